@@ -1,0 +1,5 @@
+"""``fabricheck judge``."""
+
+
+def judge() -> None:
+    """To come."""

@@ -1,0 +1,5 @@
+"""``fabricheck parse``."""
+
+
+def parse() -> None:
+    """To come."""

@@ -1,0 +1,5 @@
+"""``fabricheck report``."""
+
+
+def report() -> None:
+    """To come."""

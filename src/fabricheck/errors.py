@@ -1,0 +1,13 @@
+"""The one error family that users of fabricheck see."""
+
+EXIT_BAD_INPUT = 2
+
+
+class FabricheckError(Exception):
+    """A problem that the user can act on.
+
+    The message is one sentence (two at most) that says what was expected, what was found, where,
+    and what to do. The command line prints it without a traceback and ends with ``exit_code``.
+    """
+
+    exit_code = EXIT_BAD_INPUT

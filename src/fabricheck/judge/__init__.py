@@ -1,0 +1,1 @@
+"""Curves against references: levels, shapes and the reading of reference files."""

@@ -1,0 +1,1 @@
+"""What the checks inherit from: mixins, hooks and handlers for ReFrame."""

@@ -1,0 +1,1 @@
+"""What people look at: the table on the terminal and the offline page."""

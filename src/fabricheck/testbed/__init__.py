@@ -1,0 +1,1 @@
+"""A Slurm cluster of namespaces on one machine."""

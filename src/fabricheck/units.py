@@ -1,0 +1,35 @@
+"""Message sizes in IEC units, as they appear in variable names, tables and references."""
+
+import re
+
+from fabricheck.errors import FabricheckError
+
+_IEC = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+_LABEL = re.compile(r"^(\d+)(B|KiB|MiB|GiB)$")
+
+
+def format_size(size: int) -> str:
+    """Label of a message size in bytes with the largest IEC unit that divides it.
+
+    >>> format_size(1048576), format_size(1000)
+    ('1MiB', '1000B')
+    """
+    for unit in ("GiB", "MiB", "KiB"):
+        if size >= _IEC[unit] and size % _IEC[unit] == 0:
+            return f"{size // _IEC[unit]}{unit}"
+    return f"{size}B"
+
+
+def parse_size(label: str) -> int:
+    """Bytes of a label that ``format_size`` wrote.
+
+    Raises:
+        FabricheckError: if the label is not a whole number followed by B, KiB, MiB or GiB.
+    """
+    match = _LABEL.match(label)
+    if not match:
+        raise FabricheckError(
+            f"expected a message size such as 8B or 1MiB, found {label!r}: "
+            "write a whole number followed by B, KiB, MiB or GiB"
+        )
+    return int(match[1]) * _IEC[match[2]]
