@@ -1,1 +1,21 @@
 """How data travels: one table of settings and proofs for each MPI family and transport."""
+
+from fabricheck.transports.table import (
+    MPI_FAMILIES,
+    TRANSPORTS,
+    Placement,
+    Transport,
+    find,
+    placements,
+    settings,
+)
+
+__all__ = [
+    "MPI_FAMILIES",
+    "TRANSPORTS",
+    "Placement",
+    "Transport",
+    "find",
+    "placements",
+    "settings",
+]

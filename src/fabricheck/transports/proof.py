@@ -1,0 +1,174 @@
+"""Proof that a transport carried the data, by two independent witnesses.
+
+The first witness is what UCX says it selected: the lanes of its endpoint configurations, at
+``UCX_LOG_LEVEL=info``. The second is the kernel: the counters of the ports, which move with the
+payload on the transport that carries it and stay still on the others.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fabricheck.transports.table import Counter, Transport
+from fabricheck.transports.witness import UcxLog, Witness, by_host
+
+# Lanes of these kinds carry messages; keepalive, cm and wire-up lanes are auxiliary, and a ud lane
+# among them is right for rc and dc.
+_DATA_OPERATIONS = ("tag", "am", "am_bw", "rma", "rma_bw", "rma_am", "rma_emul", "amo", "amo_am")
+
+# Slurm, PMI and PMIx talk over the same interfaces as the benchmark: so much may move there while
+# shared memory carries the payload.
+_CONTROL_BYTES = 2 << 20
+_CONTROL_PACKETS = 4000
+
+# Every rank of every benchmark sends or receives at least its payload once for each call, so both
+# directions of its node's ports together move that much; a tenth is left for rounding.
+_SHARE_THAT_MUST_MOVE = 0.9
+_SHARE_THAT_MUST_STAY = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """The least that one rank must have exchanged with others.
+
+    Attributes:
+        payload: bytes: size × iterations, summed over the sizes.
+        calls: iterations, summed over the sizes.
+    """
+
+    payload: int
+    calls: int
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What the witnesses said.
+
+    Attributes:
+        evidence: a sentence that names lanes and counters.
+        objections: a sentence for each reason not to believe the transport; empty when proved.
+    """
+
+    evidence: str
+    objections: tuple[str, ...]
+
+
+def prove(
+    transport: Transport,
+    load: Load,
+    logs: Sequence[UcxLog],
+    witnesses: Sequence[Witness],
+) -> Proof:
+    """Hear both witnesses about a transport.
+
+    Args:
+        transport: the transport that was asked for.
+        load: the least that each rank exchanged.
+        logs: the UCX log of every rank.
+        witnesses: the witness file of every rank.
+    """
+    objections = [
+        *_lane_objections(transport, logs, len(witnesses)),
+        *_counter_objections(transport, load, witnesses),
+    ]
+    lanes = sorted({str(lane) for log in logs for lane in log.lanes})
+    evidence = f"UCX lanes {', '.join(lanes) or 'none'}; {_describe_counters(transport, witnesses)}"
+    return Proof(evidence, tuple(objections))
+
+
+def _lane_objections(transport: Transport, logs: Sequence[UcxLog], ranks: int) -> list[str]:
+    if len(logs) != ranks:
+        return [
+            f"expected {ranks} UCX logs, one for each rank, found {len(logs)}: "
+            "the MPI did not run on UCX, or its log was lost"
+        ]
+    objections = []
+    for log in logs:
+        data = {lane for lane in log.lanes if lane.operation in _DATA_OPERATIONS}
+        strangers = sorted(str(lane) for lane in data if lane.transport not in transport.lanes)
+        if not data:
+            objections.append(
+                f"expected UCX lanes to other ranks on {transport.name}, "
+                f"found none on {log.host or 'a rank without endpoint configuration'}"
+            )
+        elif strangers:
+            objections.append(
+                f"expected data lanes on {transport.name} ({', '.join(sorted(transport.lanes))}), "
+                f"found {', '.join(strangers)} on {log.host}"
+            )
+    return list(dict.fromkeys(objections))
+
+
+def _counter_objections(
+    transport: Transport, load: Load, witnesses: Sequence[Witness]
+) -> list[str]:
+    objections = []
+    for host, ranks in by_host(witnesses).items():
+        # Ranks of one node see the same ports: the rank that saw most saw the whole run.
+        moved = max(ranks, key=lambda rank: rank.total("netdev", "bytes"))
+        if transport.counter is Counter.NETDEV:
+            objections += _must_move(transport, load, host, moved)
+        elif transport.counter is Counter.RDMA:
+            objections += _must_send(transport, load, host, moved)
+        else:
+            objections += _must_stay(transport, load, host, moved)
+    return objections
+
+
+def _must_move(transport: Transport, load: Load, host: str, seen: Witness) -> list[str]:
+    moved = seen.total("netdev", "bytes", without="lo")
+    packets = seen.total("netdev", "packets", without="lo")
+    if moved < _SHARE_THAT_MUST_MOVE * load.payload:
+        return [
+            f"expected {load.payload} B or more on the interfaces of {host} for {transport.name}, "
+            f"found {moved} B: something else carried the data"
+        ]
+    # Large segments and acknowledgements that ride on data make one packet of several calls, so
+    # packets witness only benchmarks without payload.
+    if load.payload == 0 and packets < _SHARE_THAT_MUST_MOVE * load.calls:
+        return [
+            f"expected {load.calls} packets or more on the interfaces of {host} for "
+            f"{transport.name}, found {packets}: something else carried the messages"
+        ]
+    return []
+
+
+def _must_send(transport: Transport, load: Load, host: str, seen: Witness) -> list[str]:
+    packets = _sent(seen)
+    if packets < _SHARE_THAT_MUST_MOVE * load.calls:
+        return [
+            f"expected {load.calls} packets or more from the RDMA ports of {host} for "
+            f"{transport.name}, found {packets}: something else carried the data"
+        ]
+    return []
+
+
+def _must_stay(transport: Transport, load: Load, host: str, seen: Witness) -> list[str]:
+    moved = seen.total("netdev", "bytes")
+    packets = seen.total("netdev", "packets")
+    if moved > _CONTROL_BYTES + _SHARE_THAT_MUST_STAY * load.payload:
+        return [
+            f"expected the interfaces of {host} to stay still for {transport.name}, found "
+            f"{moved} B for a payload of {load.payload} B: the network carried the data"
+        ]
+    if load.payload == 0 and packets > _CONTROL_PACKETS + _SHARE_THAT_MUST_STAY * load.calls:
+        return [
+            f"expected the interfaces of {host} to stay still for {transport.name}, found "
+            f"{packets} packets for {load.calls} calls: the network carried the messages"
+        ]
+    return []
+
+
+def _sent(seen: Witness) -> int:
+    return seen.total("rdma", "sent_pkts") + seen.total("rdma", "port_xmit_packets")
+
+
+def _describe_counters(transport: Transport, witnesses: Sequence[Witness]) -> str:
+    hosts = by_host(witnesses)
+    if transport.counter is Counter.RDMA:
+        moved = {host: f"{max(map(_sent, ranks))} packets" for host, ranks in hosts.items()}
+    else:
+        moved = {
+            host: f"{max(rank.total('netdev', 'bytes') for rank in ranks)} B"
+            for host, ranks in hosts.items()
+        }
+    return "ports moved " + ", ".join(f"{amount} on {host}" for host, amount in moved.items())

@@ -1,0 +1,47 @@
+#!/bin/sh
+# Runs one MPI rank and writes down what only the node itself can witness: where the rank ran, on
+# which CPUs, how it ended, and how far the counters of every port moved meanwhile.
+#
+# usage: rank.sh PROGRAM [ARG ...]
+#   FABRICHECK_PIN=cyclic   bind rank r to CPU r modulo the CPUs of this machine; for systems whose
+#                           scheduler doesn't bind ranks itself
+# Writes witness.RANK in the working directory, whole, when the program has ended.
+
+rank=${OMPI_COMM_WORLD_RANK:-${PMIX_RANK:-${PMI_RANK:-${SLURM_PROCID:-0}}}}
+
+counters() {
+    for file in /sys/class/net/*/statistics/[rt]x_bytes /sys/class/net/*/statistics/[rt]x_packets; do
+        [ -r "$file" ] && read -r value <"$file" || continue
+        device=${file#/sys/class/net/}
+        echo "netdev $1 ${device%%/*} ${file##*/} $value"
+    done
+    for file in /sys/class/infiniband/*/ports/*/hw_counters/sent_pkts \
+        /sys/class/infiniband/*/ports/*/counters/port_xmit_packets; do
+        [ -r "$file" ] && read -r value <"$file" || continue
+        device=${file#/sys/class/infiniband/}
+        port=${device#*/ports/}
+        echo "rdma $1 ${device%%/*}:${port%%/*} ${file##*/} $value"
+    done
+}
+
+if [ "${FABRICHECK_PIN:-}" = cyclic ]; then
+    cpu=$((rank % $(nproc --all)))
+    taskset -pc "$cpu" $$ >/dev/null || exit 2
+fi
+
+part="witness.$rank.part"
+{
+    echo "rank $rank"
+    echo "host $(hostname)"
+    echo "cpus $(taskset -pc $$ | sed 's/.*: //')"
+    counters before
+} >"$part"
+
+"$@"
+status=$?
+
+{
+    counters after
+    echo "exit $status"
+} >>"$part" && mv "$part" "witness.$rank"
+exit "$status"

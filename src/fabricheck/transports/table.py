@@ -1,0 +1,210 @@
+"""The one table of transports: settings, needs and proof for each MPI family.
+
+Nothing else in the repository knows a ``UCX_TLS`` value. The aliases are UCX's own
+(``ucx_info -f``, section ``UCX_TLS``): ``rc``, ``ud`` and ``dc`` include the ud auxiliary lane that
+their wire-up needs; ``sm`` is every shared-memory transport of the node.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from fabricheck.errors import FabricheckError
+
+
+class Scope(StrEnum):
+    """Where a transport can carry data."""
+
+    INTER_NODE = "inter-node"
+    INTRA_NODE = "intra-node"
+
+
+class Counter(StrEnum):
+    """Which counters of the kernel must witness a transport."""
+
+    NETDEV = "netdev"
+    RDMA = "rdma"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Transport:
+    """A way for data to travel between two ranks.
+
+    Attributes:
+        name: the name used in placements, references and reports.
+        scope: between nodes or inside one.
+        feature: what a partition must offer (a ReFrame feature).
+        ucx_tls: the value of ``UCX_TLS``; ``self`` is added for a rank's messages to itself.
+        lanes: UCX transports that may carry data, as printed in ``ep_cfg`` lines.
+        counter: counters that must move with the payload; ``none``: no interface may move with it.
+    """
+
+    name: str
+    scope: Scope
+    feature: str
+    ucx_tls: str
+    lanes: frozenset[str]
+    counter: Counter
+
+
+TRANSPORTS: Mapping[str, Transport] = {
+    transport.name: transport
+    for transport in (
+        Transport(
+            name="rc",
+            scope=Scope.INTER_NODE,
+            feature="rdma",
+            ucx_tls="rc,self",
+            lanes=frozenset({"rc_verbs", "rc_mlx5"}),
+            counter=Counter.RDMA,
+        ),
+        Transport(
+            name="ud",
+            scope=Scope.INTER_NODE,
+            feature="rdma",
+            ucx_tls="ud,self",
+            lanes=frozenset({"ud_verbs", "ud_mlx5"}),
+            counter=Counter.RDMA,
+        ),
+        Transport(
+            name="dc",
+            scope=Scope.INTER_NODE,
+            feature="dc",
+            ucx_tls="dc,self",
+            lanes=frozenset({"dc_mlx5"}),
+            counter=Counter.RDMA,
+        ),
+        Transport(
+            name="tcp",
+            scope=Scope.INTER_NODE,
+            feature="tcp",
+            ucx_tls="tcp,self",
+            lanes=frozenset({"tcp"}),
+            counter=Counter.NETDEV,
+        ),
+        Transport(
+            name="shm",
+            scope=Scope.INTRA_NODE,
+            feature="shm",
+            ucx_tls="sm,self",
+            lanes=frozenset({"sysv", "posix", "cma", "xpmem", "knem"}),
+            counter=Counter.NONE,
+        ),
+    )
+}
+
+# Open MPI leaves UCX for ob1 without a word unless the pml is named, and refuses UCX over TCP and
+# shared memory unless every UCX transport and device is allowed. MPICH moves messages inside a node
+# by its own shared memory, which says nothing about UCX, unless NOLOCAL is set.
+_FAMILY_SETTINGS: Mapping[str, Mapping[str, str]] = {
+    "openmpi": {
+        "OMPI_MCA_pml": "ucx",
+        "OMPI_MCA_osc": "ucx",
+        "OMPI_MCA_opal_common_ucx_tls": "any",
+        "OMPI_MCA_opal_common_ucx_devices": "any",
+    },
+    "mpich": {
+        "MPIR_CVAR_CH4_NETMOD": "ucx",
+        "MPIR_CVAR_NOLOCAL": "1",
+    },
+}
+
+MPI_FAMILIES = tuple(_FAMILY_SETTINGS)
+
+# UCX names its logs by host and process, so that the lines of two ranks never mix with each other
+# or with the benchmark's table.
+_UCX_LOGGING: Mapping[str, str] = {
+    "UCX_LOG_LEVEL": "info",
+    "UCX_LOG_FILE": "ucx.%h.%p.log",
+}
+
+
+def find(name: str) -> Transport:
+    """The transport of that name.
+
+    Raises:
+        FabricheckError: if the table has no such transport.
+    """
+    try:
+        return TRANSPORTS[name]
+    except KeyError:
+        known = ", ".join(TRANSPORTS)
+        raise FabricheckError(
+            f"expected a transport of the table ({known}), found {name!r}: use one of these names"
+        ) from None
+
+
+def settings(family: str, transport: str, devices: Mapping[str, str]) -> dict[str, str]:
+    """Environment variables that make an MPI family use a transport and say so.
+
+    Args:
+        family: ``openmpi`` or ``mpich``.
+        transport: name of the transport.
+        devices: the system's ``UCX_NET_DEVICES`` for each feature (``tcp``, ``rdma``, ``dc``).
+
+    Raises:
+        FabricheckError: for an unknown family or transport.
+    """
+    chosen = find(transport)
+    if family not in _FAMILY_SETTINGS:
+        raise FabricheckError(
+            f"expected an MPI family of the table ({', '.join(MPI_FAMILIES)}), found {family!r}: "
+            "give the environment one of these as extras.mpi_family"
+        )
+    variables = {**_FAMILY_SETTINGS[family], **_UCX_LOGGING, "UCX_TLS": chosen.ucx_tls}
+    if chosen.feature in devices:
+        variables["UCX_NET_DEVICES"] = devices[chosen.feature]
+    return variables
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """A transport and the number of nodes that it spans, written ``tcp-2n``."""
+
+    transport: Transport
+    num_nodes: int
+
+    def __str__(self) -> str:
+        return f"{self.transport.name}-{self.num_nodes}n"
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """What a partition must offer: the transport and the number of nodes."""
+        return (self.transport.feature, f"{self.num_nodes}nodes")
+
+    @classmethod
+    def read(cls, text: str) -> "Placement":
+        """The placement that ``str`` wrote.
+
+        Raises:
+            FabricheckError: if it is not ``<transport>-<nodes>n`` or cannot exist.
+        """
+        name, _, nodes = text.rpartition("-")
+        if not (nodes[:-1].isdigit() and nodes.endswith("n")):
+            raise FabricheckError(
+                f"expected a placement such as tcp-2n, found {text!r}: "
+                "write <transport>-<number of nodes>n"
+            )
+        transport, num_nodes = find(name), int(nodes[:-1])
+        if (transport.scope is Scope.INTRA_NODE) != (num_nodes == 1):
+            needs = "one node" if transport.scope is Scope.INTRA_NODE else "two nodes or more"
+            raise FabricheckError(
+                f"expected {needs} for transport {transport.name}, found placement {text!r}: "
+                "choose a placement that can exist"
+            )
+        return cls(transport, num_nodes)
+
+
+def placements(node_counts: Sequence[int]) -> list[str]:
+    """Every placement that can exist with these node counts.
+
+    Intra-node transports get one node, inter-node transports two or more; a combination that cannot
+    exist is never made.
+    """
+    return [
+        str(Placement(transport, nodes))
+        for transport in TRANSPORTS.values()
+        for nodes in node_counts
+        if (transport.scope is Scope.INTRA_NODE) == (nodes == 1)
+    ]

@@ -1,0 +1,164 @@
+"""What the ranks of a job wrote down: UCX's own logs and the witness files of ``rank.sh``."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from fabricheck.errors import FabricheckError
+
+RANK_WRAPPER = Path(__file__).with_name("rank.sh")
+
+_CONFIG_LINE = re.compile(r"\[(?P<host>[^:\]\s]+):\d+:\d+\].*\bep_cfg\[\d+\]:\s+(?P<lanes>.+)$")
+_LANES = re.compile(r"(?P<operation>\w+)\((?P<targets>[^)]*)\)")
+_UCX_VERSION = re.compile(r"UCX\s+INFO\s+Version (\S+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """A path that UCX chose for an operation, for example ``tag(rc_verbs/mlx5_0:1)``."""
+
+    operation: str
+    transport: str
+    device: str
+
+    def __str__(self) -> str:
+        return f"{self.operation}({self.transport}/{self.device})"
+
+
+@dataclass(frozen=True, slots=True)
+class UcxLog:
+    """One process's UCX log: its lanes to other ranks and the version of UCX that ran.
+
+    Attributes:
+        host: host name of the process.
+        version: version of UCX as it announced itself, empty if it did not.
+        lanes: lanes of every endpoint configuration that does not lead to the process itself.
+    """
+
+    host: str
+    version: str
+    lanes: tuple[Lane, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """What ``rank.sh`` saw of one rank.
+
+    Attributes:
+        rank: the rank as the launcher numbered it.
+        host: the host name of its node.
+        cpus: the CPUs that it was allowed to use, as ``taskset`` prints them.
+        exit_code: how the program ended.
+        moved: how far each counter moved, keyed (kind, device, counter); bytes or packets.
+    """
+
+    rank: int
+    host: str
+    cpus: str
+    exit_code: int
+    moved: Mapping[tuple[str, str, str], int]
+
+    def total(self, kind: str, suffix: str, *, without: str = "") -> int:
+        """Sum of the counters of a kind whose names end with a suffix, one device left out."""
+        return sum(
+            moved
+            for (counter_kind, device, counter), moved in self.moved.items()
+            if counter_kind == kind and counter.endswith(suffix) and device != without
+        )
+
+
+def read_ucx_log(text: str) -> UcxLog:
+    """The lanes and the version in the text of one process's log.
+
+    A configuration with a ``self`` lane leads to the process itself and says nothing about the
+    fabric.
+    """
+    host, lanes = "", []
+    for line in text.splitlines():
+        if not (match := _CONFIG_LINE.search(line)):
+            continue
+        host = match["host"]
+        found = _read_lanes(match["lanes"])
+        if all(lane.transport != "self" for lane in found):
+            lanes.extend(found)
+    version = _UCX_VERSION.search(text)
+    return UcxLog(host, version[1] if version else "", tuple(lanes))
+
+
+def _read_lanes(text: str) -> list[Lane]:
+    lanes = []
+    for match in _LANES.finditer(text):
+        for target in match["targets"].split():
+            transport, _, device = target.partition("/")
+            lanes.append(Lane(match["operation"], transport, device))
+    return lanes
+
+
+def read_ucx_logs(directory: Path) -> list[UcxLog]:
+    """The UCX logs that the processes of a job left in its working directory."""
+    return [read_ucx_log(path.read_text()) for path in sorted(directory.glob("ucx.*.log"))]
+
+
+def read_witness(path: Path) -> Witness:
+    """A witness file, whole.
+
+    Raises:
+        FabricheckError: if a line is missing or damaged.
+    """
+    facts: dict[str, str] = {}
+    counters: dict[tuple[str, str, str], dict[str, int]] = {}
+    for number, line in enumerate(path.read_text().splitlines(), start=1):
+        words = line.split()
+        try:
+            if words[0] in ("netdev", "rdma"):
+                kind, moment, device, counter, value = words
+                counters.setdefault((kind, device, counter), {})[moment] = int(value)
+            else:
+                facts[words[0]] = " ".join(words[1:])
+        except (ValueError, IndexError):
+            raise FabricheckError(
+                f"{path.name}, line {number}: expected 'KEY VALUE' or a counter, found {line!r}: "
+                "the witness of this rank is damaged, run the case again"
+            ) from None
+    try:
+        return Witness(
+            rank=int(facts["rank"]),
+            host=facts["host"],
+            cpus=facts["cpus"],
+            exit_code=int(facts["exit"]),
+            moved={
+                key: moments["after"] - moments["before"]
+                for key, moments in counters.items()
+                if {"before", "after"} <= moments.keys()
+            },
+        )
+    except (KeyError, ValueError) as error:
+        raise FabricheckError(
+            f"{path.name}: expected the lines rank, host, cpus and exit, found no usable "
+            f"{error}: the witness of this rank is cut, run the case again"
+        ) from None
+
+
+def read_witnesses(directory: Path) -> list[Witness]:
+    """The witness files in a job's working directory, in the order of the ranks."""
+    files = [path for path in directory.glob("witness.*") if path.suffix[1:].isdigit()]
+    return sorted((read_witness(path) for path in files), key=lambda witness: witness.rank)
+
+
+def unfinished_ranks(directory: Path) -> list[str]:
+    """Ranks, with their hosts, that began and never came to an end."""
+    return [_describe_start(path) for path in sorted(directory.glob("witness.*.part"))]
+
+
+def _describe_start(path: Path) -> str:
+    facts = dict(line.split(maxsplit=1) for line in path.read_text().splitlines() if " " in line)
+    return f"rank {facts.get('rank', '?')} on {facts.get('host', 'an unknown node')}"
+
+
+def by_host(witnesses: Iterable[Witness]) -> dict[str, list[Witness]]:
+    """The witnesses of each host."""
+    hosts: dict[str, list[Witness]] = {}
+    for witness in witnesses:
+        hosts.setdefault(witness.host, []).append(witness)
+    return hosts
