@@ -1,0 +1,37 @@
+# fabricheck: `make` lists what there is.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help setup run test lint format testbed-up testbed-down clean
+
+# More arguments for the command behind a target: make run ARGS=--help
+ARGS ?=
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
+
+setup: ## install what `make run` needs: Debian packages, and Python in .venv
+	@ci/setup runtime
+
+run: setup ## start the testbed, run the checks, show the verdict
+	@.venv/bin/fabricheck run $(ARGS)
+
+test: ## install what the tests need, lint, run all tests
+	@ci/test $(ARGS)
+
+lint: ## check style, types, import layers and shell scripts
+	@ci/setup test
+	@ci/lint $(ARGS)
+
+format: ## bring Python and C++ into the project's format
+	@ci/setup test
+	@ci/lint --fix
+
+testbed-up: setup ## start the testbed and leave it running
+	@.venv/bin/fabricheck testbed up $(ARGS)
+
+testbed-down: setup ## stop the testbed
+	@.venv/bin/fabricheck testbed down $(ARGS)
+
+clean: ## remove what was built and staged; perflogs, reports and .venv stay
+	@rm -rf build stage output .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	@find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +
