@@ -11,13 +11,13 @@ rank=${OMPI_COMM_WORLD_RANK:-${PMIX_RANK:-${PMI_RANK:-${SLURM_PROCID:-0}}}}
 
 counters() {
     for file in /sys/class/net/*/statistics/[rt]x_bytes /sys/class/net/*/statistics/[rt]x_packets; do
-        [ -r "$file" ] && read -r value <"$file" || continue
+        if ! { [ -r "$file" ] && read -r value <"$file"; }; then continue; fi
         device=${file#/sys/class/net/}
         echo "netdev $1 ${device%%/*} ${file##*/} $value"
     done
     for file in /sys/class/infiniband/*/ports/*/hw_counters/sent_pkts \
         /sys/class/infiniband/*/ports/*/counters/port_xmit_packets; do
-        [ -r "$file" ] && read -r value <"$file" || continue
+        if ! { [ -r "$file" ] && read -r value <"$file"; }; then continue; fi
         device=${file#/sys/class/infiniband/}
         port=${device#*/ports/}
         echo "rdma $1 ${device%%/*}:${port%%/*} ${file##*/} $value"

@@ -1,0 +1,87 @@
+"""Perflog files: appending whole lines, and reading them back."""
+
+import errno
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from fabricheck.errors import FabricheckError
+from fabricheck.history.record import HEADER, Record, read_line
+
+
+def append(path: Path, record: Record) -> None:
+    """Append a record to a perflog, whole or not at all.
+
+    The file is locked meanwhile, so that several runs may write to it. A file with another header
+    is set aside as ``<name>.h<N>``, as ReFrame does.
+
+    Raises:
+        FabricheckError: if the line can't be written; the file is then as it was.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with _locked(path):
+            _set_aside_other_formats(path)
+            _append_whole(path, record.line())
+    except OSError as error:
+        raise FabricheckError(
+            f"expected to append a line to the perflog {path}, found: {error.strerror}; nothing "
+            "was written: make room or give write permission, and run again"
+        ) from error
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    lock = os.open(path.parent / f".{path.name}.lock", os.O_RDWR | os.O_CREAT, 0o664)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
+
+
+def _set_aside_other_formats(path: Path) -> None:
+    if not path.exists() or path.stat().st_size == 0:
+        return
+    with path.open(encoding="utf-8", errors="replace") as file:
+        if file.readline() == HEADER:
+            return
+    number = 0
+    while (aside := path.with_name(f"{path.name}.h{number}")).exists():
+        number += 1
+    path.rename(aside)
+
+
+def _append_whole(path: Path, line: str) -> None:
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o664)
+    try:
+        end = os.fstat(file).st_size
+        data = (line if end else HEADER + line).encode()
+        if os.write(file, data) < len(data):
+            os.ftruncate(file, end)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    finally:
+        os.close(file)
+
+
+def read(path: Path) -> Iterator[Record]:
+    """The records of one perflog file.
+
+    Raises:
+        FabricheckError: for a file that is missing, has another header or a damaged line.
+    """
+    try:
+        with path.open(encoding="utf-8") as file:
+            if file.readline() != HEADER:
+                raise FabricheckError(
+                    f"{path}, line 1: expected the header of this version's perflog, found "
+                    "another: read it with the version that wrote it"
+                )
+            for number, line in enumerate(file, start=2):
+                yield read_line(line.rstrip("\n"), f"{path}, line {number}")
+    except OSError as error:
+        raise FabricheckError(
+            f"expected a perflog at {path}, found: {error.strerror}: name an existing file"
+        ) from error
