@@ -25,9 +25,7 @@ def differences(lock_file: Path) -> list[str]:
             found.append(f"{requirement.name}: expected {requirement.specifier}, found none")
             continue
         if not requirement.specifier.contains(installed, prereleases=True):
-            found.append(
-                f"{requirement.name}: expected {requirement.specifier}, found {installed}"
-            )
+            found.append(f"{requirement.name}: expected {requirement.specifier}, found {installed}")
     return found
 
 

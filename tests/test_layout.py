@@ -1,0 +1,164 @@
+"""Rules of the repository as a whole; each names the file that breaks it."""
+
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent
+GENERATED = {"requirements.lock", "requirements-dev.lock", "LICENSE"}
+LONGEST = 400
+
+
+def project_files() -> list[str]:
+    """Files that are tracked, or new and not ignored."""
+    listed = subprocess.run(
+        ["git", "-C", str(ROOT), "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    return sorted(name for name in listed.split("\0") if name and (ROOT / name).is_file())
+
+
+def text_of(name: str) -> str:
+    """Text of a file; empty for a binary one."""
+    try:
+        return (ROOT / name).read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        return ""
+
+
+FILES = project_files()
+DOCUMENTS = [name for name in FILES if name.endswith(".md")]
+
+
+def lines_with(pattern: re.Pattern[str], names: list[str]) -> list[str]:
+    return [
+        f"{name}:{number}: {line.strip()}"
+        for name in names
+        for number, line in enumerate(text_of(name).splitlines(), 1)
+        if pattern.search(line)
+    ]
+
+
+def system_names() -> set[str]:
+    names = set()
+    for path in (ROOT / "sites").glob("*.y*ml"):
+        content = yaml.safe_load(path.read_text()) or {}
+        systems = content.get("systems", content)
+        entries = systems if isinstance(systems, list) else [systems]
+        names |= {entry["name"] for entry in entries if isinstance(entry, dict) and "name" in entry}
+        names.add(path.stem)
+    # These two ship with the suite and are words of its own vocabulary.
+    return names - {"testbed", "local"}
+
+
+def test_checks_and_library_name_no_system():
+    names = system_names()
+    if names:
+        pattern = re.compile(rf"\b({'|'.join(map(re.escape, sorted(names)))})\b")
+        assert lines_with(pattern, [n for n in FILES if n.startswith(("checks/", "src/"))]) == []
+
+
+# Written in pieces, so that this file does not break its own rule.
+FOREIGN = re.compile(
+    "|".join(
+        [
+            r"(?<![\w.])/wo" + r"rk/",
+            r"\.\./sha" + r"red\b",
+            r"pypi\.(org|python)",
+            r"python" + r"hosted\.org",
+            r"deb\.deb" + r"ian\.org",
+            r"npm" + r"js\.(org|com)",
+            r"crates" + r"\.io\b",
+            r"proxy\.go" + r"lang\.org",
+            r"/tmp/w" + r"/",
+        ]
+    )
+)
+
+
+def test_no_registry_host_and_no_path_of_one_machine():
+    assert lines_with(FOREIGN, [n for n in FILES if n != "tests/test_layout.py"]) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["see /wo" + "rk/main", "https://py" + "pi.org/simple", "http://deb.deb" + "ian.org/debian"],
+)
+def test_the_rule_about_hosts_and_paths_sees(line):
+    assert FOREIGN.search(line)
+
+
+def headings(name: str) -> set[str]:
+    found = re.findall(r"^#+ +(.+?) *$", text_of(name), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in found}
+
+
+def broken_links(name: str) -> list[str]:
+    prose = re.sub(r"^```.*?^```", "", text_of(name), flags=re.MULTILINE | re.DOTALL)
+    broken = []
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        file = (ROOT / name).parent / path if path else ROOT / name
+        if not file.exists() or (
+            anchor and anchor not in headings(str(file.resolve().relative_to(ROOT)))
+        ):
+            broken.append(target)
+    return broken
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_links_resolve(name):
+    assert broken_links(name) == []
+
+
+def test_no_file_is_too_long():
+    lengths = {n: len(text_of(n).splitlines()) for n in FILES if n not in GENERATED}
+    data = (".json", ".txt", ".csv", ".svg")
+    assert {
+        n: length for n, length in lengths.items() if length > LONGEST and not n.endswith(data)
+    } == {}
+
+
+def make_targets() -> set[str]:
+    return set(re.findall(r"^([a-z-]+):", text_of("Makefile"), flags=re.MULTILINE))
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_make_commands_in_documents_exist(name):
+    used = set(re.findall(r"(?:^|`)make ([a-z][a-z-]*)", text_of(name), flags=re.MULTILINE))
+    assert used <= make_targets()
+
+
+def test_changelog_begins_with_the_version():
+    project = tomllib.loads(text_of("pyproject.toml"))["project"]
+    versions = re.findall(r"^## \[(\d[^\]]*)\]", text_of("CHANGELOG.md"), flags=re.MULTILINE)
+    assert versions[:1] == [project["version"]]
+
+
+def test_locks_agree_with_the_pinned_dependencies():
+    project = tomllib.loads(text_of("pyproject.toml"))["project"]
+    runtime, dev = text_of("requirements.lock"), text_of("requirements-dev.lock")
+    extras = project["optional-dependencies"]
+
+    def missing(pins: list[str], lock: str) -> list[str]:
+        names = {re.split(r"[ ;]", line)[0].lower() for line in lock.splitlines()}
+        return [pin for pin in pins if pin.lower() not in names]
+
+    assert missing([*project["dependencies"], *extras["build"]], runtime) == []
+    assert missing([*project["dependencies"], *extras["build"], *extras["dev"]], dev) == []
+
+
+def test_build_backend_is_pinned_once():
+    document = tomllib.loads(text_of("pyproject.toml"))
+    assert (
+        document["build-system"]["requires"]
+        == document["project"]["optional-dependencies"]["build"]
+    )
