@@ -1,0 +1,164 @@
+"""ci/setup and ci/lint on a copy, with stand-ins for apt and Python: this machine stays as it is."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+NOBODY = 65534
+
+
+@pytest.fixture
+def checkout():
+    """A copy of what ci/setup reads, usable by nobody; .venv says that everything is in order."""
+    with tempfile.TemporaryDirectory() as name:
+        copy = Path(name) / "checkout"
+        shutil.copytree(ROOT / "ci", copy / "ci")
+        for file in ("pyproject.toml", "requirements.lock", "requirements-dev.lock"):
+            shutil.copy(ROOT / file, copy / file)
+        for tool in ("bin", ".venv/bin"):
+            (copy / tool).mkdir(parents=True)
+        for tool in (".venv/bin/python", ".venv/bin/fabricheck", "bin/apt-get"):
+            write_program(copy / tool, "exit 0")
+        stamp(copy)
+        if os.geteuid() == 0:
+            for path in (Path(name), *Path(name).rglob("*")):
+                os.chown(path, NOBODY, NOBODY)
+        yield copy
+
+
+def write_program(path, body):
+    path.write_text(f"#!/bin/bash\n{body}\n")
+    path.chmod(0o755)
+
+
+def stamp(copy):
+    (copy / ".venv/setup-origin").write_text(f"{copy} {copy / '.venv/bin/python'}\n")
+    locks = ["./requirements-dev.lock", "./requirements.lock", "pyproject.toml"]
+    sums = subprocess.run(
+        ["sha256sum", *locks], cwd=copy, capture_output=True, text=True, check=True
+    ).stdout
+    (copy / ".venv/setup-runtime").write_text(sums)
+
+
+def packages(group):
+    lines = (ROOT / f"ci/packages/{group}.txt").read_text().splitlines()
+    return [line.split("#")[0].strip() for line in lines if line.split("#")[0].strip()]
+
+
+def setup(copy, installed, *arguments):
+    listing = "".join(f"installed {name}\\n" for name in installed)
+    write_program(copy / "bin/dpkg-query", f"printf '{listing}'")
+    as_nobody = ["setpriv", f"--reuid={NOBODY}", "--clear-groups"] if os.geteuid() == 0 else []
+    return subprocess.run(
+        [*as_nobody, "ci/setup", *arguments],
+        cwd=copy,
+        env={"PATH": f"{copy}/bin:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_nothing_to_do(checkout):
+    done = setup(checkout, packages("runtime"))
+    assert done.returncode == 0
+    assert "packages: all there" in done.stdout
+    assert "python: as in requirements.lock" in done.stdout
+
+
+def test_without_root_the_missing_packages_are_named_and_the_rest_is_done(checkout):
+    done = setup(checkout, [p for p in packages("runtime") if p not in {"munge", "slurmd"}])
+    assert done.returncode == 2
+    assert "python: as in requirements.lock" in done.stdout
+    assert "apt-get install --yes --no-install-recommends munge slurmd" in done.stderr
+
+
+def test_a_changed_lock_is_not_taken_for_installed(checkout):
+    lock = checkout / "requirements.lock"
+    lock.write_text(lock.read_text() + "\nextra==1.0\n")
+    done = setup(checkout, packages("runtime"))
+    assert "python: installing requirements.lock" in done.stdout
+
+
+def test_a_virtual_environment_of_another_checkout_is_made_anew(checkout):
+    (checkout / ".venv/setup-origin").write_text("/elsewhere /usr/bin/python3.11\n")
+    write_program(checkout / "bin/python3", '[[ $* != *"-m venv --clear"* ]]')
+    done = setup(checkout, packages("runtime"))
+    assert "python: making .venv with" in done.stdout
+    assert "python: making .venv failed with exit code 1" in done.stderr
+
+
+def test_a_failed_step_shows_its_log(checkout):
+    (checkout / ".venv/setup-runtime").unlink()
+    write_program(
+        checkout / ".venv/bin/python", "[[ $* == *pip* ]] && echo no network && exit 1 || exit 0"
+    )
+    done = setup(checkout, packages("runtime"))
+    assert done.returncode == 2
+    assert "no network" in done.stderr
+    assert "python: installing failed with exit code 1" in done.stderr
+
+
+def test_an_unknown_group_is_refused(checkout):
+    done = setup(checkout, [], "everything")
+    assert done.returncode == 2
+    assert "expected runtime or test, found 'everything'" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("pytest==0.0.1 \\", "pytest: expected ==0.0.1, found"),
+        ("no-such-package==1.0 \\", "no-such-package: expected ==1.0, found none"),
+        ("no-such-package==1.0 ; sys_platform == 'win32' \\", ""),
+    ],
+)
+def test_lock_check_names_each_difference(tmp_path, line, expected):
+    lock = tmp_path / "a.lock"
+    lock.write_text(f"# a comment\n{line}\n    --hash=sha256:00\n")
+    done = subprocess.run(
+        [str(ROOT / ".venv/bin/python"), str(ROOT / "ci/check_lock.py"), str(lock)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.startswith(expected)
+    assert done.returncode == bool(expected)
+
+
+@pytest.mark.parametrize(
+    ("tool", "file", "content"),
+    [
+        ("ruff", "bad.py", "import os\n"),
+        ("format", "bad.py", "x = [1,2]\n"),
+        ("mypy", "src/fabricheck/bad.py", "def f(x): return x\n"),
+        ("imports", "src/fabricheck/errors.py", '"""Errors."""\nimport fabricheck.cli\n'),
+        ("shellcheck", "bad", "#!/bin/bash\nrm $1\n"),
+        ("clang-format", "bad.cpp", "int   main(){return 0;}\n"),
+    ],
+)
+def test_lint_goes_red(tmp_path, tool, file, content):
+    copy = tmp_path / "checkout"
+    for name in ("ci", "src/fabricheck"):
+        shutil.copytree(ROOT / name, copy / name)
+    for name in ("pyproject.toml", ".clang-format"):
+        shutil.copy(ROOT / name, copy / name)
+    (copy / ".venv").symlink_to(ROOT / ".venv")
+    (copy / file).write_text(content)
+    subprocess.run(["git", "init", "--quiet"], cwd=copy, check=True)
+    done = subprocess.run(
+        ["ci/lint", tool],
+        cwd=copy,
+        env={**os.environ, "PYTHONPATH": str(copy / "src")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert f"lint: {tool:<12} FAILED" in done.stdout
+    assert Path(file).name.removesuffix(".py") in done.stdout
