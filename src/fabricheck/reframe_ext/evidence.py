@@ -1,0 +1,221 @@
+"""Whether the output of a job can be believed: what was expected of it and what it left behind."""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fabricheck.benchmarks.curve import Curve
+from fabricheck.benchmarks.parser import check_complete, parse
+from fabricheck.errors import FabricheckError
+from fabricheck.transports import Transport
+from fabricheck.transports.proof import Load, prove
+from fabricheck.transports.witness import (
+    Witness,
+    by_host,
+    read_ucx_logs,
+    read_witnesses,
+    unfinished_ranks,
+)
+
+PROBE_JSON = "probe.json"
+
+_NODE_FAULT = re.compile(r"DUE TO NODE FAILURE|Node failure on (?P<node>\S+)|NODE_FAIL", re.I)
+_TIME_LIMIT = re.compile(r"DUE TO TIME LIMIT", re.I)
+_ON_NODES = re.compile(r"\bON (?P<nodes>\S+) CANCELLED")
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """What a job was asked to do.
+
+    Attributes:
+        benchmark: name in the registry.
+        transport: the transport that must carry the data.
+        num_nodes: distinct hosts.
+        num_tasks: MPI ranks.
+        sizes: message sizes in bytes that the sweep must have; empty for a barrier.
+        bound: whether each rank must have a CPU of its own to run on.
+        reserved: hosts that the scheduler gave, empty where it doesn't say.
+    """
+
+    benchmark: str
+    transport: Transport
+    num_nodes: int
+    num_tasks: int
+    sizes: Sequence[int]
+    bound: bool
+    reserved: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a job left behind.
+
+    Attributes:
+        curve: the parsed curve, ``None`` when there is none to believe.
+        hosts: hosts on which ranks ran.
+        ucx_version: UCX's version as it announced itself in the job.
+        proof: sentence on lanes and counters.
+        objections: why the result can't be trusted, the gravest first; empty if it can.
+    """
+
+    curve: Curve | None = None
+    hosts: tuple[str, ...] = ()
+    ucx_version: str = ""
+    proof: str = ""
+    objections: tuple[str, ...] = field(default=())
+
+
+def examine(directory: Path, stdout: Path, stderr: Path, expected: Expectation) -> Evidence:
+    """Examine the working directory of a finished job.
+
+    A job that didn't end well is not examined further: what follows from a dead node is not a
+    second fault.
+    """
+    errors = stderr.read_text(errors="replace") if stderr.exists() else ""
+    if faults := list(_job_faults(directory, errors, expected)):
+        return Evidence(objections=tuple(faults))
+    try:
+        witnesses = read_witnesses(directory)
+        curve = parse(stdout.read_text(errors="replace"), stdout.name)
+    except (FabricheckError, OSError) as error:
+        return Evidence(objections=(str(error),))
+    hosts = tuple(by_host(witnesses))
+    logs = read_ucx_logs(directory)
+    try:
+        load = _read_load(directory, curve)
+    except FabricheckError as error:
+        return Evidence(hosts=hosts, objections=(str(error),))
+    proof = prove(expected.transport, load, logs, witnesses)
+    objections = [
+        *_world_objections(curve, expected),
+        *_host_objections(hosts, expected),
+        *_binding_objections(witnesses, expected),
+        *_curve_objections(curve, expected),
+        *proof.objections,
+    ]
+    versions = sorted({log.version for log in logs if log.version})
+    return Evidence(curve, hosts, ", ".join(versions), proof.evidence, tuple(objections))
+
+
+def _job_faults(directory: Path, errors: str, expected: Expectation) -> Iterator[str]:
+    unfinished = ", ".join(unfinished_ranks(directory))
+    if match := _NODE_FAULT.search(errors):
+        nodes = match["node"] or _first(_ON_NODES, errors) or "of the job"
+        yield (
+            f"node failure: Slurm lost node {nodes} in mid-job"
+            + (f" ({unfinished} never ended)" if unfinished else "")
+            + ": look at that node and its link, then run again"
+        )
+    elif _TIME_LIMIT.search(errors):
+        yield (
+            "time limit: Slurm ended the job before the benchmark did"
+            + (f" ({unfinished} never ended)" if unfinished else "")
+            + ": a hang, or a fabric far slower than expected"
+        )
+    else:
+        yield from _rank_faults(directory, errors, unfinished, expected)
+
+
+def _first(pattern: re.Pattern[str], text: str) -> str:
+    match = pattern.search(text)
+    return match[1] if match else ""
+
+
+def _rank_faults(
+    directory: Path, errors: str, unfinished: str, expected: Expectation
+) -> Iterator[str]:
+    last_words = next((line for line in reversed(errors.splitlines()) if line.strip()), "nothing")
+    try:
+        witnesses = read_witnesses(directory)
+    except FabricheckError as error:
+        yield str(error)
+        return
+    failed = [witness for witness in witnesses if witness.exit_code]
+    if failed:
+        ranks = ", ".join(f"rank {w.rank} on {w.host}: {w.exit_code}" for w in failed)
+        yield f"expected exit code 0 of every rank, found {ranks}; last words: {last_words}"
+    elif unfinished:
+        yield f"expected every rank to end, {unfinished} did not; last words: {last_words}"
+    elif len(witnesses) != expected.num_tasks:
+        yield (
+            f"expected {expected.num_tasks} ranks to start, found {len(witnesses)}; "
+            f"last words: {last_words}"
+        )
+
+
+def _read_load(directory: Path, curve: Curve) -> Load:
+    """The least that each rank exchanged, from the program's own count of iterations."""
+    iterations = {point.size: point.iterations for point in curve.points}
+    if None in iterations.values():
+        iterations = _read_iterations(directory / PROBE_JSON)
+    return Load(
+        payload=sum((size or 0) * (count or 0) for size, count in iterations.items()),
+        calls=sum(count or 0 for count in iterations.values()),
+    )
+
+
+def _read_iterations(path: Path) -> dict[int | None, int | None]:
+    try:
+        results = json.loads(path.read_text())["results"]
+        return {result["size"]: int(result["iterations"]) for result in results}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise FabricheckError(
+            f"expected the number of iterations of each size in {path.name}, found none ({error}): "
+            "without it no counter can witness the transport"
+        ) from error
+
+
+def _world_objections(curve: Curve, expected: Expectation) -> Iterator[str]:
+    world = curve.metadata.get("Ranks")
+    if world is not None and world != str(expected.num_tasks):
+        yield (
+            f"expected a world of {expected.num_tasks} ranks, found {world}: "
+            "the launcher's PMI does not fit this MPI (extras.pmi of the environment)"
+        )
+
+
+def _host_objections(hosts: Sequence[str], expected: Expectation) -> Iterator[str]:
+    if len(hosts) != expected.num_nodes:
+        yield (
+            f"expected ranks on {expected.num_nodes} host(s), found {len(hosts)} "
+            f"({', '.join(hosts)}): the launcher placed them elsewhere"
+        )
+    if strangers := set(hosts) - set(expected.reserved) if expected.reserved else ():
+        yield (
+            f"expected ranks on {', '.join(expected.reserved)}, found them on "
+            f"{', '.join(sorted(strangers))}: the job ran outside its allocation"
+        )
+
+
+def _binding_objections(witnesses: Sequence[Witness], expected: Expectation) -> Iterator[str]:
+    if not expected.bound:
+        return
+    for host, ranks in by_host(witnesses).items():
+        taken: dict[str, int] = {}
+        for witness in ranks:
+            if witness.cpus in taken:
+                yield (
+                    f"expected CPUs of its own for each rank, found ranks {taken[witness.cpus]} "
+                    f"and {witness.rank} both on CPUs {witness.cpus} of {host}: "
+                    "ranks that share a core measure the kernel's scheduler"
+                )
+            taken[witness.cpus] = witness.rank
+
+
+def _curve_objections(curve: Curve, expected: Expectation) -> Iterator[str]:
+    if curve.benchmark != expected.benchmark:
+        yield f"expected benchmark {expected.benchmark}, found {curve.benchmark} in the output"
+    try:
+        check_complete(curve, expected.sizes)
+    except FabricheckError as error:
+        yield str(error)
+    for point in curve.points:
+        if point.size is not None and point.valid is not True:
+            found = "failed" if point.valid is False else "missing"
+            yield (
+                f"expected validated data at every size, found validation {found} at "
+                f"{point.size} B: data were corrupted on the way or not checked"
+            )

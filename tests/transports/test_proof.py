@@ -1,0 +1,105 @@
+from fabricheck.transports import find
+from fabricheck.transports.proof import Load, prove
+from fabricheck.transports.witness import Lane, UcxLog, Witness, read_ucx_log
+
+LOAD = Load(payload=100_000_000, calls=10_000)
+
+
+def logs(*lanes: str, hosts: tuple[str, ...] = ("n1", "n2")) -> list[UcxLog]:
+    found = tuple(Lane(*lane.replace("(", " ").replace("/", " ").split()) for lane in lanes)
+    return [UcxLog(host, "1.13.1", found) for host in hosts]
+
+
+def witnesses(*moves: dict[tuple[str, str, str], int], hosts: tuple[str, ...] = ("n1", "n2")):
+    return [
+        Witness(rank, host, str(rank), 0, moves[min(rank, len(moves) - 1)])
+        for rank, host in enumerate(hosts)
+    ]
+
+
+MOVED = {("netdev", "eth0", "rx_bytes"): 60_000_000, ("netdev", "eth0", "tx_bytes"): 60_000_000}
+STILL = {("netdev", "eth0", "rx_bytes"): 30_000, ("netdev", "eth0", "tx_bytes"): 30_000}
+
+
+def test_tcp_is_proved_by_lanes_and_bytes() -> None:
+    proof = prove(find("tcp"), LOAD, logs("tag(tcp/eth0"), witnesses(MOVED))
+    assert proof.objections == ()
+    assert "tag(tcp/eth0)" in proof.evidence
+    assert "120000000 B on n1" in proof.evidence
+
+
+def test_tcp_lanes_without_bytes_are_not_believed() -> None:
+    proof = prove(find("tcp"), LOAD, logs("tag(tcp/eth0"), witnesses(MOVED, STILL))
+    assert len(proof.objections) == 1
+    assert "interfaces of n2 for tcp, found 60000 B" in proof.objections[0]
+
+
+def test_shared_memory_served_where_tcp_was_asked() -> None:
+    proof = prove(find("tcp"), LOAD, logs("tag(sysv/memory"), witnesses(STILL))
+    assert "expected data lanes on tcp (tcp), found tag(sysv/memory)" in proof.objections[0]
+
+
+def test_tcp_served_where_shared_memory_was_asked() -> None:
+    hosts = ("n1", "n1")
+    proof = prove(find("shm"), LOAD, logs("tag(tcp/lo", hosts=hosts), witnesses(MOVED, hosts=hosts))
+    assert any("found tag(tcp/lo) on n1" in objection for objection in proof.objections)
+    assert any("interfaces of n1 to stay still" in objection for objection in proof.objections)
+
+
+def test_shared_memory_is_proved_by_still_interfaces() -> None:
+    hosts = ("n1", "n1")
+    lanes = logs("tag(sysv/memory", "tag(cma/memory", hosts=hosts)
+    assert prove(find("shm"), LOAD, lanes, witnesses(STILL, hosts=hosts)).objections == ()
+
+
+RDMA = {("rdma", "mlx5_0:1", "port_xmit_packets"): 30_000}
+
+
+def test_ud_is_right_for_wireup_of_rc_and_wrong_for_its_data() -> None:
+    rc = find("rc")
+    wireup = logs("tag(rc_verbs/mlx5_0:1", "keepalive(ud_verbs/mlx5_0:1")
+    assert prove(rc, LOAD, wireup, witnesses(RDMA)).objections == ()
+    served = logs("tag(rc_verbs/mlx5_0:1", "am_bw(ud_verbs/mlx5_0:1")
+    assert "am_bw(ud_verbs/mlx5_0:1)" in prove(rc, LOAD, served, witnesses(RDMA)).objections[0]
+
+
+def test_rc_lanes_without_packets_are_not_believed() -> None:
+    proof = prove(find("rc"), LOAD, logs("tag(rc_mlx5/mlx5_0:1"), witnesses(MOVED))
+    assert "RDMA ports of n1 for rc, found 0" in proof.objections[0]
+
+
+def test_a_missing_log_is_not_believed() -> None:
+    proof = prove(find("tcp"), LOAD, logs("tag(tcp/eth0")[:1], witnesses(MOVED))
+    assert "expected 2 UCX logs" in proof.objections[0]
+
+
+def test_a_rank_without_lanes_to_others_is_not_believed() -> None:
+    proof = prove(find("tcp"), LOAD, logs(), witnesses(MOVED))
+    assert "expected UCX lanes to other ranks on tcp" in proof.objections[0]
+
+
+def test_a_barrier_is_witnessed_by_packets() -> None:
+    barrier = Load(payload=0, calls=100_000)
+    packets = {("netdev", "eth0", "tx_packets"): 150_000}
+    few = {("netdev", "eth0", "tx_packets"): 500}
+    tcp, shm = find("tcp"), find("shm")
+    assert prove(tcp, barrier, logs("tag(tcp/eth0"), witnesses(packets)).objections == ()
+    assert "found 500" in prove(tcp, barrier, logs("tag(tcp/eth0"), witnesses(few)).objections[0]
+    assert (
+        "packets for 100000 calls"
+        in (prove(shm, barrier, logs("tag(sysv/memory"), witnesses(packets)).objections[0])
+    )
+
+
+def test_lanes_to_the_rank_itself_say_nothing() -> None:
+    text = (
+        "[1795240120.058659] [n1:31104:0] ucp_context.c:1849 UCX  INFO  Version 1.13.1 (loaded)\n"
+        "[1795240120.058659] [n1:31104:0] ucp_worker.c:1763 UCX  INFO    ep_cfg[0]: "
+        "tag(self/memory0 tcp/lo) rma(self/memory0)\n"
+        "[1795240120.059730] [n1:31104:0] ucp_worker.c:1763 UCX  INFO    ep_cfg[1]: "
+        "tag(tcp/eth0) rma_am(tcp/eth0)\n"
+    )
+    log = read_ucx_log(text)
+    assert log.host == "n1"
+    assert log.version == "1.13.1"
+    assert [str(lane) for lane in log.lanes] == ["tag(tcp/eth0)", "rma_am(tcp/eth0)"]
