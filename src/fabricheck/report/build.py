@@ -1,0 +1,154 @@
+"""From one entry of a run report to a case: its samples, its status, and why."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from reframe.utility.sanity import reference_bounds
+
+from fabricheck.benchmarks.curve import split_variable
+from fabricheck.errors import FabricheckError
+from fabricheck.judge.levels import Level
+from fabricheck.report.explain import explain, named
+from fabricheck.report.model import Case, Sample
+from fabricheck.report.status import Status
+
+_PROVENANCE = ("mpi", "mpi_version", "program", "program_version", "ucx_version", "commit")
+_NOT_RUN = {
+    "skip": Status.SKIPPED,
+    "abort": Status.ABORTED,
+    "fail_deps": Status.NOT_RUN,
+}
+
+
+def build_case(entry: Mapping[str, Any], failures: Sequence[str]) -> Case:
+    """The case of a test case entry; ``failures`` are the causes of earlier attempts, if any."""
+    fixture = bool(entry.get("fixture"))
+    samples = tuple(_samples(entry))
+    notes = [] if fixture else _omissions(entry, samples)
+    status = _fixture_status(entry) if fixture else _status(entry, samples, notes)
+    if failures:
+        notes.append(f"attempt {len(failures) + 1}; earlier: {'; '.join(failures)}")
+        if status is Status.GOOD and not fixture:
+            status = Status.WARNING
+    return Case(
+        name=entry.get("display_name") or entry.get("name") or "unnamed check",
+        status=status,
+        result=entry["result"],
+        system=entry.get("system") or "unknown",
+        partition=entry["partition"],
+        environ=entry["environ"],
+        benchmark=entry.get("benchmark") or None,
+        placement=entry.get("placement") or None,
+        transport=entry.get("transport") or None,
+        num_nodes=entry.get("num_nodes"),
+        num_tasks=entry.get("num_tasks"),
+        fixture=fixture,
+        samples=samples,
+        causes=explain(status, entry, samples, notes),
+        nodes=tuple(entry.get("job_nodelist") or entry.get("node_list") or ()),
+        jobid=str(entry["jobid"]) if entry.get("jobid") else None,
+        evidence=entry.get("evidence") or None,
+        reference_kind=entry.get("reference_kind") or None,
+        reference_source=entry.get("reference_source") or None,
+        provenance={key: str(entry[key]) for key in _PROVENANCE if entry.get(key)},
+        output=entry.get("outputdir") or entry.get("stagedir") or None,
+    )
+
+
+def _samples(entry: Mapping[str, Any]) -> list[Sample]:
+    levels = entry.get("levels") or {}
+    warnings = entry.get("warning_bounds") or {}
+    samples = []
+    for key, values in (entry.get("perfvalues") or {}).items():
+        variable = key.split(":")[-1]
+        samples.append(
+            _sample(variable, values, levels.get(variable), warnings.get(variable, (None, None)))
+        )
+    return samples
+
+
+def _sample(
+    variable: str,
+    values: Sequence[Any],
+    level: str | None,
+    warning: Sequence[float | None],
+) -> Sample:
+    value, reference, lower, upper, unit, result = values[:6]
+    if reference is not None and (lower, upper) != (None, None):
+        lower, upper = reference_bounds(reference, lower, upper)
+    else:
+        reference = lower = upper = None
+    judged = Level(level) if level in list(Level) else None
+    if result == "fail" and (judged is None or judged.passes):
+        judged = Level.CRITICAL
+    metric, statistic, size = _split(variable)
+    return Sample(
+        variable=variable,
+        metric=metric,
+        statistic=statistic,
+        size=size,
+        value=value if value is not None and math.isfinite(value) else None,
+        unit=unit or "",
+        level=judged,
+        reference=reference,
+        lower=_finite(lower),
+        upper=_finite(upper),
+        warning_lower=_finite(warning[0]),
+        warning_upper=_finite(warning[1]),
+    )
+
+
+def _finite(bound: float | None) -> float | None:
+    return bound if bound is not None and math.isfinite(bound) else None
+
+
+def _split(variable: str) -> tuple[str, str, int | None]:
+    """Metric, statistic and size; a variable that is no point of a curve is its own metric."""
+    try:
+        return split_variable(variable)
+    except FabricheckError:
+        return variable, "", None
+
+
+def _omissions(entry: Mapping[str, Any], samples: Sequence[Sample]) -> list[str]:
+    """What a case that says it was measured does not have."""
+    if entry["result"] not in ("pass", "fail"):
+        return []
+    notes = []
+    level = entry.get("level")
+    if not level and entry["result"] == "pass":
+        notes.append("the case carries no level: nobody judged it")
+    elif level and level not in list(Level):
+        notes.append(f"the case carries the unknown level {level!r}")
+    if level not in (Level.GOOD, Level.WARNING, Level.CRITICAL):
+        return notes
+    missing = [sample.variable for sample in samples if sample.value is None]
+    unjudged = [s.variable for s in samples if s.value is not None and s.level is None]
+    if not samples:
+        notes.append("the case records no value at all")
+    if missing:
+        notes.append(f"{len(missing)} of {len(samples)} values have no figure: {named(missing)}")
+    if unjudged:
+        notes.append(f"{len(unjudged)} of {len(samples)} values carry no level: {named(unjudged)}")
+    return notes
+
+
+def _fixture_status(entry: Mapping[str, Any]) -> Status:
+    if entry["result"] == "pass":
+        return Status.GOOD
+    return _NOT_RUN.get(entry["result"], Status.BUILD_FAILED)
+
+
+def _status(entry: Mapping[str, Any], samples: Sequence[Sample], notes: Sequence[str]) -> Status:
+    result = entry["result"]
+    if result not in ("pass", "fail"):
+        return _NOT_RUN.get(result, Status.UNJUDGED)
+    level = entry.get("level")
+    if level not in list(Level):
+        return Status.UNJUDGED if result == "pass" else Status.FAILED
+    found = [Status(level), *(Status(sample.level) for sample in samples if sample.level)]
+    if notes and result == "pass":
+        found.append(Status.UNJUDGED)
+    worst = max(found, key=lambda status: status.severity)
+    return Status.FAILED if result == "fail" and worst.passes else worst

@@ -1,0 +1,131 @@
+"""The matrix: benchmarks down, environment by placement across, and the key figures of a cell."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from fabricheck.benchmarks.registry import REGISTRY, UNITS
+from fabricheck.report.model import Case, Run, Sample
+from fabricheck.report.status import Status
+
+SMALL = 8
+LARGE = 1 << 20
+
+_FIGURES: dict[str, tuple[tuple[str, int | None], ...]] = {
+    "latency": (("p50", SMALL), ("p50", LARGE)),
+    "bandwidth": (("avg", LARGE),),
+    "message_rate": (("avg", SMALL),),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One MPI environment at one placement; the partition is told where a run has several."""
+
+    system: str
+    partition: str
+    environ: str
+    placement: str
+
+    @property
+    def placement_words(self) -> str:
+        """``tcp 2 nodes`` for ``tcp-2n``; the placement itself where it has another form."""
+        transport, _, nodes = self.placement.rpartition("-")
+        if not transport or not nodes.endswith("n") or not nodes[:-1].isdigit():
+            return self.placement
+        number = int(nodes[:-1])
+        return f"{transport} {number} node{'s' if number != 1 else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One benchmark and the metric that its key figures show."""
+
+    benchmark: str
+    metric: str
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """Cases by row and column; ``others`` are the cases that have no place in it."""
+
+    rows: tuple[Row, ...]
+    columns: tuple[Column, ...]
+    cells: dict[tuple[str, Column], tuple[Case, ...]]
+    others: tuple[Case, ...]
+
+    def cases(self, row: Row, column: Column) -> tuple[Case, ...]:
+        """Cases of the cell, worst first; empty where the combination does not exist."""
+        return self.cells.get((row.benchmark, column), ())
+
+    @property
+    def several_partitions(self) -> bool:
+        """Whether columns must name their partition to be told apart."""
+        return len({(column.system, column.partition) for column in self.columns}) > 1
+
+    def column_words(self, column: Column) -> str:
+        """Environment of the column, with its partition where a run has several."""
+        prefix = f"{column.system}:{column.partition} " if self.several_partitions else ""
+        return prefix + column.environ
+
+
+def build_matrix(run: Run) -> Matrix:
+    """The matrix of a run; benchmarks stand in the registry's order, unknown ones last."""
+    cells: dict[tuple[str, Column], list[Case]] = {}
+    others = []
+    for case in run.cases:
+        if case.benchmark is None or case.placement is None:
+            others.append(case)
+            continue
+        column = Column(case.system, case.partition, case.environ, case.placement)
+        cells.setdefault((case.benchmark, column), []).append(case)
+    known = list(REGISTRY)
+    names = sorted(
+        {name for name, _ in cells},
+        key=lambda name: (known.index(name) if name in known else len(known), name),
+    )
+    columns = sorted({column for _, column in cells}, key=_column_order)
+    return Matrix(
+        rows=tuple(_row(name, run.cases) for name in names),
+        columns=tuple(columns),
+        cells={
+            key: tuple(sorted(cases, key=lambda case: -case.status.severity))
+            for key, cases in cells.items()
+        },
+        others=tuple(others),
+    )
+
+
+def key_figures(case: Case, metric: str) -> tuple[Sample | None, ...]:
+    """The samples that stand for a case: latency p50 at 8 B and 1 MiB, bandwidth at 1 MiB.
+
+    A benchmark without message sizes has one figure. Where an asked size or statistic was not
+    measured the figure is None: absent, never replaced by another size.
+    """
+    unsized = [s for s in case.samples if s.metric == metric and s.size is None]
+    if unsized:
+        best = [s for s in unsized if s.statistic == "p50"] or unsized
+        return (best[0],)
+    wanted = _FIGURES.get(metric, ())
+    return tuple(case.find(metric, statistic, size) for statistic, size in wanted)
+
+
+def worst_status(cases: Iterable[Case]) -> Status:
+    """The worst status of a cell's cases."""
+    return max((case.status for case in cases), key=lambda status: status.severity)
+
+
+def _row(name: str, cases: Sequence[Case]) -> Row:
+    if name in REGISTRY:
+        metric = REGISTRY[name].metrics[0]
+        return Row(name, metric, UNITS[metric])
+    for case in cases:
+        if case.benchmark == name and case.samples:
+            return Row(name, case.samples[0].metric, case.samples[0].unit)
+    return Row(name, "", "")
+
+
+def _column_order(column: Column) -> tuple[str, str, str, int, str]:
+    transport, _, nodes = column.placement.rpartition("-")
+    number = int(nodes[:-1]) if nodes[:-1].isdigit() else 0
+    return (column.system, column.partition, column.environ, number, transport)

@@ -1,0 +1,66 @@
+"""Figures as people read them: three significant digits and an SI prefix that fits."""
+
+from fabricheck.units import format_size
+
+TABLE_UNITS = {"us": "µs", "MB/s": "MB/s", "messages/s": "M/s"}
+"""Units of tables, fixed so that a row can be compared at a glance (M/s: million messages/s)."""
+
+_TABLE_FACTORS = {"messages/s": 1e-6}
+
+_LADDERS = {
+    "us": ((1e-3, "ns"), (1.0, "µs"), (1e3, "ms"), (1e6, "s")),
+    "MB/s": ((1e-3, "kB/s"), (1.0, "MB/s"), (1e3, "GB/s"), (1e6, "TB/s")),
+    "messages/s": ((1.0, "msg/s"), (1e3, "k msg/s"), (1e6, "M msg/s"), (1e9, "G msg/s")),
+}
+
+
+def in_table(value: float, unit: str) -> str:
+    """The figure in the table unit of its recorded unit, without the unit, in few characters.
+
+    >>> in_table(7.3149, "us"), in_table(0.19, "us"), in_table(1903.2, "MB/s")
+    ('7.31', '0.19', '1903')
+    """
+    value *= _TABLE_FACTORS.get(unit, 1.0)
+    return significant(value) if abs(value) >= 1 or abs(value) < 0.095 else f"{value:.2f}"  # noqa: PLR2004
+
+
+def with_unit(value: float, unit: str) -> str:
+    """The figure with the unit of the SI ladder that leaves one to three digits before the point.
+
+    >>> with_unit(1234.5, "us"), with_unit(0.21, "us")
+    ('1.23 ms', '210 ns')
+    """
+    ladder = _LADDERS.get(unit)
+    if ladder is None:
+        return f"{significant(value)} {unit}".rstrip()
+    factor, name = ladder[0]
+    for step, label in ladder:
+        if abs(value) >= step * 0.9995:
+            factor, name = step, label
+    return f"{significant(value / factor)} {name}"
+
+
+def significant(value: float) -> str:
+    """Three significant digits, all digits before the point.
+
+    >>> significant(0.2104), significant(12.34), significant(99.96), significant(123456.0)
+    ('0.210', '12.3', '100', '123456')
+    """
+    if value == 0:
+        return "0"
+    for digits in (3, 2, 1):
+        limit = 10.0 ** (3 - digits)
+        if abs(value) < limit - 0.5 * 10.0**-digits:
+            return f"{value:.{digits}f}" if abs(value) >= 1e-3 else f"{value:.2g}"  # noqa: PLR2004
+    return f"{value:.0f}"
+
+
+def size_label(size: int) -> str:
+    """A message size with a space before its IEC unit.
+
+    >>> size_label(1048576)
+    '1 MiB'
+    """
+    label = format_size(size)
+    digits = label.rstrip("BKMGi")
+    return f"{digits} {label[len(digits) :]}"

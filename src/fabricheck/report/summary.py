@@ -1,0 +1,168 @@
+"""The verdict on a run: its worst status, its counts, its problems and its exit code."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fabricheck.report.model import NOT_PERFORMANCE, Case, Run, Sample
+from fabricheck.report.status import Status
+
+_WORTH = {"bound": "good means plausible, not fast", "ratio": "good means in order"}
+
+ALWAYS_COUNTED = (
+    Status.GOOD,
+    Status.WARNING,
+    Status.CRITICAL,
+    Status.NO_REFERENCE,
+    Status.UNTRUSTED,
+    Status.NOT_RUN,
+)
+"""Statuses that are counted aloud even when there is none; the others only when there is one."""
+
+
+GROUP = 3
+"""Cases with the same status and the same causes that are told as one problem."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is not good: which cases (none for the record as a whole), and why."""
+
+    status: Status
+    causes: tuple[str, ...]
+    cases: tuple[Case, ...] = ()
+
+    @property
+    def subject(self) -> str:
+        """The case by its title, or the first of them and how many others."""
+        if not self.cases:
+            return "record"
+        others = len(self.cases) - 1
+        return self.cases[0].title + (f" and {others} others" if others else "")
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """Nodes of the cases, sorted."""
+        return tuple(sorted({node for case in self.cases for node in case.nodes}))
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Verdict on a run."""
+
+    verdict: Status
+    counts: Mapping[Status, int]
+    problems: tuple[Problem, ...]
+    passed: bool
+
+    @property
+    def exit_code(self) -> int:
+        """0 if the run may be called good, 1 otherwise."""
+        return 0 if self.passed else 1
+
+
+def summarise(run: Run) -> Summary:
+    """The verdict: 0 cases, an incomplete record, a failed build each count as much as a case."""
+    counts = Counter(case.status for case in (*run.cases, *run.failed_builds))
+    problems = [Problem(Status.INCOMPLETE, (text,)) for text in run.defects]
+    judged = sum(number for status, number in counts.items() if status.judged)
+    if run.cases and not judged:
+        text = f"none of the {len(run.cases)} cases was judged against a reference"
+        problems.append(Problem(Status.INCOMPLETE, (text,)))
+    problems += _case_problems(run)
+    problems.sort(key=lambda problem: -problem.status.severity)
+    found = [Status.GOOD, *(p.status for p in problems if p.status is not Status.SKIPPED)]
+    verdict = max(found, key=lambda status: status.severity)
+    return Summary(
+        verdict=verdict,
+        counts={
+            status: counts[status]
+            for status in (*ALWAYS_COUNTED, *(s for s in Status if s not in ALWAYS_COUNTED))
+            if status in ALWAYS_COUNTED or counts[status]
+        },
+        problems=tuple(problems),
+        passed=bool(judged) and verdict.passes,
+    )
+
+
+def _case_problems(run: Run) -> list[Problem]:
+    alike: dict[tuple[Status, tuple[str, ...]], list[Case]] = {}
+    for case in (*run.failed_builds, *run.cases):
+        if case.status is not Status.GOOD:
+            alike.setdefault((case.status, case.causes), []).append(case)
+    problems = []
+    for (status, causes), cases in alike.items():
+        if len(cases) >= GROUP:
+            problems.append(Problem(status, causes, tuple(cases)))
+        else:
+            problems += [Problem(status, causes, (case,)) for case in cases]
+    return problems
+
+
+def reference_legend(run: Run) -> tuple[str, ...]:
+    """Sentences that say what the references are worth, one for each kind that is no yardstick."""
+    kinds = Counter(c.reference_kind for c in run.cases if c.reference_kind in NOT_PERFORMANCE)
+    return tuple(
+        f"{kind} ({number} of {len(run.cases)} cases): {NOT_PERFORMANCE[kind]}; {_WORTH[kind]}"
+        for kind, number in sorted((str(kind), number) for kind, number in kinds.items())
+    )
+
+
+def as_json(run: Run, summary: Summary) -> dict[str, Any]:
+    """The summary for machines (format 1): verdict, counts, problems and all cases."""
+    return {
+        "format": 1,
+        "verdict": summary.verdict,
+        "passed": summary.passed,
+        "counts": dict(summary.counts),
+        "report": str(run.path),
+        "session": run.uuid,
+        "systems": run.systems,
+        "started": run.started,
+        "ended": run.ended,
+        "commits": run.commits,
+        "reframe": run.reframe_version,
+        "references": reference_legend(run),
+        "defects": run.defects,
+        "problems": [
+            {
+                "status": problem.status,
+                "causes": problem.causes,
+                "cases": [case.title for case in problem.cases],
+                "nodes": problem.nodes,
+            }
+            for problem in summary.problems
+        ],
+        "cases": [_case_json(case) for case in (*run.cases, *run.failed_builds)],
+    }
+
+
+def _case_json(case: Case) -> dict[str, Any]:
+    return {
+        "name": case.name,
+        "status": case.status,
+        "result": case.result,
+        "system": case.system,
+        "partition": case.partition,
+        "environ": case.environ,
+        "benchmark": case.benchmark,
+        "placement": case.placement,
+        "fixture": case.fixture,
+        "nodes": case.nodes,
+        "jobid": case.jobid,
+        "causes": case.causes,
+        "evidence": case.evidence,
+        "reference_kind": case.reference_kind,
+        "values": {sample.variable: _sample_json(sample) for sample in case.samples},
+    }
+
+
+def _sample_json(sample: Sample) -> dict[str, Any]:
+    return {
+        "value": sample.value,
+        "unit": sample.unit,
+        "level": sample.level,
+        "lower": sample.lower,
+        "upper": sample.upper,
+    }

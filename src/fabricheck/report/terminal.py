@@ -1,0 +1,194 @@
+"""The report on a terminal: the verdict, what is wrong, and the matrix."""
+
+from collections.abc import Sequence
+
+from reframe.utility import nodelist_abbrev
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from fabricheck.report.matrix import Column, Matrix, Row, build_matrix, key_figures, worst_status
+from fabricheck.report.model import Case, Run, Sample
+from fabricheck.report.quantity import TABLE_UNITS, in_table, with_unit
+from fabricheck.report.status import Status
+from fabricheck.report.summary import Problem, Summary, reference_legend
+
+TEXT_LINES = 20
+"""Most lines of text before the matrix."""
+
+WIDTH = 100
+"""Columns of an output that is not a terminal."""
+
+_STYLES = {
+    "green": "green",
+    "yellow": "yellow",
+    "red": "bold red",
+    "magenta": "bold magenta",
+    "grey": "dim",
+}
+_NAME_WIDTH = 14
+_UNIT_WIDTH = 4
+_CELL_WIDTH = 12
+_PROBLEM_LINES = 2
+
+
+def show(run: Run, summary: Summary, console: Console, *, table: bool) -> None:
+    """Print the report; ``table`` asks for the matrix below the text."""
+    for line in (*_verdict(run, summary, console), *_problem_lines(summary, console)):
+        console.print(line, soft_wrap=True)
+    if table:
+        _show_matrix(run, console)
+
+
+def _symbol(status: Status, console: Console) -> str:
+    return status.ascii_symbol if console.options.ascii_only else status.symbol
+
+
+def _style(status: Status) -> str:
+    return _STYLES[status.color]
+
+
+def _verdict(run: Run, summary: Summary, console: Console) -> list[Text]:
+    """The verdict with system, time and commit, then the counts on as many lines as they need."""
+    verdict = summary.verdict
+    head = Text.assemble(
+        (f" {_symbol(verdict, console)} {verdict.upper()} ", _style(verdict) + " reverse"),
+        f"  {', '.join(run.systems) or 'unknown system'}, {run.started}, ",
+        f"commit {', '.join(run.commits) or 'unknown'}",
+    )
+    counts = [
+        Text(f"{number} {status}", _style(status) if number else "dim")
+        for status, number in summary.counts.items()
+    ]
+    lines = [head, Text(f"{len(run.cases)} case{'s' if len(run.cases) != 1 else ''}: ")]
+    for number, count in enumerate(counts):
+        text = count + Text("," if number < len(counts) - 1 else "")
+        if lines[-1].cell_len + text.cell_len > console.width:
+            lines.append(Text("  "))
+        lines[-1].append_text(text).append(" ")
+    return lines
+
+
+def _problem_lines(summary: Summary, console: Console) -> list[Text]:
+    """One entry for each problem, as many as the line budget holds, and how many were left out."""
+    budget = TEXT_LINES - 4
+    lines: list[Text] = []
+    for number, problem in enumerate(summary.problems):
+        entry = _problem(problem, console)
+        left = len(summary.problems) - number
+        if len(lines) + len(entry) + (left > 1) > budget:
+            lines.append(Text(f"... and {left} more (all of them on the page and in --json)"))
+            break
+        lines.extend(entry)
+    return lines
+
+
+def _problem(problem: Problem, console: Console) -> list[Text]:
+    text = Text.assemble(
+        (f"{_symbol(problem.status, console)} {problem.status}", _style(problem.status)),
+        (f" {problem.subject}", "bold"),
+    )
+    if problem.nodes:
+        text.append(f" on {nodelist_abbrev(problem.nodes)}", "cyan")
+    text.append(f": {problem.causes[0]}")
+    if len(problem.causes) > 1:
+        text.append(f" (+{len(problem.causes) - 1} more)", "dim")
+    if not console.is_terminal:
+        return [text]
+    wrapped = text.wrap(console, console.width - 4)
+    lines = list(wrapped[:_PROBLEM_LINES])
+    if len(wrapped) > _PROBLEM_LINES:
+        lines[-1].truncate(console.width - 6)
+        lines[-1].append(" ..." if console.options.ascii_only else " …")
+    return [lines[0], *(Text("    ").append_text(line) for line in lines[1:])]
+
+
+def _show_matrix(run: Run, console: Console) -> None:
+    matrix = build_matrix(run)
+    if matrix.rows:
+        for columns in _column_groups(matrix, console.width):
+            console.print()
+            console.print(_table(matrix, columns, console))
+    for case in matrix.others:
+        console.print(_other(case, console))
+    console.print()
+    for line in _legend(run, console):
+        console.print(Text(line, "dim"))
+
+
+def _column_groups(matrix: Matrix, width: int) -> list[list[Column]]:
+    """Columns in groups that fit beside the row names, split between environments if possible."""
+    fitting = max(1, (width - _NAME_WIDTH - _UNIT_WIDTH - 2) // (_CELL_WIDTH + 1))
+    environments: dict[str, list[Column]] = {}
+    for column in matrix.columns:
+        environments.setdefault(matrix.column_words(column), []).append(column)
+    groups: list[list[Column]] = [[]]
+    for columns in environments.values():
+        for start in range(0, len(columns), fitting):
+            part = columns[start : start + fitting]
+            if len(groups[-1]) + len(part) > fitting:
+                groups.append([])
+            groups[-1].extend(part)
+    return [group for group in groups if group]
+
+
+def _table(matrix: Matrix, columns: Sequence[Column], console: Console) -> Table:
+    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
+    table.add_column("\nbenchmark", min_width=_NAME_WIDTH, no_wrap=True)
+    table.add_column("\nunit", style="dim", min_width=_UNIT_WIDTH, no_wrap=True)
+    shown = ""
+    for column in columns:
+        words = matrix.column_words(column)
+        head = words if words != shown else ""
+        shown = words
+        table.add_column(f"{head}\n{column.placement_words}", width=_CELL_WIDTH, no_wrap=True)
+    for row in matrix.rows:
+        unit = TABLE_UNITS.get(row.unit, row.unit)
+        if console.options.ascii_only:
+            unit = unit.replace("µ", "u")
+        cells = [_cell(matrix.cases(row, column), row, console) for column in columns]
+        table.add_row(row.benchmark, unit, *cells)
+    return table
+
+
+def _cell(cases: Sequence[Case], row: Row, console: Console) -> Text:
+    if not cases:
+        return Text("." if console.options.ascii_only else "·", "dim")
+    status = worst_status(cases)
+    samples = key_figures(cases[0], row.metric)
+    widths = (4, 5) if len(samples) > 1 else (5,)
+    figures = " ".join(
+        f"{_figure(sample):>{width}}" for sample, width in zip(samples, widths, strict=True)
+    )
+    if all(sample is None or sample.value is None for sample in samples):
+        figures = str(status)
+    text = f"{_symbol(status, console)} {figures}"
+    return Text(f"{text} x{len(cases)}" if len(cases) > 1 else text, _style(status))
+
+
+def _figure(sample: Sample | None) -> str:
+    if sample is None or sample.value is None:
+        return "-"
+    return in_table(sample.value, sample.unit)
+
+
+def _other(case: Case, console: Console) -> Text:
+    text = Text(f"{_symbol(case.status, console)} {case.title}: ", _style(case.status))
+    figures = [
+        f"{sample.variable} {with_unit(sample.value, sample.unit)}"
+        for sample in case.samples[:4]
+        if sample.value is not None
+    ]
+    text.append(", ".join(figures) or str(case.status), "default")
+    return text
+
+
+def _legend(run: Run, console: Console) -> list[str]:
+    present = sorted({case.status for case in run.cases}, key=lambda status: status.severity)
+    symbols = ", ".join(f"{_symbol(status, console)} {status}" for status in present)
+    absent = "." if console.options.ascii_only else "·"
+    return [
+        *([symbols] if symbols else []),
+        f"{absent} no such case; latency: p50 at 8 B, at 1 MiB (barrier: one); bandwidth: at 1 MiB",
+        *reference_legend(run),
+    ]
