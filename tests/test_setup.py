@@ -1,4 +1,4 @@
-"""ci/setup and ci/lint on a copy, with stand-ins for apt and Python: this machine stays as it is."""
+"""ci/setup and ci/lint on a copy, with stand-ins for apt and Python; this machine is left alone."""
 
 import os
 import shutil
@@ -146,7 +146,7 @@ def test_lint_goes_red(tmp_path, tool, file, content):
     copy = tmp_path / "checkout"
     for name in ("ci", "src/fabricheck"):
         shutil.copytree(ROOT / name, copy / name)
-    for name in ("pyproject.toml", ".clang-format"):
+    for name in ("pyproject.toml", ".clang-format", "activate"):
         shutil.copy(ROOT / name, copy / name)
     (copy / ".venv").symlink_to(ROOT / ".venv")
     (copy / file).write_text(content)
