@@ -1,0 +1,122 @@
+"""What to run, checked against what the suite and the site have before anything starts."""
+
+import shutil
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fabricheck.benchmarks import registry
+from fabricheck.errors import FabricheckError
+from fabricheck.judge.references import check_file
+from fabricheck.reframe_ext.config import site_configuration
+from fabricheck.transports import find
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """A part of the matrix; an empty tuple means all of it.
+
+    Attributes:
+        system: name of the system in ``sites/``.
+        benchmarks: names of the registry.
+        transports: names of the table of transports.
+        environments: names of the system's environments.
+    """
+
+    system: str
+    benchmarks: tuple[str, ...] = ()
+    transports: tuple[str, ...] = ()
+    environments: tuple[str, ...] = ()
+
+    def reframe_options(self) -> list[str]:
+        """The options of ``reframe`` that select the same."""
+        options = [f"--system={self.system}"]
+        terms = [
+            f"{attribute} in {names!r}"
+            for attribute, names in (
+                ("benchmark", self.benchmarks),
+                ("transport", self.transports),
+            )
+            if names
+        ]
+        if terms:
+            options += ["-E", " and ".join(terms)]
+        if self.environments:
+            options += ["-p", f"^({'|'.join(self.environments)})$"]
+        return options
+
+
+def check(suite: Path, selection: Selection) -> None:
+    """Refuse what can't be run, before anything is started or written.
+
+    Raises:
+        FabricheckError: for an unknown system, benchmark, transport or environment, a transport that
+            the system lacks, a compiler that is missing, or a malformed reference file.
+    """
+    configuration = site_configuration(suite)
+    system = _find_system(configuration, selection.system)
+    for benchmark in selection.benchmarks:
+        registry.find(benchmark)
+    _check_transports(system, selection.transports)
+    environments = _environments(configuration, system)
+    _check_known("environment", selection.environments, environments, selection.system)
+    for name, environment in environments.items():
+        if not selection.environments or name in selection.environments:
+            _check_compiler(name, environment)
+    references = suite / "references" / f"{selection.system}.yaml"
+    if references.exists():
+        check_file(references)
+
+
+def _find_system(configuration: dict[str, Any], name: str) -> dict[str, Any]:
+    systems: dict[str, dict[str, Any]] = {each["name"]: each for each in configuration["systems"]}
+    if name not in systems:
+        raise FabricheckError(
+            f"expected a system of sites/ ({', '.join(sorted(systems))}), found {name!r}: "
+            "use one of these, or write a site file (docs/add-a-system.md)"
+        )
+    return systems[name]
+
+
+def _check_known(kind: str, asked: Sequence[str], known: Iterable[str], system: str) -> None:
+    for name in asked:
+        if name not in known:
+            raise FabricheckError(
+                f"expected an {kind} of system {system} ({', '.join(known)}), found {name!r}: "
+                "use one of these"
+            )
+
+
+def _check_transports(system: dict[str, Any], asked: Sequence[str]) -> None:
+    features = {
+        feature
+        for partition in system["partitions"]
+        for feature in partition.get("features", ())
+    }
+    for name in asked:
+        transport = find(name)
+        if transport.feature not in features:
+            raise FabricheckError(
+                f"expected a transport that system {system['name']} offers, found {name!r}, which "
+                f"needs the feature '{transport.feature}'; its partitions offer "
+                f"{', '.join(sorted(features))}: choose another, or add the feature to its site file"
+            )
+
+
+def _environments(configuration: dict[str, Any], system: dict[str, Any]) -> dict[str, Any]:
+    wanted = {name for partition in system["partitions"] for name in partition["environs"]}
+    return {
+        each["name"]: each
+        for each in configuration["environments"]
+        if each["name"] in wanted and system["name"] in each["target_systems"]
+    }
+
+
+def _check_compiler(name: str, environment: dict[str, Any]) -> None:
+    compiler = environment.get("cxx", "")
+    if compiler and not shutil.which(compiler):
+        raise FabricheckError(
+            f"expected the MPI compiler {compiler} of environment {name}, found none on PATH: "
+            "install that MPI (ci/setup does on Debian), or take the environment out of the site"
+        )

@@ -1,0 +1,162 @@
+"""Each guard broken once: the stage directory of a good job, with one thing wrong."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fabricheck.reframe_ext.evidence import PROBE_JSON, Evidence, Expectation, examine
+from fabricheck.transports import find
+
+SIZES = (1, 2, 4)
+TABLE = """
+# mpi_probe MPI Latency Test v0.1.0
+# Datatype: MPI_CHAR.
+# Ranks: 2
+# Hosts: n1 n2
+# MPI: Open MPI v4.1.4
+# Clock: 21.3 ns
+# Size       Avg Latency(us)        Validation  P50 Tail Lat(us)  P99 Tail Lat(us)
+1                       9.11              Pass              9.01             12.00
+2                       9.12              Pass              9.02             12.10
+4                       9.15              Pass              9.05             12.20
+# Complete: 3 sizes
+"""
+UCX_LOG = """\
+[1795240120.054744] [HOST:7:0]     ucp_context.c:1849 UCX  INFO  Version 1.13.1 (loaded from x)
+[1795240120.059730] [HOST:7:0]      ucp_worker.c:1763 UCX  INFO    ep_cfg[1]: tag(tcp/eth0)
+"""
+WITNESS = """\
+rank RANK
+host HOST
+cpus RANK
+netdev before eth0 tx_bytes 100
+netdev before eth0 rx_bytes 100
+netdev after eth0 tx_bytes 90000
+netdev after eth0 rx_bytes 90000
+exit 0
+"""
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Path:
+    (tmp_path / "out").write_text(TABLE)
+    (tmp_path / "err").write_text("")
+    results = [{"size": size, "iterations": 10_000} for size in SIZES]
+    (tmp_path / PROBE_JSON).write_text(json.dumps({"results": results}))
+    for rank, host in enumerate(("n1", "n2")):
+        (tmp_path / f"ucx.{host}.7.log").write_text(UCX_LOG.replace("HOST", host))
+        (tmp_path / f"witness.{rank}").write_text(
+            WITNESS.replace("HOST", host).replace("RANK", str(rank))
+        )
+    return tmp_path
+
+
+def look(stage: Path, transport: str = "tcp", num_nodes: int = 2) -> Evidence:
+    return examine(
+        stage,
+        stage / "out",
+        stage / "err",
+        Expectation(
+            benchmark="latency",
+            transport=find(transport),
+            num_nodes=num_nodes,
+            num_tasks=2,
+            sizes=SIZES,
+            bound=True,
+            reserved=("n1", "n2"),
+        ),
+    )
+
+
+def test_a_good_job_is_believed(stage: Path) -> None:
+    found = look(stage)
+    assert found.objections == ()
+    assert found.hosts == ("n1", "n2")
+    assert found.ucx_version == "1.13.1"
+    assert found.curve is not None
+    assert [point.size for point in found.curve.points] == list(SIZES)
+
+
+def edit(name: str, old: str, new: str) -> Callable[[Path], None]:
+    def change(stage: Path) -> None:
+        text = (stage / name).read_text()
+        assert old in text
+        (stage / name).write_text(text.replace(old, new))
+
+    return change
+
+
+def drop(name: str) -> Callable[[Path], None]:
+    return lambda stage: (stage / name).unlink()
+
+
+def append(name: str, text: str) -> Callable[[Path], None]:
+    def change(stage: Path) -> None:
+        with (stage / name).open("a") as file:
+            file.write(text)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("break_it", "message"),
+    [
+        (edit("out", "# Ranks: 2", "# Ranks: 1"), "expected a world of 2 ranks, found 1"),
+        (append("out", TABLE), "table"),
+        (edit("out", "# Complete: 3 sizes\n", ""), "Complete"),
+        (edit("out", "4                       9.15", "8                       9.15"), "4"),
+        (edit("out", "Pass              9.02", "Fail              9.02"), "validation"),
+        (edit("out", "Latency Test", "Bcast Latency Tset"), "out"),
+        (lambda stage: (stage / "out").write_text(""), "out"),
+        (drop("witness.1"), "expected 2 ranks to start, found 1"),
+        (edit("witness.1", "exit 0", "exit 139"), "rank 1 on n2: 139"),
+        (edit("witness.1", "host n2", "host n1"), "expected ranks on 2 host"),
+        (edit("witness.1", "host n2", "host n7"), "expected ranks on n1, n2, found them on n7"),
+        (edit("witness.1", "after eth0 tx_bytes 90000", "after eth0 tx_bytes 200"), None),
+        (drop("ucx.n2.7.log"), "expected 2 UCX logs"),
+        (edit("ucx.n2.7.log", "tag(tcp/eth0)", "tag(sysv/memory)"), "found tag(sysv/memory) on n2"),
+        (drop(PROBE_JSON), "expected the number of iterations"),
+        (edit("witness.0", "after eth0 rx_bytes 90000", "after eth0 rx_bytes x"), "damaged"),
+        (
+            append("err", "slurmstepd: error: *** JOB 7 ON n2 CANCELLED AT 2026-11-21T06:00:00 DUE "
+                   "TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS ***\n"),
+            "node failure: Slurm lost node n2",
+        ),
+        (append("err", "srun: error: Node failure on n2\n"), "Slurm lost node n2"),
+        (
+            append("err", "slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-11-21T06:00:00 DUE "
+                   "TO TIME LIMIT ***\n"),
+            "time limit",
+        ),
+    ],
+)  # fmt: skip
+def test_each_guard_sees_what_it_guards(
+    stage: Path, break_it: Callable[[Path], None], message: str | None
+) -> None:
+    break_it(stage)
+    found = look(stage)
+    if message is None:
+        assert found.objections == (), "one direction of a port may be quiet"
+    else:
+        assert any(message in objection for objection in found.objections), found.objections
+
+
+def test_ranks_on_one_core_are_named(stage: Path) -> None:
+    for name, old, new in (("witness.1", "host n2", "host n1"), ("witness.1", "cpus 1", "cpus 0")):
+        edit(name, old, new)(stage)
+    assert any("both on CPUs 0 of n1" in objection for objection in look(stage).objections)
+
+
+def test_shared_memory_with_busy_interfaces_is_not_believed(stage: Path) -> None:
+    found = look(stage, transport="shm", num_nodes=1)
+    assert any("expected data lanes on shm" in objection for objection in found.objections)
+
+
+def test_a_dead_node_is_the_only_fault(stage: Path) -> None:
+    append("err", "srun: error: Node failure on n2\n")(stage)
+    drop("out")(stage)
+    (stage / "witness.1").rename(stage / "witness.1.part")
+    (objection,) = look(stage).objections
+    assert "rank 1 on n2 never ended" in objection
