@@ -1,5 +1,10 @@
 """Regression tests for MPI and RDMA fabrics, built on ReFrame."""
 
-from importlib.metadata import version
 
-__version__ = version("fabricheck")
+def __getattr__(name: str) -> str:
+    if name == "__version__":
+        # Asked for on demand: importlib.metadata costs more than the rest of a short command.
+        from importlib.metadata import version
+
+        return version("fabricheck")
+    raise AttributeError(name)

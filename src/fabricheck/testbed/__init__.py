@@ -1,1 +1,1 @@
-"""A Slurm cluster of namespaces on one machine."""
+"""The embedded cluster: Slurm whose nodes are sets of namespaces on this machine."""

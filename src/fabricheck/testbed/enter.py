@@ -1,0 +1,166 @@
+"""Running a command inside a node, from outside: what ``fabricheck testbed exec`` does.
+
+Kept free of heavy imports: it is called for every command that tests and checks run in a node.
+"""
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, NoReturn
+
+from fabricheck.errors import FabricheckError
+from fabricheck.testbed import layout, libc
+from fabricheck.testbed.layout import Layout
+from fabricheck.testbed.process import COMMAND_NOT_FOUND, restore_signals
+from fabricheck.testbed.records import ProcessRecord, read_record, read_records
+
+CANNOT_EXECUTE: Final = 126
+SIGNAL_BASE: Final = 128
+# si_code of a signal from the terminal: the whole foreground group, and so the command, has it.
+_SI_KERNEL: Final = 0x80
+_FORWARDED: Final = frozenset(
+    {
+        signal.SIGINT,
+        signal.SIGQUIT,
+        signal.SIGTERM,
+        signal.SIGHUP,
+        signal.SIGUSR1,
+        signal.SIGUSR2,
+        signal.SIGWINCH,
+    }
+)
+# The mount namespace comes last: after it the caller's /proc is out of reach.
+_NAMESPACES: Final = ("user", "net", "uts", "ipc", "pid", "mnt")
+
+
+def run_in_node(files: Layout, node: str, command: Sequence[str]) -> int:
+    """Run ``command`` in ``node`` with the caller's standard streams, directory and environment.
+
+    The caller itself enters the node's namespaces, so this is for a process that does nothing
+    else. Signals are forwarded to the command, and the command ends with the caller.
+
+    Returns the exit status as a shell gives it: the command's own, 128 + N after signal N, 127 if
+    there is no such command, 126 if it cannot be executed. Raises FabricheckError if the node
+    does not run or belongs to somebody else.
+    """
+    directory = os.getcwd()  # noqa: PTH109
+    record = live_node(files, node)
+    try:
+        _enter(record)
+    except PermissionError as error:
+        raise FabricheckError(
+            f"{node} of the testbed in {files.root} cannot be entered ({error.strerror}): "
+            "run this as the user who started the testbed"
+        ) from error
+    waited = _FORWARDED | {signal.SIGCHLD}
+    signal.pthread_sigmask(signal.SIG_BLOCK, waited)
+    child = os.fork()
+    if child == 0:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, waited)
+        _become(files, node, command, directory)
+    return _wait(child, waited)
+
+
+def live_node(files: Layout, node: str) -> ProcessRecord:
+    """The record of a running node; FabricheckError says what there is instead."""
+    if (inside := os.environ.get(layout.NODE_VARIABLE)) is not None:
+        raise FabricheckError(
+            f"this already runs in {inside} of a testbed, from which other nodes are reached with "
+            "srun, not with fabricheck testbed"
+        )
+    record = read_record(files.records, node)
+    if record is not None and record.alive():
+        return record
+    hosts = [other.name for other in read_records(files.records) if _is_host(other.name)]
+    if not hosts:
+        raise FabricheckError(
+            f"no testbed runs in {files.root}: start one with "
+            f"fabricheck testbed up --state-dir {files.root}"
+        )
+    if record is not None:
+        raise FabricheckError(
+            f"{node} of the testbed in {files.root} is dead; fabricheck testbed up starts afresh"
+        )
+    raise FabricheckError(
+        f"the testbed in {files.root} has no node {node!r}, only {', '.join(hosts)}"
+    )
+
+
+def _is_host(name: str) -> bool:
+    return name in (layout.LOGIN, layout.SWITCH) or name.removeprefix("n").isdecimal()
+
+
+def _enter(record: ProcessRecord) -> None:
+    opened = []
+    for name in _NAMESPACES:
+        path = f"/proc/{record.pid}/ns/{name}"
+        # Entering one's own user namespace is an error.
+        if name != "user" or not Path(path).samefile("/proc/self/ns/user"):
+            opened.append((name, os.open(path, os.O_RDONLY | os.O_CLOEXEC)))
+    for name, descriptor in opened:
+        libc.setns(descriptor, name)
+        os.close(descriptor)
+        if name == "user":
+            os.setresgid(0, 0, 0)
+            os.setresuid(0, 0, 0)
+
+
+def _become(files: Layout, node: str, command: Sequence[str], directory: str) -> NoReturn:
+    try:
+        libc.die_with_parent(signal.SIGKILL)
+        environment = {
+            **os.environ,
+            "SLURM_CONF": str(files.slurm_conf),
+            layout.NODE_VARIABLE: node,
+        }
+        _change_directory(directory, node)
+        # A temporary directory that the node does not see would break compilers.
+        if not Path(environment.get("TMPDIR", "/")).is_dir():
+            del environment["TMPDIR"]
+        restore_signals()
+        os.execvpe(command[0], list(command), environment)  # noqa: S606
+    except FileNotFoundError:
+        _complain(f"{command[0]}: no such command in {node}")
+        os._exit(COMMAND_NOT_FOUND)
+    except OSError as error:
+        _complain(f"{command[0]} in {node}: {error.strerror}")
+    os._exit(CANNOT_EXECUTE)
+
+
+def _change_directory(directory: str, node: str) -> None:
+    try:
+        os.chdir(directory)
+    except OSError:
+        _complain(
+            f"the directory {directory} is not visible in {node}, starting in / "
+            "(fabricheck testbed up --share makes it visible)"
+        )
+        os.chdir("/")
+
+
+def _complain(message: str) -> None:
+    os.write(2, f"fabricheck: {message}\n".encode())
+
+
+def _wait(child: int, waited: frozenset[signal.Signals]) -> int:
+    while True:
+        information = signal.sigwaitinfo(waited)
+        if information.si_signo != signal.SIGCHLD:
+            if information.si_code != _SI_KERNEL:
+                os.kill(child, information.si_signo)
+            continue
+        pid, status = os.waitpid(child, os.WNOHANG)
+        if pid == child:
+            code = os.waitstatus_to_exitcode(status)
+            return SIGNAL_BASE - code if code < 0 else code
+
+
+def main() -> NoReturn:
+    """Entry point without the command line's imports: STATE-DIR NODE COMMAND..."""
+    try:
+        sys.exit(run_in_node(Layout(Path(sys.argv[1])), sys.argv[2], sys.argv[3:]))
+    except FabricheckError as error:
+        os.write(2, f"fabricheck: {error}\n".encode())
+        sys.exit(error.exit_code)

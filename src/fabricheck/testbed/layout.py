@@ -1,0 +1,100 @@
+"""Where a testbed keeps its state, and the names and addresses of its parts.
+
+Kept free of heavy imports: ``fabricheck testbed exec`` and every node load it.
+"""
+
+from pathlib import Path
+from typing import Final
+
+from fabricheck.errors import FabricheckError
+
+SWITCH: Final = "switch"
+LOGIN: Final = "login"
+INTERFACE: Final = "eth0"
+BRIDGE: Final = "br0"
+PARTITION: Final = "main"
+CONTROLLER_PORT: Final = 6817
+NODE_PORT: Final = 6818
+NETWORK_PREFIX: Final = "10.77.0"
+PREFIX_LENGTH: Final = 24
+LOGIN_HOST_NUMBER: Final = 254
+MAX_NODES: Final = 64
+# sun_path of a unix socket holds 108 bytes with the closing NUL.
+MAX_SOCKET_PATH: Final = 107
+STATE_VARIABLE: Final = "FABRICHECK_TESTBED"
+# Set inside every node, so that the command line can tell that it runs in one.
+NODE_VARIABLE: Final = "FABRICHECK_TESTBED_NODE"
+
+
+class Layout:
+    """The files of one state directory. Everything that a testbed writes lies below ``root``."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.lock = root / "lock"
+        self.options = root / "testbed.json"
+        self.etc = root / "etc"
+        self.run = root / "run"
+        self.log = root / "log"
+        self.lib = root / "lib"
+        self.controller_state = root / "slurmctld"
+        self.records = root / "pids"
+        self.slurm_conf = self.etc / "slurm.conf"
+        self.cgroup_conf = self.etc / "cgroup.conf"
+        self.hosts = self.etc / "hosts"
+        self.munge_key = self.etc / "munge.key"
+        self.munge_socket = self.run / "munge.sock"
+        self.setgroups_shim = self.lib / "setgroups_shim.so"
+
+    @property
+    def directories(self) -> tuple[Path, ...]:
+        """The directories below the root, all made by ``up`` and removed by ``down``."""
+        return (self.etc, self.run, self.log, self.lib, self.controller_state, self.records)
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files directly in the root; the lock comes last."""
+        return (self.options, self.lock)
+
+    def boot_id(self, node: str) -> Path:
+        """The file that stands in for ``/proc/sys/kernel/random/boot_id`` in ``node``."""
+        return self.run / f"boot_id.{node}"
+
+    def log_file(self, name: str) -> Path:
+        """The log of a daemon or of a node's first process."""
+        return self.log / f"{name}.log"
+
+
+def layout_at(state_dir: Path) -> Layout:
+    """The layout of ``state_dir``, made absolute; FabricheckError if sockets would not fit."""
+    layout = Layout(Path(state_dir).expanduser().resolve())
+    length = len(str(layout.munge_socket).encode())
+    if length > MAX_SOCKET_PATH:
+        room = MAX_SOCKET_PATH - (length - len(str(layout.root).encode()))
+        raise FabricheckError(
+            f"the state directory {layout.root} has a path of {len(str(layout.root).encode())} "
+            f"bytes; unix sockets in it leave room for {room} at most: choose a shorter one with "
+            f"--state-dir or {STATE_VARIABLE}"
+        )
+    return layout
+
+
+def node_names(nodes: int) -> list[str]:
+    """``n1`` to ``nN``."""
+    return [f"n{number}" for number in range(1, nodes + 1)]
+
+
+def address(host: str) -> str:
+    """The IPv4 address of ``login`` or of a node."""
+    number = LOGIN_HOST_NUMBER if host == LOGIN else int(host.removeprefix("n"))
+    return f"{NETWORK_PREFIX}.{number}"
+
+
+def switch_port(host: str) -> str:
+    """The name of the bridge's port that leads to ``host``."""
+    return f"v-{host}"
+
+
+def daemon_of(host: str) -> str:
+    """The record name of the Slurm daemon that runs on ``host``."""
+    return "slurmctld" if host == LOGIN else f"slurmd.{host}"

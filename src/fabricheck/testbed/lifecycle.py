@@ -1,0 +1,245 @@
+"""Starting and removing a testbed."""
+
+import contextlib
+import os
+import select
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from fabricheck.errors import FabricheckError
+from fabricheck.testbed import layout
+from fabricheck.testbed.bootstrap import python_command
+from fabricheck.testbed.layout import Layout
+from fabricheck.testbed.lock import state_lock
+from fabricheck.testbed.options import (
+    DEFAULT_CPUS_PER_NODE,
+    DEFAULT_NODES,
+    Started,
+    Wish,
+    conflict,
+    load,
+    make_wish,
+    own_pid_namespace,
+    save,
+)
+from fabricheck.testbed.process import DAEMON_ENVIRONMENT, last_line
+from fabricheck.testbed.programs import require_programs
+from fabricheck.testbed.records import host_boot_id
+from fabricheck.testbed.rights import choose_mode
+from fabricheck.testbed.spec import Spec
+from fabricheck.testbed.state_files import (
+    kill_recorded,
+    make_root,
+    remove_files,
+    write_configuration,
+)
+from fabricheck.testbed.status import slurm_states, status
+from fabricheck.testbed.visible import implied_paths, paths_to_keep
+
+Progress = Callable[[str], None]
+_START_SECONDS: Final = 90.0
+_POLL_SECONDS: Final = 0.03
+
+
+class UpResult(NamedTuple):
+    """What ``up`` did; ``restarted_for`` lists what was wrong with a testbed that it replaced."""
+
+    already_running: bool
+    nodes: list[str]
+    seconds: float
+    restarted_for: list[str]
+
+
+class DownResult(NamedTuple):
+    """What ``down`` removed: processes with PIDs, and files. Both empty: nothing was there."""
+
+    processes: list[str]
+    files: list[str]
+
+
+def up(
+    state_dir: Path,
+    *,
+    nodes: int | None = None,
+    cpus_per_node: int | None = None,
+    shares: Sequence[Path] = (),
+    progress: Progress = lambda _: None,
+) -> UpResult:
+    """Start a testbed and return when all its nodes are idle; a healthy one is left alone.
+
+    ``None`` stands for "as it runs", and for the defaults if nothing runs. What an interrupted
+    operation or a dead part left behind is removed first. Raises FabricheckError.
+    """
+    begin = time.monotonic()
+    wish = make_wish(nodes, cpus_per_node, shares)
+    files = layout.layout_at(state_dir)
+    refuse_inside_node()
+    with _clear_errors(files):
+        made_directory = make_root(files)
+        with state_lock(files.lock, "up") as lock:
+            before = load(files)
+            wrong = _what_is_wrong(files, wish, before)
+            if before is not None and wrong == []:
+                return UpResult(True, layout.node_names(before.nodes), 0.0, [])
+            if before is not None:
+                progress(f"cleaning up ({', '.join(wrong)})")
+                made_directory = made_directory or before.made_directory
+            kill_recorded(files)
+            remove_files(files, keep_lock=True)
+            started = _plan(files, wish, before, made_directory=made_directory)
+            _start(files, started, lock, progress)
+    return UpResult(False, layout.node_names(started.nodes), time.monotonic() - begin, wrong)
+
+
+def down(state_dir: Path, *, progress: Progress = lambda _: None) -> DownResult:
+    """End a testbed and remove its files; without one, do nothing. Raises FabricheckError."""
+    files = layout.layout_at(state_dir)
+    refuse_inside_node()
+    if not (files.options.exists() or files.records.exists() or files.lock.exists()):
+        return DownResult([], [])
+    with _clear_errors(files), state_lock(files.lock, "down"):
+        started = load(files)
+        progress("ending processes")
+        processes = kill_recorded(files)
+        progress("removing files")
+        removed = remove_files(files, keep_lock=False)
+        if started is not None and started.made_directory:
+            with contextlib.suppress(OSError):
+                files.root.rmdir()
+                removed.append(str(files.root))
+        return DownResult(processes, removed)
+
+
+def refuse_inside_node() -> None:
+    """FabricheckError if the caller runs in a node of a testbed."""
+    if (inside := os.environ.get(layout.NODE_VARIABLE)) is not None:
+        raise FabricheckError(
+            f"this runs in {inside} of a testbed: manage testbeds from the machine that hosts it"
+        )
+
+
+@contextlib.contextmanager
+def _clear_errors(files: Layout) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        where = error.filename or files.root
+        raise FabricheckError(
+            f"the state directory {files.root} cannot be used: {error.strerror or error} ({where}); "
+            "choose another with --state-dir, or make room and rights there"
+        ) from error
+
+
+def _what_is_wrong(files: Layout, wish: Wish, before: Started | None) -> list[str]:
+    """Why a testbed must be started; empty if a fitting one runs. FabricheckError on conflict."""
+    if before is None:
+        return []
+    found = status(files)
+    if not found.running:
+        return ["the last one ended without down"]
+    if (lacking := conflict(wish, before, Path.cwd())) is not None:
+        raise FabricheckError(
+            f"a testbed runs in {files.root}, but {lacking}: take it down first "
+            f"(fabricheck testbed down --state-dir {files.root})"
+        )
+    return found.problems
+
+
+def _plan(files: Layout, wish: Wish, before: Started | None, *, made_directory: bool) -> Started:
+    user_namespace = choose_mode()
+    kept = [path for path in map(Path, before.keep_visible if before else ()) if path.is_dir()]
+    return Started(
+        nodes=wish.nodes or (before.nodes if before else DEFAULT_NODES),
+        cpus_per_node=wish.cpus_per_node
+        or (before.cpus_per_node if before else DEFAULT_CPUS_PER_NODE),
+        keep_visible=paths_to_keep([files.root, *kept, *wish.shares, *implied_paths(Path.cwd())]),
+        user_namespace=user_namespace,
+        made_directory=made_directory,
+        pid_namespace=own_pid_namespace(),
+        boot_id=host_boot_id(),
+    )
+
+
+def _start(files: Layout, started: Started, lock: int, progress: Progress) -> None:
+    programs = require_programs(with_compiler=started.user_namespace)
+    progress("configuration")
+    write_configuration(files, started, programs)
+    save(files, started)
+    spec = Spec(
+        str(files.root),
+        started.nodes,
+        started.keep_visible,
+        started.user_namespace,
+        programs,
+        started.boot_id,
+    )
+    events, control = _launch(files, spec, lock)
+    try:
+        _follow(files, events, progress)
+        progress(f"{started.nodes} nodes to become idle")
+        _wait_until_idle(files, started.nodes, events)
+        os.write(control, b"\n")
+    except BaseException:
+        kill_recorded(files)
+        raise
+    finally:
+        os.close(events)
+        os.close(control)
+
+
+def _launch(files: Layout, spec: Spec, lock: int) -> tuple[int, int]:
+    """Start the anchor; returns our ends of its two pipes (see ``anchor``)."""
+    events, anchor_events = os.pipe()
+    anchor_control, control = os.pipe()
+    passed = (anchor_events, anchor_control, lock)
+    with files.log_file("anchor").open("wb") as log:
+        launcher = subprocess.Popen(
+            python_command("anchor", spec.dumps(), *map(str, passed)),
+            pass_fds=passed,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd="/",
+            env=DAEMON_ENVIRONMENT,
+            start_new_session=True,
+        )
+    os.close(anchor_events)
+    os.close(anchor_control)
+    launcher.wait()
+    return events, control
+
+
+def _follow(files: Layout, events: int, progress: Progress) -> None:
+    with os.fdopen(events, encoding="utf-8", closefd=False) as lines:
+        for line in lines:
+            kind, _, text = line.strip().partition(" ")
+            if kind == "ready":
+                return
+            if kind == "error":
+                raise _cannot_start(files, text)
+            progress(text)
+    raise _cannot_start(files, last_line(files.log_file("anchor")) or "its anchor process ended")
+
+
+def _wait_until_idle(files: Layout, nodes: int, events: int) -> None:
+    deadline = time.monotonic() + _START_SECONDS
+    while set((states := slurm_states(files)).values()) != {"idle"} or len(states) != nodes:
+        if select.select([events], [], [], 0)[0]:
+            raise _cannot_start(files, "its anchor process ended")
+        if time.monotonic() > deadline:
+            found = ", ".join(f"{node} {state}" for node, state in sorted(states.items()))
+            raise _cannot_start(
+                files,
+                f"{nodes} idle nodes expected within {_START_SECONDS:g} s, found "
+                f"{found or 'no answer from slurmctld'}",
+            )
+        time.sleep(_POLL_SECONDS)
+
+
+def _cannot_start(files: Layout, reason: str) -> FabricheckError:
+    return FabricheckError(
+        f"the testbed in {files.root} could not start: {reason} (logs in {files.log})"
+    )

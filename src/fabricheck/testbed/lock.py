@@ -1,0 +1,64 @@
+"""The lock on a state directory: one operation (up or down) at a time."""
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from fabricheck.errors import FabricheckError
+
+# The anchor of an ``up`` that was killed needs a moment to notice and to let go.
+PATIENCE_SECONDS = 2.0
+_POLL_SECONDS = 0.02
+
+
+@contextmanager
+def state_lock(path: Path, operation: str) -> Iterator[int]:
+    """Hold the lock file ``path``, and yield its descriptor.
+
+    The lock belongs to the open file, so a child that inherits the descriptor keeps it held.
+    Raises FabricheckError if another operation holds it, naming that operation and its PID.
+    """
+    descriptor = _acquire(path)
+    try:
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{operation} (process {os.getpid()})".encode(), 0)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _acquire(path: Path) -> int:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        if _locked(descriptor):
+            if _is_still(path, descriptor):
+                return descriptor
+            os.close(descriptor)  # a ``down`` has just removed the file that we locked
+            continue
+        holder = os.pread(descriptor, 200, 0).decode(errors="replace") or "another operation"
+        os.close(descriptor)
+        if time.monotonic() > deadline:
+            raise FabricheckError(
+                f"the state directory {path.parent} is in use by fabricheck testbed {holder}: "
+                "wait for it to end, or choose another directory with --state-dir"
+            )
+        time.sleep(_POLL_SECONDS)
+
+
+def _locked(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _is_still(path: Path, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(path.stat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False

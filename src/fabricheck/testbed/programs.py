@@ -1,0 +1,58 @@
+"""The programs and plugins that a testbed needs, and the Debian packages that bring them."""
+
+import os
+import shutil
+from pathlib import Path
+from typing import Final
+
+from fabricheck.errors import FabricheckError
+
+# Debian keeps these out of the PATH of ordinary users.
+SYSTEM_DIRECTORIES: Final = ("/usr/local/sbin", "/usr/sbin", "/sbin")
+PACKAGE_OF: Final = {
+    "slurmctld": "slurmctld",
+    "slurmd": "slurmd",
+    "sinfo": "slurm-client",
+    "scontrol": "slurm-client",
+    "srun": "slurm-client",
+    "munged": "munge",
+    "ip": "iproute2",
+}
+COMPILER: Final = "cc"
+COMPILER_PACKAGE: Final = "gcc"
+# Shared objects that slurmctld and slurmd load at run time, and that MPIs need to start.
+LIBRARY_PACKAGES: Final = {
+    "slurm-wlm/auth_munge.so": "slurm-wlm-basic-plugins",
+    "slurm-wlm/mpi_pmix.so": "slurm-wlm-basic-plugins",
+    "libpmi2.so.0": "libpmi2-0",
+}
+LIBRARY_DIRECTORY: Final = Path("/usr/lib")
+
+
+def find_program(name: str) -> str | None:
+    """The absolute path of a program, also where only root's PATH leads."""
+    path = os.pathsep.join([os.environ.get("PATH", os.defpath), *SYSTEM_DIRECTORIES])
+    return shutil.which(name, path=path)
+
+
+def find_library(name: str) -> Path | None:
+    """A shared object below /usr/lib or its multiarch directory."""
+    candidates = (LIBRARY_DIRECTORY / name, *LIBRARY_DIRECTORY.glob(f"*-linux-gnu*/{name}"))
+    return next((path for path in candidates if path.exists()), None)
+
+
+def require_programs(*, with_compiler: bool) -> dict[str, str]:
+    """All programs with their paths; FabricheckError names what is missing and how to install."""
+    wanted = dict(PACKAGE_OF) | ({COMPILER: COMPILER_PACKAGE} if with_compiler else {})
+    found = {name: find_program(name) for name in wanted}
+    missing = {name: wanted[name] for name, path in found.items() if path is None}
+    missing |= {
+        name: package for name, package in LIBRARY_PACKAGES.items() if find_library(name) is None
+    }
+    if missing:
+        packages = " ".join(dict.fromkeys(missing.values()))
+        raise FabricheckError(
+            f"the testbed needs {', '.join(missing)}, which this machine lacks: "
+            f"apt-get install {packages}"
+        )
+    return {name: path for name, path in found.items() if path is not None}

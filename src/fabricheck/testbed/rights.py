@@ -1,0 +1,77 @@
+"""What this user may do with namespaces, found out by trying it in a child process."""
+
+import os
+from pathlib import Path
+from typing import Final
+
+from fabricheck.errors import FabricheckError
+from fabricheck.testbed import libc
+from fabricheck.testbed.anchor import enter_user_namespace
+
+_LIMITS: Final = (
+    "/proc/sys/user/max_user_namespaces",
+    "/proc/sys/kernel/unprivileged_userns_clone",
+)
+
+
+def probe(*, user_namespace: bool) -> str | None:
+    """Try what a node needs; None if all works, otherwise the step that failed and why."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        _attempt(writing, user_namespace=user_namespace)
+    os.close(writing)
+    with os.fdopen(reading, encoding="utf-8") as pipe:
+        problem = pipe.read()
+    os.waitpid(child, 0)
+    return problem or None
+
+
+def _attempt(report: int, *, user_namespace: bool) -> None:
+    status = 0
+    try:
+        if user_namespace:
+            enter_user_namespace()
+        libc.unshare(libc.NODE_NAMESPACES)
+        grandchild = os.fork()
+        if grandchild:
+            status = os.waitstatus_to_exitcode(os.waitpid(grandchild, 0)[1])
+        else:
+            libc.mount("none", "/", None, libc.MS_REC | libc.MS_PRIVATE)
+            libc.mount("proc", "/proc", "proc")
+            libc.mount("sysfs", "/sys", "sysfs")
+            libc.mount("tmpfs", "/sys/fs/cgroup", "tmpfs")
+            libc.sethostname("probe")
+    except OSError as error:
+        os.write(report, str(error).encode())
+        status = 1
+    os._exit(status)
+
+
+def choose_mode() -> bool:
+    """Whether a testbed must live in a user namespace (True) or root's rights do (False).
+
+    FabricheckError says exactly what is missing if neither works.
+    """
+    as_root = probe(user_namespace=False) if os.geteuid() == 0 else "not root"
+    if as_root is None:
+        return False
+    unprivileged = probe(user_namespace=True)
+    if unprivileged is None:
+        return True
+    who = f"user {os.geteuid()}" if os.geteuid() else f"root without enough rights ({as_root})"
+    raise FabricheckError(
+        f"a testbed needs root, or a kernel that lets users make namespaces; this is {who}, and "
+        f"user namespaces do not work here ({unprivileged}{_limits()}): run as root (in a "
+        "container: with --privileged), or have an administrator allow user namespaces"
+    )
+
+
+def _limits() -> str:
+    found = [
+        f"{path} is {text}"
+        for path in _LIMITS
+        if Path(path).exists() and (text := Path(path).read_text("ascii").strip()) == "0"
+    ]
+    return f"; {', '.join(found)}" if found else ""

@@ -1,0 +1,85 @@
+"""The configuration files of a testbed, as text."""
+
+from fabricheck.testbed import layout
+from fabricheck.testbed.layout import Layout
+
+_SLURM_CONF = """\
+# Written by "fabricheck testbed up"; changes are lost at the next one.
+ClusterName=testbed
+SlurmctldHost={login}({login_address})
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+AuthInfo=socket={munge_socket}
+CredType=cred/munge
+SlurmctldPort={controller_port}
+SlurmdPort={node_port}
+SlurmctldPidFile=/run/slurmctld.pid
+SlurmdPidFile=/run/slurmd.pid
+StateSaveLocation={controller_state}
+# /run is private to each node, and short enough for the sockets of job steps.
+SlurmdSpoolDir=/run/slurmd
+SlurmctldLogFile={log}/slurmctld.log
+SlurmdLogFile={log}/slurmd.%n.log
+# Nodes share the cgroup of whoever ran "up": nothing may depend on cgroups.
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/none
+AccountingStorageType=accounting_storage/none
+JobCompType=jobcomp/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU
+SchedulerType=sched/backfill
+SchedulerParameters=batch_sched_delay=0,sched_min_interval=0,sched_interval=2,bf_interval=2
+# Nodes claim CPUs that the machine may not have.
+SlurmdParameters=config_overrides
+# A default PMI would start the MPIs that speak another one as singletons.
+MpiDefault=none
+ReturnToService=2
+# A job that loses its node must end as NODE_FAIL, not wait for a new chance.
+JobRequeue=0
+SlurmdTimeout=10
+SlurmctldTimeout=30
+InactiveLimit=0
+KillWait=3
+MinJobAge=300
+MessageTimeout=20
+PropagateResourceLimits=NONE
+NodeName={nodes} NodeAddr={addresses} CPUs={cpus} Sockets=1 CoresPerSocket={cpus} \
+ThreadsPerCore=1 RealMemory={memory_mb} Feature=veth State=UNKNOWN
+PartitionName={partition} Nodes={nodes} Default=YES DefaultTime=10 MaxTime=120 State=UP \
+OverSubscribe=NO
+"""
+
+# Slurm 22.05 starts a cgroup plugin even with proctrack/linuxproc; v1 is content with an empty
+# tmpfs on /sys/fs/cgroup, and "disabled" does not exist yet.
+CGROUP_CONF = "CgroupPlugin=cgroup/v1\n"
+
+
+def slurm_conf(files: Layout, nodes: int, cpus_per_node: int, memory_mb: int) -> str:
+    """slurm.conf for ``nodes`` nodes of ``cpus_per_node`` CPUs and ``memory_mb`` MB each."""
+    return _SLURM_CONF.format(
+        login=layout.LOGIN,
+        login_address=layout.address(layout.LOGIN),
+        munge_socket=files.munge_socket,
+        controller_port=layout.CONTROLLER_PORT,
+        node_port=layout.NODE_PORT,
+        controller_state=files.controller_state,
+        log=files.log,
+        nodes=f"n[1-{nodes}]" if nodes > 1 else "n1",
+        addresses=_addresses(nodes),
+        cpus=cpus_per_node,
+        memory_mb=memory_mb,
+        partition=layout.PARTITION,
+    )
+
+
+def _addresses(nodes: int) -> str:
+    return f"{layout.NETWORK_PREFIX}.[1-{nodes}]" if nodes > 1 else layout.address("n1")
+
+
+def hosts(nodes: int) -> str:
+    """/etc/hosts, the same on every node."""
+    names = [layout.LOGIN, *layout.node_names(nodes)]
+    lines = ["127.0.0.1 localhost", *(f"{layout.address(name)} {name}" for name in names)]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,24 @@
+"""What ``up`` tells the anchor process, as JSON on its command line."""
+
+import json
+from typing import NamedTuple
+
+
+class Spec(NamedTuple):
+    """One testbed to start."""
+
+    root: str
+    nodes: int
+    keep_visible: list[str]
+    user_namespace: bool
+    programs: dict[str, str]
+    boot_id: str
+
+    def dumps(self) -> str:
+        """The spec as one line of JSON."""
+        return json.dumps(self._asdict())
+
+    @classmethod
+    def loads(cls, text: str) -> "Spec":
+        """The inverse of ``dumps``."""
+        return cls(**json.loads(text))

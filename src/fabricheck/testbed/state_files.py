@@ -1,0 +1,104 @@
+"""The contents of a state directory: writing them, and removing them with their processes."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Final
+
+from fabricheck.errors import FabricheckError
+from fabricheck.testbed import layout, slurm_conf
+from fabricheck.testbed.layout import Layout
+from fabricheck.testbed.options import Started
+from fabricheck.testbed.programs import COMPILER
+from fabricheck.testbed.records import read_records
+
+_MUNGE_KEY_BYTES: Final = 128
+_SHIM_SOURCE: Final = Path(__file__).with_name("setgroups_shim.c")
+
+
+def make_root(files: Layout) -> bool:
+    """Make the state directory; returns whether it was missing.
+
+    FabricheckError if it holds something else. Nothing of it will be touched.
+    """
+    made = not files.root.exists()
+    files.root.mkdir(parents=True, exist_ok=True)
+    ours = {path.name for path in (*files.directories, *files.files)}
+    ours.add(files.options.with_suffix(".tmp").name)
+    foreign = sorted(path.name for path in files.root.iterdir() if path.name not in ours)
+    if foreign:
+        raise FabricheckError(
+            f"the state directory {files.root} holds {foreign[0]!r}, which is not a testbed's: "
+            "choose an empty or a new directory with --state-dir"
+        )
+    if not os.access(files.root, os.W_OK | os.X_OK):
+        raise FabricheckError(
+            f"the state directory {files.root} is not writable for user {os.geteuid()}: "
+            "choose another with --state-dir"
+        )
+    return made
+
+
+def kill_recorded(files: Layout) -> list[str]:
+    """End every recorded process that still runs; returns their names with PIDs.
+
+    The anchor goes first and takes all others along; these are then only waited for.
+    """
+    records = [record for record in read_records(files.records) if record.alive()]
+    records.sort(key=lambda record: record.name != layout.SWITCH)
+    for record in records:
+        try:
+            record.kill()
+        except PermissionError as error:
+            raise FabricheckError(
+                f"process {record.pid} ({record.name}) of the testbed in {files.root} belongs to "
+                "another user: run this as the user who started the testbed"
+            ) from error
+    return [f"{record.name} ({record.pid})" for record in records]
+
+
+def remove_files(files: Layout, *, keep_lock: bool) -> list[str]:
+    """Remove what ``up`` wrote, by name; returns the paths that were there."""
+    removed = []
+    for directory in files.directories:
+        if directory.exists():
+            shutil.rmtree(directory)
+            removed.append(str(directory))
+    files.options.with_suffix(".tmp").unlink(missing_ok=True)
+    for path in files.files:
+        if path.exists() and not (keep_lock and path == files.lock):
+            path.unlink()
+            removed.append(str(path))
+    return removed
+
+
+def write_configuration(files: Layout, started: Started, programs: dict[str, str]) -> None:
+    """Write everything that daemons read, into fresh directories."""
+    for directory in files.directories:
+        directory.mkdir()
+    memory_mb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
+    files.slurm_conf.write_text(
+        slurm_conf.slurm_conf(files, started.nodes, started.cpus_per_node, memory_mb), "utf-8"
+    )
+    files.cgroup_conf.write_text(slurm_conf.CGROUP_CONF, "utf-8")
+    files.hosts.write_text(slurm_conf.hosts(started.nodes), "utf-8")
+    files.munge_key.touch(mode=0o600)
+    files.munge_key.write_bytes(os.urandom(_MUNGE_KEY_BYTES))
+    if started.user_namespace:
+        _compile_shim(files, programs[COMPILER])
+
+
+def _compile_shim(files: Layout, compiler: str) -> None:
+    done = subprocess.run(
+        [compiler, "-shared", "-fPIC", "-O1", "-o", str(files.setgroups_shim), str(_SHIM_SOURCE)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        complaint = (done.stderr.strip() or f"exit code {done.returncode}").splitlines()[0]
+        raise FabricheckError(
+            f"{compiler} cannot compile {_SHIM_SOURCE.name}, which a testbed without root needs "
+            f"({complaint}): apt-get install gcc libc6-dev"
+        )

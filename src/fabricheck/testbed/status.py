@@ -1,0 +1,119 @@
+"""How a testbed is: its nodes, its daemons, and what is wrong with it."""
+
+import subprocess
+from typing import Final, NamedTuple
+
+from fabricheck.testbed import layout
+from fabricheck.testbed.commands import run_captured
+from fabricheck.testbed.layout import Layout
+from fabricheck.testbed.options import Started, load
+from fabricheck.testbed.records import ProcessRecord, read_record
+
+_QUERY_SECONDS: Final = 10.0
+# States of sinfo (22.05) in which a node takes or runs jobs, or has been set aside on purpose.
+_USABLE_STATES: Final = frozenset(
+    {"idle", "mixed", "allocated", "completing", "drained", "draining", "reserved", "planned"}
+)
+
+
+class NodeStatus(NamedTuple):
+    """One row of ``fabricheck testbed status``."""
+
+    name: str
+    address: str
+    pid: int | None
+    daemon: str
+    daemon_pid: int | None
+    slurm_state: str
+    uptime_seconds: float | None
+
+
+class TestbedStatus(NamedTuple):
+    """A testbed as a whole; ``problems`` is empty if it is healthy."""
+
+    state_dir: str
+    running: bool
+    mode: str
+    keep_visible: list[str]
+    nodes: list[NodeStatus]
+    problems: list[str]
+
+    def as_json(self) -> dict[str, object]:
+        """The status for machines."""
+        return {
+            **self._asdict(),
+            "healthy": self.running and not self.problems,
+            "nodes": [node._asdict() for node in self.nodes],
+        }
+
+
+def status(files: Layout) -> TestbedStatus:
+    """The status of the testbed in this state directory; FabricheckError as ``options.load``."""
+    started = load(files)
+    anchor = _alive(files, layout.SWITCH)
+    if started is None or anchor is None:
+        return TestbedStatus(str(files.root), False, "", [], [], [])
+    mode = "user namespace" if started.user_namespace else "root"
+    states = slurm_states(files)
+    rows = [_row(files, name, states) for name in _hosts(started)]
+    return TestbedStatus(
+        str(files.root), True, mode, started.keep_visible, rows, _problems(files, rows)
+    )
+
+
+def _hosts(started: Started) -> list[str]:
+    return [layout.LOGIN, *layout.node_names(started.nodes)]
+
+
+def _alive(files: Layout, name: str) -> ProcessRecord | None:
+    record = read_record(files.records, name)
+    return record if record is not None and record.alive() else None
+
+
+def slurm_states(files: Layout) -> dict[str, str]:
+    """Each node's state in sinfo's long words; empty if the controller does not answer."""
+    # Without its controller sinfo only waits for a timeout.
+    if _alive(files, "slurmctld") is None or _alive(files, layout.LOGIN) is None:
+        return {}
+    try:
+        done = run_captured(
+            files, layout.LOGIN, ["sinfo", "--noheader", "--Node", "--format=%N %T"], _QUERY_SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        return {}
+    if done.returncode != 0:
+        return {}
+    return dict(line.split(maxsplit=1) for line in done.stdout.splitlines())
+
+
+def _row(files: Layout, name: str, states: dict[str, str]) -> NodeStatus:
+    record = _alive(files, name)
+    daemon = layout.daemon_of(name)
+    daemon_record = _alive(files, daemon)
+    if name == layout.LOGIN:
+        state = "controller" if states else "not answering"
+    else:
+        state = states.get(name, "unknown")
+    return NodeStatus(
+        name,
+        layout.address(name),
+        record.pid if record else None,
+        daemon.partition(".")[0],
+        daemon_record.pid if daemon_record else None,
+        state,
+        record.uptime_seconds() if record else None,
+    )
+
+
+def _problems(files: Layout, rows: list[NodeStatus]) -> list[str]:
+    found = [] if _alive(files, "munged") else ["munged is dead"]
+    for row in rows:
+        if row.pid is None:
+            found.append(f"{row.name} is dead")
+        elif row.daemon_pid is None:
+            found.append(f"{row.daemon} on {row.name} is dead")
+        elif row.name == layout.LOGIN and row.slurm_state != "controller":
+            found.append("slurmctld does not answer")
+        elif row.name != layout.LOGIN and row.slurm_state not in _USABLE_STATES:
+            found.append(f"{row.name} is {row.slurm_state} in Slurm")
+    return found
