@@ -1,0 +1,78 @@
+#include "common/arguments.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <system_error>
+
+namespace bench {
+
+namespace {
+
+std::string quoted(std::string_view option, std::string_view text) {
+    return "option " + std::string(option) + ": \"" + std::string(text) + "\"";
+}
+
+} // namespace
+
+std::uint64_t parse_count(std::string_view option, std::string_view text, std::uint64_t minimum,
+                          std::uint64_t maximum) {
+    std::uint64_t value = 0;
+    const char* const end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, value);
+    if (error != std::errc() || stop != end || value < minimum || value > maximum) {
+        throw UsageError(quoted(option, text) + " is not a whole number from " +
+                         std::to_string(minimum) + " to " + std::to_string(maximum) +
+                         " (no sign, no unit)");
+    }
+    return value;
+}
+
+double parse_seconds(std::string_view option, const std::string& text) {
+    double value = 0.0;
+    const char* const end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, value);
+    if (error != std::errc() || stop != end || !std::isfinite(value) || value <= 0.0) {
+        throw UsageError(quoted(option, text) +
+                         " is not a positive number of seconds, such as 0.5");
+    }
+    return value;
+}
+
+SizeRange parse_size_range(std::string_view option, std::string_view text, SizeRange defaults,
+                           std::uint64_t limit) {
+    SizeRange range = defaults;
+    const std::size_t colon = text.find(':');
+    if (colon == std::string_view::npos) {
+        range.maximum = parse_count(option, text, 1, limit);
+    } else {
+        range.minimum = parse_count(option, text.substr(0, colon), 0, limit);
+        if (colon + 1 < text.size()) {
+            range.maximum = parse_count(option, text.substr(colon + 1), 1, limit);
+        }
+    }
+    if (range.minimum > range.maximum) {
+        throw UsageError(quoted(option, text) + " asks for sizes from " +
+                         std::to_string(range.minimum) + " down to " +
+                         std::to_string(range.maximum) + "; the smaller one comes first");
+    }
+    return range;
+}
+
+std::vector<unsigned> parse_percentiles(std::string_view option, std::string_view text,
+                                        std::size_t most) {
+    std::vector<unsigned> percentiles;
+    for (std::size_t start = 0; start <= text.size();) {
+        const std::size_t comma = std::min(text.find(',', start), text.size());
+        percentiles.push_back(
+            static_cast<unsigned>(parse_count(option, text.substr(start, comma - start), 0, 100)));
+        start = comma + 1;
+    }
+    if (percentiles.size() > most) {
+        throw UsageError(quoted(option, text) + " lists more than " + std::to_string(most) +
+                         " percentiles");
+    }
+    return percentiles;
+}
+
+} // namespace bench

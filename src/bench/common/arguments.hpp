@@ -1,0 +1,37 @@
+// Strict reading of command line values: the whole text must be what it claims to be.
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bench {
+
+/// The command line is wrong. The text is one sentence for the user; programs exit with code 2.
+class UsageError : public std::runtime_error {
+  public:
+    using std::runtime_error::runtime_error;
+};
+
+/// A decimal number in [minimum, maximum]; `option` names it in the error.
+std::uint64_t parse_count(std::string_view option, std::string_view text, std::uint64_t minimum,
+                          std::uint64_t maximum);
+
+/// A positive, finite number of seconds, e.g. "0.5".
+double parse_seconds(std::string_view option, const std::string& text);
+
+/// "MAX", "MIN:" or "MIN:MAX" in bytes; what is not given keeps its default.
+struct SizeRange {
+    std::uint64_t minimum;
+    std::uint64_t maximum;
+};
+SizeRange parse_size_range(std::string_view option, std::string_view text, SizeRange defaults,
+                           std::uint64_t limit);
+
+/// "50,90,99": whole percentiles from 0 to 100, at most `most` of them.
+std::vector<unsigned> parse_percentiles(std::string_view option, std::string_view text,
+                                        std::size_t most);
+
+} // namespace bench

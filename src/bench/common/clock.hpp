@@ -1,0 +1,27 @@
+// What one read of a clock costs. See docs/method.md, "Clock".
+#pragma once
+
+#include <algorithm>
+#include <limits>
+
+namespace bench {
+
+/// Cost of one call of `now` in nanoseconds: the smallest mean of several batches, because
+/// whatever disturbs a batch can only add to it. `now` returns seconds.
+template <class Now>
+double clock_overhead_ns(Now now) {
+    constexpr int kBatches = 20;
+    constexpr int kReads = 1000;
+    double best = std::numeric_limits<double>::infinity();
+    for (int batch = 0; batch < kBatches; ++batch) {
+        const double start = now();
+        double end = start;
+        for (int read = 0; read < kReads; ++read) {
+            end = now();
+        }
+        best = std::min(best, (end - start) / kReads);
+    }
+    return best * 1e9;
+}
+
+} // namespace bench

@@ -1,0 +1,128 @@
+// mpi_probe: MPI latency, bandwidth, message rate and collectives, with the methods and the table
+// of the OSU micro-benchmarks. How each number is measured: docs/method.md.
+#include "common/arguments.hpp"
+#include "mpi_probe/measure.hpp"
+#include "mpi_probe/options.hpp"
+#include "mpi_probe/report.hpp"
+#include "mpi_probe/world.hpp"
+
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <optional>
+#include <string>
+
+namespace mpi_probe {
+
+namespace {
+
+// Rank 0 tells the user; every rank returns the same code, so that none waits for another.
+int refuse(const World& world, const std::string& sentence) {
+    if (world.rank == 0) {
+        (void)std::fprintf(stderr, "mpi_probe: %s\n", sentence.c_str());
+    }
+    return kUsage;
+}
+
+// Only rank 0 writes, so only it can tell; the others hear it.
+void check_json_path(const World& world, const Options& options) {
+    const std::string reason = world.rank == 0 ? why_not_writable(options.json) : std::string();
+    int refused = reason.empty() ? 0 : 1;
+    check(MPI_Bcast(&refused, 1, MPI_INT, 0, MPI_COMM_WORLD), "MPI_Bcast");
+    if (refused != 0) {
+        throw bench::UsageError("option --json: " + options.json + " cannot be written: " + reason);
+    }
+}
+
+// Returns the size at which wrong data arrived, or nothing.
+std::optional<std::uint64_t> measure_sizes(const World& world, const Options& options,
+                                           const Table& table, std::vector<SizeResult>& results) {
+    Context context{world, options, {}};
+    for (const std::uint64_t size : options.sizes()) {
+        SizeResult result = options.benchmark->run(context, size);
+        const bool wrong = result.valid.has_value() && !*result.valid;
+        if (world.rank == 0) {
+            table.print_row(result);
+            results.push_back(std::move(result));
+        }
+        if (wrong) {
+            return size;
+        }
+    }
+    return std::nullopt;
+}
+
+// Rank 0: the last line of the table, and the JSON. Returns its exit code.
+int finish(const World& world, const Options& options, const Table& table, std::FILE* stream,
+           const std::vector<SizeResult>& results, std::optional<std::uint64_t> wrong_size) {
+    if (wrong_size) {
+        table.print_validation_error(*wrong_size);
+    } else {
+        table.print_complete(results.size());
+    }
+    int code = wrong_size ? kFailure : kSuccess;
+    if (std::fflush(stream) != 0 || std::ferror(stream) != 0) {
+        (void)std::fprintf(stderr, "mpi_probe: the table could not be written\n");
+        code = kFailure;
+    }
+    if (!options.json.empty()) {
+        const std::string text = json_document(world, options, results, !wrong_size.has_value());
+        const std::string reason = write_file(options.json, text);
+        if (!reason.empty()) {
+            (void)std::fprintf(stderr, "mpi_probe: %s could not be written: %s\n",
+                               options.json.c_str(), reason.c_str());
+            code = kFailure;
+        }
+    }
+    return code;
+}
+
+int run(World& world, int argc, char** argv) {
+    const Options options = parse_options(argc, argv);
+    if (options.action != Options::Action::Run) {
+        if (world.rank == 0) {
+            const bool help = options.action == Options::Action::Help;
+            (void)std::fputs(help ? help_text().c_str() : "mpi_probe " MPI_PROBE_VERSION "\n",
+                             stdout);
+        }
+        return kSuccess;
+    }
+    check_world_size(*options.benchmark, world.size);
+    check_json_path(world, options);
+    describe_world(world);
+
+    std::FILE* const stream = options.json == "-" ? stderr : stdout;
+    const Table table(stream, world, options);
+    std::vector<SizeResult> results;
+    if (world.rank == 0) {
+        table.print_head();
+    }
+    const std::optional<std::uint64_t> wrong_size = measure_sizes(world, options, table, results);
+    int code = kSuccess;
+    if (world.rank == 0) {
+        code = finish(world, options, table, stream, results, wrong_size);
+    }
+    check(MPI_Bcast(&code, 1, MPI_INT, 0, MPI_COMM_WORLD), "MPI_Bcast");
+    return code;
+}
+
+} // namespace
+
+} // namespace mpi_probe
+
+int main(int argc, char** argv) {
+    using namespace mpi_probe;
+    World world = start_world(&argc, &argv);
+    int code = kSuccess;
+    try {
+        code = run(world, argc, argv);
+    } catch (const bench::UsageError& error) {
+        code = refuse(world, error.what());
+    } catch (const std::bad_alloc&) {
+        abort_job("out of memory: the buffers or samples do not fit; lower -m or -i");
+    } catch (const std::exception& error) {
+        abort_job(error.what());
+    }
+    check(MPI_Finalize(), "MPI_Finalize");
+    return code;
+}

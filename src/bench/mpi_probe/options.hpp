@@ -1,0 +1,55 @@
+// The command line of mpi_probe: OSU's option letters and this program's own long options.
+#pragma once
+
+#include "mpi_probe/benchmarks.hpp"
+#include "mpi_probe/patterns.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace mpi_probe {
+
+/// Iterations and warm-up of one size, before a time budget shortens them.
+struct Rounds {
+    std::uint64_t iterations;
+    std::uint64_t warmup;
+};
+
+struct Options {
+    enum class Action { Run, Help, Version };
+
+    Action action = Action::Run;
+    const Benchmark* benchmark = nullptr;
+    std::uint64_t minimum_size = 1;
+    std::uint64_t maximum_size = 0;
+    Rounds small{0, 0};
+    Rounds large{0, 0}; ///< above 8192 bytes, as OSU's LARGE_MESSAGE_SIZE
+    int window = 64;
+    ElementType type = ElementType::Char;
+    bool full = false;
+    bool validate = false;
+    bool inject_error = false;
+    std::vector<unsigned> percentiles; ///< columns of the table
+    std::optional<double> time_budget; ///< seconds for each size
+    std::string json;                  ///< empty: none, "-": standard output
+
+    [[nodiscard]] const Rounds& rounds(std::uint64_t size) const;
+
+    /// The sizes of the sweep in bytes; barrier has the single size 0.
+    [[nodiscard]] std::vector<std::uint64_t> sizes() const;
+};
+
+const char* type_name(ElementType type);
+
+/// Throws bench::UsageError with one sentence. Every rank reads the same words and decides alike.
+Options parse_options(int argc, char** argv);
+
+/// The text of --help.
+std::string help_text();
+
+/// Throws bench::UsageError if the benchmark cannot run with so many ranks.
+void check_world_size(const Benchmark& benchmark, int ranks);
+
+} // namespace mpi_probe

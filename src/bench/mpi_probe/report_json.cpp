@@ -1,0 +1,160 @@
+#include "common/json.hpp"
+#include "common/statistics.hpp"
+#include "mpi_probe/report.hpp"
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <unistd.h>
+#include <utility>
+
+namespace mpi_probe {
+
+namespace {
+
+void write_options(bench::JsonWriter& json, const Options& options) {
+    json.key("options");
+    json.begin_object();
+    json.member("minimum_size", options.minimum_size);
+    json.member("maximum_size", options.maximum_size);
+    json.member("iterations", options.small.iterations);
+    json.member("warmup", options.small.warmup);
+    json.member("iterations_large", options.large.iterations);
+    json.member("warmup_large", options.large.warmup);
+    json.member("window", static_cast<std::uint64_t>(options.window));
+    json.member("validate", options.validate);
+    json.member("inject_error", options.inject_error);
+    json.key("time_budget_s");
+    if (options.time_budget) {
+        json.value(*options.time_budget);
+    } else {
+        json.null();
+    }
+    json.end_object();
+}
+
+void write_result(bench::JsonWriter& json, const Benchmark& benchmark, const SizeResult& result) {
+    static constexpr std::array<std::pair<const char*, bench::Percentile>, 5> kPercentiles = {{
+        {"p50", {50'000}},
+        {"p90", {90'000}},
+        {"p95", {95'000}},
+        {"p99", {99'000}},
+        {"p99.9", {99'900}},
+    }};
+    json.begin_object();
+    json.key("size");
+    if (benchmark.has_sizes) {
+        json.value(result.size);
+    } else {
+        json.null();
+    }
+    json.member("iterations", result.iterations);
+    json.member("warmup", result.warmup);
+    json.member("samples", static_cast<std::uint64_t>(result.ascending.size()));
+    json.member("avg", result.average);
+    json.member("min", result.ascending.front());
+    json.member("max", result.ascending.back());
+    for (const auto& [name, percentile] : kPercentiles) {
+        json.member(name, bench::percentile_of_sorted(result.ascending, percentile));
+    }
+    if (benchmark.collective) {
+        json.member("rank_avg_min", result.rank_minimum);
+        json.member("rank_avg_max", result.rank_maximum);
+    }
+    if (benchmark.metric == Metric::MessageRate) {
+        json.member("message_rate", result.message_rate);
+    }
+    json.key("valid");
+    if (result.valid) {
+        json.value(*result.valid);
+    } else {
+        json.null();
+    }
+    json.end_object();
+}
+
+} // namespace
+
+std::string json_document(const World& world, const Options& options,
+                          const std::vector<SizeResult>& results, bool complete) {
+    const Benchmark& benchmark = *options.benchmark;
+    bench::JsonWriter json;
+    json.begin_object();
+    json.member("program", "mpi_probe");
+    json.member("version", MPI_PROBE_VERSION);
+    json.member("benchmark", benchmark.name);
+    json.member("unit", benchmark.metric == Metric::Latency ? "us" : "MB/s");
+    json.key("datatype");
+    if (benchmark.has_sizes) {
+        json.value(type_name(options.type));
+    } else {
+        json.null();
+    }
+    json.member("ranks", static_cast<std::uint64_t>(world.size));
+    json.key("hosts");
+    json.begin_array();
+    for (const std::string& host : world.hosts) {
+        json.value(host);
+    }
+    json.end_array();
+    json.member("mpi", world.library);
+    json.key("clock_overhead_ns");
+    json.begin_array();
+    for (const double overhead : world.clock_overhead_ns) {
+        json.value(overhead);
+    }
+    json.end_array();
+    write_options(json, options);
+    json.key("results");
+    json.begin_array();
+    for (const SizeResult& result : results) {
+        write_result(json, benchmark, result);
+    }
+    json.end_array();
+    json.member("complete", complete);
+    json.end_object();
+    return json.text();
+}
+
+std::string why_not_writable(const std::string& path) {
+    if (path.empty() || path == "-") {
+        return {};
+    }
+    const std::filesystem::path file(path);
+    const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
+    std::error_code ignored;
+    if (std::filesystem::is_directory(file, ignored)) {
+        return "it is a folder";
+    }
+    if (!std::filesystem::is_directory(folder, ignored)) {
+        return "there is no folder " + folder.string();
+    }
+    if (access(folder.c_str(), W_OK) != 0) {
+        return "the folder " + folder.string() + " is not writable";
+    }
+    return {};
+}
+
+std::string write_file(const std::string& path, const std::string& text) {
+    if (path == "-") {
+        const bool written = std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
+        return written ? std::string() : "standard output cannot be written";
+    }
+    const std::string temporary = path + "." + std::to_string(getpid()) + ".tmp";
+    std::FILE* const file = std::fopen(temporary.c_str(), "w");
+    if (file == nullptr) {
+        return std::strerror(errno); // NOLINT(concurrency-mt-unsafe): one thread
+    }
+    const bool put = std::fputs(text.c_str(), file) >= 0;
+    const bool closed = std::fclose(file) == 0;
+    if (!put || !closed || std::rename(temporary.c_str(), path.c_str()) != 0) {
+        const std::string reason = std::strerror(errno); // NOLINT(concurrency-mt-unsafe)
+        (void)std::remove(temporary.c_str());
+        return reason;
+    }
+    return {};
+}
+
+} // namespace mpi_probe

@@ -1,0 +1,3 @@
+// The unit tests' entry point; doctest writes it.
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include <doctest/doctest.h>
