@@ -13,7 +13,7 @@ Program = Literal["mpi_probe", "osu"]
 
 _METRICS = "|".join(sorted(Metric, key=len, reverse=True))
 _VARIABLE = re.compile(
-    rf"^(?P<metric>{_METRICS})_(?P<statistic>avg|min|max|p\d{{1,3}}(?:\.\d+)?)(?:_(?P<size>\w+))?$",
+    rf"(?P<metric>{_METRICS})_(?P<statistic>avg|min|max|p\d{{1,3}}(?:\.\d+)?)(?:_(?P<size>\w+))?",
     re.ASCII,
 )
 
@@ -86,7 +86,7 @@ def split_variable(name: str) -> tuple[Metric, str, int | None]:
     Raises:
         FabricheckError: if it is not a name that ``variable_name`` gives.
     """
-    match = _VARIABLE.match(name)
+    match = _VARIABLE.fullmatch(name)
     if not match:
         raise FabricheckError(
             f"expected a variable name such as latency_p50_1KiB, found {name!r}: write "

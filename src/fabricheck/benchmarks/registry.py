@@ -186,3 +186,8 @@ def sweep(min_size: int, max_size: int) -> tuple[int, ...]:
 def next_size(size: int) -> int:
     """The message size that follows ``size`` in a sweep, in bytes."""
     return size * 2 if size else 1
+
+
+def names(family: Family) -> list[str]:
+    """Names of the benchmarks of a family, in the registry's order."""
+    return [benchmark.name for benchmark in REGISTRY.values() if benchmark.family == family]

@@ -1,0 +1,108 @@
+"""Findings for people: neighbouring sizes with the same fault become one sentence."""
+
+from collections.abc import Iterable, Sequence
+
+from fabricheck.benchmarks.curve import split_variable
+from fabricheck.errors import FabricheckError
+from fabricheck.judge.judgement import Judgement
+from fabricheck.judge.levels import Level
+from fabricheck.judge.wording import amount, size_ranges, times
+from fabricheck.units import format_size
+
+Series = dict[int, Judgement]
+
+
+def group(judgements: Sequence[Judgement]) -> tuple[str, ...]:
+    """One sentence for each series and level that is not good, worst level first."""
+    series, single = _by_series(judgements)
+    sentences = [(j.level, j.message) for j in single if j.level is not Level.GOOD]
+    unreferenced: dict[str, list[str]] = {}
+    for name, by_size in series.items():
+        for level, note in sorted({(j.level, j.note) for j in by_size.values()}):
+            chosen = {s: j for s, j in by_size.items() if (j.level, j.note) == (level, note)}
+            if level is Level.NO_REFERENCE:
+                where = _where(list(chosen), list(by_size))
+                unreferenced.setdefault(where, []).append(name)
+            elif level is not Level.GOOD:
+                sentences.append((level, _sentence(name, level, chosen, list(by_size))))
+    sentences += [
+        (Level.NO_REFERENCE, f"no reference for {', '.join(names)} {where}: nothing judges them")
+        for where, names in unreferenced.items()
+    ]
+    sentences.sort(key=lambda pair: -pair[0].severity)
+    return tuple(sentence for _, sentence in sentences)
+
+
+def missing_variables(names: Iterable[str]) -> tuple[str, ...]:
+    """One sentence for each series of variables that have a reference and were not measured."""
+    series: dict[str, list[int]] = {}
+    sentences = []
+    for name in names:
+        split = _split(name)
+        if split is None:
+            sentences.append(f"{name} has a reference but was not measured")
+        else:
+            series.setdefault(split[0], []).append(split[1])
+    for name, sizes in series.items():
+        ordered = sorted(sizes)
+        sentences.append(
+            f"{name} has references but was not measured {_where(ordered, ordered)}: the sweep is "
+            "shorter than the references, or the statistic was not asked for"
+        )
+    return tuple(sentences)
+
+
+def _by_series(
+    judgements: Sequence[Judgement],
+) -> tuple[dict[str, Series], list[Judgement]]:
+    series: dict[str, Series] = {}
+    single = []
+    for judgement in judgements:
+        split = _split(judgement.variable)
+        if split is None:
+            single.append(judgement)
+        else:
+            series.setdefault(split[0], {})[split[1]] = judgement
+    return series, single
+
+
+def _split(variable: str) -> tuple[str, int] | None:
+    """Series and size of a variable; ``None`` if it belongs to no series."""
+    try:
+        metric, statistic, size = split_variable(variable)
+    except FabricheckError:
+        return None
+    return None if size is None else (f"{metric}_{statistic}", size)
+
+
+def _sentence(name: str, level: Level, chosen: Series, every: Sequence[int]) -> str:
+    if len(chosen) == 1:
+        return next(iter(chosen.values())).message
+    note = next(iter(chosen.values())).note
+    head = f"{name} {level} {_where(list(chosen), every)}"
+    size, extreme = max(chosen.items(), key=lambda item: _distance(item[1]))
+    return f"{head}, worst {_worst(size, extreme)}" + (f"; {note}" if note else "")
+
+
+def _worst(size: int, judgement: Judgement) -> str:
+    label, found = format_size(size), amount(judgement.value, judgement.unit)
+    reference = judgement.reference
+    if reference is None or not reference.value:
+        return f"{found} at {label}, {judgement.limit}"
+    ratio = times(judgement.value / reference.value)
+    return f"{ratio} the reference at {label} ({found}, {judgement.limit})"
+
+
+def _distance(judgement: Judgement) -> float:
+    """How far a value is from its reference, the same for half of it and for twice of it."""
+    reference = judgement.reference
+    if reference is None or not reference.value:
+        return abs(judgement.value)
+    ratio = judgement.value / reference.value
+    return max(ratio, 1 / ratio) if ratio else float("inf")
+
+
+def _where(chosen: Sequence[int], every: Sequence[int]) -> str:
+    if len(chosen) == 1:
+        return f"at {format_size(chosen[0])}"
+    return f"at {len(chosen)} sizes {size_ranges(chosen, every)}"

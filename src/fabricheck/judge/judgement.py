@@ -1,0 +1,107 @@
+"""Judging one value against its reference."""
+
+import math
+from dataclasses import dataclass
+
+from fabricheck.errors import FabricheckError
+from fabricheck.judge.levels import Level
+from fabricheck.judge.references import Fractions, Reference
+from fabricheck.judge.wording import amount, times
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """Verdict on one performance variable.
+
+    Attributes:
+        variable: name such as ``latency_p50_1KiB``.
+        level: the verdict.
+        value: what was measured, in ``unit``.
+        unit: unit of the value.
+        reference: what it was compared with, if there was something.
+        message: one sentence on what was found, what was expected, and the bound.
+        limit: the bound that decided, such as ``critical above 24 us``.
+        note: what an expected failure (ReFrame's ``$xfail``) changes about the level.
+    """
+
+    variable: str
+    level: Level
+    value: float
+    unit: str
+    reference: Reference | None
+    message: str
+    limit: str = ""
+    note: str = ""
+
+
+def judge_value(
+    variable: str,
+    value: float,
+    unit: str,
+    reference: Reference | None,
+    warning: Fractions = (None, None),
+) -> Judgement:
+    """Judge one value: critical outside of the reference's bounds, warning outside ``warning``.
+
+    A reference that is marked as expected failure (``$xfail``) is never good: outside its bounds
+    the value is a known problem, inside them the mark is out of date; both are warnings. ReFrame
+    itself passes the first and fails the second.
+
+    Raises:
+        FabricheckError: if the unit of the reference is not that of the value.
+    """
+    found = f"{variable} is {amount(value, unit)}"
+    if not math.isfinite(value):
+        return Judgement(
+            variable, Level.UNTRUSTED, value, unit, reference, f"{found}: no finite number"
+        )
+    if reference is None:
+        message = f"{found} and has no reference: nothing judges it"
+        return Judgement(variable, Level.NO_REFERENCE, value, unit, None, message)
+    if reference.unit != unit:
+        raise FabricheckError(
+            f"expected the reference of {variable} in {unit}, found {reference.unit}"
+        )
+    level, limits = Level.GOOD, reference.bounds()
+    if _exceeded(value, limits):
+        level = Level.CRITICAL
+    elif _exceeded(value, reference.bounds(warning)):
+        level, limits = Level.WARNING, reference.bounds(warning)
+    limit = _limit(level, value, limits, unit)
+    message = f"{found}, {_compared(value, reference)}: {limit}"
+    note = ""
+    if reference.expected_failure:
+        note = _expected_failure_note(level, reference.expected_failure)
+        level, message = Level.WARNING, f"{message}; {note}"
+    return Judgement(variable, level, value, unit, reference, message, limit, note)
+
+
+def _exceeded(value: float, limits: Fractions) -> bool:
+    lower, upper = limits
+    return (lower is not None and value < lower) or (upper is not None and value > upper)
+
+
+def _compared(value: float, reference: Reference) -> str:
+    """The value in relation to its reference, in words."""
+    expected = amount(reference.value, reference.unit)
+    if not reference.value:
+        return f"the reference is {expected}"
+    return f"{times(value / reference.value)} the reference of {expected}"
+
+
+def _limit(level: Level, value: float, limits: Fractions, unit: str) -> str:
+    """The limit that a value exceeds, or both that it keeps."""
+    lower, upper = limits
+    if level is not Level.GOOD:
+        if lower is not None and value < lower:
+            return f"{level} below {amount(lower, unit)}"
+        return f"{level} above {amount(upper or 0.0, unit)}"
+    bounds = [f"from {amount(lower, unit)}"] if lower is not None else []
+    bounds += [f"up to {amount(upper, unit)}"] if upper is not None else []
+    return f"allowed {' '.join(bounds)}" if bounds else "any value is allowed"
+
+
+def _expected_failure_note(level: Level, reason: str) -> str:
+    if level is Level.CRITICAL:
+        return f"known failure: {reason}"
+    return f"meets a reference that is marked as known failure ({reason}): remove the $xfail mark"

@@ -1,0 +1,68 @@
+"""Judging whole curves, and sets of values, against references."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from fabricheck.benchmarks.curve import Curve
+from fabricheck.judge.findings import group, missing_variables
+from fabricheck.judge.judgement import Judgement, judge_value
+from fabricheck.judge.levels import Level, worst
+from fabricheck.judge.references import Reference, Tolerance
+from fabricheck.judge.shape import falling_latency
+
+__all__ = ["Judgement", "Verdict", "judge_curve", "judge_value", "judge_values"]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Verdict on a curve or a set of values.
+
+    Attributes:
+        level: the worst of all judgements and findings.
+        judgements: one for each variable.
+        findings: all that is not good, worst first and one sentence for each series of
+            neighbouring sizes, then variables that were not measured, then the curve's shape.
+    """
+
+    level: Level
+    judgements: tuple[Judgement, ...]
+    findings: tuple[str, ...]
+
+
+def judge_curve(
+    curve: Curve, references: Mapping[str, Reference], tolerance: Tolerance | None
+) -> Verdict:
+    """Judge every variable of a curve, and its shape.
+
+    Raises:
+        FabricheckError: if the unit of a reference is not that of the curve.
+    """
+    verdict = judge_values(curve.variables(), references, tolerance)
+    shape = falling_latency(curve, tolerance.monotone) if tolerance else ()
+    levels = [verdict.level, Level.WARNING] if shape else [verdict.level]
+    return Verdict(worst(levels), verdict.judgements, verdict.findings + shape)
+
+
+def judge_values(
+    values: Mapping[str, tuple[float, str]],
+    references: Mapping[str, Reference],
+    tolerance: Tolerance | None,
+) -> Verdict:
+    """Judge values, each with its unit, by variable.
+
+    A reference whose variable was not measured is critical: what should have been judged is not
+    there.
+
+    Raises:
+        FabricheckError: if the unit of a reference is not that of the value.
+    """
+    warning = tolerance.warning if tolerance else (None, None)
+    judgements = tuple(
+        judge_value(variable, value, unit, references.get(variable), warning)
+        for variable, (value, unit) in values.items()
+    )
+    missing = missing_variables([name for name in references if name not in values])
+    levels = [judgement.level for judgement in judgements]
+    if missing:
+        levels.append(Level.CRITICAL)
+    return Verdict(worst(levels), judgements, group(judgements) + missing)

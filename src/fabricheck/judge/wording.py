@@ -1,0 +1,39 @@
+"""How values and ranges of sizes are written in findings."""
+
+from collections.abc import Sequence
+
+from fabricheck.units import format_size
+
+_WHOLE_FROM = 10_000
+_RATIO_WHOLE_FROM = 100
+
+
+def amount(value: float, unit: str) -> str:
+    """A value with its unit, four significant digits."""
+    digits = f"{value:.0f}" if abs(value) >= _WHOLE_FROM else f"{value:.4g}"
+    return f"{digits} {unit}"
+
+
+def times(ratio: float) -> str:
+    """A ratio such as ``3.2x``, three significant digits."""
+    return f"{ratio:.0f}x" if ratio >= _RATIO_WHOLE_FROM else f"{ratio:.3g}x"
+
+
+def size_ranges(chosen: Sequence[int], every: Sequence[int]) -> str:
+    """Chosen sizes in bytes, neighbours in the list of every measured size drawn together.
+
+    >>> size_ranges([1024, 2048, 8192], [512, 1024, 2048, 4096, 8192])
+    '1KiB..2KiB, 8KiB'
+    """
+    runs: list[list[int]] = []
+    for position, size in enumerate(every):
+        if size not in chosen:
+            continue
+        if position and runs and runs[-1][-1] == every[position - 1]:
+            runs[-1].append(size)
+        else:
+            runs.append([size])
+    return ", ".join(
+        format_size(run[0]) if len(run) == 1 else f"{format_size(run[0])}..{format_size(run[-1])}"
+        for run in runs
+    )
