@@ -1,4 +1,4 @@
-# Source this file in bash or zsh, then: reframe -c checks/ -r
+# Source this file in bash or zsh (. ./setup-env.sh), then: reframe -c checks/ -r
 #
 # It puts the suite's Python on PATH, with a `reframe` that runs on the login node of the embedded
 # testbed while that is up (`fabricheck testbed up`), and tells ReFrame where the configuration is.
