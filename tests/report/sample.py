@@ -270,6 +270,7 @@ def with_aborted() -> Report:
     document = report()
     entry = find(document, "barrier", "mpich", "tcp-4n")
     entry.update(result="abort", level="", levels={}, perfvalues={}, job_nodelist=[])
+    entry.update(evidence="", jobid=None)
     entry.update(fail_phase="run", fail_reason="aborted due to AbortTaskError")
     document["runs"][0]["num_aborted"] += 1
     return document
@@ -300,7 +301,7 @@ def with_everything() -> Report:
         _graft(document, variant())
     skipped = find(document, "scatter", "openmpi", "shm-1n")
     skipped.update(result="skip", level="", levels={}, perfvalues={}, job_nodelist=[])
-    skipped.update(fail_reason="the partition offers one core")
+    skipped.update(evidence="", jobid=None, fail_reason="the partition offers one core")
     return document
 
 

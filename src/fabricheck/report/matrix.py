@@ -1,5 +1,6 @@
 """The matrix: benchmarks down, environment by placement across, and the key figures of a cell."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -67,6 +68,11 @@ class Matrix:
         """Environment of the column, with its partition where a run has several."""
         prefix = f"{column.system}:{column.partition} " if self.several_partitions else ""
         return prefix + column.environ
+
+    @property
+    def heads(self) -> tuple[tuple[str, int], ...]:
+        """Words of each environment and how many columns it has, from left to right."""
+        return tuple(Counter(self.column_words(column) for column in self.columns).items())
 
 
 def build_matrix(run: Run) -> Matrix:

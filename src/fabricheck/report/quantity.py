@@ -1,11 +1,17 @@
 """Figures as people read them: three significant digits and an SI prefix that fits."""
 
+import math
+
 from fabricheck.units import format_size
 
 TABLE_UNITS = {"us": "µs", "MB/s": "MB/s", "messages/s": "M/s"}
 """Units of tables, fixed so that a row can be compared at a glance (M/s: million messages/s)."""
 
 _TABLE_FACTORS = {"messages/s": 1e-6}
+
+# A figure this close below a power of ten is rounded up to it.
+_HALF_DIGIT = 0.0005
+_MOST_DECIMALS = 5
 
 _LADDERS = {
     "us": ((1e-3, "ns"), (1.0, "µs"), (1e3, "ms"), (1e6, "s")),
@@ -24,35 +30,33 @@ def in_table(value: float, unit: str) -> str:
     return significant(value) if abs(value) >= 1 or abs(value) < 0.095 else f"{value:.2f}"  # noqa: PLR2004
 
 
-def with_unit(value: float, unit: str) -> str:
+def with_unit(value: float, unit: str, *, digits: int = 3) -> str:
     """The figure with the unit of the SI ladder that leaves one to three digits before the point.
 
-    >>> with_unit(1234.5, "us"), with_unit(0.21, "us")
-    ('1.23 ms', '210 ns')
+    >>> with_unit(1234.5, "us"), with_unit(0.21, "us"), with_unit(2000, "us", digits=1)
+    ('1.23 ms', '210 ns', '2 ms')
     """
     ladder = _LADDERS.get(unit)
     if ladder is None:
-        return f"{significant(value)} {unit}".rstrip()
+        return f"{significant(value, digits)} {unit}".rstrip()
     factor, name = ladder[0]
     for step, label in ladder:
-        if abs(value) >= step * 0.9995:
+        if abs(value) >= step * (1 - _HALF_DIGIT):
             factor, name = step, label
-    return f"{significant(value / factor)} {name}"
+    return f"{significant(value / factor, digits)} {name}"
 
 
-def significant(value: float) -> str:
-    """Three significant digits, all digits before the point.
+def significant(value: float, digits: int = 3) -> str:
+    """That many significant digits, and all digits before the point.
 
     >>> significant(0.2104), significant(12.34), significant(99.96), significant(123456.0)
     ('0.210', '12.3', '100', '123456')
     """
     if value == 0:
         return "0"
-    for digits in (3, 2, 1):
-        limit = 10.0 ** (3 - digits)
-        if abs(value) < limit - 0.5 * 10.0**-digits:
-            return f"{value:.{digits}f}" if abs(value) >= 1e-3 else f"{value:.2g}"  # noqa: PLR2004
-    return f"{value:.0f}"
+    exponent = math.floor(math.log10(abs(value) * (1 + _HALF_DIGIT)))
+    decimals = max(0, digits - 1 - exponent)
+    return f"{value:.{decimals}f}" if decimals <= _MOST_DECIMALS else f"{value:.2g}"
 
 
 def size_label(size: int) -> str:

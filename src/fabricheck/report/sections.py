@@ -1,0 +1,272 @@
+"""What the parts of the page show, ready for the template: words and figures, no decisions left."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from fabricheck.benchmarks.registry import DIRECTIONS, REGISTRY
+from fabricheck.report import charts
+from fabricheck.report.curves import Group, anchor, series
+from fabricheck.report.matrix import Matrix, Row, key_figures, worst_status
+from fabricheck.report.model import Case, Run, Sample
+from fabricheck.report.quantity import TABLE_UNITS, in_table, size_label, with_unit
+from fabricheck.report.status import Status
+from fabricheck.report.summary import Summary
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell of the matrix: status, key figures in words, and where its link leads."""
+
+    status: Status
+    figures: tuple[str, ...]
+    href: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixRow:
+    """A row of the matrix; a cell is None where there is no such case."""
+
+    row: Row
+    href: str
+    cells: tuple[Cell | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TableCell:
+    """A figure of a table of values, with its level where that is not good."""
+
+    text: str
+    level: str
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """The table of a group's metric: for each environment its statistics, by message size."""
+
+    caption: str
+    heads: tuple[tuple[str, tuple[str, ...]], ...]
+    rows: tuple[tuple[str, tuple[TableCell, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MetricView:
+    """A chart (``chart`` is its element, None where there is nothing to draw) and its table."""
+
+    metric: str
+    chart: str | None
+    alternative: str
+    beyond: bool
+    values: Values
+
+
+@dataclass(frozen=True, slots=True)
+class GroupView:
+    """A benchmark at a placement: its cases and their curves."""
+
+    group: Group
+    metrics: tuple[MetricView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkView:
+    """A benchmark with all its placements."""
+
+    name: str
+    anchor: str
+    description: str
+    groups: tuple[GroupView, ...]
+
+
+def problem_anchors(summary: Summary) -> dict[int, str]:
+    """Where the page tells what is wrong with a case, by the identity of the case."""
+    return {
+        id(case): f"problem-{number}"
+        for number, problem in enumerate(summary.problems, 1)
+        for case in problem.cases
+    }
+
+
+def matrix_rows(matrix: Matrix, summary: Summary) -> list[MatrixRow]:
+    """The matrix with its links: to the curve where there is one, else to what is wrong."""
+    problems = problem_anchors(summary)
+    rows = []
+    for row in matrix.rows:
+        cells: list[Cell | None] = []
+        for column in matrix.columns:
+            cases = matrix.cases(row, column)
+            if not cases:
+                cells.append(None)
+                continue
+            measured = any(sample.value is not None for sample in cases[0].samples)
+            curve = anchor(row.benchmark, column, matrix)
+            href = curve if measured else problems.get(id(cases[0]), curve)
+            cells.append(Cell(worst_status(cases), _figures(cases[0], row), href, len(cases)))
+        rows.append(MatrixRow(row, f"benchmark-{row.benchmark}", tuple(cells)))
+    return rows
+
+
+def _figures(case: Case, row: Row) -> tuple[str, ...]:
+    samples = key_figures(case, row.metric)
+    if all(sample is None or sample.value is None for sample in samples):
+        return ()
+    return tuple(figure(sample) for sample in samples)
+
+
+def figure(sample: Sample | None) -> str:
+    """The value of a sample with its unit."""
+    if sample is None or sample.value is None:
+        return "no figure"
+    return with_unit(sample.value, sample.unit)
+
+
+def benchmark_views(groups: Sequence[Group]) -> list[BenchmarkView]:
+    """The benchmarks in their order, each with its groups."""
+    names = dict.fromkeys(group.benchmark for group in groups)
+    return [
+        BenchmarkView(
+            name=name,
+            anchor=f"benchmark-{name}",
+            description=_description(name),
+            groups=tuple(_group(group) for group in groups if group.benchmark == name),
+        )
+        for name in names
+    ]
+
+
+def _description(name: str) -> str:
+    if name not in REGISTRY:
+        return "not in the registry of benchmarks"
+    benchmark = REGISTRY[name]
+    kind = "point to point" if benchmark.family == "pt2pt" else "collective"
+    metrics = " and ".join(
+        f"{metric.replace('_', ' ')} ({DIRECTIONS[metric]} is better)"
+        for metric in benchmark.metrics
+    )
+    return f"{benchmark.titles[0]}, {kind}: {metrics}"
+
+
+def chart_name(group: Group, metric: str) -> str:
+    """Name of the element into which the chart is drawn."""
+    return f"{group.anchor}-{metric}-chart"
+
+
+def _group(group: Group) -> GroupView:
+    return GroupView(group, tuple(_metric(group, metric) for metric in group.metrics))
+
+
+def _metric(group: Group, metric: str) -> MetricView:
+    drawn = bool(series(group, metric))
+    return MetricView(
+        metric=metric.replace("_", " "),
+        chart=chart_name(group, metric) if drawn else None,
+        alternative=_alternative(group, metric),
+        beyond=charts.beyond(group, metric),
+        values=_values(group, metric),
+    )
+
+
+def _alternative(group: Group, metric: str) -> str:
+    """The chart in words."""
+    ends = []
+    for case in group.cases:
+        samples = [s for s in case.samples if s.metric == metric and s.size and s.value]
+        if samples:
+            first = min(samples, key=lambda s: s.size or 0)
+            last = next(
+                s
+                for s in sorted(samples, key=lambda s: -(s.size or 0))
+                if s.statistic == first.statistic
+            )
+            ends.append(
+                f"{case.environ} {first.statistic} from {figure(first)} at "
+                f"{size_label(first.size or 0)} to {figure(last)} at {size_label(last.size or 0)}"
+            )
+    words = metric.replace("_", " ")
+    return f"{words} of {group.benchmark}, {group.placement_words}: {'; '.join(ends)}"
+
+
+def _values(group: Group, metric: str) -> Values:
+    statistics = group.statistics(metric)
+    unit = group.unit(metric)
+    cases = [case for case in group.cases if any(s.metric == metric for s in case.samples)]
+    rows = []
+    for size in group.sizes(metric):
+        cells = [
+            cell
+            for case in cases
+            for cell in _row_cells([case.find(metric, name, size) for name in statistics])
+        ]
+        rows.append(("no payload" if size is None else size_label(size), tuple(cells)))
+    return Values(
+        caption=f"{metric.replace('_', ' ')} of {group.benchmark}, {group.placement_words}, "
+        f"in {TABLE_UNITS.get(unit, unit)}",
+        heads=tuple((case.environ, (*statistics, f"bounds of {statistics[0]}")) for case in cases),
+        rows=tuple(rows),
+    )
+
+
+def _row_cells(samples: Sequence[Sample | None]) -> Iterable[TableCell]:
+    for sample in samples:
+        yield _table_cell(sample)
+    yield TableCell(charts.bounds_words(samples[0]) if samples[0] else "·", "")
+
+
+def _table_cell(sample: Sample | None) -> TableCell:
+    if sample is None:
+        return TableCell("·", "")
+    level = "no level" if sample.level is None else str(sample.level)
+    text = "no figure" if sample.value is None else in_table(sample.value, sample.unit)
+    return TableCell(text, "" if level == Status.GOOD else level)
+
+
+def not_measured(run: Run) -> list[Case]:
+    """Cases and builds that gave no measurement, worst first."""
+    missing = [case for case in (*run.failed_builds, *run.cases) if not case.status.measured]
+    return sorted(missing, key=lambda case: -case.status.severity)
+
+
+def provenance(run: Run) -> list[tuple[str, list[str]]]:
+    """What the figures come from: name and values, each value once."""
+    cases = run.cases
+    nodes = sorted({node for case in cases for node in case.nodes})
+    times = f"{run.started} to {run.ended}"
+    if run.elapsed is not None:
+        times += f" ({run.elapsed:.0f} s)"
+    programs = [
+        f"{case.provenance.get('program')} {case.provenance.get('program_version', '')}"
+        for case in cases
+        if "program" in case.provenance
+    ]
+    return [
+        ("System", list(run.systems)),
+        ("MPI", _unique(_mpi(case) for case in cases if "mpi" in case.provenance)),
+        ("UCX", _unique(_versions(cases, "ucx_version"))),
+        ("Benchmark programs", _unique(programs)),
+        ("References", _unique(_reference(case) for case in cases if case.reference_kind)),
+        ("Commit of the suite", list(run.commits)),
+        ("Nodes", nodes),
+        ("Started on", [f"{run.hostname} by {run.user}"]),
+        ("Time", [times]),
+        ("ReFrame", [run.reframe_version]),
+        ("Command line", [run.command_line]),
+        ("Session", [run.uuid]),
+        ("Record", [str(run.path)]),
+    ]
+
+
+def _mpi(case: Case) -> str:
+    family, version = case.provenance["mpi"], case.provenance.get("mpi_version", "version unknown")
+    return f"{case.environ}: {family}, {version}"
+
+
+def _reference(case: Case) -> str:
+    return f"{case.reference_kind}: {case.reference_source or 'no source named'}"
+
+
+def _versions(cases: Sequence[Case], key: str) -> list[str]:
+    return [f"{case.environ}: {case.provenance[key]}" for case in cases if key in case.provenance]
+
+
+def _unique(values: Iterable[str]) -> list[str]:
+    return sorted(set(values))
