@@ -1,5 +1,171 @@
-"""``fabricheck judge``."""
+"""``fabricheck judge``: a measured curve against a reference file."""
+
+import json
+import sys
+from collections import Counter
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from fabricheck.benchmarks.curve import Curve
+from fabricheck.benchmarks.registry import find
+from fabricheck.cli.parse import ExpectOption, FileArgument, JsonOption, is_checked, read_curve
+from fabricheck.judge.levels import Level
+from fabricheck.judge.references import CaseKey, Reference, Tolerance, resolve
+from fabricheck.judge.verdict import Verdict, judge_curve
+from fabricheck.transports import placements
+
+_USUAL_NODES = (1, 2, 4, 8, 16)
 
 
-def judge() -> None:
-    """To come."""
+class Check(StrEnum):
+    """The check classes that judge curves."""
+
+    POINT_TO_POINT = "MpiPointToPoint"
+    COLLECTIVE = "MpiCollective"
+
+
+_CHECK_OF_FAMILY = {"pt2pt": Check.POINT_TO_POINT, "collective": Check.COLLECTIVE}
+
+
+def _complete_placement(incomplete: str) -> list[str]:
+    return [name for name in placements(_USUAL_NODES) if name.startswith(incomplete)]
+
+
+def judge(
+    file: FileArgument,
+    *,
+    references: Annotated[
+        Path,
+        typer.Option(metavar="FILE", help="Reference file of the system.", show_default=False),
+    ],
+    system: Annotated[
+        str,
+        typer.Option(
+            metavar="SYSTEM[:PARTITION]",
+            help="ReFrame's name of the system, with the partition if the references ask for it.",
+            show_default=False,
+        ),
+    ],
+    environ: Annotated[
+        str, typer.Option(help="ReFrame's name of the environment.", show_default=False)
+    ],
+    placement: Annotated[
+        str,
+        typer.Option(
+            help="Transport and number of nodes, such as tcp-2n or shm-1n.",
+            show_default=False,
+            autocompletion=_complete_placement,
+        ),
+    ],
+    check: Annotated[
+        Check | None,
+        typer.Option(
+            help="Check class whose references are taken.",
+            show_default="the one of the benchmark's family",
+        ),
+    ] = None,
+    expect: ExpectOption = None,
+    machine: JsonOption = False,
+) -> None:
+    """Judge a measured curve: what is wrong, then the level on the last line.
+
+    Exit code 0: good or warning.
+
+    Exit code 1: critical, no-reference or untrusted.
+
+    Exit code 2: the output or the reference file cannot be used.
+
+    Examples:
+
+        fabricheck judge latency.out --references references/testbed.yaml \\
+            --system testbed --environ openmpi --placement tcp-2n
+
+        srun -N2 osu_bw | fabricheck judge - --references site.yaml \\
+            --system hpc:cpu --environ mpich --placement rc-2n --json
+    """
+    curve = read_curve(file, expect)
+    name, _, _ = system.partition(":")
+    partition = system if ":" in system else ""
+    key = CaseKey(name, partition, environ, curve.benchmark, placement)
+    chosen = check or _CHECK_OF_FAMILY[find(curve.benchmark).family]
+    expected, tolerance = resolve(references, chosen, key)
+    verdict = judge_curve(curve, expected, tolerance)
+    checked = is_checked(curve, expect)
+    if machine:
+        data = _as_json(curve, key, chosen, verdict, tolerance, checked=checked)
+        json.dump(data, sys.stdout, indent=2, allow_nan=False)
+        sys.stdout.write("\n")
+    else:
+        _show(key, verdict, tolerance, checked=checked)
+    raise typer.Exit(0 if verdict.level.passes else 1)
+
+
+def _show(key: CaseKey, verdict: Verdict, tolerance: Tolerance | None, *, checked: bool) -> None:
+    counts = Counter(judgement.level for judgement in verdict.judgements)
+    found = ", ".join(f"{counts[level]} {level}" for level in Level if counts[level])
+    typer.echo(f"{key}: {len(verdict.judgements)} values, {found}")
+    if tolerance:
+        typer.echo(f"references: {tolerance.kind}, {tolerance.source}, {tolerance.date}")
+    if not checked:
+        typer.echo("completeness not checked: OSU marks no end, give --expect MIN:MAX")
+    for finding in verdict.findings:
+        typer.echo(f"- {finding}")
+    typer.echo(verdict.level)
+
+
+def _as_json(
+    curve: Curve,
+    key: CaseKey,
+    check: Check,
+    verdict: Verdict,
+    tolerance: Tolerance | None,
+    *,
+    checked: bool,
+) -> dict[str, Any]:
+    return {
+        "level": verdict.level,
+        "findings": list(verdict.findings),
+        "benchmark": curve.benchmark,
+        "program": curve.program,
+        "version": curve.version,
+        "complete": True if checked else None,
+        "check": check,
+        "system": key.system,
+        "partition": key.partition or None,
+        "environ": key.environ,
+        "placement": key.placement,
+        "tolerance": None
+        if tolerance is None
+        else {
+            "kind": tolerance.kind,
+            "source": tolerance.source,
+            "date": tolerance.date,
+            "warning": list(tolerance.warning),
+            "monotone": tolerance.monotone,
+        },
+        "judgements": [
+            {
+                "variable": judgement.variable,
+                "level": judgement.level,
+                "value": judgement.value,
+                "unit": judgement.unit,
+                "reference": _reference(judgement.reference, tolerance),
+                "message": judgement.message,
+            }
+            for judgement in verdict.judgements
+        ],
+    }
+
+
+def _reference(reference: Reference | None, tolerance: Tolerance | None) -> dict[str, Any] | None:
+    if reference is None:
+        return None
+    return {
+        "value": reference.value,
+        "critical": list(reference.bounds()),
+        "warning": list(reference.bounds(tolerance.warning)) if tolerance else [None, None],
+        "expected_failure": reference.expected_failure or None,
+    }

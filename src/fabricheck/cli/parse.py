@@ -1,5 +1,188 @@
-"""``fabricheck parse``."""
+"""``fabricheck parse``: the output of a benchmark as a table or as JSON."""
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from fabricheck.benchmarks.curve import Curve, Point
+from fabricheck.benchmarks.parser import ParseError, check_complete, decode, parse_file
+from fabricheck.benchmarks.parser import parse as parse_text
+from fabricheck.benchmarks.registry import UNITS, Metric, find, sweep
+from fabricheck.errors import FabricheckError
+from fabricheck.units import format_size, parse_size
+
+STANDARD_INPUT = Path("-")
+_EXPECTATION = re.compile(r"(?P<min>\d{1,18}\w*):(?P<max>\d{1,18}\w*)", re.ASCII)
+_PIPE_WIDTH = 160
+
+FileArgument = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FILE",
+        allow_dash=True,
+        help="Output of mpi_probe or of an OSU benchmark; - reads standard input.",
+        show_default=False,
+    ),
+]
+ExpectOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="MIN:MAX",
+        help="Message sizes that must be there, such as 1:4MiB. OSU marks no end, so that only "
+        "this shows whether its table is complete.",
+        show_default=False,
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
 
 
-def parse() -> None:
-    """To come."""
+def parse(
+    file: FileArgument,
+    *,
+    expect: ExpectOption = None,
+    machine: JsonOption = False,
+) -> None:
+    """Read the output of a benchmark: sizes, columns, units and validation.
+
+    Logs of UCX or srun between the lines are skipped.
+
+    Whatever makes the table doubtful ends with one sentence and exit code 2:
+    no table or several, a cut or damaged row, missing sizes, wrong data.
+
+    Examples:
+
+        fabricheck parse latency.out
+
+        srun -N2 osu_latency | fabricheck parse - --expect 1:4MiB
+
+        fabricheck parse allreduce.out --json | jq '.points[].values.latency_p50'
+    """
+    curve = read_curve(file, expect)
+    checked = is_checked(curve, expect)
+    if machine:
+        json.dump(_as_json(curve, checked=checked), sys.stdout, indent=2, allow_nan=False)
+        sys.stdout.write("\n")
+    else:
+        _show(curve, checked=checked)
+
+
+def read_curve(file: Path, expect: str | None) -> Curve:
+    """The curve in a file or on standard input, complete as far as that can be known.
+
+    Raises:
+        FabricheckError: if there is no complete table, or ``expect`` isn't ``MIN:MAX``.
+    """
+    sizes = _expected_sizes(expect) if expect is not None else None
+    if file == STANDARD_INPUT:
+        source = "standard input"
+        curve = parse_text(decode(sys.stdin.buffer.read(), source), source)
+    else:
+        source = str(file)
+        curve = parse_file(file)
+    if sizes is not None:
+        if find(curve.benchmark).min_size is None:
+            raise ParseError(f"{source}: {curve.benchmark} has no message sizes: omit --expect")
+        check_complete(curve, sizes, source)
+    return curve
+
+
+def is_checked(curve: Curve, expect: str | None) -> bool:
+    """Whether the curve is known to be complete."""
+    has_sizes = find(curve.benchmark).min_size is not None
+    return curve.program == "mpi_probe" or expect is not None or not has_sizes
+
+
+def _expected_sizes(expect: str) -> tuple[int, ...]:
+    match = _EXPECTATION.fullmatch(expect)
+    if not match:
+        raise FabricheckError(
+            f"expected --expect MIN:MAX in bytes or with a unit, such as 1:4MiB, found {expect!r}"
+        )
+    smallest, largest = (
+        int(bound) if bound.isdigit() else parse_size(bound) for bound in match.group("min", "max")
+    )
+    return sweep(smallest, largest)
+
+
+def _as_json(curve: Curve, *, checked: bool) -> dict[str, Any]:
+    return {
+        "benchmark": curve.benchmark,
+        "program": curve.program,
+        "version": curve.version,
+        "datatype": curve.datatype,
+        "metadata": dict(curve.metadata),
+        "complete": True if checked else None,
+        "units": {metric: UNITS[metric] for metric in find(curve.benchmark).metrics},
+        "columns": [_column_name(column) for column in _columns(curve)],
+        "points": [
+            {
+                "size": point.size,
+                "values": {_column_name(column): v for column, v in point.values.items()},
+                "iterations": point.iterations,
+                "valid": point.valid,
+            }
+            for point in curve.points
+        ],
+    }
+
+
+def _columns(curve: Curve) -> list[tuple[Metric, str]]:
+    return list(curve.points[0].values)
+
+
+def _column_name(column: tuple[Metric, str]) -> str:
+    return "_".join(column)
+
+
+def _show(curve: Curve, *, checked: bool) -> None:
+    console = Console(highlight=False, markup=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, markup=False, width=_PIPE_WIDTH)
+    datatype = f", {curve.datatype}" if curve.datatype else ""
+    console.print(f"{curve.benchmark} of {curve.program} {curve.version}{datatype}")
+    for key, value in curve.metadata.items():
+        console.print(f"{key}: {value}", soft_wrap=True)
+    console.print(_table(curve))
+    sizes = [point.size for point in curve.points if point.size is not None]
+    if sizes:
+        console.print(
+            f"{len(sizes)} sizes {format_size(sizes[0])}..{format_size(sizes[-1])}, "
+            + (
+                "complete"
+                if checked
+                else "completeness not checked: OSU marks no end, give --expect MIN:MAX"
+            ),
+            soft_wrap=True,
+        )
+
+
+def _table(curve: Curve) -> Table:
+    columns = _columns(curve)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("size", justify="right")
+    for metric, statistic in columns:
+        table.add_column(f"{metric} {statistic} ({UNITS[metric]})", justify="right")
+    has_iterations = curve.points[0].iterations is not None
+    if has_iterations:
+        table.add_column("iterations", justify="right")
+    table.add_column("data")
+    for point in curve.points:
+        values = [f"{point.values[column]:.2f}" for column in columns]
+        iterations = [str(point.iterations)] if has_iterations else []
+        table.add_row(_size(point), *values, *iterations, _validation(point))
+    return table
+
+
+def _size(point: Point) -> str:
+    return "-" if point.size is None else format_size(point.size)
+
+
+def _validation(point: Point) -> str:
+    # The parser refuses a table with wrong data, so that no row here can say so.
+    return "valid" if point.valid else "not checked"

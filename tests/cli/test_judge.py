@@ -1,0 +1,177 @@
+"""``fabricheck judge`` as a user meets it."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fabricheck.cli import main
+from fabricheck.cli.judge import Check
+from fabricheck.judge.references import CHECKS
+
+DATA = Path(__file__).parents[1] / "data"
+LATENCY = DATA / "mpi_probe" / "latency.txt"
+BARRIER = DATA / "mpi_probe" / "barrier.txt"
+
+SIZES = [f"{1 << n}B" for n in range(10)] + [f"{1 << n}KiB" for n in range(10)] + ["1MiB"]
+CASE = ("--system", "testbed:compute", "--environ", "openmpi", "--placement", "tcp-2n")
+
+
+def reference_file(tmp_path, p50="[100, -0.95, 50.0, us]", warning=49.0, sizes=tuple(SIZES)):
+    path = tmp_path / "testbed.yaml"
+    rows = "\n".join(
+        f"      latency_{statistic}_{size}: {p50 if statistic == 'p50' else '[100, -1, 99, us]'}"
+        for size in sizes
+        for statistic in ("avg", "p50", "p99")
+    )
+    path.write_text(
+        "MpiPointToPoint:\n  $index: [$partition, placement]\n"
+        f"  testbed:compute:\n    tcp-2n:\n{rows}\n"
+        "MpiPointToPoint.levels:\n  $index: [benchmark]\n"
+        f"  .*: {{warning: [null, {warning}], kind: bound, source: a test, date: 2026-11-21}}\n"
+        "MpiCollective:\n  $index: [benchmark]\n"
+        "  barrier: {latency_avg: [9, null, 1, us], latency_p50: [9, null, 1, us],"
+        " latency_p99: [9, null, 1, us]}\n"
+        "MpiCollective.levels:\n  $index: [benchmark]\n"
+        "  .*: {warning: [null, 1], kind: paper, source: a paper, date: 2026-11-21}\n"
+    )
+    return path
+
+
+@pytest.fixture
+def fabricheck(monkeypatch, capsys):
+    def run(*arguments, stdin: bytes = b""):
+        monkeypatch.setattr(sys, "argv", ["fabricheck", "judge", *map(str, arguments)])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        with pytest.raises(SystemExit) as ended:
+            main()
+        captured = capsys.readouterr()
+        return ended.value.code, captured.out, captured.err
+
+    return run
+
+
+def test_good_curve(fabricheck, tmp_path):
+    code, out, err = fabricheck(LATENCY, "--references", reference_file(tmp_path), *CASE)
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0] == "latency tcp-2n with openmpi on testbed:compute: 63 values, 63 good"
+    assert lines[1] == "references: bound, a test, 2026-11-21"
+    assert lines[2:] == ["good"]
+
+
+@pytest.mark.parametrize(("upper", "level", "code"), [(9999, "warning", 0), (10, "critical", 1)])
+def test_level_is_the_last_line_and_the_exit_code(fabricheck, tmp_path, upper, level, code):
+    path = reference_file(tmp_path, f"[5, -0.9, {upper}, us]", 1.0)
+    found, out, _ = fabricheck(LATENCY, "--references", path, *CASE)
+    assert (found, out.splitlines()[-1]) == (code, level)
+    assert f"- latency_p50 {level} at " in out
+
+
+def test_a_curve_without_references_fails(fabricheck, tmp_path):
+    case = [word.replace("tcp-2n", "ud-2n") for word in CASE]
+    code, out, _ = fabricheck(LATENCY, "--references", reference_file(tmp_path), *case)
+    assert (code, out.splitlines()[-1]) == (1, "no-reference")
+    assert "no reference for latency_avg, latency_p50, latency_p99 at 21 sizes 1B..1MiB" in out
+
+
+def test_a_removed_reference_is_red(fabricheck, tmp_path):
+    path = reference_file(tmp_path)
+    path.write_text(path.read_text().replace("      latency_p50_8B: [100, -0.95, 50.0, us]\n", ""))
+    code, out, _ = fabricheck(LATENCY, "--references", path, *CASE)
+    assert (code, out.splitlines()[-1]) == (1, "no-reference")
+    assert "no reference for latency_p50 at 8B" in out
+
+
+def test_a_shorter_sweep_than_referenced_is_red(fabricheck, tmp_path):
+    path = reference_file(tmp_path, sizes=(*SIZES, "2MiB"))
+    code, out, _ = fabricheck(LATENCY, "--references", path, *CASE)
+    assert (code, out.splitlines()[-1]) == (1, "critical")
+    assert "latency_p50 has references but was not measured at 2MiB" in out
+
+
+def test_collectives_take_their_own_class(fabricheck, tmp_path):
+    stdin = BARRIER.read_bytes()
+    case = [word.replace("tcp-2n", "tcp-4n") for word in CASE]
+    code, out, _ = fabricheck("-", "--references", reference_file(tmp_path), *case, stdin=stdin)
+    assert code == 1
+    assert "references: paper, a paper, 2026-11-21" in out
+
+
+def test_json(fabricheck, tmp_path):
+    path = reference_file(tmp_path, "[5, -0.9, 10, us]", 1.0)
+    code, out, _ = fabricheck(LATENCY, "--references", path, *CASE, "--json")
+    data = json.loads(out)
+    assert (code, data["level"], data["check"]) == (1, "critical", "MpiPointToPoint")
+    assert (data["system"], data["partition"]) == ("testbed", "testbed:compute")
+    assert data["tolerance"]["kind"] == "bound"
+    judgement = next(j for j in data["judgements"] if j["variable"] == "latency_p50_1MiB")
+    assert judgement["level"] == "critical"
+    assert judgement["reference"] == {
+        "value": 5.0,
+        "critical": [pytest.approx(0.5), 55.0],
+        "warning": [None, 10.0],
+        "expected_failure": None,
+    }
+    assert data["findings"]
+
+
+def test_bad_input_is_one_sentence(fabricheck, tmp_path):
+    path = reference_file(tmp_path, "[5, 10, -0.9, us]")
+    code, out, err = fabricheck(LATENCY, "--references", path, *CASE)
+    assert (code, out) == (2, "")
+    assert err == (
+        f"fabricheck: {path}: line 6: MpiPointToPoint > testbed:compute > tcp-2n > latency_p50_1B: "
+        "the bounds are inverted: lower 10 is greater than -0.9\n"
+    )
+    code, _, err = fabricheck(LATENCY, "--references", tmp_path / "absent.yaml", *CASE)
+    assert code == 2
+    assert "absent.yaml: expected a reference file" in err
+    cut = LATENCY.read_bytes()[:-21]
+    code, _, err = fabricheck("-", "--references", reference_file(tmp_path), *CASE, stdin=cut)
+    assert (code, "the table is cut" in err) == (2, True)
+
+
+def test_a_foreign_check_is_refused(fabricheck, tmp_path):
+    code, _, err = fabricheck(
+        LATENCY, "--references", reference_file(tmp_path), *CASE, "--check", "MpiCollective"
+    )
+    assert code == 2
+    assert "MpiCollective judges collective benchmarks, found latency" in err
+
+
+def test_help_has_examples(fabricheck):
+    code, out, _ = fabricheck("--help")
+    assert code == 0
+    assert "fabricheck judge latency.out --references" in out
+
+
+def test_choices_are_the_checks_that_judge_curves():
+    assert {str(check) for check in Check} == {c for c, family in CHECKS.items() if family}
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("fabricheck judge --check ", {"MpiPointToPoint", "MpiCollective"}),
+        ("fabricheck judge --placement tcp", {"tcp-2n", "tcp-4n", "tcp-8n", "tcp-16n"}),
+    ],
+)
+def test_shell_completion_offers_choices(words, offered):
+    found = subprocess.run(
+        [Path(sys.executable).with_name("fabricheck")],
+        env=os.environ
+        | {
+            "_FABRICHECK_COMPLETE": "complete_bash",
+            "COMP_WORDS": words,
+            "COMP_CWORD": str(len(words.split(" ")) - 1),
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert set(found.stdout.split()) == offered

@@ -1,0 +1,136 @@
+"""``fabricheck parse`` as a user meets it."""
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fabricheck.cli import main
+
+DATA = Path(__file__).parents[1] / "data"
+PROBE = DATA / "mpi_probe"
+OSU = DATA / "osu-7.4"
+
+
+@pytest.fixture
+def fabricheck(monkeypatch, capsys):
+    def run(*arguments, stdin: bytes = b""):
+        monkeypatch.setattr(sys, "argv", ["fabricheck", *map(str, arguments)])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        with pytest.raises(SystemExit) as ended:
+            main()
+        captured = capsys.readouterr()
+        return ended.value.code, captured.out, captured.err
+
+    return run
+
+
+def test_shows_a_table(fabricheck):
+    code, out, err = fabricheck("parse", PROBE / "allreduce.txt")
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0] == "allreduce of mpi_probe 0.1.0, MPI_FLOAT"
+    assert "Hosts: n1 n2 n3 n4" in lines
+    assert "latency p99 (us)" in out
+    assert lines[-2].split()[0] == "64KiB"
+    assert lines[-2].split()[-1] == "valid"
+    assert lines[-1] == "15 sizes 4B..64KiB, complete"
+
+
+def test_json_has_sizes_columns_units_and_validation(fabricheck):
+    code, out, _ = fabricheck("parse", OSU / "openmpi.lat_valid.txt", "--json")
+    data = json.loads(out)
+    assert code == 0
+    assert (data["benchmark"], data["program"], data["version"]) == ("latency", "osu", "7.4")
+    assert data["units"] == {"latency": "us"}
+    assert data["columns"] == ["latency_avg"]
+    assert data["points"][0] == {
+        "size": 4,
+        "values": {"latency_avg": 0.2},
+        "iterations": None,
+        "valid": True,
+    }
+    assert data["complete"] is None
+
+
+def test_standard_input_and_expected_sizes(fabricheck):
+    data = (OSU / "openmpi.bw.txt").read_bytes()
+    code, out, _ = fabricheck("parse", "-", "--expect", "1:4MiB", "--json", stdin=data)
+    assert (code, json.loads(out)["complete"]) == (0, True)
+    code, out, err = fabricheck("parse", "-", "--expect", "1:8MiB", stdin=data)
+    assert (code, out) == (2, "")
+    assert err.startswith("fabricheck: standard input: expected 24 message sizes, but 8MiB is")
+
+
+def test_unchecked_completeness_is_said(fabricheck):
+    _, out, _ = fabricheck("parse", OSU / "openmpi.bw.txt")
+    assert out.splitlines()[-1].endswith(
+        "completeness not checked: OSU marks no end, give --expect MIN:MAX"
+    )
+    code, out, _ = fabricheck("parse", OSU / "openmpi.barrier.txt", "--json")
+    assert (code, json.loads(out)["complete"]) == (0, True)
+
+
+@pytest.mark.parametrize("expect", ["4MiB", "1:x", "1:4MB", "4:1", ":", "-1:4"])
+def test_expectations_that_make_no_sense(fabricheck, expect):
+    code, out, err = fabricheck("parse", OSU / "openmpi.bw.txt", f"--expect={expect}")
+    assert (code, out) == (2, "")
+    assert err.startswith("fabricheck: expected")
+
+
+def test_a_barrier_has_no_sizes_to_expect(fabricheck):
+    code, _, err = fabricheck("parse", OSU / "openmpi.barrier.txt", "--expect", "1:8")
+    assert code == 2
+    assert "barrier has no message sizes" in err
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "found nothing"),
+        (b"\xff\xfe", "expected UTF-8 text"),
+        ((PROBE / "latency.txt").read_bytes()[:-21], "the table is cut"),
+        ((OSU / "openmpi.allreduce_valid.txt").read_bytes(), "data validation failed"),
+    ],
+)
+def test_bad_output_is_one_sentence(fabricheck, tmp_path, content, message):
+    path = tmp_path / "job.out"
+    path.write_bytes(content)
+    code, out, err = fabricheck("parse", path, "--json")
+    assert (code, out) == (2, "")
+    assert err.startswith(f"fabricheck: {path}: ")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_a_missing_file_is_one_sentence(fabricheck, tmp_path):
+    code, _, err = fabricheck("parse", tmp_path / "absent")
+    assert code == 2
+    assert "No such file or directory" in err
+
+
+def test_help_has_examples(fabricheck):
+    code, out, _ = fabricheck("parse", "--help")
+    assert code == 0
+    assert "fabricheck parse latency.out" in out
+
+
+def test_parsing_does_not_wait_for_reframe():
+    program = (
+        "import sys; from fabricheck.cli import main; sys.argv[1:] = sys.argv[1:]\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "assert 'fabricheck.benchmarks.parser' in sys.modules\n"
+        "print([m for m in sys.modules if m.split('.')[0] in ('reframe', 'yaml', 'bokeh')],"
+        " file=sys.stderr)"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", program, "parse", str(PROBE / "bw.txt"), "--json"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert found.stderr.strip() == "[]"
