@@ -146,7 +146,7 @@ def test_lint_goes_red(tmp_path, tool, file, content):
     copy = tmp_path / "checkout"
     for name in ("ci", "src/fabricheck"):
         shutil.copytree(ROOT / name, copy / name)
-    for name in ("pyproject.toml", ".clang-format", "activate"):
+    for name in ("pyproject.toml", ".clang-format", "setup-env.sh"):
         shutil.copy(ROOT / name, copy / name)
     (copy / ".venv").symlink_to(ROOT / ".venv")
     (copy / file).write_text(content)

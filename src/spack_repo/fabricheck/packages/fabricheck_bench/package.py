@@ -19,4 +19,4 @@ class FabricheckBench(CMakePackage):
 
     def cmake_args(self):
         """Build the programs only; the suite builds and runs their unit tests itself."""
-        return [self.define("FABRICHECK_UNIT_TESTS", False)]
+        return [self.define("BUILD_TESTING", False)]
