@@ -151,7 +151,7 @@ def read(data: bytes):
         return None
 
 
-@pytest.mark.parametrize("name", ["latency", "allreduce", "barrier", "bw"])
+@pytest.mark.parametrize("name", ["latency", "allreduce", "barrier", "bw", "mbw_mr"])
 def test_mpi_probe_output_cut_at_any_byte_is_never_a_shorter_curve(name):
     data = (PROBE / f"{name}.txt").read_bytes()
     full = read(data)

@@ -1,0 +1,50 @@
+"""The examples of docs/references.md work as they stand."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from fabricheck.benchmarks.registry import REGISTRY, UNITS
+from fabricheck.errors import FabricheckError
+from fabricheck.judge.levels import Level
+from fabricheck.judge.references import CaseKey, resolve
+
+TEXT = (Path(__file__).parents[2] / "docs" / "references.md").read_text()
+EXAMPLES = re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL)
+CASE = CaseKey("hpc", "hpc:cpu", "openmpi", "latency", "rc-2n")
+
+
+@pytest.fixture
+def path(tmp_path):
+    file = tmp_path / "hpc.yaml"
+    file.write_text(EXAMPLES[0])
+    return file
+
+
+def test_the_example_is_a_reference_file(path):
+    references, tolerance = resolve(path, "MpiPointToPoint", CASE)
+    assert references["latency_p50_1B"].upper == 0.25
+    assert tolerance.monotone == 0.3
+
+
+def test_the_known_failure_is_a_reference(path):
+    old = "latency_p50_1B: [1.8, -0.5, 0.25, us]"
+    assert old in EXAMPLES[0]
+    path.write_text(EXAMPLES[0].replace(old, EXAMPLES[1].strip()))
+    references, _ = resolve(path, "MpiPointToPoint", CASE)
+    assert references["latency_p50_1B"].expected_failure == "firmware 1.2, ticket 4711"
+
+
+def test_the_error_is_the_one_shown(path):
+    path.write_text(EXAMPLES[0].replace("[1.8, -0.5, 0.25", "[1.8, 0.25, -0.5"))
+    with pytest.raises(FabricheckError) as caught:
+        resolve(path, "MpiPointToPoint", CASE)
+    shown = " ".join(TEXT.split())
+    assert str(caught.value).replace(str(path), "references/hpc.yaml") in shown
+
+
+def test_levels_and_units_are_described():
+    assert all(f"| {level} |" in TEXT for level in Level)
+    assert all(f"`{unit}`" in TEXT for unit in UNITS.values())
+    assert {s for b in REGISTRY.values() for s in b.statistics} == {"avg", "p50", "p99"}
