@@ -1,0 +1,339 @@
+#!/usr/bin/env python3
+"""Compare mpi_probe with the OSU micro-benchmarks: the two run in turn, size by size.
+
+Both programs run with the same options, pinned to the same cores, in the order A B B A ..., so
+that a drift of the machine meets both. Averages are compared with averages and P50 with P50,
+within a repetition, since a shared machine's speed can change between two of them; the ratio shown
+is the median over the repetitions. The column OSU/OSU is made the same way of OSU's neighbouring
+repetitions: its distance from 1 is the machine's noise alone. See docs/method.md.
+
+Run it on a quiet machine, from the repository's virtual environment.
+"""
+
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fabricheck.benchmarks.curve import Curve
+from fabricheck.benchmarks.parser import check_complete, parse
+from fabricheck.benchmarks.registry import REGISTRY, Benchmark, find, sweep
+from fabricheck.errors import FabricheckError
+from fabricheck.transports import settings
+from fabricheck.units import format_size
+
+EPILOG = """Example:
+
+ci/compare-with-osu.py --osu openmpi=/opt/osu/openmpi
+--probe openmpi=build/openmpi/mpi_probe/mpi_probe -b latency -b allreduce -t shm -t tcp -r 10
+--json ratios.json
+
+Exit codes: 0 every ratio within the limit, 1 some are not, 2 the comparison could not be made."""
+
+LAUNCHERS = {
+    "openmpi": ("mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none"),
+    "mpich": ("mpiexec.hydra",),
+}
+# Rank r on core r: two ranks that poll must never share one.
+PIN = (
+    "sh",
+    "-c",
+    'exec taskset -c $((${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}} % $(nproc))) "$@"',
+    "pin",
+)
+PROGRAMS = ("osu", "probe")
+STATISTICS = ("avg", "p50")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is compared: one benchmark of one MPI on one transport."""
+
+    mpi: str
+    transport: str
+    benchmark: Benchmark
+
+    def __str__(self) -> str:
+        return f"{self.benchmark.name} {self.mpi} {self.transport}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One size: the values of both programs for each statistic, one for each repetition."""
+
+    size: int | None
+    osu: Mapping[str, Sequence[float]]
+    probe: Mapping[str, Sequence[float]]
+
+    def ratio(self, statistic: str) -> float:
+        """Ours to OSU's."""
+        return _median_ratio(self.probe[statistic], self.osu[statistic])
+
+    def noise(self, statistic: str) -> float:
+        """OSU's to OSU's; NaN for a single repetition."""
+        osu = self.osu[statistic]
+        return _median_ratio(osu[1::2], osu[::2])
+
+
+@dataclass
+class Comparison:
+    """All curves of one setting, and the table made of them."""
+
+    setting: Setting
+    curves: dict[str, list[Curve]] = field(default_factory=lambda: {name: [] for name in PROGRAMS})
+
+    def rows(self) -> Iterator[Row]:
+        """One row for each size."""
+        for index, point in enumerate(self.curves["osu"][0].points):
+            osu, probe = (self._values(program, index) for program in PROGRAMS)
+            yield Row(point.size, osu, probe)
+
+    def _values(self, program: str, index: int) -> dict[str, list[float]]:
+        metric = self.setting.benchmark.metrics[0]
+        return {
+            statistic: [
+                curve.points[index].values[metric, statistic] for curve in self.curves[program]
+            ]
+            for statistic in STATISTICS
+        }
+
+
+def _median_ratio(numerators: Sequence[float], denominators: Sequence[float]) -> float:
+    ratios = [above / below for above, below in zip(numerators, denominators, strict=False)]
+    return statistics.median(ratios) if ratios else float("nan")
+
+
+@dataclass(frozen=True)
+class Runner:
+    """How the programs are started."""
+
+    osu: Mapping[str, Path]
+    probe: Mapping[str, Path]
+    sizes: tuple[int, int]
+    ranks: int
+    iterations: int | None
+    devices: Mapping[str, str]
+    timeout: float
+
+    def run(self, setting: Setting, program: str) -> Curve:
+        """Run one program once and read its table."""
+        benchmark = setting.benchmark
+        ranks = 2 if benchmark.family == "pt2pt" else self.ranks
+        command = [*LAUNCHERS[setting.mpi], "-n", str(ranks), *PIN]
+        command += self._program(setting, program)
+        command += self._options(benchmark)
+        # What proves the transport in the checks would only add lines here.
+        chosen = {
+            name: value
+            for name, value in settings(setting.mpi, setting.transport, self.devices).items()
+            if not name.startswith(("UCX_LOG", "UCX_PROTO"))
+        }
+        done = subprocess.run(
+            command,
+            env={**os.environ, **chosen, "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+            | {"OMPI_ALLOW_RUN_AS_ROOT": "1"},
+            capture_output=True,
+            text=True,
+            timeout=self.timeout,
+            check=False,
+        )
+        if done.returncode != 0:
+            tail = (done.stderr or done.stdout).strip().splitlines()[-3:]
+            raise FabricheckError(
+                f"{setting}: expected exit code 0 of {program}, found {done.returncode}: "
+                + " / ".join(tail)
+            )
+        curve = parse(done.stdout, f"{setting} {program}")
+        if benchmark.min_size is not None:
+            check_complete(curve, self._sweep(benchmark), f"{setting} {program}")
+        return curve
+
+    def _program(self, setting: Setting, program: str) -> list[str]:
+        benchmark = setting.benchmark
+        if program == "probe":
+            return [str(self.probe[setting.mpi]), benchmark.name]
+        folder = self.osu[setting.mpi] / "libexec/osu-micro-benchmarks/mpi" / benchmark.family
+        return [str(folder / benchmark.osu_program)]
+
+    def _options(self, benchmark: Benchmark) -> list[str]:
+        options = ["-z50"]
+        if benchmark.min_size is not None:
+            low, high = self._sweep(benchmark)[0], self._sweep(benchmark)[-1]
+            options += ["-m", f"{low}:{high}"]
+        if benchmark.datatype:
+            options += ["-T", benchmark.datatype]
+        if self.iterations:
+            options += ["-i", str(self.iterations)]
+        return options
+
+    def _sweep(self, benchmark: Benchmark) -> tuple[int, ...]:
+        low, high = self.sizes
+        return sweep(max(low, benchmark.min_size or 0), min(high, benchmark.max_size or high))
+
+
+def compare(
+    runner: Runner, wanted: Sequence[Setting], repetitions: int, *, quiet: bool
+) -> list[Comparison]:
+    """Run all settings; each repetition visits all of them, so that each sees all of the time."""
+    comparisons = [Comparison(setting) for setting in wanted]
+    for repetition in range(repetitions):
+        for comparison in comparisons:
+            order = PROGRAMS if repetition % 2 == 0 else PROGRAMS[::-1]
+            for program in order:
+                comparison.curves[program].append(runner.run(comparison.setting, program))
+            if not quiet:
+                sys.stderr.write(f"{repetition + 1}/{repetitions} {comparison.setting}\n")
+    return comparisons
+
+
+def table(comparison: Comparison, limit: float) -> Iterator[str]:
+    """The lines of a comparison; what is beyond the limit is marked."""
+    unit = "us" if comparison.setting.benchmark.metrics[0] == "latency" else "MB/s"
+    yield f"{comparison.setting} ({unit})"
+    yield (
+        f"{'size':>8}{'OSU avg':>12}{'probe avg':>12}{'ratio':>8} {'OSU/OSU':>8}"
+        f"{'OSU P50':>12}{'probe P50':>12}{'ratio':>8} {'OSU/OSU':>8}"
+    )
+    for row in comparison.rows():
+        cells = "-" if row.size is None else format_size(row.size)
+        line = f"{cells:>8}"
+        for name in STATISTICS:
+            mark = "*" if is_beyond(row.ratio(name), limit) else " "
+            line += (
+                f"{statistics.median(row.osu[name]):12.2f}{statistics.median(row.probe[name]):12.2f}"
+                f"{row.ratio(name):8.3f}{mark}{row.noise(name):8.3f}"
+            )
+        yield line
+    yield ""
+
+
+def is_beyond(ratio: float, limit: float) -> bool:
+    """Whether a ratio is not within 1 - limit ... 1 + limit."""
+    return not 1 - limit <= ratio <= 1 + limit
+
+
+def summary(comparisons: Sequence[Comparison], limit: float) -> dict[str, tuple[int, int]]:
+    """For each statistic: ratios within the limit, and all."""
+    ratios = {
+        name: [row.ratio(name) for comparison in comparisons for row in comparison.rows()]
+        for name in STATISTICS
+    }
+    return {
+        name: (sum(not is_beyond(ratio, limit) for ratio in values), len(values))
+        for name, values in ratios.items()
+    }
+
+
+def document(comparisons: Sequence[Comparison], limit: float) -> dict[str, object]:
+    """All that was measured, for machines."""
+    return {
+        "limit": limit,
+        "comparisons": [
+            {
+                "benchmark": comparison.setting.benchmark.name,
+                "mpi": comparison.setting.mpi,
+                "transport": comparison.setting.transport,
+                "sizes": [
+                    {
+                        "size": row.size,
+                        **{f"{name}_ratio": row.ratio(name) for name in STATISTICS},
+                        **{f"{name}_osu_osu": row.noise(name) for name in STATISTICS},
+                        **{f"{name}_osu": row.osu[name] for name in STATISTICS},
+                        **{f"{name}_probe": row.probe[name] for name in STATISTICS},
+                    }
+                    for row in comparison.rows()
+                ],
+            }
+            for comparison in comparisons
+        ],
+    }
+
+
+def read_paths(option: str, values: Sequence[str]) -> dict[str, Path]:
+    """MPI family to path, of ``family=path`` words."""
+    paths = {}
+    for value in values:
+        family, _, path = value.partition("=")
+        if family not in LAUNCHERS or not Path(path).exists():
+            raise FabricheckError(
+                f"{option}: expected MPI=PATH with an MPI of {', '.join(LAUNCHERS)} and a path "
+                f"that exists, found {value!r}"
+            )
+        if shutil.which(LAUNCHERS[family][0]) is None:
+            raise FabricheckError(f"{option}: expected {LAUNCHERS[family][0]} on PATH, found none")
+        paths[family] = Path(path).resolve()
+    return paths
+
+
+def main(
+    *,
+    osu: Annotated[list[str], typer.Option(help="MPI=prefix of an OSU install; repeatable.")],
+    probe: Annotated[list[str], typer.Option(help="MPI=path of an mpi_probe; repeatable.")],
+    benchmark: Annotated[
+        list[str] | None, typer.Option("--benchmark", "-b", help="Default: all.")
+    ] = None,
+    transport: Annotated[
+        list[str] | None, typer.Option("--transport", "-t", help="Default: shm and tcp.")
+    ] = None,
+    sizes: Annotated[str, typer.Option("--sizes", "-m", help="MIN:MAX in bytes.")] = "1:1048576",
+    repetitions: Annotated[int, typer.Option("--repetitions", "-r", min=1)] = 6,
+    ranks: Annotated[int, typer.Option("--ranks", "-n", min=2, help="Of collectives.")] = 2,
+    iterations: Annotated[
+        int | None, typer.Option("--iterations", "-i", min=1, help="Default: OSU's.")
+    ] = None,
+    tcp_device: Annotated[str, typer.Option(help="UCX_NET_DEVICES for tcp.")] = "lo",
+    limit: Annotated[float, typer.Option(help="Allowed distance of a ratio from 1.")] = 0.03,
+    timeout: Annotated[float, typer.Option(help="Seconds for one run of a program.")] = 300.0,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Write all values.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+) -> None:
+    """Compare mpi_probe with OSU: medians over repetitions, ratios for each size."""
+    low, _, high = sizes.partition(":")
+    if not (low.isdecimal() and high.isdecimal()):
+        raise FabricheckError(f"--sizes: expected MIN:MAX in bytes, found {sizes!r}")
+    runner = Runner(
+        osu=read_paths("--osu", osu),
+        probe=read_paths("--probe", probe),
+        sizes=(int(low), int(high)),
+        ranks=ranks,
+        iterations=iterations,
+        devices={"tcp": tcp_device},
+        timeout=timeout,
+    )
+    if runner.osu.keys() != runner.probe.keys():
+        raise FabricheckError("expected --osu and --probe for the same MPIs: name each in both")
+    names = benchmark or list(REGISTRY)
+    wanted = [
+        Setting(mpi, way, find(name))
+        for mpi, way, name in product(runner.osu, transport or ["shm", "tcp"], names)
+    ]
+    comparisons = compare(runner, wanted, repetitions, quiet=quiet)
+    for comparison in comparisons:
+        sys.stdout.writelines(f"{line}\n" for line in table(comparison, limit))
+    outcome = summary(comparisons, limit)
+    for name, (within, total) in outcome.items():
+        sys.stdout.write(f"{name}: {within} of {total} ratios within {limit:.0%}\n")
+    if json_file:
+        temporary = json_file.with_name(json_file.name + ".tmp")
+        temporary.write_text(json.dumps(document(comparisons, limit), indent=1) + "\n")
+        temporary.replace(json_file)
+    raise typer.Exit(int(any(within < total for within, total in outcome.values())))
+
+
+if __name__ == "__main__":
+    command = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    command.command(epilog=EPILOG)(main)
+    try:
+        command()
+    except (FabricheckError, subprocess.TimeoutExpired, OSError) as error:
+        sys.stderr.write(f"compare-with-osu: {error}\n")
+        sys.exit(2)
