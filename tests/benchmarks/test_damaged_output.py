@@ -99,6 +99,10 @@ CASES = {
     "row before the title": (ROW_64 + LATENCY, r"line 1: expected the title line before any row"),
     "row after the end": (LATENCY + ROW_64, r"greater than 1048576, found 64"),
     "next row after the end": (LATENCY + ROW_64.replace("64", "2097152", 1), r"found 22 rows"),
+    "last row after the end": (
+        replaced("Complete: 21", "Complete: 22") + ROW_64.replace("64", "2097152", 1),
+        r"says that 22 sizes .* found 22 rows",
+    ),
     "validation failed": (replaced("Pass", "Fail", ALLREDUCE), r"line 8: data validation failed"),
     "validation damaged": (replaced("Pass", "Pas", ALLREDUCE), r"Pass or Fail .* found 'Pas'"),
     "validation line": (

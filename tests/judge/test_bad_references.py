@@ -31,6 +31,9 @@ MpiPointToPoint.levels:
 MpiCollective:
   $index: [num_nodes, benchmark]
   2: {{barrier: {{latency_avg: [30, null, 30, us]}}}}
+TransportOrder:
+  $index: [placement]
+  tcp-2n: {{shm_faster_8B: [1, 0, null, ratio]}}
 """
 AT_LEAF = (
     "line 7: MpiPointToPoint > testbed > (openmpi|mpich) > latency > tcp-2n > latency_p50_1B: "
@@ -88,6 +91,11 @@ CASES = {
     "other unit": (LEAF, "[20, -0.95, 25.0, ms]", AT_LEAF + "expected the unit us, found ms"),
     "no unit": (LEAF, "[20, -0.95, 25.0, null]", AT_LEAF + "expected a unit as text, found None"),
     "xfail without reason": (LEAF, f"[$xfail, {LEAF}]", AT_LEAF + "expected [$xfail, reason, [val"),
+    "no bound at all": (
+        "[1, 0, null, ratio]",
+        "[1, null, null, ratio]",
+        "line 25: TransportOrder > tcp-2n > shm_faster_8B: expected a lower or an upper bound",
+    ),
     # names
     "unknown metric": ("latency_p50_1B", "latncy_p50_1B", "> latncy_p50_1B: unknown variable"),
     "size in other unit": ("latency_p50_1B", "latency_p50_1KB", "unknown variable: expected a"),

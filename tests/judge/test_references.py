@@ -21,9 +21,10 @@ MpiPointToPoint:
         tcp-.*: {bandwidth_avg_1MiB: [900, -0.5, null, MB/s]}
     other:
       latency:
-        tcp-2n:
+        tcp-2n: &other
           <<: *tcp
           latency_p50_2B: [40, null, 1, us]
+        tcp-4n: *other
 MpiPointToPoint.levels:
   $index: [$system, benchmark, transport]
   testbed:
@@ -82,8 +83,9 @@ def test_expected_failures_keep_their_reason(path):
     assert references["latency_p50_1B"] == Reference(0.5, -0.9, 3.0, "us", "bug 123")
 
 
-def test_merged_mappings_are_overridden_as_in_yaml(path):
-    references, _ = resolve(path, "MpiPointToPoint", key(environ="other"))
+@pytest.mark.parametrize("placement", ["tcp-2n", "tcp-4n"])
+def test_merged_mappings_are_overridden_as_in_yaml(path, placement):
+    references, _ = resolve(path, "MpiPointToPoint", key(environ="other", placement=placement))
     assert references["latency_p50_1B"].value == 20
     assert references["latency_p50_2B"].value == 40
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.levels import Level
-from fabricheck.judge.references import Fractions, Reference
+from fabricheck.judge.model import Fractions, Reference
 from fabricheck.judge.wording import amount, times
 
 

@@ -10,7 +10,7 @@ from typing import Any, cast, get_args
 from fabricheck.benchmarks.curve import split_variable
 from fabricheck.benchmarks.registry import DIRECTIONS, UNITS, Direction
 from fabricheck.errors import FabricheckError
-from fabricheck.judge.references import Fractions, Kind, Reference, Tolerance
+from fabricheck.judge.model import Fractions, Kind, Reference, Tolerance
 
 _XFAIL = "$xfail"
 _XFAIL_LENGTH = 3

@@ -15,7 +15,7 @@ import yaml
 from fabricheck.benchmarks.registry import REGISTRY
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.leaves import Leaf, Place, read_reference, read_tolerance
-from fabricheck.judge.references import CHECKS, Reference, Tolerance
+from fabricheck.judge.model import CHECKS, Reference, Tolerance
 
 INDEX = "$index"
 LEVELS_SUFFIX = ".levels"

@@ -7,7 +7,7 @@ from fabricheck.benchmarks.curve import Curve
 from fabricheck.judge.findings import group, missing_variables
 from fabricheck.judge.judgement import Judgement, judge_value
 from fabricheck.judge.levels import Level, worst
-from fabricheck.judge.references import Reference, Tolerance
+from fabricheck.judge.model import Reference, Tolerance
 from fabricheck.judge.shape import falling_latency
 
 __all__ = ["Judgement", "Verdict", "judge_curve", "judge_value", "judge_values"]
