@@ -1,41 +1,27 @@
-"""The command line of fabricheck."""
+"""The command line of fabricheck. Each command lives in a module of its own name."""
 
-import importlib
 import sys
 
-import typer
-
 from fabricheck.errors import FabricheckError
-
-COMMANDS = ("parse", "judge", "report")
-GROUPS = ("testbed",)
-
-app = typer.Typer(
-    name="fabricheck",
-    help="Regression tests for MPI and RDMA fabrics.",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
 
 
 def main() -> None:
     """Run the command line; problems that the user can act on end with one sentence."""
+    # Imports wait until it is clear what is wanted: "testbed exec" is called for every command
+    # that runs in a node, and must not pay for the others.
     try:
-        add_commands(sys.argv[1:2])
-        app()
+        _dispatch(sys.argv[1:])
     except FabricheckError as error:
         print(f"fabricheck: {error}", file=sys.stderr)  # noqa: T201
         sys.exit(error.exit_code)
 
 
-def add_commands(wanted: list[str]) -> None:
-    """Wire the commands; only the wanted one if there is such, because each import costs time."""
-    known = (*COMMANDS, *GROUPS)
-    for name in [name for name in wanted if name in known] or known:
-        module = importlib.import_module(f"fabricheck.cli.{name}")
-        if name in GROUPS:
-            app.add_typer(module.app, name=name)
-        else:
-            app.command(name=name)(getattr(module, name))
+def _dispatch(arguments: list[str]) -> None:
+    if arguments[:2] == ["testbed", "exec"]:
+        from fabricheck.cli import testbed_exec  # noqa: PLC0415
+
+        if (request := testbed_exec.parse(arguments[2:])) is not None:
+            sys.exit(testbed_exec.run(request))
+    from fabricheck.cli import application  # noqa: PLC0415
+
+    application.build(arguments[:1])()

@@ -1,27 +1,30 @@
 """``fabricheck testbed``: a Slurm cluster of namespaces on this machine."""
 
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
+from rich.table import Table
 
-from fabricheck.testbed.layout import STATE_VARIABLE, layout_at
+from fabricheck.cli import testbed_exec
+from fabricheck.testbed import doctor as doctor_module
+from fabricheck.testbed import lifecycle
+from fabricheck.testbed import status as status_module
+from fabricheck.testbed.layout import STATE_VARIABLE, default_state_dir, layout_at
 
 app = typer.Typer(
-    help="A Slurm cluster whose nodes are network namespaces on this machine.",
+    help="A Slurm cluster whose nodes are namespaces on this machine.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
-
-
-def default_state_dir() -> Path:
-    """``fabricheck/testbed`` below the user's XDG state directory."""
-    home = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(home) / "fabricheck" / "testbed"
-
+_MARKS = {
+    doctor_module.OK: "[green]ok[/]",
+    doctor_module.WARNING: "[yellow]warning[/]",
+    doctor_module.PROBLEM: "[red]problem[/]",
+}
 
 StateDir = Annotated[
     Path,
@@ -33,6 +36,7 @@ StateDir = Annotated[
         help="Where the testbed keeps its state; one directory is one testbed.",
     ),
 ]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
 
 
 @app.command()
@@ -55,9 +59,11 @@ def up(
 ) -> None:
     """Start the testbed, and return when all its nodes are idle.
 
-    Running it twice is fine. The nodes see this machine's files, except that /tmp, /dev/shm and
-    /run are private to each node; the working directory, its git checkout, the state directory
-    and each --share are visible everywhere.
+    Running it twice is fine. A testbed with a dead part is replaced.
+
+    The nodes see this machine's files, except that /tmp, /dev/shm and /run are private to each
+    node. Below these, the working directory, its git checkout, the state directory and each
+    --share stay visible everywhere.
 
     Examples:
 
@@ -65,34 +71,73 @@ def up(
 
       fabricheck testbed up --nodes 2 --cpus-per-node 8 --share /tmp/data
     """
-    from rich.console import Console
+    result = _up_with_progress(state_dir, nodes, cpus_per_node, share or [])
+    count = len(result.nodes)
+    names = f"{count} nodes (n1-n{count})" if count > 1 else "1 node (n1)"
+    if result.already_running:
+        typer.echo(f"Testbed already running: {names} in {state_dir}.")
+        return
+    why = f", after cleaning up ({', '.join(result.restarted_for)})" if result.restarted_for else ""
+    typer.echo(f"Testbed ready in {result.seconds:.1f} s: {names} idle in {state_dir}{why}.")
 
-    from fabricheck.testbed import lifecycle
 
+def _up_with_progress(
+    state_dir: Path, nodes: int | None, cpus_per_node: int | None, shares: list[Path]
+) -> lifecycle.UpResult:
     console = Console(stderr=True)
     with console.status("testbed") as spinner:
 
         def progress(step: str) -> None:
-            if console.is_terminal:
-                spinner.update(f"testbed: {step}")
-            else:
-                console.print(f"testbed: {step}", highlight=False)
+            spinner.update(f"testbed: {step}")
+            if not console.is_terminal:
+                console.print(f"testbed: {step}", highlight=False, markup=False)
 
-        result = lifecycle.up(
+        return lifecycle.up(
             state_dir,
             nodes=nodes,
             cpus_per_node=cpus_per_node,
-            shares=share or [],
+            shares=shares,
             progress=progress,
         )
-    names = f"{len(result.nodes)} nodes ({result.nodes[0]}-{result.nodes[-1]})"
-    if result.already_running:
-        typer.echo(f"Testbed already running: {names} in {state_dir}.")
+
+
+@app.command()
+def status(state_dir: StateDir, *, as_json: Json = False) -> None:
+    """Show the nodes with their Slurm state, address, processes and uptime.
+
+    Exit code 0 if the testbed runs and is well, 1 if not.
+
+    Examples:
+
+      fabricheck testbed status
+
+      fabricheck testbed status --json | jq -r '.nodes[] | select(.slurm_state=="idle") | .name'
+    """
+    found = status_module.status(layout_at(state_dir))
+    if as_json:
+        typer.echo(json.dumps(found.as_json(), indent=2))
+    elif not found.running:
+        typer.echo(f"No testbed runs in {found.state_dir}.")
     else:
-        again = (
-            f" (again, because {', '.join(result.restarted_for)})" if result.restarted_for else ""
+        _print_status(found)
+    raise typer.Exit(0 if found.running and not found.problems else 1)
+
+
+def _print_status(found: status_module.TestbedStatus) -> None:
+    console = Console()
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("NODE", "STATE", "ADDRESS", "PID", "DAEMON", "UPTIME"):
+        table.add_column(title, no_wrap=True)
+    for node in found.nodes:
+        uptime = "-" if node.uptime_seconds is None else f"{node.uptime_seconds:.0f} s"
+        daemon = f"{node.daemon} {node.daemon_pid or 'dead'}"
+        table.add_row(
+            node.name, node.slurm_state, node.address, str(node.pid or "dead"), daemon, uptime
         )
-        typer.echo(f"Testbed ready in {result.seconds:.1f} s: {names} idle in {state_dir}{again}.")
+    console.print(table)
+    for problem in found.problems:
+        console.print(f"problem: {problem}", style="red", highlight=False, markup=False)
+    typer.echo(f"{found.state_dir}, as {found.mode}")
 
 
 @app.command(
@@ -102,11 +147,11 @@ def up(
 def exec_(
     state_dir: StateDir,
     node: Annotated[str, typer.Argument(help="login, n1, n2 ... (or switch)")],
-    command: Annotated[list[str], typer.Argument(metavar="CMD...", help="command and arguments")],
+    command: Annotated[list[str], typer.Argument(metavar="CMD...", help="Command and arguments.")],
 ) -> None:
     """Run a command in a node, with this directory, environment and standard streams.
 
-    The exit code is the command's; 128+N if signal N ended it. SLURM_CONF is set.
+    SLURM_CONF is set. The exit code is the command's own, or 128+N if signal N ended it.
 
     Examples:
 
@@ -116,11 +161,8 @@ def exec_(
 
       fabricheck testbed exec login -- reframe -c checks/ -r
     """
-    from fabricheck.testbed import enter
-
-    # "exec NODE -- CMD" as well as "exec NODE CMD": the parser leaves the dashes in place.
-    words = command[1:] if command[0] == "--" else command
-    sys.exit(enter.run_in_node(layout_at(state_dir), node, words))
+    # Plain requests never come here: see testbed_exec.
+    sys.exit(testbed_exec.run(testbed_exec.Request(state_dir, node, command)))
 
 
 @app.command()
@@ -133,12 +175,34 @@ def down(state_dir: StateDir) -> None:
 
       fabricheck testbed down --state-dir /tmp/second
     """
-    from fabricheck.testbed import lifecycle
-
     result = lifecycle.down(state_dir)
     if not (result.processes or result.files):
         typer.echo(f"No testbed in {state_dir}: nothing to remove.")
         return
-    processes = ", ".join(result.processes) or "none alive"
-    typer.echo(f"Ended processes: {processes}.")
+    typer.echo(f"Ended processes: {', '.join(result.processes) or 'none was alive'}.")
     typer.echo(f"Removed: {', '.join(result.files)}.")
+
+
+@app.command()
+def doctor(state_dir: StateDir, *, as_json: Json = False) -> None:
+    """Check what a testbed needs, and the running one; each problem comes with its fix.
+
+    Exit code 0 if there is no problem (warnings do not count), 1 if there is one.
+
+    Examples:
+
+      fabricheck testbed doctor
+
+      fabricheck testbed doctor --json | jq '.[] | select(.level != "ok")'
+    """
+    checks = doctor_module.examine(layout_at(state_dir))
+    if as_json:
+        typer.echo(json.dumps([check._asdict() for check in checks], indent=2))
+    else:
+        console = Console(soft_wrap=True)
+        for check in checks:
+            fix = f" -> {check.fix}" if check.fix else ""
+            console.print(f"{_MARKS[check.level]:18} {check.name}: ", end="")
+            console.print(f"{check.found}{fix}", highlight=False, markup=False)
+    problems = [check for check in checks if check.level == doctor_module.PROBLEM]
+    raise typer.Exit(1 if problems else 0)

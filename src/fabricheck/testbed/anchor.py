@@ -71,7 +71,8 @@ class Child:
 
     def expect(self, message: str, link: Link) -> None:
         """Wait for ``message``; NodeError if the node says something else, or nothing."""
-        readable, _, _ = select.select([self.channel, link.control], [], [], _PATIENCE_SECONDS)
+        watched = [self.channel.fileno(), link.control]
+        readable, _, _ = select.select(watched, [], [], _PATIENCE_SECONDS)
         link.leave_if_abandoned()
         if not readable:
             raise NodeError(f"{self.name} has not reported {message!r} in {_PATIENCE_SECONDS:g} s")
@@ -87,7 +88,7 @@ def main() -> NoReturn:
     spec = Spec.loads(sys.argv[1])
     events, control, lock = (int(argument) for argument in sys.argv[2:])
     for descriptor in (events, control, lock):
-        os.set_inheritable(descriptor, False)
+        os.set_inheritable(descriptor, False)  # noqa: FBT003
     link = Link(events, control)
     host_proc = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY)
     host = Host(Layout(Path(spec.root)), host_proc, spec.boot_id)
@@ -219,7 +220,7 @@ def _wait_for_munged(pid: int, host: Host, link: Link) -> None:
     while not _connectable(host.files.munge_socket):
         link.leave_if_abandoned()
         if ended(pid) or time.monotonic() > deadline:
-            log = host.files.log_file("munged.out")
+            log = host.files.output_file("munged")
             raise NodeError(f"munged does not answer, its last words: {last_line(log)}")
         time.sleep(_POLL_SECONDS)
 

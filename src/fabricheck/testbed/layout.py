@@ -3,6 +3,7 @@
 Kept free of heavy imports: ``fabricheck testbed exec`` and every node load it.
 """
 
+import os
 from pathlib import Path
 from typing import Final
 
@@ -60,9 +61,18 @@ class Layout:
         """The file that stands in for ``/proc/sys/kernel/random/boot_id`` in ``node``."""
         return self.run / f"boot_id.{node}"
 
-    def log_file(self, name: str) -> Path:
-        """The log of a daemon or of a node's first process."""
-        return self.log / f"{name}.log"
+    def output_file(self, name: str) -> Path:
+        """What a process of the testbed wrote to its standard output and error.
+
+        Slurm's daemons also keep a log of their own, with times, beside it.
+        """
+        return self.log / f"{name}.out"
+
+
+def default_state_dir() -> Path:
+    """``fabricheck/testbed`` below the user's XDG state directory."""
+    home = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(home) / "fabricheck" / "testbed"
 
 
 def layout_at(state_dir: Path) -> Layout:

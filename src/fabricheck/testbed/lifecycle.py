@@ -47,10 +47,10 @@ _POLL_SECONDS: Final = 0.03
 class UpResult(NamedTuple):
     """What ``up`` did; ``restarted_for`` lists what was wrong with a testbed that it replaced."""
 
-    already_running: bool
     nodes: list[str]
     seconds: float
     restarted_for: list[str]
+    already_running: bool
 
 
 class DownResult(NamedTuple):
@@ -83,7 +83,7 @@ def up(
             before = load(files)
             wrong = _what_is_wrong(files, wish, before)
             if before is not None and wrong == []:
-                return UpResult(True, layout.node_names(before.nodes), 0.0, [])
+                return UpResult(layout.node_names(before.nodes), 0.0, [], already_running=True)
             if before is not None:
                 progress(f"cleaning up ({', '.join(wrong)})")
                 made_directory = made_directory or before.made_directory
@@ -91,7 +91,9 @@ def up(
             remove_files(files, keep_lock=True)
             started = _plan(files, wish, before, made_directory=made_directory)
             _start(files, started, lock, progress)
-    return UpResult(False, layout.node_names(started.nodes), time.monotonic() - begin, wrong)
+    return UpResult(
+        layout.node_names(started.nodes), time.monotonic() - begin, wrong, already_running=False
+    )
 
 
 def down(state_dir: Path, *, progress: Progress = lambda _: None) -> DownResult:
@@ -128,8 +130,8 @@ def _clear_errors(files: Layout) -> Iterator[None]:
     except OSError as error:
         where = error.filename or files.root
         raise FabricheckError(
-            f"the state directory {files.root} cannot be used: {error.strerror or error} ({where}); "
-            "choose another with --state-dir, or make room and rights there"
+            f"the state directory {files.root} cannot be used: "
+            f"{error.strerror or error} ({where}); choose another with --state-dir"
         ) from error
 
 
@@ -195,7 +197,7 @@ def _launch(files: Layout, spec: Spec, lock: int) -> tuple[int, int]:
     events, anchor_events = os.pipe()
     anchor_control, control = os.pipe()
     passed = (anchor_events, anchor_control, lock)
-    with files.log_file("anchor").open("wb") as log:
+    with files.output_file("anchor").open("wb") as log:
         launcher = subprocess.Popen(
             python_command("anchor", spec.dumps(), *map(str, passed)),
             pass_fds=passed,
@@ -221,7 +223,8 @@ def _follow(files: Layout, events: int, progress: Progress) -> None:
             if kind == "error":
                 raise _cannot_start(files, text)
             progress(text)
-    raise _cannot_start(files, last_line(files.log_file("anchor")) or "its anchor process ended")
+    last_words = last_line(files.output_file("anchor"))
+    raise _cannot_start(files, last_words or "its anchor process ended")
 
 
 def _wait_until_idle(files: Layout, nodes: int, events: int) -> None:

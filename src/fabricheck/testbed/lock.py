@@ -62,3 +62,17 @@ def _is_still(path: Path, descriptor: int) -> bool:
         return os.path.samestat(path.stat(), os.fstat(descriptor))
     except FileNotFoundError:
         return False
+
+
+def holder(path: Path) -> str | None:
+    """Who holds the lock, or None if nobody does."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    try:
+        if _locked(descriptor):
+            return None
+        return os.pread(descriptor, 200, 0).decode(errors="replace") or "another operation"
+    finally:
+        os.close(descriptor)

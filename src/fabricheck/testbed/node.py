@@ -116,7 +116,7 @@ def _start_slurm(name: str, spec: Spec, host: Host) -> None:
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while _LISTENING not in Path("/proc/net/tcp").read_text("ascii"):
         if ended(pid):
-            log = host.files.log_file("slurmctld.out")
+            log = host.files.output_file("slurmctld")
             raise NodeError(f"slurmctld ended at once, its last words: {last_line(log)}")
         if time.monotonic() > deadline:
             raise NodeError(f"slurmctld does not listen on port {layout.CONTROLLER_PORT}")

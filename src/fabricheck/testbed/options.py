@@ -1,7 +1,6 @@
 """What the user wishes of a testbed, and what a started one has."""
 
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -49,7 +48,7 @@ def make_wish(nodes: int | None, cpus_per_node: int | None, shares: Sequence[Pat
 
 def own_pid_namespace() -> str:
     """The identity of the PID namespace in which the caller's PIDs mean something."""
-    return os.readlink("/proc/self/ns/pid")
+    return str(Path("/proc/self/ns/pid").readlink())
 
 
 def save(files: Layout, started: Started) -> None:

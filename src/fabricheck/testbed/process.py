@@ -46,9 +46,7 @@ def start_daemon(
     if pid:
         return pid
     try:
-        output = os.open(
-            host.files.log_file(f"{name}.out"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644
-        )
+        output = os.open(host.files.output_file(name), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
         nothing = os.open(os.devnull, os.O_RDONLY)
         for source, target in ((nothing, 0), (output, 1), (output, 2)):
             os.dup2(source, target)

@@ -1,12 +1,14 @@
 """What this user may do with namespaces, found out by trying it in a child process."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 from fabricheck.errors import FabricheckError
 from fabricheck.testbed import libc
 from fabricheck.testbed.anchor import enter_user_namespace
+from fabricheck.testbed.node import NodeError, ip_batch
 
 _LIMITS: Final = (
     "/proc/sys/user/max_user_namespaces",
@@ -16,11 +18,23 @@ _LIMITS: Final = (
 
 def probe(*, user_namespace: bool) -> str | None:
     """Try what a node needs; None if all works, otherwise the step that failed and why."""
+    return _in_child(lambda: _make_node(user_namespace=user_namespace))
+
+
+def probe_network(ip: str) -> str | None:
+    """Try to make a bridge and a veth pair in a fresh network namespace; as ``probe``."""
+    return _in_child(lambda: _make_network(ip))
+
+
+def _in_child(attempt: Callable[[], None]) -> str | None:
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
-        os.close(reading)
-        _attempt(writing, user_namespace=user_namespace)
+        try:
+            attempt()
+        except (OSError, NodeError) as error:
+            os.write(writing, str(error).encode())
+        os._exit(0)
     os.close(writing)
     with os.fdopen(reading, encoding="utf-8") as pipe:
         problem = pipe.read()
@@ -28,25 +42,26 @@ def probe(*, user_namespace: bool) -> str | None:
     return problem or None
 
 
-def _attempt(report: int, *, user_namespace: bool) -> None:
-    status = 0
-    try:
-        if user_namespace:
-            enter_user_namespace()
-        libc.unshare(libc.NODE_NAMESPACES)
-        grandchild = os.fork()
-        if grandchild:
-            status = os.waitstatus_to_exitcode(os.waitpid(grandchild, 0)[1])
-        else:
-            libc.mount("none", "/", None, libc.MS_REC | libc.MS_PRIVATE)
-            libc.mount("proc", "/proc", "proc")
-            libc.mount("sysfs", "/sys", "sysfs")
-            libc.mount("tmpfs", "/sys/fs/cgroup", "tmpfs")
-            libc.sethostname("probe")
-    except OSError as error:
-        os.write(report, str(error).encode())
-        status = 1
-    os._exit(status)
+def _make_node(*, user_namespace: bool) -> None:
+    if user_namespace:
+        enter_user_namespace()
+    libc.unshare(libc.NODE_NAMESPACES)
+    # /proc can be mounted only by a process in the new PID namespace.
+    if grandchild := os.fork():
+        os.waitpid(grandchild, 0)
+        return
+    libc.mount("none", "/", None, libc.MS_REC | libc.MS_PRIVATE)
+    libc.mount("proc", "/proc", "proc")
+    libc.mount("sysfs", "/sys", "sysfs")
+    libc.mount("tmpfs", "/sys/fs/cgroup", "tmpfs")
+    libc.sethostname("probe")
+
+
+def _make_network(ip: str) -> None:
+    if os.geteuid() != 0:
+        enter_user_namespace()
+    libc.unshare(libc.CLONE_NEWNET)
+    ip_batch(ip, "link add br0 type bridge", "link add v0 type veth peer name v1")
 
 
 def choose_mode() -> bool:

@@ -18,12 +18,17 @@ _SHIM_SOURCE: Final = Path(__file__).with_name("setgroups_shim.c")
 
 
 def make_root(files: Layout) -> bool:
-    """Make the state directory; returns whether it was missing.
-
-    FabricheckError if it holds something else. Nothing of it will be touched.
-    """
+    """Make the state directory; returns whether it was missing. Raises as ``check_root``."""
     made = not files.root.exists()
     files.root.mkdir(parents=True, exist_ok=True)
+    check_root(files)
+    return made
+
+
+def check_root(files: Layout) -> None:
+    """FabricheckError if the state directory exists and holds something else, or is read-only."""
+    if not files.root.exists():
+        return
     ours = {path.name for path in (*files.directories, *files.files)}
     ours.add(files.options.with_suffix(".tmp").name)
     foreign = sorted(path.name for path in files.root.iterdir() if path.name not in ours)
@@ -37,7 +42,6 @@ def make_root(files: Layout) -> bool:
             f"the state directory {files.root} is not writable for user {os.geteuid()}: "
             "choose another with --state-dir"
         )
-    return made
 
 
 def kill_recorded(files: Layout) -> list[str]:

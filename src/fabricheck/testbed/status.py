@@ -33,10 +33,10 @@ class TestbedStatus(NamedTuple):
 
     state_dir: str
     running: bool
-    mode: str
-    keep_visible: list[str]
-    nodes: list[NodeStatus]
-    problems: list[str]
+    mode: str = ""
+    keep_visible: list[str] = []  # noqa: RUF012
+    nodes: list[NodeStatus] = []  # noqa: RUF012
+    problems: list[str] = []  # noqa: RUF012
 
     def as_json(self) -> dict[str, object]:
         """The status for machines."""
@@ -52,12 +52,17 @@ def status(files: Layout) -> TestbedStatus:
     started = load(files)
     anchor = _alive(files, layout.SWITCH)
     if started is None or anchor is None:
-        return TestbedStatus(str(files.root), False, "", [], [], [])
+        return TestbedStatus(str(files.root), running=False)
     mode = "user namespace" if started.user_namespace else "root"
     states = slurm_states(files)
     rows = [_row(files, name, states) for name in _hosts(started)]
     return TestbedStatus(
-        str(files.root), True, mode, started.keep_visible, rows, _problems(files, rows)
+        str(files.root),
+        running=True,
+        mode=mode,
+        keep_visible=started.keep_visible,
+        nodes=rows,
+        problems=_problems(files, rows),
     )
 
 

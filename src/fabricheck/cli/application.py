@@ -1,0 +1,36 @@
+"""The frame of the command line, and the list of its commands."""
+
+import importlib
+from typing import Final
+
+import typer
+
+COMMANDS: Final = ("run", "parse", "judge", "report")
+GROUPS: Final = ("testbed",)
+
+
+def build(wanted: list[str]) -> typer.Typer:
+    """The application; with only the wanted command if there is such, as each import takes time."""
+    app = typer.Typer(
+        name="fabricheck",
+        help="Regression tests for MPI and RDMA fabrics.",
+        no_args_is_help=True,
+        rich_markup_mode="rich",
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+
+    # With a callback, a lone command keeps its name instead of becoming the whole application.
+    app.callback()(_nothing_of_its_own)
+    known = (*COMMANDS, *GROUPS)
+    for name in [name for name in wanted if name in known] or known:
+        module = importlib.import_module(f"fabricheck.cli.{name}")
+        if name in GROUPS:
+            app.add_typer(module.app, name=name)
+        else:
+            app.command(name=name)(getattr(module, name))
+    return app
+
+
+def _nothing_of_its_own() -> None:
+    """Regression tests for MPI and RDMA fabrics."""
