@@ -186,16 +186,16 @@ def test_expected_failures_are_grouped_apart_from_warnings():
 
 def test_values_that_are_no_curve():
     verdict = judge_values(
-        {"shm_faster_8B": (0.7, "ratio")},
+        {"shm_faster_8B": (0.7, "1")},
         {
-            "shm_faster_8B": Reference(1.0, 0.0, None, "ratio"),
-            "shm_faster_1MiB": Reference(1.0, 0.0, None, "ratio"),
+            "shm_faster_8B": Reference(1.0, 0.0, None, "1"),
+            "shm_faster_1MiB": Reference(1.0, 0.0, None, "1"),
         },
         None,
     )
     assert verdict.level is Level.CRITICAL
     assert verdict.findings == (
-        "shm_faster_8B is 0.7 ratio, 0.7x the reference of 1 ratio: critical below 1 ratio",
+        "shm_faster_8B is 0.7, 0.7x the reference of 1: critical below 1",
         "shm_faster_1MiB has a reference but was not measured",
     )
 

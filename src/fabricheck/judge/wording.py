@@ -4,14 +4,15 @@ from collections.abc import Sequence
 
 from fabricheck.units import format_size
 
+DIMENSIONLESS = "1"
 _WHOLE_FROM = 10_000
 _RATIO_WHOLE_FROM = 100
 
 
 def amount(value: float, unit: str) -> str:
-    """A value with its unit, four significant digits."""
+    """A value with its unit, four significant digits; a dimensionless one has unit ``1``."""
     digits = f"{value:.0f}" if abs(value) >= _WHOLE_FROM else f"{value:.4g}"
-    return f"{digits} {unit}"
+    return digits if unit == DIMENSIONLESS else f"{digits} {unit}"
 
 
 def times(ratio: float) -> str:
