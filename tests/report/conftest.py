@@ -7,6 +7,10 @@ from pathlib import Path
 import pytest
 from tests.report.sample import Report
 
+from fabricheck.report.load import load
+from fabricheck.report.model import Run
+from fabricheck.report.summary import Summary, summarise
+
 
 @pytest.fixture
 def write(tmp_path: Path) -> Callable[[Report], Path]:
@@ -18,3 +22,14 @@ def write(tmp_path: Path) -> Callable[[Report], Path]:
         return path
 
     return to_file
+
+
+@pytest.fixture
+def judged(write: Callable[[Report], Path]) -> Callable[[Report], tuple[Run, Summary]]:
+    """Load a run report and sum it up."""
+
+    def summed_up(document: Report) -> tuple[Run, Summary]:
+        run = load(write(document))
+        return run, summarise(run)
+
+    return summed_up

@@ -105,6 +105,8 @@ def _transport_order(environ: str) -> Report:
     return _entry(
         "TransportOrder",
         environ,
+        benchmark="transport_order",
+        placement="tcp-2n",
         level="good",
         levels=dict.fromkeys(values, "good"),
         findings=[],
@@ -202,6 +204,18 @@ def fail(document: Report, entry: Report, phase: str, reason: str, **values: Any
     document["session_info"]["num_failures"] += 1
 
 
+def only(document: Report, *benchmarks: str) -> Report:
+    """The same run with the cases of these benchmarks alone, where a test wants to be quick."""
+    run = document["runs"][0]
+    run["testcases"] = [
+        entry
+        for entry in run["testcases"]
+        if entry["fixture"] or entry["benchmark"] in benchmarks or entry["result"] == "fail"
+    ]
+    run["num_cases"] = document["session_info"]["num_cases"] = len(run["testcases"])
+    return document
+
+
 def set_point(entry: Report, variable: str, value: float, level: str) -> None:
     """Give one variable another value and level, and the case the level."""
     key = f"testbed:slurm:{variable}"
@@ -281,7 +295,13 @@ def with_failed_build() -> Report:
     for entry in document["runs"][0]["testcases"]:
         if entry["environ"] == "mpich" and not entry["fixture"]:
             entry.update(result="fail_deps", level="", levels={}, perfvalues={}, job_nodelist=[])
-            entry.update(fail_phase=None, fail_reason=None, evidence="<undefined>")
+            build = ["BuildMpiProbe ~testbed:slurm+mpich", "testbed:slurm", "mpich"]
+            entry.update(
+                dependencies_actual=[build],
+                fail_phase=None,
+                fail_reason=None,
+                evidence="<undefined>",
+            )
     build = document["runs"][0]["testcases"][0]
     fail(document, build, "compile_wait", "build system error: make: mpicxx: command not found")
     return document

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated
 
@@ -82,6 +83,9 @@ def show(path: Path, *, html: Path | None = None, table: bool = True, machine: b
 
 
 def _console() -> Console:
+    """Standard output; where its encoding lacks a character, the rest must still be readable."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
     console = Console(highlight=False)
     if console.is_terminal:
         return console

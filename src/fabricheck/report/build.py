@@ -21,8 +21,14 @@ _NOT_RUN = {
 }
 
 
-def build_case(entry: Mapping[str, Any], failures: Sequence[str]) -> Case:
-    """The case of a test case entry; ``failures`` are the causes of earlier attempts, if any."""
+def build_case(
+    entry: Mapping[str, Any], failures: Sequence[str] = (), blockers: Sequence[str] = ()
+) -> Case:
+    """The case of a test case entry.
+
+    ``failures`` are the causes of earlier attempts; ``blockers`` are the tests that it depends on
+    and that did not pass.
+    """
     fixture = bool(entry.get("fixture"))
     samples = tuple(_samples(entry))
     notes = [] if fixture else _omissions(entry, samples)
@@ -45,8 +51,8 @@ def build_case(entry: Mapping[str, Any], failures: Sequence[str]) -> Case:
         num_tasks=entry.get("num_tasks"),
         fixture=fixture,
         samples=samples,
-        causes=explain(status, entry, samples, notes),
-        nodes=tuple(entry.get("job_nodelist") or entry.get("node_list") or ()),
+        causes=explain(status, entry, samples, notes, blockers),
+        nodes=_nodes(entry),
         jobid=str(entry["jobid"]) if entry.get("jobid") else None,
         evidence=entry.get("evidence") or None,
         reference_kind=entry.get("reference_kind") or None,
@@ -54,6 +60,13 @@ def build_case(entry: Mapping[str, Any], failures: Sequence[str]) -> Case:
         provenance={key: str(entry[key]) for key in _PROVENANCE if entry.get(key)},
         output=entry.get("outputdir") or entry.get("stagedir") or None,
     )
+
+
+def _nodes(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    """Nodes that the job itself reported; else those that the scheduler told ReFrame."""
+    listed = entry.get("node_list") or entry.get("job_nodelist") or ()
+    # ReFrame's squeue back end writes the word None for a job that it has lost sight of.
+    return tuple(node for node in listed if node != "None")
 
 
 def _samples(entry: Mapping[str, Any]) -> list[Sample]:

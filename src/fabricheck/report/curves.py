@@ -27,10 +27,9 @@ class Group:
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """Metrics that any of the cases measured, the registry's order first."""
+        """Metrics that any of the cases measured, in the registry's order."""
         found = dict.fromkeys(sample.metric for case in self.cases for sample in case.samples)
-        known = REGISTRY[self.benchmark].metrics if self.benchmark in REGISTRY else ()
-        return tuple(sorted(found, key=lambda name: known.index(name) if name in known else 99))
+        return tuple(metric for metric in REGISTRY[self.benchmark].metrics if metric in found)
 
     def statistics(self, metric: str) -> tuple[str, ...]:
         """Statistics of the metric, the primary one first."""

@@ -12,24 +12,28 @@ NAMED = 3
 
 
 def explain(
-    status: Status, entry: Mapping[str, Any], samples: Sequence[Sample], notes: Sequence[str]
+    status: Status,
+    entry: Mapping[str, Any],
+    samples: Sequence[Sample],
+    notes: Sequence[str],
+    blockers: Sequence[str],
 ) -> tuple[str, ...]:
     """Causes of the status, most telling first; empty for a good case.
 
-    First the findings of the judgement, then the values outside their bounds, then what the record
-    lacks (``notes``); ReFrame's own reason is told where nothing better is known.
+    First the findings of the judgement, or the values outside their bounds where it left none, then
+    what the record lacks (``notes``), then what the case waited for in vain (``blockers``).
+    ReFrame's own reason is told where nothing better is known.
     """
     if status is Status.GOOD:
         return ()
-    findings = list(entry.get("findings") or ())
-    known = findings + [text for name, text in _values(samples) if name not in " ".join(findings)]
+    known = list(entry.get("findings") or _values(samples))
     reason = " ".join((entry.get("fail_reason") or "").split())
     if reason and not known:
         phase = entry.get("fail_phase")
         known.append(f"in phase {phase}: {reason}" if phase else reason)
     known += notes
-    if not known and status is Status.NOT_RUN:
-        known.append("a test that it depends on failed (its build, as a rule)")
+    if status is Status.NOT_RUN and blockers:
+        known.append(f"it needs {named(blockers)}, which did not pass")
     return tuple(known) or (f"the record gives no cause (ReFrame result {entry['result']!r})",)
 
 
@@ -53,16 +57,15 @@ def outside(sample: Sample) -> str:
     return f"{text}, level {sample.level}"
 
 
-def _values(samples: Sequence[Sample]) -> list[tuple[str, str]]:
-    """For each level that is not good, the first variable that has it, and a sentence."""
+def _values(samples: Sequence[Sample]) -> list[str]:
     sentences = []
     for level in (Level.CRITICAL, Level.WARNING):
         found = [sample for sample in samples if sample.level is level]
         if found:
             more = f" (and {len(found) - 1} more values)" if len(found) > 1 else ""
-            sentences.append((found[0].variable, outside(found[0]) + more))
+            sentences.append(outside(found[0]) + more)
     unknown = [sample.variable for sample in samples if sample.level is Level.NO_REFERENCE]
     if unknown:
         text = f"{len(unknown)} of {len(samples)} values have no reference: {named(unknown)}"
-        sentences.append((unknown[0], text))
+        sentences.append(text)
     return sentences

@@ -126,7 +126,20 @@ def _latest_attempts(runs: Sequence[Mapping[str, Any]]) -> list[Case]:
             earlier = latest.get(key)
             failures = (*earlier[1], _attempt(earlier[0])) if earlier else ()
             latest[key] = (entry, failures)
-    return [build_case(entry, failures) for entry, failures in latest.values()]
+    titles = {}
+    for entry, failures in latest.values():
+        case = build_case(entry, failures)
+        if case.result != "pass":
+            titles[entry.get("unique_name"), case.environ] = case.title
+    return [
+        build_case(entry, failures, _blockers(entry, titles)) for entry, failures in latest.values()
+    ]
+
+
+def _blockers(entry: Mapping[str, Any], failed: Mapping[tuple[Any, str], str]) -> list[str]:
+    """Titles of the tests that the entry depends on and that did not pass."""
+    needed = [(name, environ) for name, _, environ in entry.get("dependencies_actual") or ()]
+    return [failed[key] for key in needed if key in failed]
 
 
 def _attempt(entry: Mapping[str, Any]) -> str:

@@ -1,10 +1,10 @@
 """The matrix: benchmarks down, environment by placement across, and the key figures of a cell."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from fabricheck.benchmarks.registry import REGISTRY, UNITS
+from fabricheck.benchmarks.registry import REGISTRY, UNITS, Benchmark
 from fabricheck.report.model import Case, Run, Sample
 from fabricheck.report.status import Status
 
@@ -48,7 +48,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """Cases by row and column; ``others`` are the cases that have no place in it."""
+    """Cases by row and column; ``others`` are the cases of no registered benchmark."""
 
     rows: tuple[Row, ...]
     columns: tuple[Column, ...]
@@ -76,23 +76,20 @@ class Matrix:
 
 
 def build_matrix(run: Run) -> Matrix:
-    """The matrix of a run; benchmarks stand in the registry's order, unknown ones last."""
+    """The matrix of a run; benchmarks stand in the registry's order."""
     cells: dict[tuple[str, Column], list[Case]] = {}
     others = []
     for case in run.cases:
-        if case.benchmark is None or case.placement is None:
+        benchmark = REGISTRY.get(case.benchmark or "")
+        if benchmark is None or case.placement is None:
             others.append(case)
             continue
         column = Column(case.system, case.partition, case.environ, case.placement)
-        cells.setdefault((case.benchmark, column), []).append(case)
-    known = list(REGISTRY)
-    names = sorted(
-        {name for name, _ in cells},
-        key=lambda name: (known.index(name) if name in known else len(known), name),
-    )
+        cells.setdefault((benchmark.name, column), []).append(case)
+    found = {name for name, _ in cells}
     columns = sorted({column for _, column in cells}, key=_column_order)
     return Matrix(
-        rows=tuple(_row(name, run.cases) for name in names),
+        rows=tuple(_row(benchmark) for name, benchmark in REGISTRY.items() if name in found),
         columns=tuple(columns),
         cells={
             key: tuple(sorted(cases, key=lambda case: -case.status.severity))
@@ -121,14 +118,9 @@ def worst_status(cases: Iterable[Case]) -> Status:
     return max((case.status for case in cases), key=lambda status: status.severity)
 
 
-def _row(name: str, cases: Sequence[Case]) -> Row:
-    if name in REGISTRY:
-        metric = REGISTRY[name].metrics[0]
-        return Row(name, metric, UNITS[metric])
-    for case in cases:
-        if case.benchmark == name and case.samples:
-            return Row(name, case.samples[0].metric, case.samples[0].unit)
-    return Row(name, "", "")
+def _row(benchmark: Benchmark) -> Row:
+    metric = benchmark.metrics[0]
+    return Row(benchmark.name, metric, UNITS[metric])
 
 
 def _column_order(column: Column) -> tuple[str, str, str, int, str]:

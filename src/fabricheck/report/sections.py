@@ -135,8 +135,6 @@ def benchmark_views(groups: Sequence[Group]) -> list[BenchmarkView]:
 
 
 def _description(name: str) -> str:
-    if name not in REGISTRY:
-        return "not in the registry of benchmarks"
     benchmark = REGISTRY[name]
     kind = "point to point" if benchmark.family == "pt2pt" else "collective"
     metrics = " and ".join(

@@ -15,11 +15,11 @@ class Status(StrEnum):
     GOOD = Level.GOOD
     SKIPPED = "skipped"
     WARNING = Level.WARNING
+    NOT_RUN = "not run"
     NO_REFERENCE = Level.NO_REFERENCE
     CRITICAL = Level.CRITICAL
     UNTRUSTED = Level.UNTRUSTED
     UNJUDGED = "not judged"
-    NOT_RUN = "not run"
     ABORTED = "aborted"
     FAILED = "failed"
     BUILD_FAILED = "build failed"

@@ -67,7 +67,7 @@ def summarise(run: Run) -> Summary:
     counts = Counter(case.status for case in (*run.cases, *run.failed_builds))
     problems = [Problem(Status.INCOMPLETE, (text,)) for text in run.defects]
     judged = sum(number for status, number in counts.items() if status.judged)
-    if run.cases and not judged:
+    if run.cases and not judged and all(status.passes for status in counts):
         text = f"none of the {len(run.cases)} cases was judged against a reference"
         problems.append(Problem(Status.INCOMPLETE, (text,)))
     problems += _case_problems(run)

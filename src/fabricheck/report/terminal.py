@@ -1,6 +1,8 @@
 """The report on a terminal: the verdict, what is wrong, and the matrix."""
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from reframe.utility import nodelist_abbrev
 from rich.console import Console
@@ -106,9 +108,11 @@ def _problem(problem: Problem, console: Console) -> list[Text]:
 def _show_matrix(run: Run, console: Console) -> None:
     matrix = build_matrix(run)
     if matrix.rows:
-        for columns in _column_groups(matrix, console.width):
+        layout = _Layout.of(matrix, console)
+        for columns in _column_groups(matrix, layout.fitting):
             console.print()
-            console.print(_table(matrix, columns, console))
+            console.print(_head(matrix, columns, layout), no_wrap=True)
+            console.print(_table(matrix, columns, layout, console))
     for case in matrix.others:
         console.print(_other(case, console))
     console.print()
@@ -116,9 +120,31 @@ def _show_matrix(run: Run, console: Console) -> None:
         console.print(Text(line, "dim"))
 
 
-def _column_groups(matrix: Matrix, width: int) -> list[list[Column]]:
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """Widths of a matrix's parts, and how many of its columns fit beside each other."""
+
+    names: int
+    cell: int
+    fitting: int
+
+    @classmethod
+    def of(cls, matrix: Matrix, console: Console) -> "_Layout":
+        names = max(_NAME_WIDTH, *(len(row.benchmark) for row in matrix.rows))
+        cell = max(
+            _CELL_WIDTH,
+            *(len(column.placement_words) for column in matrix.columns),
+            *(
+                _cell(matrix.cases(row, column), row, console).cell_len
+                for row in matrix.rows
+                for column in matrix.columns
+            ),
+        )
+        return cls(names, cell, max(1, (console.width - names - _UNIT_WIDTH - 2) // (cell + 1)))
+
+
+def _column_groups(matrix: Matrix, fitting: int) -> list[list[Column]]:
     """Columns in groups that fit beside the row names, split between environments if possible."""
-    fitting = max(1, (width - _NAME_WIDTH - _UNIT_WIDTH - 2) // (_CELL_WIDTH + 1))
     environments: dict[str, list[Column]] = {}
     for column in matrix.columns:
         environments.setdefault(matrix.column_words(column), []).append(column)
@@ -132,16 +158,26 @@ def _column_groups(matrix: Matrix, width: int) -> list[list[Column]]:
     return [group for group in groups if group]
 
 
-def _table(matrix: Matrix, columns: Sequence[Column], console: Console) -> Table:
+def _head(matrix: Matrix, columns: Sequence[Column], layout: _Layout) -> Text:
+    """The environments, each above its columns."""
+    line = Text(" " * (layout.names + _UNIT_WIDTH + 2))
+    spans = Counter(matrix.column_words(column) for column in columns)
+    for number, (words, span) in enumerate(spans.items(), 1):
+        name = Text(words, "bold")
+        if number < len(spans):
+            room = span * (layout.cell + 1)
+            name.truncate(room - 1, overflow="ellipsis")
+            name.pad_right(room - name.cell_len)
+        line.append_text(name)
+    return line
+
+
+def _table(matrix: Matrix, columns: Sequence[Column], layout: _Layout, console: Console) -> Table:
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
-    table.add_column("\nbenchmark", min_width=_NAME_WIDTH, no_wrap=True)
-    table.add_column("\nunit", style="dim", min_width=_UNIT_WIDTH, no_wrap=True)
-    shown = ""
+    table.add_column("benchmark", width=layout.names, no_wrap=True)
+    table.add_column("unit", style="dim", width=_UNIT_WIDTH, no_wrap=True)
     for column in columns:
-        words = matrix.column_words(column)
-        head = words if words != shown else ""
-        shown = words
-        table.add_column(f"{head}\n{column.placement_words}", width=_CELL_WIDTH, no_wrap=True)
+        table.add_column(column.placement_words, width=layout.cell, no_wrap=True)
     for row in matrix.rows:
         unit = TABLE_UNITS.get(row.unit, row.unit)
         if console.options.ascii_only:

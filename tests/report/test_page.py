@@ -1,0 +1,157 @@
+import json
+import re
+
+import pytest
+from tests.report import sample
+
+from fabricheck.report.load import load
+from fabricheck.report.offline import outside_resources
+from fabricheck.report.page import render
+from fabricheck.report.summary import summarise
+
+LIMIT = 3_000_000
+
+
+@pytest.fixture
+def page(judged):
+    def rendered(document):
+        return render(*judged(document))
+
+    return rendered
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory):
+    path = tmp_path_factory.mktemp("page") / "run.json"
+    path.write_text(json.dumps(sample.with_everything()))
+    run = load(path)
+    return render(run, summarise(run))
+
+
+def words(html):
+    """What is read on the page: its text without scripts, styles and tags."""
+    bare = re.sub(r"<(script|style)\b.*?</\1>", "", html, flags=re.DOTALL)
+    return " ".join(re.sub(r"<[^>]+>", " ", bare).split())
+
+
+def section(html, anchor):
+    """The text of one part of the page."""
+    parts = re.split(r'<h2 id="([\w-]+)"', html)
+    return words("<" + parts[parts.index(anchor) + 1])
+
+
+def test_the_page_is_one_file_below_the_limit(everything):
+    assert len(everything.encode()) < LIMIT
+    assert outside_resources(everything) == []
+
+
+def test_the_verdict_comes_first(everything):
+    text = words(everything.split("<body>")[1])
+    assert text.startswith("Skip to what is wrong fabricheck, testbed † Failed 74 cases ✓ 67 good")
+    assert "absurdity bound, not a performance reference" in text
+
+
+def test_what_is_wrong_has_sentence_nodes_job_and_proof(everything):
+    text = section(everything, "wrong")
+    assert "⊘ untrusted bw mpich tcp-2n expected transport tcp, found shm" in text
+    assert "Nodes n1, n2 Job 1007 Proof of transport none" in text
+    assert "latency falls from 152000 us at 2KiB" in text
+    assert "Proof of transport UCX reports lanes over tcp" in text
+
+
+def test_the_matrix_shows_levels_in_words_and_figures_with_units(everything):
+    text = section(everything, "matrix")
+    assert "7.40 µs · 610 µs ✖ critical" in text
+    assert "19.1 GB/s ✓ good" in text
+    assert "⊘ untrusted" in text
+    assert "no such case" in text
+    assert "TransportOrder openmpi ✓ good shm_over_tcp_latency_8B 0.0280" in text
+
+
+def test_every_link_leads_somewhere_on_the_page(everything):
+    anchors = re.findall(r'\bid="([^"]+)"', everything)
+    assert len(anchors) == len(set(anchors))
+    links = re.findall(r'href="#([^"]+)"', everything)
+    assert len(links) > 70
+    assert set(links) <= set(anchors)
+
+
+def test_each_curve_has_a_chart_and_a_table(everything):
+    charts = set(re.findall(r'<div class="chart" id="([^"]+)"', everything))
+    assert charts == set(re.findall(r'data-chart="([^"]+)"', everything))
+    # 2 placements of each point-to-point test, 3 of mbw_mr (two metrics) and of 8 collectives.
+    assert len(charts) == 2 * 3 + 3 * 2 + 3 * 8
+    assert everything.count('class="values"') == len(charts) + 3
+
+
+def test_a_point_outside_is_told_in_its_table(everything):
+    text = section(everything, "curves")
+    assert "131072 (critical)" in text
+    assert "23117 (warning)" in text
+
+
+def test_what_was_not_measured_is_told_with_its_reason(everything):
+    text = section(everything, "not-measured")
+    assert "barrier mpich tcp-4n ‡ aborted in phase run: aborted due to AbortTaskError" in text
+    assert "scatter openmpi shm-1n \N{EN DASH} skipped the partition offers one core" in text
+    assert "alltoall openmpi tcp-4n † failed node failure" in text
+
+
+def test_provenance_names_versions_hosts_and_command(everything):
+    text = section(everything, "provenance")
+    for found in (
+        "mpich: MPICH, 4.0.2",
+        "openmpi: Open MPI, 4.1.4",
+        "mpi_probe 0.1.0",
+        "0b0ad8f1",
+        "n1 n2 n3 n4",
+        "4.10.4",
+        "reframe -c checks/ -r --report-file=reports/run-0.json",
+    ):
+        assert found in text
+    assert "UCX not recorded" in text
+
+
+def test_text_from_the_record_is_never_markup(page):
+    document = sample.only(sample.with_critical(), "latency")
+    entry = sample.find(document, "latency", "openmpi", "tcp-2n")
+    entry["findings"] = ["</script><script>alert(1)</script><img src=x>"]
+    for case in document["runs"][0]["testcases"]:
+        if case["environ"] == "mpich":
+            case["environ"] = "</script><b>"
+    html = page(document)
+    assert "<script>alert" not in html
+    assert "<img" not in html
+    assert "</script><b>" not in html
+    assert "&lt;img src=x&gt;" in html
+
+
+@pytest.mark.parametrize("variant", sample.VARIANTS)
+def test_every_variant_makes_a_page(page, variant):
+    assert (
+        outside_resources(page(sample.only(sample.VARIANTS[variant](), "barrier", "bcast"))) == []
+    )
+
+
+def test_a_good_run_says_so(page):
+    html = page(sample.only(sample.report(), "latency"))
+    assert "Nothing: every case was measured, proved and judged good." in words(html)
+    assert "Every case of the record was measured." in words(html)
+
+
+def test_a_run_without_cases_makes_a_red_page_without_scripts(page):
+    document = sample.report()
+    document["runs"][0]["testcases"] = []
+    document["runs"][0]["num_cases"] = document["session_info"]["num_cases"] = 0
+    html = page(document)
+    assert "≠ Incomplete" in words(html)
+    assert "no test case was run: nothing was measured" in section(html, "not-measured")
+    assert "<script" not in html
+
+
+def test_many_cases_with_one_cause_are_one_entry_with_all_names(page):
+    document = sample.only(sample.with_failed_build(), "latency", "barrier")
+    text = section(page(document), "wrong")
+    assert "latency mpich shm-1n and 4 others" in text
+    assert "All 5 cases" in text
+    assert "barrier mpich tcp-4n" in text

@@ -1,0 +1,257 @@
+"""The page in Chromium: what a reader meets, with and without scripts."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.report import sample
+
+from fabricheck.report.load import load
+from fabricheck.report.page import write_page
+from fabricheck.report.summary import summarise
+
+CHROMIUM = shutil.which("chromium")
+DRIVER = shutil.which("chromedriver")
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(not CHROMIUM or not DRIVER, reason="chromium or chromedriver is missing"),
+    pytest.mark.timeout(300),
+]
+
+OPTIONS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--window-size=1300,1000",
+)
+PATIENCE = 60
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory) -> Path:
+    directory = tmp_path_factory.mktemp("page")
+    document = sample.only(sample.with_everything(), "latency", "allreduce", "barrier", "mbw_mr")
+    (directory / "run.json").write_text(json.dumps(document))
+    run = load(directory / "run.json")
+    write_page(run, summarise(run), directory / "page.html")
+    return directory / "page.html"
+
+
+def start(profile: Path, *, scripts: bool = True):
+    from selenium import webdriver  # noqa: PLC0415
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for option in (*OPTIONS, f"--user-data-dir={profile}"):
+        options.add_argument(option)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    if not scripts:
+        blocked = {"profile.managed_default_content_settings.javascript": 2}
+        options.add_experimental_option("prefs", blocked)
+    return webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+
+
+@pytest.fixture
+def browser(page, tmp_path) -> Iterator:
+    driver = start(tmp_path / "profile")
+    try:
+        driver.get(page.as_uri())
+        yield driver
+    finally:
+        driver.quit()
+
+
+@pytest.fixture
+def without_scripts(page, tmp_path) -> Iterator:
+    driver = start(tmp_path / "profile", scripts=False)
+    try:
+        driver.get(page.as_uri())
+        yield driver
+    finally:
+        driver.quit()
+
+
+def find(driver, selector):
+    return driver.find_elements("css selector", selector)
+
+
+def wait_until(driver, condition):
+    from selenium.webdriver.support.ui import WebDriverWait  # noqa: PLC0415
+
+    return WebDriverWait(driver, PATIENCE).until(condition)
+
+
+def all_drawn(driver):
+    wait_until(driver, lambda d: len(find(d, ".chart")) == len(find(d, ".chart[data-drawn]")))
+
+
+def requests(driver):
+    """Addresses of all that the page asked for."""
+    entries = [json.loads(entry["message"])["message"] for entry in driver.get_log("performance")]
+    return [
+        entry["params"]["request"]["url"]
+        for entry in entries
+        if entry["method"] == "Network.requestWillBeSent"
+    ]
+
+
+def test_all_charts_are_drawn_without_a_complaint_and_without_the_network(browser, page):
+    all_drawn(browser)
+    assert len(find(browser, ".chart")) > 10
+    assert browser.get_log("browser") == []
+    outside = [
+        url for url in requests(browser) if not url.startswith((page.as_uri(), "data:", "blob:"))
+    ]
+    assert outside == []
+
+
+def test_the_policy_stops_what_would_leave_the_page(browser):
+    browser.execute_script("new Image().src = 'http://192.0.2.1/x.png'")
+    wait_until(
+        browser, lambda d: any("Content Security" in e["message"] for e in d.get_log("browser"))
+    )
+
+
+def test_a_click_on_a_cell_leads_to_its_drawn_chart(browser):
+    find(browser, '.matrix td a[href="#curve-allreduce-tcp-4n"]')[0].click()
+    wait_until(browser, lambda d: find(d, "#curve-allreduce-tcp-4n:target .chart[data-drawn]"))
+    top = browser.execute_script(
+        "return document.querySelector(':target').getBoundingClientRect().top"
+    )
+    assert 0 <= top < 400
+    assert "openmpi" in find(browser, ":target")[0].text
+
+
+def test_a_cell_without_values_leads_to_what_is_wrong(browser):
+    cell = next(a for a in find(browser, ".matrix td a") if "failed" in a.text)
+    cell.click()
+    assert "node n3 does not answer" in find(browser, ":target")[0].text
+
+
+def test_hovering_a_point_shows_its_values(browser):
+    from selenium.webdriver import ActionChains  # noqa: PLC0415
+
+    all_drawn(browser)
+    chart = find(browser, "#curve-latency-shm-1n-latency-chart")[0]
+    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", chart)
+    x, y = browser.execute_script(
+        """
+        const chart = arguments[0];
+        const view = Object.values(Bokeh.index.roots ?? Bokeh.index)
+          .find((root) => chart.contains(root.el));
+        const frame = view.frame;
+        const box = view.el.getBoundingClientRect();
+        const glyph = view.model.renderers.find((renderer) => renderer.name === "mpich");
+        const data = glyph.data_source.data;
+        return [
+          box.left + frame.x_scale.compute(data.size[10]),
+          box.top + frame.y_scale.compute(data.p50[10]),
+        ];
+        """,
+        chart,
+    )
+    ActionChains(browser).w3c_actions.pointer_action.move_to_location(round(x), round(y))
+    ActionChains(browser).move_by_offset(0, 0).perform()
+
+
+def test_the_verdict_and_the_tables_are_there_without_scripts(without_scripts):
+    driver = without_scripts
+    assert "Failed" in find(driver, "h1")[0].text
+    assert "7.40 µs · 610 µs" in find(driver, ".matrix")[0].text
+    assert "✖ critical" in find(driver, ".matrix")[0].text
+    assert "node n3 does not answer" in find(driver, ".problems")[0].text
+    assert find(driver, ".chart[data-drawn]") == []
+    assert not any(chart.is_displayed() for chart in find(driver, ".chart"))
+    details = find(driver, "#curve-latency-tcp-2n details")[0]
+    details.find_element("css selector", "summary").click()
+    assert "131072 (critical)" in details.text
+
+
+def test_the_keyboard_reaches_every_link(browser):
+    from selenium.webdriver.common.keys import Keys  # noqa: PLC0415
+
+    find(browser, "body")[0].send_keys(Keys.TAB)
+    first = browser.switch_to.active_element
+    assert first.text == "Skip to what is wrong"
+    assert first.location["x"] >= 0
+    first.send_keys(Keys.ENTER)
+    assert browser.current_url.endswith("#wrong")
+    texts = set()
+    for _ in range(40):
+        browser.switch_to.active_element.send_keys(Keys.TAB)
+        texts.add(browser.switch_to.active_element.get_attribute("href"))
+    assert any(text and text.endswith("#curve-latency-tcp-2n") for text in texts)
+
+
+def test_headings_tables_and_charts_have_names_for_screen_readers(browser):
+    levels = [int(heading.tag_name[1]) for heading in find(browser, "h1, h2, h3, h4")]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in zip(levels, levels[1:], strict=False))
+    assert all(head.get_attribute("scope") for head in find(browser, "th"))
+    assert all(chart.get_attribute("aria-label") for chart in find(browser, ".chart"))
+    assert all(region.accessible_name for region in find(browser, "[role=region]"))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_stands_out_in_light_and_dark(browser, scheme):
+    feature = {"name": "prefers-color-scheme", "value": scheme}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+    poor = browser.execute_script(
+        """
+        const channel = (v) => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+        const parse = (text) => (text.match(/[\\d.]+/g) ?? []).map(Number);
+        const light = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
+        const ground = (el) => {
+          for (; el; el = el.parentElement) {
+            const color = parse(getComputedStyle(el).backgroundColor);
+            if (color.length === 3 || color[3] > 0) return color;
+          }
+          return [255, 255, 255];
+        };
+        const poor = [];
+        for (const el of document.querySelectorAll("body *:not(script):not(style)")) {
+          const own = [...el.childNodes].some((n) => n.nodeType === 3 && n.data.trim());
+          if (!own || !el.getClientRects().length) continue;
+          const [a, b] = [light(parse(getComputedStyle(el).color)), light(ground(el))];
+          const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+          if (ratio < 4.5) poor.push(`${el.className || el.tagName}: ${ratio.toFixed(2)}`);
+        }
+        return poor;
+        """
+    )
+    assert poor == []
+
+
+def test_charts_follow_the_colour_scheme(browser):
+    all_drawn(browser)
+
+    def label_color():
+        return browser.execute_script(
+            "return Bokeh.documents[0].roots()[0].below[0].major_label_text_color"
+        )
+
+    light = label_color()
+    feature = {"name": "prefers-color-scheme", "value": "dark"}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+    wait_until(browser, lambda _: label_color() != light)
+
+
+def test_nothing_is_wider_than_a_narrow_window(browser):
+    browser.set_window_size(500, 900)
+    assert browser.execute_script(
+        "return document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+    )
+
+
+def test_it_prints_with_its_charts(browser):
+    all_drawn(browser)
+    assert len(browser.print_page()) > 50_000

@@ -1,0 +1,90 @@
+"""``fabricheck report`` as a user meets it."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from tests.report import sample
+
+
+@pytest.fixture
+def fabricheck(tmp_path):
+    def run(*arguments, **environment):
+        return subprocess.run(
+            [sys.executable, "-c", "from fabricheck.cli import main; main()", "report", *arguments],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONIOENCODING": "utf-8", **environment},
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            check=False,
+        )
+
+    return run
+
+
+@pytest.mark.parametrize(("variant", "code"), [("good", 0), ("warning", 0), ("critical", 1)])
+def test_exit_codes(fabricheck, write, variant, code):
+    done = fabricheck(str(write(sample.VARIANTS[variant]())))
+    assert (done.returncode, done.stderr) == (code, "")
+    assert done.stdout.split()[1] == variant.upper()
+
+
+def test_the_newest_report_is_the_default(fabricheck, tmp_path):
+    (tmp_path / "reports").mkdir()
+    (tmp_path / "reports" / "run-0.json").write_text(json.dumps(sample.report()))
+    assert "reports/run-0.json" in fabricheck("--no-table").stdout
+
+
+def test_the_directory_of_reports_can_be_another(fabricheck, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "run.json").write_text(json.dumps(sample.report()))
+    assert fabricheck("--reports", "elsewhere").returncode == 0
+    assert fabricheck(FABRICHECK_REPORTS="elsewhere").returncode == 0
+
+
+def test_json_is_all_that_is_printed(fabricheck, write):
+    done = fabricheck(str(write(sample.with_critical())), "--json")
+    found = json.loads(done.stdout)
+    assert (found["verdict"], done.returncode) == ("critical", 1)
+
+
+def test_the_page_is_written_and_its_path_told(fabricheck, write, tmp_path):
+    done = fabricheck(str(write(sample.with_critical())), "--html", "page.html")
+    assert f"page    {tmp_path / 'page.html'}" in done.stdout
+    assert (tmp_path / "page.html").read_text().startswith("<!DOCTYPE html>")
+    assert done.returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["none.json"], "cannot read the run report none.json: No such file"),
+        ([], "found none: run the checks first"),
+        (["bad.json"], "the file is cut or damaged"),
+        (["good.json", "--html", "none/page.html"], "cannot write the page none/page.html"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_code_2(fabricheck, tmp_path, arguments, words):
+    (tmp_path / "bad.json").write_text('{"session_info"')
+    (tmp_path / "good.json").write_text(json.dumps(sample.report()))
+    done = fabricheck(*arguments)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert words in done.stderr
+    assert done.stderr.startswith("fabricheck: ")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_an_output_without_unicode_still_has_everything(fabricheck, write):
+    done = fabricheck(str(write(sample.with_everything())), PYTHONIOENCODING="ascii")
+    assert "U untrusted bw mpich tcp-2n on n[1-2]: expected transport tcp" in done.stdout
+    assert done.returncode == 1
+
+
+def test_help_has_examples(fabricheck):
+    done = fabricheck("--help", COLUMNS="100")
+    assert done.returncode == 0
+    assert "fabricheck report reports/run-3.json --html fabric.html" in done.stdout

@@ -1,0 +1,115 @@
+import io
+import re
+
+import pytest
+from rich.console import Console
+from tests.report import sample
+
+from fabricheck.report import terminal
+
+
+def shown(run, summary, *, width=100, tty=False, table=True, encoding="utf-8"):
+    buffer = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="replace")
+    console = Console(file=buffer, width=width, force_terminal=tty, highlight=False)
+    terminal.show(run, summary, console, table=table)
+    buffer.flush()
+    return buffer.buffer.getvalue().decode(encoding)
+
+
+def test_the_verdict_comes_first(judged):
+    lines = shown(*judged(sample.with_everything())).splitlines()
+    assert lines[0].split() == (
+        ["†", "FAILED", "testbed,", "2026-11-21", "05:41:59+00:00,", "commit", "0b0ad8f1"]
+    )
+    assert lines[1].startswith("74 cases: 67 good, 1 warning, 1 critical, 1 no-reference, 1 untru")
+
+
+def test_each_problem_names_case_nodes_and_cause(judged):
+    text = shown(*judged(sample.with_everything()), table=False)
+    assert (
+        "⊘ untrusted bw mpich tcp-2n on n[1-2]: expected transport tcp, found shm: "
+        "UCX reports lane sysv/memory on n1, n2\n"
+    ) in text
+    assert "† failed alltoall openmpi tcp-4n on n[1-4]: node failure: Slurm ended job 1042" in text
+    assert "‡ aborted barrier mpich tcp-4n" in text
+
+
+def test_the_matrix_has_figures_levels_and_gaps(judged):
+    lines = shown(*judged(sample.with_everything())).splitlines()
+    latency = next(line for line in lines if line.startswith("latency "))
+    assert "✓ 6.66   549 ·            ✓ 0.21   122 ✖ 7.40   610 ·" in latency
+    bandwidth = next(line for line in lines if line.startswith("bw "))
+    assert "⊘ untrusted" in bandwidth
+    assert max(len(line) for line in lines if line[:8] in ("latency ", "reduce_s")) <= 100
+
+
+def test_every_status_of_the_matrix_is_in_the_legend(judged):
+    text = shown(*judged(sample.with_everything()))
+    for words in (
+        "✓ good",
+        "▲ warning",
+        "✖ critical",
+        "⊘ untrusted",
+        "? no-reference",
+        "· no such",
+    ):
+        assert words in text
+    assert "absurdity bound, not a performance reference" in text
+
+
+@pytest.mark.parametrize("tty", [True, False])
+@pytest.mark.parametrize("width", [60, 80, 100, 160])
+def test_at_most_twenty_lines_come_before_the_matrix(judged, width, tty):
+    document = sample.report()
+    for number, entry in enumerate(document["runs"][0]["testcases"]):
+        if not entry["fixture"]:
+            entry.update(level="warning", findings=[f"finding {number} " + "of many words " * 12])
+    run, summary = judged(document)
+    text = re.sub(r"\x1b\[[\d;]*m", "", shown(run, summary, width=width, tty=tty, table=False))
+    assert len(text.splitlines()) <= terminal.TEXT_LINES
+    told = text.count("▲ warning ")
+    left = int(text.split("... and ")[1].split()[0])
+    assert told + left == 74
+
+
+def test_all_problems_are_told_where_they_fit(judged):
+    assert "more" not in shown(*judged(sample.with_warning()), table=False)
+
+
+def test_a_pipe_gets_no_colour_and_whole_sentences(judged):
+    text = shown(*judged(sample.with_everything()))
+    assert "\x1b" not in text
+    assert "node n3 does not answer\n" in text
+
+
+def test_a_terminal_gets_colour(judged):
+    assert "\x1b[" in shown(*judged(sample.with_everything()), tty=True)
+
+
+def test_without_unicode_the_symbols_are_ascii(judged):
+    text = shown(*judged(sample.with_everything()), encoding="ascii")
+    assert "U untrusted bw" in text
+    assert "X critical latency" in text
+
+
+def test_columns_that_do_not_fit_go_to_a_table_of_their_own(judged):
+    run, summary = judged(sample.report())
+    lines = shown(run, summary, width=62).splitlines()
+    assert sum(line.startswith("benchmark") for line in lines) == 2
+    assert max(len(line) for line in lines if line.startswith("allreduce")) <= 62
+
+
+def test_columns_name_their_partition_where_there_are_several(judged):
+    document = sample.report()
+    for entry in document["runs"][0]["testcases"]:
+        if entry["environ"] == "mpich":
+            entry["partition"] = "other"
+    assert "testbed:other mpich" in shown(*judged(document))
+
+
+def test_a_cell_of_several_cases_shows_the_worst_and_their_number(judged):
+    document = sample.with_critical()
+    again = dict(sample.find(sample.report(), "latency", "openmpi", "tcp-2n"), unique_name="again")
+    document["runs"][0]["testcases"].append(again)
+    document["runs"][0]["num_cases"] = document["session_info"]["num_cases"] = 77
+    assert "✖ 7.40   610 x2" in shown(*judged(document))
