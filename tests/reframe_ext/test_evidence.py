@@ -65,6 +65,7 @@ def look(stage: Path, transport: str = "tcp", num_nodes: int = 2) -> Evidence:
             num_tasks=2,
             sizes=SIZES,
             bound=True,
+            quiet=True,
             reserved=("n1", "n2"),
         ),
     )

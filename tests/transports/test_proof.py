@@ -1,7 +1,11 @@
+from functools import partial
+
 from fabricheck.transports import find
-from fabricheck.transports.proof import Load, prove
+from fabricheck.transports import proof as proving
+from fabricheck.transports.proof import Load
 from fabricheck.transports.witness import Lane, UcxLog, Witness, read_ucx_log
 
+prove = partial(proving.prove, quiet=True)
 LOAD = Load(payload=100_000_000, calls=10_000)
 
 
@@ -96,10 +100,23 @@ def test_lanes_to_the_rank_itself_say_nothing() -> None:
         "[1795240120.058659] [n1:31104:0] ucp_context.c:1849 UCX  INFO  Version 1.13.1 (loaded)\n"
         "[1795240120.058659] [n1:31104:0] ucp_worker.c:1763 UCX  INFO    ep_cfg[0]: "
         "tag(self/memory0 tcp/lo) rma(self/memory0)\n"
-        "[1795240120.059730] [n1:31104:0] ucp_worker.c:1763 UCX  INFO    ep_cfg[1]: "
+        "[1795240120.059730] [n1:408  :0] ucp_worker.c:1763 UCX  INFO    ep_cfg[1]: "
         "tag(tcp/eth0) rma_am(tcp/eth0)\n"
     )
     log = read_ucx_log(text)
     assert log.host == "n1"
     assert log.version == "1.13.1"
     assert [str(lane) for lane in log.lanes] == ["tag(tcp/eth0)", "rma_am(tcp/eth0)"]
+
+
+def test_other_traffic_says_nothing_against_shared_memory() -> None:
+    hosts = ("vm", "vm")
+    lanes = logs("tag(sysv/memory", hosts=hosts)
+    proof = proving.prove(find("shm"), LOAD, lanes, witnesses(MOVED, hosts=hosts), quiet=False)
+    assert proof.objections == ()
+    assert "not heard" in proof.evidence
+
+
+def test_other_traffic_does_not_excuse_tcp() -> None:
+    proof = proving.prove(find("tcp"), LOAD, logs("tag(tcp/eth0"), witnesses(STILL), quiet=False)
+    assert proof.objections

@@ -19,7 +19,7 @@ def test_a_placement_reads_back(text: str) -> None:
 
 
 def test_features_name_transport_and_nodes() -> None:
-    assert Placement.read("ud-4n").features == ("rdma", "4nodes")
+    assert Placement.read("ud-4n").features == ("rdma", "nodes-4")
 
 
 @pytest.mark.parametrize(

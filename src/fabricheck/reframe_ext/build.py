@@ -1,30 +1,38 @@
 """Building what the checks run."""
 
+import hashlib
+import shutil
 from pathlib import Path
 
 import reframe as rfm
 from reframe.core.builtins import run_before, sanity_function
 from reframe.utility import sanity as sn
 
-BENCH_SOURCES = Path(__file__).resolve().parents[2] / "bench"
+SUITE = Path(__file__).resolve().parents[3]
+BENCH_SOURCES = SUITE / "src" / "bench"
 
 
 class BenchBuild(rfm.CompileOnlyRegressionTest):
     """Builds ``src/bench`` with CMake, once for each MPI.
 
-    Attributes:
-        prefix_bin: folder of the programs, below the stage directory.
+    The build folder outlives the run, so that the next one compiles only what has changed. Its
+    name holds the MPI's compiler wrapper and that file's age: another MPI, or an upgrade, gets a
+    fresh one.
     """
 
     descr = "Build of src/bench"
-    sourcesdir = str(BENCH_SOURCES)
+    sourcesdir = None
     build_system = "CMake"
     build_locally = True
 
     @run_before("compile")
     def configure(self) -> None:
-        """Ask for an optimised build without its own tests."""
-        self.build_system.builddir = "build"
+        """Ask for an optimised build without its own tests, alone in its folder."""
+        folder = self._folder
+        folder.mkdir(parents=True, exist_ok=True)
+        self.prebuild_cmds = [f"exec 9>{folder}/.lock && flock 9"]
+        self.build_system.configuredir = str(BENCH_SOURCES)
+        self.build_system.builddir = str(folder)
         self.build_system.config_opts = [
             "-DCMAKE_BUILD_TYPE=RelWithDebInfo",
             "-DBUILD_TESTING=OFF",
@@ -42,4 +50,13 @@ class BenchBuild(rfm.CompileOnlyRegressionTest):
     @property
     def program(self) -> str:
         """Path of ``mpi_probe``."""
-        return str(Path(self.stagedir) / "build" / "mpi_probe" / "mpi_probe")
+        return str(self._folder / "mpi_probe" / "mpi_probe")
+
+    @property
+    def _folder(self) -> Path:
+        environ = self.current_environ
+        wrapper = Path(shutil.which(environ.cxx) or environ.cxx).resolve()
+        age = wrapper.stat().st_mtime_ns if wrapper.exists() else 0
+        key = f"{environ.cxx} {wrapper} {age} {environ.modules}"
+        digest = hashlib.sha256(key.encode()).hexdigest()[:8]
+        return SUITE / "build" / "bench" / f"{self.current_system.name}-{environ.name}-{digest}"

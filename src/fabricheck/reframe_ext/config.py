@@ -24,6 +24,7 @@ def site_configuration(suite: Path) -> dict[str, Any]:
         FabricheckError: for a site file that is not YAML or lacks its two lists.
     """
     sites = [_read_site(path) for path in sorted((suite / "sites").glob("*.yaml"))]
+    (suite / "reports").mkdir(exist_ok=True)
     sites.sort(key=lambda site: site["systems"][0]["name"] == _FALLBACK)
     return {
         "systems": [

@@ -37,6 +37,7 @@ class Expectation:
         num_tasks: MPI ranks.
         sizes: message sizes in bytes that the sweep must have; empty for a barrier.
         bound: whether each rank must have a CPU of its own to run on.
+        quiet: whether the nodes' interfaces carry nothing but the job.
         reserved: hosts that the scheduler gave, empty where it doesn't say.
     """
 
@@ -46,6 +47,7 @@ class Expectation:
     num_tasks: int
     sizes: Sequence[int]
     bound: bool
+    quiet: bool
     reserved: Sequence[str] = ()
 
 
@@ -88,7 +90,7 @@ def examine(directory: Path, stdout: Path, stderr: Path, expected: Expectation) 
         load = _read_load(directory, curve)
     except FabricheckError as error:
         return Evidence(hosts=hosts, objections=(str(error),))
-    proof = prove(expected.transport, load, logs, witnesses)
+    proof = prove(expected.transport, load, logs, witnesses, quiet=expected.quiet)
     objections = [
         *_world_objections(curve, expected),
         *_host_objections(hosts, expected),

@@ -1,31 +1,24 @@
-"""What every MPI benchmark check inherits: placing, launching, proving and judging a case."""
+"""What every MPI benchmark check inherits: placing, launching and proving a case."""
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from pathlib import Path
 
-import reframe as rfm
-from reframe.core.builtins import fixture, run_after, run_before, sanity_function, variable
-from reframe.core.exceptions import PerformanceError, ReframeError, SanityError
-from reframe.core.logging import getlogger
-from reframe.utility import sanity as sn
+from reframe.core.builtins import fixture, run_after, run_before, sanity_function
+from reframe.core.exceptions import SanityError
 
 from fabricheck.benchmarks import registry
-from fabricheck.benchmarks.curve import variable_name
-from fabricheck.errors import FabricheckError
+from fabricheck.benchmarks.curve import Curve, variable_name
 from fabricheck.judge.levels import Level
-from fabricheck.judge.references import CaseKey, Reference, Tolerance, resolve
+from fabricheck.judge.references import Reference, Tolerance
 from fabricheck.judge.verdict import Verdict, judge_curve
-from fabricheck.provenance import commit
 from fabricheck.reframe_ext.build import BenchBuild
 from fabricheck.reframe_ext.evidence import PROBE_JSON, Evidence, Expectation, examine
+from fabricheck.reframe_ext.judged import Judged, Values
 from fabricheck.transports import Placement, settings
 from fabricheck.transports.witness import RANK_WRAPPER
 
-SUITE = Path(__file__).resolve().parents[3]
-REFERENCES = SUITE / "references"
 
-
-class MpiBenchmark(rfm.RunOnlyRegressionTest):
+class MpiBenchmark(Judged):
     """One benchmark on one placement with one MPI.
 
     A check that inherits from it declares the parameters ``benchmark`` (a name of the registry) and
@@ -34,32 +27,14 @@ class MpiBenchmark(rfm.RunOnlyRegressionTest):
 
     Partition extras that are read: ``ucx_net_devices`` (the device for each feature),
     ``max_message_size`` in bytes, ``time_budget`` in seconds for each size and ``pin`` (``cyclic``
-    where the scheduler doesn't bind ranks). Environment extras: ``mpi_family`` and ``pmi`` (what
+    where the scheduler doesn't bind ranks). Partition features that sharpen the proof:
+    ``bound_ranks`` (each rank has CPUs of its own) and ``quiet_interfaces`` (nothing but the job
+    uses the nodes' interfaces). Environment extras: ``mpi_family`` and ``pmi`` (what
     ``srun --mpi`` must speak).
     """
 
     build = fixture(BenchBuild, scope="environment")
-
-    transport = variable(str, value="", loggable=True)
-    num_nodes = variable(int, value=0, loggable=True)
-    level = variable(str, value="", loggable=True)
-    levels = variable(dict, value={}, loggable=True)
-    findings = variable(list, value=[], loggable=True)
-    warning_bounds = variable(dict, value={}, loggable=True)
-    reference_kind = variable(str, value="", loggable=True)
-    reference_source = variable(str, value="", loggable=True)
-    mpi = variable(str, value="", loggable=True)
-    mpi_version = variable(str, value="", loggable=True)
-    ucx_version = variable(str, value="", loggable=True)
-    program = variable(str, value="", loggable=True)
-    program_version = variable(str, value="", loggable=True)
-    node_list = variable(list, value=[], loggable=True)
-    evidence = variable(str, value="", loggable=True)
-    commit = variable(str, value="", loggable=True)
-
-    valid_prog_environs = ["+mpi"]
-    sourcesdir = None
-    require_reference = True
+    valid_prog_environs = ["+mpi"]  # noqa: RUF012 - a ReFrame variable, copied for each test
 
     @run_after("init")
     def place(self) -> None:
@@ -68,30 +43,13 @@ class MpiBenchmark(rfm.RunOnlyRegressionTest):
         self.transport = placement.transport.name
         self.num_nodes = placement.num_nodes
         self.valid_systems = [" ".join(f"+{feature}" for feature in placement.features)]
+        self._curve: Curve | None = None
 
     @run_after("setup")
     def size(self) -> None:
         """Give each node one rank between nodes, two inside one."""
         self.num_tasks = max(2, self.num_nodes)
         self.num_tasks_per_node = self.num_tasks // self.num_nodes
-
-    @run_after("setup")
-    def name_origin(self) -> None:
-        """Record what is known before the run."""
-        self.mpi = self.current_environ.extras["mpi_family"]
-        self.commit = commit(SUITE)
-
-    @run_after("setup")
-    def find_references(self) -> None:
-        """Take the references of this system; the file is read and checked before anything runs."""
-        path = REFERENCES / f"{self.current_system.name}.yaml"
-        if not path.exists():
-            return
-        try:
-            resolve(path, type(self).__name__, self._key)
-        except FabricheckError as error:
-            raise ReframeError(str(error)) from error
-        self.reference = {"$ref": str(path)}
 
     @run_before("run")
     def choose_transport(self) -> None:
@@ -122,31 +80,36 @@ class MpiBenchmark(rfm.RunOnlyRegressionTest):
         self._curve = found.curve
         return True
 
-    @run_before("performance")
-    def judge(self) -> None:
-        """Judge the whole curve, and show the level beside ReFrame's own result."""
-        if self.level == Level.UNTRUSTED:
-            self._expect_variables()
-        elif not self.is_dry_run():
-            self._judge_curve()
-        for line in [f"level {self.level}", *self.findings] if self.level else []:
-            getlogger().info(f"     L: {line}")
+    def measured_values(self) -> Values:
+        """The curve's variables, or, without a curve to believe, their names and units."""
+        if self._curve:
+            return self._curve.variables()
+        benchmark = registry.find(self.benchmark)
+        return {
+            variable_name(metric, statistic, size): (None, registry.UNITS[metric])
+            for size in self._sizes() or (None,)
+            for metric in benchmark.metrics
+            for statistic in benchmark.statistics
+        }
 
-    @run_after("performance")
-    def refuse_unreferenced(self) -> None:
-        """Fail a case that has values which nothing judges."""
-        if Level.NO_REFERENCE in self.levels.values() and not self.is_dry_run():
-            raise PerformanceError("; ".join(self.findings))
+    def find_verdict(
+        self, references: Mapping[str, Reference], tolerance: Tolerance | None
+    ) -> Verdict:
+        """The verdict on the whole curve."""
+        assert self._curve is not None, "a case without curve is untrusted and never judged"
+        return judge_curve(self._curve, references, tolerance)
 
-    @property
-    def _key(self) -> CaseKey:
-        return CaseKey(
-            system=self.current_system.name,
-            partition=self.current_partition.fullname,
-            environ=self.current_environ.name,
-            benchmark=self.benchmark,
-            placement=self.placement,
-        )
+    def median_latency(self, size: int) -> float:
+        """Median latency in us at a size in bytes, for checks that depend on this one.
+
+        Raises:
+            SanityError: if this case has no such value.
+        """
+        values = self._curve.variables() if self._curve else {}
+        name = variable_name(registry.Metric.LATENCY, "p50", size)
+        if name not in values:
+            raise SanityError(f"untrusted: expected {name} of {self.display_name}, found none")
+        return values[name][0]
 
     def _sizes(self) -> tuple[int, ...]:
         benchmark = registry.find(self.benchmark)
@@ -169,26 +132,29 @@ class MpiBenchmark(rfm.RunOnlyRegressionTest):
         return options
 
     def _examine(self) -> Evidence:
-        placement = Placement.read(self.placement)
         directory = Path(self.stagedir)
+        features = self.current_partition.features
         return examine(
             directory,
             directory / str(self.stdout),
             directory / str(self.stderr),
             Expectation(
                 benchmark=self.benchmark,
-                transport=placement.transport,
+                transport=Placement.read(self.placement).transport,
                 num_nodes=self.num_nodes,
                 num_tasks=self.num_tasks,
                 sizes=self._sizes(),
-                bound="bound_ranks" in self.current_partition.features,
-                reserved=tuple(self.job.nodelist or ()) if self._has_scheduler else (),
+                bound="bound_ranks" in features,
+                quiet="quiet_interfaces" in features,
+                reserved=self._reserved(),
             ),
         )
 
-    @property
-    def _has_scheduler(self) -> bool:
-        return bool(self.job.scheduler.registered_name != "local")
+    def _reserved(self) -> tuple[str, ...]:
+        """Hosts of the allocation; a job that ends between two polls leaves Slurm's 'None'."""
+        if self.job.scheduler.registered_name == "local":
+            return ()
+        return tuple(node for node in self.job.nodelist or () if node not in (None, "None"))
 
     def _record(self, found: Evidence) -> None:
         self.evidence = found.proof
@@ -198,67 +164,3 @@ class MpiBenchmark(rfm.RunOnlyRegressionTest):
             self.program = found.curve.program
             self.program_version = found.curve.version
             self.mpi_version = found.curve.metadata.get("MPI", "")
-
-    def _expect_variables(self) -> None:
-        """Give an untrusted case its variables without values, so that it stays in the record."""
-        benchmark = registry.find(self.benchmark)
-        names = [
-            (variable_name(metric, statistic, size), registry.UNITS[metric])
-            for size in self._sizes() or [None]
-            for metric in benchmark.metrics
-            for statistic in benchmark.statistics
-        ]
-        self.levels = {name: str(Level.UNTRUSTED) for name, _ in names}
-        self.perf_variables = {name: _constant(None, unit) for name, unit in names}
-
-    def _judge_curve(self) -> None:
-        references, tolerance = self._resolve()
-        verdict = judge_curve(self._curve, references, tolerance)
-        self.level = str(verdict.level)
-        self.levels = {found.variable: str(found.level) for found in verdict.judgements}
-        self.findings = list(verdict.findings)
-        self.warning_bounds = _warning_bounds(verdict, tolerance)
-        if tolerance:
-            self.reference_kind, self.reference_source = tolerance.kind, tolerance.source
-        values = self._curve.variables()
-        self.perf_variables = {
-            name: _constant(value, unit) for name, (value, unit) in values.items()
-        }
-        if Level.NO_REFERENCE in self.levels.values():
-            self._keep_unreferenced(references)
-
-    def _resolve(self) -> tuple[dict[str, Reference], Tolerance | None]:
-        path = REFERENCES / f"{self.current_system.name}.yaml"
-        return resolve(path, type(self).__name__, self._key) if path.exists() else ({}, None)
-
-    def _keep_unreferenced(self, references: dict[str, Reference]) -> None:
-        """Let ReFrame record values without reference, which it would drop at the first of them.
-
-        The case fails all the same: ``refuse_unreferenced`` sees to it.
-        """
-        self.reference = {
-            self.current_partition.fullname: {
-                name: (
-                    (found.value, found.lower, found.upper, found.unit)
-                    if (found := references.get(name))
-                    else (0, None, None, unit)
-                )
-                for name, (_, unit) in self._curve.variables().items()
-            }
-        }
-
-
-def _constant(value: float | None, unit: str) -> Callable[[], float | None]:
-    return sn.make_performance_function(sn.defer(value), unit)  # type: ignore[no-any-return]
-
-
-def _warning_bounds(
-    verdict: Verdict, tolerance: Tolerance | None
-) -> dict[str, list[float | None]]:
-    if tolerance is None:
-        return {}
-    return {
-        found.variable: list(found.reference.bounds(tolerance.warning))
-        for found in verdict.judgements
-        if found.reference
-    }

@@ -1,7 +1,7 @@
 """The perflog handler: one line of fabricheck's format for each performance variable.
 
-ReFrame's own ``filelog`` can't give a level to each variable, and leaves half a line behind when the
-disk is full (docs/decisions.md).
+ReFrame's own ``filelog`` can't give a level to each variable, and leaves half a line behind when
+the disk is full (docs/decisions.md).
 """
 
 import logging

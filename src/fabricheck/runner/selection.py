@@ -8,7 +8,7 @@ from typing import Any
 
 from fabricheck.benchmarks import registry
 from fabricheck.errors import FabricheckError
-from fabricheck.judge.references import check_file
+from fabricheck.judge.reference_file import load
 from fabricheck.reframe_ext.config import site_configuration
 from fabricheck.transports import find
 
@@ -51,8 +51,8 @@ def check(suite: Path, selection: Selection) -> None:
     """Refuse what can't be run, before anything is started or written.
 
     Raises:
-        FabricheckError: for an unknown system, benchmark, transport or environment, a transport that
-            the system lacks, a compiler that is missing, or a malformed reference file.
+        FabricheckError: for an unknown system, benchmark, transport or environment, a transport
+            that the system lacks, a compiler that is missing, or a malformed reference file.
     """
     configuration = site_configuration(suite)
     system = _find_system(configuration, selection.system)
@@ -66,7 +66,7 @@ def check(suite: Path, selection: Selection) -> None:
             _check_compiler(name, environment)
     references = suite / "references" / f"{selection.system}.yaml"
     if references.exists():
-        check_file(references)
+        load(references)
 
 
 def _find_system(configuration: dict[str, Any], name: str) -> dict[str, Any]:
@@ -90,9 +90,7 @@ def _check_known(kind: str, asked: Sequence[str], known: Iterable[str], system: 
 
 def _check_transports(system: dict[str, Any], asked: Sequence[str]) -> None:
     features = {
-        feature
-        for partition in system["partitions"]
-        for feature in partition.get("features", ())
+        feature for partition in system["partitions"] for feature in partition.get("features", ())
     }
     for name in asked:
         transport = find(name)
@@ -100,7 +98,7 @@ def _check_transports(system: dict[str, Any], asked: Sequence[str]) -> None:
             raise FabricheckError(
                 f"expected a transport that system {system['name']} offers, found {name!r}, which "
                 f"needs the feature '{transport.feature}'; its partitions offer "
-                f"{', '.join(sorted(features))}: choose another, or add the feature to its site file"
+                f"{', '.join(sorted(features))}: choose another, or add it to the site file"
             )
 
 

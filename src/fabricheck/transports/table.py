@@ -171,7 +171,7 @@ class Placement:
     @property
     def features(self) -> tuple[str, ...]:
         """What a partition must offer: the transport and the number of nodes."""
-        return (self.transport.feature, f"{self.num_nodes}nodes")
+        return (self.transport.feature, f"nodes-{self.num_nodes}")
 
     @classmethod
     def read(cls, text: str) -> "Placement":

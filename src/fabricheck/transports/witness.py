@@ -9,7 +9,7 @@ from fabricheck.errors import FabricheckError
 
 RANK_WRAPPER = Path(__file__).with_name("rank.sh")
 
-_CONFIG_LINE = re.compile(r"\[(?P<host>[^:\]\s]+):\d+:\d+\].*\bep_cfg\[\d+\]:\s+(?P<lanes>.+)$")
+_CONFIG_LINE = re.compile(r"\[(?P<host>[^:\]\s]+):\d+\s*:\d+\].*\bep_cfg\[\d+\]:\s+(?P<lanes>.+)$")
 _LANES = re.compile(r"(?P<operation>\w+)\((?P<targets>[^)]*)\)")
 _UCX_VERSION = re.compile(r"UCX\s+INFO\s+Version (\S+)")
 

@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""Write a system's reference file with absurdity bounds, from the values in its perflogs.
+
+For systems on which absolute times mean little, such as the embedded testbed: the bounds catch what
+is absurd (a latency below what the path can do, or a thousand times what it usually is), not what
+is a little slower. Each value is the median of all the runs in the perflogs, over all environments;
+each bound is a multiple of it. The ratios between transports, which do mean something there, are
+kept as they stand in the file.
+
+example:
+    ci/propose-bounds.py --system testbed
+"""
+
+import argparse
+import statistics
+import sys
+from collections import defaultdict
+from datetime import UTC, datetime
+from pathlib import Path
+
+from fabricheck.benchmarks.curve import split_variable
+from fabricheck.benchmarks.registry import REGISTRY, find
+from fabricheck.errors import FabricheckError
+from fabricheck.history import perflog
+from fabricheck.judge.reference_file import load
+
+SUITE = Path(__file__).resolve().parents[1]
+CHECKS = ("MpiPointToPoint", "MpiCollective")
+KEPT_FROM = "TransportOrder:"
+
+# Fractions (critical lower, critical upper) of the median. A machine of two cores that other work
+# shares stops a rank for milliseconds at a time, which a median of few samples may hold.
+LATENCY_BOUNDS = {"avg": (-0.98, 2000), "p50": (-0.95, 1000), "p99": (-0.98, 20000)}
+BANDWIDTH_BOUNDS = (-0.999, 50)
+LATENCY_WARNING = "[-0.9, 500]"
+BANDWIDTH_WARNING = "[-0.99, 30]"
+MONOTONE = 2.0
+
+Case = tuple[str, str]
+Medians = dict[Case, dict[int, dict[str, tuple[float, str]]]]
+
+
+def read_medians(system: str, check: str) -> Medians:
+    """Median and unit of each variable, by (benchmark, placement) and size.
+
+    Raises:
+        FabricheckError: if the system has no perflog of this check.
+    """
+    logs = sorted((SUITE / "perflogs" / system).glob(f"*/{check}.log"))
+    if not logs:
+        raise FabricheckError(
+            f"expected a perflog {check}.log in {SUITE / 'perflogs' / system}, found none: "
+            "run the checks of this system first"
+        )
+    values: dict[tuple[Case, int, str, str], list[float]] = defaultdict(list)
+    for record in (record for log in logs for record in perflog.read(log)):
+        if record.value:
+            case = (record.benchmark, f"{record.transport}-{record.nodes}n")
+            key = (case, int(record.size or 0), record.variable, record.unit)
+            values[key].append(float(record.value))
+    medians: Medians = {}
+    for (case, size, variable, unit), found in values.items():
+        by_size = medians.setdefault(case, {}).setdefault(size, {})
+        by_size[variable] = (statistics.median(found), unit)
+    return medians
+
+
+def write_reference(variable: str, value: float, unit: str) -> str:
+    """One variable with its bounds, in YAML's flow style."""
+    _, statistic, _ = split_variable(variable)
+    lower, upper = LATENCY_BOUNDS[statistic] if unit == "us" else BANDWIDTH_BOUNDS
+    return f"{variable}: [{value:.3g}, {lower}, {upper}, {unit}]"
+
+
+def write_curve(sizes: dict[int, dict[str, tuple[float, str]]]) -> list[str]:
+    """The variables of one curve, a line for each size."""
+    return [
+        "          "
+        + ", ".join(write_reference(name, *found) for name, found in sizes[size].items())
+        + ","
+        for size in sorted(sizes)
+    ]
+
+
+def write_check(check: str, system: str, medians: Medians) -> list[str]:
+    """The section of one check and the levels beside it."""
+    benchmarks = [name for name in REGISTRY if any(name == case[0] for case in medians)]
+    lines = [f"{check}:", "  $index: [$system, benchmark, placement]", f"  {system}:"]
+    levels = [f"{check}.levels:", "  $index: [$system, benchmark]", f"  {system}:"]
+    for benchmark in benchmarks:
+        lines.append(f"    {benchmark}:")
+        for (_, placement), sizes in ((c, s) for c, s in medians.items() if c[0] == benchmark):
+            lines += [f"      {placement}:", "        {", *write_curve(sizes), "        }"]
+        warning = LATENCY_WARNING if "latency" in find(benchmark).metrics else BANDWIDTH_WARNING
+        levels += [
+            f"    {benchmark}:",
+            f"      warning: {warning}",
+            "      kind: bound",
+            "      source: multiples of the median of runs on this system, ci/propose-bounds.py",
+            f"      date: {datetime.now(UTC):%Y-%m-%d}",
+            f"      monotone: {MONOTONE}",
+        ]
+    return [*lines, "", *levels, ""]
+
+
+def kept_section(path: Path) -> list[str]:
+    """The ratios at the end of the file as it stands."""
+    lines = path.read_text().splitlines() if path.exists() else []
+    return lines[lines.index(KEPT_FROM) :] if KEPT_FROM in lines else []
+
+
+def write(system: str) -> Path:
+    """Write the reference file, checked, in one step.
+
+    Raises:
+        FabricheckError: without perflogs.
+    """
+    path = SUITE / "references" / f"{system}.yaml"
+    lines = [f"# Absurdity bounds of system {system}, written by ci/propose-bounds.py."]
+    for check in CHECKS:
+        lines += ["", *write_check(check, system, read_medians(system, check))]
+    part = path.with_suffix(".part")
+    part.write_text("\n".join([*lines, *kept_section(path)]) + "\n")
+    load(part)
+    part.rename(path)
+    return path
+
+
+def main() -> int:
+    """Read the options and write the file."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--system", required=True, help="name of the system in sites/")
+    try:
+        path = write(parser.parse_args().system)
+    except FabricheckError as error:
+        sys.stderr.write(f"propose-bounds: {error}\n")
+        return error.exit_code
+    sys.stdout.write(f"wrote {path}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,145 @@
+"""What every judged check inherits: references of its system, levels, findings and the record."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import reframe as rfm
+from reframe.core.builtins import run_after, run_before, variable
+from reframe.core.exceptions import PerformanceError, ReframeError
+from reframe.core.logging import getlogger
+from reframe.utility import sanity as sn
+
+from fabricheck.errors import FabricheckError
+from fabricheck.judge.levels import Level
+from fabricheck.judge.references import CaseKey, Reference, Tolerance, resolve
+from fabricheck.judge.verdict import Verdict
+from fabricheck.provenance import commit
+
+SUITE = Path(__file__).resolve().parents[3]
+REFERENCES = SUITE / "references"
+
+Values = Mapping[str, tuple[float | None, str]]
+
+
+class Judged(rfm.RunOnlyRegressionTest):
+    """A check whose values are judged against the reference file of the system.
+
+    A class that inherits from it gives ``benchmark`` and ``placement``, what was measured
+    (``measured_values``) and how that is judged (``find_verdict``); it sets ``level`` to untrusted
+    in its sanity function when there is nothing to judge.
+    """
+
+    transport = variable(str, value="", loggable=True)
+    num_nodes = variable(int, value=0, loggable=True)
+    level = variable(str, value="", loggable=True)
+    levels = variable(dict, value={}, loggable=True)
+    findings = variable(list, value=[], loggable=True)
+    warning_bounds = variable(dict, value={}, loggable=True)
+    reference_kind = variable(str, value="", loggable=True)
+    reference_source = variable(str, value="", loggable=True)
+    mpi = variable(str, value="", loggable=True)
+    mpi_version = variable(str, value="", loggable=True)
+    ucx_version = variable(str, value="", loggable=True)
+    program = variable(str, value="", loggable=True)
+    program_version = variable(str, value="", loggable=True)
+    node_list = variable(list, value=[], loggable=True)
+    evidence = variable(str, value="", loggable=True)
+    commit = variable(str, value="", loggable=True)
+
+    sourcesdir = None
+    require_reference = True
+
+    @run_after("setup")
+    def name_origin(self) -> None:
+        """Record what is known before the run."""
+        self.mpi = self.current_environ.extras["mpi_family"]
+        self.commit = commit(SUITE)
+
+    @run_after("setup")
+    def find_references(self) -> None:
+        """Take the references of this system; the file is read and checked before anything runs."""
+        try:
+            self._resolve()
+        except FabricheckError as error:
+            raise ReframeError(str(error)) from error
+        if self._reference_file.exists():
+            self.reference = {"$ref": str(self._reference_file)}
+
+    @run_before("performance")
+    def judge(self) -> None:
+        """Judge everything, and show the level beside ReFrame's own result."""
+        values = self.measured_values()
+        self.perf_variables = {
+            name: _constant(value, unit) for name, (value, unit) in values.items()
+        }
+        if self.level == Level.UNTRUSTED:
+            self.levels = dict.fromkeys(values, str(Level.UNTRUSTED))
+        elif not self.is_dry_run():
+            self._judge(values)
+        for line in [f"level {self.level}", *self.findings] if self.level else []:
+            getlogger().info(f"     L: {line}")
+
+    @run_after("performance")
+    def refuse_unreferenced(self) -> None:
+        """Fail a case that has values which nothing judges."""
+        if Level.NO_REFERENCE in self.levels.values() and not self.is_dry_run():
+            raise PerformanceError("; ".join(self.findings))
+
+    def measured_values(self) -> Values:
+        """Value and unit of each performance variable; no values when the case is untrusted."""
+        raise NotImplementedError
+
+    def find_verdict(
+        self, references: Mapping[str, Reference], tolerance: Tolerance | None
+    ) -> Verdict:
+        """The verdict on what was measured."""
+        raise NotImplementedError
+
+    @property
+    def _reference_file(self) -> Path:
+        return REFERENCES / f"{self.current_system.name}.yaml"
+
+    def _resolve(self) -> tuple[dict[str, Reference], Tolerance | None]:
+        if not self._reference_file.exists():
+            return {}, None
+        key = CaseKey(
+            system=self.current_system.name,
+            partition=self.current_partition.fullname,
+            environ=self.current_environ.name,
+            benchmark=self.benchmark,
+            placement=self.placement,
+        )
+        return resolve(self._reference_file, type(self).__name__, key)
+
+    def _judge(self, values: Values) -> None:
+        references, tolerance = self._resolve()
+        verdict = self.find_verdict(references, tolerance)
+        self.level = str(verdict.level)
+        self.levels = {found.variable: str(found.level) for found in verdict.judgements}
+        self.findings = list(verdict.findings)
+        if tolerance:
+            self.reference_kind, self.reference_source = tolerance.kind, tolerance.source
+            self.warning_bounds = {
+                found.variable: list(found.reference.bounds(tolerance.warning))
+                for found in verdict.judgements
+                if found.reference
+            }
+        if Level.NO_REFERENCE in self.levels.values():
+            self._keep_unreferenced(values, references)
+
+    def _keep_unreferenced(self, values: Values, references: Mapping[str, Reference]) -> None:
+        """Let ReFrame record values without reference, which it would drop at the first of them.
+
+        The case fails all the same: ``refuse_unreferenced`` sees to it.
+        """
+        bounds: dict[str, tuple[float, float | None, float | None, str]] = {
+            name: (0, None, None, unit) for name, (_, unit) in values.items()
+        }
+        for name in bounds.keys() & references.keys():
+            found = references[name]
+            bounds[name] = (found.value, found.lower, found.upper, found.unit)
+        self.reference = {self.current_partition.fullname: bounds}
+
+
+def _constant(value: float | None, unit: str) -> Callable[[], float | None]:
+    return sn.make_performance_function(sn.defer(value), unit)  # type: ignore[no-any-return]
