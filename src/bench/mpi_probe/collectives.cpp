@@ -139,6 +139,7 @@ std::size_t ranks(const Context& context) {
 
 std::vector<Block> from_everyone(const Context& context) {
     std::vector<Block> blocks;
+    blocks.reserve(ranks(context));
     for (int rank = 0; rank < context.world.size; ++rank) {
         blocks.push_back({rank, 0});
     }
@@ -147,6 +148,7 @@ std::vector<Block> from_everyone(const Context& context) {
 
 std::vector<Block> to_everyone(const Context& context) {
     std::vector<Block> blocks;
+    blocks.reserve(ranks(context));
     for (int rank = 0; rank < context.world.size; ++rank) {
         blocks.push_back({context.world.rank, rank});
     }

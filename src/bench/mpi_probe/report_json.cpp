@@ -150,7 +150,7 @@ std::string write_file(const std::string& path, const std::string& text) {
     const bool put = std::fputs(text.c_str(), file) >= 0;
     const bool closed = std::fclose(file) == 0;
     if (!put || !closed || std::rename(temporary.c_str(), path.c_str()) != 0) {
-        const std::string reason = std::strerror(errno); // NOLINT(concurrency-mt-unsafe)
+        std::string reason = std::strerror(errno); // NOLINT(concurrency-mt-unsafe)
         (void)std::remove(temporary.c_str());
         return reason;
     }

@@ -15,6 +15,7 @@ constexpr int kBarrierWidth = 17;
 constexpr unsigned kThousandths = 1000;
 
 // Output that cannot be written is noticed at the end, by the caller's fflush.
+// NOLINTNEXTLINE(cert-dcl50-cpp): only a variadic function has its formats checked
 [[gnu::format(printf, 2, 3)]] void print(std::FILE* stream, const char* format, ...) {
     va_list arguments; // NOLINT(cppcoreguidelines-init-variables): va_start does
     va_start(arguments, format);

@@ -6,7 +6,6 @@
 #include <stdexcept>
 #include <vector>
 
-using bench::Percentile;
 using bench::percentile_index;
 using bench::percentile_of_sorted;
 

@@ -1,0 +1,106 @@
+"""Builds of src/bench and a way to run them; a build folder is kept, so only changes are built."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from fabricheck.transports import settings
+
+ROOT = Path(__file__).parents[2]
+LAUNCHERS = {
+    "openmpi": ["mpirun.openmpi", "--oversubscribe"],
+    "mpich": ["mpiexec.hydra"],
+}
+# A hang is a failure long before the session's own limit.
+TIMEOUT = 120
+
+
+@dataclass(frozen=True)
+class Build:
+    """A build folder of src/bench for one MPI."""
+
+    mpi: str
+    folder: Path
+
+    @property
+    def probe(self) -> Path:
+        return self.folder / "mpi_probe" / "mpi_probe"
+
+    def command(self, ranks: int, *arguments: str) -> list[str]:
+        return [*LAUNCHERS[self.mpi], "-n", str(ranks), str(self.probe), *arguments]
+
+    def run(self, ranks: int, *arguments: str, **environment: str) -> subprocess.CompletedProcess:
+        """Run mpi_probe over shared memory with that many ranks."""
+        return subprocess.run(
+            self.command(ranks, *arguments),
+            env=self.environment(**environment),
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT,
+            check=False,
+        )
+
+    def run_alone(self, *arguments: str) -> subprocess.CompletedProcess:
+        """Run mpi_probe without a launcher, as a world of one rank."""
+        return subprocess.run(
+            [self.probe, *arguments],
+            env=self.environment(),
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT,
+            check=False,
+        )
+
+    def environment(self, **extra: str) -> dict[str, str]:
+        chosen = settings(self.mpi, "shm", {})
+        chosen = {name: value for name, value in chosen.items() if not name.startswith("UCX_LOG")}
+        root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        return {**os.environ, **chosen, **root, **extra}
+
+
+def build(mpi: str, name: str, *options: str) -> Build:
+    if shutil.which(LAUNCHERS[mpi][0]) is None or shutil.which(f"mpicxx.{mpi}") is None:
+        pytest.skip(f"{mpi} is not installed: no mpicxx.{mpi} or no {LAUNCHERS[mpi][0]}")
+    folder = ROOT / "build" / "tests" / name
+    configure = ["cmake", "-S", ROOT / "src" / "bench", "-B", folder, *options]
+    for command in (
+        [*configure, f"-DCMAKE_CXX_COMPILER=mpicxx.{mpi}"],
+        ["cmake", "--build", folder, "-j2"],
+    ):
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+    return Build(mpi, folder)
+
+
+@pytest.fixture(scope="session", params=list(LAUNCHERS))
+def built(request: pytest.FixtureRequest) -> Build:
+    """A build for each MPI."""
+    return build(request.param, request.param)
+
+
+@pytest.fixture(scope="session")
+def openmpi() -> Build:
+    """The Open MPI build, for what does not depend on the MPI."""
+    return build("openmpi", "openmpi")
+
+
+@pytest.fixture(scope="session")
+def sanitized() -> Build:
+    """A build with ASan and UBSan."""
+    return build("openmpi", "sanitized", "-DFABRICHECK_SANITIZE=ON")
+
+
+@pytest.fixture
+def table_of() -> Callable[[subprocess.CompletedProcess], list[str]]:
+    """The lines of a table, after making sure that the program succeeded."""
+
+    def lines(done: subprocess.CompletedProcess) -> list[str]:
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout.splitlines()
+
+    return lines

@@ -1,0 +1,54 @@
+"""The programs build with both MPIs, their unit tests pass, and sanitizers find nothing."""
+
+import subprocess
+
+import pytest
+
+from fabricheck.benchmarks.registry import REGISTRY
+
+# Open MPI, PMIx and UCX keep memory of their own until the process ends, some of it with no pointer
+# left, so the leak checker would report them and not us. Everything else stays on.
+NO_LEAK_CHECK = "detect_leaks=0:verbosity=1"
+SANITIZED_RUNS = [name for name in REGISTRY if name != "barrier"]
+
+
+def test_unit_tests(built):
+    done = subprocess.run(
+        ["ctest", "--test-dir", built.folder, "--output-on-failure", "--no-tests=error"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "100% tests passed, 0 tests failed out of 1" in done.stdout
+
+
+def test_unit_tests_do_not_need_mpi(built):
+    done = subprocess.run(
+        ["ldd", built.folder / "tests" / "unit_tests"], capture_output=True, text=True, check=True
+    )
+    assert "libmpi" not in done.stdout
+
+
+def test_install_puts_the_program_into_bin(built, tmp_path):
+    subprocess.run(
+        ["cmake", "--install", built.folder, "--prefix", tmp_path], check=True, capture_output=True
+    )
+    assert (tmp_path / "bin" / "mpi_probe").is_file()
+
+
+def test_unit_tests_under_sanitizers(sanitized):
+    done = subprocess.run(
+        [sanitized.folder / "tests" / "unit_tests"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("benchmark", SANITIZED_RUNS)
+def test_sanitizers_find_nothing(sanitized, benchmark):
+    done = sanitized.run(
+        2, benchmark, "-m", "1:16384", "-i", "3", "-x", "1", "-c", "-z", ASAN_OPTIONS=NO_LEAK_CHECK
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "AddressSanitizer Init done" in done.stderr  # or nothing was sanitized at all
+    assert "runtime error" not in done.stderr

@@ -1,0 +1,97 @@
+"""--json holds what docs/method.md says."""
+
+import json
+import signal
+import subprocess
+import time
+
+import pytest
+
+from fabricheck.benchmarks.registry import REGISTRY
+
+RESULT_KEYS = ["size", "iterations", "warmup", "samples", "avg", "min", "max"]
+RESULT_KEYS += ["p50", "p90", "p95", "p99", "p99.9"]
+DOCUMENT_KEYS = ["program", "version", "benchmark", "unit", "datatype", "ranks", "hosts", "mpi"]
+DOCUMENT_KEYS += ["clock_overhead_ns", "options", "results", "complete"]
+
+
+@pytest.mark.parametrize("benchmark", list(REGISTRY))
+def test_document(openmpi, tmp_path, benchmark):
+    path = tmp_path / "result.json"
+    sizes = () if benchmark == "barrier" else ("-m", "4:16")
+    done = openmpi.run(2, benchmark, *sizes, "-i", "50", "-x", "3", "--json", str(path))
+    assert done.returncode == 0, done.stderr
+    document = json.loads(path.read_text())
+    assert list(document) == DOCUMENT_KEYS
+    assert document["program"] == "mpi_probe"
+    assert document["benchmark"] == benchmark
+    assert document["ranks"] == 2
+    assert len(document["hosts"]) == 1
+    assert document["complete"] is True
+    assert len(document["clock_overhead_ns"]) == 2
+    assert all(0 < cost < 1e6 for cost in document["clock_overhead_ns"])
+    for result in document["results"]:
+        collective = REGISTRY[benchmark].family == "collective"
+        extra = ["rank_avg_min", "rank_avg_max"] if collective else []
+        extra += ["message_rate"] if benchmark == "mbw_mr" else []
+        assert list(result) == [*RESULT_KEYS, *extra, "valid"]
+        assert (result["iterations"], result["warmup"], result["samples"]) == (50, 3, 50)
+        ascending = ["min", "p50", "p90", "p95", "p99", "p99.9", "max"]
+        values = [result[key] for key in ascending]
+        assert values == sorted(values)
+        assert result["min"] <= result["avg"] <= result["max"]
+        assert result["valid"] is None
+    expected = [None] if benchmark == "barrier" else [4, 8, 16]
+    assert [result["size"] for result in document["results"]] == expected
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_dash_gives_json_alone_on_standard_output(openmpi):
+    done = openmpi.run(2, "bw", "-m", "1:2", "-c", "--json", "-")
+    assert done.returncode == 0
+    assert [result["valid"] for result in json.loads(done.stdout)["results"]] == [True, True]
+    assert "# Complete: 2 sizes" in done.stderr
+
+
+def test_table_and_json_agree(openmpi, tmp_path):
+    path = tmp_path / "result.json"
+    done = openmpi.run(2, "latency", "-m", "8:8", "-i", "100", "-z50,90,99", "--json", str(path))
+    row = done.stdout.splitlines()[-2].split()
+    result = json.loads(path.read_text())["results"][0]
+    expected = [result[key] for key in ("avg", "p50", "p90", "p99")]
+    assert [float(cell) for cell in row[1:]] == pytest.approx(expected, abs=0.006)
+
+
+def test_time_budget_shortens_the_sweep_and_says_so(openmpi, tmp_path):
+    path = tmp_path / "result.json"
+    limits = ("-i", "100000000", "-x", "1000000", "--time-budget", "0.05")
+    done = openmpi.run(2, "allreduce", "-m", "1024:1024", *limits, "--json", str(path))
+    assert done.returncode == 0, done.stderr
+    result = json.loads(path.read_text())["results"][0]
+    assert 10 <= result["iterations"] < 100_000_000
+    assert result["samples"] == result["iterations"]
+    assert 1 < result["warmup"] < 1_000_000
+
+
+def test_time_budget_never_adds_iterations_and_leaves_ten(openmpi, tmp_path):
+    path = tmp_path / "result.json"
+    sizes = ("-m", "1024:1024", "--json", str(path))
+    openmpi.run(2, "bcast", *sizes, "-i", "7", "--time-budget", "60")
+    assert json.loads(path.read_text())["results"][0]["iterations"] == 7
+    openmpi.run(2, "bcast", *sizes, "-i", "5000", "--time-budget", "0.000000001")
+    assert json.loads(path.read_text())["results"][0]["iterations"] == 10
+
+
+def test_an_ended_job_leaves_no_half_file(openmpi, tmp_path):
+    path = tmp_path / "result.json"
+    arguments = ("latency", "-m", "1:8", "-i", "2000000000", "--json", str(path))
+    with subprocess.Popen(
+        openmpi.command(2, *arguments),
+        env=openmpi.environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as job:
+        time.sleep(1)
+        job.send_signal(signal.SIGTERM)
+        assert job.wait(timeout=60) != 0
+    assert list(tmp_path.iterdir()) == []
