@@ -20,10 +20,10 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
-_MARKS = {
-    doctor_module.OK: "[green]ok[/]",
-    doctor_module.WARNING: "[yellow]warning[/]",
-    doctor_module.PROBLEM: "[red]problem[/]",
+_STYLES = {
+    doctor_module.OK: "green",
+    doctor_module.WARNING: "yellow",
+    doctor_module.PROBLEM: "red",
 }
 
 StateDir = Annotated[
@@ -202,7 +202,7 @@ def doctor(state_dir: StateDir, *, as_json: Json = False) -> None:
         console = Console(soft_wrap=True)
         for check in checks:
             fix = f" -> {check.fix}" if check.fix else ""
-            console.print(f"{_MARKS[check.level]:18} {check.name}: ", end="")
-            console.print(f"{check.found}{fix}", highlight=False, markup=False)
+            console.print(f"{check.level:8}", style=_STYLES[check.level], end=" ")
+            console.print(f"{check.name}: {check.found}{fix}", highlight=False, markup=False)
     problems = [check for check in checks if check.level == doctor_module.PROBLEM]
     raise typer.Exit(1 if problems else 0)

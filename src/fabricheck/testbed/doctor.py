@@ -199,8 +199,13 @@ def _running(files: Layout) -> Iterator[Check]:
         yield Check("testbed", OK, states)
     socket = str(files.munge_socket)
     munge = f"munge --no-input --socket={socket} | unmunge --socket={socket}"
-    yield _answer(files, "munge", ["sh", "-c", munge], "Success", restart)
-    yield _answer(files, "slurmctld", ["scontrol", "ping"], "is UP", restart)
+    answer = _answer(files, "munge", ["sh", "-c", munge], "Success", restart)
+    yield answer
+    if answer.level == OK:
+        yield _answer(files, "slurmctld", ["scontrol", "ping"], "is UP", restart)
+    else:
+        # Without munge it would only wait for a timeout.
+        yield Check("slurmctld", PROBLEM, "cannot be asked without munge", restart)
 
 
 def _answer(files: Layout, name: str, command: list[str], expected: str, fix: str) -> Check:

@@ -77,6 +77,9 @@ def up(
     wish = make_wish(nodes, cpus_per_node, shares)
     files = layout.layout_at(state_dir)
     refuse_inside_node()
+    # First what needs no state directory, so that a machine without it stays as it was.
+    user_namespace = choose_mode()
+    programs = require_programs(with_compiler=user_namespace)
     with _clear_errors(files):
         made_directory = make_root(files)
         with state_lock(files.lock, "up") as lock:
@@ -89,8 +92,11 @@ def up(
                 made_directory = made_directory or before.made_directory
             kill_recorded(files)
             remove_files(files, keep_lock=True)
-            started = _plan(files, wish, before, made_directory=made_directory)
-            _start(files, started, lock, progress)
+            started = _plan(
+                files, wish, before, user_namespace=user_namespace, made_directory=made_directory
+            )
+            _configure(files, started, programs, progress)
+            _start(files, started, programs, lock, progress)
     return UpResult(
         layout.node_names(started.nodes), time.monotonic() - begin, wrong, already_running=False
     )
@@ -107,12 +113,16 @@ def down(state_dir: Path, *, progress: Progress = lambda _: None) -> DownResult:
         progress("ending processes")
         processes = kill_recorded(files)
         progress("removing files")
-        removed = remove_files(files, keep_lock=False)
-        if started is not None and started.made_directory:
-            with contextlib.suppress(OSError):
-                files.root.rmdir()
-                removed.append(str(files.root))
-        return DownResult(processes, removed)
+        return DownResult(processes, _remove(files, started))
+
+
+def _remove(files: Layout, started: Started | None) -> list[str]:
+    removed = remove_files(files, keep_lock=False)
+    if started is not None and started.made_directory:
+        with contextlib.suppress(OSError):
+            files.root.rmdir()
+            removed.append(str(files.root))
+    return removed
 
 
 def refuse_inside_node() -> None:
@@ -150,8 +160,14 @@ def _what_is_wrong(files: Layout, wish: Wish, before: Started | None) -> list[st
     return found.problems
 
 
-def _plan(files: Layout, wish: Wish, before: Started | None, *, made_directory: bool) -> Started:
-    user_namespace = choose_mode()
+def _plan(
+    files: Layout,
+    wish: Wish,
+    before: Started | None,
+    *,
+    user_namespace: bool,
+    made_directory: bool,
+) -> Started:
     kept = [path for path in map(Path, before.keep_visible if before else ()) if path.is_dir()]
     return Started(
         nodes=wish.nodes or (before.nodes if before else DEFAULT_NODES),
@@ -165,11 +181,22 @@ def _plan(files: Layout, wish: Wish, before: Started | None, *, made_directory: 
     )
 
 
-def _start(files: Layout, started: Started, lock: int, progress: Progress) -> None:
-    programs = require_programs(with_compiler=started.user_namespace)
-    progress("configuration")
-    write_configuration(files, started, programs)
-    save(files, started)
+def _configure(
+    files: Layout, started: Started, programs: dict[str, str], progress: Progress
+) -> None:
+    try:
+        # The first file: from here on ``down`` knows what it has to remove.
+        save(files, started)
+        progress("configuration")
+        write_configuration(files, started, programs)
+    except BaseException:
+        _remove(files, started)
+        raise
+
+
+def _start(
+    files: Layout, started: Started, programs: dict[str, str], lock: int, progress: Progress
+) -> None:
     spec = Spec(
         str(files.root),
         started.nodes,

@@ -59,6 +59,10 @@ def kill_recorded(files: Layout) -> list[str]:
                 f"process {record.pid} ({record.name}) of the testbed in {files.root} belongs to "
                 "another user: run this as the user who started the testbed"
             ) from error
+        except TimeoutError as error:
+            raise FabricheckError(
+                f"{error}: it hangs in the kernel, which /proc/{record.pid}/stack may explain"
+            ) from error
     return [f"{record.name} ({record.pid})" for record in records]
 
 

@@ -77,8 +77,8 @@ def _alive(files: Layout, name: str) -> ProcessRecord | None:
 
 def slurm_states(files: Layout) -> dict[str, str]:
     """Each node's state in sinfo's long words; empty if the controller does not answer."""
-    # Without its controller sinfo only waits for a timeout.
-    if _alive(files, "slurmctld") is None or _alive(files, layout.LOGIN) is None:
+    # Without these sinfo only waits for a timeout.
+    if any(_alive(files, name) is None for name in ("munged", layout.LOGIN, "slurmctld")):
         return {}
     try:
         done = run_captured(

@@ -1,0 +1,134 @@
+"""Testbeds for tests, each with a finalizer, and a look at what they might leave behind."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from fabricheck.errors import FabricheckError
+from fabricheck.testbed import Testbed
+from fabricheck.testbed.programs import require_programs
+from fabricheck.testbed.records import read_records
+from fabricheck.testbed.rights import probe
+
+NAMESPACES = ("net", "uts", "ipc", "pid", "mnt")
+
+
+class Traces(NamedTuple):
+    """What the root namespaces show of anybody's testbeds."""
+
+    named_namespaces: str
+    links: list[str]
+    mounts: list[str]
+
+
+@pytest.fixture
+def look() -> Callable[[], Traces]:
+    def take() -> Traces:
+        named = subprocess.run(["ip", "netns"], capture_output=True, text=True, check=True).stdout
+        links = sorted(path.name for path in Path("/sys/class/net").iterdir())
+        return Traces(named, links, Path("/proc/self/mounts").read_text().splitlines())
+
+    return take
+
+
+Namespace = tuple[int, int]
+
+
+@pytest.fixture
+def namespaces_of() -> Iterator[Callable[[Testbed], set[Namespace]]]:
+    """The namespaces that a running testbed owns, as device and inode numbers.
+
+    They stay open until the test ends, because the kernel gives the numbers of a namespace that
+    has gone to the next one.
+    """
+    held: list[int] = []
+
+    def take(testbed: Testbed) -> set[Namespace]:
+        found = set()
+        for record in read_records(testbed.files.records):
+            for name in NAMESPACES:
+                held.append(os.open(f"/proc/{record.pid}/ns/{name}", os.O_RDONLY))
+                status = os.fstat(held[-1])
+                found.add((status.st_dev, status.st_ino))
+        return found - _namespaces("self")
+
+    yield take
+    for descriptor in held:
+        os.close(descriptor)
+
+
+@pytest.fixture
+def processes_in() -> Callable[[set[Namespace]], list[str]]:
+    """All processes of this machine that live in one of the given namespaces."""
+
+    def take(namespaces: set[Namespace]) -> list[str]:
+        return [
+            path.name
+            for path in Path("/proc").iterdir()
+            if path.name.isdecimal() and namespaces & _namespaces(path.name)
+        ]
+
+    return take
+
+
+def _namespaces(process: str) -> set[Namespace]:
+    found = set()
+    for name in NAMESPACES:
+        try:
+            status = Path("/proc", process, "ns", name).stat()
+        except OSError:  # ended meanwhile, or a zombie
+            return set()
+        found.add((status.st_dev, status.st_ino))
+    return found
+
+
+@pytest.fixture(scope="session")
+def can_run_testbeds() -> None:
+    if os.geteuid() != 0:
+        pytest.skip("these tests start testbeds as root")
+    if (problem := probe(user_namespace=False)) is not None:
+        pytest.skip(f"no namespaces here: {problem}")
+    try:
+        require_programs(with_compiler=True)
+    except FabricheckError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture
+def make_testbed(can_run_testbeds: None, tmp_path: Path) -> Iterator[Callable[[str], Testbed]]:
+    """Testbeds in directories below tmp_path, taken down in the end whatever happened."""
+    made = []
+
+    def make(name: str = "tb") -> Testbed:
+        made.append(Testbed(tmp_path / name))
+        return made[-1]
+
+    yield make
+    for testbed in made:
+        testbed.down()
+
+
+@pytest.fixture(scope="module")
+def testbed(can_run_testbeds: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Testbed]:
+    """A running testbed of two nodes for all tests of a module that leave it whole."""
+    directory = tmp_path_factory.mktemp("shared")
+    testbed = Testbed(directory / "tb")
+    try:
+        testbed.up(nodes=2, shares=[directory.parent])
+        yield testbed
+    finally:
+        testbed.down()
+
+
+@pytest.fixture
+def fabricheck() -> list[str]:
+    """The installed command line."""
+    program = shutil.which("fabricheck", path=str(Path(sys.executable).parent))
+    assert program, "fabricheck is not installed beside this Python"
+    return [program]

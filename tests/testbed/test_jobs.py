@@ -1,0 +1,85 @@
+"""Slurm jobs and MPI programs on a testbed."""
+
+import re
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from fabricheck.testbed import Testbed
+
+pytestmark = pytest.mark.testbed
+PMI = {"openmpi": "pmix", "mpich": "pmi2"}
+
+
+def sbatch(testbed: Testbed, directory: Path, body: str, *options: str) -> str:
+    script = directory / "job.sh"
+    script.write_text(f"#!/bin/bash\n{body}\n")
+    done = testbed.run(
+        "login",
+        "sbatch",
+        "--parsable",
+        f"--output={directory}/job.out",
+        f"--error={directory}/job.err",
+        *options,
+        str(script),
+        timeout_seconds=60,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def state_of(testbed: Testbed, job: str) -> str:
+    shown = testbed.run("login", "scontrol", "show", "job", job).stdout
+    match = re.search(r"JobState=(\S+)", shown)
+    assert match, shown
+    return match[1]
+
+
+def wait_for_state(testbed: Testbed, job: str, states: set[str], seconds: float = 60.0) -> str:
+    deadline = time.monotonic() + seconds
+    while (found := state_of(testbed, job)) not in states:
+        assert time.monotonic() < deadline, f"job {job} is {found}, expected {states}"
+        time.sleep(0.1)
+    return found
+
+
+@pytest.mark.parametrize("mpi", list(PMI))
+def test_mpi_program_on_two_nodes(testbed: Testbed, mpi: str, tmp_path: Path) -> None:
+    compiler = shutil.which(f"mpicc.{mpi}")
+    if compiler is None:
+        pytest.skip(f"mpicc.{mpi} is not installed")
+    program = tmp_path / "hello"
+    source = Path(__file__).with_name("hello.c")
+    subprocess.run([compiler, str(source), "-o", str(program)], check=True, timeout=120)
+    launch = f"srun --mpi={PMI[mpi]} --nodes=2 --ntasks=2 {program}"
+    job = sbatch(testbed, tmp_path, launch, "--nodes=2", "--ntasks=2", "--time=2")
+    final = wait_for_state(testbed, job, {"COMPLETED", "FAILED", "TIMEOUT"}, 120)
+    assert (final, (tmp_path / "job.err").read_text()) == ("COMPLETED", "")
+    assert (tmp_path / "job.out").read_text() == "world 2 on n1 n2\n"
+
+
+def test_cancelled_job(testbed: Testbed, tmp_path: Path) -> None:
+    job = sbatch(testbed, tmp_path, "srun sleep 300", "--nodes=2")
+    wait_for_state(testbed, job, {"RUNNING"})
+    assert testbed.run("login", "scancel", job).returncode == 0
+    assert wait_for_state(testbed, job, {"CANCELLED"}) == "CANCELLED"
+    deadline = time.monotonic() + 60
+    while testbed.status().problems or {n.slurm_state for n in testbed.status().nodes[1:]} != {
+        "idle"
+    }:
+        assert time.monotonic() < deadline, testbed.status()
+
+
+def test_dead_node_ends_its_job_as_node_fail(make_testbed, tmp_path: Path) -> None:
+    testbed = make_testbed()
+    testbed.up(nodes=2, shares=[tmp_path])
+    job = sbatch(testbed, tmp_path, "srun sleep 300", "--nodes=2", "--time=3")
+    wait_for_state(testbed, job, {"RUNNING"})
+    testbed.kill_node("n2")
+    assert "n2 is dead" in testbed.status().problems
+    assert wait_for_state(testbed, job, {"NODE_FAIL"}, 120) == "NODE_FAIL"
+    states = {node.name: node.slurm_state for node in testbed.status().nodes}
+    assert states["n2"] in {"down*", "down"}

@@ -1,0 +1,55 @@
+import sys
+from pathlib import Path
+
+import pytest
+
+from fabricheck import cli
+from fabricheck.errors import FabricheckError
+from fabricheck.testbed import layout
+
+
+def test_hosts_have_names_and_addresses() -> None:
+    assert layout.node_names(3) == ["n1", "n2", "n3"]
+    assert [layout.address(host) for host in ("n1", "n64", "login")] == [
+        "10.77.0.1",
+        "10.77.0.64",
+        "10.77.0.254",
+    ]
+    assert layout.daemon_of("login") == "slurmctld"
+    assert layout.daemon_of("n2") == "slurmd.n2"
+
+
+def test_path_that_just_fits_is_taken() -> None:
+    room = layout.MAX_SOCKET_PATH - len("/run/munge.sock")
+    fits = Path("/" + "x" * (room - 1))
+    assert layout.layout_at(fits).root == fits
+
+
+def test_path_that_is_too_long_for_sockets_is_refused() -> None:
+    room = layout.MAX_SOCKET_PATH - len("/run/munge.sock")
+    with pytest.raises(FabricheckError, match=f"path of {room + 1} bytes.*room for {room} at most"):
+        layout.layout_at(Path("/" + "x" * room))
+
+
+@pytest.mark.parametrize(
+    "command", [["up"], ["down"], ["status"], ["doctor"], ["exec", "n1", "true"]]
+)
+def test_every_command_refuses_a_too_long_path_with_exit_code_2(
+    command: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(layout.STATE_VARIABLE, "/" + "x" * 200)
+    monkeypatch.setattr(sys, "argv", ["fabricheck", "testbed", *command])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 2
+    complaint = capsys.readouterr().err
+    assert "choose a shorter one with --state-dir or FABRICHECK_TESTBED" in complaint
+    assert "Traceback" not in complaint
+
+
+def test_default_state_directory_follows_xdg(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", "/somewhere")
+    assert layout.default_state_dir() == Path("/somewhere/fabricheck/testbed")
+    monkeypatch.delenv("XDG_STATE_HOME")
+    monkeypatch.setenv("HOME", "/home/me")
+    assert layout.default_state_dir() == Path("/home/me/.local/state/fabricheck/testbed")

@@ -1,0 +1,45 @@
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from fabricheck.errors import FabricheckError
+from fabricheck.testbed import lock
+from fabricheck.testbed.lock import holder, state_lock
+
+
+@pytest.fixture(autouse=True)
+def no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lock, "PATIENCE_SECONDS", 0.0)
+
+
+def test_second_operation_is_told_about_the_first(tmp_path: Path) -> None:
+    with state_lock(tmp_path / "lock", "up"):
+        assert holder(tmp_path / "lock") == f"up (process {os.getpid()})"
+        with (
+            pytest.raises(
+                FabricheckError, match=rf"is in use by .*testbed up \(process {os.getpid()}"
+            ),
+            state_lock(tmp_path / "lock", "down"),
+        ):
+            pass
+    assert holder(tmp_path / "lock") is None
+
+
+def test_the_lock_lasts_while_a_child_holds_it(tmp_path: Path) -> None:
+    with state_lock(tmp_path / "lock", "up") as descriptor:
+        child = subprocess.Popen(["sleep", "60"], pass_fds=[descriptor])
+    try:
+        assert holder(tmp_path / "lock") is not None
+    finally:
+        child.kill()
+        child.wait()
+    assert holder(tmp_path / "lock") is None
+
+
+def test_a_lock_file_that_was_removed_meanwhile_does_not_count(tmp_path: Path) -> None:
+    with state_lock(tmp_path / "lock", "down"):
+        (tmp_path / "lock").unlink()
+        with state_lock(tmp_path / "lock", "up"):
+            assert (tmp_path / "lock").exists()

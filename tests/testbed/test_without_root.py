@@ -1,0 +1,123 @@
+"""A testbed of an ordinary user: nobody."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import fabricheck.testbed
+
+pytestmark = pytest.mark.testbed
+NOBODY = 65534
+# setpriv itself still executes its command with root's rights to files; env no longer.
+AS_NOBODY = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "env"]
+SESSION = """
+import os, sys
+from fabricheck.testbed import Testbed
+testbed = Testbed("tb")
+try:
+    print("up", testbed.up(nodes=2).nodes)
+    status = testbed.status()
+    print("mode", status.mode, status.problems)
+    done = testbed.run("login", "srun", "-N2", "sh", "-c", "hostname; id -u; ls /tmp",
+                       timeout_seconds=60)
+    print("srun", sorted(done.stdout.split()), done.stderr)
+    for mpi, pmi in (("openmpi", "pmix"), ("mpich", "pmi2")):
+        if os.path.exists(f"hello.{mpi}"):
+            done = testbed.run("login", "srun", f"--mpi={pmi}", "-N2", "-n2", f"./hello.{mpi}",
+                               timeout_seconds=60)
+            print(mpi, done.stdout.strip(), done.stderr)
+    testbed.kill_node("n2")
+    print("dead", testbed.status().problems)
+    print("again", testbed.up().restarted_for)
+finally:
+    testbed.down()
+print("left", os.path.exists("tb"))
+"""
+
+
+@pytest.fixture
+def home(can_run_testbeds: None) -> Iterator[Path]:
+    """A directory of nobody's, which pytest's own (readable by root only) cannot hold."""
+    directory = Path(tempfile.mkdtemp(prefix="fabricheck-nobody-"))
+    try:
+        package = Path(fabricheck.testbed.__file__).parents[1]
+        copy = directory / "lib" / "fabricheck"
+        shutil.copytree(package / "testbed", copy / "testbed")
+        for name in ("__init__.py", "errors.py"):
+            shutil.copy(package / name, copy / name)
+        for mpi in ("openmpi", "mpich"):
+            compiler = shutil.which(f"mpicc.{mpi}")
+            if compiler:
+                source = Path(__file__).with_name("hello.c")
+                program = directory / f"hello.{mpi}"
+                subprocess.run([compiler, str(source), "-o", str(program)], check=True)
+        for path in (directory, *directory.rglob("*")):
+            os.chown(path, NOBODY, NOBODY)
+        yield directory
+    finally:
+        shutil.rmtree(directory)
+
+
+def python_for_nobody() -> str:
+    """A Python that nobody may execute; root's own may lie in /root."""
+    for candidate in (sys.executable, "/usr/bin/python3", "/usr/local/bin/python3"):
+        check = [*AS_NOBODY, candidate, "-c", "import sys; sys.exit(sys.version_info < (3, 11))"]
+        if subprocess.run(check, check=False, stderr=subprocess.DEVNULL).returncode == 0:
+            return candidate
+    pytest.skip("no Python 3.11 that an ordinary user may execute")
+
+
+def as_nobody(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*AS_NOBODY, python_for_nobody(), *words],
+        cwd=home,
+        env={"PATH": "/usr/bin:/bin", "HOME": str(home), "PYTHONPATH": str(home / "lib")},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=180,
+    )
+
+
+def test_whole_life_in_a_user_namespace(home: Path, look) -> None:
+    before = look()
+    done = as_nobody(home, "-c", SESSION)
+    assert done.returncode == 0, done.stderr
+    found = dict(line.split(" ", 1) for line in done.stdout.splitlines())
+    assert found["up"] == "['n1', 'n2']"
+    assert found["mode"] == "user namespace []"
+    listing = sorted(["n1", "n2", "0", "0", home.name, home.name])
+    assert found["srun"].strip() == str(listing)
+    for mpi in ("openmpi", "mpich"):
+        if (home / f"hello.{mpi}").exists():
+            assert found[mpi].strip() == "world 2 on n1 n2"
+    assert "n2 is dead" in found["dead"]
+    assert "n2 is dead" in found["again"]
+    assert found["left"] == "False"
+    assert look() == before
+
+
+def test_state_directory_of_somebody_else(home: Path) -> None:
+    script = "from fabricheck.testbed import Testbed; Testbed('/usr/share/tb').up()"
+    done = as_nobody(home, "-c", script)
+    assert "cannot be used: Permission denied (/usr/share/tb)" in done.stderr
+
+    (home / "roots").mkdir()
+    script = "from fabricheck.testbed import Testbed; Testbed('roots').up()"
+    done = as_nobody(home, "-c", script)
+    assert f"roots is not writable for user {NOBODY}" in done.stderr
+
+
+def test_without_a_compiler(home: Path) -> None:
+    script = (
+        "from fabricheck.testbed import Testbed, programs; programs.COMPILER = 'no-such-cc'; "
+        "Testbed('tb').up()"
+    )
+    done = as_nobody(home, "-c", script)
+    assert "needs no-such-cc, which this machine lacks: apt-get install gcc" in done.stderr
