@@ -128,9 +128,8 @@ def test_text_from_the_record_is_never_markup(page):
 
 @pytest.mark.parametrize("variant", sample.VARIANTS)
 def test_every_variant_makes_a_page(page, variant):
-    assert (
-        outside_resources(page(sample.only(sample.VARIANTS[variant](), "barrier", "bcast"))) == []
-    )
+    document = sample.only(sample.VARIANTS[variant](), "barrier", "bcast")
+    assert outside_resources(page(document)) == []
 
 
 def test_a_good_run_says_so(page):

@@ -31,6 +31,8 @@ _OUTSIDE = {
     Level.UNTRUSTED: ("asterisk", _UNKNOWN),
 }
 
+_LEGEND_COLUMNS = 3
+
 _ROOM = 1.5
 """Factor of empty space above and below the points."""
 
@@ -82,13 +84,12 @@ def chart(group: Group, metric: str, environs: Sequence[str], target: str) -> di
     )
     _axes(plot, sizes, extent, unit)
     _bands(plot, lines, extent)
-    points = [
-        _case(plot, case, [line for line in lines if line.case is case], environs)
-        for case in {id(line.case): line.case for line in lines}.values()
-    ]
+    for case in {id(line.case): line.case for line in lines}.values():
+        points = _case(plot, case, [line for line in lines if line.case is case], environs)
+        plot.add_tools(HoverTool(renderers=[points], tooltips=[(case.environ, "@words")]))
     _outside(plot, lines)
-    plot.add_tools(HoverTool(renderers=points, tooltips=[("$name", "@words")]))
-    _legend(plot, len(group.statistics(metric)))
+    statistics = len(group.statistics(metric))
+    _legend(plot, statistics if statistics > 1 else _LEGEND_COLUMNS)
     for renderer in plot.renderers:
         # Nothing can be selected or muted: the glyphs for it would only make the page larger.
         renderer.nonselection_glyph = renderer.muted_glyph = None
