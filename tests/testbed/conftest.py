@@ -27,54 +27,53 @@ class Traces(NamedTuple):
     mounts: list[str]
 
 
-@pytest.fixture
-def look() -> Callable[[], Traces]:
-    def take() -> Traces:
-        named = subprocess.run(["ip", "netns"], capture_output=True, text=True, check=True).stdout
-        links = sorted(path.name for path in Path("/sys/class/net").iterdir())
-        return Traces(named, links, Path("/proc/self/mounts").read_text().splitlines())
-
-    return take
-
-
 Namespace = tuple[int, int]
 
 
-@pytest.fixture
-def namespaces_of() -> Iterator[Callable[[Testbed], set[Namespace]]]:
-    """The namespaces that a running testbed owns, as device and inode numbers.
+class Watch:
+    """Looks at the machine from outside, to find what a testbed leaves behind."""
 
-    They stay open until the test ends, because the kernel gives the numbers of a namespace that
-    has gone to the next one.
-    """
-    held: list[int] = []
+    def __init__(self) -> None:
+        self._held: list[int] = []
 
-    def take(testbed: Testbed) -> set[Namespace]:
+    def traces(self) -> Traces:
+        done = subprocess.run(["ip", "netns"], capture_output=True, text=True, check=True)
+        links = sorted(path.name for path in Path("/sys/class/net").iterdir())
+        return Traces(done.stdout, links, Path("/proc/self/mounts").read_text().splitlines())
+
+    def namespaces_of(self, testbed: Testbed) -> set[Namespace]:
+        """The namespaces that a running testbed owns, as device and inode numbers.
+
+        They are held open until the test ends, because the kernel gives the numbers of a
+        namespace that has gone to the next one.
+        """
         found = set()
         for record in read_records(testbed.files.records):
             for name in NAMESPACES:
-                held.append(os.open(f"/proc/{record.pid}/ns/{name}", os.O_RDONLY))
-                status = os.fstat(held[-1])
+                self._held.append(os.open(f"/proc/{record.pid}/ns/{name}", os.O_RDONLY))
+                status = os.fstat(self._held[-1])
                 found.add((status.st_dev, status.st_ino))
         return found - _namespaces("self")
 
-    yield take
-    for descriptor in held:
-        os.close(descriptor)
-
-
-@pytest.fixture
-def processes_in() -> Callable[[set[Namespace]], list[str]]:
-    """All processes of this machine that live in one of the given namespaces."""
-
-    def take(namespaces: set[Namespace]) -> list[str]:
+    @staticmethod
+    def processes_in(namespaces: set[Namespace]) -> list[str]:
+        """All processes of this machine that live in one of the given namespaces."""
         return [
             path.name
             for path in Path("/proc").iterdir()
             if path.name.isdecimal() and namespaces & _namespaces(path.name)
         ]
 
-    return take
+    def close(self) -> None:
+        for descriptor in self._held:
+            os.close(descriptor)
+
+
+@pytest.fixture
+def watch() -> Iterator[Watch]:
+    watch = Watch()
+    yield watch
+    watch.close()
 
 
 def _namespaces(process: str) -> set[Namespace]:

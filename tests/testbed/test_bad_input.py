@@ -59,7 +59,9 @@ def test_doctor_names_the_missing_package(tmp_path: Path) -> None:
 def test_missing_library_names_its_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(programs, "LIBRARY_DIRECTORY", tmp_path)
     monkeypatch.setattr(programs, "PACKAGE_OF", {})
-    with pytest.raises(FabricheckError, match="apt-get install slurm-wlm-basic-plugins libpmi2-0$"):
+    with pytest.raises(
+        FabricheckError, match=r"apt-get install slurm-wlm-basic-plugins libpmi2-0$"
+    ):
         programs.require_programs(with_compiler=False)
 
 

@@ -25,10 +25,8 @@ def wait_until(condition: Callable[[], bool], what: str, seconds: float = 30.0) 
         time.sleep(0.02)
 
 
-def test_up_status_exec_down_leaves_the_machine_as_before(
-    make_testbed, look, namespaces_of, processes_in, fabricheck, tmp_path: Path
-) -> None:
-    before = look()
+def test_up_status_exec_down_leaves_the_machine_as_before(make_testbed, watch, fabricheck) -> None:
+    before = watch.traces()
     testbed = make_testbed()
     command = [*fabricheck, "testbed"]
     state = ["--state-dir", str(testbed.files.root)]
@@ -38,7 +36,9 @@ def test_up_status_exec_down_leaves_the_machine_as_before(
     )
     assert "2 nodes (n1-n2) idle" in up.stdout
     assert "testbed: controller (slurmctld)" in up.stderr
-    assert look() == before, "the root namespaces must stay untouched while the testbed runs"
+    assert watch.traces() == before, (
+        "the root namespaces must stay untouched while the testbed runs"
+    )
 
     status = subprocess.run(
         [*command, "status", *state, "--json"], capture_output=True, text=True, check=True
@@ -58,13 +58,13 @@ def test_up_status_exec_down_leaves_the_machine_as_before(
     )
     assert sorted(hosts.stdout.split()) == ["n1", "n2"]
 
-    namespaces = namespaces_of(testbed)
+    namespaces = watch.namespaces_of(testbed)
     assert len(namespaces) == 4 * 5, "switch, login and two nodes have five namespaces each"
     down = subprocess.run([*command, "down", *state], capture_output=True, text=True, check=True)
     assert "slurmctld (" in down.stdout
     assert str(testbed.files.root) in down.stdout
-    assert processes_in(namespaces) == []
-    assert look() == before
+    assert watch.processes_in(namespaces) == []
+    assert watch.traces() == before
     assert not testbed.files.root.exists()
     again = subprocess.run([*command, "down", *state], capture_output=True, text=True, check=True)
     assert "nothing to remove" in again.stdout
@@ -122,12 +122,12 @@ def test_two_side_by_side(make_testbed) -> None:
     ],
 )
 def test_sigkill_of_a_part_is_seen_and_mended(
-    victim: str, problem: str | None, make_testbed, look, namespaces_of, processes_in
+    victim: str, problem: str | None, make_testbed, watch
 ) -> None:
-    before = look()
+    before = watch.traces()
     testbed = make_testbed()
     testbed.up(nodes=2)
-    namespaces = namespaces_of(testbed)
+    namespaces = watch.namespaces_of(testbed)
     record = read_record(testbed.files.records, victim)
     assert record
     assert record.kill()
@@ -135,7 +135,7 @@ def test_sigkill_of_a_part_is_seen_and_mended(
     status = testbed.status()
     if problem is None:
         assert not status.running
-        wait_until(lambda: not processes_in(namespaces), "the end of all processes")
+        wait_until(lambda: not watch.processes_in(namespaces), "the end of all processes")
     else:
         assert problem in status.problems
     mended = testbed.up()
@@ -143,21 +143,21 @@ def test_sigkill_of_a_part_is_seen_and_mended(
     assert mended.restarted_for
     assert mended.nodes == ["n1", "n2"], "a restart keeps the number of nodes"
     assert testbed.status().problems == []
-    assert processes_in(namespaces) == []
+    assert watch.processes_in(namespaces) == []
 
-    namespaces = namespaces_of(testbed)
+    namespaces = watch.namespaces_of(testbed)
     record = read_record(testbed.files.records, victim)
     assert record
     record.kill()
     testbed.down()
-    assert processes_in(namespaces) == []
-    assert look() == before
+    assert watch.processes_in(namespaces) == []
+    assert watch.traces() == before
     assert not testbed.files.root.exists()
 
 
 @pytest.mark.parametrize("step", range(1, STEPS + 1))
-def test_sigkill_of_up_in_mid_work(step: int, make_testbed, fabricheck, look) -> None:
-    before = look()
+def test_sigkill_of_up_in_mid_work(step: int, make_testbed, fabricheck, watch) -> None:
+    before = watch.traces()
     testbed = make_testbed()
     process = subprocess.Popen(
         [*fabricheck, "testbed", "up", "--state-dir", str(testbed.files.root), "--nodes", "2"],
@@ -182,7 +182,7 @@ def test_sigkill_of_up_in_mid_work(step: int, make_testbed, fabricheck, look) ->
     testbed.up(nodes=2)
     assert testbed.status().problems == []
     testbed.down()
-    assert look() == before
+    assert watch.traces() == before
 
 
 def test_down_spares_a_namesake_of_a_recorded_process(make_testbed) -> None:

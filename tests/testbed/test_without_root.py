@@ -85,8 +85,8 @@ def as_nobody(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_whole_life_in_a_user_namespace(home: Path, look) -> None:
-    before = look()
+def test_whole_life_in_a_user_namespace(home: Path, watch) -> None:
+    before = watch.traces()
     done = as_nobody(home, "-c", SESSION)
     assert done.returncode == 0, done.stderr
     found = dict(line.split(" ", 1) for line in done.stdout.splitlines())
@@ -100,7 +100,7 @@ def test_whole_life_in_a_user_namespace(home: Path, look) -> None:
     assert "n2 is dead" in found["dead"]
     assert "n2 is dead" in found["again"]
     assert found["left"] == "False"
-    assert look() == before
+    assert watch.traces() == before
 
 
 def test_state_directory_of_somebody_else(home: Path) -> None:
