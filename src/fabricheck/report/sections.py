@@ -197,7 +197,7 @@ def _values(group: Group, metric: str) -> Values:
         ]
         rows.append(("no payload" if size is None else size_label(size), tuple(cells)))
     return Values(
-        caption=f"{metric.replace('_', ' ')} of {group.benchmark}, {group.placement_words}, "
+        caption=f"{group.benchmark}, {group.placement_words}: {metric.replace('_', ' ')} "
         f"in {TABLE_UNITS.get(unit, unit)}",
         heads=tuple((case.environ, (*statistics, f"bounds of {statistics[0]}")) for case in cases),
         rows=tuple(rows),
