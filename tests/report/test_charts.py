@@ -37,12 +37,12 @@ def labels(chart):
 
 
 def test_each_mpi_has_its_statistics_as_series(drawn):
-    _, chart = drawn(sample.report(), "curve-latency-tcp-2n")
+    _, chart = drawn(sample.report("latency", "barrier", "bw"), "curve-latency-tcp-2n")
     assert labels(chart) == [f"{mpi} {name}" for mpi in ENVIRONS for name in ("p50", "avg", "p99")]
 
 
 def test_both_axes_are_logarithmic_and_sizes_are_iec(drawn):
-    _, chart = drawn(sample.report(), "curve-latency-tcp-2n")
+    _, chart = drawn(sample.report("latency", "barrier", "bw"), "curve-latency-tcp-2n")
     assert len(objects(chart, "LogAxis")) == 2
     entries = [axis["major_label_overrides"]["entries"] for axis in objects(chart, "LogAxis")]
     names = [name for axis in entries for _, name in axis]
@@ -58,7 +58,7 @@ def test_points_outside_are_marked_by_shape_and_named(drawn):
 
 
 def test_a_good_chart_marks_nothing(drawn):
-    _, chart = drawn(sample.report(), "curve-latency-tcp-2n")
+    _, chart = drawn(sample.report("latency", "barrier", "bw"), "curve-latency-tcp-2n")
     assert "critical" not in labels(chart)
 
 
@@ -79,14 +79,14 @@ def test_without_reference_there_is_no_band(drawn):
 
 
 def test_a_bound_far_away_does_not_flatten_the_curve_and_is_told(drawn):
-    group, chart = drawn(sample.report(), "curve-latency-shm-1n")
+    group, chart = drawn(sample.report("latency", "barrier", "bw"), "curve-latency-shm-1n")
     low, high = (objects(chart, "Range1d")[1][end] for end in ("start", "end"))
     assert high / low < 1e6
     assert charts.beyond(group, "latency")
 
 
 def test_a_size_without_figure_is_a_gap(drawn):
-    document = sample.report()
+    document = sample.report("latency", "barrier", "bw")
     entry = sample.find(document, "latency", "openmpi", "tcp-2n")
     entry["perfvalues"]["testbed:slurm:latency_p50_1KiB"][0] = None
     _, chart = drawn(document, "curve-latency-tcp-2n")
@@ -100,13 +100,13 @@ def _missing(value):
 
 
 def test_a_barrier_has_no_chart(drawn):
-    group, chart = drawn(sample.report(), "curve-barrier-tcp-2n")
+    group, chart = drawn(sample.report("latency", "barrier", "bw"), "curve-barrier-tcp-2n")
     assert chart is None
     assert group.sizes("latency") == (None,)
 
 
 def test_a_group_without_any_value_has_no_chart(judged):
-    document = sample.report()
+    document = sample.report("latency", "barrier", "bw")
     for name in ENVIRONS:
         entry = sample.find(document, "bw", name, "tcp-2n")
         entry.update(result="fail", level="untrusted", levels={}, perfvalues={})

@@ -30,7 +30,7 @@ def test_cases_builds_and_session_are_told_apart(write):
 
 
 def test_bounds_are_made_absolute_as_reframe_does(write):
-    document = sample.report()
+    document = sample.report("bw", "latency")
     entry = sample.find(document, "latency", "openmpi", "tcp-2n")
     entry["perfvalues"]["testbed:slurm:latency_p50_8B"][1:4] = [20.0, -0.5, 4.0]
     entry["perfvalues"]["testbed:slurm:latency_p50_16B"][1:4] = [0, -3.0, 9.0]
@@ -66,7 +66,7 @@ def test_bounds_are_made_absolute_as_reframe_does(write):
     ],
 )
 def test_status_follows_level_and_result(write, level, result, status):
-    document = sample.report()
+    document = sample.report("bw", "latency")
     entry = sample.find(document, "bw", "openmpi", "tcp-2n")
     entry.update(level=level, result=result)
     case = only(load(write(document)), "bw", "openmpi", "tcp-2n")
@@ -75,7 +75,7 @@ def test_status_follows_level_and_result(write, level, result, status):
 
 
 def test_a_case_without_the_key_level_is_not_judged(write):
-    document = sample.report()
+    document = sample.report("bw", "latency")
     del sample.find(document, "bw", "openmpi", "tcp-2n")["level"]
     case = only(load(write(document)), "bw", "openmpi", "tcp-2n")
     assert case.status is Status.UNJUDGED
@@ -84,7 +84,7 @@ def test_a_case_without_the_key_level_is_not_judged(write):
 
 @pytest.mark.parametrize("value", [None, float("nan"), float("inf")])
 def test_a_good_case_without_all_figures_is_not_good(write, value):
-    document = sample.report()
+    document = sample.report("bw", "latency")
     entry = sample.find(document, "bw", "openmpi", "tcp-2n")
     entry["perfvalues"]["testbed:slurm:bandwidth_avg_1KiB"][0] = value
     case = only(load(write(document)), "bw", "openmpi", "tcp-2n")
@@ -93,7 +93,7 @@ def test_a_good_case_without_all_figures_is_not_good(write, value):
 
 
 def test_a_good_case_without_any_value_is_not_good(write):
-    document = sample.report()
+    document = sample.report("bw", "latency")
     sample.find(document, "bw", "openmpi", "tcp-2n")["perfvalues"] = {}
     case = only(load(write(document)), "bw", "openmpi", "tcp-2n")
     assert case.status is Status.UNJUDGED
@@ -101,7 +101,7 @@ def test_a_good_case_without_any_value_is_not_good(write):
 
 
 def test_a_good_case_with_a_value_without_level_is_not_good(write):
-    document = sample.report()
+    document = sample.report("bw", "latency")
     del sample.find(document, "bw", "openmpi", "tcp-2n")["levels"]["bandwidth_avg_1KiB"]
     case = only(load(write(document)), "bw", "openmpi", "tcp-2n")
     assert case.status is Status.UNJUDGED
@@ -109,14 +109,14 @@ def test_a_good_case_with_a_value_without_level_is_not_good(write):
 
 
 def test_a_good_case_with_a_critical_value_is_critical(write):
-    document = sample.report()
+    document = sample.report("bw", "latency")
     entry = sample.find(document, "bw", "openmpi", "tcp-2n")
     entry["levels"]["bandwidth_avg_1KiB"] = "critical"
     assert only(load(write(document)), "bw", "openmpi", "tcp-2n").status is Status.CRITICAL
 
 
 def test_a_value_that_reframe_failed_is_critical_whatever_its_level(write):
-    document = sample.report()
+    document = sample.report("bw", "latency")
     entry = sample.find(document, "latency", "openmpi", "tcp-2n")
     entry["perfvalues"]["testbed:slurm:latency_p50_8B"][0] = 2e5
     entry["perfvalues"]["testbed:slurm:latency_p50_8B"][5] = "fail"
@@ -195,7 +195,7 @@ def test_what_is_no_run_report_is_refused_in_one_sentence(tmp_path, text, words)
 
 
 def test_perfvalues_of_another_form_are_refused(write):
-    document = sample.report()
+    document = sample.report("bw", "latency")
     entry = sample.find(document, "bw", "openmpi", "tcp-2n")
     entry["perfvalues"]["testbed:slurm:bandwidth_avg_8B"] = [1.0, "MB/s"]
     with pytest.raises(FabricheckError, match="perfvalues"):

@@ -4,6 +4,8 @@ import re
 import pytest
 from tests.report import sample
 
+from fabricheck.errors import FabricheckError
+from fabricheck.report import page as page_module
 from fabricheck.report.load import load
 from fabricheck.report.offline import outside_resources
 from fabricheck.report.page import render
@@ -130,6 +132,13 @@ def test_text_from_the_record_is_never_markup(page):
 def test_every_variant_makes_a_page(page, variant):
     document = sample.only(sample.VARIANTS[variant](), "barrier", "bcast")
     assert outside_resources(page(document)) == []
+
+
+def test_a_page_that_would_load_something_is_not_written(judged, tmp_path, monkeypatch):
+    monkeypatch.setattr(page_module, "render", lambda *_: "<img src='https://example.org/a.png'>")
+    with pytest.raises(FabricheckError, match="loads nothing"):
+        page_module.write_page(*judged(sample.report("barrier")), tmp_path / "page.html")
+    assert not (tmp_path / "page.html").exists()
 
 
 def test_a_good_run_says_so(page):

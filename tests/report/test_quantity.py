@@ -3,7 +3,7 @@ import doctest
 import pytest
 
 from fabricheck.report import charts, quantity
-from fabricheck.report.quantity import in_table, significant, size_label, with_unit
+from fabricheck.report.quantity import in_cell, significant, size_label, with_unit
 
 
 @pytest.mark.parametrize("module", [quantity, charts])
@@ -40,7 +40,7 @@ def test_rounding_keeps_three_digits(value, text):
     [(0.194, "us", "0.19"), (0.004, "MB/s", "0.00400"), (2.5e6, "messages/s", "2.50")],
 )
 def test_table_figures(value, unit, text):
-    assert in_table(value, unit) == text
+    assert in_cell(value, unit) == text
 
 
 def test_sizes():

@@ -13,6 +13,10 @@ _TABLE_FACTORS = {"messages/s": 1e-6}
 _HALF_DIGIT = 0.0005
 _MOST_DECIMALS = 5
 
+# Figures from here on need more than five characters, or two decimals would lose their digits.
+_LONGEST = 99999.5
+_SMALL = 0.095
+
 _LADDERS = {
     "us": ((1e-3, "ns"), (1.0, "µs"), (1e3, "ms"), (1e6, "s")),
     "MB/s": ((1e-3, "kB/s"), (1.0, "MB/s"), (1e3, "GB/s"), (1e6, "TB/s")),
@@ -21,13 +25,24 @@ _LADDERS = {
 
 
 def in_table(value: float, unit: str) -> str:
-    """The figure in the table unit of its recorded unit, without the unit, in few characters.
+    """The figure in the table unit of its recorded unit, without the unit.
 
-    >>> in_table(7.3149, "us"), in_table(0.19, "us"), in_table(1903.2, "MB/s")
-    ('7.31', '0.19', '1903')
+    >>> in_table(7.3149, "us"), in_table(149968.0, "us"), in_table(12530052.55, "messages/s")
+    ('7.31', '149968', '12.5')
+    """
+    return significant(value * _TABLE_FACTORS.get(unit, 1.0))
+
+
+def in_cell(value: float, unit: str) -> str:
+    """The figure as ``in_table`` gives it, in at most five characters for a narrow column.
+
+    >>> in_cell(0.194, "us"), in_cell(1903.2, "MB/s"), in_cell(149968.0, "us")
+    ('0.19', '1903', '150k')
     """
     value *= _TABLE_FACTORS.get(unit, 1.0)
-    return significant(value) if abs(value) >= 1 or abs(value) < 0.095 else f"{value:.2f}"  # noqa: PLR2004
+    if abs(value) >= _LONGEST:
+        return f"{value / 1000:.0f}k"
+    return f"{value:.2f}" if _SMALL <= abs(value) < 1 else significant(value)
 
 
 def with_unit(value: float, unit: str, *, digits: int = 3) -> str:

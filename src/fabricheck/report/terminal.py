@@ -11,7 +11,7 @@ from rich.text import Text
 
 from fabricheck.report.matrix import Column, Matrix, Row, build_matrix, key_figures, worst_status
 from fabricheck.report.model import Case, Run, Sample
-from fabricheck.report.quantity import TABLE_UNITS, in_table, with_unit
+from fabricheck.report.quantity import TABLE_UNITS, in_cell, with_unit
 from fabricheck.report.status import Status
 from fabricheck.report.summary import Problem, Summary, reference_legend
 
@@ -205,7 +205,7 @@ def _cell(cases: Sequence[Case], row: Row, console: Console) -> Text:
 def _figure(sample: Sample | None) -> str:
     if sample is None or sample.value is None:
         return "-"
-    return in_table(sample.value, sample.unit)
+    return in_cell(sample.value, sample.unit)
 
 
 def _other(case: Case, console: Console) -> Text:
