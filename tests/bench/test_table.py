@@ -88,7 +88,7 @@ def test_the_parser_reads_every_benchmark_of_every_mpi(built, benchmark):
     "benchmark", [name for name in REGISTRY if REGISTRY[name].family == "collective"]
 )
 def test_collectives_are_right_with_an_odd_number_of_ranks(built, benchmark):
-    options = () if benchmark == "barrier" else ("-c", "-m", "1:4096")
+    options = () if benchmark == "barrier" else ("-c", "-m", "1:16")
     done = built.run(3, benchmark, *options, "-i", "2", "-x", "1")
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -105,4 +105,4 @@ def test_mbw_mr_counts_its_pairs(built, table_of):
     assert "# [ pairs: 2 ] [ window size: 16 ]" in lines
     size, bandwidth, rate, valid = lines[-2].split()
     assert (size, valid) == ("8", "Pass")
-    assert float(rate) == pytest.approx(float(bandwidth) * 1e6 / 8, rel=0.01)
+    assert float(bandwidth) == pytest.approx(float(rate) * 8 / 1e6, abs=0.006)
