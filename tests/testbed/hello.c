@@ -1,6 +1,7 @@
 /* Prints the world size and the host of each rank. */
 #include <mpi.h>
 #include <stdio.h>
+#include <unistd.h>
 
 enum { MOST_RANKS = 16 };
 
@@ -24,6 +25,11 @@ int main(int argc, char **argv)
         }
         printf("\n");
     }
+    /* MPICH 4.0 hangs in MPI_Finalize over UCX if one rank has closed its endpoints and waits in
+     * PMI, without progress, when another begins to close its own. It cannot happen if all ranks
+     * have left MPI before the first one finalizes. */
+    MPI_Barrier(MPI_COMM_WORLD);
+    usleep(100000);
     MPI_Finalize();
     return 0;
 }

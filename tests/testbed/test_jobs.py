@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -38,12 +39,16 @@ def state_of(testbed: Testbed, job: str) -> str:
     return match[1]
 
 
-def wait_for_state(testbed: Testbed, job: str, states: set[str], seconds: float = 60.0) -> str:
+def wait_until(condition: Callable[[], bool], what: str, seconds: float = 60.0) -> None:
     deadline = time.monotonic() + seconds
-    while (found := state_of(testbed, job)) not in states:
-        assert time.monotonic() < deadline, f"job {job} is {found}, expected {states}"
+    while not condition():
+        assert time.monotonic() < deadline, f"{what}: not within {seconds:g} s"
         time.sleep(0.1)
-    return found
+
+
+def wait_for_state(testbed: Testbed, job: str, states: set[str], seconds: float = 60.0) -> str:
+    wait_until(lambda: state_of(testbed, job) in states, f"job {job} in {states}", seconds)
+    return state_of(testbed, job)
 
 
 @pytest.mark.parametrize("mpi", list(PMI))
@@ -66,18 +71,18 @@ def test_cancelled_job(testbed: Testbed, tmp_path: Path) -> None:
     wait_for_state(testbed, job, {"RUNNING"})
     assert testbed.run("login", "scancel", job).returncode == 0
     assert wait_for_state(testbed, job, {"CANCELLED"}) == "CANCELLED"
-    deadline = time.monotonic() + 60
-    while testbed.status().problems or {n.slurm_state for n in testbed.status().nodes[1:]} != {
-        "idle"
-    }:
-        assert time.monotonic() < deadline, testbed.status()
+    wait_until(
+        lambda: {node.slurm_state for node in testbed.status().nodes[1:]} == {"idle"}, "idle nodes"
+    )
 
 
 def test_dead_node_ends_its_job_as_node_fail(make_testbed, tmp_path: Path) -> None:
     testbed = make_testbed()
     testbed.up(nodes=2, shares=[tmp_path])
-    job = sbatch(testbed, tmp_path, "srun sleep 300", "--nodes=2", "--time=3")
-    wait_for_state(testbed, job, {"RUNNING"})
+    work = f"srun sh -c 'touch {tmp_path}/$(hostname); exec sleep 300'"
+    job = sbatch(testbed, tmp_path, work, "--nodes=2", "--time=3")
+    # A node that dies before its step has begun lets srun fail, and the job with it.
+    wait_until((tmp_path / "n2").exists, "the step on n2")
     testbed.kill_node("n2")
     assert "n2 is dead" in testbed.status().problems
     assert wait_for_state(testbed, job, {"NODE_FAIL"}, 120) == "NODE_FAIL"
