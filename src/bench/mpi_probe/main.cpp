@@ -6,11 +6,13 @@
 #include "mpi_probe/report.hpp"
 #include "mpi_probe/world.hpp"
 
+#include <chrono>
 #include <cstdio>
 #include <exception>
 #include <new>
 #include <optional>
 #include <string>
+#include <thread>
 
 namespace mpi_probe {
 
@@ -106,6 +108,16 @@ int run(World& world, int argc, char** argv) {
     return code;
 }
 
+// MPICH 4.0 closes its UCX endpoints in MPI_Finalize and then waits in a PMI barrier, where it no
+// longer answers. Over TCP a close is a request that the peer must answer: a rank that still makes
+// progress in MPI when another one begins to close sends its own request too late, and hangs. So
+// every rank is out of MPI before the first one finalizes.
+void leave_together() {
+    constexpr std::chrono::milliseconds kLongerThanATimeSlice{50};
+    check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
+    std::this_thread::sleep_for(kLongerThanATimeSlice);
+}
+
 } // namespace
 
 } // namespace mpi_probe
@@ -123,6 +135,7 @@ int main(int argc, char** argv) {
     } catch (const std::exception& error) {
         abort_job(error.what());
     }
+    leave_together();
     check(MPI_Finalize(), "MPI_Finalize");
     return code;
 }

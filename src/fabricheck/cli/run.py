@@ -1,9 +1,14 @@
 """``fabricheck run``."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from fabricheck.cli import testbed
+from fabricheck.cli.report import show
+from fabricheck.testbed.layout import STATE_VARIABLE, default_state_dir
 
 SUITE = Path(__file__).resolve().parents[3]
 
@@ -35,15 +40,15 @@ def run(
 
         fabricheck run --system local --environ mpich
     """
-    from fabricheck.cli.report import show
-    from fabricheck.runner.selection import Selection, check
-    from fabricheck.runner.session import run as run_session
+    # ReFrame takes a second to import: --help does not pay for it.
+    from fabricheck.runner import selection, session  # noqa: PLC0415
 
-    selection = Selection(
+    wanted = selection.Selection(
         system, tuple(benchmark or ()), tuple(transport or ()), tuple(environ or ())
     )
-    check(SUITE, selection)
+    selection.check(SUITE, wanted)
     if system == "testbed":
-        start_testbed()
-    code, report = run_session(SUITE, selection)
-    raise typer.Exit(max(show(report, html=SUITE / "reports" / "fabricheck.html"), min(code, 1)))
+        testbed.up(Path(os.environ.get(STATE_VARIABLE) or default_state_dir()), share=[SUITE])
+    code, record = session.run(SUITE, wanted)
+    verdict = show(record, html=SUITE / "reports" / "fabricheck.html")
+    raise typer.Exit(verdict or min(code, 1))

@@ -53,6 +53,11 @@ class BenchBuild(rfm.CompileOnlyRegressionTest):
         return str(self._folder / "mpi_probe" / "mpi_probe")
 
     @property
+    def yield_library(self) -> str:
+        """Path of the library that makes idle ranks yield, for ``rank.sh``."""
+        return str(self._folder / "yield_when_idle" / "libyield_when_idle.so")
+
+    @property
     def _folder(self) -> Path:
         environ = self.current_environ
         wrapper = Path(shutil.which(environ.cxx) or environ.cxx).resolve()

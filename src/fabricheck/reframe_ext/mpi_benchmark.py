@@ -29,7 +29,8 @@ class MpiBenchmark(Judged):
     ``max_message_size`` in bytes, ``time_budget`` in seconds for each size and ``pin`` (``cyclic``
     where the scheduler doesn't bind ranks). Partition features that sharpen the proof:
     ``bound_ranks`` (each rank has CPUs of its own) and ``quiet_interfaces`` (nothing but the job
-    uses the nodes' interfaces). Environment extras: ``mpi_family`` and ``pmi`` (what
+    uses the nodes' interfaces). With ``shared_cores`` (nodes that are namespaces of one machine),
+    ranks yield when they outnumber the cores. Environment extras: ``mpi_family`` and ``pmi`` (what
     ``srun --mpi`` must speak).
     """
 
@@ -58,6 +59,8 @@ class MpiBenchmark(Judged):
         self.env_vars.update(settings(self.mpi, self.transport, extras.get("ucx_net_devices", {})))
         if "pin" in extras:
             self.env_vars["FABRICHECK_PIN"] = extras["pin"]
+        if "shared_cores" in self.current_partition.features:
+            self.env_vars["FABRICHECK_YIELD"] = self.build.yield_library
 
     @run_before("run")
     def launch(self) -> None:

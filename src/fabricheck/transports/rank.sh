@@ -5,6 +5,8 @@
 # usage: rank.sh PROGRAM [ARG ...]
 #   FABRICHECK_PIN=cyclic   bind rank r to CPU r modulo the CPUs of this machine; for systems whose
 #                           scheduler doesn't bind ranks itself
+#   FABRICHECK_YIELD=LIB    preload LIB where the ranks are more than this machine's CPUs, so that a
+#                           rank that waits gives its CPU away (src/bench/yield_when_idle)
 # Writes witness.RANK in the working directory, whole, when the program has ended.
 
 rank=${OMPI_COMM_WORLD_RANK:-${PMIX_RANK:-${PMI_RANK:-${SLURM_PROCID:-0}}}}
@@ -37,7 +39,12 @@ part="witness.$rank.part"
     counters before
 } >"$part"
 
-"$@"
+ranks=${OMPI_COMM_WORLD_SIZE:-${PMI_SIZE:-${SLURM_NTASKS:-1}}}
+if [ -n "${FABRICHECK_YIELD:-}" ] && [ "$ranks" -gt "$(nproc --all)" ]; then
+    LD_PRELOAD=$FABRICHECK_YIELD "$@"
+else
+    "$@"
+fi
 status=$?
 
 {

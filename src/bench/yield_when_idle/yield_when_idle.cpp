@@ -1,0 +1,23 @@
+// Gives the core away when a rank polls its TCP sockets and finds nothing: for LD_PRELOAD.
+//
+// On the embedded testbed the ranks of several nodes share the cores of one machine. MPI polls
+// without pause, so each message would wait until the scheduler ends the receiver's neighbour's
+// time slice, some milliseconds. Open MPI yields when told to (mpi_yield_when_idle); MPICH 4.0 over
+// UCX cannot. UCX's TCP transport polls with epoll_wait and no timeout, so that is where to yield.
+//
+// Never used where each rank has a core of its own: nothing is interposed between MPI and the
+// kernel in a measurement that is meant to be one.
+
+#include <dlfcn.h>
+#include <sched.h>
+#include <sys/epoll.h>
+
+extern "C" int epoll_wait(int epoll, epoll_event* events, int most, int timeout) {
+    using Wait = int (*)(int, epoll_event*, int, int);
+    static const Wait wait = reinterpret_cast<Wait>(dlsym(RTLD_NEXT, "epoll_wait"));
+    const int ready = wait(epoll, events, most, timeout);
+    if (ready == 0 && timeout == 0) {
+        sched_yield();
+    }
+    return ready;
+}
