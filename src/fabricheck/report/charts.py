@@ -27,7 +27,7 @@ _GOOD, _WARNING, _CRITICAL, _UNKNOWN = "#2e9e5b", "#c98a00", "#d43d3d", "#a050c0
 _OUTSIDE = {
     Level.WARNING: ("triangle", _WARNING),
     Level.CRITICAL: ("x", _CRITICAL),
-    Level.NO_REFERENCE: ("diamond_dot", _UNKNOWN),
+    Level.NO_REFERENCE: ("diamond", _UNKNOWN),
     Level.UNTRUSTED: ("asterisk", _UNKNOWN),
 }
 
@@ -232,9 +232,14 @@ def _case(plot: Any, case: Case, lines: Sequence[Series], environs: Sequence[str
 
 
 def _outside(plot: Any, lines: Sequence[Series]) -> None:
-    """Mark the points that are not good, each level with its own sign."""
+    """Mark the points that are not good, each level with its own sign.
+
+    What nothing judges is whole curves as a rule: there only the primary statistic is marked.
+    """
     for level, (marker, color) in _OUTSIDE.items():
-        found = [s for line in lines for s in line.samples if s.level is level]
+        unjudged = level is Level.NO_REFERENCE
+        marked = _primary(lines) if unjudged else lines
+        found = [s for line in marked for s in line.samples if s.level is level]
         if found:
             plot.scatter(
                 [s.size for s in found],
@@ -242,8 +247,8 @@ def _outside(plot: Any, lines: Sequence[Series]) -> None:
                 marker=marker,
                 color=color,
                 fill_alpha=0,
-                size=13,
-                line_width=2.5,
+                size=10 if unjudged else 13,
+                line_width=1.2 if unjudged else 2.5,
                 legend_label=str(level),
             )
 
