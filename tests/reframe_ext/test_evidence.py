@@ -161,3 +161,10 @@ def test_a_dead_node_is_the_only_fault(stage: Path) -> None:
     (stage / "witness.1").rename(stage / "witness.1.part")
     (objection,) = look(stage).objections
     assert "rank 1 on n2 never ended" in objection
+
+
+def test_a_finalize_that_hung_is_remarked_and_spoils_nothing(stage: Path) -> None:
+    append("err", "mpi_probe: MPI_Finalize did not return within 10 s\n" * 2)(stage)
+    found = look(stage)
+    assert found.objections == ()
+    assert found.remarks == ("MPI_Finalize did not return within 10 s",)

@@ -7,12 +7,14 @@
 #include "mpi_probe/world.hpp"
 
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <new>
 #include <optional>
 #include <string>
 #include <thread>
+#include <unistd.h>
 
 namespace mpi_probe {
 
@@ -110,12 +112,29 @@ int run(World& world, int argc, char** argv) {
 
 // MPICH 4.0 closes its UCX endpoints in MPI_Finalize and then waits in a PMI barrier, where it no
 // longer answers. Over TCP a close is a request that the peer must answer: a rank that still makes
-// progress in MPI when another one begins to close sends its own request too late, and hangs. So
-// every rank is out of MPI before the first one finalizes.
-void leave_together() {
-    constexpr std::chrono::milliseconds kLongerThanATimeSlice{50};
+// progress in MPI when another one begins to close may send its own request too late, and then
+// hangs. So every rank is out of MPI before the first one finalizes, and a rank whose MPI_Finalize
+// does not return all the same says so and leaves with its results, instead of holding the job
+// until its time limit.
+constexpr std::chrono::milliseconds kLongerThanATimeSlice{50};
+constexpr unsigned kSecondsToFinalize = 10;
+int exit_code_without_finalize = kSuccess;
+
+extern "C" void leave_without_finalize(int) {
+    static const char note[] = "mpi_probe: MPI_Finalize did not return within 10 s\n";
+    [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, note, sizeof note - 1);
+    _exit(exit_code_without_finalize);
+}
+
+void finalize(int code) {
     check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
     std::this_thread::sleep_for(kLongerThanATimeSlice);
+    std::fflush(nullptr);
+    exit_code_without_finalize = code;
+    std::signal(SIGALRM, leave_without_finalize);
+    alarm(kSecondsToFinalize);
+    check(MPI_Finalize(), "MPI_Finalize");
+    alarm(0);
 }
 
 } // namespace
@@ -135,7 +154,6 @@ int main(int argc, char** argv) {
     } catch (const std::exception& error) {
         abort_job(error.what());
     }
-    leave_together();
-    check(MPI_Finalize(), "MPI_Finalize");
+    finalize(code);
     return code;
 }

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from fabricheck.benchmarks.curve import Curve
@@ -23,6 +23,7 @@ PROBE_JSON = "probe.json"
 
 _NODE_FAULT = re.compile(r"DUE TO NODE FAILURE|Node failure on (?P<node>\S+)|NODE_FAIL", re.I)
 _TIME_LIMIT = re.compile(r"DUE TO TIME LIMIT", re.I)
+_NO_FINALIZE = re.compile(r"MPI_Finalize did not return.*")
 _ON_NODES = re.compile(r"\bON (?P<nodes>\S+) CANCELLED")
 
 
@@ -61,13 +62,15 @@ class Evidence:
         ucx_version: UCX's version as it announced itself in the job.
         proof: sentence on lanes and counters.
         objections: why the result can't be trusted, the gravest first; empty if it can.
+        remarks: what went wrong without touching the result.
     """
 
     curve: Curve | None = None
     hosts: tuple[str, ...] = ()
     ucx_version: str = ""
     proof: str = ""
-    objections: tuple[str, ...] = field(default=())
+    objections: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
 
 def examine(directory: Path, stdout: Path, stderr: Path, expected: Expectation) -> Evidence:
@@ -99,7 +102,14 @@ def examine(directory: Path, stdout: Path, stderr: Path, expected: Expectation) 
         *proof.objections,
     ]
     versions = sorted({log.version for log in logs if log.version})
-    return Evidence(curve, hosts, ", ".join(versions), proof.evidence, tuple(objections))
+    return Evidence(
+        curve=curve,
+        hosts=hosts,
+        ucx_version=", ".join(versions),
+        proof=proof.evidence,
+        objections=tuple(objections),
+        remarks=tuple(dict.fromkeys(_NO_FINALIZE.findall(errors))),
+    )
 
 
 def _job_faults(directory: Path, errors: str, expected: Expectation) -> Iterator[str]:

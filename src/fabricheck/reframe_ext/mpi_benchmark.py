@@ -8,7 +8,7 @@ from reframe.core.exceptions import SanityError
 
 from fabricheck.benchmarks import registry
 from fabricheck.benchmarks.curve import Curve, variable_name
-from fabricheck.judge.levels import Level
+from fabricheck.judge.levels import Level, worst
 from fabricheck.judge.references import Reference, Tolerance
 from fabricheck.judge.verdict import Verdict, judge_curve
 from fabricheck.reframe_ext.build import BenchBuild
@@ -45,6 +45,7 @@ class MpiBenchmark(Judged):
         self.num_nodes = placement.num_nodes
         self.valid_systems = [" ".join(f"+{feature}" for feature in placement.features)]
         self._curve: Curve | None = None
+        self._remarks: tuple[str, ...] = ()
 
     @run_after("setup")
     def size(self) -> None:
@@ -98,9 +99,13 @@ class MpiBenchmark(Judged):
     def find_verdict(
         self, references: Mapping[str, Reference], tolerance: Tolerance | None
     ) -> Verdict:
-        """The verdict on the whole curve."""
+        """The verdict on the whole curve, and on how the program ended."""
         assert self._curve is not None, "a case without curve is untrusted and never judged"
-        return judge_curve(self._curve, references, tolerance)
+        verdict = judge_curve(self._curve, references, tolerance)
+        if not self._remarks:
+            return verdict
+        level = worst([verdict.level, Level.WARNING])
+        return Verdict(level, verdict.judgements, verdict.findings + self._remarks)
 
     def median_latency(self, size: int) -> float:
         """Median latency in us at a size in bytes, for checks that depend on this one.
@@ -163,6 +168,7 @@ class MpiBenchmark(Judged):
         self.evidence = found.proof
         self.ucx_version = found.ucx_version
         self.node_list = list(found.hosts)
+        self._remarks = found.remarks
         if found.curve:
             self.program = found.curve.program
             self.program_version = found.curve.version
