@@ -3,6 +3,7 @@
 import hashlib
 import shutil
 from pathlib import Path
+from typing import Any
 
 import reframe as rfm
 from reframe.core.builtins import run_before, sanity_function
@@ -31,13 +32,11 @@ class BenchBuild(rfm.CompileOnlyRegressionTest):
         folder = self._folder
         folder.mkdir(parents=True, exist_ok=True)
         self.prebuild_cmds = [f"exec 9>{folder}/.lock && flock 9"]
-        self.build_system.configuredir = str(BENCH_SOURCES)
-        self.build_system.builddir = str(folder)
-        self.build_system.config_opts = [
-            "-DCMAKE_BUILD_TYPE=RelWithDebInfo",
-            "-DBUILD_TESTING=OFF",
-        ]
-        self.build_system.max_concurrency = 2
+        cmake: Any = self.build_system
+        cmake.configuredir = str(BENCH_SOURCES)
+        cmake.builddir = str(folder)
+        cmake.config_opts = ["-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DBUILD_TESTING=OFF"]
+        cmake.max_concurrency = 2
 
     @sanity_function
     def find_program(self) -> object:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import reframe as rfm
 from reframe.core.builtins import run_after, run_before, variable
@@ -63,7 +64,7 @@ class Judged(rfm.RunOnlyRegressionTest):
         except FabricheckError as error:
             raise ReframeError(str(error)) from error
         if self._reference_file.exists():
-            self.reference = {"$ref": str(self._reference_file)}
+            self.reference: dict[str, Any] = {"$ref": str(self._reference_file)}
 
     @run_before("performance")
     def judge(self) -> None:
