@@ -80,8 +80,11 @@ def test_signals_reach_the_command(testbed: Testbed) -> None:
     assert process.stdout
     assert process.stdout.readline() == "ready\n"
     process.send_signal(signal.SIGTERM)
-    assert process.stdout.read() == "stopped\n"
-    assert process.wait(10) == 3
+    try:
+        assert process.wait(10) == 3
+        assert process.stdout.read() == "stopped\n"
+    finally:
+        process.kill()
 
 
 def test_command_ends_with_its_caller(testbed: Testbed) -> None:
@@ -122,10 +125,13 @@ def test_nodes_are_machines_of_their_own(testbed: Testbed) -> None:
     assert ask("n1", "ls /sys/class/net").split() == ["eth0", "lo"]
     assert ask("n1", "cat /sys/class/net/eth0/operstate") == "up\n"
     for directory in ("/tmp", "/dev/shm", "/run"):
-        ask("n1", f"touch {directory}/only-here")
-        assert ask("n1", f"ls {directory}/only-here") != ""
-        assert ask("n2", f"ls {directory}/only-here 2>/dev/null") == ""
-        assert not Path(directory, "only-here").exists()
+        path = Path(directory, f"fabricheck-test-{os.getpid()}")
+        try:
+            assert ask("n1", f"touch {path}; ls {path}") == f"{path}\n"
+            assert ask("n2", f"ls {path} 2>/dev/null") == ""
+            assert not path.exists()
+        finally:
+            path.unlink(missing_ok=True)
     assert ask("n1", "getent hosts login n2") == ("10.77.0.254     login\n10.77.0.2       n2\n")
     assert "slurmctld" not in ask("n1", "cat /proc/[0-9]*/comm")
     for node in ("n1", "n2"):

@@ -246,6 +246,27 @@ def test_the_callers_pipes_are_not_held_open(make_testbed, fabricheck) -> None:
     assert testbed.status().running
 
 
+def test_testbed_survives_what_hits_the_process_group_of_up(make_testbed, fabricheck) -> None:
+    # The interrupt key, timeout(1) and CI runners signal whole groups.
+    testbed = make_testbed()
+    up = [*fabricheck, "testbed", "up", "--state-dir", str(testbed.files.root), "--nodes", "1"]
+    shell = subprocess.Popen(
+        ["sh", "-c", '"$@" && echo up && exec sleep 60', "sh", *up],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    )
+    assert shell.stdout
+    while shell.stdout.readline() not in ("up\n", ""):
+        pass
+    os.killpg(shell.pid, signal.SIGKILL)
+    shell.wait()
+    shell.stdout.close()
+    assert testbed.status().problems == []
+    assert testbed.status().running
+
+
 def test_doctor_of_a_running_testbed(make_testbed, fabricheck) -> None:
     testbed = make_testbed()
     testbed.up(nodes=1)

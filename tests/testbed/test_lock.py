@@ -38,8 +38,18 @@ def test_the_lock_lasts_while_a_child_holds_it(tmp_path: Path) -> None:
     assert holder(tmp_path / "lock") is None
 
 
-def test_a_lock_file_that_was_removed_meanwhile_does_not_count(tmp_path: Path) -> None:
-    with state_lock(tmp_path / "lock", "down"):
-        (tmp_path / "lock").unlink()
-        with state_lock(tmp_path / "lock", "up"):
-            assert (tmp_path / "lock").exists()
+def test_a_lock_file_that_was_removed_meanwhile_does_not_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "lock"
+    really_locked = lock._locked
+    removals = iter([path.unlink])
+
+    def locked_after_a_down(descriptor: int) -> bool:
+        next(removals, lambda: None)()
+        return really_locked(descriptor)
+
+    monkeypatch.setattr(lock, "_locked", locked_after_a_down)
+    with state_lock(path, "up"):
+        assert path.exists()
+        assert holder(path) == f"up (process {os.getpid()})"
