@@ -67,9 +67,12 @@ def test_missing_library_names_its_package(monkeypatch: pytest.MonkeyPatch, tmp_
 
 def test_directory_with_other_things_is_not_touched(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("precious")
-    with pytest.raises(FabricheckError, match=r"holds 'thesis\.tex', which is not a testbed's"):
-        Testbed(tmp_path).up()
-    assert Testbed(tmp_path).down() == lifecycle.DownResult([], [])
+    testbed = Testbed(tmp_path)
+    try:
+        with pytest.raises(FabricheckError, match=r"holds 'thesis\.tex', which is not a testbed's"):
+            testbed.up(nodes=1)
+    finally:
+        assert testbed.down() == lifecycle.DownResult([], [])
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
 
