@@ -120,7 +120,7 @@ constexpr std::chrono::milliseconds kLongerThanATimeSlice{50};
 constexpr unsigned kSecondsToFinalize = 10;
 int exit_code_without_finalize = kSuccess;
 
-extern "C" void leave_without_finalize(int) {
+extern "C" void leave_without_finalize(int /*signal*/) {
     static const char note[] = "mpi_probe: MPI_Finalize did not return within 10 s\n";
     [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, note, sizeof note - 1);
     _exit(exit_code_without_finalize);
@@ -129,9 +129,9 @@ extern "C" void leave_without_finalize(int) {
 void finalize(int code) {
     check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
     std::this_thread::sleep_for(kLongerThanATimeSlice);
-    std::fflush(nullptr);
+    static_cast<void>(std::fflush(nullptr));
     exit_code_without_finalize = code;
-    std::signal(SIGALRM, leave_without_finalize);
+    static_cast<void>(std::signal(SIGALRM, leave_without_finalize));
     alarm(kSecondsToFinalize);
     check(MPI_Finalize(), "MPI_Finalize");
     alarm(0);

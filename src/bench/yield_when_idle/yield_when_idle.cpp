@@ -12,10 +12,10 @@
 #include <sched.h>
 #include <sys/epoll.h>
 
-extern "C" int epoll_wait(int epoll, epoll_event* events, int most, int timeout) {
+extern "C" int epoll_wait(int epfd, epoll_event* events, int maxevents, int timeout) {
     using Wait = int (*)(int, epoll_event*, int, int);
     static const Wait wait = reinterpret_cast<Wait>(dlsym(RTLD_NEXT, "epoll_wait"));
-    const int ready = wait(epoll, events, most, timeout);
+    const int ready = wait(epfd, events, maxevents, timeout);
     if (ready == 0 && timeout == 0) {
         sched_yield();
     }

@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""Measure what the suite costs over the benchmark programs alone, on the embedded testbed.
+
+Runs `fabricheck run`, then the same programs with the same launcher, settings and ranks one after
+another from a shell script on the login node, and prints the ratio of the two wall times.
+
+example:
+    ci/measure-overhead.py
+    ci/measure-overhead.py -- --benchmark latency --benchmark allreduce
+"""
+
+import argparse
+import json
+import shlex
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+SUITE = Path(__file__).resolve().parents[1]
+FABRICHECK = Path(sys.executable).parent / "fabricheck"
+SBATCH = "#SBATCH "
+PLACING = ("--ntasks", "--nodes", "--partition", "--time")
+
+
+def run_suite(options: list[str]) -> tuple[float, dict[str, Any]]:
+    """Seconds that the suite took, and its run report."""
+    before = set((SUITE / "reports").glob("run-*.json"))
+    start = time.monotonic()
+    subprocess.run([FABRICHECK, "run", *options], cwd=SUITE, check=False)
+    seconds = time.monotonic() - start
+    (report,) = set((SUITE / "reports").glob("run-*.json")) - before
+    return seconds, json.loads(report.read_text())
+
+
+def write_script(report: dict[str, Any]) -> list[str]:
+    """The commands of every job of the run: its exports and its launcher line."""
+    script = ["set -u"]
+    for case in report["runs"][0]["testcases"]:
+        job = Path(case["stagedir"] or "/nonexistent") / "rfm_job.sh"
+        if case["scheduler"] == "local" or not job.exists():
+            continue
+        lines = job.read_text().splitlines()
+        placing = [
+            line.removeprefix(SBATCH)
+            for line in lines
+            if line.startswith(SBATCH) and line.removeprefix(SBATCH).startswith(PLACING)
+        ]
+        commands = [line for line in lines if line.startswith("export ")]
+        (launch,) = (line for line in lines if line.startswith("srun "))
+        launch = launch.replace("srun ", f"srun {' '.join(placing)} ", 1)
+        script += [
+            "(",
+            f"cd {shlex.quote(case['stagedir'])}",
+            *commands,
+            f"{launch} >/dev/null",
+            ")",
+        ]
+    return script
+
+
+def run_plainly(script: list[str]) -> float:
+    """Seconds that the script took on the login node."""
+    path = SUITE / "build" / "measure-overhead.sh"
+    path.write_text("\n".join(script) + "\n")
+    start = time.monotonic()
+    subprocess.run([FABRICHECK, "testbed", "exec", "login", "--", "bash", path], check=True)
+    return time.monotonic() - start
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON, for machines")
+    parser.add_argument("options", nargs="*", help="options of `fabricheck run`, after --")
+    arguments = parser.parse_args()
+    suite, report = run_suite(arguments.options)
+    script = write_script(report)
+    plain = run_plainly(script)
+    jobs = script.count("(")
+    if arguments.json:
+        figures = {"jobs": jobs, "suite_s": suite, "plain_s": plain, "ratio": suite / plain}
+        sys.stdout.write(json.dumps(figures) + "\n")
+    else:
+        sys.stdout.write(
+            f"{jobs} jobs: suite {suite:.0f} s, programs alone {plain:.0f} s, "
+            f"ratio {suite / plain:.2f}\n"
+        )
+
+
+if __name__ == "__main__":
+    main()

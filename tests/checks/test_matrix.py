@@ -1,0 +1,72 @@
+"""The whole matrix of every shipped system, gone through without running anything."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from fabricheck.benchmarks.registry import names
+from fabricheck.transports import Placement, placements
+
+SUITE = Path(__file__).resolve().parents[2]
+REFRAME = Path(sys.executable).parent / "reframe"
+SITES = sorted(path.stem for path in (SUITE / "sites").glob("*.yaml"))
+
+
+def reframe(system: str, *options: str) -> str:
+    done = subprocess.run(
+        [
+            REFRAME,
+            f"--config-file={SUITE / 'reframe-config.py'}",
+            f"--system={system}",
+            "-c",
+            SUITE / "checks",
+            *options,
+        ],
+        env={**os.environ, "RFM_WARN_AS_ERROR": "1"},
+        cwd=SUITE,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def expected_cases(system: str) -> set[tuple[str, str, str]]:
+    """(benchmark, placement, environment) of every case that the site's features allow."""
+    site = yaml.safe_load((SUITE / "sites" / f"{system}.yaml").read_text())
+    cases = set()
+    for partition in site["systems"][0]["partitions"]:
+        for family, nodes in (("pt2pt", [1, 2]), ("collective", [1, 2, 4, 8, 16])):
+            for placement in placements(nodes):
+                if set(Placement.read(placement).features) <= set(partition["features"]):
+                    cases |= {
+                        (benchmark, placement, environment)
+                        for benchmark in names(family)
+                        for environment in partition["environs"]
+                    }
+    return cases
+
+
+@pytest.mark.parametrize("system", SITES)
+def test_the_matrix_is_what_the_site_offers(system: str) -> None:
+    described = json.loads(reframe(system, "--describe"))
+    listed = {
+        (check["benchmark"], check["placement"]) for check in described if "placement" in check
+    }
+    expected = {(benchmark, placement) for benchmark, placement, _ in expected_cases(system)}
+    assert expected <= listed
+    assert {benchmark for benchmark, _ in listed - expected} <= {"transport_order"}
+
+
+@pytest.mark.parametrize("system", SITES)
+def test_the_whole_matrix_passes_a_dry_run(system: str) -> None:
+    output = reframe(system, "--dry-run")
+    assert "0 failure(s)" in output
+    ran = output.count("DRY")
+    assert ran >= len(expected_cases(system)), output

@@ -1,0 +1,82 @@
+import shutil
+from pathlib import Path
+
+import pytest
+
+from fabricheck.errors import FabricheckError
+from fabricheck.runner.selection import Selection, check
+
+SITE = """
+systems:
+  - name: cluster
+    descr: test
+    hostnames: [x]
+    partitions:
+      - {name: all, scheduler: local, launcher: local, environs: [mpi], features: [tcp, nodes-2]}
+environments:
+  - {name: mpi, cxx: sh, target_systems: [cluster], extras: {mpi_family: mpich}}
+"""
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Path:
+    (tmp_path / "sites").mkdir()
+    (tmp_path / "references").mkdir()
+    (tmp_path / "sites" / "cluster.yaml").write_text(SITE)
+    return tmp_path
+
+
+def test_what_exists_is_accepted(suite: Path) -> None:
+    check(suite, Selection("cluster", ("latency",), ("tcp",), ("mpi",)))
+
+
+@pytest.mark.parametrize(
+    ("selection", "message"),
+    [
+        (Selection("klaster"), r"expected a system of sites/ \(cluster\), found 'klaster'"),
+        (Selection("cluster", benchmarks=("latenzy",)), "unknown benchmark 'latenzy'"),
+        (Selection("cluster", transports=("ib",)), "expected a transport of the table"),
+        (Selection("cluster", transports=("rc",)), "found 'rc', which needs the feature 'rdma'"),
+        (Selection("cluster", environments=("lam",)), r"environment of system cluster \(mpi\)"),
+    ],
+)
+def test_what_is_not_there_is_named(suite: Path, selection: Selection, message: str) -> None:
+    with pytest.raises(FabricheckError, match=message):
+        check(suite, selection)
+
+
+def test_a_missing_mpi_is_named(suite: Path) -> None:
+    site = suite / "sites" / "cluster.yaml"
+    site.write_text(site.read_text().replace("cxx: sh", "cxx: mpicxx.nowhere"))
+    with pytest.raises(FabricheckError, match=r"compiler mpicxx\.nowhere of environment mpi"):
+        check(suite, Selection("cluster"))
+
+
+@pytest.mark.parametrize("text", ["a: [", "just text", "systems: []"])
+def test_a_malformed_site_is_named(suite: Path, text: str) -> None:
+    (suite / "sites" / "cluster.yaml").write_text(text)
+    with pytest.raises(FabricheckError, match=r"cluster\.yaml"):
+        check(suite, Selection("cluster"))
+
+
+def test_a_malformed_reference_file_is_named_with_its_line(suite: Path) -> None:
+    (suite / "references" / "cluster.yaml").write_text("MpiPointToPoint:\n  $index: [\n")
+    with pytest.raises(FabricheckError, match=r"cluster\.yaml: line \d"):
+        check(suite, Selection("cluster"))
+
+
+def test_the_selection_becomes_options_of_reframe() -> None:
+    options = Selection("testbed", ("bw",), ("tcp", "shm"), ("mpich",)).reframe_options()
+    assert options == [
+        "--system=testbed",
+        "-E",
+        "benchmark in ('bw',) and transport in ('tcp', 'shm')",
+        "-p",
+        "^(mpich)$",
+    ]
+
+
+def test_the_shipped_sites_are_accepted(request: pytest.FixtureRequest) -> None:
+    for system in ("testbed", "local"):
+        if shutil.which("mpicxx.openmpi") and shutil.which("mpicxx.mpich"):
+            check(request.config.rootpath, Selection(system))
