@@ -5,7 +5,7 @@ Runs `fabricheck run`, then the same programs with the same launcher, settings a
 another from a shell script on the login node, and prints the ratio of the two wall times.
 
 example:
-    ci/measure-overhead.py
+    . ./setup-env.sh && ci/measure-overhead.py
     ci/measure-overhead.py -- --benchmark latency --benchmark allreduce
 """
 

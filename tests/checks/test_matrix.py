@@ -1,9 +1,11 @@
 """The whole matrix of every shipped system, gone through without running anything."""
 
+import functools
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,7 +19,12 @@ REFRAME = Path(sys.executable).parent / "reframe"
 SITES = sorted(path.stem for path in (SUITE / "sites").glob("*.yaml"))
 
 
-def reframe(system: str, *options: str) -> str:
+@pytest.fixture
+def reframe(tmp_path: Path) -> Callable[..., str]:
+    return functools.partial(run_reframe, tmp_path)
+
+
+def run_reframe(place: Path, system: str, *options: str) -> str:
     done = subprocess.run(
         [
             REFRAME,
@@ -25,6 +32,9 @@ def reframe(system: str, *options: str) -> str:
             f"--system={system}",
             "-c",
             SUITE / "checks",
+            f"--stage={place / 'stage'}",
+            f"--output={place / 'output'}",
+            f"--report-file={place / 'report.json'}",
             *options,
         ],
         env={**os.environ, "RFM_WARN_AS_ERROR": "1"},
@@ -54,7 +64,7 @@ def expected_cases(system: str) -> set[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize("system", SITES)
-def test_the_matrix_is_what_the_site_offers(system: str) -> None:
+def test_the_matrix_is_what_the_site_offers(reframe: Callable[..., str], system: str) -> None:
     described = json.loads(reframe(system, "--describe"))
     listed = {
         (check["benchmark"], check["placement"]) for check in described if "placement" in check
@@ -65,7 +75,7 @@ def test_the_matrix_is_what_the_site_offers(system: str) -> None:
 
 
 @pytest.mark.parametrize("system", SITES)
-def test_the_whole_matrix_passes_a_dry_run(system: str) -> None:
+def test_the_whole_matrix_passes_a_dry_run(reframe: Callable[..., str], system: str) -> None:
     output = reframe(system, "--dry-run")
     assert "0 failure(s)" in output
     ran = output.count("DRY")

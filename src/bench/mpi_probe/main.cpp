@@ -116,7 +116,7 @@ int run(World& world, int argc, char** argv) {
 // hangs. So every rank is out of MPI before the first one finalizes, and a rank whose MPI_Finalize
 // does not return all the same says so and leaves with its results, instead of holding the job
 // until its time limit.
-constexpr std::chrono::milliseconds kLongerThanATimeSlice{50};
+constexpr std::chrono::milliseconds kLongerThanATimeSlice{100};
 constexpr unsigned kSecondsToFinalize = 10;
 int exit_code_without_finalize = kSuccess;
 

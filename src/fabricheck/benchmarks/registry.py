@@ -24,6 +24,7 @@ class Metric(StrEnum):
     LATENCY = "latency"
     BANDWIDTH = "bandwidth"
     MESSAGE_RATE = "message_rate"
+    RATIO = "ratio"
 
 
 class Direction(StrEnum):
@@ -42,15 +43,22 @@ class RanksRule(StrEnum):
 
 
 UNITS: Mapping[Metric, str] = MappingProxyType(
-    {Metric.LATENCY: "us", Metric.BANDWIDTH: "MB/s", Metric.MESSAGE_RATE: "messages/s"}
+    {
+        Metric.LATENCY: "us",
+        Metric.BANDWIDTH: "MB/s",
+        Metric.MESSAGE_RATE: "messages/s",
+        Metric.RATIO: "1",
+    }
 )
-"""Units as the programs print them; a MB is 10^6 bytes, as in OSU."""
+"""Units as the programs print them; a MB is 10^6 bytes, as in OSU. A ratio, slower path over faster
+one, has the unit 1."""
 
 DIRECTIONS: Mapping[Metric, Direction] = MappingProxyType(
     {
         Metric.LATENCY: Direction.LOWER,
         Metric.BANDWIDTH: Direction.HIGHER,
         Metric.MESSAGE_RATE: Direction.HIGHER,
+        Metric.RATIO: Direction.HIGHER,
     }
 )
 
