@@ -163,6 +163,31 @@ def test_a_dead_node_is_the_only_fault(stage: Path) -> None:
     assert "rank 1 on n2 never ended" in objection
 
 
+def test_last_words_are_the_programs_and_not_the_launchers(stage: Path) -> None:
+    edit("witness.1", "exit 0", "exit 1")(stage)
+    append("err", "mpi_probe: out of luck\nsrun: error: n2: task 1: Exited with exit code 1\n")(
+        stage
+    )
+    (objection,) = look(stage).objections
+    assert objection.endswith("last words: mpi_probe: out of luck")
+
+
+def test_a_launcher_alone_has_the_last_words(stage: Path) -> None:
+    edit("witness.1", "exit 0", "exit 139")(stage)
+    append("err", "srun: error: n2: task 1: Segmentation fault\n\n")(stage)
+    (objection,) = look(stage).objections
+    assert objection.endswith("last words: srun: error: n2: task 1: Segmentation fault")
+
+
+def test_wrong_data_are_named_before_the_exit_code_that_follows_from_them(stage: Path) -> None:
+    edit("witness.1", "exit 0", "exit 1")(stage)
+    append("err", "mpi_probe: wrong data at 2 bytes: rank 1, expected 17, found 0\n")(stage)
+    (objection,) = look(stage).objections
+    assert objection.startswith(
+        "expected validated data at every size, found wrong data at 2 bytes: rank 1"
+    )
+
+
 def test_a_finalize_that_hung_is_remarked_and_spoils_nothing(stage: Path) -> None:
     append("err", "mpi_probe: MPI_Finalize did not return within 10 s\n" * 2)(stage)
     found = look(stage)

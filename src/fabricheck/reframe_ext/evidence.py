@@ -23,6 +23,8 @@ PROBE_JSON = "probe.json"
 
 _NODE_FAULT = re.compile(r"DUE TO NODE FAILURE|Node failure on (?P<node>\S+)|NODE_FAIL", re.I)
 _TIME_LIMIT = re.compile(r"DUE TO TIME LIMIT", re.I)
+_WRONG_DATA = re.compile(r"wrong data at .*")
+_LAUNCHER_LINE = re.compile(r"(srun|slurmstepd|mpirun|mpiexec)\b.*:")
 _NO_FINALIZE = re.compile(r"MPI_Finalize did not return.*")
 _ON_NODES = re.compile(r"\bON (?P<nodes>\S+) CANCELLED")
 
@@ -127,6 +129,11 @@ def _job_faults(directory: Path, errors: str, expected: Expectation) -> Iterator
             + (f" ({unfinished} never ended)" if unfinished else "")
             + ": a hang, or a fabric far slower than expected"
         )
+    elif match := _WRONG_DATA.search(errors):
+        yield (
+            f"expected validated data at every size, found {match[0]}: "
+            "data were corrupted on the way"
+        )
     else:
         yield from _rank_faults(directory, errors, unfinished, expected)
 
@@ -136,10 +143,17 @@ def _first(pattern: re.Pattern[str], text: str) -> str:
     return match[1] if match else ""
 
 
+def _last_words(errors: str) -> str:
+    """The program's last line, or the launcher's, which only says that something ended."""
+    lines = [line.strip() for line in reversed(errors.splitlines()) if line.strip()]
+    own = (line for line in lines if not _LAUNCHER_LINE.match(line))
+    return next(own, lines[0] if lines else "nothing")
+
+
 def _rank_faults(
     directory: Path, errors: str, unfinished: str, expected: Expectation
 ) -> Iterator[str]:
-    last_words = next((line for line in reversed(errors.splitlines()) if line.strip()), "nothing")
+    last_words = _last_words(errors)
     try:
         witnesses = read_witnesses(directory)
     except FabricheckError as error:

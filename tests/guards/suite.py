@@ -1,0 +1,167 @@
+"""A copy of the suite that a test may break, and what a run of it leaves behind."""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fabricheck.history import perflog
+from fabricheck.history.record import Record
+from fabricheck.testbed import Testbed
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+PROGRAMS = Path(sys.executable).parent
+COPIED = ("checks", "sites", "src", "ci", "reframe-config.py")
+RANK_WRAPPER = "src/fabricheck/transports/rank.sh"
+REFERENCES = "references/testbed.yaml"
+SITE = "sites/testbed.yaml"
+
+LARGEST_SIZE = 16
+SIZES = ("1B", "2B", "4B", "8B", "16B")
+STATISTICS = ("avg", "p50", "p99")
+PLACEMENTS = ("shm-1n", "tcp-2n")
+# Anything plausible is inside: these tests are about guards, not about speed.
+ABSURD = "[1.0, -0.9999, 1.0e+6, us]"
+
+
+def references() -> str:
+    """A reference file of the tests' own, one line for each variable, so that one can go."""
+    lines = ["MpiPointToPoint:", "  $index: [benchmark, placement]", "  latency:"]
+    for placement in PLACEMENTS:
+        lines.append(f"    {placement}:")
+        lines += [f"      latency_{s}_{size}: {ABSURD}" for s in STATISTICS for size in SIZES]
+    lines += [
+        "MpiPointToPoint.levels:",
+        "  $index: [benchmark]",
+        "  latency: {warning: [-0.999, 1.0e+5], kind: bound, source: guards, date: 2026-11-21}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What ReFrame and ``fabricheck report`` said about one run.
+
+    Attributes:
+        reframe_exit: ReFrame's exit code.
+        output: ReFrame's output.
+        report_exit: exit code of ``fabricheck report``.
+        shown: its text.
+        record: its ``--json``.
+        testcases: the cases of ReFrame's run report, without builds.
+    """
+
+    reframe_exit: int
+    output: str
+    report_exit: int
+    shown: str
+    record: dict[str, Any]
+    testcases: list[dict[str, Any]]
+
+    @property
+    def case(self) -> dict[str, Any]:
+        """The only case of the run report."""
+        (case,) = self.testcases
+        return case
+
+
+class Suite:
+    """The copy. Edits last until ``restore``."""
+
+    def __init__(self, root: Path, testbed: Testbed) -> None:
+        self.root = root
+        self.testbed = testbed
+        self._originals: dict[Path, str] = {}
+        for name in COPIED:
+            copy = shutil.copytree if (REPOSITORY / name).is_dir() else shutil.copy
+            copy(REPOSITORY / name, root / name)
+        (root / REFERENCES).parent.mkdir()
+        (root / REFERENCES).write_text(references())
+        self.edit(SITE, "max_message_size: 1048576", f"max_message_size: {LARGEST_SIZE}")
+        self._originals.clear()
+
+    def edit(self, name: str, old: str, new: str) -> None:
+        """Replace a text that must be there, once."""
+        text = (self.root / name).read_text()
+        assert text.count(old) == 1, f"{old!r} is {text.count(old)} times in {name}"
+        self.write(name, text.replace(old, new))
+
+    def write(self, name: str, text: str) -> None:
+        path = self.root / name
+        self._originals.setdefault(path, path.read_text())
+        path.write_text(text)
+
+    def remove(self, name: str) -> None:
+        self.write(name, "")
+        (self.root / name).unlink()
+
+    def break_rank(self, shell: str) -> None:
+        """Let ``rank.sh`` run a line of shell just before the program ("$@")."""
+        self.edit(RANK_WRAPPER, "\nranks=", f"\n{shell}\nranks=")
+
+    def restore(self) -> None:
+        """Take all edits back, and what runs left."""
+        for path, text in self._originals.items():
+            path.write_text(text)
+        self._originals.clear()
+        for name in ("perflogs", "reports", "stage", "output"):
+            shutil.rmtree(self.root / name, ignore_errors=True)
+
+    def command(self, placement: str, environment: str) -> list[str]:
+        """ReFrame on the login node, for one case."""
+        return self.testbed.command(
+            "login",
+            "env",
+            f"PYTHONPATH={self.root / 'src'}",
+            str(PROGRAMS / "reframe"),
+            f"--config-file={self.root / 'reframe-config.py'}",
+            f"--checkpath={self.root / 'checks'}",
+            "--system=testbed",
+            f"--filter-expr=benchmark == 'latency' and placement == '{placement}'",
+            f"--prgenv={environment}",
+            "--nocolor",
+            "--run",
+        )
+
+    def run(self, placement: str = "shm-1n", environment: str = "openmpi") -> Outcome:
+        """Run one case to its end."""
+        done = subprocess.run(
+            self.command(placement, environment),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return self.outcome(done.returncode, done.stdout + done.stderr)
+
+    def outcome(self, code: int, output: str) -> Outcome:
+        """What the run that just ended left behind; its output is shown if a test fails."""
+        sys.stdout.write(output)
+        (path,) = (self.root / "reports").glob("run-*.json")
+        runs = json.loads(path.read_text())["runs"]
+        shown = self._report(path)
+        sys.stdout.write(shown.stdout + shown.stderr)
+        return Outcome(
+            code,
+            output,
+            shown.returncode,
+            shown.stdout,
+            json.loads(self._report(path, "--json").stdout),
+            [case for case in runs[-1]["testcases"] if not case["fixture"]],
+        )
+
+    def _report(self, path: Path, *options: str) -> "subprocess.CompletedProcess[str]":
+        command: Sequence[str] = [str(PROGRAMS / "fabricheck"), "report", str(path), *options]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    @property
+    def perflog(self) -> Path:
+        return self.root / "perflogs" / "testbed" / "main" / "MpiPointToPoint.log"
+
+    def perflog_records(self) -> dict[str, Record]:
+        """The lines of the perflog, by variable."""
+        return {record.variable: record for record in perflog.read(self.perflog)}

@@ -1,0 +1,138 @@
+"""The whole pipeline on a real testbed, broken on purpose: each guard goes red by its own name."""
+
+import pytest
+from tests.guards.suite import ABSURD, REFERENCES, SIZES, STATISTICS, Outcome, Suite
+
+pytestmark = pytest.mark.testbed
+
+ALL_VARIABLES = {f"latency_{statistic}_{size}" for statistic in STATISTICS for size in SIZES}
+
+
+def assert_red(outcome: Outcome, level: str, finding: str) -> None:
+    """The case is of that level, and everybody who looks is told why."""
+    assert outcome.case["result"] == "fail"
+    assert outcome.case["level"] == level
+    assert any(finding in each for each in outcome.case["findings"]), outcome.case["findings"]
+    assert finding in outcome.case["fail_reason"] + " ".join(outcome.case["findings"])
+    assert f"L: level {level}" in outcome.output
+    assert finding in outcome.output
+    assert outcome.reframe_exit != 0
+    assert "Traceback" not in outcome.output
+    (shown,) = outcome.record["cases"]
+    assert shown["status"] == level
+    assert any(finding in cause for cause in shown["causes"])
+    assert outcome.record["passed"] is False
+    assert outcome.report_exit == 1
+
+
+def assert_perflog(suite: Suite, level: str) -> None:
+    """Every variable has its line, none of them better than what happened."""
+    records = suite.perflog_records()
+    assert records.keys() == ALL_VARIABLES
+    assert {record.level for record in records.values()} == {level}
+
+
+@pytest.mark.parametrize(
+    ("placement", "nodes", "lanes"),
+    [("shm-1n", "n1", ("memory",)), ("tcp-2n", "n1,n2", ("tcp/eth0",))],
+)
+def test_a_healthy_suite_is_green(
+    suite: Suite, placement: str, nodes: str, lanes: tuple[str, ...]
+) -> None:
+    outcome = suite.run(placement)
+    assert (outcome.reframe_exit, outcome.report_exit) == (0, 0)
+    assert outcome.case["result"] == "pass"
+    assert outcome.case["level"] == "good"
+    assert "L: level good" in outcome.output
+    for lane in lanes:
+        assert lane in outcome.case["evidence"]
+    assert " B on n1" in outcome.case["evidence"]
+    assert_perflog(suite, "good")
+    for record in suite.perflog_records().values():
+        assert float(record.value) > 0
+        assert (record.unit, record.reference_kind, record.node_list) == ("us", "bound", nodes)
+
+
+def test_another_transport_than_asked_for_is_untrusted(suite: Suite) -> None:
+    suite.break_rank("export UCX_TLS=tcp,self UCX_NET_DEVICES=lo")
+    outcome = suite.run("shm-1n")
+    assert_red(outcome, "untrusted", "expected data lanes on shm")
+    assert any("found" in each and "tcp/lo" in each for each in outcome.case["findings"])
+    assert_perflog(suite, "untrusted")
+
+
+@pytest.mark.parametrize(
+    ("filtered", "message"),
+    [
+        ('grep -v "^[0-9]"', "size"),
+        ("head -n -2", "Complete"),
+        ("head -c -60", "line"),
+    ],
+    ids=["no row at all", "last row and the line that ends the table", "in the middle of a row"],
+)
+def test_a_table_with_rows_missing_is_untrusted(suite: Suite, filtered: str, message: str) -> None:
+    suite.break_rank(f"""set -- sh -c '"$@" | {filtered}; true' sh "$@" """)
+    assert_red(suite.run(), "untrusted", message)
+    assert_perflog(suite, "untrusted")
+
+
+def test_wrong_data_are_untrusted(suite: Suite) -> None:
+    suite.break_rank('set -- "$@" --inject-error')
+    assert_red(suite.run(), "untrusted", "expected validated data at every size, found wrong data")
+
+
+def test_a_rank_that_crashes_is_named(suite: Suite) -> None:
+    suite.break_rank("""[ "$rank" = 1 ] && set -- sh -c 'ulimit -c 0; kill -SEGV $$'""")
+    assert_red(suite.run(), "untrusted", "rank 1 on n1: 139")
+
+
+def test_one_missing_reference_fails_the_case_and_keeps_all_values(suite: Suite) -> None:
+    line = f"    shm-1n:\n      latency_avg_1B: {ABSURD}\n"
+    suite.edit(REFERENCES, line, "    shm-1n:\n")
+    assert_red(suite.run(), "no-reference", "no reference for latency_avg at 1B")
+    records = suite.perflog_records()
+    assert records.keys() == ALL_VARIABLES
+    assert records.pop("latency_avg_1B").level == "no-reference"
+    assert {record.level for record in records.values()} == {"good"}
+    assert all(float(record.value) > 0 for record in records.values())
+
+
+def test_without_reference_file_nothing_is_good(suite: Suite) -> None:
+    suite.remove(REFERENCES)
+    assert_red(suite.run(), "no-reference", "no reference for latency")
+    assert_perflog(suite, "no-reference")
+    assert all(float(record.value) > 0 for record in suite.perflog_records().values())
+
+
+# Against a reference of a tenth of a picosecond, warnings begin at 0.01 us.
+CRITICAL_ABOVE_10_NS = "[1.0e-7, -0.9999, 1.0e+5, us]"
+CRITICAL_ABOVE_A_SECOND = "[1.0e-7, -0.9999, 1.0e+13, us]"
+
+
+def refer(suite: Suite, reference: str) -> None:
+    """Give shm-1n's average at 1 B this reference."""
+    first = f"    shm-1n:\n      latency_avg_1B: {ABSURD}\n"
+    suite.edit(REFERENCES, first, first.replace(ABSURD, reference))
+
+
+def test_a_value_outside_its_reference_is_critical(suite: Suite) -> None:
+    refer(suite, CRITICAL_ABOVE_10_NS)
+    assert_red(suite.run(), "critical", "critical above 0.01 us")
+    records = suite.perflog_records()
+    assert records.keys() == ALL_VARIABLES
+    wrong = records.pop("latency_avg_1B")
+    assert (wrong.level, wrong.result) == ("critical", "fail")
+    assert {record.level for record in records.values()} == {"good"}
+
+
+def test_a_warning_passes_and_is_seen_everywhere(suite: Suite) -> None:
+    refer(suite, CRITICAL_ABOVE_A_SECOND)
+    outcome = suite.run()
+    assert (outcome.reframe_exit, outcome.case["result"], outcome.report_exit) == (0, "pass", 0)
+    assert outcome.case["level"] == outcome.record["verdict"] == "warning"
+    assert "L: level warning" in outcome.output
+    assert "WARNING" in outcome.shown
+    (finding,) = outcome.case["findings"]
+    assert finding in outcome.output
+    record = suite.perflog_records()["latency_avg_1B"]
+    assert (record.level, record.result, record.finding) == ("warning", "pass", finding)
