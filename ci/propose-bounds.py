@@ -35,6 +35,8 @@ LATENCY_BOUNDS = {"avg": (-0.95, 5000), "p50": (-0.95, 2000), "p99": (-0.95, 500
 BANDWIDTH_BOUNDS = (-0.9995, 20)
 LATENCY_WARNING = "[-0.9, 1000]"
 BANDWIDTH_WARNING = "[-0.995, 10]"
+# Where ranks of more nodes than two take turns on two cores, the form of a curve says nothing.
+SHAPED, UNSHAPED = "(shm|.*-2n).*", ".*"
 MONOTONE = 4.0
 
 Case = tuple[str, str]
@@ -97,7 +99,7 @@ def write_check(check: str, system: str, best: Best) -> list[str]:
     """The section of one check and the levels beside it."""
     benchmarks = [name for name in REGISTRY if any(name == case[0] for case in best)]
     lines = [f"{check}:", "  $index: [$system, benchmark, placement]", f"  {system}:"]
-    levels = [f"{check}.levels:", "  $index: [$system, benchmark]", f"  {system}:"]
+    levels = [f"{check}.levels:", "  $index: [$system, benchmark, placement]", f"  {system}:"]
     for benchmark in benchmarks:
         lines.append(f"    {benchmark}:")
         for (_, placement), sizes in ((c, s) for c, s in best.items() if c[0] == benchmark):
@@ -105,14 +107,16 @@ def write_check(check: str, system: str, best: Best) -> list[str]:
         warning = (
             LATENCY_WARNING if Metric.LATENCY in find(benchmark).metrics else BANDWIDTH_WARNING
         )
-        levels += [
-            f"    {benchmark}:",
-            f"      warning: {warning}",
-            "      kind: bound",
-            "      source: multiples of the best of runs on this system, ci/propose-bounds.py",
-            f"      date: {datetime.now(UTC):%Y-%m-%d}",
-            f"      monotone: {MONOTONE}",
-        ]
+        levels.append(f"    {benchmark}:")
+        for placement, monotone in ((SHAPED, [f"        monotone: {MONOTONE}"]), (UNSHAPED, [])):
+            levels += [
+                f"      {placement}:",
+                f"        warning: {warning}",
+                "        kind: bound",
+                "        source: multiples of the best of runs on this system, ci/propose-bounds.py",
+                f"        date: {datetime.now(UTC):%Y-%m-%d}",
+                *monotone,
+            ]
     return [*lines, "", *levels, ""]
 
 
@@ -133,9 +137,12 @@ def write(system: str) -> Path:
     for check in CHECKS:
         lines += ["", *write_check(check, system, read_best(system, check))]
     part = path.with_suffix(".part")
-    part.write_text("\n".join([*lines, *kept_section(path)]) + "\n")
-    load(part)
-    part.rename(path)
+    try:
+        part.write_text("\n".join([*lines, *kept_section(path)]) + "\n")
+        load(part)
+        part.rename(path)
+    finally:
+        part.unlink(missing_ok=True)
     return path
 
 

@@ -5,11 +5,12 @@ from collections.abc import Mapping
 from reframe.core.builtins import run_after, sanity_function, variable
 from reframe.utility import udeps
 
+from fabricheck.benchmarks.curve import variable_name
+from fabricheck.benchmarks.registry import UNITS, Metric
 from fabricheck.judge.references import Reference, Tolerance
 from fabricheck.judge.verdict import Verdict, judge_values
 from fabricheck.reframe_ext.judged import Judged, Values
 from fabricheck.transports import Placement
-from fabricheck.units import format_size
 
 
 class TransportRatio(Judged):
@@ -61,7 +62,11 @@ class TransportRatio(Judged):
     def measured_values(self) -> Values:
         """The ratio of the medians at each size, dimensionless."""
         ratios = getattr(self, "_ratios", {})
-        return {f"ratio_p50_{format_size(size)}": (ratios.get(size), "1") for size in self.sizes}
+        unit = UNITS[Metric.RATIO]
+        return {
+            variable_name(Metric.RATIO, "p50", size): (ratios.get(size), unit)
+            for size in self.sizes
+        }
 
     def find_verdict(
         self, references: Mapping[str, Reference], tolerance: Tolerance | None
