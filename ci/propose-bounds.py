@@ -38,6 +38,7 @@ BANDWIDTH_WARNING = "[-0.995, 10]"
 # Where ranks of more nodes than two take turns on two cores, the form of a curve says nothing.
 SHAPED, UNSHAPED = "(shm|.*-2n).*", ".*"
 MONOTONE = 4.0
+SOURCE = "multiples of the best of runs on this system, ci/propose-bounds.py"
 
 Case = tuple[str, str]
 Best = dict[Case, dict[int, dict[str, tuple[float, str]]]]
@@ -113,7 +114,7 @@ def write_check(check: str, system: str, best: Best) -> list[str]:
                 f"      {placement}:",
                 f"        warning: {warning}",
                 "        kind: bound",
-                "        source: multiples of the best of runs on this system, ci/propose-bounds.py",
+                f"        source: {SOURCE}",
                 f"        date: {datetime.now(UTC):%Y-%m-%d}",
                 *monotone,
             ]

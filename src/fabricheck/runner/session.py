@@ -1,6 +1,10 @@
 """Running ReFrame and finding what it wrote."""
 
+import fcntl
+import os
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from fabricheck.errors import FabricheckError
@@ -14,10 +18,31 @@ def run(suite: Path, selection: Selection) -> tuple[int, Path]:
         ReFrame's exit code and the path of its run report.
 
     Raises:
-        FabricheckError: if ReFrame ended without a report.
+        FabricheckError: if ReFrame ended without a report, or another run is under way.
     """
     reports = suite / "reports"
     reports.mkdir(exist_ok=True)
+    with _alone(reports):
+        return _run(suite, selection, reports)
+
+
+@contextmanager
+def _alone(reports: Path) -> Iterator[None]:
+    """Two runs of one checkout would overwrite each other's stage directories."""
+    lock = os.open(reports / ".lock", os.O_RDWR | os.O_CREAT, 0o664)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError as error:
+        raise FabricheckError(
+            f"expected no other run in this checkout, found one that holds {reports / '.lock'}: "
+            "wait for its end, or use another checkout"
+        ) from error
+    finally:
+        os.close(lock)
+
+
+def _run(suite: Path, selection: Selection, reports: Path) -> tuple[int, Path]:
     before = set(reports.glob("run-*.json"))
     command = [
         str(suite / "ci" / "bin" / "reframe"),

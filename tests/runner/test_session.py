@@ -1,0 +1,45 @@
+import fcntl
+import os
+from pathlib import Path
+
+import pytest
+
+from fabricheck.errors import FabricheckError
+from fabricheck.runner.selection import Selection
+from fabricheck.runner.session import run
+
+
+def put_reframe(suite: Path, script: str) -> None:
+    program = suite / "ci" / "bin" / "reframe"
+    program.parent.mkdir(parents=True, exist_ok=True)
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+
+
+def test_the_report_of_this_run_is_found(tmp_path: Path) -> None:
+    put_reframe(tmp_path, "touch reports/run-1.json; exit 1")
+    assert run(tmp_path, Selection("local")) == (1, tmp_path / "reports" / "run-1.json")
+
+
+def test_a_run_without_report_is_said(tmp_path: Path) -> None:
+    put_reframe(tmp_path, "exit 3")
+    with pytest.raises(FabricheckError, match="exit code 3"):
+        run(tmp_path, Selection("local"))
+
+
+def test_a_report_of_an_earlier_run_is_not_taken_for_this_one(tmp_path: Path) -> None:
+    put_reframe(tmp_path, "true")
+    (tmp_path / "reports").mkdir()
+    (tmp_path / "reports" / "run-0.json").touch()
+    with pytest.raises(FabricheckError, match="expected a run report"):
+        run(tmp_path, Selection("local"))
+
+
+def test_two_runs_of_one_checkout_do_not_mix(tmp_path: Path) -> None:
+    put_reframe(tmp_path, "true")
+    (tmp_path / "reports").mkdir()
+    lock = os.open(tmp_path / "reports" / ".lock", os.O_RDWR | os.O_CREAT)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    with pytest.raises(FabricheckError, match="expected no other run in this checkout"):
+        run(tmp_path, Selection("local"))
+    os.close(lock)
