@@ -39,17 +39,17 @@ def write_script(report: dict[str, Any]) -> list[str]:
     script = ["set -u"]
     for case in report["runs"][0]["testcases"]:
         job = Path(case["stagedir"] or "/nonexistent") / "rfm_job.sh"
-        if case["scheduler"] == "local" or not job.exists():
+        lines = job.read_text().splitlines() if job.exists() else []
+        launches = [line for line in lines if line.startswith("srun ")]
+        if not launches:
             continue
-        lines = job.read_text().splitlines()
         placing = [
             line.removeprefix(SBATCH)
             for line in lines
             if line.startswith(SBATCH) and line.removeprefix(SBATCH).startswith(PLACING)
         ]
         commands = [line for line in lines if line.startswith("export ")]
-        (launch,) = (line for line in lines if line.startswith("srun "))
-        launch = launch.replace("srun ", f"srun {' '.join(placing)} ", 1)
+        launch = launches[0].replace("srun ", f"srun {' '.join(placing)} ", 1)
         script += [
             "(",
             f"cd {shlex.quote(case['stagedir'])}",

@@ -35,8 +35,10 @@ LATENCY_BOUNDS = {"avg": (-0.95, 5000), "p50": (-0.95, 2000), "p99": (-0.95, 500
 BANDWIDTH_BOUNDS = (-0.9995, 20)
 LATENCY_WARNING = "[-0.9, 1000]"
 BANDWIDTH_WARNING = "[-0.995, 10]"
-# Where ranks of more nodes than two take turns on two cores, the form of a curve says nothing.
-SHAPED, UNSHAPED = "(shm|.*-2n).*", ".*"
+# Where the ranks of more than two nodes take turns on two cores, neither the form of a curve nor
+# its floor says much: the same case can be twenty times faster when the turns happen to fit.
+OWN_CORES, SHARED_CORES = "(shm-1n|.*-2n)", ".*"
+SHARED_CORES_FLOOR = -0.999
 MONOTONE = 4.0
 SOURCE = "multiples of the best of runs on this system, ci/propose-bounds.py"
 
@@ -78,19 +80,21 @@ def pick(records: list[Record]) -> float:
     return max(float(record.value) for record in records)
 
 
-def write_reference(variable: str, value: float, unit: str) -> str:
+def write_reference(placement: str, variable: str, value: float, unit: str) -> str:
     """One variable with its bounds, in YAML's flow style."""
     _, statistic, _ = split_variable(variable)
     lower, upper = LATENCY_BOUNDS[statistic] if unit == "us" else BANDWIDTH_BOUNDS
+    if not re.fullmatch(OWN_CORES, placement):
+        lower = SHARED_CORES_FLOOR
     rounded = float(f"{value:.3g}")
     return f"{variable}: [{rounded}, {lower}, {upper}, {unit}]"
 
 
-def write_curve(sizes: dict[int, dict[str, tuple[float, str]]]) -> list[str]:
+def write_curve(placement: str, sizes: dict[int, dict[str, tuple[float, str]]]) -> list[str]:
     """The variables of one curve, a line for each size."""
     return [
         "          "
-        + ", ".join(write_reference(name, *found) for name, found in sizes[size].items())
+        + ", ".join(write_reference(placement, name, *found) for name, found in sizes[size].items())
         + ","
         for size in sorted(sizes)
     ]
@@ -104,7 +108,12 @@ def write_check(check: str, system: str, best: Best) -> list[str]:
     for benchmark in benchmarks:
         lines.append(f"    {benchmark}:")
         for (_, placement), sizes in ((c, s) for c, s in best.items() if c[0] == benchmark):
-            lines += [f"      {placement}:", "        {", *write_curve(sizes), "        }"]
+            lines += [
+                f"      {placement}:",
+                "        {",
+                *write_curve(placement, sizes),
+                "        }",
+            ]
         warning = (
             LATENCY_WARNING if Metric.LATENCY in find(benchmark).metrics else BANDWIDTH_WARNING
         )
