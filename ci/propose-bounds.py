@@ -13,6 +13,7 @@ example:
 """
 
 import argparse
+import re
 import sys
 from collections import defaultdict
 from datetime import UTC, datetime
@@ -35,6 +36,7 @@ LATENCY_BOUNDS = {"avg": (-0.95, 5000), "p50": (-0.95, 2000), "p99": (-0.95, 500
 BANDWIDTH_BOUNDS = (-0.9995, 20)
 LATENCY_WARNING = "[-0.9, 1000]"
 BANDWIDTH_WARNING = "[-0.995, 10]"
+SHARED_CORES_WARNING = "[-0.99, 1000]"
 # Where the ranks of more than two nodes take turns on two cores, neither the form of a curve nor
 # its floor says much: the same case can be twenty times faster when the turns happen to fit.
 OWN_CORES, SHARED_CORES = "(shm-1n|.*-2n)", ".*"
@@ -108,26 +110,27 @@ def write_check(check: str, system: str, best: Best) -> list[str]:
     for benchmark in benchmarks:
         lines.append(f"    {benchmark}:")
         for (_, placement), sizes in ((c, s) for c, s in best.items() if c[0] == benchmark):
-            lines += [
-                f"      {placement}:",
-                "        {",
-                *write_curve(placement, sizes),
-                "        }",
-            ]
-        warning = (
-            LATENCY_WARNING if Metric.LATENCY in find(benchmark).metrics else BANDWIDTH_WARNING
-        )
-        levels.append(f"    {benchmark}:")
-        for placement, monotone in ((SHAPED, [f"        monotone: {MONOTONE}"]), (UNSHAPED, [])):
-            levels += [
-                f"      {placement}:",
-                f"        warning: {warning}",
-                "        kind: bound",
-                f"        source: {SOURCE}",
-                f"        date: {datetime.now(UTC):%Y-%m-%d}",
-                *monotone,
-            ]
+            curve = write_curve(placement, sizes)
+            lines += [f"      {placement}:", "        {", *curve, "        }"]
+        is_latency = Metric.LATENCY in find(benchmark).metrics
+        levels += [
+            f"    {benchmark}:",
+            *write_levels(OWN_CORES, LATENCY_WARNING if is_latency else BANDWIDTH_WARNING),
+            f"        monotone: {MONOTONE}",
+            *write_levels(SHARED_CORES, SHARED_CORES_WARNING if is_latency else BANDWIDTH_WARNING),
+        ]
     return [*lines, "", *levels, ""]
+
+
+def write_levels(placement: str, warning: str) -> list[str]:
+    """When to warn on a placement, and what its references are."""
+    return [
+        f"      {placement}:",
+        f"        warning: {warning}",
+        "        kind: bound",
+        f"        source: {SOURCE}",
+        f"        date: {datetime.now(UTC):%Y-%m-%d}",
+    ]
 
 
 def kept_section(path: Path) -> list[str]:
