@@ -111,8 +111,8 @@ class Suite:
         for name in ("perflogs", "reports", "stage", "output"):
             shutil.rmtree(self.root / name, ignore_errors=True)
 
-    def command(self, placement: str, environment: str) -> list[str]:
-        """ReFrame on the login node, for one case."""
+    def command(self, placements: Sequence[str]) -> list[str]:
+        """ReFrame on the login node, for these cases."""
         return self.testbed.command(
             "login",
             "env",
@@ -121,16 +121,16 @@ class Suite:
             f"--config-file={self.root / 'reframe-config.py'}",
             f"--checkpath={self.root / 'checks'}",
             "--system=testbed",
-            f"--filter-expr=benchmark == 'latency' and placement == '{placement}'",
-            f"--prgenv={environment}",
+            f"--filter-expr=benchmark == 'latency' and placement in {list(placements)}",
+            "--prgenv=openmpi",
             "--nocolor",
             "--run",
         )
 
-    def run(self, placement: str = "shm-1n", environment: str = "openmpi") -> Outcome:
-        """Run one case to its end."""
+    def run(self, *placements: str) -> Outcome:
+        """Run cases to their end; shared memory in one node if none is named."""
         done = subprocess.run(
-            self.command(placement, environment),
+            self.command(placements or ["shm-1n"]),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

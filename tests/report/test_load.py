@@ -162,6 +162,7 @@ def test_a_failed_build_is_no_case_but_is_there(write):
             "announces 80 cases",
         ),
         (lambda d: d["runs"][0].update(num_failures=2), "counts 2 failures, the record lists 0"),
+        (lambda d: d["runs"][0].update(num_aborted=1), "counts 1 aborted, the record lists 0"),
     ],
 )
 def test_an_incomplete_record_is_told(write, break_it, words):

@@ -95,6 +95,13 @@ def test_a_barrier_is_witnessed_by_packets() -> None:
     )
 
 
+def test_many_small_messages_over_the_network_are_no_shared_memory() -> None:
+    load = Load(payload=80_000, calls=10_000)
+    moved = {("netdev", "lo", "rx_bytes"): 1_000_000, ("netdev", "lo", "rx_packets"): 20_000}
+    found = prove(find("shm"), load, logs("tag(sysv/memory"), witnesses(moved)).objections
+    assert "found 20000 packets for 10000 calls" in found[0]
+
+
 def test_lanes_to_the_rank_itself_say_nothing() -> None:
     text = (
         "[1795240120.058659] [n1:31104:0] ucp_context.c:1849 UCX  INFO  Version 1.13.1 (loaded)\n"

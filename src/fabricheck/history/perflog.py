@@ -3,7 +3,7 @@
 import errno
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -11,24 +11,25 @@ from fabricheck.errors import FabricheckError
 from fabricheck.history.record import HEADER, Record, read_line
 
 
-def append(path: Path, record: Record) -> None:
-    """Append a record to a perflog, whole or not at all.
+def append(path: Path, records: Sequence[Record]) -> None:
+    """Append the records of a case to a perflog, all or none.
 
     The file is locked meanwhile, so that several runs may write to it. A file with another header
     is set aside as ``<name>.h<N>``, as ReFrame does.
 
     Raises:
-        FabricheckError: if the line can't be written; the file is then as it was.
+        FabricheckError: if they can't be written; the file is then as it was.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with _locked(path):
             _set_aside_other_formats(path)
-            _append_whole(path, record.line())
+            _append_whole(path, "".join(record.line() for record in records))
     except OSError as error:
         raise FabricheckError(
-            f"expected to append a line to the perflog {path}, found: {error.strerror}; nothing "
-            "was written: make room or give write permission, and run again"
+            f"expected to append {len(records)} lines to the perflog {path}, found: "
+            f"{error.strerror}; nothing was written: make room or give write permission, and run "
+            "again"
         ) from error
 
 
@@ -54,11 +55,11 @@ def _set_aside_other_formats(path: Path) -> None:
     path.rename(aside)
 
 
-def _append_whole(path: Path, line: str) -> None:
+def _append_whole(path: Path, lines: str) -> None:
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o664)
     try:
         end = os.fstat(file).st_size
-        data = (line if end else HEADER + line).encode()
+        data = (lines if end else HEADER + lines).encode()
         if os.write(file, data) < len(data):
             os.ftruncate(file, end)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

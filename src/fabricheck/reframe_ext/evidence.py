@@ -24,6 +24,8 @@ PROBE_JSON = "probe.json"
 _NODE_FAULT = re.compile(r"DUE TO NODE FAILURE|Node failure on (?P<node>\S+)|NODE_FAIL", re.I)
 _TIME_LIMIT = re.compile(r"DUE TO TIME LIMIT", re.I)
 _WRONG_DATA = re.compile(r"wrong data at .*")
+# Debian's Open MPI below a PMI that it doesn't speak doesn't even make a world of one.
+_NO_WORLD = re.compile(r"MPI_COMM_WORLD has (?P<size>\d+)|OPAL ERROR: Unreachable.*")
 _LAUNCHER_LINE = re.compile(r"(srun|slurmstepd|mpirun|mpiexec)\b.*:")
 _NO_FINALIZE = re.compile(r"MPI_Finalize did not return.*")
 _ON_NODES = re.compile(r"\bON (?P<nodes>\S+) CANCELLED")
@@ -134,6 +136,8 @@ def _job_faults(directory: Path, errors: str, expected: Expectation) -> Iterator
             f"expected validated data at every size, found {match[0]}: "
             "data were corrupted on the way"
         )
+    elif match := _NO_WORLD.search(errors):
+        yield _wrong_world(expected, match["size"] or f"none ({match[0]})")
     else:
         yield from _rank_faults(directory, errors, unfinished, expected)
 
@@ -197,10 +201,14 @@ def _read_iterations(path: Path) -> dict[int | None, int | None]:
 def _world_objections(curve: Curve, expected: Expectation) -> Iterator[str]:
     world = curve.metadata.get("Ranks")
     if world is not None and world != str(expected.num_tasks):
-        yield (
-            f"expected a world of {expected.num_tasks} ranks, found {world}: "
-            "the launcher's PMI does not fit this MPI (extras.pmi of the environment)"
-        )
+        yield _wrong_world(expected, world)
+
+
+def _wrong_world(expected: Expectation, found: str) -> str:
+    return (
+        f"expected a world of {expected.num_tasks} ranks, found {found}: the launcher's PMI does "
+        "not fit this MPI: correct extras.pmi of the environment in the site file"
+    )
 
 
 def _host_objections(hosts: Sequence[str], expected: Expectation) -> Iterator[str]:

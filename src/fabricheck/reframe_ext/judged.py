@@ -62,7 +62,8 @@ class Judged(rfm.RunOnlyRegressionTest):
         try:
             self._resolve()
         except FabricheckError as error:
-            raise ReframeError(str(error)) from error
+            # ReFrame prints a cause as well, which would say the same again.
+            raise ReframeError(str(error)) from None
         if self._reference_file.exists():
             self.reference: dict[str, Any] = {"$ref": str(self._reference_file)}
 

@@ -27,17 +27,22 @@ class PerflogHandler(logging.Handler):
     def __init__(self, basedir: Path) -> None:
         super().__init__()
         self._basedir = basedir
+        self._pending: list[Record] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Append one line.
+        """Keep one variable's line; with the last of a case, append them all.
 
         Raises:
-            ForceExitError: if it can't be written; a run without its record must not go on.
+            ForceExitError: if they can't be written; a run without its record must not go on.
         """
         fields = record.__dict__
         if fields.get("check_perf_var") is None:
             return
         check = fields["__rfm_check__"]
+        self._pending.append(_record(check, fields))
+        if len(self._pending) < len(check.perfvalues):
+            return
+        records, self._pending = self._pending, []
         path = (
             self._basedir
             / check.current_system.name
@@ -45,9 +50,10 @@ class PerflogHandler(logging.Handler):
             / f"{type(check).__name__}.log"
         )
         try:
-            perflog.append(path, _record(check, fields))
+            perflog.append(path, records)
         except FabricheckError as error:
-            raise ForceExitError(str(error)) from error
+            # ReFrame prints a cause as well, which would say the same again.
+            raise ForceExitError(str(error)) from None
 
 
 @register_log_handler(HANDLER)

@@ -178,4 +178,10 @@ def _run_defects(number: int, run: Mapping[str, Any]) -> list[str]:
             f"run {number} counts {run['num_failures']} failures, the record lists {failed}: "
             "the record contradicts itself"
         )
+    aborted = sum(entry["result"] == "abort" for entry in listed)
+    if run.get("num_aborted", 0) > aborted:
+        defects.append(
+            f"run {number} counts {run['num_aborted']} aborted, the record lists {aborted}: "
+            "ReFrame stopped before everything was recorded; its last words say why"
+        )
     return defects

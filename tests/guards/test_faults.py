@@ -1,0 +1,140 @@
+"""Faults of the machine and of the set-up around the checks: each is named as what it is."""
+
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from tests.guards.suite import ABSURD, PLACEMENTS, REFERENCES, SITE, Outcome, Suite
+from tests.guards.test_guards import assert_red
+
+pytestmark = pytest.mark.testbed
+
+
+def wait_until(condition: Callable[[], object], what: str, seconds: float = 60.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"{what}: not within {seconds:g} s"
+        time.sleep(0.1)
+
+
+def run_and(suite: Suite, placement: str, fault: Callable[[], None]) -> Outcome:
+    """Run a case, and let the fault happen once all its ranks have begun."""
+    run = subprocess.Popen(
+        suite.command([placement]),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        wait_until(
+            lambda: len(list(suite.root.glob("stage/*/*/*/*/witness.*.part"))) == 2, "two ranks"
+        )
+        fault()
+        output, _ = run.communicate()
+    finally:
+        run.kill()
+        run.wait()
+    return suite.outcome(run.returncode, output)
+
+
+def test_a_node_that_dies_in_mid_job_is_named(suite: Suite) -> None:
+    suite.edit(SITE, "time_budget: 0.05", "time_budget: 60")
+    outcome = run_and(suite, "tcp-2n", lambda: suite.testbed.kill_node("n2"))
+    assert_red(outcome, "untrusted", "node failure: Slurm lost node n2")
+    assert "rank 1 on n2" in outcome.case["findings"][0]
+    assert len(outcome.case["findings"]) == 1, "what follows from a dead node is no second fault"
+
+
+def test_a_hang_is_a_time_limit(suite: Suite) -> None:
+    suite.break_rank("set -- sleep 600")
+
+    def let_time_run_out() -> None:
+        job = suite.testbed.run("login", "squeue", "--noheader", "--format=%i").stdout.strip()
+        done = suite.testbed.run("login", "scontrol", "update", f"job={job}", "EndTime=now")
+        assert done.returncode == 0, done.stderr
+
+    outcome = run_and(suite, "shm-1n", let_time_run_out)
+    assert_red(outcome, "untrusted", "time limit: Slurm ended the job")
+    assert "rank 0 on n1, rank 1 on n1" in outcome.case["findings"][0]
+
+
+def test_a_world_of_singletons_is_named(suite: Suite) -> None:
+    suite.edit(SITE, "mpi_family: openmpi, pmi: pmix", "mpi_family: openmpi, pmi: none")
+    outcome = suite.run("tcp-2n")
+    assert_red(outcome, "untrusted", "expected a world of 2 ranks, found none")
+    assert "extras.pmi of the environment" in outcome.case["findings"][0]
+
+
+def test_the_interfaces_alone_tell_that_the_network_carried_the_data(suite: Suite) -> None:
+    # The first witness is blind: a tcp lane is fine with it.
+    suite.edit("src/fabricheck/transports/table.py", '{"sysv", ', '{"tcp", "sysv", ')
+    suite.break_rank("export UCX_TLS=tcp,self UCX_NET_DEVICES=lo")
+    outcome = suite.run("shm-1n")
+    assert_red(outcome, "untrusted", "expected the interfaces of n1 to stay still for shm")
+    assert len(outcome.case["findings"]) == 1
+
+
+def test_ranks_beside_their_nodes_and_bytes_beside_the_wire(suite: Suite) -> None:
+    together = '"--nodes=1", "--ntasks-per-node=2", "--overcommit"'
+    launch = '"--kill-on-bad-exit=1"'
+    suite.edit("src/fabricheck/reframe_ext/mpi_benchmark.py", launch, f"{launch}, {together}")
+    outcome = suite.run("tcp-2n")
+    assert_red(outcome, "untrusted", "expected ranks on 2 host(s), found 1 (n1)")
+    # UCX says tcp/eth0, and the kernel leads what a node sends to itself over lo.
+    assert_red(outcome, "untrusted", "on the interfaces of n1 for tcp")
+    assert not any("data lanes" in each for each in outcome.case["findings"])
+
+
+def test_a_log_that_ucx_did_not_write_is_missed(suite: Suite) -> None:
+    suite.break_rank("[ $rank = 1 ] && unset UCX_LOG_LEVEL")
+    assert_red(suite.run(), "untrusted", "none on a rank without endpoint configuration")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("$index: [benchmark]", "$index: [benchmark", "line 38: malformed YAML"),
+        (f"{ABSURD}\n    tcp-2n", "[1.0, 0.9, 0.1, us]\n    tcp-2n",
+         "line 19: MpiPointToPoint > latency > shm-1n > latency_p99_16B: the bounds are inverted"),
+    ],
+    ids=["no YAML", "inverted bounds"],
+)  # fmt: skip
+def test_a_malformed_reference_file_fails_every_case(
+    suite: Suite, old: str, new: str, message: str
+) -> None:
+    suite.edit(REFERENCES, old, new)
+    outcome = suite.run(*PLACEMENTS)
+    assert len(outcome.testcases) == len(PLACEMENTS)
+    for case in outcome.testcases:
+        assert (case["result"], case["level"]) == ("fail", "")
+        assert case["fail_reason"].count(f"{REFERENCES}: {message}") == 1, case["fail_reason"]
+    assert message in outcome.output
+    assert outcome.reframe_exit != 0
+    assert "Traceback" not in outcome.output
+    assert outcome.record["counts"]["good"] == 0
+    assert outcome.report_exit == 1
+    assert not suite.perflog.exists()
+
+
+@pytest.fixture
+def tiny_disk(suite: Suite) -> Iterator[None]:
+    """A disk of one page under the perflogs; it goes with the node if all else fails."""
+    directory = suite.root / "perflogs"
+    directory.mkdir()
+    mount = ("mount", "-t", "tmpfs", "-o", "size=4k", "tmpfs", str(directory))
+    assert suite.testbed.run("login", *mount).returncode == 0
+    yield
+    suite.testbed.run("login", "umount", str(directory))
+
+
+def test_a_full_disk_stops_the_run_and_leaves_no_half_record(suite: Suite, tiny_disk: None) -> None:
+    outcome = suite.run()
+    assert outcome.reframe_exit != 0
+    assert outcome.output.count("found: No space left on device; nothing was written") == 1
+    assert "Traceback" not in outcome.output
+    written = suite.testbed.run("login", "cat", str(suite.perflog))
+    assert (written.returncode, written.stdout) == (0, "")
+    assert outcome.report_exit == 1
+    assert any("aborted" in defect for defect in outcome.record["defects"])
