@@ -7,5 +7,7 @@
 FABRICHECK_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]:-$0}")" && pwd)
 export FABRICHECK_ROOT
 export RFM_CONFIG_FILES="$FABRICHECK_ROOT/reframe-config.py"
+# A test that ReFrame cannot instantiate would otherwise be skipped with a warning, and the run green.
+export RFM_WARN_AS_ERROR=1
 PATH="$FABRICHECK_ROOT/ci/bin:$FABRICHECK_ROOT/.venv/bin:$PATH"
 export PATH

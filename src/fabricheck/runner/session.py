@@ -52,7 +52,9 @@ def _run(suite: Path, selection: Selection, reports: Path) -> tuple[int, Path]:
         *selection.reframe_options(),
         "-r",
     ]
-    ended = subprocess.run(command, cwd=suite, check=False)
+    # A test that ReFrame can't instantiate would otherwise be skipped with a warning.
+    environment = {**os.environ, "RFM_WARN_AS_ERROR": "1", "FABRICHECK_ROOT": str(suite)}
+    ended = subprocess.run(command, cwd=suite, env=environment, check=False)
     written = set(reports.glob("run-*.json")) - before
     if not written:
         raise FabricheckError(
