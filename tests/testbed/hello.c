@@ -1,12 +1,12 @@
 /* Prints the world size and the host of each rank. */
 #include <mpi.h>
+
 #include <stdio.h>
 #include <unistd.h>
 
 enum { MOST_RANKS = 16 };
 
-int main(int argc, char **argv)
-{
+int main(int argc, char** argv) {
     char host[MPI_MAX_PROCESSOR_NAME] = {0};
     char hosts[MOST_RANKS][MPI_MAX_PROCESSOR_NAME];
     int rank = 0;

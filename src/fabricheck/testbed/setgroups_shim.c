@@ -3,15 +3,13 @@
 #include <grp.h>
 #include <stddef.h>
 
-int setgroups(size_t count, const gid_t *groups)
-{
+int setgroups(size_t count, const gid_t* groups) {
     (void)count;
     (void)groups;
     return 0;
 }
 
-int initgroups(const char *user, gid_t group)
-{
+int initgroups(const char* user, gid_t group) {
     (void)user;
     (void)group;
     return 0;
