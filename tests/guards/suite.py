@@ -111,8 +111,8 @@ class Suite:
         for name in ("perflogs", "reports", "stage", "output"):
             shutil.rmtree(self.root / name, ignore_errors=True)
 
-    def command(self, placements: Sequence[str]) -> list[str]:
-        """ReFrame on the login node, for these cases."""
+    def command(self, placements: Sequence[str], benchmark: str = "latency") -> list[str]:
+        """ReFrame on the login node, for these cases and those that they depend on."""
         return self.testbed.command(
             "login",
             "env",
@@ -121,16 +121,16 @@ class Suite:
             f"--config-file={self.root / 'reframe-config.py'}",
             f"--checkpath={self.root / 'checks'}",
             "--system=testbed",
-            f"--filter-expr=benchmark == 'latency' and placement in {list(placements)}",
+            f"--filter-expr=benchmark == '{benchmark}' and placement in {list(placements)}",
             "--prgenv=openmpi",
             "--nocolor",
             "--run",
         )
 
-    def run(self, *placements: str) -> Outcome:
+    def run(self, *placements: str, benchmark: str = "latency") -> Outcome:
         """Run cases to their end; shared memory in one node if none is named."""
         done = subprocess.run(
-            self.command(placements or ["shm-1n"]),
+            self.command(placements or ["shm-1n"], benchmark),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

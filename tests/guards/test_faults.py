@@ -33,9 +33,10 @@ def run_and(suite: Suite, placement: str, fault: Callable[[], None]) -> Outcome:
         )
         fault()
         output, _ = run.communicate()
-    finally:
-        run.kill()
+    except BaseException:
+        suite.testbed.down()  # and ReFrame with it; the next test starts it afresh
         run.wait()
+        raise
     return suite.outcome(run.returncode, output)
 
 
@@ -90,6 +91,17 @@ def test_ranks_beside_their_nodes_and_bytes_beside_the_wire(suite: Suite) -> Non
 def test_a_log_that_ucx_did_not_write_is_missed(suite: Suite) -> None:
     suite.break_rank("[ $rank = 1 ] && unset UCX_LOG_LEVEL")
     assert_red(suite.run(), "untrusted", "none on a rank without endpoint configuration")
+
+
+def test_a_ratio_of_what_was_not_measured_is_untrusted(suite: Suite) -> None:
+    outcome = suite.run("tcp-2n", benchmark="transport_order")
+    (ratio,) = (case for case in outcome.testcases if case["benchmark"] == "transport_order")
+    # The copy's sweep ends long before 1 MiB.
+    assert (ratio["result"], ratio["level"]) == ("fail", "untrusted")
+    assert "expected latency_p50_1MiB of MpiPointToPoint" in ratio["findings"][0]
+    assert ratio["findings"][0] in outcome.output
+    assert outcome.record["counts"]["untrusted"] == 1
+    assert (outcome.reframe_exit, outcome.report_exit) == (1, 1)
 
 
 @pytest.mark.parametrize(

@@ -179,6 +179,30 @@ def test_a_launcher_alone_has_the_last_words(stage: Path) -> None:
     assert objection.endswith("last words: srun: error: n2: task 1: Segmentation fault")
 
 
+def test_a_rank_that_left_without_end_is_named(stage: Path) -> None:
+    append("err", "mpi_probe: killed\n")(stage)
+    (stage / "witness.1").rename(stage / "witness.1.part")
+    (objection,) = look(stage).objections
+    assert objection == (
+        "expected every rank to end, rank 1 on n2 did not; last words: mpi_probe: killed"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("mpi_probe: latency needs exactly two ranks, but MPI_COMM_WORLD has 1 (a launcher", "1"),
+        ("[n2:27] OPAL ERROR: Unreachable in file x.c at line 112", "none (OPAL ERROR: Unreachabl"),
+    ],
+)
+def test_a_launcher_with_another_pmi_is_named(stage: Path, words: str, found: str) -> None:
+    edit("witness.1", "exit 0", "exit 2")(stage)
+    append("err", f"{words}\nsrun: error: n2: task 1: Exited with exit code 2\n")(stage)
+    (objection,) = look(stage).objections
+    assert objection.startswith(f"expected a world of 2 ranks, found {found}")
+    assert "correct extras.pmi of the environment" in objection
+
+
 def test_wrong_data_are_named_before_the_exit_code_that_follows_from_them(stage: Path) -> None:
     edit("witness.1", "exit 0", "exit 1")(stage)
     append("err", "mpi_probe: wrong data at 2 bytes: rank 1, expected 17, found 0\n")(stage)

@@ -1,12 +1,12 @@
 """What every judged check inherits: references of its system, levels, findings and the record."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import reframe as rfm
 from reframe.core.builtins import run_after, run_before, variable
-from reframe.core.exceptions import PerformanceError, ReframeError
+from reframe.core.exceptions import PerformanceError, ReframeError, SanityError
 from reframe.core.logging import getlogger
 from reframe.utility import sanity as sn
 
@@ -26,8 +26,8 @@ class Judged(rfm.RunOnlyRegressionTest):
     """A check whose values are judged against the reference file of the system.
 
     A class that inherits from it gives ``benchmark`` and ``placement``, what was measured
-    (``measured_values``) and how that is judged (``find_verdict``); it sets ``level`` to untrusted
-    in its sanity function when there is nothing to judge.
+    (``measured_values``) and how that is judged (``find_verdict``); its sanity function calls
+    ``distrust`` when there is nothing to judge.
     """
 
     transport = variable(str, value="", loggable=True)
@@ -86,6 +86,16 @@ class Judged(rfm.RunOnlyRegressionTest):
         """Fail a case that has values which nothing judges."""
         if Level.NO_REFERENCE in self.levels.values() and not self.is_dry_run():
             raise PerformanceError("; ".join(self.findings))
+
+    def distrust(self, objections: Sequence[str]) -> NoReturn:
+        """Mark the case as untrusted, for reasons of which the first is the gravest.
+
+        Raises:
+            SanityError: always.
+        """
+        self.level = str(Level.UNTRUSTED)
+        self.findings = list(objections)
+        raise SanityError(f"{Level.UNTRUSTED}: {objections[0]}")
 
     def measured_values(self) -> Values:
         """Value and unit of each performance variable; no values when the case is untrusted."""

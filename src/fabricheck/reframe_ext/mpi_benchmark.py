@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from reframe.core.builtins import fixture, run_after, run_before, sanity_function
-from reframe.core.exceptions import SanityError
 
 from fabricheck.benchmarks import registry
 from fabricheck.benchmarks.curve import Curve, variable_name
+from fabricheck.errors import FabricheckError
 from fabricheck.judge.levels import Level, worst
 from fabricheck.judge.references import Reference, Tolerance
 from fabricheck.judge.verdict import Verdict, judge_curve
@@ -78,9 +78,7 @@ class MpiBenchmark(Judged):
         found = self._examine()
         self._record(found)
         if found.objections:
-            self.level = str(Level.UNTRUSTED)
-            self.findings = list(found.objections)
-            raise SanityError(f"{Level.UNTRUSTED}: {found.objections[0]}")
+            self.distrust(found.objections)
         self._curve = found.curve
         return True
 
@@ -111,12 +109,15 @@ class MpiBenchmark(Judged):
         """Median latency in us at a size in bytes, for checks that depend on this one.
 
         Raises:
-            SanityError: if this case has no such value.
+            FabricheckError: if this case has no such value.
         """
         values = self._curve.variables() if self._curve else {}
         name = variable_name(registry.Metric.LATENCY, "p50", size)
         if name not in values:
-            raise SanityError(f"untrusted: expected {name} of {self.display_name}, found none")
+            raise FabricheckError(
+                f"expected {name} of {self.display_name}, found none: "
+                "let that case measure this size, or compare at others"
+            )
         return values[name][0]
 
     def _sizes(self) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ from reframe.utility import udeps
 
 from fabricheck.benchmarks.curve import variable_name
 from fabricheck.benchmarks.registry import UNITS, Metric
+from fabricheck.errors import FabricheckError
 from fabricheck.judge.references import Reference, Tolerance
 from fabricheck.judge.verdict import Verdict, judge_values
 from fabricheck.reframe_ext.judged import Judged, Values
@@ -50,9 +51,13 @@ class TransportRatio(Judged):
         slower, faster = (
             self.getdep(self._name_of(placement)) for placement in (self.slower, self.faster)
         )
-        self._ratios = {
-            size: slower.median_latency(size) / faster.median_latency(size) for size in self.sizes
-        }
+        try:
+            self._ratios = {
+                size: slower.median_latency(size) / faster.median_latency(size)
+                for size in self.sizes
+            }
+        except FabricheckError as error:
+            self.distrust([str(error)])
         self.node_list = sorted({*slower.node_list, *faster.node_list})
         self.mpi_version, self.ucx_version = slower.mpi_version, slower.ucx_version
         self.program, self.program_version = slower.program, slower.program_version
