@@ -64,11 +64,17 @@ def test_another_transport_than_asked_for_is_untrusted(suite: Suite) -> None:
 @pytest.mark.parametrize(
     ("filtered", "message"),
     [
-        ('grep -v "^[0-9]"', "size"),
-        ("head -n -2", "Complete"),
-        ("head -c -60", "line"),
+        ('grep -v "^[0-9]"', "the sweep is empty"),
+        ('sed "/^16 /d; s/Complete: 5/Complete: 4/"', "5 message sizes, but 16B is missing"),
+        ("head -n -2", "'# Complete: N sizes' at the end, found none after 4 rows"),
+        ("head -c -60", "found 3 in '16"),
     ],
-    ids=["no row at all", "last row and the line that ends the table", "in the middle of a row"],
+    ids=[
+        "no row at all",
+        "one row",
+        "last row and the line that ends the table",
+        "in the middle of a row",
+    ],
 )
 def test_a_table_with_rows_missing_is_untrusted(suite: Suite, filtered: str, message: str) -> None:
     suite.break_rank(f"""set -- sh -c '"$@" | {filtered}; true' sh "$@" """)

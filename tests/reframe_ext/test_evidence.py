@@ -110,6 +110,7 @@ def append(name: str, text: str) -> Callable[[Path], None]:
         (edit("out", "4                       9.15", "8                       9.15"), "4"),
         (edit("out", "Pass              9.02", "Fail              9.02"), "validation"),
         (edit("out", "Latency Test", "Bcast Latency Tset"), "out"),
+        (edit("out", "MPI Lat", "MPI Allgather Lat"), "benchmark latency, found allgather"),
         (lambda stage: (stage / "out").write_text(""), "out"),
         (drop("witness.1"), "expected 2 ranks to start, found 1"),
         (edit("witness.1", "exit 0", "exit 139"), "rank 1 on n2: 139"),
@@ -142,6 +143,21 @@ def test_each_guard_sees_what_it_guards(
         assert found.objections == (), "one direction of a port may be quiet"
     else:
         assert any(message in objection for objection in found.objections), found.objections
+
+
+def test_a_size_that_a_whole_table_lacks_is_named(stage: Path) -> None:
+    table = (stage / "out").read_text().replace("Complete: 3", "Complete: 2")
+    rows = [line for line in table.splitlines(keepends=True) if not line.startswith("4 ")]
+    (stage / "out").write_text("".join(rows))
+    (objection,) = look(stage).objections
+    assert objection.startswith("expected 3 message sizes, but 4B is missing")
+
+
+def test_a_table_without_validation_is_not_believed(stage: Path) -> None:
+    table = (stage / "out").read_text().replace("        Validation", "")
+    (stage / "out").write_text(table.replace("             Pass", ""))
+    (objection,) = look(stage).objections
+    assert "found no validation at 3 of them, the first 1 B" in objection
 
 
 def test_ranks_on_one_core_are_named(stage: Path) -> None:
