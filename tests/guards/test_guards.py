@@ -12,6 +12,7 @@ def assert_red(outcome: Outcome, level: str, finding: str) -> None:
     """The case is of that level, and everybody who looks is told why."""
     assert outcome.case["result"] == "fail"
     assert outcome.case["level"] == level
+    assert outcome.case["fail_phase"] == ("sanity" if level == "untrusted" else "performance")
     assert any(finding in each for each in outcome.case["findings"]), outcome.case["findings"]
     assert finding in outcome.case["fail_reason"] + " ".join(outcome.case["findings"])
     assert f"L: level {level}" in outcome.output
@@ -129,6 +130,14 @@ def test_a_value_outside_its_reference_is_critical(suite: Suite) -> None:
     wrong = records.pop("latency_avg_1B")
     assert (wrong.level, wrong.result) == ("critical", "fail")
     assert {record.level for record in records.values()} == {"good"}
+
+
+def test_a_finalize_that_hangs_is_a_warning(suite: Suite) -> None:
+    suite.break_rank('echo "mpi_probe: MPI_Finalize did not return within 10 s" >&2')
+    outcome = suite.run()
+    assert (outcome.reframe_exit, outcome.case["result"]) == (0, "pass")
+    assert outcome.case["level"] == outcome.record["verdict"] == "warning"
+    assert "L: MPI_Finalize did not return within 10 s" in outcome.output
 
 
 def test_a_warning_passes_and_is_seen_everywhere(suite: Suite) -> None:
