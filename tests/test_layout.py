@@ -9,7 +9,9 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
-GENERATED = {"requirements.lock", "requirements-dev.lock", "LICENSE"}
+GENERATED = {"requirements.lock", "requirements-dev.lock", "LICENSE"} | {
+    str(path.relative_to(ROOT)) for path in (ROOT / "references").glob("*.yaml")
+}
 LONGEST = 400
 
 

@@ -40,10 +40,12 @@ def run_and(suite: Suite, placement: str, fault: Callable[[], None]) -> Outcome:
     return suite.outcome(run.returncode, output)
 
 
-def test_a_node_that_dies_in_mid_job_is_named(suite: Suite) -> None:
+@pytest.mark.parametrize("node", ["n1", "n2"])
+def test_a_node_that_dies_in_mid_job_is_named(suite: Suite, node: str) -> None:
+    """n1 runs the batch script, and takes the job's error output with it."""
     suite.edit(SITE, "time_budget: 0.05", "time_budget: 60")
-    outcome = run_and(suite, "tcp-2n", lambda: suite.testbed.kill_node("n2"))
-    assert_red(outcome, "untrusted", "node failure: Slurm lost node n2")
+    outcome = run_and(suite, "tcp-2n", lambda: suite.testbed.kill_node(node))
+    assert_red(outcome, "untrusted", f"node failure: Slurm lost node {node}")
     assert "rank 1 on n2" in outcome.case["findings"][0]
     assert len(outcome.case["findings"]) == 1, "what follows from a dead node is no second fault"
 

@@ -53,7 +53,7 @@ def stage(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def look(stage: Path, transport: str = "tcp", num_nodes: int = 2) -> Evidence:
+def look(stage: Path, transport: str = "tcp", num_nodes: int = 2, **more: object) -> Evidence:
     return examine(
         stage,
         stage / "out",
@@ -67,6 +67,7 @@ def look(stage: Path, transport: str = "tcp", num_nodes: int = 2) -> Evidence:
             bound=True,
             quiet=True,
             reserved=("n1", "n2"),
+            **more,  # type: ignore[arg-type]
         ),
     )
 
@@ -124,7 +125,7 @@ def append(name: str, text: str) -> Callable[[Path], None]:
         (
             append("err", "slurmstepd: error: *** JOB 7 ON n2 CANCELLED AT 2026-11-21T06:00:00 DUE "
                    "TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS ***\n"),
-            "node failure: Slurm lost node n2",
+            "node failure: Slurm lost a node of n1, n2",
         ),
         (append("err", "srun: error: Node failure on n2\n"), "Slurm lost node n2"),
         (
@@ -233,3 +234,17 @@ def test_a_finalize_that_hung_is_remarked_and_spoils_nothing(stage: Path) -> Non
     found = look(stage)
     assert found.objections == ()
     assert found.remarks == ("MPI_Finalize did not return within 10 s",)
+
+
+def test_the_node_that_srun_names_is_the_lost_one(stage: Path) -> None:
+    text = "slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT x DUE TO NODE FAILURE ***\n"
+    append("err", text + "srun: error: Node failure on n2\n")(stage)
+    assert "Slurm lost node n2 in" in look(stage).objections[0]
+
+
+def test_a_node_that_took_the_error_output_with_it_is_asked_for(stage: Path) -> None:
+    for rank in (0, 1):
+        (stage / f"witness.{rank}").rename(stage / f"witness.{rank}.part")
+    found = look(stage, silent_nodes=lambda hosts: [host for host in hosts if host == "n1"])
+    assert "Slurm lost node n1 in mid-job (rank 0 on n1, rank 1 on n2" in found.objections[0]
+    assert found.hosts == ("n1", "n2")

@@ -35,7 +35,7 @@ def test_the_wrapper_witnesses_a_rank(tmp_path: Path) -> None:
 def test_a_rank_that_never_ends_is_named(tmp_path: Path) -> None:
     run_rank(tmp_path, 3, "sh", "-c", "kill -9 $PPID")
     assert read_witnesses(tmp_path) == []
-    assert unfinished_ranks(tmp_path)[0].startswith("rank 3 on ")
+    assert str(unfinished_ranks(tmp_path)[0]).startswith("rank 3 on ")
 
 
 @pytest.mark.parametrize("cut", range(0, 60, 7))

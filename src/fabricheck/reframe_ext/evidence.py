@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,14 +21,16 @@ from fabricheck.transports.witness import (
 
 PROBE_JSON = "probe.json"
 
-_NODE_FAULT = re.compile(r"DUE TO NODE FAILURE|Node failure on (?P<node>\S+)|NODE_FAIL", re.I)
+_NODE_FAULT = re.compile(r"DUE TO NODE FAILURE|NODE_FAIL", re.I)
+# Slurm's "JOB 7 ON n1 CANCELLED ... DUE TO NODE FAILURE" names the node that ran the batch script,
+# not the one that failed; srun names that one.
+_LOST_NODE = re.compile(r"Node failure on (\S+)")
 _TIME_LIMIT = re.compile(r"DUE TO TIME LIMIT", re.I)
 _WRONG_DATA = re.compile(r"wrong data at .*")
 # Debian's Open MPI below a PMI that it doesn't speak doesn't even make a world of one.
 _NO_WORLD = re.compile(r"MPI_COMM_WORLD has (?P<size>\d+)|OPAL ERROR: Unreachable.*")
 _LAUNCHER_LINE = re.compile(r"(srun|slurmstepd|mpirun|mpiexec)\b.*:")
 _NO_FINALIZE = re.compile(r"MPI_Finalize did not return.*")
-_ON_NODES = re.compile(r"\bON (?P<nodes>\S+) CANCELLED")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,7 @@ class Expectation:
         bound: whether each rank must have a CPU of its own to run on.
         quiet: whether the nodes' interfaces carry nothing but the job.
         reserved: hosts that the scheduler gave, empty where it doesn't say.
+        silent_nodes: asks the scheduler which of some hosts are down or don't respond.
     """
 
     benchmark: str
@@ -54,6 +57,7 @@ class Expectation:
     bound: bool
     quiet: bool
     reserved: Sequence[str] = ()
+    silent_nodes: Callable[[Sequence[str]], Sequence[str]] = lambda _: ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +89,7 @@ def examine(directory: Path, stdout: Path, stderr: Path, expected: Expectation) 
     """
     errors = stderr.read_text(errors="replace") if stderr.exists() else ""
     if faults := list(_job_faults(directory, errors, expected)):
-        return Evidence(objections=tuple(faults))
+        return Evidence(hosts=_hosts_seen(directory), objections=tuple(faults))
     try:
         witnesses = read_witnesses(directory)
         curve = parse(stdout.read_text(errors="replace"), stdout.name)
@@ -116,20 +120,34 @@ def examine(directory: Path, stdout: Path, stderr: Path, expected: Expectation) 
     )
 
 
+def _hosts_seen(directory: Path) -> tuple[str, ...]:
+    try:
+        ended = [witness.host for witness in read_witnesses(directory)]
+    except FabricheckError:
+        ended = []
+    return tuple(dict.fromkeys(ended + [start.host for start in unfinished_ranks(directory)]))
+
+
 def _job_faults(directory: Path, errors: str, expected: Expectation) -> Iterator[str]:
-    unfinished = ", ".join(unfinished_ranks(directory))
-    if match := _NODE_FAULT.search(errors):
-        nodes = match["node"] or _first(_ON_NODES, errors) or "of the job"
+    starts = unfinished_ranks(directory)
+    unfinished = ", ".join(map(str, starts))
+    never_ended = f" ({unfinished} never ended)" if unfinished else ""
+    lost = _LOST_NODE.findall(errors)
+    if not lost and starts and not _TIME_LIMIT.search(errors):
+        lost = list(expected.silent_nodes([start.host for start in starts]))
+    if lost or _NODE_FAULT.search(errors):
+        which = ", ".join(dict.fromkeys(lost))
+        found = (
+            f"node {which}" if which else f"a node of {', '.join(expected.reserved) or 'the job'}"
+        )
         yield (
-            f"node failure: Slurm lost node {nodes} in mid-job"
-            + (f" ({unfinished} never ended)" if unfinished else "")
-            + ": look at that node and its link, then run again"
+            f"node failure: Slurm lost {found} in mid-job{never_ended}: "
+            "look at that node and its link, then run again"
         )
     elif _TIME_LIMIT.search(errors):
         yield (
-            "time limit: Slurm ended the job before the benchmark did"
-            + (f" ({unfinished} never ended)" if unfinished else "")
-            + ": a hang, or a fabric far slower than expected"
+            f"time limit: Slurm ended the job before the benchmark did{never_ended}: "
+            "a hang, or a fabric far slower than expected"
         )
     elif match := _WRONG_DATA.search(errors):
         yield (
@@ -140,11 +158,6 @@ def _job_faults(directory: Path, errors: str, expected: Expectation) -> Iterator
         yield _wrong_world(expected, match["size"] or f"none ({match[0]})")
     else:
         yield from _rank_faults(directory, errors, unfinished, expected)
-
-
-def _first(pattern: re.Pattern[str], text: str) -> str:
-    match = pattern.search(text)
-    return match[1] if match else ""
 
 
 def _last_words(errors: str) -> str:

@@ -14,6 +14,7 @@ from fabricheck.judge.verdict import Verdict, judge_curve
 from fabricheck.reframe_ext.build import BenchBuild
 from fabricheck.reframe_ext.evidence import PROBE_JSON, Evidence, Expectation, examine
 from fabricheck.reframe_ext.judged import Judged, Values
+from fabricheck.reframe_ext.slurm import silent_nodes
 from fabricheck.transports import Placement, settings
 from fabricheck.transports.witness import RANK_WRAPPER
 
@@ -156,6 +157,7 @@ class MpiBenchmark(Judged):
                 bound="bound_ranks" in features,
                 quiet="quiet_interfaces" in features,
                 reserved=self._reserved(),
+                silent_nodes=silent_nodes,
             ),
         )
 

@@ -146,14 +146,25 @@ def read_witnesses(directory: Path) -> list[Witness]:
     return sorted((read_witness(path) for path in files), key=lambda witness: witness.rank)
 
 
-def unfinished_ranks(directory: Path) -> list[str]:
-    """Ranks, with their hosts, that began and never came to an end."""
-    return [_describe_start(path) for path in sorted(directory.glob("witness.*.part"))]
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A rank that began and never came to an end."""
+
+    rank: str
+    host: str
+
+    def __str__(self) -> str:
+        return f"rank {self.rank} on {self.host}"
 
 
-def _describe_start(path: Path) -> str:
+def unfinished_ranks(directory: Path) -> list[Start]:
+    """Ranks that began and never came to an end."""
+    return [_read_start(path) for path in sorted(directory.glob("witness.*.part"))]
+
+
+def _read_start(path: Path) -> Start:
     facts = dict(line.split(maxsplit=1) for line in path.read_text().splitlines() if " " in line)
-    return f"rank {facts.get('rank', '?')} on {facts.get('host', 'an unknown node')}"
+    return Start(facts.get("rank", "?"), facts.get("host", "an unknown node"))
 
 
 def by_host(witnesses: Iterable[Witness]) -> dict[str, list[Witness]]:
