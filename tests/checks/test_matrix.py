@@ -47,6 +47,10 @@ def run_reframe(place: Path, system: str, *options: str) -> str:
     return done.stdout
 
 
+def recorded_bytes() -> dict[Path, int]:
+    return {path: path.stat().st_size for path in (SUITE / "perflogs").glob("*/*/*.log")}
+
+
 def expected_cases(system: str) -> set[tuple[str, str, str]]:
     """(benchmark, placement, environment) of every case that the site's features allow."""
     site = yaml.safe_load((SUITE / "sites" / f"{system}.yaml").read_text())
@@ -76,7 +80,9 @@ def test_the_matrix_is_what_the_site_offers(reframe: Callable[..., str], system:
 
 @pytest.mark.parametrize("system", SITES)
 def test_the_whole_matrix_passes_a_dry_run(reframe: Callable[..., str], system: str) -> None:
+    record = recorded_bytes()
     output = reframe(system, "--dry-run")
+    assert recorded_bytes() == record, "a dry run measures nothing, so it records nothing"
     assert "0 failure(s)" in output
     ran = output.count("DRY")
     assert ran >= len(expected_cases(system)), output

@@ -30,6 +30,7 @@ UCX_LOG = """\
 WITNESS = """\
 rank RANK
 host HOST
+allocation n[1-2]
 cpus RANK
 netdev before eth0 tx_bytes 100
 netdev before eth0 rx_bytes 100
@@ -66,7 +67,6 @@ def look(stage: Path, transport: str = "tcp", num_nodes: int = 2, **more: object
             sizes=SIZES,
             bound=True,
             quiet=True,
-            reserved=("n1", "n2"),
             **more,  # type: ignore[arg-type]
         ),
     )
@@ -116,7 +116,7 @@ def append(name: str, text: str) -> Callable[[Path], None]:
         (drop("witness.1"), "expected 2 ranks to start, found 1"),
         (edit("witness.1", "exit 0", "exit 139"), "rank 1 on n2: 139"),
         (edit("witness.1", "host n2", "host n1"), "expected ranks on 2 host"),
-        (edit("witness.1", "host n2", "host n7"), "expected ranks on n1, n2, found them on n7"),
+        (edit("witness.1", "host n2", "host n7"), "expected ranks on n[1-2], found rank 1 on n7"),
         (edit("witness.1", "after eth0 tx_bytes 90000", "after eth0 tx_bytes 200"), None),
         (drop("ucx.n2.7.log"), "expected 2 UCX logs"),
         (edit("ucx.n2.7.log", "tag(tcp/eth0)", "tag(sysv/memory)"), "found tag(sysv/memory) on n2"),

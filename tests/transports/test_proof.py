@@ -16,7 +16,7 @@ def logs(*lanes: str, hosts: tuple[str, ...] = ("n1", "n2")) -> list[UcxLog]:
 
 def witnesses(*moves: dict[tuple[str, str, str], int], hosts: tuple[str, ...] = ("n1", "n2")):
     return [
-        Witness(rank, host, str(rank), 0, moves[min(rank, len(moves) - 1)])
+        Witness(rank, host, "", str(rank), 0, moves[min(rank, len(moves) - 1)])
         for rank, host in enumerate(hosts)
     ]
 

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ClusterShell.NodeSet import NodeSet
+
 from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.parser import check_complete, parse
 from fabricheck.errors import FabricheckError
@@ -45,7 +47,6 @@ class Expectation:
         sizes: message sizes in bytes that the sweep must have; empty for a barrier.
         bound: whether each rank must have a CPU of its own to run on.
         quiet: whether the nodes' interfaces carry nothing but the job.
-        reserved: hosts that the scheduler gave, empty where it doesn't say.
         silent_nodes: asks the scheduler which of some hosts are down or don't respond.
     """
 
@@ -56,7 +57,6 @@ class Expectation:
     sizes: Sequence[int]
     bound: bool
     quiet: bool
-    reserved: Sequence[str] = ()
     silent_nodes: Callable[[Sequence[str]], Sequence[str]] = lambda _: ()
 
 
@@ -104,7 +104,7 @@ def examine(directory: Path, stdout: Path, stderr: Path, expected: Expectation) 
     proof = prove(expected.transport, load, logs, witnesses, quiet=expected.quiet)
     objections = [
         *_world_objections(curve, expected),
-        *_host_objections(hosts, expected),
+        *_host_objections(witnesses, expected),
         *_binding_objections(witnesses, expected),
         *_curve_objections(curve, expected),
         *proof.objections,
@@ -138,7 +138,9 @@ def _job_faults(directory: Path, errors: str, expected: Expectation) -> Iterator
     if lost or _NODE_FAULT.search(errors):
         which = ", ".join(dict.fromkeys(lost))
         found = (
-            f"node {which}" if which else f"a node of {', '.join(expected.reserved) or 'the job'}"
+            f"node {which}"
+            if which
+            else f"a node of {', '.join(_hosts_seen(directory)) or 'the job'}"
         )
         yield (
             f"node failure: Slurm lost {found} in mid-job{never_ended}: "
@@ -224,17 +226,19 @@ def _wrong_world(expected: Expectation, found: str) -> str:
     )
 
 
-def _host_objections(hosts: Sequence[str], expected: Expectation) -> Iterator[str]:
+def _host_objections(witnesses: Sequence[Witness], expected: Expectation) -> Iterator[str]:
+    hosts = tuple(by_host(witnesses))
     if len(hosts) != expected.num_nodes:
         yield (
             f"expected ranks on {expected.num_nodes} host(s), found {len(hosts)} "
             f"({', '.join(hosts)}): the launcher placed them elsewhere"
         )
-    if strangers := set(hosts) - set(expected.reserved) if expected.reserved else ():
-        yield (
-            f"expected ranks on {', '.join(expected.reserved)}, found them on "
-            f"{', '.join(sorted(strangers))}: the job ran outside its allocation"
-        )
+    for witness in witnesses:
+        if witness.allocation and witness.host not in NodeSet(witness.allocation):
+            yield (
+                f"expected ranks on {witness.allocation}, found rank {witness.rank} on "
+                f"{witness.host}: the job ran outside its allocation"
+            )
 
 
 def _binding_objections(witnesses: Sequence[Witness], expected: Expectation) -> Iterator[str]:

@@ -156,16 +156,9 @@ class MpiBenchmark(Judged):
                 sizes=self._sizes(),
                 bound="bound_ranks" in features,
                 quiet="quiet_interfaces" in features,
-                reserved=self._reserved(),
                 silent_nodes=silent_nodes,
             ),
         )
-
-    def _reserved(self) -> tuple[str, ...]:
-        """Hosts of the allocation; a job that ends between two polls leaves Slurm's 'None'."""
-        if self.job.scheduler.registered_name == "local":
-            return ()
-        return tuple(node for node in self.job.nodelist or () if node not in (None, "None"))
 
     def _record(self, found: Evidence) -> None:
         self.evidence = found.proof

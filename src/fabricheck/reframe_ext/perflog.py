@@ -32,6 +32,8 @@ class PerflogHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Keep one variable's line; with the last of a case, append them all.
 
+        A dry run measures nothing and leaves no line.
+
         Raises:
             ForceExitError: if they can't be written; a run without its record must not go on.
         """
@@ -39,6 +41,8 @@ class PerflogHandler(logging.Handler):
         if fields.get("check_perf_var") is None:
             return
         check = fields["__rfm_check__"]
+        if check.is_dry_run():
+            return
         self._pending.append(_record(check, fields))
         if len(self._pending) < len(check.perfvalues):
             return

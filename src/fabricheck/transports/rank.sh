@@ -35,6 +35,7 @@ part="witness.$rank.part"
 {
     echo "rank $rank"
     echo "host $(hostname)"
+    echo "allocation ${SLURM_JOB_NODELIST:-}"
     echo "cpus $(taskset -pc $$ | sed 's/.*: //')"
     counters before
 } >"$part"

@@ -48,6 +48,8 @@ class Witness:
     Attributes:
         rank: the rank as the launcher numbered it.
         host: the host name of its node.
+        allocation: the nodes that the scheduler gave, as it writes them, such as ``n[1-4]``; empty
+            without scheduler.
         cpus: the CPUs that it was allowed to use, as ``taskset`` prints them.
         exit_code: how the program ended.
         moved: how far each counter moved, keyed (kind, device, counter); bytes or packets.
@@ -55,6 +57,7 @@ class Witness:
 
     rank: int
     host: str
+    allocation: str
     cpus: str
     exit_code: int
     moved: Mapping[tuple[str, str, str], int]
@@ -125,6 +128,7 @@ def read_witness(path: Path) -> Witness:
         return Witness(
             rank=int(facts["rank"]),
             host=facts["host"],
+            allocation=facts["allocation"],
             cpus=facts["cpus"],
             exit_code=int(facts["exit"]),
             moved={
@@ -135,7 +139,7 @@ def read_witness(path: Path) -> Witness:
         )
     except (KeyError, ValueError) as error:
         raise FabricheckError(
-            f"{path.name}: expected the lines rank, host, cpus and exit, found no usable "
+            f"{path.name}: expected rank, host, allocation, cpus and exit, found no usable "
             f"{error}: the witness of this rank is cut, run the case again"
         ) from None
 
@@ -163,7 +167,9 @@ def unfinished_ranks(directory: Path) -> list[Start]:
 
 
 def _read_start(path: Path) -> Start:
-    facts = dict(line.split(maxsplit=1) for line in path.read_text().splitlines() if " " in line)
+    facts = dict(
+        line.split(" ", maxsplit=1) for line in path.read_text().splitlines() if " " in line
+    )
     return Start(facts.get("rank", "?"), facts.get("host", "an unknown node"))
 
 
