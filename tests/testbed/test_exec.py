@@ -106,6 +106,8 @@ def test_terminal_and_interrupt_key(testbed: Testbed) -> None:
     command = testbed.command("n1", "sh", "-c", "tty -s && echo on a terminal; exec sleep 300")
     pid, terminal = pty.fork()
     if pid == 0:
+        # A shell that runs the tests in the background has them ignore SIGINT.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.execv(command[0], command)
     seen = b""
     while b"on a terminal" not in seen:
