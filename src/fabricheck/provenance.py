@@ -4,6 +4,9 @@ import functools
 import subprocess
 from pathlib import Path
 
+SUITE = Path(__file__).resolve().parents[2]
+"""Root of the suite: the checkout that holds checks/, sites/ and references/."""
+
 
 @functools.cache
 def commit(directory: Path) -> str:

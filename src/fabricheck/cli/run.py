@@ -8,9 +8,8 @@ import typer
 
 from fabricheck.cli import testbed
 from fabricheck.cli.report import show
+from fabricheck.provenance import SUITE
 from fabricheck.testbed.layout import STATE_VARIABLE, default_state_dir
-
-SUITE = Path(__file__).resolve().parents[3]
 
 
 def run(

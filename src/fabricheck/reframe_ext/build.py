@@ -9,7 +9,8 @@ import reframe as rfm
 from reframe.core.builtins import run_before, sanity_function
 from reframe.utility import sanity as sn
 
-SUITE = Path(__file__).resolve().parents[3]
+from fabricheck.provenance import SUITE
+
 BENCH_SOURCES = SUITE / "src" / "bench"
 
 

@@ -14,9 +14,8 @@ from fabricheck.errors import FabricheckError
 from fabricheck.judge.levels import Level
 from fabricheck.judge.references import CaseKey, Reference, Tolerance, resolve
 from fabricheck.judge.verdict import Verdict
-from fabricheck.provenance import commit
+from fabricheck.provenance import SUITE, commit
 
-SUITE = Path(__file__).resolve().parents[3]
 REFERENCES = SUITE / "references"
 
 Values = Mapping[str, tuple[float | None, str]]
