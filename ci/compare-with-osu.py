@@ -27,7 +27,7 @@ import typer
 
 from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.parser import check_complete, parse
-from fabricheck.benchmarks.registry import REGISTRY, Benchmark, find, sweep
+from fabricheck.benchmarks.registry import MPI_BENCHMARKS, MpiBenchmark, sweep
 from fabricheck.errors import FabricheckError
 from fabricheck.transports import settings
 from fabricheck.units import format_size
@@ -63,7 +63,7 @@ class Setting:
 
     mpi: str
     transport: str
-    benchmark: Benchmark
+    benchmark: MpiBenchmark
 
     def __str__(self) -> str:
         return f"{self.benchmark.name} {self.mpi} {self.transport}"
@@ -185,7 +185,7 @@ class Runner:
         folder = self.osu[setting.mpi] / "libexec/osu-micro-benchmarks/mpi" / benchmark.family
         return [str(folder / benchmark.osu_program)]
 
-    def _options(self, benchmark: Benchmark) -> list[str]:
+    def _options(self, benchmark: MpiBenchmark) -> list[str]:
         options = ["-z50"]
         if benchmark.min_size is not None:
             low, high = self._sweep(benchmark)[0], self._sweep(benchmark)[-1]
@@ -196,7 +196,7 @@ class Runner:
             options += ["-i", str(self.iterations)]
         return options
 
-    def _sweep(self, benchmark: Benchmark) -> tuple[int, ...]:
+    def _sweep(self, benchmark: MpiBenchmark) -> tuple[int, ...]:
         low, high = self.sizes
         return sweep(max(low, benchmark.min_size or 0), min(high, benchmark.max_size or high))
 
@@ -332,9 +332,9 @@ def main(
     )
     if runner.osu.keys() != runner.probe.keys():
         raise FabricheckError("expected --osu and --probe for the same MPIs: name each in both")
-    names = benchmark or list(REGISTRY)
+    names = benchmark or list(MPI_BENCHMARKS)
     wanted = [
-        Setting(mpi, way, find(name))
+        Setting(mpi, way, MPI_BENCHMARKS[name])
         for mpi, way, name in product(runner.osu, transport or ["shm", "tcp"], names)
     ]
     comparisons = compare(runner, wanted, repetitions, quiet=quiet)

@@ -1,6 +1,15 @@
 import pytest
 
-from fabricheck.benchmarks.registry import DIRECTIONS, REGISTRY, UNITS, Metric, find, sweep
+from fabricheck.benchmarks.registry import (
+    DIRECTIONS,
+    MPI_BENCHMARKS,
+    PAIR_BENCHMARKS,
+    REGISTRY,
+    UNITS,
+    Metric,
+    find,
+    sweep,
+)
 from fabricheck.errors import FabricheckError
 
 
@@ -9,13 +18,13 @@ def test_every_metric_has_a_unit_and_a_direction():
 
 
 def test_titles_are_unique():
-    titles = [title for benchmark in REGISTRY.values() for title in benchmark.titles]
+    titles = [benchmark.title for benchmark in REGISTRY.values()]
     assert len(titles) == len(set(titles)) == len(REGISTRY)
 
 
 @pytest.mark.parametrize("name", ["allreduce", "reduce", "reduce_scatter"])
 def test_reductions_never_run_with_the_default_datatype(name):
-    assert find(name).datatype == "mpi_float"
+    assert MPI_BENCHMARKS[name].datatype == "mpi_float"
 
 
 def test_only_barrier_has_no_sizes():
@@ -37,3 +46,42 @@ def test_sweep_doubles_and_starts_at_zero_if_asked():
 def test_sweep_refuses_inverted_or_negative_sizes(smallest, largest):
     with pytest.raises(FabricheckError, match="0 <= MIN <= MAX"):
         sweep(smallest, largest)
+
+
+def test_pairs_vary_one_thing_at_a_time_from_a_plain_test():
+    plain = {
+        b.program: b for b in PAIR_BENCHMARKS.values() if b.family == "verbs" and not b.options
+    }
+    assert {
+        f"ib_{o}_{k}" for o in ("send", "write", "read", "atomic") for k in ("bw", "lat")
+    } == set(plain)
+    for benchmark in PAIR_BENCHMARKS.values():
+        if benchmark.family == "verbs" and benchmark.options:
+            assert benchmark.transports == ("rc",)
+            assert sum(option.startswith("-") for option in benchmark.options) == 1
+            assert benchmark.metrics == plain[benchmark.program].metrics
+
+
+def test_verbs_run_only_over_what_can_carry_them():
+    transports = {b.name: b.transports for b in PAIR_BENCHMARKS.values() if not b.options}
+    assert transports["ib_send_bw"] == ("rc", "uc", "ud")
+    assert transports["ib_write_lat"] == ("rc", "uc")
+    assert transports["ib_read_lat"] == transports["ib_atomic_bw"] == ("rc",)
+
+
+@pytest.mark.parametrize("family", ["verbs", "ucx"])
+def test_each_run_holds_the_smaller_ones(family):
+    runs = [b.runs for b in PAIR_BENCHMARKS.values() if b.family == family]
+    assert set(runs) <= {
+        frozenset({"acceptance"}),
+        frozenset({"acceptance", "nightly"}),
+        frozenset({"acceptance", "nightly", "smoke"}),
+    }
+    smoke, nightly = (sum(tag in run for run in runs) for tag in ("smoke", "nightly"))
+    assert 0 < smoke < nightly <= len(runs)
+
+
+def test_atomics_have_one_size_and_inline_data_small_ones():
+    sizes = {name: (b.min_size, b.max_size) for name, b in PAIR_BENCHMARKS.items()}
+    assert sizes["ib_atomic_lat"] == sizes["ib_atomic_bw_qp4"] == (8, 8)
+    assert sizes["ib_send_lat_inline"] == (2, 64)

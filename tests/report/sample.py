@@ -12,7 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from fabricheck.benchmarks.curve import variable_name
-from fabricheck.benchmarks.registry import REGISTRY, UNITS, Benchmark, Metric, RanksRule, sweep
+from fabricheck.benchmarks.registry import (
+    MPI_BENCHMARKS,
+    UNITS,
+    Metric,
+    MpiBenchmark,
+    RanksRule,
+    sweep,
+)
 
 Report = dict[str, Any]
 
@@ -31,7 +38,7 @@ def report(*benchmarks: str) -> Report:
     All benchmarks make 72 cases; name some where a test wants to be quick.
     """
     cases = [_build(environ) for environ in ENVIRONS]
-    for benchmark in [REGISTRY[name] for name in benchmarks or REGISTRY]:
+    for benchmark in [MPI_BENCHMARKS[name] for name in benchmarks or MPI_BENCHMARKS]:
         for environ in ENVIRONS:
             for placement in PLACEMENTS:
                 if benchmark.ranks is RanksRule.EXACTLY_TWO and placement == "tcp-4n":
@@ -124,7 +131,7 @@ def _transport_order(environ: str) -> Report:
     )
 
 
-def _case(benchmark: Benchmark, environ: str, placement: str) -> Report:
+def _case(benchmark: MpiBenchmark, environ: str, placement: str) -> Report:
     family, version, _ = ENVIRONS[environ]
     transport, _, nodes = placement.partition("-")
     count = int(nodes[:-1])
@@ -166,7 +173,7 @@ def _warning(name: str, unit: str) -> list[float | None]:
     return [None, 20000.0] if unit == "us" else [0.002, None]
 
 
-def _curve(benchmark: Benchmark, environ: str, placement: str) -> dict[str, tuple[float, str]]:
+def _curve(benchmark: MpiBenchmark, environ: str, placement: str) -> dict[str, tuple[float, str]]:
     factor = ENVIRONS[environ][2] * (1.0 if benchmark.family == "pt2pt" else 1.8)
     base, rate = PLACEMENTS[placement]
     curve: dict[str, tuple[float, str]] = {}

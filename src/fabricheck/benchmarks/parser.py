@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from fabricheck.benchmarks.curve import Curve
-from fabricheck.benchmarks.registry import REGISTRY, Benchmark, find
+from fabricheck.benchmarks.registry import MPI_BENCHMARKS, MpiBenchmark, find
 from fabricheck.benchmarks.table import ParseError, Table
 from fabricheck.units import format_size
 
@@ -160,12 +160,13 @@ def _find_title(lines: Sequence[str], source: str) -> int:
     )
 
 
-def _find_benchmark(name: str, place: str) -> Benchmark:
-    for benchmark in REGISTRY.values():
-        if name in {f"MPI {title}" for title in benchmark.titles}:
+def _find_benchmark(name: str, place: str) -> MpiBenchmark:
+    for benchmark in MPI_BENCHMARKS.values():
+        if name == f"MPI {benchmark.title}":
             return benchmark
     raise ParseError(
-        f"{place}: unknown benchmark {name!r}: fabricheck reads the tables of {', '.join(REGISTRY)}"
+        f"{place}: unknown benchmark {name!r}: fabricheck reads the tables of "
+        f"{', '.join(MPI_BENCHMARKS)}"
     )
 
 

@@ -1,7 +1,9 @@
 """The benchmarks that fabricheck runs and judges: data, not classes.
 
-Titles, default sizes and option rules are those of the OSU Micro-Benchmarks 7.4; ``mpi_probe``
-prints the same titles.
+Those of MPI have the titles, default sizes and option rules of the OSU Micro-Benchmarks 7.4;
+``mpi_probe`` prints the same titles. Those below MPI, perftest's (``verbs``) and ucx_perftest's
+(``ucx``), are each a program with its options: a variant differs from the plain benchmark in one
+option.
 """
 
 from collections.abc import Mapping
@@ -15,7 +17,7 @@ from fabricheck.errors import FabricheckError
 KIB = 1 << 10
 MIB = 1 << 20
 
-Family = Literal["pt2pt", "collective"]
+Family = Literal["pt2pt", "collective", "verbs", "ucx"]
 
 
 class Metric(StrEnum):
@@ -65,33 +67,60 @@ DIRECTIONS: Mapping[Metric, Direction] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """One benchmark.
+    """What is known of every benchmark.
 
     Attributes:
-        name: short name, also the name of ``mpi_probe``'s subcommand.
-        family: ``pt2pt`` or ``collective``.
-        osu_program: the OSU program that measures the same.
-        titles: what stands between ``MPI`` and the version in the title line of the output.
+        name: short name, the key in references, perflogs and reports.
+        family: ``pt2pt`` or ``collective`` of MPI, ``verbs`` or ``ucx``.
+        title: what it is, in words; of an MPI benchmark what stands between ``MPI`` and the version
+            in the title line of the output.
         metrics: what is measured.
         statistics: the statistics that are recorded and judged.
         min_size: smallest message in bytes, ``None`` if the benchmark sends no payload.
         max_size: largest message in bytes, ``None`` if the benchmark sends no payload.
+    """
+
+    name: str
+    family: Family
+    title: str
+    metrics: tuple[Metric, ...]
+    statistics: tuple[str, ...]
+    min_size: int | None
+    max_size: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class MpiBenchmark(Benchmark):
+    """A benchmark of MPI, which ``mpi_probe`` has as a subcommand of the same name.
+
+    Attributes:
+        osu_program: the OSU program that measures the same.
         datatype: what to pass with ``-T``; ``None`` for the program's default. Reductions are
             never left at ``MPI_CHAR``: data validation of ``osu_allreduce`` then fails on a
             healthy Open MPI 4.1.4 (its ``op/avx`` component).
         ranks: how many ranks it can run with.
     """
 
-    name: str
-    family: Family
     osu_program: str
-    titles: tuple[str, ...]
-    metrics: tuple[Metric, ...]
-    statistics: tuple[str, ...]
-    min_size: int | None
-    max_size: int | None
     datatype: str | None
     ranks: RanksRule
+
+
+@dataclass(frozen=True, slots=True)
+class PairBenchmark(Benchmark):
+    """A benchmark below MPI: a program that runs as a server and as its client.
+
+    Attributes:
+        program: the program on ``PATH``.
+        options: what makes the program this benchmark; never sizes, counts, devices or transports.
+        transports: the transports that it can use.
+        runs: the runs that it belongs to, as tags: ``smoke``, ``nightly``, ``acceptance``.
+    """
+
+    program: str
+    options: tuple[str, ...]
+    transports: tuple[str, ...]
+    runs: frozenset[str]
 
 
 _LATENCY_STATISTICS = ("avg", "p50", "p99")
@@ -99,13 +128,13 @@ _LATENCY_STATISTICS = ("avg", "p50", "p99")
 
 def _pt2pt(
     name: str, title: str, metrics: tuple[Metric, ...], ranks: RanksRule = RanksRule.EXACTLY_TWO
-) -> Benchmark:
+) -> MpiBenchmark:
     statistics = _LATENCY_STATISTICS if Metric.LATENCY in metrics else ("avg",)
-    return Benchmark(
+    return MpiBenchmark(
         name=name,
         family="pt2pt",
         osu_program=f"osu_{name}",
-        titles=(title,),
+        title=title,
         metrics=metrics,
         statistics=statistics,
         min_size=1,
@@ -117,13 +146,13 @@ def _pt2pt(
 
 def _collective(
     name: str, title: str, *, reduction: bool = False, payload: bool = True
-) -> Benchmark:
+) -> MpiBenchmark:
     smallest = 4 if reduction else 1
-    return Benchmark(
+    return MpiBenchmark(
         name=name,
         family="collective",
         osu_program=f"osu_{name}",
-        titles=(f"{title} Latency Test",),
+        title=f"{title} Latency Test",
         metrics=(Metric.LATENCY,),
         statistics=_LATENCY_STATISTICS,
         min_size=smallest if payload else None,
@@ -133,7 +162,7 @@ def _collective(
     )
 
 
-REGISTRY: Mapping[str, Benchmark] = MappingProxyType(
+MPI_BENCHMARKS: Mapping[str, MpiBenchmark] = MappingProxyType(
     {
         benchmark.name: benchmark
         for benchmark in (
@@ -158,6 +187,143 @@ REGISTRY: Mapping[str, Benchmark] = MappingProxyType(
         )
     }
 )
+
+
+_ACCEPTANCE = frozenset({"acceptance"})
+_NIGHTLY = _ACCEPTANCE | {"nightly"}
+_SMOKE = _NIGHTLY | {"smoke"}
+
+_BANDWIDTH_AND_RATE = (Metric.BANDWIDTH, Metric.MESSAGE_RATE)
+_ATOMIC_SIZE = 8
+_INLINE_SIZE = 64
+"""Bytes that a request itself can carry on any card."""
+
+# What each operation can run over: the table in ibv_post_send(3).
+_VERBS_TRANSPORTS: Mapping[str, tuple[str, ...]] = {
+    "send": ("rc", "uc", "ud"),
+    "write": ("rc", "uc"),
+    "read": ("rc",),
+    "atomic": ("rc",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Variant:
+    """One option that changes a verbs benchmark, and which of them it changes."""
+
+    suffix: str
+    title: str
+    options: tuple[str, ...]
+    changes: tuple[str, ...]
+    nightly: tuple[str, ...] = ()
+
+
+_BW = tuple(f"{operation}_bw" for operation in _VERBS_TRANSPORTS)
+# A write leaves no completion at its target that could wake it, so perftest's write tests have no
+# -e; requests of reads and atomics carry no data, so theirs have no -I.
+_VERBS_VARIANTS = (
+    *(
+        _Variant(
+            f"_qp{count}",
+            f", {count} queue pairs",
+            ("-q", str(count)),
+            _BW,
+            nightly=("write_bw",) if count in (4, 16) else (),
+        )
+        for count in (2, 4, 8, 16)
+    ),
+    _Variant("_post16", ", 16 requests posted at once", ("-l", "16"), _BW, nightly=("write_bw",)),
+    _Variant(
+        "_inline",
+        ", data inside the request",
+        ("-I", str(_INLINE_SIZE)),
+        ("send_bw", "send_lat", "write_bw", "write_lat"),
+        nightly=("send_lat",),
+    ),
+    _Variant(
+        "_events",
+        ", sleeping on events instead of polling",
+        ("-e",),
+        ("send_bw", "send_lat", "read_bw", "read_lat", "atomic_bw", "atomic_lat"),
+        nightly=("send_lat",),
+    ),
+    _Variant("_bidir", ", both directions at once", ("-b",), _BW, nightly=("write_bw",)),
+)
+_SMOKE_TESTS = ("send_lat", "write_bw")
+
+
+def _verbs(test: str, variant: _Variant | None = None) -> PairBenchmark:
+    """A test of perftest; variants run over RC, to differ from the plain test in one thing."""
+    operation, _, kind = test.partition("_")
+    smallest, largest = (_ATOMIC_SIZE, _ATOMIC_SIZE) if operation == "atomic" else (2, 8 * MIB)
+    words = "latency" if kind == "lat" else "bandwidth"
+    if variant is None:
+        runs = _SMOKE if test in _SMOKE_TESTS else _NIGHTLY
+    else:
+        runs = _NIGHTLY if test in variant.nightly else _ACCEPTANCE
+    if variant and variant.suffix == "_inline":
+        largest = _INLINE_SIZE
+    return PairBenchmark(
+        name=f"ib_{test}{variant.suffix if variant else ''}",
+        family="verbs",
+        title=f"verbs {operation} {words}{variant.title if variant else ''}",
+        metrics=(Metric.LATENCY,) if kind == "lat" else _BANDWIDTH_AND_RATE,
+        statistics=_LATENCY_STATISTICS if kind == "lat" else ("avg",),
+        min_size=smallest,
+        max_size=largest,
+        program=f"ib_{test}",
+        options=variant.options if variant else (),
+        transports=("rc",) if variant else _VERBS_TRANSPORTS[operation],
+        runs=runs,
+    )
+
+
+def _ucx(
+    name: str, test: str, title: str, *options: str, runs: frozenset[str] = _NIGHTLY
+) -> PairBenchmark:
+    """A test of ucx_perftest, which has one percentile in its table: the median."""
+    is_latency = name.endswith("_lat")
+    return PairBenchmark(
+        name=f"ucx_{name}",
+        family="ucx",
+        title=f"UCX {title}",
+        metrics=(Metric.LATENCY,) if is_latency else _BANDWIDTH_AND_RATE,
+        statistics=("avg", "p50") if is_latency else ("avg",),
+        min_size=1,
+        max_size=4 * MIB,
+        program="ucx_perftest",
+        options=("-t", test, *options),
+        transports=("rc", "ud", "dc", "tcp", "shm"),
+        runs=runs,
+    )
+
+
+PAIR_BENCHMARKS: Mapping[str, PairBenchmark] = MappingProxyType(
+    {
+        benchmark.name: benchmark
+        for benchmark in (
+            *(
+                _verbs(f"{operation}_{kind}")
+                for operation in _VERBS_TRANSPORTS
+                for kind in ("lat", "bw")
+            ),
+            *(_verbs(test, variant) for variant in _VERBS_VARIANTS for test in variant.changes),
+            _ucx("tag_lat", "tag_lat", "tagged message latency", runs=_SMOKE),
+            _ucx("tag_bw", "tag_bw", "tagged message bandwidth", runs=_SMOKE),
+            _ucx("stream_lat", "stream_lat", "stream latency"),
+            _ucx("stream_bw", "stream_bw", "stream bandwidth"),
+            _ucx("am_lat", "ucp_am_lat", "active message latency"),
+            _ucx("am_bw", "ucp_am_bw", "active message bandwidth"),
+            _ucx("put_lat", "ucp_put_lat", "put latency"),
+            _ucx("put_bw", "ucp_put_bw", "put bandwidth"),
+            # One get at a time shows its latency, many at a time the bandwidth.
+            _ucx("get_lat", "ucp_get", "get latency", "-O", "1"),
+            _ucx("get_bw", "ucp_get", "get bandwidth", "-O", "32"),
+        )
+    }
+)
+
+REGISTRY: Mapping[str, Benchmark] = MappingProxyType({**MPI_BENCHMARKS, **PAIR_BENCHMARKS})
 
 
 def find(name: str) -> Benchmark:

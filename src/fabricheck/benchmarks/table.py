@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from fabricheck.benchmarks.columns import Column, Role, is_column_line, read_columns
 from fabricheck.benchmarks.curve import Point
-from fabricheck.benchmarks.registry import Benchmark, Metric, next_size
+from fabricheck.benchmarks.registry import Metric, MpiBenchmark, next_size
 from fabricheck.errors import FabricheckError
 
 _ROW_START = re.compile(
@@ -30,7 +30,7 @@ class Table:
         last_row: number of the line with the last row, 0 before the first.
     """
 
-    def __init__(self, source: str, benchmark: Benchmark) -> None:
+    def __init__(self, source: str, benchmark: MpiBenchmark) -> None:
         self.columns: list[Column] = []
         self.points: list[Point] = []
         self.last_row = 0

@@ -13,7 +13,7 @@ from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.registry import find
 from fabricheck.cli.parse import ExpectOption, FileArgument, JsonOption, is_checked, read_curve
 from fabricheck.judge.levels import Level
-from fabricheck.judge.references import CaseKey, Reference, Tolerance, resolve
+from fabricheck.judge.references import CHECKS, CaseKey, Reference, Tolerance, resolve
 from fabricheck.judge.verdict import Verdict, judge_curve
 from fabricheck.transports import placements
 
@@ -25,9 +25,11 @@ class Check(StrEnum):
 
     POINT_TO_POINT = "MpiPointToPoint"
     COLLECTIVE = "MpiCollective"
+    VERBS = "VerbsPerftest"
+    UCX = "UcxPerftest"
 
 
-_CHECK_OF_FAMILY = {"pt2pt": Check.POINT_TO_POINT, "collective": Check.COLLECTIVE}
+_CHECK_OF_FAMILY = {CHECKS[check]: check for check in Check}
 
 
 def _complete_placement(incomplete: str) -> list[str]:

@@ -5,14 +5,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from fabricheck.benchmarks.registry import Family
 from fabricheck.errors import FabricheckError
 
 Kind = Literal["bound", "ratio", "measured", "vendor", "paper"]
 Fractions = tuple[float | None, float | None]
 
-CHECKS: Mapping[str, Literal["pt2pt", "collective"] | None] = {
+CHECKS: Mapping[str, Family | None] = {
     "MpiPointToPoint": "pt2pt",
     "MpiCollective": "collective",
+    "VerbsPerftest": "verbs",
+    "UcxPerftest": "ucx",
     "TransportOrder": None,
 }
 """Classes that may have references, each with the family of benchmarks whose curves it judges;

@@ -129,7 +129,7 @@ class MpiBenchmark(Judged):
         return registry.sweep(benchmark.min_size, min(largest, benchmark.max_size))
 
     def _options(self) -> list[str]:
-        benchmark = registry.find(self.benchmark)
+        benchmark = registry.MPI_BENCHMARKS[self.benchmark]
         options = ["--json", PROBE_JSON]
         if sizes := self._sizes():
             options += ["-c", "-m", f"{sizes[0]}:{sizes[-1]}"]

@@ -12,6 +12,13 @@ from fabricheck.report.quantity import TABLE_UNITS, in_table, size_label, with_u
 from fabricheck.report.status import Status
 from fabricheck.report.summary import Summary
 
+_KINDS = {
+    "pt2pt": "point to point",
+    "collective": "collective",
+    "verbs": "without MPI and UCX",
+    "ucx": "without MPI",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Cell:
@@ -136,12 +143,11 @@ def benchmark_views(groups: Sequence[Group]) -> list[BenchmarkView]:
 
 def _description(name: str) -> str:
     benchmark = REGISTRY[name]
-    kind = "point to point" if benchmark.family == "pt2pt" else "collective"
     metrics = " and ".join(
         f"{metric.replace('_', ' ')} ({DIRECTIONS[metric]} is better)"
         for metric in benchmark.metrics
     )
-    return f"{benchmark.titles[0]}, {kind}: {metrics}"
+    return f"{benchmark.title}, {_KINDS[benchmark.family]}: {metrics}"
 
 
 def chart_name(group: Group, metric: str) -> str:
