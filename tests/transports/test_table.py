@@ -1,7 +1,14 @@
 import pytest
 
 from fabricheck.errors import FabricheckError
-from fabricheck.transports import MPI_FAMILIES, TRANSPORTS, Placement, placements, settings
+from fabricheck.transports import (
+    MPI_FAMILIES,
+    TRANSPORTS,
+    Placement,
+    placements,
+    settings,
+    ucx_settings,
+)
 
 
 def test_only_placements_that_can_exist_are_made() -> None:
@@ -10,7 +17,7 @@ def test_only_placements_that_can_exist_are_made() -> None:
     assert "tcp-2n" in made
     assert "shm-2n" not in made
     assert "tcp-1n" not in made
-    assert {name.split("-")[0] for name in made} == set(TRANSPORTS)
+    assert {name.split("-")[0] for name in made} == set(TRANSPORTS) - {"uc"}
 
 
 @pytest.mark.parametrize("text", placements([1, 2, 16]))
@@ -27,7 +34,7 @@ def test_features_name_transport_and_nodes() -> None:
     [
         ("tcp", "such as tcp-2n"),
         ("tcp-n", "such as tcp-2n"),
-        ("ib-2n", "rc, ud, dc, tcp, shm"),
+        ("ib-2n", "rc, ud, uc, dc, tcp, shm"),
         ("shm-2n", "one node"),
         ("rc-1n", "two nodes or more"),
     ],
@@ -38,7 +45,7 @@ def test_a_placement_that_cannot_exist_is_refused(text: str, part: str) -> None:
 
 
 @pytest.mark.parametrize("family", MPI_FAMILIES)
-@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize("transport", [name for name in TRANSPORTS if name != "uc"])
 def test_every_family_has_every_transport(family: str, transport: str) -> None:
     variables = settings(family, transport, {"tcp": "eth0", "rdma": "mlx5_0:1"})
     assert variables["UCX_TLS"].startswith(("sm" if transport == "shm" else transport) + ",")
@@ -50,3 +57,20 @@ def test_every_family_has_every_transport(family: str, transport: str) -> None:
 def test_an_unknown_family_is_named() -> None:
     with pytest.raises(FabricheckError, match=r"openmpi, mpich.*'intelmpi'.*extras.mpi_family"):
         settings("intelmpi", "tcp", {})
+
+
+def test_unreliable_connections_are_for_programs_on_verbs_alone() -> None:
+    assert Placement.read("uc-2n").features == ("rdma", "nodes-2")
+    for ask in (ucx_settings, lambda *rest: settings("mpich", *rest)):
+        with pytest.raises(FabricheckError, match="found 'uc': only programs on verbs have it"):
+            ask("uc", {})
+
+
+@pytest.mark.parametrize(
+    ("transport", "index"), [("rc", "3"), ("ud", "3"), ("dc", "3"), ("tcp", None), ("shm", None)]
+)
+def test_the_gid_index_is_for_rdma(transport: str, index: str | None) -> None:
+    variables = ucx_settings(transport, {}, gid_index=3)
+    assert variables.get("UCX_IB_GID_INDEX") == index
+    assert settings("mpich", transport, {}, 3).items() >= variables.items()
+    assert "UCX_IB_GID_INDEX" not in ucx_settings(transport, {})

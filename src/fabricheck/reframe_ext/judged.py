@@ -52,7 +52,7 @@ class Judged(rfm.RunOnlyRegressionTest):
     @run_after("setup")
     def name_origin(self) -> None:
         """Record what is known before the run."""
-        self.mpi = self.current_environ.extras["mpi_family"]
+        self.mpi = self.current_environ.extras.get("mpi_family", "")
         self.commit = commit(SUITE)
 
     @run_after("setup")

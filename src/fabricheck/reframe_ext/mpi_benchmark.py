@@ -27,7 +27,7 @@ class MpiBenchmark(Judged):
     transports, the partition's extras and the reference file of the system.
 
     Partition extras that are read: ``ucx_net_devices`` (the device for each feature),
-    ``max_message_size`` in bytes, ``time_budget`` in seconds for each size and ``pin`` (``cyclic``
+    ``gid_index`` (the RoCE address), ``max_message_size`` in bytes, ``time_budget`` in seconds for each size and ``pin`` (``cyclic``
     where the scheduler doesn't bind ranks). Partition features that sharpen the proof:
     ``bound_ranks`` (each rank has CPUs of its own) and ``quiet_interfaces`` (nothing but the job
     uses the nodes' interfaces). With ``shared_cores`` (nodes that are namespaces of one machine),
@@ -58,7 +58,14 @@ class MpiBenchmark(Judged):
     def choose_transport(self) -> None:
         """Set the transport's variables of this MPI family."""
         extras = self.current_partition.extras
-        self.env_vars.update(settings(self.mpi, self.transport, extras.get("ucx_net_devices", {})))
+        self.env_vars.update(
+            settings(
+                self.mpi,
+                self.transport,
+                extras.get("ucx_net_devices", {}),
+                extras.get("gid_index"),
+            )
+        )
         if "pin" in extras:
             self.env_vars["FABRICHECK_PIN"] = extras["pin"]
         if "shared_cores" in self.current_partition.features:

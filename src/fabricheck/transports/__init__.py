@@ -8,6 +8,7 @@ from fabricheck.transports.table import (
     find,
     placements,
     settings,
+    ucx_settings,
 )
 
 __all__ = [
@@ -18,4 +19,5 @@ __all__ = [
     "find",
     "placements",
     "settings",
+    "ucx_settings",
 ]

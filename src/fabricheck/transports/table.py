@@ -35,7 +35,8 @@ class Transport:
         name: the name used in placements, references and reports.
         scope: between nodes or inside one.
         feature: what a partition must offer (a ReFrame feature).
-        ucx_tls: the value of ``UCX_TLS``; ``self`` is added for a rank's messages to itself.
+        ucx_tls: the value of ``UCX_TLS``; ``self`` is added for a rank's messages to itself. Empty
+            for what only programs on verbs use.
         lanes: UCX transports that may carry data, as printed in ``ep_cfg`` lines.
         counter: counters that must move with the payload; ``none``: no interface may move with it.
     """
@@ -65,6 +66,15 @@ TRANSPORTS: Mapping[str, Transport] = {
             feature="rdma",
             ucx_tls="ud,self",
             lanes=frozenset({"ud_verbs", "ud_mlx5"}),
+            counter=Counter.RDMA,
+        ),
+        # UCX has no unreliable connections, and so no MPI has.
+        Transport(
+            name="uc",
+            scope=Scope.INTER_NODE,
+            feature="rdma",
+            ucx_tls="",
+            lanes=frozenset(),
             counter=Counter.RDMA,
         ),
         Transport(
@@ -135,27 +145,58 @@ def find(name: str) -> Transport:
         ) from None
 
 
-def settings(family: str, transport: str, devices: Mapping[str, str]) -> dict[str, str]:
+def _of_ucx() -> dict[str, Transport]:
+    return {name: transport for name, transport in TRANSPORTS.items() if transport.ucx_tls}
+
+
+def ucx_settings(
+    transport: str, devices: Mapping[str, str], gid_index: int | None = None
+) -> dict[str, str]:
+    """Environment variables that make UCX use a transport and say so.
+
+    Args:
+        transport: name of the transport.
+        devices: the system's ``UCX_NET_DEVICES`` for each feature (``tcp``, ``rdma``, ``dc``).
+        gid_index: the RoCE address to use, an index of the port's GID table; ``None`` lets UCX
+            choose.
+
+    Raises:
+        FabricheckError: for an unknown transport, and for one that UCX doesn't have.
+    """
+    chosen = find(transport)
+    if not chosen.ucx_tls:
+        raise FabricheckError(
+            f"expected a transport of UCX ({', '.join(_of_ucx())}), found {transport!r}: "
+            "only programs on verbs have it"
+        )
+    variables = {**_UCX_LOGGING, "UCX_TLS": chosen.ucx_tls}
+    if chosen.feature in devices:
+        variables["UCX_NET_DEVICES"] = devices[chosen.feature]
+    if gid_index is not None and chosen.counter is Counter.RDMA:
+        variables["UCX_IB_GID_INDEX"] = str(gid_index)
+    return variables
+
+
+def settings(
+    family: str, transport: str, devices: Mapping[str, str], gid_index: int | None = None
+) -> dict[str, str]:
     """Environment variables that make an MPI family use a transport and say so.
 
     Args:
         family: ``openmpi`` or ``mpich``.
         transport: name of the transport.
-        devices: the system's ``UCX_NET_DEVICES`` for each feature (``tcp``, ``rdma``, ``dc``).
+        devices: as for ``ucx_settings``.
+        gid_index: as for ``ucx_settings``.
 
     Raises:
-        FabricheckError: for an unknown family or transport.
+        FabricheckError: for an unknown family or transport, and for one that no MPI has.
     """
-    chosen = find(transport)
     if family not in _FAMILY_SETTINGS:
         raise FabricheckError(
             f"expected an MPI family of the table ({', '.join(MPI_FAMILIES)}), found {family!r}: "
             "give the environment one of these as extras.mpi_family"
         )
-    variables = {**_FAMILY_SETTINGS[family], **_UCX_LOGGING, "UCX_TLS": chosen.ucx_tls}
-    if chosen.feature in devices:
-        variables["UCX_NET_DEVICES"] = devices[chosen.feature]
-    return variables
+    return {**_FAMILY_SETTINGS[family], **ucx_settings(transport, devices, gid_index)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,14 +238,14 @@ class Placement:
 
 
 def placements(node_counts: Sequence[int]) -> list[str]:
-    """Every placement that can exist with these node counts.
+    """Every placement of MPI that can exist with these node counts.
 
     Intra-node transports get one node, inter-node transports two or more; a combination that cannot
     exist is never made.
     """
     return [
         str(Placement(transport, nodes))
-        for transport in TRANSPORTS.values()
+        for transport in _of_ucx().values()
         for nodes in node_counts
         if (transport.scope is Scope.INTRA_NODE) == (nodes == 1)
     ]
