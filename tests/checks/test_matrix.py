@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fabricheck.benchmarks.registry import names
+from fabricheck.benchmarks.registry import MPI_BENCHMARKS, names
 from fabricheck.transports import Placement, placements
 
 SUITE = Path(__file__).resolve().parents[2]
@@ -52,8 +52,9 @@ def recorded_bytes() -> dict[Path, int]:
 
 
 def expected_cases(system: str) -> set[tuple[str, str, str]]:
-    """(benchmark, placement, environment) of every case that the site's features allow."""
+    """(benchmark, placement, environment) of every MPI case that the site's features allow."""
     site = yaml.safe_load((SUITE / "sites" / f"{system}.yaml").read_text())
+    with_mpi = {each["name"] for each in site["environments"] if "mpi" in each["features"]}
     cases = set()
     for partition in site["systems"][0]["partitions"]:
         for family, nodes in (("pt2pt", [1, 2]), ("collective", [1, 2, 4, 8, 16])):
@@ -62,7 +63,7 @@ def expected_cases(system: str) -> set[tuple[str, str, str]]:
                     cases |= {
                         (benchmark, placement, environment)
                         for benchmark in names(family)
-                        for environment in partition["environs"]
+                        for environment in with_mpi & set(partition["environs"])
                     }
     return cases
 
@@ -75,7 +76,14 @@ def test_the_matrix_is_what_the_site_offers(reframe: Callable[..., str], system:
     }
     expected = {(benchmark, placement) for benchmark, placement, _ in expected_cases(system)}
     assert expected <= listed
-    assert {benchmark for benchmark, _ in listed - expected} <= {"transport_order"}
+    assert {case for case in listed - expected if case[0] in MPI_BENCHMARKS} == set()
+
+
+def test_the_rdma_partition_of_the_testbed_is_for_rc_and_ud(reframe: Callable[..., str]) -> None:
+    described = json.loads(reframe("testbed:rdma", "--describe"))
+    placed = {(check["benchmark"], check.get("placement")) for check in described}
+    mpi = {case for case in placed if case[0] in MPI_BENCHMARKS}
+    assert mpi == {(name, f"{way}-2n") for name in MPI_BENCHMARKS for way in ("rc", "ud")}
 
 
 @pytest.mark.parametrize("system", SITES)

@@ -1,5 +1,6 @@
 """ReFrame's configuration, put together from one file for each site."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,16 @@ def site_configuration(suite: Path) -> dict[str, Any]:
     The systems and environments are data in ReFrame's own schema; logging, storage and places are
     the same everywhere. The system ``local`` fits any host, so it comes last.
 
+    One key is ours: a site file's ``running_partitions`` names an environment variable that lists,
+    separated by spaces, the partitions that run. Where it is set, the others are left out, since a
+    job for them would never start.
+
     Args:
         suite: root of the suite.
 
     Raises:
-        FabricheckError: for a site file that is not YAML or lacks its two lists.
+        FabricheckError: for a site file that is not YAML or lacks its two lists, and where none of
+            a site's partitions runs.
     """
     sites = [_read_site(path) for path in sorted((suite / "sites").glob("*.yaml"))]
     (suite / "reports").mkdir(exist_ok=True)
@@ -34,7 +40,7 @@ def site_configuration(suite: Path) -> dict[str, Any]:
                 **system,
             }
             for site in sites
-            for system in site["systems"]
+            for system in _running_systems(site)
         ],
         "environments": [environment for site in sites for environment in site["environments"]],
         "general": [
@@ -57,6 +63,24 @@ def site_configuration(suite: Path) -> dict[str, Any]:
         ],
         "logging": [_logging(suite)],
     }
+
+
+def _running_systems(site: dict[str, Any]) -> list[dict[str, Any]]:
+    variable = site.get("running_partitions", "")
+    running = os.environ.get(variable)
+    if running is None:
+        return list(site["systems"])
+    systems = []
+    for system in site["systems"]:
+        partitions = [each for each in system["partitions"] if each["name"] in running.split()]
+        if not partitions:
+            known = ", ".join(each["name"] for each in system["partitions"])
+            raise FabricheckError(
+                f"expected a partition of system {system['name']} ({known}) in the variable "
+                f"{variable}, found {running!r}: name one that runs, or unset the variable"
+            )
+        systems.append({**system, "partitions": partitions})
+    return systems
 
 
 def _read_site(path: Path) -> dict[str, Any]:

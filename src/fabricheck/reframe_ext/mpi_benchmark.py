@@ -27,12 +27,12 @@ class MpiBenchmark(Judged):
     transports, the partition's extras and the reference file of the system.
 
     Partition extras that are read: ``ucx_net_devices`` (the device for each feature),
-    ``gid_index`` (the RoCE address), ``max_message_size`` in bytes, ``time_budget`` in seconds for each size and ``pin`` (``cyclic``
-    where the scheduler doesn't bind ranks). Partition features that sharpen the proof:
-    ``bound_ranks`` (each rank has CPUs of its own) and ``quiet_interfaces`` (nothing but the job
-    uses the nodes' interfaces). With ``shared_cores`` (nodes that are namespaces of one machine),
-    ranks yield when they outnumber the cores. Environment extras: ``mpi_family`` and ``pmi`` (what
-    ``srun --mpi`` must speak).
+    ``gid_index`` (the RoCE address), ``max_message_size`` in bytes, ``time_budget`` in seconds for
+    each size and ``pin`` (``cyclic`` where the scheduler doesn't bind ranks). Partition features
+    that sharpen the proof: ``bound_ranks`` (each rank has CPUs of its own) and ``quiet_interfaces``
+    (nothing but the job uses the nodes' interfaces). With ``shared_cores`` (nodes that are
+    namespaces of one machine), ranks yield when they outnumber the cores. Environment extras:
+    ``mpi_family`` and ``pmi`` (what ``srun --mpi`` must speak).
     """
 
     build = fixture(BenchBuild, scope="environment")
