@@ -1,0 +1,266 @@
+"""The meeting of a server and its client, with programs that fail in every way."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from fabricheck.errors import FabricheckError
+from fabricheck.transports.pair import PAIR_WRAPPER, arguments, read_faults, read_runs
+
+JOB = 7
+FIRST_PORT = 18515 + JOB * 20
+LIMITS = {"FABRICHECK_PAIR_WAIT": "3", "FABRICHECK_PAIR_GRACE": "2", "FABRICHECK_PAIR_LIMIT": "20"}
+
+# A server and a client that speak TCP. --server-MODE and --client-MODE make one end misbehave.
+PROGRAM = """
+import os, socket, sys, time
+arguments = sys.argv[1:]
+port = int(arguments[arguments.index("-p") + 1])
+server = arguments[-2] == "-p"
+role = "server" if server else "client"
+def asked(mode):
+    return f"--{role}-{mode}" in arguments
+if asked("dies-first"):
+    sys.exit("no such device")
+if server:
+    if asked("deaf"):
+        time.sleep(60)
+    listener = socket.create_server(("", port))
+    talk, _ = listener.accept()
+else:
+    talk = socket.create_connection((arguments[-1], port))
+if asked("dies"):
+    sys.exit("out of memory")
+if asked("hangs"):
+    time.sleep(60)
+if server:
+    talk.sendall(b"hello")
+    print("served", *arguments)
+else:
+    print("heard", talk.recv(5).decode(), *arguments)
+if asked("stays"):
+    time.sleep(60)
+"""
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    path = tmp_path / "chat"
+    path.write_text(f"#!{sys.executable}\n{PROGRAM}")
+    path.chmod(0o755)
+    return path
+
+
+def start(rank: int, directory: Path, *command: object, **env: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [PAIR_WRAPPER, *map(str, command)],
+        cwd=directory,
+        env={
+            "PATH": os.environ["PATH"],
+            "SLURM_PROCID": str(rank),
+            "SLURM_JOB_ID": str(JOB),
+            **LIMITS,
+            **env,
+        },
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+class Ended:
+    """Exit codes and outputs of both ends."""
+
+    def __init__(self, directory: Path, *command: object, ranks: tuple[int, ...] = (0, 1)) -> None:
+        ends = {rank: start(rank, directory, *command) for rank in ranks}
+        texts = {rank: end.communicate(timeout=60) for rank, end in ends.items()}
+        self.codes = {rank: end.returncode for rank, end in ends.items()}
+        self.stdout = texts.get(1, ("", ""))[0]
+        self.faults = {rank: text[1] for rank, text in texts.items()}
+        self.said = [
+            line
+            for rank in sorted(texts)
+            for line in texts[rank][1].splitlines()
+            if line.startswith("pair: ")
+        ]
+
+
+@pytest.fixture(autouse=True)
+def nothing_left(tmp_path: Path) -> Iterator[None]:
+    yield
+    deadline = time.monotonic() + 5
+    while left := _processes_in(tmp_path):
+        assert time.monotonic() < deadline, f"left behind: {left}"
+        time.sleep(0.1)
+
+
+def _processes_in(directory: Path) -> list[str]:
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if (process / "cwd").readlink() == directory:
+                found.append((process / "cmdline").read_text().replace("\0", " "))
+        except OSError:
+            continue
+    return found
+
+
+def test_client_and_server_meet(tmp_path: Path, program: Path) -> None:
+    ended = Ended(tmp_path, program, "--size", "8")
+    assert ended.codes == {0: 0, 1: 0}, ended.faults
+    host = socket.gethostname()
+    assert ended.stdout.splitlines() == [
+        f"pair: run 1 of 1: {program} --size 8",
+        f"heard hello --size 8 -p {FIRST_PORT} {host}",
+        "pair: run 1 ended",
+    ]
+    assert (tmp_path / "server.out").read_text().splitlines() == [
+        f"pair: run 1: {program} --size 8 -p {FIRST_PORT}",
+        f"served --size 8 -p {FIRST_PORT}",
+    ]
+    assert ended.said == []
+
+
+def test_several_runs_in_one_job(tmp_path: Path, program: Path) -> None:
+    ended = Ended(tmp_path, program, "-x", "1", ":::", "-s", "2", ":::", "-s", "4", "-n", "9")
+    assert ended.codes == {0: 0, 1: 0}, ended.faults
+    heard = [line.partition(" -p ")[0] for line in ended.stdout.splitlines() if "heard" in line]
+    assert heard == ["heard hello -x 1 -s 2", "heard hello -x 1 -s 4 -n 9"]
+    assert ended.stdout.splitlines()[-1] == "pair: run 2 ended"
+
+
+def test_a_taken_port_is_passed_over(tmp_path: Path, program: Path) -> None:
+    with socket.create_server(("", FIRST_PORT)):
+        ended = Ended(tmp_path, program)
+    assert ended.codes == {0: 0, 1: 0}, ended.faults
+    assert f"-p {FIRST_PORT + 1} " in ended.stdout
+
+
+def test_all_ports_taken(tmp_path: Path, program: Path) -> None:
+    with ExitStack() as stack:
+        for port in range(FIRST_PORT, FIRST_PORT + 20):
+            stack.enter_context(socket.create_server(("", port)))
+        ended = Ended(tmp_path, program)
+    assert ended.codes == {0: 1, 1: 1}
+    assert ended.said == [
+        f"pair: run 1: expected a free port from {FIRST_PORT} to {FIRST_PORT + 19} on "
+        f"{socket.gethostname()}, found all of them taken: end what listens there (ss -ltnp)"
+    ]
+
+
+def test_a_client_without_server(tmp_path: Path, program: Path) -> None:
+    ended = Ended(tmp_path, program, ranks=(1,))
+    assert ended.codes == {1: 1}
+    assert ended.said == [
+        f"pair: run 1: the client on {socket.gethostname()} found no server within 3 s: "
+        "rank 0 did not start"
+    ]
+
+
+def test_a_server_without_client(tmp_path: Path, program: Path) -> None:
+    ended = Ended(tmp_path, program, ranks=(0,))
+    assert ended.codes == {0: 1}
+    assert ended.said == [
+        f"pair: run 1: the server on {socket.gethostname()} had no client within 3 s: "
+        "rank 1 did not start"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        (
+            "--server-dies-first",
+            "ended with exit code 1 before it listened, its last words: no such",
+        ),
+        ("--server-deaf", "did not listen on port 18655 within 3 s"),
+        ("--server-dies", "ended with exit code 1, its last words: out of memory"),
+        ("--server-stays", "the server on HOST did not end within 2 s after the other end"),
+        ("--client-dies-first", "the client PROGRAM on HOST ended with exit code 1"),
+        ("--client-stays", "the client on HOST did not end within 2 s after the other end"),
+    ],
+)
+def test_an_end_that_fails_is_named(
+    tmp_path: Path, program: Path, fault: str, message: str
+) -> None:
+    ended = Ended(tmp_path, program, fault)
+    expected = message.replace("HOST", socket.gethostname()).replace("PROGRAM", str(program))
+    assert any(expected in line and line.startswith("pair: run 1: ") for line in ended.said), (
+        ended.faults
+    )
+    assert any(ended.codes.values())
+
+
+def test_a_run_that_hangs_on_both_ends_is_bounded(tmp_path: Path, program: Path) -> None:
+    ends = [
+        start(
+            rank, tmp_path, program, "--server-hangs", "--client-hangs", FABRICHECK_PAIR_LIMIT="2"
+        )
+        for rank in (0, 1)
+    ]
+    texts = [end.communicate(timeout=60)[1] for end in ends]
+    assert all(end.returncode for end in ends)
+    assert any("did not end within 2 s: a hang, or a fabric far slower" in text for text in texts)
+
+
+def test_a_program_that_is_not_installed(tmp_path: Path) -> None:
+    ended = Ended(tmp_path, "ib_no_such_bw")
+    host = socket.gethostname()
+    missing = f"pair: expected the program ib_no_such_bw on PATH of {host}, found none: install it"
+    assert ended.codes == {0: 1, 1: 1}
+    assert [line[: len(missing)] for line in ended.said] == [missing, missing]
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_an_end_that_is_ended_takes_its_program_along(
+    tmp_path: Path, program: Path, rank: int
+) -> None:
+    ends = [start(each, tmp_path, program, "--server-hangs", "--client-hangs") for each in (0, 1)]
+    while not (tmp_path / f"pair.{JOB}.0.0" / "server.1").exists():
+        time.sleep(0.05)
+    time.sleep(0.3)
+    ends[rank].send_signal(signal.SIGTERM)
+    texts = [end.communicate(timeout=60)[1] for end in ends]
+    assert all(end.returncode for end in ends)
+    assert "ended by a signal" in texts[1 - rank]
+
+
+def test_an_earlier_attempt_is_not_read(tmp_path: Path, program: Path) -> None:
+    assert Ended(tmp_path, program).codes == {0: 0, 1: 0}
+    again = Ended(tmp_path, program)
+    assert again.codes == {0: 1, 1: 1}
+    assert all("found one of an earlier attempt: remove it" in line for line in again.said)
+
+
+def test_arguments_and_output_belong_together(tmp_path: Path, program: Path) -> None:
+    command = arguments(str(program), ["-x", "1"], [["-s", "2"], ["-s", "4"]])
+    text = Ended(tmp_path, *command).stdout
+    first, second = read_runs(text, 2)
+    assert first.startswith("heard hello -x 1 -s 2 ")
+    assert second.startswith("heard hello -x 1 -s 4 ")
+    assert read_faults("pair: one\nsrun: error\npair: two\npair: one\n") == ("one", "two")
+
+
+OUTPUT = "pair: run 1 of 2: p\na\npair: run 1 ended\npair: run 2 of 2: p\nb\npair: run 2 ended\n"
+
+
+@pytest.mark.parametrize("dropped", [0, 2, 3, 5])
+def test_a_run_without_beginning_or_end_is_refused(dropped: int) -> None:
+    assert read_runs(OUTPUT, 2) == ["a\n", "b\n"]
+    lines = OUTPUT.splitlines(keepends=True)
+    with pytest.raises(FabricheckError, match="expected"):
+        read_runs("".join(lines[:dropped] + lines[dropped + 1 :]), 2)
+
+
+@pytest.mark.parametrize("text", [OUTPUT * 2, OUTPUT.replace("of 2", "of 3"), ""])
+def test_other_outputs_are_refused(text: str) -> None:
+    with pytest.raises(FabricheckError, match="expected"):
+        read_runs(text, 2)
