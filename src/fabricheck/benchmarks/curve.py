@@ -41,7 +41,7 @@ class Curve:
 
     Attributes:
         benchmark: name in the registry.
-        program: ``mpi_probe`` or ``osu``.
+        program: ``mpi_probe``, ``osu``, ``perftest`` or ``ucx_perftest``.
         version: version of the program, without the leading ``v``.
         datatype: MPI datatype of the payload as printed, such as ``MPI_FLOAT``.
         metadata: the other ``# Key: value`` lines above the table.

@@ -88,8 +88,8 @@ def examine(directory: Path, stdout: Path, stderr: Path, expected: Expectation) 
     second fault.
     """
     errors = stderr.read_text(errors="replace") if stderr.exists() else ""
-    if faults := list(_job_faults(directory, errors, expected)):
-        return Evidence(hosts=_hosts_seen(directory), objections=tuple(faults))
+    if faults := list(job_faults(directory, errors, expected)):
+        return Evidence(hosts=hosts_seen(directory), objections=tuple(faults))
     try:
         witnesses = read_witnesses(directory)
         curve = parse(stdout.read_text(errors="replace"), stdout.name)
@@ -104,7 +104,7 @@ def examine(directory: Path, stdout: Path, stderr: Path, expected: Expectation) 
     proof = prove(expected.transport, load, logs, witnesses, quiet=expected.quiet)
     objections = [
         *_world_objections(curve, expected),
-        *_host_objections(witnesses, expected),
+        *host_objections(witnesses, expected),
         *_binding_objections(witnesses, expected),
         *_curve_objections(curve, expected),
         *proof.objections,
@@ -120,7 +120,8 @@ def examine(directory: Path, stdout: Path, stderr: Path, expected: Expectation) 
     )
 
 
-def _hosts_seen(directory: Path) -> tuple[str, ...]:
+def hosts_seen(directory: Path) -> tuple[str, ...]:
+    """Hosts on which ranks began, whether they ended or not."""
     try:
         ended = [witness.host for witness in read_witnesses(directory)]
     except FabricheckError:
@@ -128,7 +129,23 @@ def _hosts_seen(directory: Path) -> tuple[str, ...]:
     return tuple(dict.fromkeys(ended + [start.host for start in unfinished_ranks(directory)]))
 
 
-def _job_faults(directory: Path, errors: str, expected: Expectation) -> Iterator[str]:
+def job_faults(directory: Path, errors: str, expected: Expectation) -> Iterator[str]:
+    """Why the job itself did not end well; nothing for one that did."""
+    if faults := list(scheduler_faults(directory, errors, expected)):
+        yield from faults
+    elif match := _WRONG_DATA.search(errors):
+        yield (
+            f"expected validated data at every size, found {match[0]}: "
+            "data were corrupted on the way"
+        )
+    elif match := _NO_WORLD.search(errors):
+        yield _wrong_world(expected, match["size"] or f"none ({match[0]})")
+    else:
+        yield from rank_faults(directory, errors, expected)
+
+
+def scheduler_faults(directory: Path, errors: str, expected: Expectation) -> Iterator[str]:
+    """Whether the scheduler lost a node of the job or ended it, and which ranks that left."""
     starts = unfinished_ranks(directory)
     unfinished = ", ".join(map(str, starts))
     never_ended = f" ({unfinished} never ended)" if unfinished else ""
@@ -140,7 +157,7 @@ def _job_faults(directory: Path, errors: str, expected: Expectation) -> Iterator
         found = (
             f"node {which}"
             if which
-            else f"a node of {', '.join(_hosts_seen(directory)) or 'the job'}"
+            else f"a node of {', '.join(hosts_seen(directory)) or 'the job'}"
         )
         yield (
             f"node failure: Slurm lost {found} in mid-job{never_ended}: "
@@ -151,15 +168,6 @@ def _job_faults(directory: Path, errors: str, expected: Expectation) -> Iterator
             f"time limit: Slurm ended the job before the benchmark did{never_ended}: "
             "a hang, or a fabric far slower than expected"
         )
-    elif match := _WRONG_DATA.search(errors):
-        yield (
-            f"expected validated data at every size, found {match[0]}: "
-            "data were corrupted on the way"
-        )
-    elif match := _NO_WORLD.search(errors):
-        yield _wrong_world(expected, match["size"] or f"none ({match[0]})")
-    else:
-        yield from _rank_faults(directory, errors, unfinished, expected)
 
 
 def _last_words(errors: str) -> str:
@@ -169,9 +177,9 @@ def _last_words(errors: str) -> str:
     return next(own, lines[0] if lines else "nothing")
 
 
-def _rank_faults(
-    directory: Path, errors: str, unfinished: str, expected: Expectation
-) -> Iterator[str]:
+def rank_faults(directory: Path, errors: str, expected: Expectation) -> Iterator[str]:
+    """Which ranks failed, never ended or never began."""
+    unfinished = ", ".join(map(str, unfinished_ranks(directory)))
     last_words = _last_words(errors)
     try:
         witnesses = read_witnesses(directory)
@@ -226,7 +234,8 @@ def _wrong_world(expected: Expectation, found: str) -> str:
     )
 
 
-def _host_objections(witnesses: Sequence[Witness], expected: Expectation) -> Iterator[str]:
+def host_objections(witnesses: Sequence[Witness], expected: Expectation) -> Iterator[str]:
+    """Whether the ranks ran elsewhere than they should have."""
     hosts = tuple(by_host(witnesses))
     if len(hosts) != expected.num_nodes:
         yield (

@@ -1,25 +1,21 @@
 """What every MPI benchmark check inherits: placing, launching and proving a case."""
 
-from collections.abc import Mapping
 from pathlib import Path
 
-from reframe.core.builtins import fixture, run_after, run_before, sanity_function
+from reframe.core.builtins import fixture, run_after, run_before
 
 from fabricheck.benchmarks import registry
-from fabricheck.benchmarks.curve import Curve, variable_name
+from fabricheck.benchmarks.curve import variable_name
 from fabricheck.errors import FabricheckError
-from fabricheck.judge.levels import Level, worst
-from fabricheck.judge.references import Reference, Tolerance
-from fabricheck.judge.verdict import Verdict, judge_curve
 from fabricheck.reframe_ext.build import BenchBuild
+from fabricheck.reframe_ext.curve_benchmark import CurveBenchmark
 from fabricheck.reframe_ext.evidence import PROBE_JSON, Evidence, Expectation, examine
-from fabricheck.reframe_ext.judged import Judged, Values
 from fabricheck.reframe_ext.slurm import silent_nodes
 from fabricheck.transports import Placement, settings
 from fabricheck.transports.witness import RANK_WRAPPER
 
 
-class MpiBenchmark(Judged):
+class MpiBenchmark(CurveBenchmark):
     """One benchmark on one placement with one MPI.
 
     A check that inherits from it declares the parameters ``benchmark`` (a name of the registry) and
@@ -37,16 +33,6 @@ class MpiBenchmark(Judged):
 
     build = fixture(BenchBuild, scope="environment")
     valid_prog_environs = ["+mpi"]  # noqa: RUF012 - a ReFrame variable, copied for each test
-
-    @run_after("init")
-    def place(self) -> None:
-        """Take transport and nodes from the placement, and ask for what they need."""
-        placement = Placement.read(self.placement)
-        self.transport = placement.transport.name
-        self.num_nodes = placement.num_nodes
-        self.valid_systems = [" ".join(f"+{feature}" for feature in placement.features)]
-        self._curve: Curve | None = None
-        self._remarks: tuple[str, ...] = ()
 
     @run_after("setup")
     def size(self) -> None:
@@ -80,39 +66,6 @@ class MpiBenchmark(Judged):
             pmi = self.current_environ.extras["pmi"]
             self.job.launcher.options += [f"--mpi={pmi}", "--kill-on-bad-exit=1"]
 
-    @sanity_function
-    def prove(self) -> bool:
-        """Trust nothing until everything about the run has been proved."""
-        found = self._examine()
-        self._record(found)
-        if found.objections:
-            self.distrust(found.objections)
-        self._curve = found.curve
-        return True
-
-    def measured_values(self) -> Values:
-        """The curve's variables, or, without a curve to believe, their names and units."""
-        if self._curve:
-            return self._curve.variables()
-        benchmark = registry.find(self.benchmark)
-        return {
-            variable_name(metric, statistic, size): (None, registry.UNITS[metric])
-            for size in self._sizes() or (None,)
-            for metric in benchmark.metrics
-            for statistic in benchmark.statistics
-        }
-
-    def find_verdict(
-        self, references: Mapping[str, Reference], tolerance: Tolerance | None
-    ) -> Verdict:
-        """The verdict on the whole curve, and on how the program ended."""
-        assert self._curve is not None, "a case without curve is untrusted and never judged"
-        verdict = judge_curve(self._curve, references, tolerance)
-        if not self._remarks:
-            return verdict
-        level = worst([verdict.level, Level.WARNING])
-        return Verdict(level, verdict.judgements, verdict.findings + self._remarks)
-
     def median_latency(self, size: int) -> float:
         """Median latency in us at a size in bytes, for checks that depend on this one.
 
@@ -128,17 +81,10 @@ class MpiBenchmark(Judged):
             )
         return values[name][0]
 
-    def _sizes(self) -> tuple[int, ...]:
-        benchmark = registry.find(self.benchmark)
-        if benchmark.min_size is None or benchmark.max_size is None:
-            return ()
-        largest = self.current_partition.extras.get("max_message_size", benchmark.max_size)
-        return registry.sweep(benchmark.min_size, min(largest, benchmark.max_size))
-
     def _options(self) -> list[str]:
         benchmark = registry.MPI_BENCHMARKS[self.benchmark]
         options = ["--json", PROBE_JSON]
-        if sizes := self._sizes():
+        if sizes := self.sizes():
             options += ["-c", "-m", f"{sizes[0]}:{sizes[-1]}"]
         if registry.Metric.LATENCY in benchmark.metrics:
             options.append("-z50,99")
@@ -148,7 +94,8 @@ class MpiBenchmark(Judged):
             options += ["--time-budget", str(budget)]
         return options
 
-    def _examine(self) -> Evidence:
+    def examine(self) -> Evidence:
+        """What the probe and the nodes left behind."""
         directory = Path(self.stagedir)
         features = self.current_partition.features
         return examine(
@@ -160,19 +107,9 @@ class MpiBenchmark(Judged):
                 transport=Placement.read(self.placement).transport,
                 num_nodes=self.num_nodes,
                 num_tasks=self.num_tasks,
-                sizes=self._sizes(),
+                sizes=self.sizes(),
                 bound="bound_ranks" in features,
                 quiet="quiet_interfaces" in features,
                 silent_nodes=silent_nodes,
             ),
         )
-
-    def _record(self, found: Evidence) -> None:
-        self.evidence = found.proof
-        self.ucx_version = found.ucx_version
-        self.node_list = list(found.hosts)
-        self._remarks = found.remarks
-        if found.curve:
-            self.program = found.curve.program
-            self.program_version = found.curve.version
-            self.mpi_version = found.curve.metadata.get("MPI", "")

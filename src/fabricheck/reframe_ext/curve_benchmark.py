@@ -1,0 +1,86 @@
+"""What every check of one benchmark on one placement inherits: from its evidence to its verdict."""
+
+from collections.abc import Mapping
+
+from reframe.core.builtins import run_after, sanity_function
+
+from fabricheck.benchmarks import registry
+from fabricheck.benchmarks.curve import Curve, variable_name
+from fabricheck.judge.levels import Level, worst
+from fabricheck.judge.references import Reference, Tolerance
+from fabricheck.judge.verdict import Verdict, judge_curve
+from fabricheck.reframe_ext.evidence import Evidence
+from fabricheck.reframe_ext.judged import Judged, Values
+from fabricheck.transports import Placement
+
+
+class CurveBenchmark(Judged):
+    """A benchmark of the registry on a placement, whose whole curve is proved and judged.
+
+    A class that inherits from it launches the program and says what it left behind (``examine``).
+    """
+
+    @run_after("init")
+    def place(self) -> None:
+        """Take transport and nodes from the placement, and ask for what they need."""
+        placement = Placement.read(self.placement)
+        self.transport = placement.transport.name
+        self.num_nodes = placement.num_nodes
+        self.valid_systems = [" ".join(f"+{feature}" for feature in placement.features)]
+        self._curve: Curve | None = None
+        self._remarks: tuple[str, ...] = ()
+
+    @sanity_function
+    def prove(self) -> bool:
+        """Trust nothing until everything about the run has been proved."""
+        found = self.examine()
+        self._record(found)
+        if found.objections:
+            self.distrust(found.objections)
+        self._curve = found.curve
+        return True
+
+    def examine(self) -> Evidence:
+        """What the job left behind."""
+        raise NotImplementedError
+
+    def sizes(self) -> tuple[int, ...]:
+        """The message sizes in bytes to measure; none for a benchmark without payload."""
+        benchmark = registry.find(self.benchmark)
+        if benchmark.min_size is None or benchmark.max_size is None:
+            return ()
+        largest = self.current_partition.extras.get("max_message_size", benchmark.max_size)
+        return registry.sweep(benchmark.min_size, min(largest, benchmark.max_size))
+
+    def measured_values(self) -> Values:
+        """The curve's variables, or, without a curve to believe, their names and units."""
+        if self._curve:
+            return self._curve.variables()
+        benchmark = registry.find(self.benchmark)
+        return {
+            variable_name(metric, statistic, size): (None, registry.UNITS[metric])
+            for size in self.sizes() or (None,)
+            for metric in benchmark.metrics
+            for statistic in benchmark.statistics
+        }
+
+    def find_verdict(
+        self, references: Mapping[str, Reference], tolerance: Tolerance | None
+    ) -> Verdict:
+        """The verdict on the whole curve, and on how the program ended."""
+        assert self._curve is not None, "a case without curve is untrusted and never judged"
+        verdict = judge_curve(self._curve, references, tolerance)
+        if not self._remarks:
+            return verdict
+        level = worst([verdict.level, Level.WARNING])
+        return Verdict(level, verdict.judgements, verdict.findings + self._remarks)
+
+    def _record(self, found: Evidence) -> None:
+        self.evidence = found.proof
+        self.ucx_version = found.ucx_version
+        self.node_list = list(found.hosts)
+        self._remarks = found.remarks
+        if found.curve:
+            self.program = found.curve.program
+            self.program_version = found.curve.version
+            self.mpi_version = found.curve.metadata.get("MPI", "")
