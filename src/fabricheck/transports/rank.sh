@@ -7,7 +7,11 @@
 #                           scheduler doesn't bind ranks itself
 #   FABRICHECK_YIELD=LIB    preload LIB where the ranks are more than this machine's CPUs, so that a
 #                           rank that waits gives its CPU away (src/bench/yield_when_idle)
-# Writes witness.RANK in the working directory, whole, when the program has ended.
+# Writes witness.RANK in the working directory, whole, when the program has ended. The first rank of
+# a node also writes fabric.HOST: what the RDMA ports said before and after (fabric/snapshot.sh).
+
+# shellcheck source=src/fabricheck/fabric/snapshot.sh
+. "${0%/*}/../fabric/snapshot.sh"
 
 rank=${OMPI_COMM_WORLD_RANK:-${PMIX_RANK:-${PMI_RANK:-${SLURM_PROCID:-0}}}}
 
@@ -26,19 +30,31 @@ counters() {
     done
 }
 
+host=$(hostname)
+first=${SLURM_LOCALID:-${OMPI_COMM_WORLD_LOCAL_RANK:-${MPI_LOCALRANKID:-0}}}
+fabric() {
+    if [ "$first" -eq 0 ]; then snapshot "$1" "$host" >>"fabric.$host"; fi
+}
+
 if [ "${FABRICHECK_PIN:-}" = cyclic ]; then
     cpu=$((rank % $(nproc --all)))
     taskset -pc "$cpu" $$ >/dev/null || exit 2
 fi
 
+fabric before
 part="witness.$rank.part"
 {
     echo "rank $rank"
-    echo "host $(hostname)"
+    echo "host $host"
     echo "allocation ${SLURM_JOB_NODELIST:-}"
     echo "cpus $(taskset -pc $$ | sed 's/.*: //')"
     counters before
 } >"$part"
+
+# A scheduler that ends the job sends TERM to all: the program ends, and the ports are still looked
+# at, because a dead link is what made it hang. Such a rank has not come to its end.
+ended_by_force=
+trap 'ended_by_force=yes' TERM
 
 ranks=${OMPI_COMM_WORLD_SIZE:-${PMI_SIZE:-${SLURM_NTASKS:-1}}}
 if [ -n "${FABRICHECK_YIELD:-}" ] && [ "$ranks" -gt "$(nproc --all)" ]; then
@@ -47,9 +63,11 @@ else
     "$@"
 fi
 status=$?
+trap '' TERM
 
+fabric after
 {
     counters after
-    echo "exit $status"
-} >>"$part" && mv "$part" "witness.$rank"
+    if [ -z "$ended_by_force" ]; then echo "exit $status"; fi
+} >>"$part" && [ -z "$ended_by_force" ] && mv "$part" "witness.$rank"
 exit "$status"

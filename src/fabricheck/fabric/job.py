@@ -1,0 +1,90 @@
+"""Judging all nodes of a job from the snapshots in its working directory."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from fabricheck.fabric.finding import Finding
+from fabricheck.fabric.health import Reading, judge, read
+from fabricheck.fabric.limits import Limits
+from fabricheck.fabric.port import Snapshot
+from fabricheck.fabric.snapshot import read_snapshots
+from fabricheck.fabric.state import compare_nodes
+from fabricheck.judge.levels import Level
+
+PREFIX = "fabric."
+"""Files of snapshots are called so, with the host name behind it."""
+BEFORE = "before"
+"""What ``rank.sh`` calls the snapshot that it takes before the program starts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One node's first and last snapshot; the two are one where it was cut short."""
+
+    before: Snapshot
+    after: Snapshot
+
+    @property
+    def seconds(self) -> float:
+        """Time between the two."""
+        return self.after.uptime - self.before.uptime
+
+
+def read_nodes(directory: Path) -> list[Node]:
+    """The nodes of a job, by host name.
+
+    Raises:
+        FabricheckError: if a file is damaged.
+    """
+    told = [read_snapshots(path) for path in sorted(directory.glob(f"{PREFIX}*"))]
+    return [Node(snapshots[0], snapshots[-1]) for snapshots in told if snapshots]
+
+
+def judge_job(nodes: Sequence[Node], limits: Limits) -> list[Finding]:
+    """All that is not good about the fabric of a job.
+
+    A job without any snapshot is a finding too: nothing was judged.
+    """
+    if not nodes:
+        return [
+            Finding(
+                Level.CRITICAL, "fabric health", "", "",
+                "no node has left a snapshot of its ports",
+                "no rank was started, or not through the suite's wrapper; nothing was judged",
+            )
+        ]  # fmt: skip
+    findings: list[Finding] = []
+    for node in nodes:
+        findings += _judge_node(node, limits)
+    findings += compare_nodes([node.after for node in nodes], limits)
+    hosts = " and ".join(_few([node.after.host for node in nodes]))
+    return [
+        replace(finding, advice=finding.advice.replace("{hosts}", hosts)) for finding in findings
+    ]
+
+
+def readings(nodes: Sequence[Node], limits: Limits) -> list[Reading]:
+    """What every judged counter of every node says."""
+    return [
+        reading
+        for node in nodes
+        if node.seconds > 0
+        for reading in read(node.before, node.after, node.seconds, limits)
+    ]
+
+
+def _judge_node(node: Node, limits: Limits) -> list[Finding]:
+    if node.after.moment != BEFORE:
+        return judge(node.before, node.after, node.seconds, limits)
+    cut_short = Finding(
+        Level.WARNING, "counters", node.after.host, "",
+        "there is no snapshot after the run",
+        "its ranks were killed before they could take one; ports are judged as they were before it",
+    )  # fmt: skip
+    return [*judge(node.before, node.before, 1.0, limits), cut_short]
+
+
+def _few(hosts: Sequence[str]) -> Sequence[str]:
+    """The first and the last of many."""
+    return hosts if len(hosts) <= 2 else (hosts[0], f"{len(hosts) - 1} other nodes")  # noqa: PLR2004

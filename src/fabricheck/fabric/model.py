@@ -1,0 +1,98 @@
+"""What a counter of a port means and how it is judged."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Meaning(StrEnum):
+    """What a counter counts."""
+
+    ERROR = "error"
+    CONGESTION = "congestion"
+    RETRANSMISSION = "retransmission"
+    PACKETS = "traffic, packets"
+    BYTES = "traffic, bytes"
+    IGNORED = "ignored"
+
+
+class Place(StrEnum):
+    """Where a counter is read."""
+
+    COUNTERS = "counters"
+    HW_COUNTERS = "hw_counters"
+    ETHTOOL = "ethtool -S"
+    IP = "IP"
+
+
+class Measure(StrEnum):
+    """What is compared with a band."""
+
+    RATE = "per second"
+    RATIO = "share of packets"
+    PAUSED = "share of the time"
+    RISE = "increase"
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """When to warn, and when to fail; a value on a limit is still inside.
+
+    Attributes:
+        measure: what is compared.
+        warning: warning above; ``None`` for never.
+        critical: critical above; ``None`` for never.
+        source: where the two limits come from.
+    """
+
+    measure: Measure
+    warning: float | None
+    critical: float | None
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One way to judge a counter.
+
+    Attributes:
+        band: name of the band.
+        of: for a share of packets, the counters of the same port that hold the packets.
+    """
+
+    band: str
+    of: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """One row of the table.
+
+    Attributes:
+        driver: whose counter it is: ``mlx5``, ``bnxt_re``, ``irdma``, ``rxe``, or ``any``.
+        place: where it is read.
+        name: its name there; ``{n}`` stands for a number.
+        meaning: what it counts.
+        rules: how it is judged; none for traffic and for what says nothing about the fabric.
+        advice: what its rise says and what to do, with ``{hosts}`` for the nodes of the job.
+        source: where its meaning is written.
+        ceiling: the value at which it stays, for counters that don't wrap.
+    """
+
+    driver: str
+    place: Place
+    name: str
+    meaning: Meaning
+    rules: tuple[Rule, ...]
+    advice: str
+    source: str
+    ceiling: int | None = None
+
+    def fits(self, name: str) -> bool:
+        """Whether a counter of this name is this row's."""
+        pattern = re.escape(self.name).replace(re.escape("{n}"), r"\d+")
+        return re.fullmatch(pattern, name) is not None
+
+
+Bands = Mapping[str, Band]

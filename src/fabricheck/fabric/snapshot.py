@@ -1,0 +1,217 @@
+"""Reading what ``snapshot.sh`` printed, from a running node or from a recorded tree."""
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from fabricheck.errors import FabricheckError
+from fabricheck.fabric.model import Place
+from fabricheck.fabric.port import EMPTY_GID, Gid, Netdev, Port, Snapshot
+
+SCRIPT = Path(__file__).with_name("snapshot.sh")
+
+_HEAD = re.compile(r"snapshot (?P<moment>\S+) (?P<host>\S+) (?P<uptime>\d+(?:\.\d+)?)")
+_PORT = re.compile(r"sys/class/infiniband/(?P<device>[^/]+)/ports/(?P<number>\d+)/state")
+_RATE = re.compile(r"(?P<rate>[\d.]+) Gb/sec(?: \((?P<width>\d+)X(?: (?P<speed>\w+))?\))?")
+_VERBS = re.compile(r"\s*(?P<key>hca_id|port|active_mtu):\s*(?P<value>\S+)")
+
+# IB_GRH 40, UDP 8, BTH 12, XRC 4, the longest extended header 28, ICRC 4: what the kernel leaves
+# room for when it takes a RoCE port's MTU from that of the interface (iboe_get_mtu).
+_ROCE_HEADERS = 96
+_RDMA_MTUS = (4096, 2048, 1024, 512, 256)
+
+Values = dict[str, str]
+
+
+def read_snapshots(path: Path) -> list[Snapshot]:
+    """The snapshots in a file, in the order in which they were taken.
+
+    Raises:
+        FabricheckError: if the file can't be read or is not what ``snapshot.sh`` writes.
+    """
+    try:
+        return parse(path.read_text(errors="replace"), path.name)
+    except OSError as error:
+        raise FabricheckError(
+            f"cannot read the snapshots {path}: {error.strerror or error}"
+        ) from error
+
+
+def parse(text: str, source: str) -> list[Snapshot]:
+    """The snapshots in a text; one that has no end was cut by a kill and is left out.
+
+    Raises:
+        FabricheckError: if it is not what ``snapshot.sh`` writes.
+    """
+    snapshots = []
+    head, body = None, list[str]()
+    for number, line in enumerate(text.splitlines(), start=1):
+        if match := _HEAD.fullmatch(line):
+            head, body = match, []
+        elif head and line == "end":
+            snapshots.append(_snapshot(head, body))
+            head = None
+        elif head:
+            body.append(line)
+        else:
+            raise FabricheckError(
+                f"{source}, line {number}: expected 'snapshot MOMENT HOST UPTIME', found {line!r}: "
+                "the snapshot of this node is damaged, run the case again"
+            )
+    return snapshots
+
+
+def _snapshot(head: re.Match[str], lines: list[str]) -> Snapshot:
+    values: Values = {}
+    tables: dict[str, list[str]] = {}
+    for line in lines:
+        path, _, value = line.partition(":")
+        values[path] = value.strip()
+        tables.setdefault(path, []).append(value)
+    mtus = _verbs_mtus(tables.get("ibv_devinfo", []))
+    ports = [
+        _port(match["device"], int(match["number"]), values, tables, mtus)
+        for match in map(_PORT.fullmatch, values)
+        if match
+    ]
+    return Snapshot(
+        moment=head["moment"],
+        host=head["host"],
+        uptime=float(head["uptime"]),
+        ports={port.name: port for port in ports},
+    )
+
+
+def _port(
+    device: str,
+    number: int,
+    values: Values,
+    tables: Mapping[str, list[str]],
+    mtus: Mapping[tuple[str, int], int],
+) -> Port:
+    base = f"sys/class/infiniband/{device}"
+    place = f"{base}/ports/{number}"
+    rate = _RATE.match(values.get(f"{place}/rate", ""))
+    driver = _driver(base, values, tables)
+    netdev = _netdev(f"{place}/gid_attrs/ndevs", values.get(f"{base}/parent", ""), values)
+    kernel = values.get("proc/sys/kernel/osrelease", "")
+    return Port(
+        device=device,
+        number=number,
+        state=_words(values.get(f"{place}/state", "")),
+        phys_state=_words(values.get(f"{place}/phys_state", "")),
+        rate=float(rate["rate"]) if rate else None,
+        width=int(rate["width"]) if rate and rate["width"] else None,
+        speed=(rate["speed"] or "") if rate else "",
+        link_layer=values.get(f"{place}/link_layer", ""),
+        mtu=mtus.get((device, number)) or _roce_mtu(netdev),
+        gids=dict(_gids(place, values)),
+        netdev=netdev,
+        counters=dict(_counters(place, netdev, values, tables)),
+        driver=driver,
+        driver_version=values.get(f"sys/module/{driver}/version", f"of kernel {kernel}"),
+        firmware=values.get(f"{base}/fw_ver", ""),
+        board=values.get(f"{base}/board_id", ""),
+    )
+
+
+def _words(state: str) -> str:
+    """``ACTIVE`` of ``4: ACTIVE``."""
+    return state.partition(":")[2].strip() or state
+
+
+def _driver(base: str, values: Values, tables: Mapping[str, list[str]]) -> str:
+    # Soft-RoCE is the driver that names the interface which it sits on; it has no device of its
+    # own, or shows that of the interface.
+    if f"{base}/parent" in values:
+        return "rdma_rxe"
+    lines = tables.get(f"{base}/device/uevent", [])
+    return next((line[7:] for line in lines if line.startswith("DRIVER=")), "")
+
+
+def _netdev(table: str, parent: str, values: Values) -> Netdev | None:
+    names = (value for path, value in values.items() if path.startswith(f"{table}/"))
+    name = next(names, parent)
+    if not name:
+        return None
+    base = f"sys/class/net/{name}"
+    speed = _number(values.get(f"{base}/speed", ""))
+    return Netdev(
+        name=name,
+        operstate=values.get(f"{base}/operstate", ""),
+        mtu=_number(values.get(f"{base}/mtu", "")),
+        # The kernel writes -1 for a speed that it doesn't know.
+        speed=speed if speed is None or speed > 0 else None,
+        carrier_changes=_number(values.get(f"{base}/carrier_changes", "")),
+    )
+
+
+def _number(text: str) -> int | None:
+    try:
+        return int(text)
+    except ValueError:
+        return None
+
+
+def _roce_mtu(netdev: Netdev | None) -> int | None:
+    if netdev is None or netdev.mtu is None:
+        return None
+    room = netdev.mtu - _ROCE_HEADERS
+    return next((mtu for mtu in _RDMA_MTUS if mtu <= room), None)
+
+
+def _verbs_mtus(lines: list[str]) -> dict[tuple[str, int], int]:
+    """Active MTU by device and port, from the lines of ``ibv_devinfo``."""
+    mtus = {}
+    device, port = "", 0
+    for match in filter(None, map(_VERBS.match, lines)):
+        if match["key"] == "hca_id":
+            device = match["value"]
+        elif match["key"] == "port":
+            port = int(match["value"])
+        else:
+            mtus[device, port] = int(match["value"])
+    return mtus
+
+
+def _gids(place: str, values: Values) -> Iterator[tuple[int, Gid]]:
+    for path, address in values.items():
+        if path.startswith(f"{place}/gids/"):
+            index = int(path.rpartition("/")[2])
+            kind = values.get(f"{place}/gid_attrs/types/{index}", "")
+            yield index, Gid(address or EMPTY_GID, kind)
+
+
+def _counters(
+    place: str, netdev: Netdev | None, values: Values, tables: Mapping[str, list[str]]
+) -> Iterator[tuple[tuple[Place, str], int]]:
+    folders = {
+        f"{place}/counters/": Place.COUNTERS,
+        f"{place}/hw_counters/": Place.HW_COUNTERS,
+    }
+    if netdev:
+        folders[f"ethtool/{netdev.name}/"] = Place.ETHTOOL
+    for path, value in values.items():
+        folder, name = path[: path.rfind("/") + 1], path[path.rfind("/") + 1 :]
+        # A value such as "N/A (no PMA)" is no number, and no zero.
+        if folder in folders and (number := _number(value)) is not None:
+            yield (folders[folder], name), number
+    lines = tables.get(f"proc/net/dev_snmp6/{netdev.name}", []) if netdev else []
+    for name, number in (*_pairs(lines), *_columns(tables.get("proc/net/netstat", []))):
+        yield (Place.IP, name), number
+
+
+def _pairs(lines: list[str]) -> Iterator[tuple[str, int]]:
+    for line in lines:
+        name, _, value = line.partition(" ")
+        if (number := _number(value)) is not None:
+            yield name, number
+
+
+def _columns(lines: list[str]) -> Iterator[tuple[str, int]]:
+    """ECN counters of /proc/net/netstat: a line of names, and one of values, both IpExt."""
+    rows = [line.split()[1:] for line in lines if line.startswith("IpExt:")]
+    if len(rows) == 2:  # noqa: PLR2004 - names and values
+        for name, value in zip(*rows, strict=False):
+            if name.endswith(("ECT0Pkts", "ECT1Pkts", "CEPkts")):
+                yield name, int(value)
