@@ -27,6 +27,7 @@ def started() -> Started:
         made_directory=True,
         pid_namespace=own_pid_namespace(),
         boot_id=host_boot_id(),
+        guest_directories=[],
     )
 
 

@@ -44,4 +44,6 @@ def test_lost_nodes_end_their_jobs_and_come_back() -> None:
 
 
 def test_every_host_is_in_etc_hosts() -> None:
-    assert hosts(2) == "127.0.0.1 localhost\n10.77.0.254 login\n10.77.0.1 n1\n10.77.0.2 n2\n"
+    assert hosts(["login", "n1", "rx2"]) == (
+        "127.0.0.1 localhost\n10.77.0.254 login\n10.77.0.1 n1\n10.77.0.202 rx2\n"
+    )

@@ -11,9 +11,9 @@ from rich.table import Table
 
 from fabricheck.cli import testbed_exec
 from fabricheck.testbed import doctor as doctor_module
-from fabricheck.testbed import lifecycle
+from fabricheck.testbed import faults, lifecycle
 from fabricheck.testbed import status as status_module
-from fabricheck.testbed.layout import STATE_VARIABLE, default_state_dir, layout_at
+from fabricheck.testbed.layout import GUEST_NODES, STATE_VARIABLE, default_state_dir, layout_at
 
 app = typer.Typer(
     help="A Slurm cluster whose nodes are namespaces on this machine.",
@@ -56,6 +56,14 @@ def up(
             help="A directory below /tmp, /dev/shm or /run that all nodes must see; repeatable."
         ),
     ] = None,
+    rdma: Annotated[
+        bool | None,
+        typer.Option(
+            "--rdma/--no-rdma",
+            help="With two more nodes, rx1 and rx2, that have RDMA devices (an emulated machine).",
+            show_default="as it runs, else without",
+        ),
+    ] = None,
 ) -> None:
     """Start the testbed, and return when all its nodes are idle.
 
@@ -70,10 +78,12 @@ def up(
       fabricheck testbed up
 
       fabricheck testbed up --nodes 2 --cpus-per-node 8 --share /tmp/data
+
+      fabricheck testbed up --rdma
     """
-    result = _up_with_progress(state_dir, nodes, cpus_per_node, share or [])
+    result = _up_with_progress(state_dir, nodes, cpus_per_node, share or [], rdma)
     count = len(result.nodes)
-    names = f"{count} nodes (n1-n{count})" if count > 1 else "1 node (n1)"
+    names = f"{count} node{'s' if count > 1 else ''} ({_ranges(result.nodes)})"
     if result.already_running:
         typer.echo(f"Testbed already running: {names} in {state_dir}.")
         return
@@ -81,8 +91,22 @@ def up(
     typer.echo(f"Testbed ready in {result.seconds:.1f} s: {names} idle in {state_dir}{why}.")
 
 
+def _ranges(nodes: list[str]) -> str:
+    """The names, shortened where numbers follow each other: ``n1-n4, rx1-rx2``."""
+    groups: dict[str, list[str]] = {}
+    for node in nodes:
+        groups.setdefault(node.rstrip("0123456789"), []).append(node)
+    return ", ".join(
+        group[0] if len(group) == 1 else f"{group[0]}-{group[-1]}" for group in groups.values()
+    )
+
+
 def _up_with_progress(
-    state_dir: Path, nodes: int | None, cpus_per_node: int | None, shares: list[Path]
+    state_dir: Path,
+    nodes: int | None,
+    cpus_per_node: int | None,
+    shares: list[Path],
+    rdma: bool | None,  # noqa: FBT001
 ) -> lifecycle.UpResult:
     console = Console(stderr=True)
     with console.status("testbed") as spinner:
@@ -97,6 +121,7 @@ def _up_with_progress(
             nodes=nodes,
             cpus_per_node=cpus_per_node,
             shares=shares,
+            rdma=rdma,
             progress=progress,
         )
 
@@ -130,7 +155,8 @@ def _print_status(found: status_module.TestbedStatus) -> None:
         table.add_column(title, no_wrap=True)
     for node in found.nodes:
         uptime = "-" if node.uptime_seconds is None else f"{node.uptime_seconds:.0f} s"
-        daemon = f"{node.daemon} {node.daemon_pid or 'dead'}"
+        in_guest = node.name in GUEST_NODES
+        daemon = f"{node.daemon} {node.daemon_pid or ('in guest' if in_guest else 'dead')}"
         table.add_row(
             node.name, node.slurm_state, node.address, str(node.pid or "dead"), daemon, uptime
         )
@@ -146,7 +172,9 @@ def _print_status(found: status_module.TestbedStatus) -> None:
 )
 def exec_(
     state_dir: StateDir,
-    node: Annotated[str, typer.Argument(help="login, n1, n2 ... (or switch)")],
+    node: Annotated[
+        str, typer.Argument(help="login, n1, n2 ..., rx1, rx2 (or switch, guest: the machinery)")
+    ],
     command: Annotated[list[str], typer.Argument(metavar="CMD...", help="Command and arguments.")],
 ) -> None:
     """Run a command in a node, with this directory, environment and standard streams.
@@ -163,6 +191,38 @@ def exec_(
     """
     # Plain requests never come here: see testbed_exec.
     sys.exit(testbed_exec.run(testbed_exec.Request(state_dir, node, command)))
+
+
+@app.command(context_settings={"allow_interspersed_args": False, "ignore_unknown_options": True})
+def fault(
+    state_dir: StateDir,
+    node: Annotated[str, typer.Argument(help="n1, n2 ..., rx1, rx2")],
+    words: Annotated[list[str], typer.Argument(metavar="FAULT...", help="See below.")],
+) -> None:
+    """Disturb a node's link: an ordinary node's to the switch, or the cable of an RDMA device.
+
+    On rx1 and rx2, all that tc-netem(8) takes: it acts on what the node sends. On the others,
+    only rate, as for tc-tbf(8). On all: link down, link up, mtu NUMBER, clear, list.
+
+    Examples:
+
+      fabricheck testbed fault rx1 loss 2%
+
+      fabricheck testbed fault rx1 loss 10% ecn
+
+      fabricheck testbed fault n1 rate 100mbit burst 64kb latency 50ms
+
+      fabricheck testbed fault rx2 link down
+
+      fabricheck testbed fault rx2 list
+
+      fabricheck testbed fault rx2 clear
+    """
+    files = layout_at(state_dir)
+    if words != ["list"]:
+        faults.inject(files, node, words)
+    for line in faults.active(files, node) or [f"{node} has no fault."]:
+        typer.echo(line)
 
 
 @app.command()

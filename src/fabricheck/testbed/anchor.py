@@ -18,7 +18,9 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from fabricheck.testbed import layout, libc
+from fabricheck.testbed.guest.boot import READY, Guest
 from fabricheck.testbed.layout import Layout
+from fabricheck.testbed.munge import connectable, munged_command
 from fabricheck.testbed.node import NodeError, ip_batch, run_node
 from fabricheck.testbed.process import Host, ended, last_line, reap_forever, start_daemon
 from fabricheck.testbed.spec import Spec
@@ -127,13 +129,15 @@ def _build(spec: Spec, host: Host, link: Link) -> None:
     libc.mount(str(host.files.hosts), "/etc/hosts", None, libc.MS_BIND)
     libc.sethostname(layout.SWITCH)
     link.tell("step authentication (munge)")
-    munged = _start_munged(spec, host)
+    munged = start_daemon("munged", munged_command(spec.programs["munged"], host.files), host)
     link.tell("step namespaces and network")
     names = [layout.LOGIN, *layout.node_names(spec.nodes)]
     children = [_spawn(name, spec, host, link) for name in names]
     ip = spec.programs["ip"]
     bridge = layout.BRIDGE
     ip_batch(ip, "link set lo up", f"link add {bridge} type bridge", f"link set {bridge} up")
+    # The guest boots while everything else starts.
+    guest = Guest(spec, host) if spec.guest else None
     for child in children:
         child.expect("prepared", link)
     ip_batch(ip, *(command for child in children for command in _wiring(child)))
@@ -154,6 +158,22 @@ def _build(spec: Spec, host: Host, link: Link) -> None:
         node.expect("started", link)
     for child in children:
         child.channel.close()
+    if guest is not None:
+        _follow_guest(guest, link)
+
+
+def _follow_guest(guest: Guest, link: Link) -> None:
+    """Pass on what the guest reports until it is ready; NodeError if it is not in time."""
+    link.tell("step the guest's kernel")
+    while True:
+        for event in guest.events():
+            if event == READY:
+                return
+            if event.startswith("error "):
+                raise NodeError(f"guest: {event.removeprefix('error ')}")
+            link.tell(event)
+        link.leave_if_abandoned()
+        time.sleep(_POLL_SECONDS)
 
 
 def _wiring(child: Child) -> tuple[str, str]:
@@ -195,40 +215,11 @@ def _become_node(name: str, spec: Spec, host: Host, channel: socket.socket) -> N
     run_node(name, spec, host, channel)
 
 
-def _start_munged(spec: Spec, host: Host) -> int:
-    files = host.files
-    return start_daemon(
-        "munged",
-        [
-            spec.programs["munged"],
-            "--foreground",
-            # munged objects to key and socket below directories that others may write, /tmp for
-            # one; ours are protected by the modes of their own directories.
-            "--force",
-            f"--key-file={files.munge_key}",
-            f"--socket={files.munge_socket}",
-            f"--pid-file={files.run / 'munged.pid'}",
-            f"--seed-file={files.run / 'munged.seed'}",
-            "--origin=127.0.0.1",
-        ],
-        host,
-    )
-
-
 def _wait_for_munged(pid: int, host: Host, link: Link) -> None:
     deadline = time.monotonic() + _PATIENCE_SECONDS
-    while not _connectable(host.files.munge_socket):
+    while not connectable(host.files.munge_socket):
         link.leave_if_abandoned()
         if ended(pid) or time.monotonic() > deadline:
             log = host.files.output_file("munged")
             raise NodeError(f"munged does not answer, its last words: {last_line(log)}")
         time.sleep(_POLL_SECONDS)
-
-
-def _connectable(path: Path) -> bool:
-    with socket.socket(socket.AF_UNIX) as client:
-        try:
-            client.connect(str(path))
-        except OSError:
-            return False
-    return True

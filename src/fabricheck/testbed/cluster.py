@@ -1,11 +1,12 @@
 """The testbed for Python programs and tests, with faults to inject."""
 
+import shlex
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 from fabricheck.errors import FabricheckError
-from fabricheck.testbed import layout, lifecycle
+from fabricheck.testbed import faults, layout, lifecycle
 from fabricheck.testbed import status as status_module
 from fabricheck.testbed.commands import node_command, run_captured
 from fabricheck.testbed.enter import live_node
@@ -27,6 +28,7 @@ class Testbed:
         nodes: int | None = None,
         cpus_per_node: int | None = None,
         shares: Sequence[Path] = (),
+        rdma: bool | None = None,
         progress: lifecycle.Progress = lambda _: None,
     ) -> lifecycle.UpResult:
         """See ``lifecycle.up``."""
@@ -35,6 +37,7 @@ class Testbed:
             nodes=nodes,
             cpus_per_node=cpus_per_node,
             shares=shares,
+            rdma=rdma,
             progress=progress,
         )
 
@@ -58,7 +61,14 @@ class Testbed:
 
     def kill_node(self, node: str) -> None:
         """Pull the plug: SIGKILL for the node's first process, which ends all its others."""
-        live_node(self.files, node).kill()
+        if node not in layout.GUEST_NODES:
+            live_node(self.files, node).kill()
+            return
+        record = f"{self.files.run}/pids/{node}.json"
+        kill = f"kill -KILL $(sed 's/.*\"pid\": \\([0-9]*\\).*/\\1/' {shlex.quote(record)})"
+        done = self.run(layout.GUEST, "sh", "-c", kill)
+        if done.returncode != 0:
+            raise FabricheckError(f"{node} cannot be killed: {done.stderr.strip()}")
 
     def kill_daemon(self, name: str) -> None:
         """SIGKILL for ``munged``, ``slurmctld`` or ``slurmd.NODE``."""
@@ -67,32 +77,36 @@ class Testbed:
             raise FabricheckError(f"no {name} runs in the testbed in {self.files.root}")
 
     def link_down(self, node: str) -> None:
-        """Pull the cable between ``node`` and the switch."""
-        self._succeed(layout.SWITCH, "ip", "link", "set", layout.switch_port(node), "down")
+        """Pull the node's cable: to the switch, or the one below a guest node's RDMA device."""
+        faults.set_link(self.files, node, "down")
 
     def link_up(self, node: str) -> None:
         """Plug the cable in again."""
-        self._succeed(layout.SWITCH, "ip", "link", "set", layout.switch_port(node), "up")
+        faults.set_link(self.files, node, "up")
 
     def shape(self, node: str, token_bucket: str) -> None:
-        """Limit the node's link in both directions with a token bucket filter.
+        """Limit the node's link with a token bucket filter, on host nodes in both directions.
 
         ``token_bucket`` is what tc-tbf(8) takes: ``rate 100mbit burst 64kb latency 50ms``.
         """
-        for host, interface in self._link_ends(node):
-            limit = token_bucket.split()
-            self._succeed(host, "tc", "qdisc", "replace", "dev", interface, "root", "tbf", *limit)
+        faults.shape(self.files, node, token_bucket)
 
     def unshape(self, node: str) -> None:
         """Take the limit away."""
-        for host, interface in self._link_ends(node):
-            self._succeed(host, "tc", "qdisc", "del", "dev", interface, "root")
+        faults.clear_queue(self.files, node)
 
-    @staticmethod
-    def _link_ends(node: str) -> tuple[tuple[str, str], tuple[str, str]]:
-        return ((layout.SWITCH, layout.switch_port(node)), (node, layout.INTERFACE))
+    def netem(self, node: str, arguments: str) -> None:
+        """Disturb what a guest node sends; ``arguments`` as for tc-netem(8): ``loss 2%``."""
+        faults.netem(self.files, node, arguments)
 
-    def _succeed(self, node: str, *command: str) -> None:
-        done = self.run(node, *command)
-        if done.returncode != 0:
-            raise FabricheckError(f"{' '.join(command)} in {node}: {done.stderr.strip()}")
+    def clear_netem(self, node: str) -> None:
+        """Undo ``netem``."""
+        faults.clear_queue(self.files, node)
+
+    def set_mtu(self, node: str, mtu: int) -> None:
+        """Change the MTU of the node's own interface."""
+        faults.set_mtu(self.files, node, mtu)
+
+    def clear_faults(self, node: str) -> None:
+        """Undo every fault of the node's link."""
+        faults.clear(self.files, node)

@@ -33,6 +33,7 @@ _FORWARDED: Final = frozenset(
 )
 # The mount namespace comes last: after it the caller's /proc is out of reach.
 _NAMESPACES: Final = ("user", "net", "uts", "ipc", "pid", "mnt")
+_WAY_TO_GUEST: Final = ("user", "net")
 
 
 def run_in_node(files: Layout, node: str, command: Sequence[str]) -> int:
@@ -46,20 +47,36 @@ def run_in_node(files: Layout, node: str, command: Sequence[str]) -> int:
     does not run or belongs to somebody else.
     """
     directory = os.getcwd()  # noqa: PTH109
+    in_guest = node in layout.GUEST_HOSTS
     record = live_node(files, node)
+    namespaces: Sequence[str] = _NAMESPACES
+    if in_guest:
+        # Its namespaces are in a kernel of its own, so it is reached through the network.
+        record, namespaces = live_node(files, layout.LOGIN), _WAY_TO_GUEST
     try:
-        _enter(record)
+        _enter(record, namespaces)
     except PermissionError as error:
         raise FabricheckError(
             f"{node} of the testbed in {files.root} cannot be entered ({error.strerror}): "
             "run this as the user who started the testbed"
         ) from error
+    environment = {
+        **os.environ,
+        "SLURM_CONF": str(files.slurm_conf),
+        layout.NODE_VARIABLE: node,
+        layout.PARTITIONS_VARIABLE: " ".join(layout.partitions(files)),
+    }
+    if in_guest:
+        from fabricheck.testbed.guest.client import run_in_guest  # noqa: PLC0415
+
+        return run_in_guest(files, node, command, environment, directory)
     waited = _FORWARDED | {signal.SIGCHLD}
     signal.pthread_sigmask(signal.SIG_BLOCK, waited)
     child = os.fork()
     if child == 0:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, waited)
-        _become(files, node, command, directory)
+        libc.die_with_parent(signal.SIGKILL)
+        become(node, command, environment, directory)
     return _wait(child, waited)
 
 
@@ -70,10 +87,10 @@ def live_node(files: Layout, node: str) -> ProcessRecord:
             f"this already runs in {inside} of a testbed, from which other nodes are reached with "
             "srun, not with fabricheck testbed"
         )
-    record = read_record(files.records, node)
+    record = read_record(files.records, layout.process_of(node))
     if record is not None and record.alive():
         return record
-    hosts = [other.name for other in read_records(files.records) if _is_host(other.name)]
+    hosts = [name for other in read_records(files.records) for name in _hosts_in(other.name)]
     if not hosts:
         raise FabricheckError(
             f"no testbed runs in {files.root}: start one with "
@@ -88,13 +105,16 @@ def live_node(files: Layout, node: str) -> ProcessRecord:
     )
 
 
-def _is_host(name: str) -> bool:
-    return name in (layout.LOGIN, layout.SWITCH) or name.removeprefix("n").isdecimal()
+def _hosts_in(process: str) -> tuple[str, ...]:
+    if process == layout.GUEST:
+        return layout.GUEST_HOSTS
+    is_host = process in (layout.LOGIN, layout.SWITCH) or process.removeprefix("n").isdecimal()
+    return (process,) if is_host else ()
 
 
-def _enter(record: ProcessRecord) -> None:
+def _enter(record: ProcessRecord, namespaces: Sequence[str]) -> None:
     opened = []
-    for name in _NAMESPACES:
+    for name in namespaces:
         path = f"/proc/{record.pid}/ns/{name}"
         # Entering one's own user namespace is an error.
         if name != "user" or not Path(path).samefile("/proc/self/ns/user"):
@@ -107,14 +127,11 @@ def _enter(record: ProcessRecord) -> None:
             os.setresuid(0, 0, 0)
 
 
-def _become(files: Layout, node: str, command: Sequence[str], directory: str) -> NoReturn:
+def become(
+    node: str, command: Sequence[str], environment: dict[str, str], directory: str
+) -> NoReturn:
+    """In a child that is already in ``node``: replace it by ``command``."""
     try:
-        libc.die_with_parent(signal.SIGKILL)
-        environment = {
-            **os.environ,
-            "SLURM_CONF": str(files.slurm_conf),
-            layout.NODE_VARIABLE: node,
-        }
         _change_directory(directory, node)
         # A temporary directory that the node does not see would break compilers.
         if not Path(environment.get("TMPDIR", "/")).is_dir():
@@ -153,8 +170,13 @@ def _wait(child: int, waited: frozenset[signal.Signals]) -> int:
             continue
         pid, status = os.waitpid(child, os.WNOHANG)
         if pid == child:
-            code = os.waitstatus_to_exitcode(status)
-            return SIGNAL_BASE - code if code < 0 else code
+            return shell_code(status)
+
+
+def shell_code(status: int) -> int:
+    """The exit status of a process (wait(2)) as a shell gives it."""
+    code = os.waitstatus_to_exitcode(status)
+    return SIGNAL_BASE - code if code < 0 else code
 
 
 def main() -> NoReturn:

@@ -14,17 +14,25 @@ LOGIN: Final = "login"
 INTERFACE: Final = "eth0"
 BRIDGE: Final = "br0"
 PARTITION: Final = "main"
+# The guest: an emulated machine that is two nodes. Under its own name it is reached as a whole.
+GUEST: Final = "guest"
+GUEST_NODES: Final = ("rx1", "rx2")
+GUEST_HOSTS: Final = (GUEST, *GUEST_NODES)
+RDMA_PARTITION: Final = "rdma"
 CONTROLLER_PORT: Final = 6817
 NODE_PORT: Final = 6818
 NETWORK_PREFIX: Final = "10.77.0"
 PREFIX_LENGTH: Final = 24
 LOGIN_HOST_NUMBER: Final = 254
+GUEST_HOST_NUMBER: Final = 200
 MAX_NODES: Final = 64
 # sun_path of a unix socket holds 108 bytes with the closing NUL.
 MAX_SOCKET_PATH: Final = 107
 STATE_VARIABLE: Final = "FABRICHECK_TESTBED"
 # Set inside every node, so that the command line can tell that it runs in one.
 NODE_VARIABLE: Final = "FABRICHECK_TESTBED_NODE"
+# Set inside every node: the partitions that this testbed has, separated by spaces.
+PARTITIONS_VARIABLE: Final = "FABRICHECK_TESTBED_PARTITIONS"
 
 
 class Layout:
@@ -46,6 +54,10 @@ class Layout:
         self.munge_key = self.etc / "munge.key"
         self.munge_socket = self.run / "munge.sock"
         self.setgroups_shim = self.lib / "setgroups_shim.so"
+        self.guest_settings = self.etc / "guest.json"
+        self.guest_initramfs = self.lib / "guest.cpio"
+        self.guest_console = self.log / "guest.console"
+        self.guest_events = self.log / "guest.events"
 
     @property
     def directories(self) -> tuple[Path, ...]:
@@ -95,8 +107,13 @@ def node_names(nodes: int) -> list[str]:
 
 
 def address(host: str) -> str:
-    """The IPv4 address of ``login`` or of a node."""
-    number = LOGIN_HOST_NUMBER if host == LOGIN else int(host.removeprefix("n"))
+    """The IPv4 address of ``login``, of a node or of the guest."""
+    if host == LOGIN:
+        number = LOGIN_HOST_NUMBER
+    elif host in GUEST_HOSTS:
+        number = GUEST_HOST_NUMBER + GUEST_HOSTS.index(host)
+    else:
+        number = int(host.removeprefix("n"))
     return f"{NETWORK_PREFIX}.{number}"
 
 
@@ -108,3 +125,13 @@ def switch_port(host: str) -> str:
 def daemon_of(host: str) -> str:
     """The record name of the Slurm daemon that runs on ``host``."""
     return "slurmctld" if host == LOGIN else f"slurmd.{host}"
+
+
+def process_of(host: str) -> str:
+    """The record name of the process with which ``host`` lives and dies."""
+    return GUEST if host in GUEST_HOSTS else host
+
+
+def partitions(files: Layout) -> list[str]:
+    """Slurm's partitions of the testbed in this state directory."""
+    return [PARTITION, RDMA_PARTITION] if files.guest_settings.exists() else [PARTITION]

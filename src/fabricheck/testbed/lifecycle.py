@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from fabricheck.errors import FabricheckError
 from fabricheck.testbed import layout
 from fabricheck.testbed.bootstrap import python_command
+from fabricheck.testbed.guest.prepare import prepare, writable_directories
 from fabricheck.testbed.layout import Layout
 from fabricheck.testbed.lock import state_lock
 from fabricheck.testbed.options import (
@@ -66,15 +67,18 @@ def up(
     nodes: int | None = None,
     cpus_per_node: int | None = None,
     shares: Sequence[Path] = (),
+    rdma: bool | None = None,
     progress: Progress = lambda _: None,
 ) -> UpResult:
     """Start a testbed and return when all its nodes are idle; a healthy one is left alone.
+
+    ``rdma`` adds the guest with nodes rx1 and rx2, which have RDMA devices.
 
     ``None`` stands for "as it runs", and for the defaults if nothing runs. What an interrupted
     operation or a dead part left behind is removed first. Raises FabricheckError.
     """
     begin = time.monotonic()
-    wish = make_wish(nodes, cpus_per_node, shares)
+    wish = make_wish(nodes, cpus_per_node, shares, rdma)
     files = layout.layout_at(state_dir)
     refuse_inside_node()
     # First what needs no state directory, so that a machine without it stays as it was.
@@ -86,7 +90,7 @@ def up(
             before = load(files)
             wrong = _what_is_wrong(files, wish, before)
             if before is not None and wrong == []:
-                return UpResult(layout.node_names(before.nodes), 0.0, [], already_running=True)
+                return UpResult(before.node_names, 0.0, [], already_running=True)
             if before is not None:
                 progress(f"cleaning up ({', '.join(wrong)})")
                 made_directory = made_directory or before.made_directory
@@ -95,11 +99,9 @@ def up(
             started = _plan(
                 files, wish, before, user_namespace=user_namespace, made_directory=made_directory
             )
-            _configure(files, started, programs, progress)
-            _start(files, started, programs, lock, progress)
-    return UpResult(
-        layout.node_names(started.nodes), time.monotonic() - begin, wrong, already_running=False
-    )
+            spec = _configure(files, started, programs, progress)
+            _start(files, started, spec, lock, progress)
+    return UpResult(started.node_names, time.monotonic() - begin, wrong, already_running=False)
 
 
 def down(state_dir: Path, *, progress: Progress = lambda _: None) -> DownResult:
@@ -169,47 +171,52 @@ def _plan(
     made_directory: bool,
 ) -> Started:
     kept = [path for path in map(Path, before.keep_visible if before else ()) if path.is_dir()]
+    wanted = [files.root, *kept, *wish.shares, *implied_paths(Path.cwd())]
+    rdma = bool(before and before.rdma) if wish.rdma is None else wish.rdma
     return Started(
         nodes=wish.nodes or (before.nodes if before else DEFAULT_NODES),
         cpus_per_node=wish.cpus_per_node
         or (before.cpus_per_node if before else DEFAULT_CPUS_PER_NODE),
-        keep_visible=paths_to_keep([files.root, *kept, *wish.shares, *implied_paths(Path.cwd())]),
+        keep_visible=paths_to_keep(wanted),
         user_namespace=user_namespace,
         made_directory=made_directory,
         pid_namespace=own_pid_namespace(),
         boot_id=host_boot_id(),
+        guest_directories=writable_directories(wanted) if rdma else [],
     )
 
 
 def _configure(
     files: Layout, started: Started, programs: dict[str, str], progress: Progress
-) -> None:
+) -> Spec:
+    """Write what daemons read; returns what the anchor has to start."""
     try:
         # The first file: from here on ``down`` knows what it has to remove.
         save(files, started)
         progress("configuration")
         write_configuration(files, started, programs)
+        directories = started.guest_directories
+        guest = prepare(files, directories, progress) if started.rdma else []
     except BaseException:
         _remove(files, started)
         raise
-
-
-def _start(
-    files: Layout, started: Started, programs: dict[str, str], lock: int, progress: Progress
-) -> None:
-    spec = Spec(
+    return Spec(
         str(files.root),
         started.nodes,
         started.keep_visible,
         started.user_namespace,
         programs,
         started.boot_id,
+        guest,
     )
+
+
+def _start(files: Layout, started: Started, spec: Spec, lock: int, progress: Progress) -> None:
     events, control = _launch(files, spec, lock)
     try:
         _follow(files, events, progress)
-        progress(f"{started.nodes} nodes to become idle")
-        _wait_until_idle(files, started.nodes, events)
+        progress(f"{len(started.node_names)} nodes to become idle")
+        _wait_until_idle(files, len(started.node_names), events)
         os.write(control, b"\n")
     except BaseException:
         kill_recorded(files)

@@ -4,6 +4,7 @@ import os
 import socket
 import subprocess
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, NoReturn
 
@@ -27,7 +28,10 @@ def run_node(name: str, spec: Spec, host: Host, channel: socket.socket) -> NoRet
     try:
         _expect(channel, "begin")
         host.record_self(name)
-        _isolate(name, spec, host)
+        isolate(name, spec.keep_visible, host)
+        # /sys/class/net shows the network namespace of whoever mounted it.
+        libc.mount("sysfs", "/sys", "sysfs")
+        hide_cgroups()
         _tell(channel, "prepared")
         _expect(channel, "linked")
         _bring_up_network(name, spec)
@@ -52,17 +56,20 @@ def _expect(channel: socket.socket, message: str) -> None:
         raise NodeError(f"expected {message!r} from the anchor, found {found!r}")
 
 
-def _isolate(name: str, spec: Spec, host: Host) -> None:
+def isolate(name: str, keep_visible: Iterable[str], host: Host) -> None:
+    """In fresh namespaces: what makes a node a machine of its own, except for the network."""
     libc.mount("none", "/", None, libc.MS_REC | libc.MS_PRIVATE)
     libc.mount("proc", "/proc", "proc")
     libc.sethostname(name)
-    make_private(spec.keep_visible)
+    make_private(keep_visible)
     # UCX takes equal boot ids for "same machine" and would offer shared memory between nodes.
     boot_id = host.files.boot_id(name)
     boot_id.write_text(Path("/proc/sys/kernel/random/uuid").read_text("ascii"), "ascii")
     libc.mount(str(boot_id), "/proc/sys/kernel/random/boot_id", None, libc.MS_BIND)
-    # /sys/class/net shows the network namespace of whoever mounted it.
-    libc.mount("sysfs", "/sys", "sysfs")
+
+
+def hide_cgroups() -> None:
+    """Give the node no control groups: it shares those of whoever runs the testbed."""
     # slurmd 22.05 ends if nothing is mounted there.
     libc.mount("tmpfs", "/sys/fs/cgroup", "tmpfs", data="mode=755")
 

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from fabricheck.errors import FabricheckError
+from fabricheck.testbed import layout
 from fabricheck.testbed.layout import MAX_NODES, Layout
 from fabricheck.testbed.records import host_boot_id
-from fabricheck.testbed.visible import PRIVATE_DIRECTORIES, is_visible, shared_paths
+from fabricheck.testbed.visible import PRIVATE_DIRECTORIES, is_below, is_visible, shared_paths
 
 DEFAULT_NODES: Final = 4
 DEFAULT_CPUS_PER_NODE: Final = 4
@@ -21,6 +22,7 @@ class Wish(NamedTuple):
     nodes: int | None = None
     cpus_per_node: int | None = None
     shares: tuple[Path, ...] = ()
+    rdma: bool | None = None
 
 
 class Started(NamedTuple):
@@ -33,9 +35,27 @@ class Started(NamedTuple):
     made_directory: bool
     pid_namespace: str
     boot_id: str
+    # What the guest may write of this machine's files; empty for a testbed without one.
+    guest_directories: list[str]
+
+    @property
+    def rdma(self) -> bool:
+        """Whether it has the guest with the RDMA devices."""
+        return bool(self.guest_directories)
+
+    @property
+    def node_names(self) -> list[str]:
+        """All its nodes."""
+        guest_nodes = layout.GUEST_NODES if self.rdma else ()
+        return [*layout.node_names(self.nodes), *guest_nodes]
 
 
-def make_wish(nodes: int | None, cpus_per_node: int | None, shares: Sequence[Path]) -> Wish:
+def make_wish(
+    nodes: int | None,
+    cpus_per_node: int | None,
+    shares: Sequence[Path],
+    rdma: bool | None = None,  # noqa: FBT001
+) -> Wish:
     """A checked wish; FabricheckError names the option that is out of range."""
     for option, value, most in (
         ("--nodes", nodes, MAX_NODES),
@@ -43,7 +63,7 @@ def make_wish(nodes: int | None, cpus_per_node: int | None, shares: Sequence[Pat
     ):
         if value is not None and not 1 <= value <= most:
             raise FabricheckError(f"{option} {value}: expected 1 to {most}")
-    return Wish(nodes, cpus_per_node, tuple(shared_paths(shares)))
+    return Wish(nodes, cpus_per_node, tuple(shared_paths(shares)), rdma)
 
 
 def own_pid_namespace() -> str:
@@ -92,7 +112,11 @@ def conflict(wish: Wish, started: Started, working_directory: Path) -> str | Non
     ):
         if wished is not None and wished != found:
             return f"it has {found} {what}, not {wished}"
+    if wish.rdma is not None and wish.rdma != started.rdma:
+        return f"it runs {'with' if started.rdma else 'without'} --rdma"
     for path in (*wish.shares, working_directory):
         if str(path) not in PRIVATE_DIRECTORIES and not is_visible(path, started.keep_visible):
             return f"its nodes do not see {path}"
+        if wish.rdma and not is_below(path, started.guest_directories):
+            return f"its guest (rx1, rx2) cannot write to {path}"
     return None

@@ -18,6 +18,17 @@ PACKAGE_OF: Final = {
     "munged": "munge",
     "ip": "iproute2",
 }
+# What up --rdma needs besides.
+GUEST_PACKAGE_OF: Final = {
+    "qemu-system-x86_64": "qemu-system-x86",
+    "busybox": "busybox-static",
+    "apt-get": "apt",
+    "dpkg-deb": "dpkg",
+    "rdma": "iproute2",
+}
+GUEST_LIBRARY_PACKAGES: Final = {
+    "libibverbs/librxe-rdmav34.so": "ibverbs-providers",
+}
 COMPILER: Final = "cc"
 COMPILER_PACKAGE: Final = "gcc"
 # Shared objects that slurmctld and slurmd load at run time, and that MPIs need to start.
@@ -44,15 +55,23 @@ def find_library(name: str) -> Path | None:
 def require_programs(*, with_compiler: bool) -> dict[str, str]:
     """All programs with their paths; FabricheckError names what is missing and how to install."""
     wanted = dict(PACKAGE_OF) | ({COMPILER: COMPILER_PACKAGE} if with_compiler else {})
+    return _require("the testbed", wanted, LIBRARY_PACKAGES)
+
+
+def require_guest_programs() -> dict[str, str]:
+    """The same of what the testbed with RDMA devices needs besides, and of what its guest runs."""
+    wanted = PACKAGE_OF | GUEST_PACKAGE_OF
+    return _require("a testbed with --rdma", wanted, GUEST_LIBRARY_PACKAGES)
+
+
+def _require(what: str, wanted: dict[str, str], libraries: dict[str, str]) -> dict[str, str]:
     found = {name: find_program(name) for name in wanted}
     missing = {name: wanted[name] for name, path in found.items() if path is None}
-    missing |= {
-        name: package for name, package in LIBRARY_PACKAGES.items() if find_library(name) is None
-    }
+    missing |= {name: package for name, package in libraries.items() if not find_library(name)}
     if missing:
         packages = " ".join(dict.fromkeys(missing.values()))
         raise FabricheckError(
-            f"the testbed needs {', '.join(missing)}, which this machine lacks: "
+            f"{what} needs {', '.join(missing)}, which this machine lacks: "
             f"apt-get install {packages}"
         )
     return {name: path for name, path in found.items() if path is not None}

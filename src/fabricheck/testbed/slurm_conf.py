@@ -1,5 +1,8 @@
 """The configuration files of a testbed, as text."""
 
+from collections.abc import Sequence
+from typing import Final
+
 from fabricheck.testbed import layout
 from fabricheck.testbed.layout import Layout
 
@@ -38,17 +41,25 @@ MpiDefault=none
 ReturnToService=2
 # A job that loses its node must end as NODE_FAIL, not wait for a new chance.
 JobRequeue=0
-SlurmdTimeout=10
+SlurmdTimeout={node_timeout}
 SlurmctldTimeout=30
 InactiveLimit=0
 KillWait=3
 MinJobAge=300
-MessageTimeout=20
+MessageTimeout={message_timeout}
 PropagateResourceLimits=NONE
 NodeName={nodes} NodeAddr={addresses} CPUs={cpus} Sockets=1 CoresPerSocket={cpus} \
 ThreadsPerCore=1 RealMemory={memory_mb} Feature=veth State=UNKNOWN
 PartitionName={partition} Nodes={nodes} Default=YES DefaultTime=10 MaxTime=120 State=UP \
 OverSubscribe=NO
+"""
+# The guest's nodes share its network, so their daemons need ports of their own.
+_GUEST_NODE: Final = """\
+NodeName={name} NodeAddr={address} Port={port} CPUs={cpus} Sockets=1 CoresPerSocket={cpus} \
+ThreadsPerCore=1 RealMemory={memory_mb} Feature=rdma State=UNKNOWN
+"""
+_GUEST_PARTITION: Final = """\
+PartitionName={partition} Nodes={nodes} DefaultTime=10 MaxTime=120 State=UP OverSubscribe=NO
 """
 
 # Slurm 22.05 starts a cgroup plugin even with proctrack/linuxproc; v1 is content with an empty
@@ -56,9 +67,25 @@ OverSubscribe=NO
 CGROUP_CONF = "CgroupPlugin=cgroup/v1\n"
 
 
-def slurm_conf(files: Layout, nodes: int, cpus_per_node: int, memory_mb: int) -> str:
-    """slurm.conf for ``nodes`` nodes of ``cpus_per_node`` CPUs and ``memory_mb`` MB each."""
-    return _SLURM_CONF.format(
+# Seconds: until a silent node counts as lost, and until a message counts as lost. An emulated
+# node on a loaded machine is slow to answer.
+_TIMEOUTS: Final = (10, 20)
+_GUEST_TIMEOUTS: Final = (40, 60)
+
+
+def slurm_conf(
+    files: Layout,
+    nodes: int,
+    cpus_per_node: int,
+    memory_mb: int,
+    guest_memory_mb: int | None = None,
+) -> str:
+    """slurm.conf for ``nodes`` nodes of ``cpus_per_node`` CPUs and ``memory_mb`` MB each.
+
+    With ``guest_memory_mb``, also for the guest's nodes, which share that memory.
+    """
+    node_timeout, message_timeout = _GUEST_TIMEOUTS if guest_memory_mb else _TIMEOUTS
+    text = _SLURM_CONF.format(
         login=layout.LOGIN,
         login_address=layout.address(layout.LOGIN),
         munge_socket=files.munge_socket,
@@ -66,20 +93,39 @@ def slurm_conf(files: Layout, nodes: int, cpus_per_node: int, memory_mb: int) ->
         node_port=layout.NODE_PORT,
         controller_state=files.controller_state,
         log=files.log,
+        node_timeout=node_timeout,
+        message_timeout=message_timeout,
         nodes=f"n[1-{nodes}]" if nodes > 1 else "n1",
         addresses=_addresses(nodes),
         cpus=cpus_per_node,
         memory_mb=memory_mb,
         partition=layout.PARTITION,
     )
+    return text + _guest_lines(cpus_per_node, guest_memory_mb) if guest_memory_mb else text
+
+
+def _guest_lines(cpus_per_node: int, memory_mb: int) -> str:
+    lines = [
+        _GUEST_NODE.format(
+            name=node,
+            address=layout.address(node),
+            port=layout.NODE_PORT + number,
+            cpus=cpus_per_node,
+            memory_mb=memory_mb // len(layout.GUEST_NODES),
+        )
+        for number, node in enumerate(layout.GUEST_NODES)
+    ]
+    partition = _GUEST_PARTITION.format(
+        partition=layout.RDMA_PARTITION, nodes=",".join(layout.GUEST_NODES)
+    )
+    return "".join([*lines, partition])
 
 
 def _addresses(nodes: int) -> str:
     return f"{layout.NETWORK_PREFIX}.[1-{nodes}]" if nodes > 1 else layout.address("n1")
 
 
-def hosts(nodes: int) -> str:
+def hosts(names: Sequence[str]) -> str:
     """/etc/hosts, the same on every node."""
-    names = [layout.LOGIN, *layout.node_names(nodes)]
     lines = ["127.0.0.1 localhost", *(f"{layout.address(name)} {name}" for name in names)]
     return "\n".join(lines) + "\n"

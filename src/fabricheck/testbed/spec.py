@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 
 class Spec(NamedTuple):
-    """One testbed to start."""
+    """One testbed to start; ``guest`` is QEMU's command line, and empty for one without a guest."""
 
     root: str
     nodes: int
@@ -13,6 +13,7 @@ class Spec(NamedTuple):
     user_namespace: bool
     programs: dict[str, str]
     boot_id: str
+    guest: list[str]
 
     def dumps(self) -> str:
         """The spec as one line of JSON."""

@@ -8,6 +8,7 @@ from typing import Final
 
 from fabricheck.errors import FabricheckError
 from fabricheck.testbed import layout, slurm_conf
+from fabricheck.testbed.guest import machine
 from fabricheck.testbed.layout import Layout
 from fabricheck.testbed.options import Started
 from fabricheck.testbed.programs import COMPILER
@@ -87,10 +88,18 @@ def write_configuration(files: Layout, started: Started, programs: dict[str, str
         directory.mkdir()
     memory_mb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
     files.slurm_conf.write_text(
-        slurm_conf.slurm_conf(files, started.nodes, started.cpus_per_node, memory_mb), "utf-8"
+        slurm_conf.slurm_conf(
+            files,
+            started.nodes,
+            started.cpus_per_node,
+            memory_mb,
+            machine.MEMORY_MB if started.rdma else None,
+        ),
+        "utf-8",
     )
     files.cgroup_conf.write_text(slurm_conf.CGROUP_CONF, "utf-8")
-    files.hosts.write_text(slurm_conf.hosts(started.nodes), "utf-8")
+    names = [layout.LOGIN, *started.node_names]
+    files.hosts.write_text(slurm_conf.hosts(names), "utf-8")
     files.munge_key.touch(mode=0o600)
     files.munge_key.write_bytes(os.urandom(_MUNGE_KEY_BYTES))
     if started.user_namespace:

@@ -67,7 +67,7 @@ def status(files: Layout) -> TestbedStatus:
 
 
 def _hosts(started: Started) -> list[str]:
-    return [layout.LOGIN, *layout.node_names(started.nodes)]
+    return [layout.LOGIN, *started.node_names]
 
 
 def _alive(files: Layout, name: str) -> ProcessRecord | None:
@@ -92,7 +92,7 @@ def slurm_states(files: Layout) -> dict[str, str]:
 
 
 def _row(files: Layout, name: str, states: dict[str, str]) -> NodeStatus:
-    record = _alive(files, name)
+    record = _alive(files, layout.process_of(name))
     daemon = layout.daemon_of(name)
     daemon_record = _alive(files, daemon)
     if name == layout.LOGIN:
@@ -115,7 +115,7 @@ def _problems(files: Layout, rows: list[NodeStatus]) -> list[str]:
     for row in rows:
         if row.pid is None:
             found.append(f"{row.name} is dead")
-        elif row.daemon_pid is None:
+        elif row.daemon_pid is None and row.name not in layout.GUEST_NODES:
             found.append(f"{row.daemon} on {row.name} is dead")
         elif row.name == layout.LOGIN and row.slurm_state != "controller":
             found.append("slurmctld does not answer")

@@ -47,9 +47,13 @@ def implied_paths(working_directory: Path) -> list[Path]:
 def paths_to_keep(wanted: Iterable[Path]) -> list[str]:
     """Of ``wanted``, the outermost ones below a private directory (others are visible anyway)."""
     both = {form for path in wanted for form in (path.absolute(), path.resolve())}
-    below = sorted(path for path in both if _below_private(path))
+    return outermost(path for path in both if _below_private(path))
+
+
+def outermost(paths: Iterable[Path]) -> list[str]:
+    """Of ``paths``, those that are not below another one."""
     kept: list[Path] = []
-    for path in below:
+    for path in sorted(paths):
         if not any(path.is_relative_to(other) for other in kept):
             kept.append(path)
     return [str(path) for path in kept]
@@ -60,7 +64,12 @@ def is_visible(path: Path, kept: Iterable[str]) -> bool:
     path = path.resolve()
     if str(path) in PRIVATE_DIRECTORIES:
         return False
-    return not _below_private(path) or any(path.is_relative_to(other) for other in kept)
+    return not _below_private(path) or is_below(path, kept)
+
+
+def is_below(path: Path, directories: Iterable[str]) -> bool:
+    """Whether ``path`` is one of ``directories`` or lies in one."""
+    return any(path.resolve().is_relative_to(other) for other in directories)
 
 
 def _below_private(path: Path) -> bool:

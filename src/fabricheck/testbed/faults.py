@@ -1,0 +1,149 @@
+"""Faults to inject into a running testbed: cables pulled, links shaped, packets lost.
+
+A host node has a link to the switch. A guest node has the cable below its RDMA device; what is done
+to a cable is done to what the node sends, so hit both nodes to hit both directions.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from fabricheck.errors import FabricheckError
+from fabricheck.testbed import layout
+from fabricheck.testbed.commands import run_captured
+from fabricheck.testbed.enter import live_node
+from fabricheck.testbed.guest.devices import CABLE_MTU, cable, gid_address
+from fabricheck.testbed.layout import Layout
+
+NETEM_WORDS: Final = ("loss", "delay", "reorder", "duplicate", "corrupt", "rate", "limit")
+_QUEUES: Final = ("netem", "tbf")
+_USUAL_MTU: Final = 1500
+_SECONDS: Final = 60.0
+
+
+class _End(NamedTuple):
+    """An interface, and the host in which it is."""
+
+    host: str
+    interface: str
+
+
+def _ends(node: str) -> list[_End]:
+    """The interfaces that make up the node's link; the node's own comes last."""
+    if node in layout.GUEST_NODES:
+        return [_End(node, cable(node))]
+    return [_End(layout.SWITCH, layout.switch_port(node)), _End(node, layout.INTERFACE)]
+
+
+def inject(files: Layout, node: str, words: Sequence[str]) -> None:
+    """Do what the command line says: netem's words, ``link down``, ``mtu 1500``, ``clear``.
+
+    Raises:
+        FabricheckError: the words mean no fault, or this node cannot have it.
+    """
+    live_node(files, node)
+    first, rest = words[0], list(words[1:])
+    if first == "clear" and not rest:
+        clear(files, node)
+    elif first == "link" and rest in (["down"], ["up"]):
+        set_link(files, node, rest[0])
+    elif first == "mtu" and len(rest) == 1 and rest[0].isdecimal():
+        set_mtu(files, node, int(rest[0]))
+    elif first == "rate" and node not in layout.GUEST_NODES:
+        shape(files, node, " ".join(words))
+    elif first in NETEM_WORDS:
+        netem(files, node, " ".join(words))
+    else:
+        raise FabricheckError(
+            f"expected a fault ({', '.join(NETEM_WORDS)} ..., link down, link up, mtu NUMBER, "
+            f"clear, list), found {' '.join(words)!r}"
+        )
+
+
+def netem(files: Layout, node: str, arguments: str) -> None:
+    """Let a guest node's cable lose, delay, reorder or mark packets, as tc-netem(8) words it."""
+    if node not in layout.GUEST_NODES:
+        raise FabricheckError(
+            f"netem is for the guest's nodes ({', '.join(layout.GUEST_NODES)}): {node} runs on "
+            "this machine's kernel, which may lack it; use rate, link down or mtu there"
+        )
+    _queue(files, node, ["netem", *arguments.split()])
+
+
+def shape(files: Layout, node: str, token_bucket: str) -> None:
+    """Limit the node's link, on a host node in both directions, as tc-tbf(8) words it."""
+    _queue(files, node, ["tbf", *token_bucket.split()])
+
+
+def _queue(files: Layout, node: str, discipline: list[str]) -> None:
+    # Replacing netem by netem would keep some of the old one's arguments.
+    clear_queue(files, node)
+    for end in _ends(node):
+        _succeed(files, end, "tc", "qdisc", "add", "dev", end.interface, "root", *discipline)
+
+
+def clear_queue(files: Layout, node: str) -> None:
+    """Undo ``netem`` and ``shape``; without either, do nothing."""
+    for end in _ends(node):
+        if _queues(files, end):
+            _succeed(files, end, "tc", "qdisc", "del", "dev", end.interface, "root")
+
+
+def set_link(files: Layout, node: str, state: str) -> None:
+    """Pull the node's cable (``down``), or plug it in again (``up``)."""
+    end = _ends(node)[0]
+    _succeed(files, end, "ip", "link", "set", end.interface, state)
+    if state == "up" and node in layout.GUEST_NODES:
+        # The kernel forgets link-local addresses when a link goes down.
+        address = gid_address(node)
+        _succeed(files, end, "ip", "address", "replace", address, "dev", end.interface, "nodad")
+
+
+def set_mtu(files: Layout, node: str, mtu: int) -> None:
+    """Change the MTU of the node's own interface."""
+    end = _ends(node)[-1]
+    _succeed(files, end, "ip", "link", "set", end.interface, "mtu", str(mtu))
+
+
+def clear(files: Layout, node: str) -> None:
+    """Undo every fault of the node."""
+    clear_queue(files, node)
+    set_mtu(files, node, _usual_mtu(node))
+    set_link(files, node, "up")
+
+
+def active(files: Layout, node: str) -> list[str]:
+    """The faults that the node has now, in words."""
+    live_node(files, node)
+    ends = _ends(node)
+    found = [f"{end.interface} in {end.host}: {words}" for end in ends
+             for words in _queues(files, end)]  # fmt: skip
+    for end in ends:
+        shown = json.loads(_succeed(files, end, "ip", "-json", "link", "show", end.interface))[0]
+        if "UP" not in shown["flags"]:
+            found.append(f"{end.interface} in {end.host}: down")
+        if shown["mtu"] != _usual_mtu(node):
+            found.append(f"{end.interface} in {end.host}: MTU {shown['mtu']}")
+    return found
+
+
+def _usual_mtu(node: str) -> int:
+    return CABLE_MTU if node in layout.GUEST_NODES else _USUAL_MTU
+
+
+def _queues(files: Layout, end: _End) -> list[str]:
+    shown = _succeed(files, end, "tc", "qdisc", "show", "dev", end.interface, "root")
+    lines = [line.split() for line in shown.splitlines()]
+    return [
+        " ".join([words[1], *words[6:]])
+        for words in lines
+        if len(words) > 1 and words[1] in _QUEUES
+    ]
+
+
+def _succeed(files: Layout, end: _End, *command: str) -> str:
+    done = run_captured(files, end.host, command, _SECONDS)
+    if done.returncode != 0:
+        complaint = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[0]
+        raise FabricheckError(f"{' '.join(command)} in {end.host}: {complaint}")
+    return done.stdout

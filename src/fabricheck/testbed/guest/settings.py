@@ -1,0 +1,29 @@
+"""What ``up`` tells the guest's first process, as a JSON file in the state directory."""
+
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+
+class Settings(NamedTuple):
+    """What the guest has to be.
+
+    Attributes:
+        directories: what it may write of this machine's files, each under its 9p tag.
+        programs: paths of the programs that it starts.
+        token: what a client of its agents has to say first.
+    """
+
+    directories: dict[str, str]
+    programs: dict[str, str]
+    token: str
+
+    def save(self, path: Path) -> None:
+        """Write the file, for its owner only: it holds the token."""
+        path.touch(mode=0o600)
+        path.write_text(json.dumps(self._asdict()), "utf-8")
+
+    @classmethod
+    def load(cls, path: Path) -> "Settings":
+        """The inverse of ``save``."""
+        return cls(**json.loads(path.read_text("utf-8")))
