@@ -35,9 +35,7 @@ MODULES: Final = (
 )
 _FETCH_SECONDS: Final = 300.0
 _QUERY_SECONDS: Final = 30.0
-_FROM_ELSEWHERE: Final = (
-    "see fabricheck testbed doctor; the rest of the testbed works without --rdma"
-)
+_OTHERWISE: Final = "the rest of the testbed works without --rdma"
 # Offsets in a bzImage (Documentation/arch/x86/boot.rst).
 _SETUP_SECTORS: Final = 0x1F1
 _BOOT_MAGIC: Final = 0x202
@@ -110,7 +108,7 @@ def package_name() -> str:
     if query.returncode != 0 or match is None:
         raise FabricheckError(
             f"the testbed's guest needs a kernel, and apt knows no package {META_PACKAGE} "
-            f"({_complaint(query)}): run apt-get update; {_FROM_ELSEWHERE}"
+            f"({_complaint(query)}): run apt-get update; {_OTHERWISE}"
         )
     return match[1]
 
@@ -124,7 +122,7 @@ def _download(package: str, directory: Path) -> Path:
     if done.returncode != 0 or not found:
         raise FabricheckError(
             f"the testbed's guest needs the kernel package {package}, which cannot be fetched "
-            f"({_complaint(done)}): run apt-get update, or look at the network; {_FROM_ELSEWHERE}"
+            f"({_complaint(done)}): run apt-get update, or look at the network; {_OTHERWISE}"
         )
     return found[0]
 
@@ -184,12 +182,11 @@ def _extract(package: Path, directory: Path) -> dict[str, Path]:
             if path.name.startswith("vmlinuz"):
                 (directory / path.name).write_bytes(source.read())
             elif (name := path.name.removesuffix(".xz")).endswith(".ko"):
-                # A kernel calls module a-b a_b.
-                modules[name.removesuffix(".ko").replace("-", "_")] = directory / name
                 data = source.read()
-                if path.suffix == ".xz":
-                    data = lzma.decompress(data)
-                modules[name].write_bytes(data)
+                module = directory / name
+                module.write_bytes(lzma.decompress(data) if path.suffix == ".xz" else data)
+                # A kernel calls module a-b a_b.
+                modules[module.stem.replace("-", "_")] = module
     return modules
 
 
@@ -206,7 +203,7 @@ def in_load_order(wanted: Iterable[str], modules: dict[str, Path]) -> list[Path]
         if name not in modules:
             raise FabricheckError(
                 f"the testbed's guest needs the kernel module {name}, which Debian's kernel "
-                f"package lacks; {_FROM_ELSEWHERE}"
+                f"package lacks; {_OTHERWISE}"
             )
         match = re.search(rb"\0depends=([^\0]*)\0", modules[name].read_bytes())
         for other in match[1].decode().replace("-", "_").split(",") if match else ():
@@ -231,7 +228,7 @@ def uncompressed(image: bytes, name: str) -> bytes:
     except (_FormatError, struct.error, IndexError, lzma.LZMAError, zlib.error) as error:
         raise FabricheckError(
             f"expected in {name} a kernel image for x86-64, compressed with xz or gzip and with a "
-            f"PVH entry, found another format ({error}); {_FROM_ELSEWHERE}"
+            f"PVH entry, found another format ({error}); {_OTHERWISE}"
         ) from error
     return kernel
 
