@@ -27,6 +27,8 @@ class Metric(StrEnum):
     BANDWIDTH = "bandwidth"
     MESSAGE_RATE = "message_rate"
     RATIO = "ratio"
+    CLOCK_SKEW = "clock_skew"
+    UNMET = "unmet"
 
 
 class Direction(StrEnum):
@@ -50,10 +52,12 @@ UNITS: Mapping[Metric, str] = MappingProxyType(
         Metric.BANDWIDTH: "MB/s",
         Metric.MESSAGE_RATE: "messages/s",
         Metric.RATIO: "1",
+        Metric.CLOCK_SKEW: "us",
+        Metric.UNMET: "1",
     }
 )
 """Units as the programs print them; a MB is 10^6 bytes, as in OSU. A ratio, slower path over faster
-one, has the unit 1."""
+one, has the unit 1, and so has the number of prerequisites that a node does not meet."""
 
 DIRECTIONS: Mapping[Metric, Direction] = MappingProxyType(
     {
@@ -61,6 +65,8 @@ DIRECTIONS: Mapping[Metric, Direction] = MappingProxyType(
         Metric.BANDWIDTH: Direction.HIGHER,
         Metric.MESSAGE_RATE: Direction.HIGHER,
         Metric.RATIO: Direction.HIGHER,
+        Metric.CLOCK_SKEW: Direction.LOWER,
+        Metric.UNMET: Direction.LOWER,
     }
 )
 

@@ -1,4 +1,4 @@
-"""What Slurm knows about nodes, asked when a job ended without saying why."""
+"""What Slurm knows about nodes, asked when they don't speak for themselves."""
 
 import subprocess
 from collections.abc import Iterable
@@ -8,9 +8,14 @@ def silent_nodes(hosts: Iterable[str]) -> tuple[str, ...]:
     """Those of the hosts that Slurm holds for down, failing or not responding.
 
     A node that dies takes the job's error output with it when it was the one that ran the batch
-    script; ``sinfo`` then is the only witness. Its states are those of sinfo(1): a ``*`` marks a
-    node that does not respond. No hosts where there is no Slurm to ask.
+    script; ``sinfo`` then is the only witness. No hosts where there is no Slurm to ask.
     """
+    states = node_states()
+    return tuple(host for host in sorted(set(hosts)) if is_silent(states.get(host, "")))
+
+
+def node_states() -> dict[str, str]:
+    """Slurm's word for the state of each node, as in sinfo(1); empty without Slurm."""
     try:
         listed = subprocess.run(
             ["sinfo", "--noheader", "--Node", "--format=%N %T"],
@@ -19,10 +24,10 @@ def silent_nodes(hosts: Iterable[str]) -> tuple[str, ...]:
             check=True,
         )
     except (OSError, subprocess.CalledProcessError):
-        return ()
-    states = dict(line.split() for line in listed.stdout.splitlines())
-    return tuple(host for host in sorted(set(hosts)) if _is_silent(states.get(host, "")))
+        return {}
+    return dict(line.split() for line in listed.stdout.splitlines())
 
 
-def _is_silent(state: str) -> bool:
+def is_silent(state: str) -> bool:
+    """Whether a node in this state is down or failing; a ``*`` says that it doesn't respond."""
     return state.endswith("*") or state.startswith(("down", "fail"))

@@ -1,0 +1,12 @@
+"""Prerequisites of the nodes themselves, and of the software on them."""
+
+import reframe as rfm
+
+from fabricheck.reframe_ext.node_health import NodeSurvey
+
+
+@rfm.simple_test
+class NodeHealth(NodeSurvey):
+    descr = "Prerequisites of every node"
+    time_limit = "3m"
+    tags = {"smoke", "nightly", "health"}

@@ -1,0 +1,108 @@
+"""How far apart the clocks of the nodes are, from questions and answers.
+
+A node's answer lies between the asking and the last answer's arrival, both read from one clock, so
+each round bounds how far that node's clock is ahead; the rounds together bound it tighter. Nothing
+is assumed of how long either way took.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from fabricheck.node_health.facts import Facts, Lines
+
+SURVEY = Path(__file__).with_name("survey.sh")
+_FILE = "clock"
+
+_PAIR = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Skew:
+    """How far a clock is from those of the other nodes: ahead by ``seconds``, give or take."""
+
+    seconds: float
+    uncertainty: float
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """What ``survey.sh`` wrote down.
+
+    Attributes:
+        rounds: begin and end of each round that every node answered, in ns; 0 is the launch.
+        answers: (round, node, time of its clock in ns).
+    """
+
+    rounds: Mapping[int, tuple[int, int]]
+    answers: tuple[tuple[int, str, int], ...]
+
+
+def read_exchange(directory: Path) -> Exchange:
+    """The exchange of a job, from its working directory.
+
+    Raises:
+        FabricheckError: if the file is cut or damaged.
+    """
+    lines = Lines(directory / _FILE, "the times of the nodes")
+    return Exchange(
+        dict(lines.each("round", lambda number, begin, end: (int(number), (int(begin), int(end))))),
+        tuple(lines.each("answer", lambda number, node, time: (int(number), node, int(time)))),
+    )
+
+
+def read_allocation(directory: Path) -> str:
+    """The nodes that the scheduler gave, as it writes them, also of a survey that never ended.
+
+    Empty without scheduler, and where the survey did not even begin.
+    """
+    for path in (directory / _FILE, directory / f"{_FILE}.part"):
+        if path.exists():
+            words = path.read_text(errors="replace").partition("\n")[0].split()
+            return words[1] if len(words) > 1 and words[1] != "-" else ""
+    return ""
+
+
+def skews(exchange: Exchange, nodes: Iterable[Facts]) -> dict[str, Skew]:
+    """How far each node's clock is from the median of all; of two nodes, from the other one.
+
+    Of one node nothing: there is no other clock.
+
+    A node whose answers contradict each other, since its clock was set meanwhile, gets the widest
+    of its bounds.
+    """
+    ahead = {
+        facts.node: _ahead(
+            exchange,
+            [
+                (0, facts.clock),
+                *((number, time) for number, node, time in exchange.answers if node == facts.node),
+            ],
+        )
+        for facts in nodes
+    }
+    if len(ahead) == 1:
+        return {}
+    found = {}
+    for node, own in ahead.items():
+        others = [each for name, each in ahead.items() if name != node]
+        middle = others[0] if len(ahead) == _PAIR else None
+        norm = middle.seconds if middle else median(each.seconds for each in ahead.values())
+        spread = max(each.uncertainty for each in others)
+        found[node] = Skew(own.seconds - norm, own.uncertainty + spread)
+    return found
+
+
+def _ahead(exchange: Exchange, answers: list[tuple[int, int]]) -> Skew:
+    """How far a node is ahead of the clock that asked."""
+    bounds = [
+        (time - end, time - begin)
+        for number, time in answers
+        if number in exchange.rounds
+        for begin, end in [exchange.rounds[number]]
+    ]
+    lowest, highest = max(low for low, _ in bounds), min(high for _, high in bounds)
+    if lowest > highest:
+        lowest, highest = min(low for low, _ in bounds), max(high for _, high in bounds)
+    return Skew((lowest + highest) / 2e9, (highest - lowest) / 2e9)

@@ -1,0 +1,229 @@
+"""The check of the nodes themselves: what each offers, and whether they agree."""
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from reframe.core.backends import getlauncher
+from reframe.core.builtins import run_after, run_before, sanity_function, variable
+from reframe.core.exceptions import ReframeError
+from reframe.core.logging import getlogger
+
+from fabricheck.benchmarks.curve import variable_name
+from fabricheck.benchmarks.registry import UNITS, Metric
+from fabricheck.errors import FabricheckError
+from fabricheck.judge.judgement import Judgement
+from fabricheck.judge.levels import Level, worst
+from fabricheck.judge.references import Reference, Tolerance
+from fabricheck.judge.verdict import Verdict
+from fabricheck.node_health.clocks import SURVEY, skews
+from fabricheck.node_health.expectations import Expectations, read_expectations
+from fabricheck.node_health.facts import NODE_PROBE
+from fabricheck.node_health.judging import findings, fold, judge, most_unmet
+from fabricheck.node_health.model import Line, Survey
+from fabricheck.node_health.record import read_record
+from fabricheck.node_health.rules import CLOCK, LAUNCH, programs, version_in
+from fabricheck.reframe_ext.judged import Judged, Values
+from fabricheck.reframe_ext.slurm import is_silent, node_states
+
+_ROUNDS = 5
+_UNMET = variable_name(Metric.UNMET, "max", None)
+_CLOCK_SKEW = variable_name(Metric.CLOCK_SKEW, "max", None)
+# A node that has just ended a job is as good as idle.
+_IDLE = "idle|idle+completing"
+
+
+class NodeSurvey(Judged):
+    """One look at every node of the partition that can run a job, in one environment.
+
+    Without MPI (environment ``builtin``) the nodes themselves are looked at and their clocks are
+    compared; with an MPI the versions of its software are. The rules and what they expect are in
+    ``fabricheck.node_health`` and in the partition's extra ``node_health``; no reference file has
+    a part in it.
+
+    ReFrame's ``--flex-alloc-nodes`` says which nodes to look at, by default those that are idle. A
+    node of the partition that was not looked at is named with its state.
+    """
+
+    benchmark = variable(str, value="node_health", loggable=True)
+    placement = variable(str, value="", loggable=True)
+    prerequisites = variable(list, value=[], loggable=True)
+
+    valid_systems = ["*"]  # noqa: RUF012 - a ReFrame variable, copied for each test
+    valid_prog_environs = ["builtin", "+mpi"]  # noqa: RUF012
+
+    @run_after("setup")
+    def record_everything(self) -> None:
+        """Give ReFrame the limits of the rules, instead of a reference file."""
+        references, _ = self._resolve()
+        self.reference = {
+            self.current_partition.fullname: {
+                name: (each.value, each.lower, each.upper, each.unit)
+                for name, each in references.items()
+            }
+        }
+        self._lines: list[Line] = []
+        self._skew: float | None = None
+
+    @run_before("run")
+    def reach_every_node(self) -> None:
+        """One task on each node that can run a job."""
+        self.num_tasks_per_node = 1
+        self.num_tasks = 1 if self.is_dry_run() else self._count_nodes()
+
+    @run_before("run")
+    def launch(self) -> None:
+        """Let the survey launch the probe in the way in which programs are launched here."""
+        if self._is_alone:
+            self.job.launcher = getlauncher("local")()
+        elif not self.mpi:
+            self.job.launcher = getlauncher("srun")()
+        if self._launcher == "srun":
+            self.job.launcher.options += ["--mpi=none"]
+        # Of the launchers srun alone hands its standard input to every task.
+        rounds = _ROUNDS if self._launcher == "srun" and not self.mpi else 0
+        self.job.launcher.modifier = str(SURVEY)
+        self.job.launcher.modifier_options = [str(rounds), str(self.num_tasks)]
+        self.executable = str(NODE_PROBE)
+        self.executable_opts = list(programs(self.mpi))
+
+    @sanity_function
+    def examine(self) -> bool:
+        """Believe only a survey in which every node of the job told all its facts."""
+        try:
+            survey = self._read_survey()
+        except FabricheckError as error:
+            self.distrust([str(error)])
+        self.node_list = [node.node for node in survey.nodes]
+        self.num_nodes = len(survey.nodes)
+        self._skew = max((abs(each.seconds) for each in survey.skews.values()), default=None)
+        self._lines = [*self._unreached(), *judge(survey)]
+        self._show()
+        self._record_versions(survey)
+        return True
+
+    def measured_values(self) -> Values:
+        """What the worst node lacks, and the greatest distance of a clock from the others."""
+        unmet = most_unmet(self._lines) if self._lines else None
+        values: dict[str, tuple[float | None, str]] = {_UNMET: (unmet, UNITS[Metric.UNMET])}
+        if self._skew is not None:
+            values[_CLOCK_SKEW] = (self._skew * 1e6, UNITS[Metric.CLOCK_SKEW])
+        return values
+
+    def find_verdict(
+        self,
+        references: Mapping[str, Reference],
+        tolerance: Tolerance | None,  # noqa: ARG002 - the rules have their levels themselves
+    ) -> Verdict:
+        """The verdict of the rules."""
+        levels = {
+            _UNMET: worst(line.level for line in self._lines if line.level),
+            _CLOCK_SKEW: worst(
+                line.level for line in self._lines if line.level and line.rule == CLOCK
+            ),
+        }
+        judgements = tuple(
+            Judgement(name, levels[name], value, unit, references[name], message="")
+            for name, (value, unit) in self.measured_values().items()
+            if value is not None
+        )
+        return Verdict(levels[_UNMET], judgements, findings(self._lines))
+
+    def _resolve(self) -> tuple[dict[str, Reference], Tolerance | None]:
+        limit = self._expected.clock_skew * 1e6
+        return {
+            _UNMET: Reference(0, None, None, UNITS[Metric.UNMET]),
+            _CLOCK_SKEW: Reference(0, None, limit, UNITS[Metric.CLOCK_SKEW]),
+        }, None
+
+    @property
+    def _expected(self) -> Expectations:
+        partition = self.current_partition
+        return read_expectations(partition.features, partition.extras)
+
+    @property
+    def _is_alone(self) -> bool:
+        """Whether there is no scheduler, and thus this machine only."""
+        return bool(self.job.scheduler.registered_name == "local")
+
+    @property
+    def _launcher(self) -> str:
+        return str(self.job.launcher.registered_name)
+
+    def _partition_nodes(self) -> list[Any]:
+        scheduler = self.job.scheduler
+        try:
+            return list(scheduler.filternodes(self.job, scheduler.allnodes()))
+        except NotImplementedError:
+            raise ReframeError(
+                f"expected a scheduler that lists its nodes (slurm, squeue, local), found "
+                f"{scheduler.registered_name}: leave node health out with -x NodeHealth"
+            ) from None
+
+    def _count_nodes(self) -> int:
+        asked = self.job.sched_flex_alloc_nodes
+        if isinstance(asked, int):
+            return asked
+        nodes = self._partition_nodes()
+        state = _IDLE if asked.lower() == "idle" else asked.lower()
+        usable = self.job.scheduler.filternodes_by_state(nodes, state)
+        if not usable:
+            states = node_states()
+            found = ", ".join(f"{node.name} {states.get(node.name, '')}" for node in nodes)
+            raise ReframeError(
+                f"expected a node in state {asked!r} in partition "
+                f"{self.current_partition.fullname}, found {found or 'no node'}: wait, or bring "
+                "one back"
+            )
+        return len(usable)
+
+    def _read_survey(self) -> Survey:
+        directory = Path(self.stagedir)
+        nodes, exchange = read_record(
+            directory, directory / str(self.stderr), self.num_tasks, node_states
+        )
+        return Survey(
+            nodes,
+            self._expected,
+            launcher="" if self._is_alone else self._launcher,
+            family=self.mpi,
+            skews={} if self.mpi else skews(exchange, nodes),
+        )
+
+    def _unreached(self) -> list[Line]:
+        """Nodes of the partition that could run no job, or none now."""
+        if self._is_alone:
+            return []
+        states = node_states()
+        names = {str(node.name) for node in self._partition_nodes()} - set(self.node_list)
+        by_state: dict[str, list[str]] = {}
+        for name in sorted(names):
+            by_state.setdefault(states.get(name, "unknown"), []).append(name)
+        return [
+            Line(
+                LAUNCH,
+                Level.CRITICAL if is_silent(state) else Level.WARNING,
+                f"not reached, since the scheduler holds it for {state}: nothing is known of it",
+                tuple(nodes),
+            )
+            for state, nodes in by_state.items()
+        ]
+
+    def _show(self) -> None:
+        self.prerequisites = [
+            {**dataclasses.asdict(line), "nodes": fold(line.nodes)} for line in self._lines
+        ]
+        for line in self._lines:
+            level = line.level or "not applicable"
+            getlogger().info(f"     L: {line.rule}: {level} on {fold(line.nodes)}: {line.words}")
+
+    def _record_versions(self, survey: Survey) -> None:
+        said = survey.nodes[0].versions
+        self.mpi_version = said.get(self.mpi, "")
+        self.ucx_version = version_in(said.get("ucx", ""))
+        answered = f"{len(survey.nodes)} of {self.num_tasks} nodes told their facts"
+        bounds = [skew.uncertainty for skew in survey.skews.values()]
+        self.evidence = (
+            f"{answered}; clocks known to ±{max(bounds) * 1e3:.3g} ms" if bounds else answered
+        )
