@@ -1,0 +1,80 @@
+"""Series: one measured value of one case over the nights."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from fabricheck.benchmarks.registry import DIRECTIONS, Direction, Metric
+from fabricheck.errors import FabricheckError
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class SeriesKey:
+    """What makes values comparable from night to night.
+
+    Attributes:
+        system: ReFrame's system.
+        partition: ReFrame's partition.
+        environ: ReFrame's environment.
+        check: class of the check.
+        benchmark: name in the registry; of another suite, the test's name with its parameters.
+        placement: transport and number of nodes, such as ``tcp-2n``; empty where there is none.
+        transport: name in the table of transports; empty where there is none.
+        num_nodes: number of distinct hosts.
+        metric: what is measured, such as ``latency``.
+        statistic: such as ``p50``; empty where the variable has none.
+        size: message size in bytes, ``None`` where there is none.
+        unit: unit of the values.
+    """
+
+    system: str
+    partition: str
+    environ: str
+    check: str
+    benchmark: str
+    placement: str
+    transport: str
+    num_nodes: int
+    metric: str
+    statistic: str
+    size: int | None
+    unit: str
+
+    @property
+    def direction(self) -> Direction | None:
+        """Which values are better, ``None`` where the metric is not one of the suite's."""
+        return DIRECTIONS[Metric(self.metric)] if self.metric in set(Metric) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """The values of a key, one for each session, oldest first.
+
+    A session that measured the case several times counts once, with the median.
+
+    Attributes:
+        key: whose values they are.
+        times: UTC, ``datetime64[s]``, when the session measured it.
+        values: ``float64``, in the key's unit.
+        sessions: identities of the sessions.
+
+    Raises:
+        FabricheckError: if the arrays differ in length.
+    """
+
+    key: SeriesKey
+    times: npt.NDArray[np.datetime64]
+    values: npt.NDArray[np.float64]
+    sessions: npt.NDArray[np.str_]
+
+    def __post_init__(self) -> None:
+        lengths = {len(self.times), len(self.values), len(self.sessions)}
+        if len(lengths) > 1:
+            raise FabricheckError(
+                f"expected times, values and sessions of the same length for {self.key}, "
+                f"found lengths {sorted(lengths)}"
+            )
+
+    def __len__(self) -> int:
+        return len(self.values)
