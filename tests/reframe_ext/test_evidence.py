@@ -32,6 +32,7 @@ rank RANK
 host HOST
 allocation n[1-2]
 cpus RANK
+below_ports
 netdev before eth0 tx_bytes 100
 netdev before eth0 rx_bytes 100
 netdev after eth0 tx_bytes 90000

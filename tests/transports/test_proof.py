@@ -1,10 +1,15 @@
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
+
+import pytest
 
 from fabricheck.transports import find
 from fabricheck.transports import proof as proving
 from fabricheck.transports.proof import Load
 from fabricheck.transports.witness import Lane, UcxLog, Witness, read_ucx_log
 
+RECORDED = sorted((Path(__file__).parents[1] / "data" / "ucx").glob("*.txt"))
 prove = partial(proving.prove, quiet=True)
 LOAD = Load(payload=100_000_000, calls=10_000)
 
@@ -14,9 +19,15 @@ def logs(*lanes: str, hosts: tuple[str, ...] = ("n1", "n2")) -> list[UcxLog]:
     return [UcxLog(host, "1.13.1", found) for host in hosts]
 
 
-def witnesses(*moves: dict[tuple[str, str, str], int], hosts: tuple[str, ...] = ("n1", "n2")):
+def witnesses(
+    *moves: dict[tuple[str, str, str], int],
+    hosts: tuple[str, ...] = ("n1", "n2"),
+    below: str = "",
+) -> list[Witness]:
     return [
-        Witness(rank, host, "", str(rank), 0, moves[min(rank, len(moves) - 1)])
+        Witness(
+            rank, host, "", str(rank), 0, moves[min(rank, len(moves) - 1)], frozenset(below.split())
+        )
         for rank, host in enumerate(hosts)
     ]
 
@@ -56,20 +67,93 @@ def test_shared_memory_is_proved_by_still_interfaces() -> None:
     assert prove(find("shm"), LOAD, lanes, witnesses(STILL, hosts=hosts)).objections == ()
 
 
-RDMA = {("rdma", "mlx5_0:1", "port_xmit_packets"): 30_000}
+RDMA = {("rdma", "rxe0:1", "sent_pkts"): 15_000, ("rdma", "rxe0:1", "rcvd_pkts"): 15_000}
+CARDS = {
+    ("rdma", "mlx5_0:1", "port_xmit_packets"): 15_000,
+    ("rdma", "mlx5_0:1", "port_rcv_packets"): 15_000,
+}
 
 
-def test_ud_is_right_for_wireup_of_rc_and_wrong_for_its_data() -> None:
+@pytest.mark.parametrize("asked", ["rc", "ud", "dc", "tcp", "shm"])
+@pytest.mark.parametrize("recorded", RECORDED, ids=lambda path: path.stem)
+def test_what_ucx_says_is_held_against_what_was_asked(recorded: Path, asked: str) -> None:
+    version, served, _ = recorded.stem.split("-")
+    log = read_ucx_log(recorded.read_text())
+    assert log.version == version
+    objections = prove(find(asked), Load(0, 0), [log, log], witnesses({})).objections
+    if asked == served:
+        assert objections == ()
+    else:
+        assert f"expected data lanes on {asked}" in objections[0]
+        assert f"on {log.host}" in objections[0]
+
+
+def test_ud_is_right_for_the_keepalive_of_rc_and_wrong_for_its_data() -> None:
     rc = find("rc")
-    wireup = logs("tag(rc_verbs/mlx5_0:1", "keepalive(ud_verbs/mlx5_0:1")
+    wireup = logs("tag(rc_verbs/rxe0:1", "ka(ud_verbs/rxe0:1")
     assert prove(rc, LOAD, wireup, witnesses(RDMA)).objections == ()
-    served = logs("tag(rc_verbs/mlx5_0:1", "am_bw(ud_verbs/mlx5_0:1")
-    assert "am_bw(ud_verbs/mlx5_0:1)" in prove(rc, LOAD, served, witnesses(RDMA)).objections[0]
+    served = logs("tag(rc_verbs/rxe0:1", "am(ud_verbs/rxe0:1")
+    assert "am(ud_verbs/rxe0:1)" in prove(rc, LOAD, served, witnesses(RDMA)).objections[0]
+    alone = prove(rc, LOAD, logs("ka(ud_verbs/rxe0:1"), witnesses(RDMA))
+    assert "expected UCX lanes to other ranks on rc, found none" in alone.objections[0]
+
+
+@pytest.mark.parametrize("operation", ["stream", "device", "am_bw", "anything_new"])
+def test_a_kind_of_lane_that_nobody_knows_carries_data(operation: str) -> None:
+    lanes = logs("tag(rc_verbs/rxe0:1", f"{operation}(tcp/eth0")
+    (objection,) = prove(find("rc"), LOAD, lanes, witnesses(RDMA)).objections[:1]
+    assert f"found {operation}(tcp/eth0) on n1" in objection
+
+
+@pytest.mark.parametrize("moved", [RDMA, CARDS], ids=["rxe", "mlx5"])
+@pytest.mark.parametrize("transport", ["rc", "ud"])
+def test_rdma_is_proved_by_the_packets_of_both_ports(
+    transport: str, moved: dict[tuple[str, str, str], int]
+) -> None:
+    lanes = logs(f"tag({transport}_verbs/rxe0:1")
+    proof = prove(find(transport), LOAD, lanes, witnesses(moved))
+    assert proof.objections == ()
+    assert "ports moved 15000 packets on n1, 15000 packets on n2" in proof.evidence
 
 
 def test_rc_lanes_without_packets_are_not_believed() -> None:
-    proof = prove(find("rc"), LOAD, logs("tag(rc_mlx5/mlx5_0:1"), witnesses(MOVED))
+    proof = prove(find("rc"), LOAD, logs("tag(rc_mlx5/mlx5_0:1"), witnesses(MOVED), quiet=False)
     assert "RDMA ports of n1 for rc, found 0" in proof.objections[0]
+
+
+def test_one_port_that_stood_still_is_named() -> None:
+    few = {**RDMA, ("rdma", "rxe0:1", "sent_pkts"): 120}
+    (objection,) = prove(find("ud"), LOAD, logs("tag(ud_verbs/x"), witnesses(RDMA, few)).objections
+    assert objection.startswith(
+        "expected 10000 packets or more from the RDMA ports of n2 for ud, found 120"
+    )
+
+
+def test_a_packet_for_each_call_is_too_few_for_large_messages() -> None:
+    few = {("rdma", "rxe0:1", "sent_pkts"): 10_000, ("rdma", "rxe0:1", "rcvd_pkts"): 10_000}
+    found = prove(find("rc"), LOAD, logs("tag(rc_verbs/x"), witnesses(few)).objections
+    assert len(found) == 2
+    assert (
+        "expected 24414 packets or more through the RDMA ports of n1 for a payload of 100000000 B "
+        "over rc, found 20000"
+    ) in found[0]
+
+
+def test_tcp_beside_rdma_is_not_believed() -> None:
+    rc, lanes = find("rc"), logs("tag(rc_verbs/rxe0:1")
+    both = {**RDMA, **MOVED}
+    found = prove(rc, LOAD, lanes, witnesses(both)).objections
+    assert "expected the interfaces of n1 to stay still for rc, found 120000000 B" in found[0]
+    # The interface below the port moves with it; a neighbour's bytes say nothing.
+    assert prove(rc, LOAD, lanes, witnesses(both, below="eth0")).objections == ()
+    assert prove(rc, LOAD, lanes, witnesses(both), quiet=False).objections == ()
+
+
+def test_nodes_of_one_kernel_see_each_others_interfaces() -> None:
+    both = {**RDMA, ("netdev", "v0", "rx_bytes"): 60_000_000, ("netdev", "v1", "rx_bytes"): 1 << 26}
+    first, second = witnesses(both)
+    seen = [replace(first, below_ports={"v0"}), replace(second, below_ports={"v1"})]
+    assert prove(find("rc"), LOAD, logs("tag(rc_verbs/rxe0:1"), seen).objections == ()
 
 
 def test_a_missing_log_is_not_believed() -> None:

@@ -30,6 +30,7 @@ def test_the_wrapper_witnesses_a_rank(tmp_path: Path) -> None:
     assert (second.rank, second.exit_code) == (1, 0)
     assert second.cpus == str(1 % os.cpu_count())  # type: ignore[operator]
     assert ("netdev", "lo", "rx_bytes") in second.moved
+    assert first.below_ports == second.below_ports == frozenset()
 
 
 def test_a_rank_that_never_ends_is_named(tmp_path: Path) -> None:

@@ -22,7 +22,9 @@ counters() {
         echo "netdev $1 ${device%%/*} ${file##*/} $value"
     done
     for file in /sys/class/infiniband/*/ports/*/hw_counters/sent_pkts \
-        /sys/class/infiniband/*/ports/*/counters/port_xmit_packets; do
+        /sys/class/infiniband/*/ports/*/hw_counters/rcvd_pkts \
+        /sys/class/infiniband/*/ports/*/counters/port_xmit_packets \
+        /sys/class/infiniband/*/ports/*/counters/port_rcv_packets; do
         if ! { [ -r "$file" ] && read -r value <"$file"; }; then continue; fi
         device=${file#/sys/class/infiniband/}
         port=${device#*/ports/}
@@ -34,6 +36,14 @@ host=$(hostname)
 first=${SLURM_LOCALID:-${OMPI_COMM_WORLD_LOCAL_RANK:-${MPI_LOCALRANKID:-0}}}
 fabric() {
     if [ "$first" -eq 0 ]; then snapshot "$1" "$host" >>"fabric.$host"; fi
+}
+
+# The network interfaces below RoCE ports: on some cards they count the ports' packets too.
+interfaces_of_ports() {
+    for file in /sys/class/infiniband/*/ports/*/gid_attrs/ndevs/0; do
+        if ! { [ -r "$file" ] && read -r interface <"$file"; } 2>/dev/null; then continue; fi
+        printf ' %s' "$interface"
+    done
 }
 
 if [ "${FABRICHECK_PIN:-}" = cyclic ]; then
@@ -48,6 +58,7 @@ part="witness.$rank.part"
     echo "host $host"
     echo "allocation ${SLURM_JOB_NODELIST:-}"
     echo "cpus $(taskset -pc $$ | sed 's/.*: //')"
+    echo "below_ports$(interfaces_of_ports)"
     counters before
 } >"$part"
 

@@ -1,7 +1,7 @@
 """What the ranks of a job wrote down: UCX's own logs and the witness files of ``rank.sh``."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,7 +9,11 @@ from fabricheck.errors import FabricheckError
 
 RANK_WRAPPER = Path(__file__).with_name("rank.sh")
 
-_CONFIG_LINE = re.compile(r"\[(?P<host>[^:\]\s]+):\d+\s*:\d+\].*\bep_cfg\[\d+\]:\s+(?P<lanes>.+)$")
+# UCX 1.15 renamed "ep_cfg[1]:" to "inter-node cfg#1" (ucp_worker_print_used_tls).
+_CONFIG_LINE = re.compile(
+    r"\[(?P<host>[^:\]\s]+):\d+\s*:\d+\].*"
+    r"\b(?:ep_cfg\[\d+\]:|(?:self|intra-node|inter-node) cfg#\d+)\s+(?P<lanes>.+)$"
+)
 _LANES = re.compile(r"(?P<operation>\w+)\((?P<targets>[^)]*)\)")
 _UCX_VERSION = re.compile(r"UCX\s+INFO\s+Version (\S+)")
 
@@ -53,6 +57,7 @@ class Witness:
         cpus: the CPUs that it was allowed to use, as ``taskset`` prints them.
         exit_code: how the program ended.
         moved: how far each counter moved, keyed (kind, device, counter); bytes or packets.
+        below_ports: network interfaces below RoCE ports, whose counters may move with the ports'.
     """
 
     rank: int
@@ -61,13 +66,14 @@ class Witness:
     cpus: str
     exit_code: int
     moved: Mapping[tuple[str, str, str], int]
+    below_ports: frozenset[str] = frozenset()
 
-    def total(self, kind: str, suffix: str, *, without: str = "") -> int:
-        """Sum of the counters of a kind whose names end with a suffix, one device left out."""
+    def total(self, kind: str, suffix: str, *, without: Collection[str] = ()) -> int:
+        """Sum of the counters of a kind whose names end with a suffix, some devices left out."""
         return sum(
             moved
             for (counter_kind, device, counter), moved in self.moved.items()
-            if counter_kind == kind and counter.endswith(suffix) and device != without
+            if counter_kind == kind and counter.endswith(suffix) and device not in without
         )
 
 
@@ -131,6 +137,7 @@ def read_witness(path: Path) -> Witness:
             allocation=facts["allocation"],
             cpus=facts["cpus"],
             exit_code=int(facts["exit"]),
+            below_ports=frozenset(facts["below_ports"].split()),
             moved={
                 key: moments["after"] - moments["before"]
                 for key, moments in counters.items()
