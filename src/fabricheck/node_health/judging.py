@@ -1,11 +1,10 @@
 """From a survey to one line for each prerequisite and each way in which nodes stand to it."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-
-from ClusterShell.NodeSet import NodeSet
+from collections.abc import Iterable
 
 from fabricheck.judge.levels import Level
+from fabricheck.node_health.answers import fold
 from fabricheck.node_health.model import Answer, Line, Outcome, Rule, Survey
 from fabricheck.node_health.rules import RULES
 
@@ -48,8 +47,3 @@ def most_unmet(lines: Iterable[Line]) -> int:
         node for line in lines if line.level not in (None, Level.GOOD) for node in line.nodes
     )
     return max(unmet.values(), default=0)
-
-
-def fold(nodes: Sequence[str]) -> str:
-    """Node names in short, such as ``n[1-4]``."""
-    return str(NodeSet.fromlist(nodes))

@@ -17,13 +17,15 @@ from fabricheck.judge.judgement import Judgement
 from fabricheck.judge.levels import Level, worst
 from fabricheck.judge.references import Reference, Tolerance
 from fabricheck.judge.verdict import Verdict
+from fabricheck.node_health.answers import fold
 from fabricheck.node_health.clocks import SURVEY, skews
 from fabricheck.node_health.expectations import Expectations, read_expectations
 from fabricheck.node_health.facts import NODE_PROBE
-from fabricheck.node_health.judging import findings, fold, judge, most_unmet
+from fabricheck.node_health.judging import findings, judge, most_unmet
 from fabricheck.node_health.model import Line, Survey
 from fabricheck.node_health.record import read_record
-from fabricheck.node_health.rules import CLOCK, LAUNCH, programs, version_in
+from fabricheck.node_health.rules import CLOCK, LAUNCH
+from fabricheck.node_health.software import programs, version_in
 from fabricheck.reframe_ext.judged import Judged, Values
 from fabricheck.reframe_ext.slurm import is_silent, node_states
 

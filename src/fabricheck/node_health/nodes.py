@@ -1,0 +1,202 @@
+"""How a node stands to each prerequisite of the node itself."""
+
+from collections import Counter
+
+from fabricheck.node_health.answers import differing, met, not_applicable, unknown, unmet
+from fabricheck.node_health.facts import Facts, Port
+from fabricheck.node_health.model import Answer, Survey
+from fabricheck.units import format_size
+
+_ACTIVE = "ACTIVE"
+_MISSING = "is missing"
+
+
+def launch(_node: Facts, survey: Survey) -> Answer:
+    """It runs the probe, so the launcher reached it; in what way is told."""
+    if not survey.launcher:
+        return not_applicable("one machine without a scheduler: nothing is launched on another")
+    return met(f"reached by {survey.launcher}")
+
+
+def kernel(node: Facts, survey: Survey) -> Answer:
+    """Its kernel is that of the other nodes."""
+    if len(survey.nodes) == 1:
+        return not_applicable(f"{node.kernel}; one node, none to compare with")
+    if others := differing(node, survey, lambda each: each.kernel):
+        return unmet(f"{node.kernel} here, {others}")
+    return met(node.kernel)
+
+
+def clock(node: Facts, survey: Survey) -> Answer:
+    """Its clock agrees with the others, so far as the exchange can tell."""
+    if node.node not in survey.skews:
+        return not_applicable("one node, no other clock to compare with")
+    skew, limit = survey.skews[node.node], survey.expected.clock_skew
+    bounds = f"±{_seconds(skew.uncertainty)}"
+    way = "ahead of" if skew.seconds > 0 else "behind"
+    found = f"{_seconds(abs(skew.seconds))} {way} the other nodes ({bounds})"
+    if abs(skew.seconds) - skew.uncertainty > limit:
+        return unmet(f"{found}, expected at most {_seconds(limit)}")
+    if abs(skew.seconds) + skew.uncertainty > limit:
+        return unknown(
+            f"{found}: too uncertain to tell whether within {_seconds(limit)}, "
+            "the nodes answer too slowly"
+        )
+    return met(f"within {_seconds(limit)} of the other nodes")
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.3g} s" if seconds >= 1 else f"{seconds * 1e3:.3g} ms"
+
+
+def memlock(node: Facts, survey: Survey) -> Answer:
+    """A process may lock the memory that RDMA registers."""
+    if not node.ports and not survey.expected.rdma:
+        return not_applicable("no RDMA device: no memory is registered")
+    least = survey.expected.memlock
+    if node.memlock is None:
+        return met("unlimited")
+    if node.locks_freely:
+        return met(f"{_bytes(node.memlock)}, which does not bind a process with CAP_IPC_LOCK")
+    if least is not None and node.memlock >= least:
+        return met(_bytes(node.memlock))
+    wanted = "unlimited" if least is None else f"at least {_bytes(least)}"
+    return unmet(
+        f"{_bytes(node.memlock)}, expected {wanted}: raise memlock in limits.conf or the "
+        "scheduler's LimitMEMLOCK"
+    )
+
+
+def _bytes(number: int) -> str:
+    return format_size(number)
+
+
+def hugepages(node: Facts, survey: Survey) -> Answer:
+    """Large buffers get large pages."""
+    expected = survey.expected
+    found = [f"transparent: {node.transparent_hugepages or 'not in this kernel'}"]
+    found += [
+        f"{count} reserved of {_bytes(size)}" for size, count in node.hugepages.items() if count
+    ]
+    missing = [
+        f"expected at least {count} reserved of {_bytes(size)}"
+        for size, count in expected.hugepages.items()
+        if node.hugepages.get(size, 0) < count
+    ]
+    mode = node.transparent_hugepages
+    if mode and mode not in expected.transparent_hugepages:
+        missing.append(f"expected transparent {' or '.join(expected.transparent_hugepages)}")
+    if missing:
+        return unmet(", ".join(found + missing))
+    if not mode and not expected.hugepages:
+        return not_applicable(
+            "this kernel has no transparent huge pages, and none are to be reserved"
+        )
+    return met(", ".join(found))
+
+
+def governor(node: Facts, survey: Survey) -> Answer:
+    """No CPU saves power at the cost of time."""
+    if not node.governors:
+        why = "virtual machine" if node.virtual else "the kernel has no cpufreq driver here"
+        return not_applicable(f"no CPU frequency scaling here: {why}")
+    wanted = survey.expected.governor
+    others = Counter(name for name in node.governors.values() if name != wanted)
+    if others:
+        found = ", ".join(f"{name} on {count}" for name, count in others.items())
+        return unmet(f"{found} of {len(node.governors)} CPUs, expected {wanted}")
+    return met(f"{wanted} on {len(node.governors)} CPUs")
+
+
+def _used_ports(node: Facts, survey: Survey) -> list[Port]:
+    """The ports that the site names; else those that are active."""
+    named = survey.expected.rdma_ports
+    if named:
+        return [port for port in node.ports if port.name in named]
+    return [port for port in node.ports if port.state == _ACTIVE]
+
+
+def rdma(node: Facts, survey: Survey) -> Answer:
+    """The ports that the suite will use are active."""
+    if not survey.expected.rdma:
+        return not_applicable("this partition does not offer rdma")
+    found = ", ".join(f"{port.name} {port.state or 'in no state'}" for port in node.ports)
+    found = found or "no RDMA device"
+    used = _used_ports(node, survey)
+    named = survey.expected.rdma_ports
+    if {port.name for port in used} < set(named):
+        return unmet(f"{found}, expected {', '.join(named)}")
+    if not used or any(port.state != _ACTIVE for port in used):
+        return unmet(f"{found}, expected {', '.join(named) or 'a port'} {_ACTIVE}")
+    return met(", ".join(f"{port.name} {port.state}" for port in used))
+
+
+def numa(node: Facts, survey: Survey) -> Answer:
+    """The job's CPUs are beside the card."""
+    used = _used_ports(node, survey)
+    cards = {port.name: port.numa for port in used if port.numa is not None}
+    if not cards:
+        software = [f"{port.name} is software on {port.interface}, no card" for port in used]
+        return not_applicable(", ".join(software) or "no RDMA port in use")
+    if len(node.numa) < 2:  # noqa: PLR2004 - one memory is near to everything
+        return met("one NUMA node")
+    hidden = [name for name, place in cards.items() if place == -1]
+    if hidden:
+        return unknown(f"the firmware does not tell where {', '.join(hidden)} is")
+    distances = {name: _distance(node, place) for name, place in cards.items()}
+    if None in distances.values():
+        return unknown("the kernel does not tell how far the job's CPUs are from the card")
+    found = ", ".join(f"{name} at distance {distance}" for name, distance in distances.items())
+    limit = survey.expected.numa_distance
+    if any(distance is not None and distance > limit for distance in distances.values()):
+        return unmet(
+            f"{found} from the job's CPUs, expected at most {limit}: give jobs the CPUs beside it"
+        )
+    return met(found)
+
+
+def _distance(node: Facts, card: int) -> int | None:
+    """From the nearest CPU of the job to the card's memory; ``None`` where the kernel is silent."""
+    numbers = sorted(each.number for each in node.numa)
+    near = [
+        dict(zip(numbers, each.distances, strict=False)).get(card)
+        for each in node.numa
+        if each.cpus & node.cpus
+    ]
+    return min((distance for distance in near if distance is not None), default=None)
+
+
+def mtu(node: Facts, survey: Survey) -> Answer:
+    """Its interfaces take packets as large as the other nodes send."""
+    words = _mtu_words(node, survey)
+    if not words:
+        return not_applicable("no network interface but the loopback")
+    wrong = [
+        f"{name} {mtu}"
+        for name, mtu in survey.expected.mtu.items()
+        if node.interfaces.get(name) != mtu
+    ]
+    if wrong:
+        return unmet(f"{words}, expected {', '.join(wrong)}")
+    if others := differing(node, survey, lambda each: _mtu_words(each, survey)):
+        return unmet(f"{words} here, {others}")
+    if _MISSING in words:
+        return unmet(words)
+    if len(survey.nodes) == 1 and not survey.expected.mtu:
+        return not_applicable(f"{words}; one node, and the site expects no value")
+    return met(words)
+
+
+def _mtu_words(node: Facts, survey: Survey) -> str:
+    """The MTUs that matter, each behind a name that is the same on every node."""
+    expected = survey.expected
+    names = {name: name for name in (*expected.interfaces, *expected.mtu)}
+    for number, port in enumerate(_used_ports(node, survey), start=1):
+        if port.interface:
+            names[f"RDMA {number}"] = port.interface
+    if not names:
+        common = set.intersection(*(set(each.interfaces) for each in survey.nodes))
+        names = {name: name for name in sorted(common - {"lo"})}
+    return ", ".join(
+        f"{role} {node.interfaces.get(name, _MISSING)}" for role, name in names.items()
+    )

@@ -1,0 +1,72 @@
+"""How a node stands to each prerequisite of the software that an environment has on it."""
+
+import re
+
+from fabricheck.node_health.answers import differing, met, not_applicable, unknown, unmet
+from fabricheck.node_health.expectations import version_numbers
+from fabricheck.node_health.facts import Facts
+from fabricheck.node_health.model import Answer, Survey
+
+_NUMBER = re.compile(r"\d+(?:\.\d+)+")
+_COMMANDS = {
+    "openmpi": "ompi_info",
+    "mpich": "mpichversion",
+    "mvapich2": "mpichversion",
+    "ucx": "ucx_info",
+    "osu": "osu_latency",
+}
+_WITHOUT_UCX = frozenset({"mvapich2"})
+_UNTOLD = {
+    "osu": not_applicable(
+        "the OSU benchmarks are not installed here: the suite measures with its own mpi_probe, "
+        "which prints their tables"
+    )
+}
+
+
+def programs(family: str) -> tuple[str, ...]:
+    """The programs whose version a node is asked for, in an environment with that MPI or none."""
+    if not family:
+        return ("ucx",)
+    ucx = () if family in _WITHOUT_UCX else ("ucx",)
+    return (family, *ucx, "osu")
+
+
+def version_in(said: str) -> str:
+    """The version number in what a program said of itself; empty if there is none."""
+    match = _NUMBER.search(said)
+    return match[0] if match else ""
+
+
+def _version(program: str, node: Facts, survey: Survey) -> Answer:
+    said = node.versions[program]
+    untold = f"no {_COMMANDS.get(program, program)} on PATH that tells it"
+    if not any(each.versions[program] for each in survey.nodes):
+        return _UNTOLD.get(program, unknown(untold))
+    words = said or untold
+    if others := differing(node, survey, lambda each: each.versions[program]):
+        return unmet(f"{words} here, {others}")
+    least = survey.expected.versions.get(program)
+    if least is None:
+        return met(words)
+    found = version_in(said)
+    if not found:
+        return unknown(f"{words}: no version in it to compare with {least}")
+    if version_numbers(found) < version_numbers(least):
+        return unmet(f"{words}, expected {least} or newer")
+    return met(words)
+
+
+def mpi_version(node: Facts, survey: Survey) -> Answer:
+    """The environment's MPI."""
+    return _version(survey.family, node, survey)
+
+
+def ucx_version(node: Facts, survey: Survey) -> Answer:
+    """The UCX that the environment finds."""
+    return _version("ucx", node, survey)
+
+
+def osu_version(node: Facts, survey: Survey) -> Answer:
+    """The OSU benchmarks that the environment finds."""
+    return _version("osu", node, survey)
