@@ -46,6 +46,7 @@ class Curve:
         datatype: MPI datatype of the payload as printed, such as ``MPI_FLOAT``.
         metadata: the other ``# Key: value`` lines above the table.
         points: in the order of rising size.
+        remarks: warnings of the program.
     """
 
     benchmark: str
@@ -54,6 +55,7 @@ class Curve:
     datatype: str | None
     metadata: Mapping[str, str]
     points: tuple[Point, ...]
+    remarks: tuple[str, ...] = ()
 
     def variables(self) -> dict[str, tuple[float, str]]:
         """Value and unit of each performance variable that is recorded and judged.

@@ -105,7 +105,7 @@ def examine(directory: Path, stdout: Path, stderr: Path, expected: Expectation) 
     objections = [
         *_world_objections(curve, expected),
         *host_objections(witnesses, expected),
-        *_binding_objections(witnesses, expected),
+        *binding_objections(witnesses, expected),
         *_curve_objections(curve, expected),
         *proof.objections,
     ]
@@ -250,7 +250,8 @@ def host_objections(witnesses: Sequence[Witness], expected: Expectation) -> Iter
             )
 
 
-def _binding_objections(witnesses: Sequence[Witness], expected: Expectation) -> Iterator[str]:
+def binding_objections(witnesses: Sequence[Witness], expected: Expectation) -> Iterator[str]:
+    """Whether ranks share a CPU where each must have its own."""
     if not expected.bound:
         return
     for host, ranks in by_host(witnesses).items():
