@@ -161,6 +161,14 @@ def _print_status(found: status_module.TestbedStatus) -> None:
             node.name, node.slurm_state, node.address, str(node.pid or "dead"), daemon, uptime
         )
     console.print(table)
+    if (guest := found.guest) is not None:
+        memory = f"{guest.memory_mb} of {guest.memory_limit_mb} MB"
+        console.print(
+            f"guest of rx1, rx2: QEMU {guest.pid} ({guest.accelerator}), {memory}"
+            if guest.pid
+            else "guest of rx1, rx2: dead",
+            highlight=False,
+        )
     for problem in found.problems:
         console.print(f"problem: {problem}", style="red", highlight=False, markup=False)
     typer.echo(f"{found.state_dir}, as {found.mode}")

@@ -1,9 +1,10 @@
 """The testbed for Python programs and tests, with faults to inject."""
 
-import shlex
+import json
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 from fabricheck.errors import FabricheckError
 from fabricheck.testbed import faults, layout, lifecycle
@@ -11,6 +12,8 @@ from fabricheck.testbed import status as status_module
 from fabricheck.testbed.commands import node_command, run_captured
 from fabricheck.testbed.enter import live_node
 from fabricheck.testbed.records import read_record
+
+_SECONDS: Final = 60.0
 
 
 class Testbed:
@@ -64,11 +67,10 @@ class Testbed:
         if node not in layout.GUEST_NODES:
             live_node(self.files, node).kill()
             return
-        record = f"{self.files.run}/pids/{node}.json"
-        kill = f"kill -KILL $(sed 's/.*\"pid\": \\([0-9]*\\).*/\\1/' {shlex.quote(record)})"
-        done = self.run(layout.GUEST, "sh", "-c", kill)
-        if done.returncode != 0:
-            raise FabricheckError(f"{node} cannot be killed: {done.stderr.strip()}")
+        # A process cannot kill the first one of its own PID namespace: the guest has to do it.
+        record = f"{self.files.guest_records}/{node}.json"
+        pid = json.loads(self._succeed(layout.GUEST, "cat", record))["pid"]
+        self._succeed(layout.GUEST, "kill", "-KILL", str(pid))
 
     def kill_daemon(self, name: str) -> None:
         """SIGKILL for ``munged``, ``slurmctld`` or ``slurmd.NODE``."""
@@ -110,3 +112,9 @@ class Testbed:
     def clear_faults(self, node: str) -> None:
         """Undo every fault of the node's link."""
         faults.clear(self.files, node)
+
+    def _succeed(self, node: str, *command: str) -> str:
+        done = self.run(node, *command, timeout_seconds=_SECONDS)
+        if done.returncode != 0:
+            raise FabricheckError(f"{' '.join(command)} in {node}: {done.stderr.strip()}")
+        return done.stdout

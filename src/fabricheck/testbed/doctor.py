@@ -11,6 +11,7 @@ from fabricheck.errors import FabricheckError
 from fabricheck.testbed import layout, lock, programs, rights
 from fabricheck.testbed import status as status_module
 from fabricheck.testbed.commands import run_captured
+from fabricheck.testbed.guest import kernel, machine
 from fabricheck.testbed.layout import Layout
 from fabricheck.testbed.state_files import check_root
 
@@ -24,6 +25,13 @@ _DISK_MB: Final = 200
 _MEMORY_MB: Final = 256
 _PIDS_WANTED: Final = 1000
 _QUERY_SECONDS: Final = 10.0
+_NO_GUEST: Final = "not found: the testbed starts, but --rdma or its checks cannot"
+# What the checks run on RDMA devices.
+_VERBS_PROGRAMS: Final = {
+    "ib_write_bw": "perftest",
+    "ucx_perftest": "ucx-utils",
+    "ibv_devinfo": "ibverbs-utils",
+}
 _MPI_COMPILERS: Final = {
     "mpicc.openmpi": "openmpi-bin libopenmpi-dev",
     "mpicc.mpich": "mpich libmpich-dev",
@@ -49,6 +57,7 @@ def examine(files: Layout) -> list[Check]:
         _network(),
         _cgroups(),
         _memory(),
+        *_guest(),
         *_state_directory(files),
         *_running(files),
     ]
@@ -80,11 +89,14 @@ def _program(name: str, package: str) -> Check:
 
 def _libraries() -> Iterator[Check]:
     for name, package in programs.LIBRARY_PACKAGES.items():
-        path = programs.find_library(name)
-        if path is None:
-            yield Check(name, PROBLEM, "not found", f"apt-get install {package}")
-        else:
-            yield Check(name, OK, f"{path} ({package} {_package_version(package)})")
+        yield _library(name, package)
+
+
+def _library(name: str, package: str) -> Check:
+    path = programs.find_library(name)
+    if path is None:
+        return Check(name, PROBLEM, "not found", f"apt-get install {package}")
+    return Check(name, OK, f"{path} ({package} {_package_version(package)})")
 
 
 def _package_version(package: str) -> str:
@@ -144,14 +156,44 @@ def _pids_limit() -> int | None:
 
 
 def _memory() -> Check:
-    fields = dict(
-        line.split(":", 1) for line in Path("/proc/meminfo").read_text("ascii").splitlines()
-    )
-    available_mb = int(fields["MemAvailable"].split()[0]) // 1024
+    available_mb = machine.available_mb()
     found = f"{available_mb} MB available, {_MEMORY_MB} MB wanted for four nodes"
     if available_mb < _MEMORY_MB:
         return Check("memory", WARNING, found, "end other programs, or use fewer nodes")
     return Check("memory", OK, found)
+
+
+def _guest() -> Iterator[Check]:
+    """What ``up --rdma`` needs besides: the testbed works without it, so nothing is a problem."""
+    for name, package in programs.GUEST_PACKAGE_OF.items():
+        yield _for_guest(_program(name, package))
+    for name, package in programs.GUEST_LIBRARY_PACKAGES.items():
+        yield _for_guest(_library(name, package))
+    for name, package in _VERBS_PROGRAMS.items():
+        yield _for_guest(_program(name, package))
+    yield _guest_kernel()
+    for name, demand in (("guest memory", machine.require_memory), ("tap", machine.require_tap)):
+        try:
+            demand()
+        except FabricheckError as error:
+            yield Check(name, WARNING, str(error), "do without --rdma")
+        else:
+            yield Check(name, OK, "enough for --rdma" if name != "tap" else "/dev/net/tun is there")
+
+
+def _for_guest(check: Check) -> Check:
+    return check if check.level == OK else check._replace(level=WARNING, found=_NO_GUEST)
+
+
+def _guest_kernel() -> Check:
+    cache = kernel.cache_dir()
+    if (found := kernel.cached(cache)) is not None:
+        return Check("guest kernel", OK, f"{found.image}")
+    try:
+        package = kernel.package_name()
+    except FabricheckError as error:
+        return Check("guest kernel", WARNING, str(error), "apt-get update")
+    return Check("guest kernel", OK, f"the first up --rdma fetches {package} into {cache}")
 
 
 def _state_directory(files: Layout) -> Iterator[Check]:

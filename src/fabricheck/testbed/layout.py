@@ -56,6 +56,8 @@ class Layout:
         self.setgroups_shim = self.lib / "setgroups_shim.so"
         self.guest_settings = self.etc / "guest.json"
         self.guest_initramfs = self.lib / "guest.cpio"
+        # Inside the guest, where another file system lies over ``run``.
+        self.guest_records = self.run / "pids"
         self.guest_console = self.log / "guest.console"
         self.guest_events = self.log / "guest.events"
 

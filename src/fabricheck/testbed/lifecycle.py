@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from fabricheck.errors import FabricheckError
 from fabricheck.testbed import layout
 from fabricheck.testbed.bootstrap import python_command
+from fabricheck.testbed.guest.boot import last_words
 from fabricheck.testbed.guest.prepare import prepare, writable_directories
 from fabricheck.testbed.layout import Layout
 from fabricheck.testbed.lock import state_lock
@@ -28,7 +29,7 @@ from fabricheck.testbed.options import (
 )
 from fabricheck.testbed.process import DAEMON_ENVIRONMENT, last_line
 from fabricheck.testbed.programs import require_programs
-from fabricheck.testbed.records import host_boot_id
+from fabricheck.testbed.records import host_boot_id, read_record
 from fabricheck.testbed.rights import choose_mode
 from fabricheck.testbed.spec import Spec
 from fabricheck.testbed.state_files import (
@@ -263,9 +264,12 @@ def _follow(files: Layout, events: int, progress: Progress) -> None:
 
 def _wait_until_idle(files: Layout, nodes: int, events: int) -> None:
     deadline = time.monotonic() + _START_SECONDS
+    guest = read_record(files.records, layout.GUEST)
     while set((states := slurm_states(files)).values()) != {"idle"} or len(states) != nodes:
         if select.select([events], [], [], 0)[0]:
             raise _cannot_start(files, "its anchor process ended")
+        if guest and not guest.alive():
+            raise _cannot_start(files, f"the guest has ended, its last words: {last_words(files)}")
         if time.monotonic() > deadline:
             found = ", ".join(f"{node} {state}" for node, state in sorted(states.items()))
             raise _cannot_start(

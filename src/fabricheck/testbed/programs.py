@@ -22,8 +22,6 @@ PACKAGE_OF: Final = {
 GUEST_PACKAGE_OF: Final = {
     "qemu-system-x86_64": "qemu-system-x86",
     "busybox": "busybox-static",
-    "apt-get": "apt",
-    "dpkg-deb": "dpkg",
     "rdma": "iproute2",
 }
 GUEST_LIBRARY_PACKAGES: Final = {

@@ -1,10 +1,15 @@
 """How a testbed is: its nodes, its daemons, and what is wrong with it."""
 
+import os
 import subprocess
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from fabricheck.testbed import layout
 from fabricheck.testbed.commands import run_captured
+from fabricheck.testbed.guest import machine
+from fabricheck.testbed.guest.boot import last_words
+from fabricheck.testbed.guest.settings import Settings
 from fabricheck.testbed.layout import Layout
 from fabricheck.testbed.options import Started, load
 from fabricheck.testbed.records import ProcessRecord, read_record
@@ -28,6 +33,17 @@ class NodeStatus(NamedTuple):
     uptime_seconds: float | None
 
 
+class GuestStatus(NamedTuple):
+    """The emulated machine that is the nodes rx1 and rx2."""
+
+    pid: int | None
+    accelerator: str
+    memory_mb: int | None
+    memory_limit_mb: int
+    uptime_seconds: float | None
+    answers: bool
+
+
 class TestbedStatus(NamedTuple):
     """A testbed as a whole; ``problems`` is empty if it is healthy."""
 
@@ -36,6 +52,7 @@ class TestbedStatus(NamedTuple):
     mode: str = ""
     keep_visible: list[str] = []  # noqa: RUF012
     nodes: list[NodeStatus] = []  # noqa: RUF012
+    guest: GuestStatus | None = None
     problems: list[str] = []  # noqa: RUF012
 
     def as_json(self) -> dict[str, object]:
@@ -44,6 +61,7 @@ class TestbedStatus(NamedTuple):
             **self._asdict(),
             "healthy": self.running and not self.problems,
             "nodes": [node._asdict() for node in self.nodes],
+            "guest": self.guest and self.guest._asdict(),
         }
 
 
@@ -56,13 +74,15 @@ def status(files: Layout) -> TestbedStatus:
     mode = "user namespace" if started.user_namespace else "root"
     states = slurm_states(files)
     rows = [_row(files, name, states) for name in _hosts(started)]
+    guest = _guest(files) if started.rdma else None
     return TestbedStatus(
         str(files.root),
         running=True,
         mode=mode,
         keep_visible=started.keep_visible,
         nodes=rows,
-        problems=_problems(files, rows),
+        guest=guest,
+        problems=_problems(files, rows, guest),
     )
 
 
@@ -110,12 +130,44 @@ def _row(files: Layout, name: str, states: dict[str, str]) -> NodeStatus:
     )
 
 
-def _problems(files: Layout, rows: list[NodeStatus]) -> list[str]:
+def _guest(files: Layout) -> GuestStatus:
+    record = _alive(files, layout.GUEST)
+    return GuestStatus(
+        record.pid if record else None,
+        Settings.load(files.guest_settings).accelerator,
+        _resident_mb(record.pid) if record else None,
+        machine.MEMORY_MB,
+        record.uptime_seconds() if record else None,
+        record is not None and _answers(files),
+    )
+
+
+def _resident_mb(pid: int) -> int | None:
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text("ascii").split()[1])
+    except FileNotFoundError:
+        return None
+    return pages * os.sysconf("SC_PAGE_SIZE") // 2**20
+
+
+def _answers(files: Layout) -> bool:
+    try:
+        return run_captured(files, layout.GUEST, ["true"], _QUERY_SECONDS).returncode == 0
+    except subprocess.TimeoutExpired:
+        return False
+
+
+def _problems(files: Layout, rows: list[NodeStatus], guest: GuestStatus | None) -> list[str]:
     found = [] if _alive(files, "munged") else ["munged is dead"]
+    if guest is not None and guest.pid is None:
+        found.append(f"the guest (rx1, rx2) is dead, its last words: {last_words(files)}")
+    elif guest is not None and not guest.answers:
+        found.append(f"the guest (rx1, rx2) does not answer in {_QUERY_SECONDS:g} s")
     for row in rows:
+        in_guest = row.name in layout.GUEST_NODES
         if row.pid is None:
-            found.append(f"{row.name} is dead")
-        elif row.daemon_pid is None and row.name not in layout.GUEST_NODES:
+            found += [] if in_guest else [f"{row.name} is dead"]
+        elif row.daemon_pid is None and not in_guest:
             found.append(f"{row.daemon} on {row.name} is dead")
         elif row.name == layout.LOGIN and row.slurm_state != "controller":
             found.append("slurmctld does not answer")

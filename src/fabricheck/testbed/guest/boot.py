@@ -40,16 +40,18 @@ class Guest:
         if new:
             return new
         if ended(self._pid):
-            raise NodeError(f"the guest (rx1, rx2) has ended, its last words: {death(self._files)}")
+            raise NodeError(
+                f"the guest (rx1, rx2) has ended, its last words: {last_words(self._files)}"
+            )
         if time.monotonic() > self._deadline:
             raise NodeError(
                 f"the guest (rx1, rx2) is not ready after {_PATIENCE_SECONDS:g} s, its last words: "
-                f"{death(self._files)}"
+                f"{last_words(self._files)}"
             )
         return []
 
 
-def death(files: Layout) -> str:
+def last_words(files: Layout) -> str:
     """Why a guest has ended, as far as it has said so: a panic, QEMU's complaint, or its end."""
     console = files.guest_console
     text = console.read_text("utf-8", "replace") if console.exists() else ""

@@ -35,7 +35,7 @@ def main() -> NoReturn:
     """Entry point: STATE-DIR; started by the script of ``initramfs``."""
     files = Layout(Path(sys.argv[1]))
     # The guest's process ids mean nothing outside: its records lie where only it sees them.
-    files.records = files.run / "pids"
+    files.records = files.guest_records
     try:
         settings = Settings.load(files.guest_settings)
         _tell("step guest booted")

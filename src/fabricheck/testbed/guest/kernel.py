@@ -108,7 +108,7 @@ def package_name() -> str:
     if query.returncode != 0 or match is None:
         raise FabricheckError(
             f"the testbed's guest needs a kernel, and apt knows no package {META_PACKAGE} "
-            f"({_complaint(query)}): run apt-get update; {_OTHERWISE}"
+            f"({_complaint(query)}): run apt-get update, on Debian; {_OTHERWISE}"
         )
     return match[1]
 

@@ -4,6 +4,7 @@ import secrets
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from fabricheck.errors import FabricheckError
 from fabricheck.testbed import programs
 from fabricheck.testbed.bootstrap import python_command
 from fabricheck.testbed.guest import initramfs, kernel, machine
@@ -27,6 +28,7 @@ def prepare(files: Layout, directories: list[str], progress: Callable[[str], Non
         FabricheckError: a program, the kernel, memory or the device for network cards is missing.
     """
     found = programs.require_guest_programs()
+    _require_static(Path(found["busybox"]))
     machine.require_memory()
     machine.require_tap()
     cache = kernel.cache_dir()
@@ -36,6 +38,7 @@ def prepare(files: Layout, directories: list[str], progress: Callable[[str], Non
     settings = Settings(
         machine.tags(directories),
         {name: found[name] for name in _INSIDE},
+        accelerator,
         secrets.token_hex(_TOKEN_BYTES),
     )
     settings.save(files.guest_settings)
@@ -43,3 +46,12 @@ def prepare(files: Layout, directories: list[str], progress: Callable[[str], Non
     archive = initramfs.for_guest(busybox, image.modules, first)
     files.guest_initramfs.write_bytes(archive)
     return machine.qemu_command(qemu, accelerator, image, files, directories)
+
+
+def _require_static(busybox: Path) -> None:
+    # The guest starts it before it sees any library.
+    if b"/ld-linux" in busybox.read_bytes():
+        raise FabricheckError(
+            f"the testbed's guest needs a statically linked busybox, and {busybox} is none: "
+            "apt-get install busybox-static"
+        )

@@ -11,11 +11,13 @@ class Settings(NamedTuple):
     Attributes:
         directories: what it may write of this machine's files, each under its 9p tag.
         programs: paths of the programs that it starts.
+        accelerator: with what QEMU runs it; for ``status``.
         token: what a client of its agents has to say first.
     """
 
     directories: dict[str, str]
     programs: dict[str, str]
+    accelerator: str
     token: str
 
     def save(self, path: Path) -> None:
