@@ -41,7 +41,8 @@ _SETUP_SECTORS: Final = 0x1F1
 _BOOT_MAGIC: Final = 0x202
 _PAYLOAD: Final = 0x248
 _SECTOR: Final = 512
-# ELF: program header type of notes; the note of a kernel that can be entered directly (PVH).
+# ELF: program header types; the note of a kernel that can be entered directly (PVH).
+PT_INTERP: Final = 3
 _PT_NOTE: Final = 4
 _XEN_PHYS32_ENTRY: Final = 18
 _NOTE: Final = struct.Struct("<III")
@@ -250,13 +251,20 @@ def _payload(image: bytes) -> bytes:
 def _require_direct_entry(kernel: bytes) -> None:
     if not kernel.startswith(b"\x7fELF\x02"):
         raise _FormatError("inside is no 64-bit ELF file")
-    (offset,) = struct.unpack_from("<Q", kernel, 0x20)
-    size, count = struct.unpack_from("<HH", kernel, 0x36)
-    for number in range(count):
-        kind, _, begin, _, _, length = struct.unpack_from("<IIQQQQ", kernel, offset + number * size)
-        if kind == _PT_NOTE and (b"Xen\0", _XEN_PHYS32_ENTRY) in _notes(kernel, begin, length):
+    wanted = (b"Xen\0", _XEN_PHYS32_ENTRY)
+    for kind, begin, length in segments(kernel):
+        if kind == _PT_NOTE and wanted in _notes(kernel, begin, length):
             return
     raise _FormatError("it has no PVH entry")
+
+
+def segments(elf: bytes) -> Iterator[tuple[int, int, int]]:
+    """Type, offset and length of what the program headers of a 64-bit ELF file describe."""
+    (table,) = struct.unpack_from("<Q", elf, 0x20)
+    size, count = struct.unpack_from("<HH", elf, 0x36)
+    for number in range(count):
+        kind, _, begin, _, _, length = struct.unpack_from("<IIQQQQ", elf, table + number * size)
+        yield kind, begin, length
 
 
 def _notes(kernel: bytes, begin: int, length: int) -> Iterator[tuple[bytes, int]]:

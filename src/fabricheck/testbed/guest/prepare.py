@@ -50,7 +50,7 @@ def prepare(files: Layout, directories: list[str], progress: Callable[[str], Non
 
 def _require_static(busybox: Path) -> None:
     # The guest starts it before it sees any library.
-    if b"/ld-linux" in busybox.read_bytes():
+    if any(kind == kernel.PT_INTERP for kind, _, _ in kernel.segments(busybox.read_bytes())):
         raise FabricheckError(
             f"the testbed's guest needs a statically linked busybox, and {busybox} is none: "
             "apt-get install busybox-static"
