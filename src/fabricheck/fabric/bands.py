@@ -12,7 +12,7 @@ _SOFT = "our choice, from Soft-RoCE: clean 0 to 0.24 %, 2 % loss 1.6 %, reorderi
 BANDS: Mapping[str, Band] = MappingProxyType(
     {
         "ecn": Band(Measure.RATE, 100, 500, _SEED),
-        "ecn_share": Band(Measure.RATIO, 0.01, 0.1, _OWN),
+        "ecn_share": Band(Measure.RATIO, 0.01, 0.05, _OWN),
         "pfc": Band(Measure.RATE, 100, 500, f"{_OWN}: a pause says what a mark says"),
         "pause": Band(Measure.PAUSED, 0.01, 0.1, _OWN),
         "loss": Band(Measure.RATIO, 1e-4, 1e-3, f"{_OWN}: a lossless fabric loses nothing"),

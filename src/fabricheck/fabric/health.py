@@ -156,7 +156,7 @@ def _amount(band: Band, reading: Reading) -> str:
     if band.measure is Measure.RATE:
         return f"{value:.4g}/s"
     if band.measure is Measure.RATIO:
-        return f"{value * _PERCENT:.2g} % of packets ({reading.rise} of {reading.packets})"
+        return f"{value * _PERCENT:.2g} % of packets, {reading.rise} of {reading.packets}"
     if band.measure is Measure.PAUSED:
         return f"{value * _PERCENT:.2g} % of the time"
     return f"rose by {reading.rise}"

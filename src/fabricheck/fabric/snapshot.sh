@@ -5,12 +5,13 @@
 # usage: snapshot.sh MOMENT        MOMENT is a word for the reader, such as before or after
 #        . snapshot.sh; snapshot MOMENT [HOST]
 # The first line is "snapshot MOMENT HOST UPTIME", the last one "end": without it, it was cut.
-#   FABRICHECK_ROOT=DIR      read a recorded tree instead of the running system: DIR/sys, DIR/proc,
-#                            DIR/ethtool/NETDEV (the output of ethtool -S NETDEV), DIR/ibv_devinfo
-#   FABRICHECK_GID_INDEX=N   also tell GID N; the first eight are always told
+#   FABRICHECK_SNAPSHOT_ROOT=DIR   read a recorded tree instead of the running system: DIR/sys,
+#                                  DIR/proc, DIR/ethtool/NETDEV (what ethtool -S NETDEV printed) and
+#                                  DIR/ibv_devinfo
+#   FABRICHECK_GID_INDEX=N         also tell GID N; the first eight are always told
 
 snapshot() (
-    cd "${FABRICHECK_ROOT:-/}" || exit
+    cd "${FABRICHECK_SNAPSHOT_ROOT:-/}" || exit
     read -r uptime _ <proc/uptime
     echo "snapshot $1 ${2:-$(hostname)} $uptime"
     set -- sys/class/infiniband/*
@@ -62,7 +63,7 @@ statistics() {
 from() {
     recorded=$1
     shift
-    if [ -n "${FABRICHECK_ROOT:-}" ]; then
+    if [ -n "${FABRICHECK_SNAPSHOT_ROOT:-}" ]; then
         cat "$recorded" 2>/dev/null
     elif command -v "$1" >/dev/null; then
         "$@" 2>/dev/null

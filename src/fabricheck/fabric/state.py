@@ -86,14 +86,18 @@ def _absent(after: Snapshot, limits: Limits) -> Iterator[Finding]:
 
 
 def _down(host: str, port: Port, *, was_active: bool) -> Finding:
-    how = "was ACTIVE before the run and is " if was_active else ""
+    how = "was ACTIVE before the run and is " if was_active else "is "
+    # The end that was switched off is the cause, the other end only lacks its light.
+    cause = port.phys_state == "Disabled"
     netdev = f", {port.netdev.name} is {port.netdev.operstate}" if port.netdev else ""
     return Finding(
         Level.CRITICAL, "link down", host, port.name,
         f"the port {how}{port.state or 'without state'} ({port.phys_state or 'unknown'}{netdev})",
-        "look at the cable, the transceiver, the switch port and, on InfiniBand, the subnet "
+        "it was switched off on this node"
+        if cause
+        else "look at the cable, the transceiver, the switch port and, on InfiniBand, the subnet "
         "manager",
-        badness=1.0 if was_active else 0.0,
+        badness=1.0 if cause else 0.0,
     )  # fmt: skip
 
 

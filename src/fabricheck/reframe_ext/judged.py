@@ -11,18 +11,22 @@ from reframe.core.logging import getlogger
 from reframe.utility import sanity as sn
 
 from fabricheck.errors import FabricheckError
-from fabricheck.judge.levels import Level
+from fabricheck.fabric.finding import tell
+from fabricheck.judge.levels import Level, worst
 from fabricheck.judge.references import CaseKey, Reference, Tolerance, resolve
 from fabricheck.judge.verdict import Verdict
 from fabricheck.provenance import SUITE, commit
+from fabricheck.reframe_ext.fabric_health import FabricHealth
 
 REFERENCES = SUITE / "references"
 
 Values = Mapping[str, tuple[float | None, str]]
 
 
-class Judged(rfm.RunOnlyRegressionTest):
+class Judged(FabricHealth, rfm.RunOnlyRegressionTest):
     """A check whose values are judged against the reference file of the system.
+
+    What was wrong with the RDMA ports that it used stands beside the verdict on its values.
 
     A class that inherits from it gives ``benchmark`` and ``placement``, what was measured
     (``measured_values``) and how that is judged (``find_verdict``); its sanity function calls
@@ -92,9 +96,10 @@ class Judged(rfm.RunOnlyRegressionTest):
         Raises:
             SanityError: always.
         """
+        fabric = tell(self.fabric_findings())
         self.level = str(Level.UNTRUSTED)
-        self.findings = list(objections)
-        raise SanityError(f"{Level.UNTRUSTED}: {objections[0]}")
+        self.findings = [*objections, *fabric]
+        raise SanityError("; ".join([f"{Level.UNTRUSTED}: {objections[0]}", *fabric[:1]]))
 
     def measured_values(self) -> Values:
         """Value and unit of each performance variable; no values when the case is untrusted."""
@@ -125,9 +130,13 @@ class Judged(rfm.RunOnlyRegressionTest):
     def _judge(self, values: Values) -> None:
         references, tolerance = self._resolve()
         verdict = self.find_verdict(references, tolerance)
-        self.level = str(verdict.level)
+        fabric = self.fabric_findings()
+        self.level = str(worst([verdict.level, *(finding.level for finding in fabric)]))
         self.levels = {found.variable: str(found.level) for found in verdict.judgements}
-        self.findings = list(verdict.findings)
+        # A dead link explains a slow value, not the other way round.
+        causes = [finding for finding in fabric if finding.level is Level.CRITICAL]
+        remarks = [finding for finding in fabric if finding not in causes]
+        self.findings = [*tell(causes), *verdict.findings, *tell(remarks)]
         if tolerance:
             self.reference_kind, self.reference_source = tolerance.kind, tolerance.source
             self.warning_bounds = {

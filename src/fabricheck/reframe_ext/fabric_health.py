@@ -1,0 +1,62 @@
+"""Health of the fabric below each case: judged from the snapshots that its nodes have left."""
+
+from pathlib import Path
+
+import reframe as rfm
+from reframe.core.builtins import run_after, run_before
+from reframe.core.exceptions import PerformanceError, ReframeError
+
+from fabricheck.errors import FabricheckError
+from fabricheck.fabric.finding import Finding
+from fabricheck.fabric.job import judge_job, read_nodes
+from fabricheck.fabric.limits import Limits, read_limits
+from fabricheck.judge.levels import Level
+from fabricheck.transports import find
+from fabricheck.transports.table import Counter
+from fabricheck.transports.witness import RANK_WRAPPER
+
+
+class FabricHealth(rfm.RegressionMixin):
+    """Adds what was wrong with the RDMA ports to the findings of a case that used them.
+
+    Partition extras that are read: ``ucx_net_devices``, ``gid_index``, ``link_rate`` and
+    ``fabric_health`` (docs/fabric-health.md).
+    """
+
+    @run_after("setup")
+    def read_fabric_limits(self) -> None:
+        """Refuse extras that make no sense before anything runs."""
+        try:
+            self._limits()
+        except FabricheckError as error:
+            raise ReframeError(str(error)) from None
+
+    @run_before("run")
+    def ask_for_gid(self) -> None:
+        """Let the snapshots tell the GID that the programs use, wherever it stands."""
+        if (index := self._limits().gid_index) is not None:
+            self.env_vars["FABRICHECK_GID_INDEX"] = str(index)
+
+    @run_after("performance")
+    def refuse_unhealthy(self) -> None:
+        """Fail a case whose fabric is in a critical state, whatever its values say."""
+        if self.level == Level.CRITICAL and not self.is_dry_run():
+            raise PerformanceError("; ".join(self.findings))
+
+    def fabric_findings(self) -> list[Finding]:
+        """What was wrong with the ports below this case; nothing for one that used none."""
+        if self.is_dry_run() or not self._used_ports():
+            return []
+        try:
+            return judge_job(read_nodes(Path(self.stagedir)), self._limits())
+        except FabricheckError as error:
+            return [Finding(Level.CRITICAL, "fabric health", "", "", "was not judged", str(error))]
+
+    def _used_ports(self) -> bool:
+        if not self.transport or self.executable != str(RANK_WRAPPER):
+            return False
+        return find(self.transport).counter is Counter.RDMA
+
+    def _limits(self) -> Limits:
+        feature = find(self.transport).feature if self.transport else ""
+        return read_limits(self.current_partition.extras, feature)
