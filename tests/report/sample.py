@@ -14,7 +14,9 @@ from typing import Any
 from fabricheck.benchmarks.curve import variable_name
 from fabricheck.benchmarks.registry import (
     MPI_BENCHMARKS,
+    PAIR_BENCHMARKS,
     UNITS,
+    Benchmark,
     Metric,
     MpiBenchmark,
     RanksRule,
@@ -29,6 +31,8 @@ ENVIRONS = {
     "openmpi": ("Open MPI", "4.1.4", 1.0),
 }
 PLACEMENTS = {"shm-1n": (0.21, 9400.0), "tcp-2n": (7.4, 1900.0), "tcp-4n": (9.1, 1400.0)}
+BELOW_MPI = "builtin"
+RDMA = {"ib_send_lat": 0.9, "ib_write_bw": 0.9, "ucx_tag_lat": 0.95, "ucx_tag_bw": 0.95}
 MIB = 1 << 20
 
 
@@ -175,7 +179,12 @@ def _warning(name: str, unit: str) -> list[float | None]:
 
 def _curve(benchmark: MpiBenchmark, environ: str, placement: str) -> dict[str, tuple[float, str]]:
     factor = ENVIRONS[environ][2] * (1.0 if benchmark.family == "pt2pt" else 1.8)
-    base, rate = PLACEMENTS[placement]
+    return _values_of(benchmark, factor, *PLACEMENTS[placement])
+
+
+def _values_of(
+    benchmark: Benchmark, factor: float, base: float, rate: float
+) -> dict[str, tuple[float, str]]:
     curve: dict[str, tuple[float, str]] = {}
     sizes = [None] if benchmark.min_size is None else sweep(benchmark.min_size, MIB)
     for size in sizes:
@@ -193,6 +202,81 @@ def _value(metric: Metric, statistic: str, time: float, size: int) -> float:
         return round(time * {"avg": 1.07, "p50": 1.0, "p99": 1.9}[statistic], 3)
     bandwidth = size / time * 4 / (1 + size / MIB)
     return round(bandwidth if metric is Metric.BANDWIDTH else bandwidth / size * 1e6, 2)
+
+
+def layered() -> Report:
+    """A good run of latency and bandwidth over rc: verbs, UCX and two MPIs on nodes n1 and n2."""
+    document = report("latency", "bw")
+    cases = [entry for entry in document["runs"][0]["testcases"] if entry["fixture"]]
+    for environ in ENVIRONS:
+        for name in ("latency", "bw"):
+            entry = _case(MPI_BENCHMARKS[name], environ, "tcp-2n")
+            entry["display_name"] = entry["display_name"].replace("tcp-2n", "rc-2n")
+            entry.update(placement="rc-2n", transport="rc", partition="rdma")
+            entry.update(name=entry["display_name"], unique_name=f"{name}_{environ}_rc")
+            values = entry["perfvalues"]
+            entry["perfvalues"] = {k.replace("slurm", "rdma"): v for k, v in values.items()}
+            cases.append(entry)
+    cases += [_pair_case(name, factor) for name, factor in RDMA.items()]
+    for number, entry in enumerate(cases):
+        entry.update(uuid=f"{SESSION}:0:{number}", jobid=str(1000 + number))
+    document["runs"][0].update(testcases=cases, num_cases=len(cases))
+    document["session_info"]["num_cases"] = len(cases)
+    return document
+
+
+def _pair_case(name: str, factor: float) -> Report:
+    benchmark = PAIR_BENCHMARKS[name]
+    kind = "UcxPerftest" if benchmark.family == "ucx" else "VerbsPerftest"
+    curve = _values_of(benchmark, factor, *PLACEMENTS["tcp-2n"])
+    return _entry(
+        f"{kind} %benchmark={name} %placement=rc-2n",
+        BELOW_MPI,
+        partition="rdma",
+        benchmark=name,
+        placement="rc-2n",
+        transport="rc",
+        num_nodes=2,
+        num_tasks=2,
+        job_nodelist=["n1", "n2"],
+        level="good",
+        levels=dict.fromkeys(curve, "good"),
+        findings=[],
+        warning_bounds={},
+        reference_kind="bound",
+        ucx_version="1.13.1" if benchmark.family == "ucx" else "",
+        program=benchmark.program,
+        commit="0b0ad8f1",
+        perfvalues={
+            f"testbed:rdma:{variable}": [value, *_reference(unit), unit, "pass"]
+            for variable, (value, unit) in curve.items()
+        },
+    )
+
+
+def redden(
+    document: Report, benchmark: str, environ: str = BELOW_MPI, level: str = "critical"
+) -> Report:
+    """Make a case over rc red, at 64 KiB; the case."""
+    entry = find(document, benchmark, environ, "rc-2n")
+    keys = (f"testbed:rdma:{metric}_64KiB" for metric in ("latency_p50", "bandwidth_avg"))
+    key = next(key for key in keys if key in entry["perfvalues"])
+    values = entry["perfvalues"][key]
+    variable = key.split(":")[-1]
+    values[0] = values[0] * 1000 if values[4] == "us" else values[0] / 1000
+    values[5] = "fail"
+    entry["levels"][variable] = level
+    finding = f"{variable} is beyond its {level} bound"
+    fail(document, entry, "performance", finding, level=level, findings=[finding])
+    return entry
+
+
+def drop(document: Report, *benchmarks: str) -> Report:
+    """The same run without these benchmarks."""
+    run = document["runs"][0]
+    run["testcases"] = [e for e in run["testcases"] if e.get("benchmark") not in benchmarks]
+    run["num_cases"] = document["session_info"]["num_cases"] = len(run["testcases"])
+    return document
 
 
 def find(document: Report, benchmark: str, environ: str, placement: str) -> Report:
@@ -346,6 +430,7 @@ def _graft(document: Report, variant: Report) -> None:
 
 VARIANTS: dict[str, Callable[[], Report]] = {
     "good": report,
+    "layered": layered,
     "warning": with_warning,
     "critical": with_critical,
     "untrusted": with_untrusted,

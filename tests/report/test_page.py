@@ -163,3 +163,9 @@ def test_many_cases_with_one_cause_are_one_entry_with_all_names(page):
     assert "latency mpich shm-1n and 4 others" in text
     assert "All 5 cases" in text
     assert "barrier mpich tcp-4n" in text
+
+
+def test_a_red_case_of_mpi_names_the_layer(judged):
+    document = sample.layered()
+    sample.redden(document, "latency", "openmpi")
+    assert "<p>Layer: fault in the MPI</p>" in render(*judged(document))

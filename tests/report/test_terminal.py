@@ -113,3 +113,16 @@ def test_a_cell_of_several_cases_shows_the_worst_and_their_number(judged):
     document["runs"][0]["testcases"].append(again)
     document["runs"][0]["num_cases"] = document["session_info"]["num_cases"] = 77
     assert "✖ 7.40   610 x2" in shown(*judged(document))
+
+
+def test_a_red_case_of_mpi_names_the_layer(judged):
+    document = sample.layered()
+    sample.redden(document, "latency", "openmpi")
+    assert (
+        "✖ critical latency openmpi rc-2n on n[1-2] (fault in the MPI): latency_p50_64KiB is"
+        in (shown(*judged(document), table=False))
+    )
+    sample.redden(document, "ib_send_lat")
+    text = shown(*judged(document), table=False)
+    assert '(see fabricheck explain "latency openmpi rc-2n"): latency_p50_64KiB is beyond' in text
+    assert "ib_send_lat builtin rc-2n on n[1-2]: latency" in text

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fabricheck.report.lineup import clause
 from fabricheck.report.model import NOT_PERFORMANCE, Case, Run, Sample
 from fabricheck.report.status import Status
 
@@ -27,11 +28,16 @@ GROUP = 3
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is not good: which cases (none for the record as a whole), and why."""
+    """One thing that is not good: which cases (none for the record as a whole), and why.
+
+    ``layer`` says in few words in which layer the fault of MPI's cases is, or how to find out;
+    empty where nothing below MPI was measured.
+    """
 
     status: Status
     causes: tuple[str, ...]
     cases: tuple[Case, ...] = ()
+    layer: str = ""
 
     @property
     def subject(self) -> str:
@@ -94,9 +100,9 @@ def _case_problems(run: Run) -> list[Problem]:
     problems = []
     for (status, causes), cases in alike.items():
         if len(cases) >= GROUP:
-            problems.append(Problem(status, causes, tuple(cases)))
+            problems.append(Problem(status, causes, tuple(cases), clause(run, cases)))
         else:
-            problems += [Problem(status, causes, (case,)) for case in cases]
+            problems += [Problem(status, causes, (c,), clause(run, [c])) for c in cases]
     return problems
 
 
@@ -131,6 +137,7 @@ def as_json(run: Run, summary: Summary) -> dict[str, Any]:
                 "causes": problem.causes,
                 "cases": [case.title for case in problem.cases],
                 "nodes": problem.nodes,
+                "layer": problem.layer or None,
             }
             for problem in summary.problems
         ],

@@ -92,6 +92,8 @@ def _problem(problem: Problem, console: Console) -> list[Text]:
     )
     if problem.nodes:
         text.append(f" on {nodelist_abbrev(problem.nodes)}", "cyan")
+    if problem.layer:
+        text.append(f" ({problem.layer})", "bold")
     text.append(f": {problem.causes[0]}")
     if len(problem.causes) > 1:
         text.append(f" (+{len(problem.causes) - 1} more)", "dim")

@@ -1,0 +1,192 @@
+"""``fabricheck explain``: the layers below a case, and the one in which it went wrong."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from fabricheck.judge.wording import times
+from fabricheck.report.lineup import LineUp, Row, find_case, line_up
+from fabricheck.report.load import load, newest_report
+from fabricheck.report.model import Run, Sample
+from fabricheck.report.quantity import size_label, with_unit
+
+_PIPE_WIDTH = 200
+
+
+def explain(
+    case: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="CASE",
+            help="The case as the report names it: benchmark, environment, placement.",
+            show_default=False,
+        ),
+    ],
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="ReFrame's run report. Default: the newest one in the reports directory.",
+            show_default=False,
+        ),
+    ] = None,
+    reports: Annotated[
+        Path,
+        typer.Option(
+            envvar="FABRICHECK_REPORTS", help="Directory in which to look for the newest report."
+        ),
+    ] = Path("reports"),
+    partition: Annotated[
+        str, typer.Option(help="Only cases of this partition.", show_default=False)
+    ] = "",
+    machine: Annotated[  # noqa: FBT002
+        bool, typer.Option("--json", help="Print the line-up as JSON instead of text.")
+    ] = False,
+) -> None:
+    """Line up verbs, UCX and MPI on the path of a case, and name the layer that is at fault.
+
+    Words that fit one case only are enough.
+
+    Exit code 0: the fault has its layer, or nothing is wrong. 1: that can't be told yet; what to
+    measure is said. 2: no such case or no usable run report.
+
+    Examples:
+
+        fabricheck explain latency openmpi rc-2n
+
+        fabricheck explain "allreduce mpich tcp-4n" --report reports/run-3.json
+
+        fabricheck explain bw openmpi rc-2n --json | jq .places
+    """
+    run = load(report or newest_report(reports))
+    found = line_up(run, find_case(run, " ".join(case), partition))
+    if machine:
+        json.dump(_as_json(run, found), sys.stdout, indent=2, allow_nan=False)
+        sys.stdout.write("\n")
+    else:
+        _show(run, found)
+    raise typer.Exit(0 if found.diagnosis.settled else 1)
+
+
+def _show(run: Run, found: LineUp) -> None:
+    console = Console(highlight=False, markup=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, markup=False, width=_PIPE_WIDTH)
+    case = found.case
+    nodes = f", nodes {', '.join(case.nodes)}" if case.nodes else ""
+    console.print(
+        f"{case.title} on {case.system}:{case.partition}{nodes}: {case.status}", soft_wrap=True
+    )
+    for cause in case.causes:
+        console.print(f"  {cause}", soft_wrap=True)
+    console.print()
+    console.print(_table(found))
+    console.print()
+    for sentence in _conclusions(found):
+        console.print(sentence, soft_wrap=True)
+    console.print(f"record  {run.path}", soft_wrap=True)
+
+
+def _table(found: LineUp) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for head in ("layer", "case", "level", *(f"at {size_label(size)}" for size in found.sizes)):
+        table.add_column(head)
+    for layer, state in found.states.items():
+        rows = [row for row in found.rows if row.layer is layer]
+        if not rows:
+            table.add_row(layer, "", state)
+        for number, row in enumerate(rows):
+            table.add_row("" if number else layer, *_cells(row, chosen=row.case is found.case))
+    return table
+
+
+def _cells(row: Row, *, chosen: bool) -> list[str | Text]:
+    title = Text(row.case.title, "bold" if chosen else "")
+    values = [_against_reference(sample) for sample in row.samples]
+    return [title, row.case.status, *values]
+
+
+def _against_reference(sample: Sample | None) -> str:
+    if sample is None or sample.value is None:
+        return "-"
+    text = with_unit(sample.value, sample.unit)
+    if sample.reference:
+        reference = with_unit(sample.reference, sample.unit)
+        text += f" ({times(sample.value / sample.reference)} of {reference})"
+    return text if sample.level is None or sample.level.passes else f"{text} {sample.level}"
+
+
+def _conclusions(found: LineUp) -> list[str]:
+    sentences = [
+        f"{number} more case{'s' if number > 1 else ''} of {layer} without a row"
+        for layer, number in found.left_out.items()
+    ]
+    sentences.append(f"=> {found.diagnosis.sentence}")
+    if found.suspects:
+        sentences.append(f"=> {_suspicion(found)}")
+    sentences += [f"to know more: {command}" for command in found.commands]
+    return sentences
+
+
+def _suspicion(found: LineUp) -> str:
+    nodes = ", ".join(found.suspects)
+    return (
+        f"{nodes} {'was' if len(found.suspects) == 1 else 'were'} in each of the {found.red} red "
+        f"cases of {found.case.partition} and in no good one: look there first"
+    )
+
+
+def _as_json(run: Run, found: LineUp) -> dict[str, Any]:
+    return {
+        "format": 1,
+        "report": str(run.path),
+        "case": found.case.title,
+        "status": found.case.status,
+        "system": found.case.system,
+        "partition": found.case.partition,
+        "nodes": found.case.nodes,
+        "causes": found.case.causes,
+        "places": found.diagnosis.places,
+        "sentence": found.diagnosis.sentence,
+        "settled": found.diagnosis.settled,
+        "unmeasured": found.diagnosis.unmeasured,
+        "suspects": found.suspects,
+        "commands": found.commands,
+        "layers": [
+            {
+                "layer": layer,
+                "state": state,
+                "cases": [_row_json(row) for row in found.rows if row.layer is layer],
+                "left_out": found.left_out.get(layer, 0),
+            }
+            for layer, state in found.states.items()
+        ],
+    }
+
+
+def _row_json(row: Row) -> dict[str, Any]:
+    return {
+        "case": row.case.title,
+        "status": row.case.status,
+        "nodes": row.case.nodes,
+        "values": [
+            {
+                "variable": sample.variable,
+                "size": sample.size,
+                "value": sample.value,
+                "unit": sample.unit,
+                "level": sample.level,
+                "reference": sample.reference,
+                "lower": sample.lower,
+                "upper": sample.upper,
+            }
+            for sample in row.samples
+            if sample is not None
+        ],
+    }

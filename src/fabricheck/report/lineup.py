@@ -1,0 +1,340 @@
+"""The cases of a run that share a path, lined up by layer: verbs, UCX, MPI."""
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from fabricheck.benchmarks.registry import PAIR_BENCHMARKS, REGISTRY, Benchmark, Metric
+from fabricheck.errors import FabricheckError
+from fabricheck.judge.layers import Diagnosis, Layer, Path, State, common_nodes, diagnose
+from fabricheck.judge.levels import Level
+from fabricheck.report.matrix import SMALL
+from fabricheck.report.model import Case, Run, Sample
+from fabricheck.report.status import Status
+from fabricheck.transports.table import TRANSPORTS, Counter, find
+
+_LAYER_OF_FAMILY = {"verbs": Layer.VERBS, "ucx": Layer.UCX}
+_FAMILIES = {Layer.VERBS: "verbs", Layer.UCX: "ucx"}
+_STATES = {
+    Status.GOOD: State.GOOD,
+    Status.WARNING: State.GOOD,
+    Status.CRITICAL: State.RED,
+    Status.UNTRUSTED: State.RED,
+    Status.FAILED: State.RED,
+    Status.NO_REFERENCE: State.UNJUDGED,
+    Status.UNJUDGED: State.UNJUDGED,
+}
+"""Statuses that say something of a layer; with the others nothing was measured."""
+
+_GROUNDS = {
+    Counter.RDMA: "the fabric below MPI and UCX",
+    Counter.NETDEV: "the network below UCX",
+    Counter.NONE: "the memory of the node, below UCX",
+}
+# Verbs have no test over dc; rc uses the same ports and the same fabric.
+_VERBS_TRANSPORT = {"dc": "rc"}
+_SHOWN_IN_A_LAYER = 4
+_NEAR_MATCHES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A case of a layer with its key values, one for each size of the line-up."""
+
+    layer: Layer
+    case: Case
+    samples: tuple[Sample | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LineUp:
+    """A case beside what was measured below it on the same path.
+
+    Attributes:
+        case: the case to explain.
+        sizes: message sizes in bytes of the key values.
+        states: state of each layer, the lowest first.
+        rows: the cases of each layer that tell most, the lowest layer first.
+        left_out: cases of each layer that have no row.
+        diagnosis: in which layer the fault is.
+        suspects: nodes that stand out among the red cases of the same kind of path.
+        red: how many cases that is.
+        commands: what to run to know more.
+    """
+
+    case: Case
+    sizes: tuple[int, ...]
+    states: dict[Layer, State]
+    rows: tuple[Row, ...]
+    left_out: dict[Layer, int]
+    diagnosis: Diagnosis
+    suspects: tuple[str, ...]
+    red: int
+    commands: tuple[str, ...]
+
+
+def find_case(run: Run, text: str, partition: str = "") -> Case:
+    """The case of that title, or the only one whose title has all of the words.
+
+    Raises:
+        FabricheckError: if there is none, or several.
+    """
+    cases = [case for case in run.cases if partition in ("", case.partition)]
+    words = set(text.split())
+    found = [case for case in cases if text in (case.title, case.name)]
+    found = found or [case for case in cases if words <= set(case.title.split())]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        where = ", ".join(sorted({f"{case.title} (partition {case.partition})" for case in found}))
+        raise FabricheckError(
+            f"expected the name of one case, found {text!r}, which fits {len(found)}: {where}: "
+            "write the whole name, and --partition where it is in several"
+        )
+    titles = list(dict.fromkeys(case.title for case in cases))
+    near = difflib.get_close_matches(text, titles, n=_NEAR_MATCHES, cutoff=0.4) or titles
+    listed = ", ".join(near[:_NEAR_MATCHES]) or "none at all"
+    raise FabricheckError(
+        f"expected a case of {run.path}{f', partition {partition}' if partition else ''}, found "
+        f"{text!r}: near are {listed}; fabricheck report --json lists all"
+    )
+
+
+def line_up(run: Run, case: Case) -> LineUp:
+    """Line up a case with the layers below it, and name the one at fault.
+
+    Raises:
+        FabricheckError: if the case belongs to no layer.
+    """
+    benchmark = REGISTRY.get(case.benchmark or "")
+    transport = TRANSPORTS.get(case.transport or "")
+    if benchmark is None or transport is None:
+        raise FabricheckError(
+            f"expected a case of MPI, UCX or verbs on a path between ranks, found {case.title}, "
+            "which has no layers below it: its findings stand in fabricheck report"
+        )
+    layers = _layers(case, benchmark)
+    members = {layer: _members(run, case, layer) for layer in layers[:-1]}
+    states = {layer: _state(members[layer], case) for layer in layers[:-1]}
+    states[layers[-1]] = _STATES.get(case.status, State.ABSENT)
+    peers = _peers(run, case)
+    diagnosis = diagnose(
+        Path(
+            case=case.title,
+            states=states,
+            ground=_GROUNDS[transport.counter],
+            programs=_programs(case, members),
+            good_peers=[peer.environ for peer in peers if _STATES.get(peer.status) is State.GOOD],
+        )
+    )
+    members[layers[-1]] = [case, *peers]
+    sizes = _sizes(case, members)
+    shown = {layer: found[:_SHOWN_IN_A_LAYER] for layer, found in members.items()}
+    red, suspects = _suspects(run, case)
+    return LineUp(
+        case=case,
+        sizes=sizes,
+        states=states,
+        rows=tuple(
+            Row(layer, found, tuple(_key_sample(found, size) for size in sizes))
+            for layer in layers
+            for found in shown[layer]
+        ),
+        left_out={
+            layer: len(members[layer]) - len(shown[layer])
+            for layer in layers
+            if len(members[layer]) > len(shown[layer])
+        },
+        diagnosis=diagnosis,
+        suspects=suspects,
+        red=red,
+        commands=tuple(_command(case, layer) for layer in diagnosis.unmeasured),
+    )
+
+
+def clause(run: Run, cases: Sequence[Case]) -> str:
+    """The layer at fault in few words, where it is the same for all of the cases of MPI.
+
+    Where it is not known although something below MPI was measured, the command that tells more.
+    """
+    mpi = [case for case in cases if _is_mpi(case) and _STATES.get(case.status) is State.RED]
+    if not mpi or len(mpi) != len(cases):
+        return ""
+    found = [line_up(run, case) for case in mpi]
+    clauses = {each.diagnosis.clause for each in found}
+    if len(clauses) == 1 and (common := clauses.pop()):
+        return common
+    if all(set(list(each.states.values())[:-1]) <= {State.ABSENT} for each in found):
+        return ""
+    return f'see fabricheck explain "{mpi[0].title}"'
+
+
+def _is_mpi(case: Case) -> bool:
+    benchmark = REGISTRY.get(case.benchmark or "")
+    return (
+        benchmark is not None
+        and benchmark.family not in _LAYER_OF_FAMILY
+        and case.transport in TRANSPORTS
+    )
+
+
+def _layers(case: Case, benchmark: Benchmark) -> list[Layer]:
+    """The layers that the path of a case has, up to its own."""
+    own = _LAYER_OF_FAMILY.get(benchmark.family, Layer.MPI)
+    every = list(Layer)
+    below = every[: every.index(own)]
+    if find(case.transport or "").counter is not Counter.RDMA:
+        below = [layer for layer in below if layer is not Layer.VERBS]
+    return [*below, own]
+
+
+def _metrics(benchmark: Benchmark) -> set[Metric]:
+    """What a benchmark depends on: a collective on both latency and bandwidth."""
+    if benchmark.family == "collective":
+        return {Metric.LATENCY, Metric.BANDWIDTH}
+    return set(benchmark.metrics)
+
+
+def _members(run: Run, case: Case, layer: Layer) -> list[Case]:
+    """The cases of a lower layer to compare with: on the same path, if possible of what it needs.
+
+    Variants of a verbs test measure one option, not the path, so they are left out.
+    """
+    transport = case.transport or ""
+    if layer is Layer.VERBS:
+        transport = _VERBS_TRANSPORT.get(transport, transport)
+    names = {
+        name
+        for name, benchmark in PAIR_BENCHMARKS.items()
+        if benchmark.family == _FAMILIES[layer]
+        and (layer is not Layer.VERBS or not benchmark.options)
+    }
+    found = [
+        other
+        for other in run.cases
+        if other.benchmark in names
+        and (other.system, other.partition) == (case.system, case.partition)
+        and other.transport == transport
+    ]
+    wanted = _metrics(REGISTRY[case.benchmark or ""])
+    alike = [c for c in found if wanted & _metrics(REGISTRY[c.benchmark or ""])]
+    members = alike or found
+    here = [member for member in members if _on_its_nodes(member, case)] or members
+    return sorted(here, key=lambda member: -member.status.severity)
+
+
+def _on_its_nodes(member: Case, case: Case) -> bool:
+    """Whether a case ran on nodes of another; a case that names no nodes is given the benefit."""
+    return not member.nodes or not case.nodes or set(member.nodes) <= set(case.nodes)
+
+
+def _state(members: Sequence[Case], case: Case) -> State:
+    states = {_STATES.get(member.status, State.ABSENT) for member in members}
+    if not any(_on_its_nodes(member, case) for member in members):
+        return State.ELSEWHERE if states - {State.ABSENT} else State.ABSENT
+    for state in (State.RED, State.GOOD, State.UNJUDGED):
+        if state in states:
+            return state
+    return State.ABSENT
+
+
+def _peers(run: Run, case: Case) -> list[Case]:
+    """The same benchmark on the same path in other environments."""
+    return [
+        other
+        for other in run.cases
+        if other.environ != case.environ
+        and (other.benchmark, other.placement) == (case.benchmark, case.placement)
+        and (other.system, other.partition) == (case.system, case.partition)
+        and _on_its_nodes(other, case)
+    ]
+
+
+def _programs(case: Case, members: dict[Layer, list[Case]]) -> dict[Layer, str]:
+    programs = {}
+    if mpi := case.provenance.get("mpi_version") or case.provenance.get("mpi"):
+        programs[Layer.MPI] = mpi.partition(",")[0]
+    versions = [
+        each.provenance["ucx_version"]
+        for each in [*members.get(Layer.UCX, ()), case]
+        if "ucx_version" in each.provenance
+    ]
+    if versions:
+        programs[Layer.UCX] = f"UCX {versions[0]}"
+    return programs
+
+
+def _sizes(case: Case, members: dict[Layer, list[Case]]) -> tuple[int, ...]:
+    """8 B, the largest size that every layer has, and where the case itself is worst."""
+    layers = [
+        {s.size for member in found for s in member.samples if s.size and s.value is not None}
+        for found in members.values()
+    ]
+    shared = set.intersection(*(sizes for sizes in layers if sizes)) if any(layers) else set()
+    sizes = {SMALL, max(shared)} if shared else set()
+    if (worst := _worst_size(case)) is not None:
+        sizes.add(worst)
+    return tuple(sorted(sizes))
+
+
+def _worst_size(case: Case) -> int | None:
+    red = [s for s in case.samples if s.level is Level.CRITICAL and s.size and s.value is not None]
+    return max(red, key=_distance).size if red else None
+
+
+def _distance(sample: Sample) -> float:
+    if not sample.reference or not sample.value:
+        return 0.0
+    ratio = sample.value / sample.reference
+    return max(ratio, 1 / ratio)
+
+
+def _key_sample(case: Case, size: int) -> Sample | None:
+    """The value that stands for a case at a size: the median of a latency, else the average."""
+    for metric, statistic in (("latency", "p50"), ("latency", "avg"), ("bandwidth", "avg")):
+        if sample := case.find(metric, statistic, size):
+            return sample
+    return None
+
+
+def _suspects(run: Run, case: Case) -> tuple[int, tuple[str, ...]]:
+    """How many cases of this kind of path are red, and the nodes that stand out among them."""
+    counter = find(case.transport or "").counter
+    alike = [
+        other
+        for other in run.cases
+        if (other.system, other.partition) == (case.system, case.partition)
+        and other.benchmark in REGISTRY
+        and (transport := TRANSPORTS.get(other.transport or ""))
+        and transport.counter is counter
+    ]
+
+    def nodes(state: State) -> list[tuple[str, ...]]:
+        return [other.nodes for other in alike if _STATES.get(other.status) is state]
+
+    red = nodes(State.RED)
+    return len(red), common_nodes(red, nodes(State.GOOD))
+
+
+def _command(case: Case, layer: Layer) -> str:
+    """What to run to measure a layer below a case."""
+    transport = case.transport or ""
+    if layer is Layer.VERBS:
+        transport = _VERBS_TRANSPORT.get(transport, transport)
+    if layer not in _FAMILIES:
+        return _run(case.system, [case.benchmark or ""], transport)
+    wanted = _metrics(REGISTRY[case.benchmark or ""])
+    names = [
+        benchmark.name
+        for benchmark in PAIR_BENCHMARKS.values()
+        if benchmark.family == _FAMILIES[layer]
+        and "smoke" in benchmark.runs
+        and transport in benchmark.transports
+        and wanted & _metrics(benchmark)
+    ]
+    return _run(case.system, names, transport)
+
+
+def _run(system: str, benchmarks: Iterable[str], transport: str) -> str:
+    names = " ".join(f"--benchmark {name}" for name in benchmarks)
+    return f"fabricheck run --system {system} {names} --transport {transport}"

@@ -1,0 +1,241 @@
+"""The cases of a run on one path, lined up by layer."""
+
+import pytest
+from tests.report import sample
+
+from fabricheck.errors import FabricheckError
+from fabricheck.judge.layers import Layer, Place, State
+from fabricheck.report.lineup import clause, find_case, line_up
+
+SUBJECT = ("latency openmpi rc-2n", "latency", "openmpi")
+
+
+@pytest.fixture
+def explained(judged):
+    def of(document, text=SUBJECT[0]):
+        run, _ = judged(document)
+        return line_up(run, find_case(run, text))
+
+    return of
+
+
+def with_red(*benchmarks, environs=("openmpi",)):
+    document = sample.layered()
+    for name in benchmarks:
+        for environ in environs if name in ("latency", "bw") else (sample.BELOW_MPI,):
+            sample.redden(document, name, environ)
+    return document
+
+
+def test_a_red_mpi_above_good_layers_is_the_mpis(explained):
+    found = explained(with_red("latency"))
+    assert found.states == {
+        Layer.VERBS: State.GOOD,
+        Layer.UCX: State.GOOD,
+        Layer.MPI: State.RED,
+    }
+    assert found.diagnosis.places == (Place.MPI,)
+    assert "(4.1.4) or its settings (mpich is good there)" in found.diagnosis.sentence
+    assert [(row.layer, row.case.title) for row in found.rows] == [
+        (Layer.VERBS, "ib_send_lat builtin rc-2n"),
+        (Layer.UCX, "ucx_tag_lat builtin rc-2n"),
+        (Layer.MPI, "latency openmpi rc-2n"),
+        (Layer.MPI, "latency mpich rc-2n"),
+    ]
+    assert found.commands == ()
+
+
+def test_key_values_are_at_a_small_size_at_the_largest_size_and_where_the_case_is_worst(explained):
+    found = explained(with_red("latency"))
+    assert found.sizes == (8, 65536, 1 << 20)
+    mpi = next(row for row in found.rows if row.case is found.case)
+    assert [s.variable for s in mpi.samples] == [
+        "latency_p50_8B",
+        "latency_p50_64KiB",
+        "latency_p50_1MiB",
+    ]
+    assert explained(sample.layered()).sizes == (8, 1 << 20)
+
+
+def test_a_red_ucx_above_good_verbs_is_ucx(explained):
+    found = explained(with_red("latency", "ucx_tag_lat"))
+    assert found.diagnosis.places == (Place.UCX,)
+    assert found.diagnosis.sentence.endswith("so it is UCX 1.13.1 or its settings")
+
+
+def test_all_red_is_the_fabric(explained):
+    found = explained(with_red("latency", "ucx_tag_lat", "ib_send_lat"))
+    assert found.diagnosis.places == (Place.FABRIC,)
+
+
+def test_red_verbs_below_a_good_ucx_contradict(explained):
+    found = explained(with_red("latency", "ib_send_lat"))
+    assert found.diagnosis.places == ()
+    assert not found.diagnosis.settled
+
+
+@pytest.mark.parametrize("kind", ["bandwidth", "another transport", "another partition"])
+def test_only_the_same_path_and_the_same_quantity_are_compared(explained, kind):
+    document = with_red("latency", "ucx_tag_bw", "ib_write_bw")
+    if kind != "bandwidth":
+        for name in ("ucx_tag_lat", "ib_send_lat"):
+            entry = sample.redden(document, name)
+            if kind == "another transport":
+                entry.update(transport="ud", placement="ud-2n")
+            else:
+                entry.update(partition="other")
+    found = explained(document)
+    if kind == "bandwidth":
+        assert found.diagnosis.places == (Place.MPI,)
+    else:
+        assert [row.case.benchmark for row in found.rows][:2] == ["ib_write_bw", "ucx_tag_bw"], (
+            "nothing measured latency, so that bandwidth has to do"
+        )
+        assert found.diagnosis.places == (Place.FABRIC,)
+
+
+def test_a_collective_needs_latency_and_bandwidth(explained):
+    document = with_red("ucx_tag_bw")
+    entry = sample.find(document, "latency", "openmpi", "rc-2n")
+    entry.update(benchmark="allreduce")
+    sample.fail(document, entry, "run", "crashed", level="", levels={}, perfvalues={})
+    assert explained(document, "allreduce openmpi rc-2n").diagnosis.places == (Place.UCX,)
+
+
+def test_variants_of_a_verbs_test_say_nothing_of_the_path(explained):
+    document = with_red("latency", "ib_send_lat")
+    sample.find(document, "ib_send_lat", "builtin", "rc-2n")["benchmark"] = "ib_send_lat_events"
+    found = explained(document)
+    assert found.states[Layer.VERBS] is State.GOOD, "bandwidth has to do, and is good"
+    assert found.diagnosis.places == (Place.MPI,)
+
+
+def test_what_was_not_measured_is_said_with_the_command(explained):
+    document = sample.drop(with_red("latency"), "ucx_tag_lat", "ucx_tag_bw")
+    found = explained(document)
+    assert found.states[Layer.UCX] is State.ABSENT
+    assert found.diagnosis.places == (Place.UCX, Place.MPI)
+    assert found.commands == (
+        "fabricheck run --system testbed --benchmark ucx_tag_lat --transport rc",
+    )
+    sample.drop(document, "ib_send_lat", "ib_write_bw")
+    assert explained(document).commands == (
+        "fabricheck run --system testbed --benchmark ib_send_lat --transport rc",
+        "fabricheck run --system testbed --benchmark ucx_tag_lat --transport rc",
+    )
+
+
+@pytest.mark.parametrize("result", ["abort", "fail_deps", "skip"])
+def test_cases_that_did_not_run_measured_nothing(explained, result):
+    document = with_red("latency")
+    for name in ("ucx_tag_lat", "ucx_tag_bw"):
+        entry = sample.find(document, name, "builtin", "rc-2n")
+        entry.update(result=result, level="", levels={}, perfvalues={})
+    assert explained(document).states[Layer.UCX] is State.ABSENT
+
+
+@pytest.mark.parametrize(
+    ("level", "state"),
+    [
+        ("warning", State.GOOD),
+        ("untrusted", State.RED),
+        ("no-reference", State.UNJUDGED),
+    ],
+)
+def test_levels_of_a_lower_layer(explained, level, state):
+    document = with_red("latency")
+    entry = sample.find(document, "ucx_tag_lat", "builtin", "rc-2n")
+    entry.update(level=level, levels=dict.fromkeys(entry["levels"], level))
+    assert explained(document).states[Layer.UCX] is state
+
+
+def test_what_ran_on_other_nodes_vouches_for_nothing(explained):
+    document = with_red("latency")
+    for name in ("ucx_tag_lat", "ucx_tag_bw"):
+        sample.find(document, name, "builtin", "rc-2n").update(job_nodelist=["n7", "n8"])
+    found = explained(document)
+    assert found.states[Layer.UCX] is State.ELSEWHERE
+    assert "UCX was measured on other nodes only" in found.diagnosis.sentence
+    assert found.rows[1].case.title == "ucx_tag_lat builtin rc-2n"
+
+
+def test_a_pair_within_the_nodes_of_a_collective_is_on_its_path(explained):
+    document = with_red("latency")
+    sample.find(document, "latency", "openmpi", "rc-2n").update(job_nodelist=["n1", "n2", "n3"])
+    assert explained(document).states[Layer.UCX] is State.GOOD
+
+
+def test_rows_are_few_and_red_ones_come_first(explained):
+    document = with_red("latency")
+    for number in range(6):
+        entry = sample._pair_case("ucx_tag_lat", 1.0)
+        entry.update(unique_name=f"again{number}", benchmark="ucx_am_lat")
+        document["runs"][0]["testcases"].append(entry)
+    sample.redden(document, "ucx_am_lat")
+    document["session_info"]["num_cases"] = document["runs"][0]["num_cases"] = 16
+    found = explained(document)
+    ucx = [row.case for row in found.rows if row.layer is Layer.UCX]
+    assert (len(ucx), found.left_out) == (4, {Layer.UCX: 3})
+    assert ucx[0].status == "critical"
+
+
+def test_over_tcp_there_are_no_verbs(judged):
+    run, _ = judged(sample.with_critical())
+    found = line_up(run, find_case(run, "latency openmpi tcp-2n"))
+    assert list(found.states) == [Layer.UCX, Layer.MPI]
+    assert found.diagnosis.places == (Place.FABRIC, Place.UCX, Place.MPI)
+    assert found.diagnosis.sentence.endswith("or the network below UCX")
+
+
+def test_a_node_in_every_red_case_stands_out(explained):
+    document = with_red("latency", "ucx_tag_lat")
+    sample.find(document, "latency", "openmpi", "rc-2n").update(job_nodelist=["n2", "n3"])
+    sample.find(document, "ucx_tag_lat", "builtin", "rc-2n").update(job_nodelist=["n3", "n4"])
+    found = explained(document)
+    assert (found.suspects, found.red) == (("n3",), 2)
+    assert explained(with_red("latency", "ucx_tag_lat")).suspects == ()
+
+
+def test_a_case_is_found_by_its_words(judged):
+    run, _ = judged(sample.layered())
+    assert find_case(run, "latency openmpi rc-2n").title == "latency openmpi rc-2n"
+    assert find_case(run, "openmpi latency").title == "latency openmpi rc-2n"
+    assert find_case(run, "ucx_tag_bw").title == "ucx_tag_bw builtin rc-2n"
+    name = "MpiPointToPoint %benchmark=bw %placement=rc-2n"
+    with pytest.raises(FabricheckError, match=r"found 'Mpi.*', which fits 2: bw mpich rc-2n"):
+        find_case(run, name)
+
+
+def test_names_that_fit_none_or_several_are_refused(judged):
+    run, _ = judged(sample.layered())
+    with pytest.raises(FabricheckError, match="found 'latncy openmpi rc-2n': near are latency ope"):
+        find_case(run, "latncy openmpi rc-2n")
+    with pytest.raises(FabricheckError, match=r"fits 2: latency mpich rc-2n \(partition rdma\), "):
+        find_case(run, "latency")
+    with pytest.raises(FabricheckError, match=r"partition main, found 'latency': near are none at"):
+        find_case(run, "latency", "main")
+
+
+def test_a_case_without_layers_is_refused(judged):
+    run, _ = judged(sample.report("latency"))
+    with pytest.raises(
+        FabricheckError, match="found transport_order openmpi tcp-2n, which has no layers"
+    ):
+        line_up(run, find_case(run, "transport_order openmpi tcp-2n"))
+
+
+def test_the_clause_of_a_problem(judged):
+    def of(document, *texts):
+        run, _ = judged(document)
+        return clause(run, [find_case(run, text) for text in texts])
+
+    latency, bandwidth = "latency openmpi rc-2n", "bw openmpi rc-2n"
+    assert of(with_red("latency"), latency) == "fault in the MPI"
+    assert of(with_red("latency", "ucx_tag_lat"), latency) == "fault in UCX"
+    assert of(with_red("latency", "bw"), latency, bandwidth) == "fault in the MPI"
+    pointer = 'see fabricheck explain "latency openmpi rc-2n"'
+    assert of(with_red("latency", "bw", "ucx_tag_bw"), latency, bandwidth) == pointer
+    assert of(with_red("latency", "ib_send_lat"), latency) == pointer
+    assert of(with_red("ucx_tag_lat"), "ucx_tag_lat") == "", "it stands in the layer itself"
+    assert of(sample.with_critical(), "latency openmpi tcp-2n") == "", "nothing was measured below"
+    assert of(sample.layered(), latency) == "", "nothing is wrong"
