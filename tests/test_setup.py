@@ -65,10 +65,28 @@ def setup(copy, installed, *arguments):
 
 
 def test_nothing_to_do(checkout):
-    done = setup(checkout, packages("runtime"))
+    done = setup(checkout, packages("runtime") + packages("rdma"))
     assert done.returncode == 0
-    assert "packages: all there" in done.stdout
+    assert "packages (runtime): all there" in done.stdout
+    assert "packages (rdma): all there" in done.stdout
     assert "python: as in requirements.lock" in done.stdout
+    assert "WITHOUT RDMA" not in done.stdout
+
+
+def test_without_the_packages_for_rdma_the_rest_is_ready_and_it_says_so(checkout):
+    there = set(packages("runtime") + packages("rdma")) - {"perftest", "qemu-system-x86"}
+    done = setup(checkout, there)
+    assert done.returncode == 0
+    assert "WITHOUT RDMA: as root: apt-get install --no-install-recommends perftest qemu" in (
+        done.stdout
+    )
+    assert "ready" in done.stdout
+
+
+def test_the_tests_need_the_packages_for_rdma(checkout):
+    done = setup(checkout, set(packages("runtime") + packages("test")), "test")
+    assert done.returncode == 2
+    assert "qemu-system-x86" in done.stderr
 
 
 def test_without_root_the_missing_packages_are_named_and_the_rest_is_done(checkout):
