@@ -5,17 +5,22 @@ each round bounds how far that node's clock is ahead; the rounds together bound 
 is assumed of how long either way took.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from fabricheck.node_health.facts import Facts, Lines
+from ClusterShell.NodeSet import NodeSet
+
+from fabricheck.node_health.facts import PART, Facts, Lines
 
 SURVEY = Path(__file__).with_name("survey.sh")
-_FILE = "clock"
+CLOCK = "clock"
+"""The file of the survey; ``clock.part`` as long as it writes."""
 
 _PAIR = 2
+_ANSWER = re.compile(r"^answer \d+ (\S+)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +50,7 @@ def read_exchange(directory: Path) -> Exchange:
     Raises:
         FabricheckError: if the file is cut or damaged.
     """
-    lines = Lines(directory / _FILE, "the times of the nodes")
+    lines = Lines(directory / CLOCK, "the times of the nodes")
     return Exchange(
         dict(lines.each("round", lambda number, begin, end: (int(number), (int(begin), int(end))))),
         tuple(lines.each("answer", lambda number, node, time: (int(number), node, int(time)))),
@@ -57,11 +62,20 @@ def read_allocation(directory: Path) -> str:
 
     Empty without scheduler, and where the survey did not even begin.
     """
-    for path in (directory / _FILE, directory / f"{_FILE}.part"):
+    for path in (directory / CLOCK, directory / f"{CLOCK}{PART}"):
         if path.exists():
             words = path.read_text(errors="replace").partition("\n")[0].split()
             return words[1] if len(words) > 1 and words[1] != "-" else ""
     return ""
+
+
+def unanswered(directory: Path) -> tuple[str, ...]:
+    """The nodes that didn't answer the last question of a survey that never ended."""
+    text = (directory / f"{CLOCK}{PART}").read_text(errors="replace")
+    _, asked, answers = text.rpartition("\nask ")
+    answered = _ANSWER.findall(answers)
+    silent = NodeSet(read_allocation(directory)) - NodeSet.fromlist(answered)
+    return tuple(silent) if asked else ()
 
 
 def skews(exchange: Exchange, nodes: Iterable[Facts]) -> dict[str, Skew]:

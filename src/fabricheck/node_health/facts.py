@@ -95,7 +95,12 @@ class Lines:
     def __init__(self, path: Path, what: str) -> None:
         self._name, self._what = path.name, what
         self._lines: dict[str, list[tuple[int, list[str]]]] = {}
-        lines = path.read_text(errors="replace").splitlines()
+        try:
+            lines = path.read_text(errors="replace").splitlines()
+        except OSError as error:
+            raise FabricheckError(
+                f"{path.name}: expected {what}, found: {error.strerror}: run the case again"
+            ) from error
         if not lines or lines[-1] != _END:
             raise FabricheckError(
                 f"{path.name}: expected 'end' as its last line, found "

@@ -1,12 +1,18 @@
 """What a survey left behind: believed whole, or not at all with the names of the nodes at fault."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from ClusterShell.NodeSet import NodeSet
 
 from fabricheck.errors import FabricheckError
-from fabricheck.node_health.clocks import Exchange, read_allocation, read_exchange
+from fabricheck.node_health.clocks import (
+    CLOCK,
+    Exchange,
+    read_allocation,
+    read_exchange,
+    unanswered,
+)
 from fabricheck.node_health.facts import FACTS, PART, Facts, read_facts
 
 
@@ -34,14 +40,19 @@ def read_record(
     if silent or len(nodes) != num_nodes:
         raise FabricheckError(
             f"expected {num_nodes} node(s) to tell their facts, found {len(nodes)}"
-            f"{_missing(silent, states())}; last words: {_last_words(stderr)}"
+            f"{_named(silent, states())}; last words: {_last_words(stderr)}"
+        )
+    if (directory / f"{CLOCK}{PART}").exists():
+        raise FabricheckError(
+            "expected every node to answer when asked for the time, found a survey that never "
+            f"ended{_named(unanswered(directory), states())}; last words: {_last_words(stderr)}"
         )
     return tuple(nodes), read_exchange(directory)
 
 
-def _missing(silent: NodeSet, states: Mapping[str, str]) -> str:
+def _named(silent: Iterable[str], states: Mapping[str, str]) -> str:
     named = [f"{node} ({states[node]})" if node in states else node for node in silent]
-    return f" and none of {', '.join(named)}" if named else ""
+    return f" and nothing from {', '.join(named)}" if named else ""
 
 
 def _last_words(stderr: Path) -> str:

@@ -6,10 +6,10 @@
 #   ROUNDS    how often to ask; 0 with a launcher that doesn't hand its standard input to all tasks
 #   NODES     how many answers to wait for
 #   COMMAND   the launcher, with node_probe.sh behind it
-# Writes clock in the working directory, whole or not at all: the job's nodes, a line
-# 'round NUMBER BEGIN END' for each round that all nodes answered, and their answers; round 0 is the
-# launch as a whole, whose answers are in the facts. All times in nanoseconds. The exit code is the
-# launcher's.
+# Writes clock in the working directory, as clock.part until it is whole: the job's nodes, for each
+# round a line 'ask NUMBER', the answers and, when all nodes have answered, 'round NUMBER BEGIN END'.
+# Round 0 is the launch as a whole, whose answers are in the facts. All times in nanoseconds. The
+# exit code is the launcher's.
 
 rounds=$1 nodes=$2
 shift 2
@@ -31,6 +31,7 @@ exec 3>"$directory/questions" 4<"$directory/answers"
 round=0
 while [ "$round" -lt "$rounds" ]; do
     round=$((round + 1))
+    echo "ask $round" >>"$part"
     asked=$(date +%s%N)
     echo "$round" >&3 || break
     answered=0
@@ -38,20 +39,19 @@ while [ "$round" -lt "$rounds" ]; do
         case $answer in
         "answer $round "*)
             answered=$((answered + 1))
-            echo "$answer" >>"$directory/clock"
+            echo "$answer" >>"$part"
             ;;
         *) echo "$answer" ;;
         esac
     done
     [ "$answered" -eq "$nodes" ] || break
-    date "+round $round $asked %s%N" >>"$directory/clock"
+    date "+round $round $asked %s%N" >>"$part"
 done
 exec 3>&-
 cat <&4
 wait "$launcher"
 status=$?
 {
-    if [ -e "$directory/clock" ]; then cat "$directory/clock"; fi
     date "+round 0 $begin %s%N"
     echo end
 } >>"$part" && mv "$part" clock || exit 2

@@ -1,0 +1,157 @@
+"""What the probe reads from a machine, and from trees that are made as real ones are."""
+
+import os
+import re
+import resource
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.node_health.conftest import Probe
+
+from fabricheck.node_health.facts import NODE_PROBE, NumaNode, Port, read_facts
+
+CARD = "class/infiniband/mlx5_0"
+CPU = "devices/system/cpu"
+NODE = "devices/system/node"
+
+
+def test_this_machine_tells_its_facts(tmp_path: Path) -> None:
+    subprocess.run(["dash", NODE_PROBE, "ucx"], cwd=tmp_path, input=b"", check=True)
+    (path,) = tmp_path.glob("facts.*")
+    facts = read_facts(path)
+    host = os.uname()
+    assert (facts.node, facts.kernel) == (host.nodename.split(".")[0], host.release)
+    limit = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0]
+    assert facts.memlock == (None if limit == resource.RLIM_INFINITY else limit)
+    assert facts.cpus == os.sched_getaffinity(0)
+    assert facts.interfaces["lo"] == 65536
+    assert facts.clock > 1_700_000_000_000_000_000
+
+
+def test_a_node_that_has_nothing_tells_nothing(probe: Probe) -> None:
+    facts = probe({}, "ucx", "openmpi", PATH="/bin")
+    assert facts.governors == {}
+    assert facts.hugepages == {}
+    assert facts.transparent_hugepages == ""
+    assert (facts.numa, facts.ports, facts.interfaces) == ((), (), {})
+
+
+def test_governors_pages_and_numa_nodes(probe: Probe, sysfs: Path) -> None:
+    for number, cpus in ((0, (0, 2)), (1, (1, 3))):
+        for cpu in cpus:
+            (sysfs / NODE / f"node{number}" / f"cpu{cpu}").mkdir(parents=True)
+    facts = probe(
+        {
+            f"{CPU}/cpu0/cpufreq/scaling_governor": "performance\n",
+            f"{CPU}/cpu11/cpufreq/scaling_governor": "powersave\n",
+            "kernel/mm/transparent_hugepage/enabled": "always [madvise] never\n",
+            "kernel/mm/hugepages/hugepages-2048kB/nr_hugepages": "1024\n",
+            "kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages": "0\n",
+            f"{NODE}/node0/distance": "10 21\n",
+            f"{NODE}/node1/distance": "21 10\n",
+        }
+    )
+    assert facts.governors == {0: "performance", 11: "powersave"}
+    assert facts.transparent_hugepages == "madvise"
+    assert facts.hugepages == {1 << 21: 1024, 1 << 30: 0}
+    assert facts.numa == (
+        NumaNode(0, frozenset({0, 2}), (10, 21)),
+        NumaNode(1, frozenset({1, 3}), (21, 10)),
+    )
+
+
+def test_a_card_on_roce(probe: Probe) -> None:
+    facts = probe(
+        {
+            f"{CARD}/device/numa_node": "1\n",
+            f"{CARD}/ports/1/state": "4: ACTIVE\n",
+            f"{CARD}/ports/1/gid_attrs/ndevs/0": "ens1f0\n",
+            f"{CARD}/ports/2/state": "1: DOWN\n",
+            "class/net/ens1f0/mtu": "9000\n",
+        }
+    )
+    assert facts.ports == (
+        Port("mlx5_0:1", 1, "ens1f0", "ACTIVE"),
+        Port("mlx5_0:2", 1, "", "DOWN"),
+    )
+    assert facts.interfaces == {"ens1f0": 9000}
+
+
+def test_a_card_on_infiniband(probe: Probe, sysfs: Path) -> None:
+    (sysfs / CARD / "device" / "net" / "ib0").mkdir(parents=True)
+    facts = probe(
+        {f"{CARD}/device/numa_node": "-1\n", f"{CARD}/ports/1/state": "2: INIT\n"},
+    )
+    assert facts.ports == (Port("mlx5_0:1", -1, "ib0", "INIT"),)
+
+
+def test_software_on_an_interface_is_no_card(probe: Probe) -> None:
+    facts = probe(
+        {
+            "class/infiniband/rxe0/ports/1/state": "4: ACTIVE\n",
+            "class/infiniband/rxe0/ports/1/gid_attrs/ndevs/0": "v0\n",
+        }
+    )
+    assert facts.ports == (Port("rxe0:1", None, "v0", "ACTIVE"),)
+
+
+@pytest.mark.parametrize(
+    ("names", "prints", "told"),
+    [
+        (("ucx", "ucx_info"), "# Version 1.13.1\n# Git branch\n", "Version 1.13.1"),
+        (("openmpi", "ompi_info"), "Open MPI v4.1.4\n\nhttp\n", "Open MPI v4.1.4"),
+        (("mpich", "mpichversion"), "MPICH Version:\t4.0.2\n", "MPICH Version: 4.0.2"),
+        (("mvapich2", "mpichversion"), "MVAPICH2 Version: \t2.3.7\n", "MVAPICH2 Version: 2.3.7"),
+        (("osu", "osu_latency"), "\n# OSU MPI Latency Test v7.4\n", "OSU MPI Latency Test v7.4"),
+        (("osu", "osu_bw"), "# OSU MPI Bandwidth Test v7.4\n", ""),
+    ],
+)
+def test_programs_tell_their_versions(
+    probe: Probe, tmp_path: Path, names: tuple[str, str], prints: str, told: str
+) -> None:
+    program, command = names
+    directory = tmp_path / "bin"
+    directory.mkdir()
+    (directory / command).write_text(f"#!/bin/sh\nprintf '{prints}'\n")
+    (directory / command).chmod(0o755)
+    facts = probe({}, program, PATH=f"{directory}:/usr/bin:/bin")
+    assert facts.versions == {program: told}
+
+
+def test_a_benchmark_is_asked_alone(probe: Probe, tmp_path: Path) -> None:
+    """Below a launcher it would wait for ranks that do not come."""
+    directory = tmp_path / "bin"
+    directory.mkdir()
+    (directory / "osu_latency").write_text('#!/bin/sh\necho "v7 in ${SLURM_JOB_ID:-no job}"\n')
+    (directory / "osu_latency").chmod(0o755)
+    facts = probe({}, "osu", PATH=f"{directory}:/usr/bin:/bin", SLURM_JOB_ID="17")
+    assert facts.versions == {"osu": "v7 in no job"}
+
+
+def test_the_probe_answers_each_question(tmp_path: Path) -> None:
+    done = subprocess.run(
+        ["dash", NODE_PROBE],
+        cwd=tmp_path,
+        env={"PATH": os.environ["PATH"], "SLURMD_NODENAME": "n7"},
+        input="1\n2\n",
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert re.fullmatch(r"answer 1 n7 \d{19}\nanswer 2 n7 \d{19}\n", done.stdout)
+
+
+def test_a_probe_that_cannot_write_leaves_nothing_whole(tmp_path: Path) -> None:
+    (tmp_path / "facts.n1").mkdir()
+    (tmp_path / "facts.n1" / "facts.n1.part").mkdir()
+    done = subprocess.run(
+        ["dash", NODE_PROBE],
+        cwd=tmp_path,
+        env={"PATH": os.environ["PATH"], "SLURMD_NODENAME": "n1"},
+        input="",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
