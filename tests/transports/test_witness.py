@@ -7,6 +7,7 @@ import pytest
 from fabricheck.errors import FabricheckError
 from fabricheck.transports.witness import (
     RANK_WRAPPER,
+    read_ucx_complaints,
     read_witness,
     read_witnesses,
     unfinished_ranks,
@@ -46,3 +47,24 @@ def test_a_damaged_witness_is_refused(tmp_path: Path, cut: int) -> None:
     path.write_text(path.read_text()[:cut])
     with pytest.raises(FabricheckError, match=r"witness\.0"):
         read_witness(path)
+
+
+def test_what_ucx_complained_of_is_told_once_and_the_reason_first(tmp_path: Path) -> None:
+    (tmp_path / "ucx.rx1.7.log").write_text(
+        "[1795252884.5] [rx1:7 :0]  sock.c:1   UCX  WARN  CPU affinity is not set (bound to 16)\n"
+        "[1795252884.5] [rx1:7 :0]  ib_device.c:1405 UCX  DIAG  invalid gid[99] on rxe0:1\n"
+        "[1795252884.5] [rx1:7 :0]  ucp_context.c:1014 UCX  WARN  network device 'x:1' is not "
+        "available, please use one or more of: 'rxe0:1'(ib)\n"
+        "[1795252885.7] [rx1:7 :0]  libperf.c:1080 UCX  ERROR ucp_ep_create() failed\n"
+        "[1795252885.8] [rx1:7 :0]  ib_device.c:1405 UCX  DIAG  invalid gid[99] on rxe0:1\n"
+        "[1795252885.8] [rx1:7 :0]  parser.c:1916 UCX  INFO  UCX_* env variables: UCX_TLS=rc\n"
+    )
+    (tmp_path / "ucx.rx2.9.log").write_text(
+        "[1795252885.7] [rx2:9 :0]  ud_ep.c:276  UCX  FATAL UD endpoint: unhandled timeout error\n"
+    )
+    assert read_ucx_complaints(tmp_path) == [
+        "on rx1: invalid gid[99] on rxe0:1",
+        "on rx1: network device 'x:1' is not available, please use one or more of: 'rxe0:1'(ib)",
+        "on rx1: ucp_ep_create() failed",
+        "on rx2: UD endpoint: unhandled timeout error",
+    ]

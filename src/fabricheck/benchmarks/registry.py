@@ -285,7 +285,7 @@ def _verbs(test: str, variant: _Variant | None = None) -> PairBenchmark:
 
 
 def _ucx(
-    name: str, test: str, title: str, *options: str, runs: frozenset[str] = _NIGHTLY
+    name: str, test: str, title: str, *options: str, runs: frozenset[str] = _ACCEPTANCE
 ) -> PairBenchmark:
     """A test of ucx_perftest, which has one percentile in its table: the median."""
     is_latency = name.endswith("_lat")
@@ -321,9 +321,9 @@ PAIR_BENCHMARKS: Mapping[str, PairBenchmark] = MappingProxyType(
             _ucx("am_lat", "ucp_am_lat", "active message latency"),
             _ucx("am_bw", "ucp_am_bw", "active message bandwidth"),
             _ucx("put_lat", "ucp_put_lat", "put latency"),
-            _ucx("put_bw", "ucp_put_bw", "put bandwidth"),
+            _ucx("put_bw", "ucp_put_bw", "put bandwidth", runs=_NIGHTLY),
             # One get at a time shows its latency, many at a time the bandwidth.
-            _ucx("get_lat", "ucp_get", "get latency", "-O", "1"),
+            _ucx("get_lat", "ucp_get", "get latency", "-O", "1", runs=_NIGHTLY),
             _ucx("get_bw", "ucp_get", "get bandwidth", "-O", "32"),
         )
     }

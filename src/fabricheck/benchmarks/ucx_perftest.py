@@ -66,7 +66,7 @@ def batch(benchmark: PairBenchmark, iterations: Mapping[int, int]) -> str:
 
 
 def iterations(size: int, budget: float, latency: float, bandwidth: float) -> int:
-    """How many messages fit into a time budget: ucx_perftest knows a count but no time.
+    """How many round trips fit into a time budget: ucx_perftest knows a count but no time.
 
     Args:
         size: message size in bytes.
@@ -74,8 +74,8 @@ def iterations(size: int, budget: float, latency: float, bandwidth: float) -> in
         latency: what an empty message usually takes, in us.
         bandwidth: what a large one usually reaches, in MB/s.
     """
-    microseconds = latency + size / bandwidth
-    fitting = int(budget * _MEGA / microseconds)
+    round_trip = 2 * (latency + size / bandwidth)
+    fitting = int(budget * _MEGA / round_trip)
     return min(_MOST_ITERATIONS, max(_FEWEST_ITERATIONS, fitting))
 
 

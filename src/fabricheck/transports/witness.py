@@ -16,6 +16,13 @@ _CONFIG_LINE = re.compile(
 )
 _LANES = re.compile(r"(?P<operation>\w+)\((?P<targets>[^)]*)\)")
 _UCX_VERSION = re.compile(r"UCX\s+INFO\s+Version (\S+)")
+# A GID index out of range and a device that does not exist are no errors to UCX, but the reason for
+# those that follow.
+_UCX_COMPLAINT = re.compile(
+    r"\[(?P<host>[^:\]\s]+):\d+\s*:\d+\].*\bUCX\s+"
+    r"(?:(?:ERROR|FATAL)|WARN(?=.* is not available)|DIAG(?=\s+invalid gid))\s+(?P<words>.+)$",
+    re.MULTILINE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +114,16 @@ def _read_lanes(text: str) -> list[Lane]:
 def read_ucx_logs(directory: Path) -> list[UcxLog]:
     """The UCX logs that the processes of a job left in its working directory."""
     return [read_ucx_log(path.read_text()) for path in sorted(directory.glob("ucx.*.log"))]
+
+
+def read_ucx_complaints(directory: Path) -> list[str]:
+    """What UCX failed in, and why where it says so: each complaint once, log by log."""
+    complaints = [
+        f"on {match['host']}: {match['words'].strip()}"
+        for path in sorted(directory.glob("ucx.*.log"))
+        for match in _UCX_COMPLAINT.finditer(path.read_text(errors="replace"))
+    ]
+    return list(dict.fromkeys(complaints))
 
 
 def read_witness(path: Path) -> Witness:

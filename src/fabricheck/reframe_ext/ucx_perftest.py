@@ -1,0 +1,100 @@
+"""What the check of ucx_perftest inherits: a sweep in one batch, proved by UCX's lanes."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from reframe.core.builtins import run_before
+
+from fabricheck.benchmarks import ucx_perftest
+from fabricheck.benchmarks.curve import Curve
+from fabricheck.benchmarks.parser import check_complete
+from fabricheck.benchmarks.registry import Metric
+from fabricheck.benchmarks.table import ParseError
+from fabricheck.errors import FabricheckError
+from fabricheck.reframe_ext.pair import PairBenchmark
+from fabricheck.transports import find, ucx_settings
+from fabricheck.transports.proof import Load, Proof, prove
+from fabricheck.transports.witness import Witness, read_ucx_complaints, read_ucx_logs
+
+_SLOWEST_BATCH = 150
+"""Seconds; the job's time limit must leave room for the start of both ends beside it."""
+
+_TIME_BUDGET = 0.1
+_TYPICAL = {"latency": 2.0, "bandwidth": 10_000.0}
+
+
+class UcxPairBenchmark(PairBenchmark):
+    """One benchmark of the family ``ucx`` on one placement, without MPI.
+
+    Partition extras that are read beside those of every pair: ``ucx_net_devices`` (the device for
+    each feature), ``gid_index`` (the RoCE address), ``time_budget`` in seconds for each size, and
+    ``typical``, the ``latency`` (us) and ``bandwidth`` (MB/s) that are usual there: ucx_perftest
+    knows a number of iterations but no time, so the two give the number that fits the budget.
+    """
+
+    @run_before("run")
+    def choose_transport(self) -> None:
+        """Set the transport's variables of UCX."""
+        extras = self.current_partition.extras
+        devices = extras.get("ucx_net_devices", {})
+        self.env_vars.update(ucx_settings(self.transport, devices, extras.get("gid_index")))
+        self.env_vars["FABRICHECK_PAIR_LIMIT"] = str(_SLOWEST_BATCH)
+
+    @run_before("run")
+    def write_batch(self) -> None:
+        """Write the sweep where both ends read it."""
+        extras = self.current_partition.extras
+        budget = extras.get("time_budget", _TIME_BUDGET)
+        typical = {**_TYPICAL, **extras.get("typical", {})}
+        counts = {size: ucx_perftest.iterations(size, budget, **typical) for size in self.sizes()}
+        path = Path(self.stagedir) / ucx_perftest.batch_name(self.benchmark)
+        path.write_text(ucx_perftest.batch(self._entry, counts))
+
+    def common_options(self) -> Sequence[str]:
+        """The batch, and the form of the output."""
+        return ("-b", ucx_perftest.batch_name(self.benchmark), *ucx_perftest.OUTPUT_OPTIONS)
+
+    def runs(self) -> Sequence[Sequence[str]]:
+        """One run, which holds every size."""
+        return [()]
+
+    def read(self, outputs: Sequence[str]) -> Curve:
+        """The curve of the batch; where it has gaps, with what UCX itself complained of.
+
+        Raises:
+            FabricheckError: if it is damaged or lacks a size.
+        """
+        (output,) = outputs
+        directory = Path(self.stagedir)
+        try:
+            curve = ucx_perftest.parse(output, f"the client's output in {self.stdout}")
+            check_complete(curve, self.sizes(), str(self.stdout))
+        except ParseError as error:
+            # A test that fails leaves no row and no exit code, only its lines in UCX's log.
+            if complaint := self.explain(output):
+                raise FabricheckError(f"{complaint}; {error}") from None
+            raise
+        versions = {log.version for log in read_ucx_logs(directory)}
+        return replace(curve, version=", ".join(sorted(versions - {""})))
+
+    def prove_transport(self, curve: Curve, witnesses: Sequence[Witness]) -> Proof:
+        """Lanes of both ends, and the counters of both nodes."""
+        directory = Path(self.stagedir)
+        payload = sum((point.size or 0) * (point.iterations or 0) for point in curve.points)
+        # In a test of bandwidth one end sends and the other hardly answers.
+        answered = Metric.LATENCY in self._entry.metrics
+        calls = sum(point.iterations or 0 for point in curve.points) if answered else 0
+        return prove(
+            find(self.transport),
+            Load(payload, calls),
+            read_ucx_logs(directory),
+            witnesses,
+            quiet="quiet_interfaces" in self.current_partition.features,
+        )
+
+    def explain(self, words: str) -> str | None:
+        """What UCX complained of first, in its own words."""
+        del words
+        complaints = read_ucx_complaints(Path(self.stagedir))
+        return f"UCX {complaints[0]}" if complaints else None
