@@ -99,6 +99,12 @@ def test_what_was_not_measured_is_told_with_its_reason(everything):
     assert "alltoall openmpi tcp-4n † failed node failure" in text
 
 
+def test_what_the_run_could_not_have_is_told(page):
+    document = sample.report()
+    document["session_info"]["lacking"] = "nothing on RDMA%3A no QEMU%2C no kernel"
+    assert "nothing on RDMA: no QEMU, no kernel" in section(page(document), "not-measured")
+
+
 def test_provenance_names_versions_hosts_and_command(everything):
     text = section(everything, "provenance")
     for found in (

@@ -57,6 +57,13 @@ def test_every_status_of_the_matrix_is_in_the_legend(judged):
     assert "absurdity bound, not a performance reference" in text
 
 
+def test_what_the_run_could_not_have_stands_below_the_verdict(judged):
+    document = sample.report()
+    document["session_info"]["lacking"] = "nothing on RDMA%3A no QEMU%2C no kernel"
+    text = shown(*judged(document), table=False)
+    assert text.splitlines()[1] == "NOT MEASURED: nothing on RDMA: no QEMU, no kernel"
+
+
 @pytest.mark.parametrize("tty", [True, False])
 @pytest.mark.parametrize("width", [60, 80, 100, 160])
 def test_at_most_twenty_lines_come_before_the_matrix(judged, width, tty):

@@ -80,3 +80,12 @@ def test_the_shipped_sites_are_accepted(request: pytest.FixtureRequest) -> None:
     for system in ("testbed", "local"):
         if shutil.which("mpicxx.openmpi") and shutil.which("mpicxx.mpich"):
             check(request.config.rootpath, Selection(system))
+
+
+@pytest.mark.parametrize(
+    ("transports", "needed"), [((), True), (("rc",), True), (("tcp", "shm"), False)]
+)
+def test_rdma_devices_are_needed_only_by_transports_on_them(
+    transports: tuple[str, ...], needed: bool
+) -> None:
+    assert Selection("testbed", (), transports).needs("rdma") is needed

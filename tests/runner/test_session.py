@@ -21,6 +21,14 @@ def test_the_report_of_this_run_is_found(tmp_path: Path) -> None:
     assert run(tmp_path, Selection("local")) == (1, tmp_path / "reports" / "run-1.json")
 
 
+def test_what_the_run_lacks_is_left_to_the_record(tmp_path: Path) -> None:
+    put_reframe(tmp_path, 'for each; do echo "$each"; done >reports/run-1.json')
+    _, record = run(tmp_path, Selection("local"), "no RDMA: rx1, rx2 = none")
+    assert "--session-extras=lacking=no%20RDMA%3A%20rx1%2C%20rx2%20%3D%20none" in (
+        record.read_text().splitlines()
+    )
+
+
 def test_a_run_without_report_is_said(tmp_path: Path) -> None:
     put_reframe(tmp_path, "exit 3")
     with pytest.raises(FabricheckError, match="exit code 3"):

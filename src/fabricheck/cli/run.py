@@ -8,8 +8,9 @@ import typer
 
 from fabricheck.cli import testbed
 from fabricheck.cli.report import show
+from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE
-from fabricheck.testbed.layout import STATE_VARIABLE, default_state_dir
+from fabricheck.testbed.layout import RDMA_PARTITION, STATE_VARIABLE, default_state_dir
 
 
 def run(
@@ -31,6 +32,9 @@ def run(
     Exit code 0: everything that ran is good or a warning. 1: something is critical, untrusted,
     without reference or did not run. 2: bad input.
 
+    The testbed gets its RDMA devices if this machine can have them. If not, the rest is measured,
+    and terminal, page and record say what was not.
+
     Examples:
 
         fabricheck run
@@ -46,8 +50,23 @@ def run(
         system, tuple(benchmark or ()), tuple(transport or ()), tuple(environ or ())
     )
     selection.check(SUITE, wanted)
-    if system == "testbed":
-        testbed.up(Path(os.environ.get(STATE_VARIABLE) or default_state_dir()), share=[SUITE])
-    code, record = session.run(SUITE, wanted)
+    lacking = _start_testbed(with_rdma=wanted.needs("rdma")) if system == "testbed" else None
+    code, record = session.run(SUITE, wanted, lacking)
     verdict = show(record, html=SUITE / "reports" / "fabricheck.html")
     raise typer.Exit(verdict or min(code, 1))
+
+
+def _start_testbed(*, with_rdma: bool) -> str | None:
+    """Start the testbed or find it running; says what it lacks, and why, or None."""
+    state_dir = Path(os.environ.get(STATE_VARIABLE) or default_state_dir())
+    if not with_rdma:
+        testbed.up(state_dir, share=[SUITE])
+        return None
+    try:
+        testbed.up(state_dir, share=[SUITE], rdma=True)
+    except FabricheckError as error:
+        lacking = f"nothing on RDMA devices (partition {RDMA_PARTITION} of the testbed): {error}"
+        typer.secho(f"NOT MEASURED: {lacking}", fg=typer.colors.YELLOW, bold=True, err=True)
+        testbed.up(state_dir, share=[SUITE])
+        return lacking
+    return None

@@ -7,6 +7,7 @@ from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import jsonschema
 
@@ -61,6 +62,7 @@ def load(path: Path) -> Run:
         cases=tuple(case for case in cases if not case.fixture),
         failed_builds=tuple(c for c in cases if c.fixture and c.status is not Status.GOOD),
         defects=tuple(_defects(document, cases)),
+        lacking=unquote(session["lacking"]) if "lacking" in session else None,
     )
 
 

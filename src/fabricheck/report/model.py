@@ -83,7 +83,10 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One ReFrame session: its cases, its failed builds, and what is wrong with the record."""
+    """One ReFrame session: its cases, its failed builds, and what is wrong with the record.
+
+    ``lacking`` says which part of the system the run could not have, and why; None: it had all.
+    """
 
     path: Path
     uuid: str
@@ -97,6 +100,7 @@ class Run:
     cases: tuple[Case, ...]
     failed_builds: tuple[Case, ...]
     defects: tuple[str, ...]
+    lacking: str | None = None
 
     @property
     def systems(self) -> tuple[str, ...]:

@@ -131,6 +131,7 @@ def as_json(run: Run, summary: Summary) -> dict[str, Any]:
         "reframe": run.reframe_version,
         "references": reference_legend(run),
         "defects": run.defects,
+        "lacking": run.lacking,
         "problems": [
             {
                 "status": problem.status,

@@ -36,7 +36,7 @@ _PROBLEM_LINES = 2
 
 def show(run: Run, summary: Summary, console: Console, *, table: bool) -> None:
     """Print the report; ``table`` asks for the matrix below the text."""
-    for line in (*_verdict(run, summary, console), *_problem_lines(summary, console)):
+    for line in (*_verdict(run, summary, console), *_problem_lines(run, summary, console)):
         console.print(line, soft_wrap=True)
     if table:
         _show_matrix(run, console)
@@ -62,7 +62,8 @@ def _verdict(run: Run, summary: Summary, console: Console) -> list[Text]:
         Text(f"{number} {status}", _style(status) if number else "dim")
         for status, number in summary.counts.items()
     ]
-    lines = [head, Text(f"{len(run.cases)} case{'s' if len(run.cases) != 1 else ''}: ")]
+    lacking = [Text(f"NOT MEASURED: {run.lacking}", _STYLES["yellow"])] if run.lacking else []
+    lines = [head, *lacking, Text(f"{len(run.cases)} case{'s' if len(run.cases) != 1 else ''}: ")]
     for number, count in enumerate(counts):
         text = count + Text("," if number < len(counts) - 1 else "")
         if lines[-1].cell_len + text.cell_len > console.width:
@@ -71,9 +72,9 @@ def _verdict(run: Run, summary: Summary, console: Console) -> list[Text]:
     return lines
 
 
-def _problem_lines(summary: Summary, console: Console) -> list[Text]:
+def _problem_lines(run: Run, summary: Summary, console: Console) -> list[Text]:
     """One entry for each problem, as many as the line budget holds, and how many were left out."""
-    budget = TEXT_LINES - 4
+    budget = TEXT_LINES - 4 - bool(run.lacking)
     lines: list[Text] = []
     for number, problem in enumerate(summary.problems):
         entry = _problem(problem, console)

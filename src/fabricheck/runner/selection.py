@@ -29,6 +29,10 @@ class Selection:
     transports: tuple[str, ...] = ()
     environments: tuple[str, ...] = ()
 
+    def needs(self, feature: str) -> bool:
+        """Whether the selection holds transports that need this feature of a partition."""
+        return not self.transports or any(find(name).feature == feature for name in self.transports)
+
     def reframe_options(self) -> list[str]:
         """The options of ``reframe`` that select the same."""
         options = [f"--system={self.system}"]

@@ -6,13 +6,19 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import quote
 
 from fabricheck.errors import FabricheckError
 from fabricheck.runner.selection import Selection
 
 
-def run(suite: Path, selection: Selection) -> tuple[int, Path]:
+def run(suite: Path, selection: Selection, lacking: str | None = None) -> tuple[int, Path]:
     """Run the selected checks; ReFrame's own output is the progress.
+
+    Args:
+        suite: root of the suite.
+        selection: what to run.
+        lacking: which part of the system this run cannot have, and why; kept in the record.
 
     Returns:
         ReFrame's exit code and the path of its run report.
@@ -23,7 +29,7 @@ def run(suite: Path, selection: Selection) -> tuple[int, Path]:
     reports = suite / "reports"
     reports.mkdir(exist_ok=True)
     with _alone(reports):
-        return _run(suite, selection, reports)
+        return _run(suite, selection, reports, lacking)
 
 
 @contextmanager
@@ -42,7 +48,7 @@ def _alone(reports: Path) -> Iterator[None]:
         os.close(lock)
 
 
-def _run(suite: Path, selection: Selection, reports: Path) -> tuple[int, Path]:
+def _run(suite: Path, selection: Selection, reports: Path, lacking: str | None) -> tuple[int, Path]:
     before = set(reports.glob("run-*.json"))
     command = [
         str(suite / "ci" / "bin" / "reframe"),
@@ -52,6 +58,9 @@ def _run(suite: Path, selection: Selection, reports: Path) -> tuple[int, Path]:
         *selection.reframe_options(),
         "-r",
     ]
+    if lacking is not None:
+        # ReFrame takes the extras apart at commas.
+        command.append(f"--session-extras=lacking={quote(lacking)}")
     # A test that ReFrame can't instantiate would otherwise be skipped with a warning.
     environment = {**os.environ, "RFM_WARN_AS_ERROR": "1", "FABRICHECK_ROOT": str(suite)}
     ended = subprocess.run(command, cwd=suite, env=environment, check=False)
