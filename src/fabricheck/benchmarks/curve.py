@@ -9,7 +9,7 @@ from fabricheck.benchmarks.registry import UNITS, Metric, find
 from fabricheck.errors import FabricheckError
 from fabricheck.units import format_size, parse_size
 
-Program = Literal["mpi_probe", "osu", "ucx_perftest"]
+Program = Literal["mpi_probe", "osu", "perftest", "ucx_perftest"]
 
 _METRICS = "|".join(sorted(Metric, key=len, reverse=True))
 _VARIABLE = re.compile(
