@@ -13,6 +13,8 @@ from fabricheck.judge.levels import Level
 
 _MICROSECONDS = 1_000_000
 _PERCENT = 100
+# The kernel tells its uptime in hundredths of a second.
+_TICK = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,7 @@ def judge(before: Snapshot, after: Snapshot, seconds: float, limits: Limits) -> 
         All that is not good, with ``{hosts}`` in the advice for the nodes of the job.
     """
     findings = [*judge_state(before, after, limits)]
-    if seconds <= 0:
+    if seconds < 0:
         findings.append(
             Finding(
                 Level.CRITICAL, "uptime", after.host, "",
@@ -110,9 +112,9 @@ def missing(snapshot: Snapshot, limits: Limits) -> dict[str, list[str]]:
 
 def _compare(measure: Measure, rise: int, seconds: float, packets: int | None) -> float | None:
     if measure is Measure.RATE:
-        return rise / seconds
+        return rise / max(seconds, _TICK)
     if measure is Measure.PAUSED:
-        return rise / _MICROSECONDS / seconds
+        return rise / _MICROSECONDS / max(seconds, _TICK)
     if measure is Measure.RISE:
         return float(rise)
     return rise / packets if packets else None
@@ -136,7 +138,7 @@ def _judge_reading(reading: Reading, limits: Limits) -> Iterator[Finding]:
     if reading.value is None:
         yield Finding(
             Level.WARNING, reading.name, reading.host, reading.port,
-            f"rose by {reading.rise}, and no counter tells of how many packets",
+            f"rose by {reading.rise}, and nothing tells of how many packets",
             reading.counter.advice,
         )  # fmt: skip
         return

@@ -69,7 +69,7 @@ def readings(nodes: Sequence[Node], limits: Limits) -> list[Reading]:
     return [
         reading
         for node in nodes
-        if node.seconds > 0
+        if node.seconds >= 0
         for reading in read(node.before, node.after, node.seconds, limits)
     ]
 
@@ -82,7 +82,7 @@ def _judge_node(node: Node, limits: Limits) -> list[Finding]:
         "there is no snapshot after the run",
         "its ranks were killed before they could take one; ports are judged as they were before it",
     )  # fmt: skip
-    return [*judge(node.before, node.before, 1.0, limits), cut_short]
+    return [*judge(node.before, node.before, 0.0, limits), cut_short]
 
 
 def _few(hosts: Sequence[str]) -> Sequence[str]:

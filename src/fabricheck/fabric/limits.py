@@ -61,7 +61,7 @@ def read_limits(extras: Mapping[str, Any], feature: str) -> Limits:
         width=_whole(own, "link_width", "fabric_health.link_width"),
         mtu=_whole(own, "mtu", "fabric_health.mtu"),
         least_events=_whole(own, "least_events", "fabric_health.least_events") or 10,
-        ignore=frozenset(own.get("ignore", ())),
+        ignore=_names(own.get("ignore", [])),
         bands=_bands(own.get("bands", {})),
     )
 
@@ -86,6 +86,12 @@ def _positive(values: Mapping[str, Any], key: str, name: str) -> float | None:
     if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
         return float(value)
     raise _refuse(name, "a number of Gbit/s above 0", value)
+
+
+def _names(names: Any) -> frozenset[str]:
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise _refuse("fabric_health.ignore", "a list of counters", names)
+    return frozenset(names)
 
 
 def _bands(own: Any) -> Bands:

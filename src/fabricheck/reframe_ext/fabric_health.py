@@ -16,7 +16,7 @@ from fabricheck.transports.table import Counter
 from fabricheck.transports.witness import RANK_WRAPPER
 
 
-class FabricHealth(rfm.RegressionMixin):
+class FabricHealth(rfm.RegressionTestPlugin):
     """Adds what was wrong with the RDMA ports to the findings of a case that used them.
 
     Partition extras that are read: ``ucx_net_devices``, ``gid_index``, ``link_rate`` and

@@ -1,0 +1,44 @@
+"""A check that says it used RDMA ports; those are what a recorded tree tells."""
+
+import os
+
+import reframe as rfm
+from reframe.core.builtins import run_before, sanity_function, variable
+
+from fabricheck.judge.judgement import Judgement
+from fabricheck.judge.levels import Level
+from fabricheck.judge.references import Reference
+from fabricheck.judge.verdict import Verdict
+from fabricheck.reframe_ext.judged import Judged
+from fabricheck.transports.witness import RANK_WRAPPER
+
+
+@rfm.simple_test
+class OverPorts(Judged):
+    """Ends well, with a good value, whatever the ports do."""
+
+    benchmark = variable(str, value="latency")
+    placement = variable(str, value="rc-2n")
+    transport = os.environ.get("TRANSPORT", "rc")
+    valid_systems = ["*"]  # noqa: RUF012 - a ReFrame variable, copied for each test
+    valid_prog_environs = ["*"]  # noqa: RUF012
+    reference = {"*": {"latency_p50_8B": (1.0, None, None, "us")}}  # noqa: RUF012
+
+    @run_before("run")
+    def launch(self) -> None:
+        self.executable = os.environ.get("WRAPPER", str(RANK_WRAPPER))
+        self.executable_opts = ["sh", "-c", f"'{os.environ.get('DURING', 'true')}'"]
+
+    @sanity_function
+    def prove(self) -> bool:
+        if "UNTRUSTED" in os.environ:
+            self.distrust(["the peer never came"])
+        return True
+
+    def measured_values(self):
+        return {"latency_p50_8B": (1.0, "us")}
+
+    def find_verdict(self, references, tolerance):
+        good = Reference(1.0, None, None, "us")
+        judgement = Judgement("latency_p50_8B", Level.GOOD, 1.0, "us", good, "")
+        return Verdict(Level.GOOD, (judgement,), ())

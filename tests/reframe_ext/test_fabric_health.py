@@ -1,0 +1,99 @@
+"""What ReFrame makes of the health of the ports below a case."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.fabric.conftest import unpack
+
+SUITE = Path(__file__).with_name("fabric_suite.py")
+REFRAME = Path(sys.executable).parent / "reframe"
+PORT = "sys/class/infiniband/rxe0/ports/1"
+COUNTERS = f"{PORT}/hw_counters"
+
+
+def configuration(gid_index: int) -> dict[str, Any]:
+    partition = {
+        "name": "rdma",
+        "scheduler": "local",
+        "launcher": "local",
+        "environs": ["builtin"],
+        "features": ["rdma"],
+        "extras": {"gid_index": gid_index},
+    }
+    system = {"name": "recorded", "hostnames": [".*"], "partitions": [partition]}
+    return {"systems": [system], "environments": [{"name": "builtin"}]}
+
+
+def run(tmp_path: Path, tree: str = "rxe", **env: str) -> tuple[int, dict[str, Any]]:
+    """ReFrame's exit code and the only case of its record."""
+    root = unpack(tree, tmp_path / "tree")
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps(configuration(int(env.get("GID_INDEX", "1")))))
+    done = subprocess.run(
+        [
+            REFRAME, f"--config-file={config}", f"--checkpath={SUITE}", "--run",
+            f"--prefix={tmp_path}", f"--report-file={tmp_path / 'run.json'}",
+        ],
+        cwd=tmp_path,
+        env={**os.environ, "FABRICHECK_SNAPSHOT_ROOT": str(root), "TREE": str(root), **env},
+        capture_output=True,
+        text=True,
+        check=False,
+    )  # fmt: skip
+    sys.stdout.write(done.stdout + done.stderr)
+    (case,) = json.loads((tmp_path / "run.json").read_text())["runs"][-1]["testcases"]
+    return done.returncode, case
+
+
+def test_healthy_ports_leave_a_case_alone(tmp_path: Path) -> None:
+    code, case = run(tmp_path)
+    assert (code, case["level"], case["findings"]) == (0, "good", [])
+
+
+def test_a_link_that_goes_down_makes_a_good_case_red(tmp_path: Path) -> None:
+    code, case = run(tmp_path, DURING=f'echo "1: DOWN" >"$TREE/{PORT}/state"')
+    assert (code, case["level"], case["result"]) == (1, "critical", "fail")
+    assert case["findings"][0].startswith("link down on ")
+    assert "the port was ACTIVE before the run and is DOWN" in case["fail_reason"]
+    assert case["perfvalues"], "the values stay in the record"
+
+
+def test_a_warning_lets_a_case_pass(tmp_path: Path) -> None:
+    raised = f'echo 9000 >"$TREE/{COUNTERS}/completer_retry_err"; ' + (
+        f'echo 212088 >"$TREE/{COUNTERS}/sent_pkts"'
+    )
+    code, case = run(tmp_path, DURING=raised)
+    assert (code, case["level"], case["result"]) == (0, "warning", "pass")
+    assert case["findings"][0].startswith("completer_retry_err on ")
+
+
+def test_a_wrong_gid_index_is_told(tmp_path: Path) -> None:
+    code, case = run(tmp_path, GID_INDEX="5")
+    assert code == 1
+    assert "index 5 is empty (there are 0: fe80:" in case["findings"][0]
+
+
+def test_health_stands_beside_another_reason_to_fail(tmp_path: Path) -> None:
+    _, case = run(tmp_path, DURING=f'echo "1: DOWN" >"$TREE/{PORT}/state"', UNTRUSTED="1")
+    assert case["level"] == "untrusted"
+    first, second = case["findings"]
+    assert first == "the peer never came"
+    assert second.startswith("link down on ")
+    assert "the peer never came; link down on " in case["fail_reason"]
+
+
+def test_no_snapshot_is_not_green(tmp_path: Path) -> None:
+    code, case = run(tmp_path, SLURM_LOCALID="1")
+    assert (code, case["level"]) == (1, "critical")
+    assert case["findings"][0].startswith("fabric health: no node has left a snapshot")
+
+
+@pytest.mark.parametrize("env", [{"TRANSPORT": "tcp"}, {"WRAPPER": "env"}])
+def test_cases_that_use_no_port_are_not_judged(tmp_path: Path, env: dict[str, str]) -> None:
+    code, case = run(tmp_path, DURING=f'echo "1: DOWN" >"$TREE/{PORT}/state"', **env)
+    assert (code, case["findings"]) == (0, [])
