@@ -3,6 +3,7 @@
 import functools
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -54,7 +55,11 @@ def recorded_bytes() -> dict[Path, int]:
 def expected_cases(system: str) -> set[tuple[str, str, str]]:
     """(benchmark, placement, environment) of every MPI case that the site's features allow."""
     site = yaml.safe_load((SUITE / "sites" / f"{system}.yaml").read_text())
-    with_mpi = {each["name"] for each in site["environments"] if "mpi" in each["features"]}
+    with_mpi = {
+        each["name"]
+        for each in site["environments"]
+        if "mpi" in each["features"] and "prefix_variable" not in each
+    }
     cases = set()
     for partition in site["systems"][0]["partitions"]:
         for family, nodes in (("pt2pt", [1, 2]), ("collective", [1, 2, 4, 8, 16])):
@@ -94,3 +99,17 @@ def test_the_whole_matrix_passes_a_dry_run(reframe: Callable[..., str], system: 
     assert "0 failure(s)" in output
     ran = output.count("DRY")
     assert ran >= len(expected_cases(system)), output
+
+
+def test_a_prefix_switches_mvapich2_on_for_rc_and_ud(
+    reframe: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bin").mkdir()
+    for compiler in ("mpicc", "mpicxx"):
+        (tmp_path / "bin" / compiler).touch(mode=0o755)
+    monkeypatch.setenv("FABRICHECK_MVAPICH2", str(tmp_path))
+    listed = re.findall(
+        r"^- (Mpi\w+.*) /", reframe("testbed", "-l", "-p", "mvapich2"), re.MULTILINE
+    )
+    assert {case.rpartition("=")[2] for case in listed} == {"rc-2n", "ud-2n"}
+    assert len(listed) == 2 * len(MPI_BENCHMARKS)

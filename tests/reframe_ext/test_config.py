@@ -10,16 +10,25 @@ import pytest
 
 from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE
-from fabricheck.reframe_ext.config import site_configuration
+from fabricheck.reframe_ext.config import lacking_environments, site_configuration
 
 REFRAME = Path(sys.executable).parent / "reframe"
 VARIABLE = "CLUSTER_PARTITIONS"
+PREFIX = "CLUSTER_MVAPICH2"
 SITE = f"""\
 running_partitions: {VARIABLE}
 systems:
   - name: cluster
-    partitions: [{{name: main}}, {{name: rdma}}]
-environments: []
+    partitions: [{{name: main, environs: [a]}}, {{name: rdma, environs: [a, b]}}]
+environments:
+  - {{name: a, features: [ucx], target_systems: [cluster]}}
+  - name: b
+    prefix_variable: {PREFIX}
+    cc: '{{prefix}}/bin/mpicc'
+    cxx: '{{prefix}}/bin/mpicxx'
+    features: [mpi]
+    extras: {{mpi_family: mvapich2}}
+    target_systems: [cluster]
 """
 
 
@@ -61,6 +70,44 @@ def test_a_system_of_which_nothing_runs_is_named(
     expected = rf"partition of system cluster \(main, rdma\) .* {VARIABLE}, found '{running}'"
     with pytest.raises(FabricheckError, match=expected):
         partitions(suite)
+
+
+def test_an_environment_without_prefix_is_left_out_and_told(suite: Path) -> None:
+    configuration = site_configuration(suite)
+    (system,) = configuration["systems"]
+    assert [partition["environs"] for partition in system["partitions"]] == [["a"], ["a"]]
+    assert [each["name"] for each in configuration["environments"]] == ["a"]
+    assert [each["name"] for each in lacking_environments(suite, "cluster")] == ["b"]
+    assert lacking_environments(suite, "other") == []
+
+
+def test_a_prefix_switches_its_environment_on(
+    suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bin").mkdir()
+    for compiler in ("mpicc", "mpicxx"):
+        (tmp_path / "bin" / compiler).touch(mode=0o755)
+    monkeypatch.setenv(PREFIX, str(tmp_path))
+    configuration = site_configuration(suite)
+    (system,) = configuration["systems"]
+    assert system["partitions"][1]["environs"] == ["a", "b"]
+    environment = configuration["environments"][1]
+    assert "prefix_variable" not in environment
+    assert environment["cxx"] == f"{tmp_path}/bin/mpicxx"
+    assert lacking_environments(suite, "cluster") == []
+
+
+def test_a_prefix_without_compiler_is_named(suite: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(PREFIX, "/nowhere")
+    with pytest.raises(FabricheckError, match=rf"/nowhere/bin/mpicc of environment b.*{PREFIX}"):
+        site_configuration(suite)
+
+
+def test_an_unknown_family_would_leave_its_cases_out_silently(suite: Path) -> None:
+    path = suite / "sites" / "cluster.yaml"
+    path.write_text(path.read_text().replace("features: [ucx]", "features: [mpi]"))
+    with pytest.raises(FabricheckError, match=r"mpi_family of environment a, found None"):
+        site_configuration(suite)
 
 
 def test_reframe_lists_the_testbed_without_partitions_that_do_not_run() -> None:

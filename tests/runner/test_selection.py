@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from fabricheck.errors import FabricheckError
-from fabricheck.runner.selection import Selection, check
+from fabricheck.runner.selection import Selection, check, lacking
 
 SITE = """
 systems:
@@ -50,6 +50,22 @@ def test_a_missing_mpi_is_named(suite: Path) -> None:
     site.write_text(site.read_text().replace("cxx: sh", "cxx: mpicxx.nowhere"))
     with pytest.raises(FabricheckError, match=r"compiler mpicxx\.nowhere of environment mpi"):
         check(suite, Selection("cluster"))
+
+
+def test_an_mpi_that_is_not_installed_is_said_to_whom_it_concerns(
+    suite: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = suite / "sites" / "cluster.yaml"
+    more = "  - {name: mv2, prefix_variable: MV2, cc: sh, cxx: sh, target_systems: [cluster], "
+    site.write_text(SITE + more + "extras: {mpi_family: mvapich2}}\n")
+    said = ["nothing with environment mv2: the variable MV2 names no installation prefix"]
+    assert lacking(suite, Selection("cluster")) == said
+    assert lacking(suite, Selection("cluster", transports=("tcp", "ud"))) == said
+    assert lacking(suite, Selection("cluster", environments=("mv2",))) == said
+    assert lacking(suite, Selection("cluster", transports=("tcp",))) == []
+    assert lacking(suite, Selection("cluster", environments=("mpi",))) == []
+    monkeypatch.setenv("MV2", "/opt/mv2")
+    assert lacking(suite, Selection("cluster")) == []
 
 
 @pytest.mark.parametrize("text", ["a: [", "just text", "systems: []"])

@@ -5,6 +5,8 @@ from fabricheck.transports import (
     MPI_FAMILIES,
     TRANSPORTS,
     Placement,
+    applied_settings,
+    families,
     placements,
     settings,
     ucx_settings,
@@ -44,26 +46,54 @@ def test_a_placement_that_cannot_exist_is_refused(text: str, part: str) -> None:
         Placement.read(text)
 
 
-@pytest.mark.parametrize("family", MPI_FAMILIES)
+@pytest.mark.parametrize("family", ["openmpi", "mpich"])
 @pytest.mark.parametrize("transport", [name for name in TRANSPORTS if name != "uc"])
-def test_every_family_has_every_transport(family: str, transport: str) -> None:
+def test_families_on_ucx_have_all_its_transports(family: str, transport: str) -> None:
     variables = settings(family, transport, {"tcp": "eth0", "rdma": "mlx5_0:1"})
     assert variables["UCX_TLS"].startswith(("sm" if transport == "shm" else transport) + ",")
     assert variables["UCX_LOG_LEVEL"] == "info"
     device = {"tcp": "eth0", "rc": "mlx5_0:1", "ud": "mlx5_0:1"}.get(transport)
     assert variables.get("UCX_NET_DEVICES") == device
+    assert applied_settings(family, transport) is None
+
+
+@pytest.mark.parametrize(("transport", "only_ud"), [("rc", "0"), ("ud", "1")])
+def test_mvapich2_has_settings_of_its_own(transport: str, only_ud: str) -> None:
+    plain = settings("mvapich2", transport, {})
+    assert plain["MV2_USE_ONLY_UD"] == only_ud
+    assert applied_settings("mvapich2", transport).items() <= plain.items()  # type: ignore[union-attr]
+    assert not any(name.startswith("UCX") or "HCA" in name or "RoCE" in name for name in plain)
+    roce = settings("mvapich2", transport, {"rdma": "mlx5_0:1"}, gid_index=3)
+    assert roce == {
+        **plain,
+        "MV2_IBA_HCA": "mlx5_0",
+        "MV2_DEFAULT_PORT": "1",
+        "MV2_USE_RoCE": "1",
+        "MV2_DEFAULT_GID_INDEX": "3",
+    }
+
+
+def test_families_are_those_that_have_the_transport() -> None:
+    assert families("rc") == families("ud") == MPI_FAMILIES
+    assert families("dc") == families("tcp") == families("shm") == ("openmpi", "mpich")
+    assert families("uc") == ()
+    with pytest.raises(FabricheckError, match=r"transport tcp \(openmpi, mpich\), found mvapich2"):
+        settings("mvapich2", "tcp", {})
 
 
 def test_an_unknown_family_is_named() -> None:
-    with pytest.raises(FabricheckError, match=r"openmpi, mpich.*'intelmpi'.*extras.mpi_family"):
+    with pytest.raises(
+        FabricheckError, match=r"openmpi, mpich, mvapich2.*'intelmpi'.*extras.mpi_family"
+    ):
         settings("intelmpi", "tcp", {})
 
 
 def test_unreliable_connections_are_for_programs_on_verbs_alone() -> None:
     assert Placement.read("uc-2n").features == ("rdma", "nodes-2")
-    for ask in (ucx_settings, lambda *rest: settings("mpich", *rest)):
-        with pytest.raises(FabricheckError, match="found 'uc': only programs on verbs have it"):
-            ask("uc", {})
+    with pytest.raises(FabricheckError, match="found 'uc': only programs on verbs have it"):
+        ucx_settings("uc", {})
+    with pytest.raises(FabricheckError, match=r"transport uc \(none has\), found mpich"):
+        settings("mpich", "uc", {})
 
 
 @pytest.mark.parametrize(

@@ -50,8 +50,10 @@ def run(
         system, tuple(benchmark or ()), tuple(transport or ()), tuple(environ or ())
     )
     selection.check(SUITE, wanted)
-    lacking = _start_testbed(with_rdma=wanted.needs("rdma")) if system == "testbed" else None
-    code, record = session.run(SUITE, wanted, lacking)
+    lacking = selection.lacking(SUITE, wanted)
+    if system == "testbed" and (reason := _start_testbed(with_rdma=wanted.needs("rdma"))):
+        lacking.insert(0, reason)
+    code, record = session.run(SUITE, wanted, "; ".join(lacking) or None)
     verdict = show(record, html=SUITE / "reports" / "fabricheck.html")
     raise typer.Exit(verdict or min(code, 1))
 

@@ -8,6 +8,7 @@ import yaml
 
 from fabricheck.errors import FabricheckError
 from fabricheck.reframe_ext.perflog import HANDLER
+from fabricheck.transports import MPI_FAMILIES
 
 _FALLBACK = "local"
 
@@ -18,18 +19,20 @@ def site_configuration(suite: Path) -> dict[str, Any]:
     The systems and environments are data in ReFrame's own schema; logging, storage and places are
     the same everywhere. The system ``local`` fits any host, so it comes last.
 
-    One key is ours: a site file's ``running_partitions`` names an environment variable that lists,
-    separated by spaces, the partitions that run. Where it is set, the others are left out, since a
-    job for them would never start.
+    Two keys are ours. A site file's ``running_partitions`` names an environment variable that
+    lists, separated by spaces, the partitions that run: where it is set, the others are left out,
+    since a job for them would never start. An environment's ``prefix_variable`` names the variable
+    that holds its installation prefix, ``{prefix}`` in its compilers: where it is not set, the
+    environment is left out (``lacking_environments`` tells of it).
 
     Args:
         suite: root of the suite.
 
     Raises:
-        FabricheckError: for a site file that is not YAML or lacks its two lists, and where none of
-            a site's partitions runs.
+        FabricheckError: for a site file that is not YAML or lacks its two lists, where none of a
+            site's partitions runs, for an unknown MPI family and for a prefix without its compiler.
     """
-    sites = [_read_site(path) for path in sorted((suite / "sites").glob("*.yaml"))]
+    sites = _read_sites(suite)
     (suite / "reports").mkdir(exist_ok=True)
     sites.sort(key=lambda site: site["systems"][0]["name"] == _FALLBACK)
     return {
@@ -42,7 +45,12 @@ def site_configuration(suite: Path) -> dict[str, Any]:
             for site in sites
             for system in _running_systems(site)
         ],
-        "environments": [environment for site in sites for environment in site["environments"]],
+        "environments": [
+            _resolve(environment)
+            for site in sites
+            for environment in site["environments"]
+            if not _is_lacking(environment)
+        ],
         "general": [
             {
                 "check_search_recursive": True,
@@ -65,14 +73,51 @@ def site_configuration(suite: Path) -> dict[str, Any]:
     }
 
 
+def lacking_environments(suite: Path, system: str) -> list[dict[str, Any]]:
+    """The environments of a system that are left out, because nothing names their prefix."""
+    return [
+        environment
+        for site in _read_sites(suite)
+        for environment in site["environments"]
+        if system in environment["target_systems"] and _is_lacking(environment)
+    ]
+
+
+def _is_lacking(environment: dict[str, Any]) -> bool:
+    return "prefix_variable" in environment and not os.environ.get(environment["prefix_variable"])
+
+
+def _resolve(environment: dict[str, Any]) -> dict[str, Any]:
+    """An environment in ReFrame's schema, its MPI family and its prefix checked."""
+    name, resolved = environment["name"], dict(environment)
+    family = environment.get("extras", {}).get("mpi_family")
+    if "mpi" in environment.get("features", ()) and family not in MPI_FAMILIES:
+        raise FabricheckError(
+            f"expected an MPI family ({', '.join(MPI_FAMILIES)}) as extras.mpi_family of "
+            f"environment {name}, found {family!r}: correct the site file"
+        )
+    if variable := resolved.pop("prefix_variable", None):
+        for compiler in ("cc", "cxx"):
+            resolved[compiler] = environment[compiler].format(prefix=os.environ[variable])
+            if not os.access(resolved[compiler], os.X_OK):
+                raise FabricheckError(
+                    f"expected the compiler {resolved[compiler]} of environment {name}, found "
+                    f"none: set {variable} to the MPI's installation prefix, or unset it"
+                )
+    return resolved
+
+
 def _running_systems(site: dict[str, Any]) -> list[dict[str, Any]]:
+    lacking = {each["name"] for each in site["environments"] if _is_lacking(each)}
     variable = site.get("running_partitions", "")
     running = os.environ.get(variable)
-    if running is None:
-        return list(site["systems"])
     systems = []
     for system in site["systems"]:
-        partitions = [each for each in system["partitions"] if each["name"] in running.split()]
+        partitions = [
+            {**each, "environs": [name for name in each["environs"] if name not in lacking]}
+            for each in system["partitions"]
+            if running is None or each["name"] in running.split()
+        ]
         if not partitions:
             known = ", ".join(each["name"] for each in system["partitions"])
             raise FabricheckError(
@@ -81,6 +126,10 @@ def _running_systems(site: dict[str, Any]) -> list[dict[str, Any]]:
             )
         systems.append({**system, "partitions": partitions})
     return systems
+
+
+def _read_sites(suite: Path) -> list[dict[str, Any]]:
+    return [_read_site(path) for path in sorted((suite / "sites").glob("*.yaml"))]
 
 
 def _read_site(path: Path) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,10 +12,11 @@ from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.parser import check_complete, parse
 from fabricheck.errors import FabricheckError
 from fabricheck.transports import Transport
-from fabricheck.transports.proof import Load, prove
+from fabricheck.transports.proof import Load, prove, prove_without_ucx
 from fabricheck.transports.witness import (
     Witness,
     by_host,
+    read_mvapich2_parameters,
     read_ucx_logs,
     read_witnesses,
     unfinished_ranks,
@@ -48,6 +49,7 @@ class Expectation:
         bound: whether each rank must have a CPU of its own to run on.
         quiet: whether the nodes' interfaces carry nothing but the job.
         silent_nodes: asks the scheduler which of some hosts are down or don't respond.
+        applied: parameters that an MPI without UCX must say it applied; ``None`` for one on UCX.
     """
 
     benchmark: str
@@ -58,6 +60,7 @@ class Expectation:
     bound: bool
     quiet: bool
     silent_nodes: Callable[[Sequence[str]], Sequence[str]] = lambda _: ()
+    applied: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +104,17 @@ def examine(directory: Path, stdout: Path, stderr: Path, expected: Expectation) 
         load = _read_load(directory, curve)
     except FabricheckError as error:
         return Evidence(hosts=hosts, objections=(str(error),))
-    proof = prove(expected.transport, load, logs, witnesses, quiet=expected.quiet)
+    if expected.applied is None:
+        proof = prove(expected.transport, load, logs, witnesses, quiet=expected.quiet)
+    else:
+        proof = prove_without_ucx(
+            expected.transport,
+            load,
+            expected.applied,
+            read_mvapich2_parameters(errors),
+            witnesses,
+            quiet=expected.quiet,
+        )
     objections = [
         *_world_objections(curve, expected),
         *host_objections(witnesses, expected),

@@ -11,8 +11,14 @@ from fabricheck.reframe_ext.build import BenchBuild
 from fabricheck.reframe_ext.curve_benchmark import CurveBenchmark
 from fabricheck.reframe_ext.evidence import PROBE_JSON, Evidence, Expectation, examine
 from fabricheck.reframe_ext.slurm import silent_nodes
-from fabricheck.transports import Placement, settings
+from fabricheck.transports import MPI_FAMILIES, Placement, applied_settings, families, settings
 from fabricheck.transports.witness import RANK_WRAPPER
+
+
+def with_family(*transports: str) -> list[str]:
+    """ReFrame's ``valid_prog_environs`` for every MPI family that has all of these transports."""
+    common = [family for family in MPI_FAMILIES if all(family in families(t) for t in transports)]
+    return [f"+mpi %mpi_family={family}" for family in common]
 
 
 class MpiBenchmark(CurveBenchmark):
@@ -32,7 +38,11 @@ class MpiBenchmark(CurveBenchmark):
     """
 
     build = fixture(BenchBuild, scope="environment")
-    valid_prog_environs = ["+mpi"]  # noqa: RUF012 - a ReFrame variable, copied for each test
+
+    @run_after("init")
+    def choose_families(self) -> None:
+        """Ask for an MPI that has the transport."""
+        self.valid_prog_environs = with_family(self.transport)
 
     @run_after("setup")
     def size(self) -> None:
@@ -111,5 +121,6 @@ class MpiBenchmark(CurveBenchmark):
                 bound="bound_ranks" in features,
                 quiet="quiet_interfaces" in features,
                 silent_nodes=silent_nodes,
+                applied=applied_settings(self.mpi, self.transport),
             ),
         )

@@ -11,6 +11,7 @@ from fabricheck.errors import FabricheckError
 from fabricheck.judge.references import Reference, Tolerance
 from fabricheck.judge.verdict import Verdict, judge_values
 from fabricheck.reframe_ext.judged import Judged, Values
+from fabricheck.reframe_ext.mpi_benchmark import with_family
 from fabricheck.transports import Placement
 
 
@@ -26,18 +27,18 @@ class TransportRatio(Judged):
     faster = variable(str, loggable=True)
     sizes = variable(list, loggable=True)
 
-    valid_prog_environs = ["+mpi"]  # noqa: RUF012 - a ReFrame variable, copied for each test
     executable = "true"
     local = True
 
     @run_after("init")
     def place(self) -> None:
         """Ask for what both placements need."""
-        placement = Placement.read(self.slower)
+        placement, other = Placement.read(self.slower), Placement.read(self.faster)
         self.transport, self.num_nodes = placement.transport.name, placement.num_nodes
         self.placement = self.slower
-        features = dict.fromkeys(placement.features + Placement.read(self.faster).features)
+        features = dict.fromkeys(placement.features + other.features)
         self.valid_systems = [" ".join(f"+{feature}" for feature in features)]
+        self.valid_prog_environs = with_family(placement.transport.name, other.transport.name)
 
     @run_after("init")
     def wait_for_cases(self) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 from fabricheck.benchmarks import registry
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.reference_file import load
-from fabricheck.reframe_ext.config import site_configuration
-from fabricheck.transports import find
+from fabricheck.reframe_ext.config import lacking_environments, site_configuration
+from fabricheck.transports import families, find
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,18 @@ class Selection:
         if self.environments:
             options += ["-p", f"^({'|'.join(self.environments)})$"]
         return options
+
+
+def lacking(suite: Path, selection: Selection) -> list[str]:
+    """A sentence for each selected environment that is not installed, and so not measured."""
+    return [
+        f"nothing with environment {environment['name']}: the variable "
+        f"{environment['prefix_variable']} names no installation prefix"
+        for environment in lacking_environments(suite, selection.system)
+        if not selection.environments or environment["name"] in selection.environments
+        if not selection.transports
+        or any(environment["extras"]["mpi_family"] in families(t) for t in selection.transports)
+    ]
 
 
 def check(suite: Path, selection: Selection) -> None:

@@ -1,11 +1,12 @@
 """Proof that a transport carried the data, by two independent witnesses.
 
 The first witness is what UCX says it selected: the lanes of its endpoint configurations, at
-``UCX_LOG_LEVEL=info``. The second is the kernel: the counters of the ports, which move with the
+``UCX_LOG_LEVEL=info``; or, for an MPI that is not on UCX, the parameters that it says it applied.
+The second is the kernel: the counters of the ports, which move with the
 payload on the transport that carries it and stay still on the others.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from fabricheck.transports.table import Counter, Transport
@@ -65,7 +66,7 @@ def prove(
     *,
     quiet: bool,
 ) -> Proof:
-    """Hear both witnesses about a transport.
+    """Hear both witnesses about a transport of UCX.
 
     Args:
         transport: the transport that was asked for.
@@ -73,18 +74,57 @@ def prove(
         logs: the UCX log of every rank.
         witnesses: the witness file of every rank.
         quiet: whether the nodes' interfaces carry nothing but the job. Where they do, bytes on them
-            say nothing against shared memory or RDMA: the lanes are then the only witness of
-            shared memory, and the RDMA ports must move all the same.
+            speak against shared memory and against RDMA; elsewhere the lanes are the only witness
+            of shared memory, and the RDMA ports must move all the same.
     """
-    objections = _lane_objections(transport, logs, len(witnesses))
-    heard = quiet or transport.counter is not Counter.NONE
-    if heard:
-        objections += _counter_objections(transport, load, witnesses, quiet=quiet)
     lanes = sorted({str(lane) for log in logs for lane in log.lanes})
-    evidence = f"UCX lanes {', '.join(lanes) or 'none'}; {_describe_counters(transport, witnesses)}"
-    if not heard:
-        evidence += " (not heard: other traffic shares these interfaces)"
-    return Proof(evidence, tuple(objections))
+    ports = _hear_ports(transport, load, witnesses, quiet=quiet)
+    return Proof(
+        f"UCX lanes {', '.join(lanes) or 'none'}; {ports.evidence}",
+        (*_lane_objections(transport, logs, len(witnesses)), *ports.objections),
+    )
+
+
+def prove_without_ucx(
+    transport: Transport,
+    load: Load,
+    expected: Mapping[str, str],
+    applied: Mapping[str, str],
+    witnesses: Sequence[Witness],
+    *,
+    quiet: bool,
+) -> Proof:
+    """Hear both witnesses about an MPI that is not on UCX: its list of parameters takes the lanes'
+    place.
+
+    Args:
+        transport: as for ``prove``.
+        load: as for ``prove``.
+        expected: the parameters that choose the transport, and their values.
+        applied: the parameters that the library says it applied.
+        witnesses: as for ``prove``.
+        quiet: as for ``prove``.
+    """
+    found = {name: applied.get(name, "nothing") for name in expected}
+    objections = [
+        f"expected {name}={value} for {transport.name}, found {found[name]} in the library's list "
+        "of parameters: it did not choose this transport, or its list was lost"
+        for name, value in expected.items()
+        if found[name] != value
+    ]
+    ports = _hear_ports(transport, load, witnesses, quiet=quiet)
+    said = ", ".join(f"{name}={value}" for name, value in found.items())
+    return Proof(f"the library applied {said}; {ports.evidence}", (*objections, *ports.objections))
+
+
+def _hear_ports(
+    transport: Transport, load: Load, witnesses: Sequence[Witness], *, quiet: bool
+) -> Proof:
+    evidence = _describe_counters(transport, witnesses)
+    if quiet or transport.counter is not Counter.NONE:
+        objections = _counter_objections(transport, load, witnesses, quiet=quiet)
+        return Proof(evidence, tuple(objections))
+    return Proof(f"{evidence} (not heard: other traffic shares these interfaces)", ())
 
 
 def _lane_objections(transport: Transport, logs: Sequence[UcxLog], ranks: int) -> list[str]:

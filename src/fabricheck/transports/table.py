@@ -107,7 +107,7 @@ TRANSPORTS: Mapping[str, Transport] = {
 # Open MPI leaves UCX for ob1 without a word unless the pml is named, and refuses UCX over TCP and
 # shared memory unless every UCX transport and device is allowed. MPICH moves messages inside a node
 # by its own shared memory, which says nothing about UCX, unless NOLOCAL is set.
-_FAMILY_SETTINGS: Mapping[str, Mapping[str, str]] = {
+_ON_UCX: Mapping[str, Mapping[str, str]] = {
     "openmpi": {
         "OMPI_MCA_pml": "ucx",
         "OMPI_MCA_osc": "ucx",
@@ -120,7 +120,14 @@ _FAMILY_SETTINGS: Mapping[str, Mapping[str, str]] = {
     },
 }
 
-MPI_FAMILIES = tuple(_FAMILY_SETTINGS)
+# MVAPICH2 speaks verbs itself. Its hybrid of RC and UD begins with 1024 ranks unless forbidden.
+_MVAPICH2 = "mvapich2"
+_MVAPICH2_CHOICE: Mapping[str, Mapping[str, str]] = {
+    "rc": {"MV2_USE_ONLY_UD": "0", "MV2_USE_UD_HYBRID": "0"},
+    "ud": {"MV2_USE_ONLY_UD": "1"},
+}
+
+MPI_FAMILIES = (*_ON_UCX, _MVAPICH2)
 
 # UCX names its logs by host and process, so that the lines of two ranks never mix with each other
 # or with the benchmark's table.
@@ -177,26 +184,62 @@ def ucx_settings(
     return variables
 
 
+def families(transport: str) -> tuple[str, ...]:
+    """The MPI families that can use a transport."""
+    on_ucx = tuple(_ON_UCX) if find(transport).ucx_tls else ()
+    return on_ucx + ((_MVAPICH2,) if transport in _MVAPICH2_CHOICE else ())
+
+
 def settings(
     family: str, transport: str, devices: Mapping[str, str], gid_index: int | None = None
 ) -> dict[str, str]:
     """Environment variables that make an MPI family use a transport and say so.
 
     Args:
-        family: ``openmpi`` or ``mpich``.
+        family: one of ``MPI_FAMILIES``.
         transport: name of the transport.
         devices: as for ``ucx_settings``.
         gid_index: as for ``ucx_settings``.
 
     Raises:
-        FabricheckError: for an unknown family or transport, and for one that no MPI has.
+        FabricheckError: for an unknown family or transport, and for one that the family lacks.
     """
-    if family not in _FAMILY_SETTINGS:
+    if family not in MPI_FAMILIES:
         raise FabricheckError(
             f"expected an MPI family of the table ({', '.join(MPI_FAMILIES)}), found {family!r}: "
             "give the environment one of these as extras.mpi_family"
         )
-    return {**_FAMILY_SETTINGS[family], **ucx_settings(transport, devices, gid_index)}
+    if family not in families(transport):
+        raise FabricheckError(
+            f"expected an MPI that has transport {transport} "
+            f"({', '.join(families(transport)) or 'none has'}), found {family}: choose another"
+        )
+    if family == _MVAPICH2:
+        return _mvapich2_settings(find(transport), devices, gid_index)
+    return {**_ON_UCX[family], **ucx_settings(transport, devices, gid_index)}
+
+
+def _mvapich2_settings(
+    transport: Transport, devices: Mapping[str, str], gid_index: int | None
+) -> dict[str, str]:
+    # Level 2 lists the parameters as the library applied them. Binding is the scheduler's.
+    variables = {
+        "MV2_SHOW_ENV_INFO": "2",
+        "MV2_ENABLE_AFFINITY": "0",
+        **_MVAPICH2_CHOICE[transport.name],
+    }
+    if device := devices.get(transport.feature):
+        variables["MV2_IBA_HCA"], _, port = device.partition(":")
+        if port:
+            variables["MV2_DEFAULT_PORT"] = port
+    if gid_index is not None:
+        variables |= {"MV2_USE_RoCE": "1", "MV2_DEFAULT_GID_INDEX": str(gid_index)}
+    return variables
+
+
+def applied_settings(family: str, transport: str) -> Mapping[str, str] | None:
+    """What a family that is not on UCX must say that it applied; ``None`` for one on UCX."""
+    return _MVAPICH2_CHOICE[transport] if family == _MVAPICH2 else None
 
 
 @dataclass(frozen=True, slots=True)

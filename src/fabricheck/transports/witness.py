@@ -16,6 +16,9 @@ _CONFIG_LINE = re.compile(
 )
 _LANES = re.compile(r"(?P<operation>\w+)\((?P<targets>[^)]*)\)")
 _UCX_VERSION = re.compile(r"UCX\s+INFO\s+Version (\S+)")
+# MV2_SHOW_ENV_INFO=2 prints it on rank 0, each line "<TAB>NAME : VALUE".
+_MVAPICH2_LIST = "MVAPICH2 All Parameters"
+_MVAPICH2_PARAMETER = re.compile(r"^\t(\w+) +: (.*)$", re.MULTILINE)
 # A GID index out of range and a device that does not exist are no errors to UCX, but the reason for
 # those that follow.
 _UCX_COMPLAINT = re.compile(
@@ -124,6 +127,12 @@ def read_ucx_complaints(directory: Path) -> list[str]:
         for match in _UCX_COMPLAINT.finditer(path.read_text(errors="replace"))
     ]
     return list(dict.fromkeys(complaints))
+
+
+def read_mvapich2_parameters(errors: str) -> dict[str, str]:
+    """The parameters that MVAPICH2 says it applied, from a job's error output."""
+    _, _, listed = errors.partition(_MVAPICH2_LIST)
+    return dict(_MVAPICH2_PARAMETER.findall(listed))
 
 
 def read_witness(path: Path) -> Witness:
