@@ -14,6 +14,7 @@ from fabricheck.testbed.commands import run_captured
 from fabricheck.testbed.enter import live_node
 from fabricheck.testbed.guest.devices import CABLE_MTU, cable, gid_address
 from fabricheck.testbed.layout import Layout
+from fabricheck.testbed.programs import find_program
 
 NETEM_WORDS: Final = ("loss", "delay", "reorder", "duplicate", "corrupt", "rate", "limit")
 _QUEUES: Final = ("netem", "tbf")
@@ -141,7 +142,9 @@ def _queues(files: Layout, end: _End) -> list[str]:
     ]
 
 
-def _succeed(files: Layout, end: _End, *command: str) -> str:
+def _succeed(files: Layout, end: _End, program: str, *arguments: str) -> str:
+    # Ordinary users have no /sbin in their PATH.
+    command = [find_program(program) or program, *arguments]
     done = run_captured(files, end.host, command, _SECONDS)
     if done.returncode != 0:
         complaint = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[0]

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from fabricheck.errors import FabricheckError
 from fabricheck.testbed import layout
 from fabricheck.testbed.bootstrap import python_command
+from fabricheck.testbed.commands import run_captured
 from fabricheck.testbed.guest.boot import last_words
 from fabricheck.testbed.guest.prepare import prepare, writable_directories
 from fabricheck.testbed.layout import Layout
@@ -44,6 +45,7 @@ from fabricheck.testbed.visible import implied_paths, paths_to_keep
 Progress = Callable[[str], None]
 _START_SECONDS: Final = 90.0
 _POLL_SECONDS: Final = 0.03
+_REFRESH_SECONDS: Final = 60.0
 
 
 class UpResult(NamedTuple):
@@ -91,6 +93,8 @@ def up(
             before = load(files)
             wrong = _what_is_wrong(files, wish, before)
             if before is not None and wrong == []:
+                if before.rdma:
+                    _refresh_guest(files)
                 return UpResult(before.node_names, 0.0, [], already_running=True)
             if before is not None:
                 progress(f"cleaning up ({', '.join(wrong)})")
@@ -161,6 +165,14 @@ def _what_is_wrong(files: Layout, wish: Wish, before: Started | None) -> list[st
             f"(fabricheck testbed down --state-dir {files.root})"
         )
     return found.problems
+
+
+def _refresh_guest(files: Layout) -> None:
+    """Let the guest forget what it has read of this machine's files, which it caches."""
+    forget = ["sh", "-c", "echo 3 >/proc/sys/vm/drop_caches"]
+    done = run_captured(files, layout.GUEST, forget, _REFRESH_SECONDS)
+    if done.returncode != 0:
+        raise FabricheckError(f"the guest (rx1, rx2) keeps files in its cache: {done.stderr}")
 
 
 def _plan(

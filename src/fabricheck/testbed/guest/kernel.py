@@ -169,25 +169,37 @@ def unpack(package: Path, target: Path) -> None:
 def _extract(package: Path, directory: Path) -> dict[str, Path]:
     """Write image and modules flat into ``directory``; returns the modules by name."""
     directory.mkdir()
-    modules = {}
     command = ["dpkg-deb", "--fsys-tarfile", str(package)]
-    with (
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as unpacker,
-        tarfile.open(fileobj=unpacker.stdout, mode="r|") as archive,
-    ):
-        for member in archive:
-            path = PurePosixPath(member.name)
-            source = archive.extractfile(member)
-            if source is None:
-                continue
-            if path.name.startswith("vmlinuz"):
-                (directory / path.name).write_bytes(source.read())
-            elif (name := path.name.removesuffix(".xz")).endswith(".ko"):
-                data = source.read()
-                module = directory / name
-                module.write_bytes(lzma.decompress(data) if path.suffix == ".xz" else data)
-                # A kernel calls module a-b a_b.
-                modules[module.stem.replace("-", "_")] = module
+    try:
+        with (
+            subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+            ) as unpacker,
+            tarfile.open(fileobj=unpacker.stdout, mode="r|") as archive,
+        ):
+            return _extract_wanted(archive, directory)
+    except (OSError, tarfile.TarError) as error:
+        raise FabricheckError(
+            f"cannot unpack {package.name}, the guest's kernel ({error}): is there room, and is "
+            f"dpkg-deb installed? {_OTHERWISE}"
+        ) from error
+
+
+def _extract_wanted(archive: tarfile.TarFile, directory: Path) -> dict[str, Path]:
+    modules = {}
+    for member in archive:
+        path = PurePosixPath(member.name)
+        source = archive.extractfile(member)
+        if source is None:
+            continue
+        if path.name.startswith("vmlinuz"):
+            (directory / path.name).write_bytes(source.read())
+        elif (name := path.name.removesuffix(".xz")).endswith(".ko"):
+            data = source.read()
+            module = directory / name
+            module.write_bytes(lzma.decompress(data) if path.suffix == ".xz" else data)
+            # A kernel calls module a-b a_b.
+            modules[module.stem.replace("-", "_")] = module
     return modules
 
 
