@@ -9,7 +9,7 @@ import pytest
 from fabricheck.benchmarks.parser import check_complete
 from fabricheck.benchmarks.registry import PAIR_BENCHMARKS, Metric, sweep
 from fabricheck.benchmarks.table import ParseError
-from fabricheck.benchmarks.ucx_perftest import batch, batch_name, iterations, parse
+from fabricheck.benchmarks.ucx_perftest import batch, batch_name, parse
 
 DATA = Path(__file__).parents[1] / "data" / "ucx-1.13.1"
 SAMPLES = sorted(path.name for path in DATA.glob("*.csv"))
@@ -95,12 +95,6 @@ def test_a_batch_has_a_line_for_each_size(benchmark):
 
 def test_the_head_names_the_batch_file():
     assert HEAD.startswith(f"{batch_name('ucx_tag_lat')},iterations,")
-
-
-def test_iterations_fit_the_budget_within_bounds():
-    assert iterations(8, budget=0.05, latency=50, bandwidth=30) == 497
-    assert iterations(1 << 20, budget=0.05, latency=50, bandwidth=30) == 10, "never too few"
-    assert iterations(8, budget=1, latency=1, bandwidth=10_000) == 10_000, "never too many"
 
 
 def replaced(pattern: str, replacement: str, text: str = LATENCY) -> str:

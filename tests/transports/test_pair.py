@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from fabricheck.errors import FabricheckError
-from fabricheck.transports.pair import PAIR_WRAPPER, arguments, read_faults, read_runs
+from fabricheck.transports.pair import PAIR_WRAPPER, arguments, read_faults, read_runs, read_version
 
 JOB = 7
 FIRST_PORT = 18515 + JOB * 20
@@ -264,3 +264,42 @@ def test_a_run_without_beginning_or_end_is_refused(dropped: int) -> None:
 def test_other_outputs_are_refused(text: str) -> None:
     with pytest.raises(FabricheckError, match="expected"):
         read_runs(text, 2)
+
+
+def with_version(directory: Path, *versions: str) -> list[Path]:
+    """A program for each end, in a folder of its own, that also tells a version."""
+    programs = []
+    for rank, version in enumerate(versions):
+        folder = directory / f"path{rank}"
+        folder.mkdir()
+        path = folder / "chat"
+        tell = f'import sys\nif "--version" in sys.argv: sys.exit("\\nVersion: {version}")\n'
+        path.write_text(f"#!{sys.executable}\n{tell}{PROGRAM}")
+        path.chmod(0o755)
+        programs.append(path)
+    return programs
+
+
+@pytest.mark.parametrize("server", ["6.06", "6.25"])
+def test_both_ends_must_have_the_same_version(tmp_path: Path, server: str) -> None:
+    ends = [
+        start(
+            rank,
+            tmp_path,
+            "chat",
+            PATH=f"{path.parent}:{os.environ['PATH']}",
+            FABRICHECK_PAIR_VERSION="--version",
+        )
+        for rank, path in enumerate(with_version(tmp_path, server, "6.06"))
+    ]
+    (_, _), (out, errors) = (end.communicate(timeout=60) for end in ends)
+    if server == "6.06":
+        assert [end.returncode for end in ends] == [0, 0], errors
+        assert read_version(out) == "6.06"
+        return
+    host = socket.gethostname()
+    assert all(end.returncode for end in ends)
+    assert errors.splitlines() == [
+        "pair: expected the same version of chat at both ends, found 'Version: 6.25' on "
+        f"{host} and 'Version: 6.06' on {host}: install one"
+    ]

@@ -29,6 +29,10 @@ class Metric(StrEnum):
     RATIO = "ratio"
     CLOCK_SKEW = "clock_skew"
     UNMET = "unmet"
+    ERROR_RATIO = "error_ratio"
+    CE_RATIO = "ce_ratio"
+    ECN_RATE = "ecn_rate"
+    PAUSE_RATE = "pause_rate"
 
 
 class Direction(StrEnum):
@@ -54,10 +58,15 @@ UNITS: Mapping[Metric, str] = MappingProxyType(
         Metric.RATIO: "1",
         Metric.CLOCK_SKEW: "us",
         Metric.UNMET: "1",
+        Metric.ERROR_RATIO: "1",
+        Metric.CE_RATIO: "1",
+        Metric.ECN_RATE: "1/s",
+        Metric.PAUSE_RATE: "1/s",
     }
 )
-"""Units as the programs print them; a MB is 10^6 bytes, as in OSU. A ratio, slower path over faster
-one, has the unit 1, and so has the number of prerequisites that a node does not meet."""
+"""Units as the programs print them; a MB is 10^6 bytes, as in OSU. A ratio has the unit 1: slower
+path over faster one, lost or marked packets over all; so has the number of prerequisites that a
+node does not meet."""
 
 DIRECTIONS: Mapping[Metric, Direction] = MappingProxyType(
     {
@@ -67,6 +76,10 @@ DIRECTIONS: Mapping[Metric, Direction] = MappingProxyType(
         Metric.RATIO: Direction.HIGHER,
         Metric.CLOCK_SKEW: Direction.LOWER,
         Metric.UNMET: Direction.LOWER,
+        Metric.ERROR_RATIO: Direction.LOWER,
+        Metric.CE_RATIO: Direction.LOWER,
+        Metric.ECN_RATE: Direction.LOWER,
+        Metric.PAUSE_RATE: Direction.LOWER,
     }
 )
 
@@ -121,12 +134,14 @@ class PairBenchmark(Benchmark):
         options: what makes the program this benchmark; never sizes, counts, devices or transports.
         transports: the transports that it can use.
         runs: the runs that it belongs to, as tags: ``smoke``, ``nightly``, ``acceptance``.
+        needs: features that a partition must offer beside those of the transport.
     """
 
     program: str
     options: tuple[str, ...]
     transports: tuple[str, ...]
     runs: frozenset[str]
+    needs: tuple[str, ...] = ()
 
 
 _LATENCY_STATISTICS = ("avg", "p50", "p99")
@@ -222,6 +237,8 @@ class _Variant:
     options: tuple[str, ...]
     changes: tuple[str, ...]
     nightly: tuple[str, ...] = ()
+    largest: int = 8 * MIB
+    needs: tuple[str, ...] = ()
 
 
 _BW = tuple(f"{operation}_bw" for operation in _VERBS_TRANSPORTS)
@@ -245,6 +262,8 @@ _VERBS_VARIANTS = (
         ("-I", str(_INLINE_SIZE)),
         ("send_bw", "send_lat", "write_bw", "write_lat"),
         nightly=("send_lat",),
+        largest=_INLINE_SIZE,
+        needs=("inline",),
     ),
     _Variant(
         "_events",
@@ -258,29 +277,31 @@ _VERBS_VARIANTS = (
 _SMOKE_TESTS = ("send_lat", "write_bw")
 
 
-def _verbs(test: str, variant: _Variant | None = None) -> PairBenchmark:
+_PLAIN = _Variant("", "", (), ())
+
+
+def _verbs(test: str, variant: _Variant = _PLAIN) -> PairBenchmark:
     """A test of perftest; variants run over RC, to differ from the plain test in one thing."""
     operation, _, kind = test.partition("_")
-    smallest, largest = (_ATOMIC_SIZE, _ATOMIC_SIZE) if operation == "atomic" else (2, 8 * MIB)
-    words = "latency" if kind == "lat" else "bandwidth"
-    if variant is None:
+    is_plain, is_latency = variant is _PLAIN, kind == "lat"
+    if is_plain:
         runs = _SMOKE if test in _SMOKE_TESTS else _NIGHTLY
     else:
         runs = _NIGHTLY if test in variant.nightly else _ACCEPTANCE
-    if variant and variant.suffix == "_inline":
-        largest = _INLINE_SIZE
+    is_atomic = operation == "atomic"
     return PairBenchmark(
-        name=f"ib_{test}{variant.suffix if variant else ''}",
+        name=f"ib_{test}{variant.suffix}",
         family="verbs",
-        title=f"verbs {operation} {words}{variant.title if variant else ''}",
-        metrics=(Metric.LATENCY,) if kind == "lat" else _BANDWIDTH_AND_RATE,
-        statistics=_LATENCY_STATISTICS if kind == "lat" else ("avg",),
-        min_size=smallest,
-        max_size=largest,
+        title=f"verbs {operation} {'latency' if is_latency else 'bandwidth'}{variant.title}",
+        metrics=(Metric.LATENCY,) if is_latency else _BANDWIDTH_AND_RATE,
+        statistics=_LATENCY_STATISTICS if is_latency else ("avg",),
+        min_size=_ATOMIC_SIZE if is_atomic else 2,
+        max_size=_ATOMIC_SIZE if is_atomic else variant.largest,
         program=f"ib_{test}",
-        options=variant.options if variant else (),
-        transports=("rc",) if variant else _VERBS_TRANSPORTS[operation],
+        options=variant.options,
+        transports=_VERBS_TRANSPORTS[operation] if is_plain else ("rc",),
         runs=runs,
+        needs=variant.needs,
     )
 
 

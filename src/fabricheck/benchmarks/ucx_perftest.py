@@ -42,8 +42,6 @@ _MEGA = 1_000_000
 _LATENCY_STEP, _BANDWIDTH_STEP, _RATE_STEP = 0.001, 0.01, 1.0
 
 _WARM_UP_SHARE = 10
-_FEWEST_ITERATIONS = 10
-_MOST_ITERATIONS = 10_000
 
 
 def batch_name(benchmark: str) -> str:
@@ -63,20 +61,6 @@ def batch(benchmark: PairBenchmark, iterations: Mapping[int, int]) -> str:
         f"-w {max(1, count // _WARM_UP_SHARE)}\n"
         for size, count in iterations.items()
     )
-
-
-def iterations(size: int, budget: float, latency: float, bandwidth: float) -> int:
-    """How many round trips fit into a time budget: ucx_perftest knows a count but no time.
-
-    Args:
-        size: message size in bytes.
-        budget: seconds.
-        latency: what an empty message usually takes, in us.
-        bandwidth: what a large one usually reaches, in MB/s.
-    """
-    round_trip = 2 * (latency + size / bandwidth)
-    fitting = int(budget * _MEGA / round_trip)
-    return min(_MOST_ITERATIONS, max(_FEWEST_ITERATIONS, fitting))
 
 
 def parse(text: str, source: str) -> Curve:

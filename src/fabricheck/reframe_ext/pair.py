@@ -67,6 +67,9 @@ class PairBenchmark(CurveBenchmark):
         self.benchmark, self.placement = self.case
         self._entry = registry.PAIR_BENCHMARKS[self.benchmark]
         super().place()
+        self.valid_systems = [
+            " ".join([*self.valid_systems, *(f"+{n}" for n in self._entry.needs)])
+        ]
         self.valid_prog_environs = [f"+{self._entry.family}"]
         self.tags = {*self._entry.runs, self._entry.family}
 

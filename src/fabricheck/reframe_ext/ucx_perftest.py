@@ -7,6 +7,7 @@ from pathlib import Path
 from reframe.core.builtins import run_before
 
 from fabricheck.benchmarks import ucx_perftest
+from fabricheck.benchmarks.budget import iterations
 from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.parser import check_complete
 from fabricheck.benchmarks.registry import Metric
@@ -47,7 +48,7 @@ class UcxPairBenchmark(PairBenchmark):
         extras = self.current_partition.extras
         budget = extras.get("time_budget", _TIME_BUDGET)
         typical = {**_TYPICAL, **extras.get("typical", {})}
-        counts = {size: ucx_perftest.iterations(size, budget, **typical) for size in self.sizes()}
+        counts = {size: iterations(size, budget, **typical) for size in self.sizes()}
         path = Path(self.stagedir) / ucx_perftest.batch_name(self.benchmark)
         path.write_text(ucx_perftest.batch(self._entry, counts))
 

@@ -13,6 +13,7 @@ SERVER_OUTPUTS = ("server.out", "server.err")
 _NEXT_RUN = ":::"
 _BEGIN = re.compile(r"^pair: run (?P<number>\d+) of (?P<count>\d+): (?P<command>.+)$")
 _END = re.compile(r"^pair: run (?P<number>\d+) ended$")
+_VERSION = re.compile(r"^pair: version (?:Version:)?\s*(?P<version>.+)$", re.MULTILINE)
 _FAULT = re.compile(r"^pair: (?P<message>.+)$", re.MULTILINE)
 
 
@@ -61,6 +62,12 @@ def read_runs(text: str, expected: int) -> list[str]:
             "output is damaged; run the case again"
         )
     return ["".join(f"{line}\n" for line in run) for run in runs]
+
+
+def read_version(text: str) -> str:
+    """The version of the program, empty where it was not asked for it."""
+    match = _VERSION.search(text)
+    return match["version"] if match else ""
 
 
 def read_faults(errors: str) -> tuple[str, ...]:

@@ -7,14 +7,16 @@
 #   FABRICHECK_PAIR_WAIT=30    seconds that one end waits for the other to start
 #   FABRICHECK_PAIR_GRACE=10   seconds that an end has to end after the other
 #   FABRICHECK_PAIR_LIMIT=60   seconds that one run may take
+#   FABRICHECK_PAIR_VERSION    option that makes the program tell its version, which must be the same
+#                              at both ends; without it they are not compared
 #
 # The client's standard output is the job's, with a line 'pair: run N of M: PROGRAM OPTION ...' above
-# each run and 'pair: run N ended' below. The server's goes to server.out and server.err. Each fault
+# each run and 'pair: run N ended' below, and 'pair: version TEXT' first of all. The server's goes to server.out and server.err. Each fault
 # is one line 'pair: ...' in the job's error output, and an exit code other than 0.
 #
 # The ends meet in a directory named after job, step and restart, so that nothing of an earlier
 # attempt is read:
-#   here.RANK      this end has started
+#   here.RANK      host name of an end that has started, and the version of its program
 #   server.N       port and host name of the server of run N, written when it listens
 #   client.N       exit code of the client of run N
 #   gone.RANK      last words of an end that is over
@@ -170,6 +172,14 @@ serve() { # RUN PROGRAM [OPTION ...]
     fi
 }
 
+compare_versions() { # PROGRAM
+    read -r server theirs <"$meeting/here.0"
+    if [ "$theirs" != "$version" ]; then
+        fail "expected the same version of $1 at both ends, found '$theirs' on $server and '$version' on $host: install one"
+    fi
+    [ -z "$version" ] || echo "pair: version $version"
+}
+
 join() { # RUN PROGRAM [OPTION ...]
     run=$1
     shift
@@ -188,6 +198,7 @@ join() { # RUN PROGRAM [OPTION ...]
         [ $((tenths % 10)) -ne 0 ] || look_again
         sleep 0.1
     done
+    [ "$run" -ne 1 ] || compare_versions "$1"
     read -r port server <"$meeting/server.$run"
     echo "pair: run $run of $runs: $*"
     "$@" -p "$port" "$server" </dev/null &
@@ -223,9 +234,13 @@ if [ -e "$meeting/here.$rank" ]; then
     echo "pair: expected a fresh $PWD/$meeting, found one of an earlier attempt: remove it" >&2
     exit 1
 fi
-publish "here.$rank" "$host"
 command -v "$1" >/dev/null ||
     fail "expected the program $1 on PATH of $host, found none: install it there, or load its module"
+version=
+if [ -n "${FABRICHECK_PAIR_VERSION:-}" ]; then
+    version=$("$1" "$FABRICHECK_PAIR_VERSION" </dev/null 2>&1 | grep -v '^ *$' | head -n 1)
+fi
+publish "here.$rank" "$host $version"
 
 runs=0
 for word in "$@"; do
