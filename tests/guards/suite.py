@@ -111,7 +111,9 @@ class Suite:
         for name in ("perflogs", "reports", "stage", "output"):
             shutil.rmtree(self.root / name, ignore_errors=True)
 
-    def command(self, placements: Sequence[str], benchmark: str = "latency") -> list[str]:
+    def command(
+        self, placements: Sequence[str], benchmark: str = "latency", environ: str = "openmpi"
+    ) -> list[str]:
         """ReFrame on the login node, for these cases and those that they depend on."""
         return self.testbed.command(
             "login",
@@ -122,15 +124,17 @@ class Suite:
             f"--checkpath={self.root / 'checks'}",
             "--system=testbed",
             f"--filter-expr=benchmark == '{benchmark}' and placement in {list(placements)}",
-            "--prgenv=openmpi",
+            f"--prgenv={environ}",
             "--nocolor",
             "--run",
         )
 
-    def run(self, *placements: str, benchmark: str = "latency") -> Outcome:
+    def run(
+        self, *placements: str, benchmark: str = "latency", environ: str = "openmpi"
+    ) -> Outcome:
         """Run cases to their end; shared memory in one node if none is named."""
         done = subprocess.run(
-            self.command(placements or ["shm-1n"], benchmark),
+            self.command(placements or ["shm-1n"], benchmark, environ),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

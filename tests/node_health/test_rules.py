@@ -9,7 +9,7 @@ from fabricheck.judge.levels import Level
 from fabricheck.node_health.clocks import Skew
 from fabricheck.node_health.expectations import Expectations
 from fabricheck.node_health.facts import NumaNode, Port
-from fabricheck.node_health.judging import findings, judge, most_unmet
+from fabricheck.node_health.judging import findings, judge, most_unmet, unreached
 from fabricheck.node_health.model import Survey
 from fabricheck.node_health.rules import RULES
 
@@ -83,8 +83,22 @@ def test_a_prerequisite_that_is_not_met_has_its_rules_level(rule, broken, name, 
 
 
 def test_every_rule_but_the_launch_is_broken_above():
-    """That a node was not reached is seen by the check: tests/node_health/test_on_testbed.py."""
+    """A node that was not reached has no facts to judge: see the next test."""
     assert {rule for rule, *_ in BROKEN} == {rule.name for rule in RULES} - {"launch"}
+
+
+def test_nodes_that_were_not_reached_are_named_by_their_state():
+    states = {"n4": "drained", "n3": "down*", "n5": "down*", "n6": "allocated"}
+    lines = unreached(states, lambda state: state.startswith("down"))
+    assert {(line.level, line.nodes) for line in lines} == {
+        (Level.CRITICAL, ("n3", "n5")),
+        (Level.WARNING, ("n4",)),
+        (Level.WARNING, ("n6",)),
+    }
+    assert findings(lines)[0] == (
+        "launch of n[3,5]: not reached: down* when the job was submitted, nothing is known of it"
+    )
+    assert unreached({}, bool) == []
 
 
 def test_two_nodes_that_differ_are_both_named():
@@ -191,6 +205,13 @@ def test_the_interface_below_each_card_may_have_another_name_on_each_node():
     nodes = [node(1, ports=(SOFTWARE,)), node(2, ports=(other,), interfaces={"v1": 1500})]
     (line,) = lines_of("mtu", survey(*nodes))
     assert (line.level, line.words) == (Level.GOOD, "RDMA 1 1500")
+
+
+def test_a_node_with_the_expected_mtu_is_right_whatever_the_others_have():
+    nodes = [node(1), node(2, interfaces={"ens1": 1500})]
+    surveyed = survey(*nodes, expected=Expectations(mtu={"ens1": 9000}))
+    assert line_of("mtu", surveyed, "n1").level is Level.GOOD
+    assert line_of("mtu", surveyed, "n2").level is Level.CRITICAL
 
 
 def test_a_port_that_the_site_does_not_name_may_be_down():

@@ -1,12 +1,12 @@
 """From a survey to one line for each prerequisite and each way in which nodes stand to it."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from fabricheck.judge.levels import Level
 from fabricheck.node_health.answers import fold
 from fabricheck.node_health.model import Answer, Line, Outcome, Rule, Survey
-from fabricheck.node_health.rules import RULES
+from fabricheck.node_health.rules import LAUNCH, RULES
 
 
 def judge(survey: Survey) -> list[Line]:
@@ -23,6 +23,26 @@ def judge(survey: Survey) -> list[Line]:
             for answer, nodes in answers.items()
         ]
     return lines
+
+
+def unreached(states: Mapping[str, str], is_silent: Callable[[str], bool]) -> list[Line]:
+    """Lines for nodes of the partition that were not looked at, by the scheduler's word for each.
+
+    A node that doesn't answer the scheduler fails the launch. One that the scheduler has given to
+    somebody, or keeps back, is a warning: nothing is known of it.
+    """
+    by_state: dict[str, list[str]] = {}
+    for node, state in sorted(states.items()):
+        by_state.setdefault(state, []).append(node)
+    return [
+        Line(
+            LAUNCH,
+            Level.CRITICAL if is_silent(state) else Level.WARNING,
+            f"not reached: {state} when the job was submitted, nothing is known of it",
+            tuple(nodes),
+        )
+        for state, nodes in by_state.items()
+    ]
 
 
 def _level(rule: Rule, answer: Answer) -> Level | None:

@@ -1,6 +1,7 @@
 """How a node stands to each prerequisite of the node itself."""
 
 from collections import Counter
+from collections.abc import Container, Mapping
 
 from fabricheck.node_health.answers import differing, met, not_applicable, unknown, unmet
 from fabricheck.node_health.facts import Facts, Port
@@ -8,7 +9,6 @@ from fabricheck.node_health.model import Answer, Survey
 from fabricheck.units import format_size
 
 _ACTIVE = "ACTIVE"
-_MISSING = "is missing"
 
 
 def launch(_node: Facts, survey: Survey) -> Answer:
@@ -168,35 +168,38 @@ def _distance(node: Facts, card: int) -> int | None:
 
 def mtu(node: Facts, survey: Survey) -> Answer:
     """Its interfaces take packets as large as the other nodes send."""
-    words = _mtu_words(node, survey)
-    if not words:
+    expected = survey.expected.mtu
+    found = _mtus(node, survey)
+    words = _mtu_words(found)
+    if not found:
         return not_applicable("no network interface but the loopback")
-    wrong = [
-        f"{name} {mtu}"
-        for name, mtu in survey.expected.mtu.items()
-        if node.interfaces.get(name) != mtu
-    ]
+    wrong = [f"{name} {mtu}" for name, mtu in expected.items() if found[name] != mtu]
     if wrong:
         return unmet(f"{words}, expected {', '.join(wrong)}")
-    if others := differing(node, survey, lambda each: _mtu_words(each, survey)):
-        return unmet(f"{words} here, {others}")
-    if _MISSING in words:
+    if None in found.values():
         return unmet(words)
-    if len(survey.nodes) == 1 and not survey.expected.mtu:
+    # Where the site expects a value, a node that has it is right, whatever the others have.
+    if others := differing(node, survey, lambda each: _mtu_words(_mtus(each, survey), expected)):
+        return unmet(f"{words} here, {others}")
+    if len(survey.nodes) == 1 and not expected:
         return not_applicable(f"{words}; one node, and the site expects no value")
     return met(words)
 
 
-def _mtu_words(node: Facts, survey: Survey) -> str:
-    """The MTUs that matter, each behind a name that is the same on every node."""
+def _mtus(node: Facts, survey: Survey) -> dict[str, int | None]:
+    """The MTUs that matter, each by a name that is the same on every node."""
     expected = survey.expected
     names = {name: name for name in (*expected.interfaces, *expected.mtu)}
     for number, port in enumerate(_used_ports(node, survey), start=1):
-        if port.interface:
+        if port.interface and port.interface not in names:
             names[f"RDMA {number}"] = port.interface
     if not names:
         common = set.intersection(*(set(each.interfaces) for each in survey.nodes))
         names = {name: name for name in sorted(common - {"lo"})}
+    return {role: node.interfaces.get(name) for role, name in names.items()}
+
+
+def _mtu_words(mtus: Mapping[str, int | None], without: Container[str] = ()) -> str:
     return ", ".join(
-        f"{role} {node.interfaces.get(name, _MISSING)}" for role, name in names.items()
+        f"{role} {mtu or 'is missing'}" for role, mtu in mtus.items() if role not in without
     )

@@ -3,7 +3,6 @@
 import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from reframe.core.backends import getlauncher
 from reframe.core.builtins import run_after, run_before, sanity_function, variable
@@ -14,17 +13,17 @@ from fabricheck.benchmarks.curve import variable_name
 from fabricheck.benchmarks.registry import UNITS, Metric
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.judgement import Judgement
-from fabricheck.judge.levels import Level, worst
+from fabricheck.judge.levels import worst
 from fabricheck.judge.references import Reference, Tolerance
 from fabricheck.judge.verdict import Verdict
 from fabricheck.node_health.answers import fold
 from fabricheck.node_health.clocks import SURVEY, skews
 from fabricheck.node_health.expectations import Expectations, read_expectations
 from fabricheck.node_health.facts import NODE_PROBE
-from fabricheck.node_health.judging import findings, judge, most_unmet
+from fabricheck.node_health.judging import findings, judge, most_unmet, unreached
 from fabricheck.node_health.model import Line, Survey
 from fabricheck.node_health.record import read_record
-from fabricheck.node_health.rules import CLOCK, LAUNCH
+from fabricheck.node_health.rules import CLOCK
 from fabricheck.node_health.software import programs, version_in
 from fabricheck.reframe_ext.judged import Judged, Values
 from fabricheck.reframe_ext.slurm import is_silent, node_states
@@ -65,6 +64,7 @@ class NodeSurvey(Judged):
                 for name, each in references.items()
             }
         }
+        self._states: dict[str, str] = {}
         self._lines: list[Line] = []
         self._skew: float | None = None
 
@@ -100,7 +100,8 @@ class NodeSurvey(Judged):
         self.node_list = [node.node for node in survey.nodes]
         self.num_nodes = len(survey.nodes)
         self._skew = max((abs(each.seconds) for each in survey.skews.values()), default=None)
-        self._lines = [*self._unreached(), *judge(survey)]
+        left_out = {n: state for n, state in self._states.items() if n not in self.node_list}
+        self._lines = [*unreached(left_out, is_silent), *judge(survey)]
         self._show()
         self._record_versions(survey)
         return True
@@ -153,26 +154,27 @@ class NodeSurvey(Judged):
     def _launcher(self) -> str:
         return str(self.job.launcher.registered_name)
 
-    def _partition_nodes(self) -> list[Any]:
+    def _count_nodes(self) -> int:
+        """The number of nodes that can run a job now; the state of every node is kept."""
+        if self._is_alone:
+            return 1
         scheduler = self.job.scheduler
         try:
-            return list(scheduler.filternodes(self.job, scheduler.allnodes()))
+            nodes = list(scheduler.filternodes(self.job, scheduler.allnodes()))
         except NotImplementedError:
             raise ReframeError(
-                f"expected a scheduler that lists its nodes (slurm, squeue, local), found "
+                "expected a scheduler that lists its nodes (slurm, squeue, local), found "
                 f"{scheduler.registered_name}: leave node health out with -x NodeHealth"
             ) from None
-
-    def _count_nodes(self) -> int:
+        states = node_states()
+        self._states = {node.name: states.get(node.name, "unknown") for node in nodes}
         asked = self.job.sched_flex_alloc_nodes
         if isinstance(asked, int):
             return asked
-        nodes = self._partition_nodes()
         state = _IDLE if asked.lower() == "idle" else asked.lower()
-        usable = self.job.scheduler.filternodes_by_state(nodes, state)
+        usable = scheduler.filternodes_by_state(nodes, state)
         if not usable:
-            states = node_states()
-            found = ", ".join(f"{node.name} {states.get(node.name, '')}" for node in nodes)
+            found = ", ".join(f"{name} {state}" for name, state in sorted(self._states.items()))
             raise ReframeError(
                 f"expected a node in state {asked!r} in partition "
                 f"{self.current_partition.fullname}, found {found or 'no node'}: wait, or bring "
@@ -192,25 +194,6 @@ class NodeSurvey(Judged):
             family=self.mpi,
             skews={} if self.mpi else skews(exchange, nodes),
         )
-
-    def _unreached(self) -> list[Line]:
-        """Nodes of the partition that could run no job, or none now."""
-        if self._is_alone:
-            return []
-        states = node_states()
-        names = {str(node.name) for node in self._partition_nodes()} - set(self.node_list)
-        by_state: dict[str, list[str]] = {}
-        for name in sorted(names):
-            by_state.setdefault(states.get(name, "unknown"), []).append(name)
-        return [
-            Line(
-                LAUNCH,
-                Level.CRITICAL if is_silent(state) else Level.WARNING,
-                f"not reached, since the scheduler holds it for {state}: nothing is known of it",
-                tuple(nodes),
-            )
-            for state, nodes in by_state.items()
-        ]
 
     def _show(self) -> None:
         self.prerequisites = [
