@@ -94,20 +94,17 @@ def read(before: Snapshot, after: Snapshot, seconds: float, limits: Limits) -> I
                 )  # fmt: skip
 
 
-def missing(snapshot: Snapshot, limits: Limits) -> dict[str, list[str]]:
-    """Counters of the table that each port in use doesn't have: not available, and not zero.
+def missing(port: Port) -> list[Counter]:
+    """Judged counters of the table that a port doesn't have: not available, and not zero.
 
-    Names with a number are left out where the port has one of them.
+    A row with ``{n}`` is there when the port has one of its numbers.
     """
-    lacking = {}
-    for name, port in ports_in_use(snapshot, limits).items():
-        rows = (row for row in rows_of(port.driver) if row.rules)
-        lacking[name] = [
-            row.name
-            for row in rows
-            if not any(row.place is place and row.fits(known) for place, known in port.counters)
-        ]
-    return lacking
+    return [
+        row
+        for row in rows_of(port.driver)
+        if row.rules
+        and not any(row.place is place and row.fits(known) for place, known in port.counters)
+    ]
 
 
 def _compare(measure: Measure, rise: int, seconds: float, packets: int | None) -> float | None:

@@ -91,6 +91,8 @@ class Counter:
 
     def fits(self, name: str) -> bool:
         """Whether a counter of this name is this row's."""
+        if "{n}" not in self.name:
+            return name == self.name
         pattern = re.escape(self.name).replace(re.escape("{n}"), r"\d+")
         return re.fullmatch(pattern, name) is not None
 

@@ -27,14 +27,14 @@ class FabricHealth(rfm.RegressionTestPlugin):
     def read_fabric_limits(self) -> None:
         """Refuse extras that make no sense before anything runs."""
         try:
-            self._limits()
+            _ = self.fabric_limits
         except FabricheckError as error:
             raise ReframeError(str(error)) from None
 
     @run_before("run")
     def ask_for_gid(self) -> None:
         """Let the snapshots tell the GID that the programs use, wherever it stands."""
-        if (index := self._limits().gid_index) is not None:
+        if (index := self.fabric_limits.gid_index) is not None:
             self.env_vars["FABRICHECK_GID_INDEX"] = str(index)
 
     @run_after("performance")
@@ -45,18 +45,21 @@ class FabricHealth(rfm.RegressionTestPlugin):
 
     def fabric_findings(self) -> list[Finding]:
         """What was wrong with the ports below this case; nothing for one that used none."""
-        if self.is_dry_run() or not self._used_ports():
+        if self.is_dry_run() or not self.uses_ports():
             return []
         try:
-            return judge_job(read_nodes(Path(self.stagedir)), self._limits())
+            return judge_job(read_nodes(Path(self.stagedir)), self.fabric_limits)
         except FabricheckError as error:
             return [Finding(Level.CRITICAL, "fabric health", "", "", "was not judged", str(error))]
 
-    def _used_ports(self) -> bool:
+    def uses_ports(self) -> bool:
+        """Whether the case ran below the wrapper that looks at ports, on a transport of RDMA."""
         if not self.transport or self.executable != str(RANK_WRAPPER):
             return False
         return find(self.transport).counter is Counter.RDMA
 
-    def _limits(self) -> Limits:
-        feature = find(self.transport).feature if self.transport else ""
+    @property
+    def fabric_limits(self) -> Limits:
+        """What the partition expects of its fabric."""
+        feature = find(self.transport).feature if self.transport else "rdma"
         return read_limits(self.current_partition.extras, feature)

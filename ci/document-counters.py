@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""Write the tables of bands and counters in docs/fabric-health.md from the code.
+
+With --check nothing is written: the exit code is 1 when the document is out of date.
+
+example:
+    ci/document-counters.py
+"""
+
+import argparse
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from fabricheck.fabric.bands import BANDS
+from fabricheck.fabric.model import Band, Counter, Measure
+from fabricheck.fabric.table import KERNEL_DRIVERS, TABLE
+
+DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "fabric-health.md"
+BEGIN, END = "<!-- from here: ci/document-counters.py -->", "<!-- to here -->"
+TITLES = {
+    "any": "Every port",
+    "mlx5": "mlx5 (NVIDIA ConnectX, BlueField)",
+    "bnxt_re": "bnxt_re (Broadcom NetXtreme-E)",
+    "irdma": "irdma (Intel E810, X722)",
+    "rxe": "rxe (Soft-RoCE)",
+}
+
+
+def bands() -> Iterator[str]:
+    """The table of bands."""
+    yield "| band | compared | warning above | critical above | from |"
+    yield "|---|---|---|---|---|"
+    for name, band in BANDS.items():
+        limits = " | ".join(amount(band, limit) for limit in (band.warning, band.critical))
+        yield f"| `{name}` | {band.measure} | {limits} | {band.source} |"
+
+
+def amount(band: Band, limit: float | None) -> str:
+    """A limit as it stands in a finding."""
+    if limit is None:
+        return "never"
+    if band.measure is Measure.RATE:
+        return f"{limit:g}/s"
+    return f"{limit:g}" if band.measure is Measure.RISE else f"{limit * 100:g} %"
+
+
+def counters() -> Iterator[str]:
+    """The table of counters, those that are told and judged alike in one line."""
+    for driver, title in TITLES.items():
+        kernel = ", ".join(f"`{name}`" for name, own in KERNEL_DRIVERS.items() if own == driver)
+        yield from ("", f"### {title}", "")
+        if kernel:
+            yield from (f"Adapters that are bound to {kernel}.", "")
+        yield "| counters | in | meaning | band | what it says | source |"
+        yield "|---|---|---|---|---|---|"
+        yield from lines(row for row in TABLE if row.driver == driver)
+
+
+def lines(rows: Iterable[Counter]) -> Iterator[str]:
+    """One line for all rows that differ in nothing but their name."""
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for row in rows:
+        judged = "<br>".join(
+            f"`{rule.band}`" + (f" of {', '.join(rule.of)}" if rule.of else "")
+            for rule in row.rules
+        )
+        advice = row.advice.replace("{hosts}", "the nodes")
+        key = (row.place, row.meaning, judged or "none", advice, row.source)
+        alike.setdefault(key, []).append(f"`{row.name}`")
+    for (place, *others), names in alike.items():
+        yield f"| {', '.join(names)} | {place} | {' | '.join(others)} |"
+
+
+def main() -> int:
+    """Write or check."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--check", action="store_true", help="write nothing")
+    options = parser.parse_args()
+    text = DOCUMENT.read_text()
+    parts = text.split(BEGIN)
+    tables = ["\n".join(bands()), "\n".join(counters()).lstrip()]
+    if len(parts) != len(tables) + 1:
+        sys.exit(f"expected {BEGIN!r} {len(tables)} times in {DOCUMENT}, found {len(parts) - 1}")
+    written = parts[0]
+    for table, part in zip(tables, parts[1:], strict=True):
+        written += f"{BEGIN}\n\n{table}\n\n{END}{part.partition(END)[2]}"
+    if not options.check:
+        DOCUMENT.write_text(written)
+    elif written != text:
+        sys.stderr.write(f"{DOCUMENT} is out of date: run ci/document-counters.py\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,135 @@
+"""The check of the fabric itself: the ports of every node, before and after a pause."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from reframe.core.builtins import run_after, run_before, sanity_function, variable
+from reframe.core.logging import getlogger
+
+from fabricheck.benchmarks.curve import variable_name
+from fabricheck.benchmarks.registry import UNITS, Metric
+from fabricheck.errors import FabricheckError
+from fabricheck.fabric.job import Node, read_nodes, readings
+from fabricheck.fabric.model import Band
+from fabricheck.fabric.survey import VALUES, describe, worst_readings
+from fabricheck.judge.judgement import judge_value
+from fabricheck.judge.levels import worst
+from fabricheck.judge.references import Reference, Tolerance
+from fabricheck.judge.verdict import Verdict
+from fabricheck.reframe_ext.judged import Judged, Values
+from fabricheck.transports.witness import RANK_WRAPPER
+
+
+class FabricSurvey(Judged):
+    """One look at the RDMA ports of every node of the partition that is idle.
+
+    Each node reads its counters, waits, and reads them again, so that what is seen is the fabric
+    under whatever else uses it: congestion and damaged bits that come without our traffic. Loss
+    under load is seen by the cases that put load on it. The bands are the references.
+    """
+
+    benchmark = variable(str, value="fabric_health", loggable=True)
+    placement = variable(str, value="", loggable=True)
+    pause = variable(int, value=5, loggable=True)
+    ports = variable(list, value=[], loggable=True)
+
+    valid_systems = ["+rdma"]  # noqa: RUF012 - a ReFrame variable, copied for each test
+    valid_prog_environs = ["+verbs"]  # noqa: RUF012
+
+    @run_after("setup")
+    def reach_every_node(self) -> None:
+        """One task on each node that is idle."""
+        # A dry run asks no scheduler for nodes.
+        self.num_tasks = 1 if self.is_dry_run() else 0
+        self.num_tasks_per_node = 1
+        self._nodes: list[Node] = []
+        self._refer_to(dict.fromkeys(VALUES))
+
+    @run_before("run")
+    def launch(self) -> None:
+        """Wait below the wrapper that looks at the ports before and after."""
+        self.executable = str(RANK_WRAPPER)
+        self.executable_opts = ["sleep", str(self.pause)]
+        if self.current_partition.launcher_type.registered_name == "srun":
+            self.job.launcher.options += ["--mpi=none"]
+
+    @sanity_function
+    def read(self) -> bool:
+        """Believe only a survey that every node of the job has answered."""
+        try:
+            self._nodes = read_nodes(Path(self.stagedir))
+        except FabricheckError as error:
+            self.distrust([str(error)])
+        if len(self._nodes) != self.num_tasks:
+            told = ", ".join(node.after.host for node in self._nodes) or "none"
+            self.distrust(
+                [
+                    f"expected the ports of {self.num_tasks} nodes, found those of {told}: "
+                    "look at the job's error output"
+                ]
+            )
+        self.node_list = [node.after.host for node in self._nodes]
+        self.num_nodes = len(self._nodes)
+        self.evidence = f"{self.num_nodes} nodes told the state of their ports"
+        self.ports = list(describe([node.after for node in self._nodes], self.fabric_limits))
+        for line in self.ports:
+            getlogger().info(f"     L: {line}")
+        return True
+
+    def uses_ports(self) -> bool:
+        """Whether the ports are judged: they are what this check is about."""
+        return True
+
+    def measured_values(self) -> Values:
+        """The worst ratio and rate of all ports, each where a port can tell it."""
+        found = self._worst()
+        return {
+            _variable(name): (found[name][0] if name in found else None, UNITS[Metric(name)])
+            for name in VALUES
+            if name in found or not self._nodes
+        }
+
+    def find_verdict(
+        self,
+        references: Mapping[str, Reference],  # noqa: ARG002 - the bands are the references
+        tolerance: Tolerance | None,  # noqa: ARG002
+    ) -> Verdict:
+        """The verdict on the values; what is wrong with which port stands among the findings."""
+        found = self._worst()
+        judgements = tuple(
+            judge_value(
+                _variable(name), value, UNITS[Metric(name)], _reference(name, band),
+                (None, band.warning),
+            )
+            for name, (value, band) in found.items()
+        )  # fmt: skip
+        self.warning_bounds = {
+            _variable(name): [None, band.warning] for name, (_, band) in found.items()
+        }
+        self._refer_to({name: band.critical for name, (_, band) in found.items()})
+        return Verdict(worst(each.level for each in judgements), judgements, ())
+
+    def _resolve(self) -> tuple[dict[str, Reference], Tolerance | None]:
+        return {}, None
+
+    def _refer_to(self, limits: Mapping[str, float | None]) -> None:
+        """Give ReFrame the bands' limits as its references."""
+        self.reference: dict[str, Any] = {
+            self.current_partition.fullname: {
+                _variable(name): (0, None, limit, UNITS[Metric(name)])
+                for name, limit in limits.items()
+            }
+        }
+
+    def _worst(self) -> dict[str, tuple[float, Band]]:
+        limits = self.fabric_limits
+        return worst_readings(readings(self._nodes, limits), limits)
+
+
+def _variable(name: str) -> str:
+    return variable_name(name, "max", None)
+
+
+def _reference(name: str, band: Band) -> Reference:
+    return Reference(0, None, band.critical, UNITS[Metric(name)])
