@@ -1,7 +1,10 @@
 """Where a result comes from: the state of the suite itself."""
 
 import functools
+import os
+import socket
 import subprocess
+from datetime import UTC, datetime
 from pathlib import Path
 
 SUITE = Path(__file__).resolve().parents[2]
@@ -21,3 +24,9 @@ def commit(directory: Path) -> str:
         check=False,
     )
     return described.stdout.strip()
+
+
+@functools.cache
+def session() -> str:
+    """Identity of this process as a session of measurements: when, where and which it is."""
+    return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{socket.gethostname()}-{os.getpid()}"

@@ -32,6 +32,7 @@ class Record:
         reference_kind: bound, ratio, measured, vendor or paper.
         node_list: host names, separated by commas.
         commit: git commit of the suite, with ``+`` when the tree was changed.
+        session: which run of ReFrame measured it.
         finding: why the level is not good, one sentence.
     """
 
@@ -66,6 +67,7 @@ class Record:
     job_id: str
     node_list: str
     commit: str
+    session: str
     finding: str
 
     def line(self) -> str:

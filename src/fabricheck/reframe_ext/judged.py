@@ -15,7 +15,7 @@ from fabricheck.fabric.finding import tell
 from fabricheck.judge.levels import Level, worst
 from fabricheck.judge.references import CaseKey, Reference, Tolerance, resolve
 from fabricheck.judge.verdict import Verdict
-from fabricheck.provenance import SUITE, commit
+from fabricheck.provenance import SUITE, commit, session
 from fabricheck.reframe_ext.fabric_health import FabricHealth
 
 REFERENCES = SUITE / "references"
@@ -49,6 +49,7 @@ class Judged(FabricHealth, rfm.RunOnlyRegressionTest):
     node_list = variable(list, value=[], loggable=True)
     evidence = variable(str, value="", loggable=True)
     commit = variable(str, value="", loggable=True)
+    session = variable(str, value="", loggable=True)
 
     sourcesdir = None
     require_reference = True
@@ -58,6 +59,7 @@ class Judged(FabricHealth, rfm.RunOnlyRegressionTest):
         """Record what is known before the run."""
         self.mpi = self.current_environ.extras.get("mpi_family", "")
         self.commit = commit(SUITE)
+        self.session = session()
 
     @run_after("setup")
     def find_references(self) -> None:

@@ -115,5 +115,6 @@ def _record(check: Any, fields: dict[str, Any]) -> Record:
         job_id=_text(check.job.jobid if check.job else None),
         node_list=",".join(check.node_list),
         commit=check.commit,
+        session=check.session,
         finding="; ".join(check.findings),
     )
