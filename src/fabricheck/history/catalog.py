@@ -1,0 +1,251 @@
+"""The catalogue of the store: what was read, and which files hold it. One transaction, one truth.
+
+SQLite holds what is small and must change at once: the sources, their problems, the dimensions
+(series, sessions, provenance) and the names of the segments. The values are in the segments.
+"""
+
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import polars as pl
+
+from fabricheck.errors import FabricheckError
+from fabricheck.history.frame import COLUMNS, KEY, PROVENANCE, SESSION, Schema
+from fabricheck.history.problems import Kind, Problem
+from fabricheck.history.sources import Source, Stamp
+
+DIMENSIONS: Final[Mapping[str, Schema]] = {
+    "series": KEY,
+    "session": SESSION,
+    "provenance": PROVENANCE,
+}
+"""Combinations of texts that are kept once and numbered; the values hold the numbers."""
+
+_FORMAT: Final = json.dumps([2, *COLUMNS])
+_WAIT: Final = 10.0
+_PUT_SOURCE: Final = "INSERT OR REPLACE INTO sources VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_TABLES: Final = """
+CREATE TABLE about (format TEXT NOT NULL);
+CREATE TABLE roots (kind TEXT, path TEXT, PRIMARY KEY (kind, path));
+CREATE TABLE sources (
+    number INTEGER PRIMARY KEY, path TEXT, device INTEGER, inode INTEGER, size INTEGER,
+    modified INTEGER, offset INTEGER, lines INTEGER, checksum INTEGER, edge INTEGER, newest REAL
+);
+CREATE TABLE databases (path TEXT PRIMARY KEY, stamp TEXT, sessions TEXT);
+CREATE TABLE problems (
+    source INTEGER, kind TEXT, first INTEGER, last INTEGER, detail TEXT, expires REAL
+);
+CREATE TABLE accepted (kind TEXT, line INTEGER, detail TEXT);
+CREATE TABLE segments (
+    name TEXT PRIMARY KEY, bytes INTEGER, rows INTEGER, oldest INTEGER, newest INTEGER,
+    series_low INTEGER, series_high INTEGER
+);
+CREATE TABLE dimensions (kind TEXT, number INTEGER, fields TEXT, PRIMARY KEY (kind, number));
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A file of values that never changes.
+
+    Attributes:
+        name: its name in the store.
+        size: its bytes.
+        rows: how many values it holds.
+        oldest: the earliest time in it, microseconds since 1970.
+        newest: the latest.
+        series_low: the lowest number of a series in it.
+        series_high: the highest.
+    """
+
+    name: str
+    size: int
+    rows: int
+    oldest: int
+    newest: int
+    series_low: int
+    series_high: int
+
+
+class Catalog:
+    """The catalogue of one store."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._db = connection
+
+    @classmethod
+    def open(cls, path: Path) -> "Catalog":
+        """Open a catalogue, or make it; one of another version is emptied, as it is a cache.
+
+        Raises:
+            FabricheckError: if it can't be opened or written.
+        """
+        with translated(path):
+            connection = sqlite3.connect(path, timeout=_WAIT, isolation_level=None)
+        catalog = cls(connection)
+        with catalog.transaction(path):
+            if catalog.format() != _FORMAT:
+                catalog.clear()
+        return catalog
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._db.close()
+
+    @contextmanager
+    def transaction(self, path: Path) -> Iterator[None]:
+        """All changes or none; meanwhile nobody else may change it."""
+        with translated(path):
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._db.execute("COMMIT")
+            finally:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+
+    def format(self) -> str:
+        """What the catalogue says of its version; empty for a new one."""
+        tables = "SELECT count(*) FROM sqlite_master WHERE name = 'about'"
+        if not self._one(tables):
+            return ""
+        return str(self._one("SELECT format FROM about"))
+
+    def clear(self) -> None:
+        """Forget everything but the roots and what was accepted."""
+        ours = self.format() == _FORMAT
+        roots, accepted = (self.roots(), self.accepted()) if ours else ([], set())
+        tables = self._db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        for (name,) in tables.fetchall():
+            self._db.execute(f'DROP TABLE "{name}"')
+        for statement in _TABLES.split(";\n"):
+            self._db.execute(statement)
+        self._db.execute("INSERT INTO about VALUES (?)", [_FORMAT])
+        for kind, root in roots:
+            self.add_root(kind, root)
+        self._db.executemany("INSERT INTO accepted VALUES (?, ?, ?)", accepted)
+
+    def roots(self) -> list[tuple[str, Path]]:
+        """Kind (``perflogs`` or ``results``) and place of everything that is read."""
+        rows = self._db.execute("SELECT kind, path FROM roots ORDER BY kind, path")
+        return [(kind, Path(path)) for kind, path in rows]
+
+    def add_root(self, kind: str, root: Path) -> None:
+        """Read this place from now on."""
+        self._db.execute("INSERT OR IGNORE INTO roots VALUES (?, ?)", [kind, str(root)])
+
+    def sources(self) -> list[Source]:
+        """Every file that was read."""
+        rows = self._db.execute("SELECT * FROM sources ORDER BY number")
+        return [Source(row[0], Path(row[1]), Stamp(*row[2:6]), *row[6:]) for row in rows]
+
+    def put_source(self, source: Source) -> None:
+        """Keep how far a file was read."""
+        stamp = source.stamp
+        row = (
+            *(source.number, str(source.path)),
+            *(stamp.device, stamp.inode, stamp.size, stamp.modified),
+            *(source.offset, source.lines, source.checksum, source.edge, source.newest),
+        )
+        self._db.execute(_PUT_SOURCE, row)
+
+    def databases(self) -> dict[Path, tuple[str, frozenset[str]]]:
+        """Stamp and sessions of every results database that was read."""
+        rows = self._db.execute("SELECT path, stamp, sessions FROM databases")
+        return {Path(path): (stamp, frozenset(json.loads(uuids))) for path, stamp, uuids in rows}
+
+    def put_database(self, path: Path, stamp: str, sessions: Sequence[str]) -> None:
+        """Keep which sessions of a results database were read."""
+        row = (str(path), stamp, json.dumps(sorted(sessions)))
+        self._db.execute("INSERT OR REPLACE INTO databases VALUES (?, ?, ?)", row)
+
+    def problems(self) -> list[tuple[int, Problem]]:
+        """Every problem with the number of its source."""
+        rows = self._db.execute("SELECT * FROM problems ORDER BY source, first")
+        return [(row[0], Problem(Kind(row[1]), *row[2:])) for row in rows]
+
+    def add_problems(self, source: int, problems: Sequence[Problem]) -> None:
+        """Keep problems of a source."""
+        self._db.executemany(
+            "INSERT INTO problems VALUES (?, ?, ?, ?, ?, ?)",
+            [(source, p.kind, p.first, p.last, p.detail, p.expires) for p in problems],
+        )
+
+    def replace_cut(self, source: int, cut: Problem | None) -> None:
+        """Keep where a source is cut now, if it is, and forget where it was."""
+        query = "DELETE FROM problems WHERE source = ? AND kind = ?"
+        self._db.execute(query, [source, Kind.CUT])
+        self.add_problems(source, [cut] if cut else [])
+
+    def accepted(self) -> set[tuple[str, int, str]]:
+        """Kind, line and detail of what a person has looked at and let pass."""
+        return set(self._db.execute("SELECT kind, line, detail FROM accepted"))
+
+    def accept(self, problems: Sequence[Problem]) -> None:
+        """Let these pass from now on."""
+        rows = [(p.kind, p.first, p.detail) for p in problems]
+        self._db.executemany("INSERT INTO accepted VALUES (?, ?, ?)", rows)
+
+    def segments(self) -> list[Segment]:
+        """The files that hold the values."""
+        return [Segment(*row) for row in self._db.execute("SELECT * FROM segments ORDER BY name")]
+
+    def add_segment(self, segment: Segment) -> None:
+        """Make a segment part of the history."""
+        row = (
+            *(segment.name, segment.size, segment.rows, segment.oldest, segment.newest),
+            *(segment.series_low, segment.series_high),
+        )
+        self._db.execute("INSERT INTO segments VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+
+    def remove_segments(self, names: Sequence[str]) -> None:
+        """Make segments no longer part of the history."""
+        self._db.executemany("DELETE FROM segments WHERE name = ?", [[name] for name in names])
+
+    def dimension(self, kind: str) -> pl.DataFrame:
+        """The combinations of a dimension with their numbers, in the column ``<kind>_id``."""
+        rows = self._db.execute(
+            "SELECT number, fields FROM dimensions WHERE kind = ? ORDER BY number", [kind]
+        )
+        return pl.DataFrame(
+            [(number, *json.loads(fields)) for number, fields in rows],
+            schema={f"{kind}_id": pl.UInt32, **DIMENSIONS[kind]},
+            orient="row",
+        )
+
+    def add_to_dimension(self, kind: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Keep combinations: the number of each, and its fields."""
+        self._db.executemany(
+            "INSERT INTO dimensions VALUES (?, ?, ?)",
+            [(kind, number, json.dumps(fields)) for number, *fields in rows],
+        )
+
+    def _one(self, query: str) -> Any:
+        return self._db.execute(query).fetchone()[0]
+
+
+@contextmanager
+def translated(path: Path) -> Iterator[None]:
+    """SQLite's errors in the user's words."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        if "locked" in str(error):
+            raise FabricheckError(
+                f"expected to read {path}, found it locked by another process for {_WAIT:g} s: "
+                "wait for its end and try again; nothing was changed"
+            ) from error
+        raise FabricheckError(
+            f"expected a store that can be written at {path}, found: {error}: give write "
+            "permission, or name another place with --store; nothing was changed"
+        ) from error
+    except sqlite3.DatabaseError as error:
+        raise FabricheckError(
+            f"expected a catalogue of the history in {path}, found: {error}: remove "
+            f"{path.parent}, it is a cache and is made anew"
+        ) from error

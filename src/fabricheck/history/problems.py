@@ -1,0 +1,71 @@
+"""What is wrong with lines of the record: counted and named, and never in the way of the rest."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    """What can be wrong with a line."""
+
+    DAMAGED = "damaged"
+    CUT = "cut"
+    DUPLICATE = "duplicate"
+    FUTURE = "future"
+    CLOCK = "clock"
+    UNITS = "units"
+    SESSION = "session"
+
+    @property
+    def stops(self) -> bool:
+        """Whether a person must look before anything is read.
+
+        A damaged line costs itself. A clock that jumped, two units in one series and two values of
+        one job put true values in the wrong place, and what is computed from them is wrong.
+        """
+        return self in STOPPING
+
+
+STOPPING = (Kind.CLOCK, Kind.UNITS, Kind.SESSION)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Neighbouring lines of a file with the same problem.
+
+    Attributes:
+        kind: what is wrong.
+        first: number of the first line, from 1.
+        last: number of the last line.
+        detail: what was expected and found, in words, at the first line.
+        expires: time in seconds since 1970 from which it is none any more, for a future date.
+    """
+
+    kind: Kind
+    first: int
+    last: int
+    detail: str
+    expires: float | None = None
+
+    @property
+    def lines(self) -> int:
+        """How many lines it concerns."""
+        return self.last - self.first + 1
+
+    @property
+    def where(self) -> str:
+        """The lines, in words."""
+        return f"line {self.first}" if self.lines == 1 else f"lines {self.first} to {self.last}"
+
+
+def merged(problems: Iterable[Problem]) -> list[Problem]:
+    """The problems in the order of their lines, neighbours of one kind as one."""
+    result: list[Problem] = []
+    for problem in sorted(problems, key=lambda each: (each.first, each.kind)):
+        last = result[-1] if result else None
+        if last and last.kind is problem.kind and problem.first == last.last + 1:
+            expires = max(last.expires or 0, problem.expires or 0) or None
+            result[-1] = Problem(last.kind, last.first, problem.last, last.detail, expires)
+        else:
+            result.append(problem)
+    return result

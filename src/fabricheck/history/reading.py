@@ -1,0 +1,97 @@
+"""Reading one perflog from where it was left."""
+
+import zlib
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from fabricheck.history.layout import recognize
+from fabricheck.history.lines import CutStreamError, blocks, chunks, first_line
+from fabricheck.history.problems import Kind, Problem
+from fabricheck.history.sources import EDGE, Source, Stamp, edge
+
+JUMP: Final = timedelta(days=1)
+"""A line so much older than one above it says that the clock went back: lines are appended."""
+
+
+class PerflogFile:
+    """A perflog that is being read from where it was left."""
+
+    def __init__(self, source: Source, path: Path) -> None:
+        self.path = path
+        self.number = source.number
+        self.lines = source.lines
+        self.cut: Problem | None = None
+        self._source = source
+        self._offset = source.offset
+        self._checksum = source.checksum
+        self._newest = source.newest
+        self._edge = b""
+        self._seen = source.offset
+
+    def frames(self) -> Iterator[tuple[pl.DataFrame, list[Problem]]]:
+        """The values of each block of lines, and the damaged lines."""
+        header = first_line(self.path) if self._source.offset else b""
+        self._edge = edge(self.path, self._source.offset)
+        try:
+            for block in blocks(self._counted(), self.lines + 1):
+                data = block.data
+                self._offset += len(data)
+                self._checksum = zlib.crc32(data, self._checksum)
+                self._edge = (self._edge + data[-EDGE:])[-EDGE:]
+                self.lines = block.first_line + block.lines - 1
+                if not header:
+                    header, block = block.behead()  # noqa: PLW2901
+                if block.lines:
+                    yield recognize(header, self.path).read(block)
+        except CutStreamError as error:
+            self._cut(str(error))
+        if self._seen > self._offset:
+            self._cut("expected a newline at its end, found none")
+
+    def _counted(self) -> Iterator[bytes]:
+        for data in chunks(self.path, self._source.offset):
+            self._seen += len(data)
+            yield data
+
+    def _cut(self, detail: str) -> None:
+        self.cut = self.cut or Problem(Kind.CUT, self.lines + 1, self.lines + 1, detail)
+
+    def jumps(self, frame: pl.DataFrame) -> list[Problem]:
+        """Where a line is much older than one above it."""
+        if frame.is_empty():
+            return []
+        seconds = frame["time"].dt.epoch("us") / 1e6
+        newest = pl.concat([pl.Series([self._newest], dtype=pl.Float64), seconds]).cum_max()
+        self._newest = float(newest[-1])
+        back = newest[1:] - seconds > JUMP.total_seconds()
+        if not back.any():
+            return []
+        lines = frame.with_columns(newest[1:].alias("newest")).filter(back)
+        return [
+            Problem(
+                Kind.CLOCK,
+                *(line, line),
+                f"expected no line older than those above it, found {time:%Y-%m-%d %H:%M} below "
+                f"{datetime.fromtimestamp(above, UTC):%Y-%m-%d %H:%M}",
+            )
+            for line, time, above in lines.select("line", "time", "newest")
+            .unique("line")
+            .iter_rows()
+        ]
+
+    def state(self, path: Path, stamp: Stamp) -> Source:
+        """How far it was read."""
+        return Source(
+            number=self.number,
+            path=path,
+            stamp=stamp,
+            offset=self._offset,
+            lines=self.lines,
+            checksum=self._checksum,
+            edge=zlib.crc32(self._edge),
+            newest=self._newest,
+        )

@@ -1,0 +1,349 @@
+"""Reading what is new into the store, in one transaction.
+
+The store is a function of the files: what it holds is what reading all of them anew would give.
+A file that grew, was renamed or compressed is read on; if lines are gone that were read, because a
+file was removed, cut off or overwritten, everything is read anew.
+"""
+
+import time as clock
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from fabricheck.errors import FabricheckError
+from fabricheck.history import results
+from fabricheck.history.catalog import DIMENSIONS, Catalog
+from fabricheck.history.frame import KEY
+from fabricheck.history.problems import Kind, Problem, merged
+from fabricheck.history.reading import PerflogFile
+from fabricheck.history.segments import IDENTITY, Numbering, Segments
+from fabricheck.history.sources import Plan, Source, Stamp, perflogs, plan
+
+FUTURE: Final = timedelta(hours=1)
+"""A time so much later than now is in the future; hosts' clocks may differ by less."""
+OLDEST: Final = datetime(2000, 1, 1, tzinfo=UTC)
+"""No measurement is older; clocks without battery say 1970."""
+
+_PENDING: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to read.
+
+    Attributes:
+        perflogs: directories or files to read from now on, beside those that the store knows.
+        results: results databases likewise.
+        skip: patterns of perflogs to leave out.
+        tolerate: problems that a person has looked at and lets pass.
+        rebuild: forget everything and read it anew.
+        now: the time that no line may be later than.
+    """
+
+    perflogs: Sequence[Path] = ()
+    results: Sequence[Path] = ()
+    skip: Sequence[str] = ()
+    tolerate: frozenset[Kind] = frozenset()
+    rebuild: bool = False
+    now: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a refresh did.
+
+    Attributes:
+        files: perflogs that had something new.
+        unchanged: perflogs that had nothing new.
+        sessions: sessions read from results databases.
+        values: values that are new in the history.
+        problems: number of lines with a new problem.
+        rebuilt: why everything was read anew; empty if it was not.
+        seconds: how long it took.
+    """
+
+    files: int = 0
+    unchanged: int = 0
+    sessions: int = 0
+    values: int = 0
+    problems: int = 0
+    rebuilt: str = ""
+    seconds: float = 0.0
+
+
+def refresh(catalog: Catalog, segments: Segments, request: Request) -> Outcome:
+    """Bring the store up to the files. The caller holds the transaction.
+
+    Raises:
+        FabricheckError: if something stands against it; the transaction must then be undone.
+    """
+    began = clock.monotonic()
+    for root in request.perflogs:
+        catalog.add_root("perflogs", root.absolute())
+    for path in request.results:
+        catalog.add_root("results", path.absolute())
+    files = _files(catalog, request)
+    databases = [path for kind, path in catalog.roots() if kind == "results"]
+    segments.remove_orphans()
+    todo = plan(catalog.sources(), files)
+    reason = _why_anew(catalog, segments, request, todo)
+    if not reason:
+        reader = _Reader(catalog, segments, request)
+        try:
+            outcome = reader.read(todo, databases)
+        except _ReadAnew as found:
+            reason = str(found)
+    if reason:
+        _accept_problems(catalog)
+        catalog.clear()
+        reader = _Reader(catalog, segments, request)
+        outcome = reader.read(plan([], files), databases)
+        outcome.rebuilt = reason
+    segments.compact()
+    outcome.seconds = clock.monotonic() - began
+    return outcome
+
+
+class _ReadAnew(Exception):  # noqa: N818
+    """Adding to what is there would give something else than reading everything."""
+
+
+def _files(catalog: Catalog, request: Request) -> list[Path]:
+    roots = catalog.roots()
+    places = [path for kind, path in roots if kind == "perflogs"]
+    found = sorted({path for root in places for path in perflogs(root, request.skip)})
+    for root in request.perflogs:
+        if not perflogs(root.absolute(), request.skip):
+            raise FabricheckError(
+                f"expected perflogs (*.log, *.log.h0, *.log.gz) in {root}, found none: run the "
+                "checks first, or name another directory with --perflogs; nothing was changed"
+            )
+    if not found and all(kind == "perflogs" for kind, _ in roots):
+        named = ", ".join(map(str, places)) or "no directory"
+        raise FabricheckError(
+            f"expected perflogs (*.log, *.log.h0, *.log.gz), found none in {named}: run the "
+            "checks first, or name a directory with --perflogs; nothing was changed"
+        )
+    return found
+
+
+def _why_anew(catalog: Catalog, segments: Segments, request: Request, todo: Plan) -> str:
+    if request.rebuild:
+        return "asked for"
+    if not segments.are_whole():
+        return "the store was damaged"
+    if todo.gone:
+        others = f" and {len(todo.gone) - 1} more" if len(todo.gone) > 1 else ""
+        return f"lines that were read are gone: {todo.gone[0].path}{others} changed or is away"
+    dates = [problem.expires for _, problem in catalog.problems() if problem.expires]
+    if any(date <= request.now.timestamp() for date in dates):
+        return "lines dated in the future have come of age"
+    return ""
+
+
+def _accept_problems(catalog: Catalog) -> None:
+    catalog.accept([problem for _, problem in catalog.problems() if problem.kind.stops])
+
+
+class _Reader:
+    """Reads files and databases into the segments."""
+
+    def __init__(self, catalog: Catalog, segments: Segments, request: Request) -> None:
+        self._catalog = catalog
+        self._segments = segments
+        self._request = request
+        self._accepted = catalog.accepted()
+        self._numbers = {kind: Numbering(kind, catalog) for kind in DIMENSIONS}
+        self._pending: list[pl.DataFrame] = []
+        self._outcome = Outcome()
+
+    def read(self, todo: Plan, databases: Sequence[Path]) -> Outcome:
+        """Read what is new."""
+        self._outcome.unchanged = len(todo.unchanged)
+        for source, path, stamp in todo.continued:
+            self._read_file(source, path, stamp)
+        number = max((source.number for source in self._catalog.sources()), default=0)
+        for each, (path, stamp) in enumerate(todo.new, start=number + 1):
+            self._read_file(Source(each, path, stamp), path, stamp)
+        for path in databases:
+            self._read_database(path)
+        self._flush()
+        return self._outcome
+
+    def _read_file(self, source: Source, path: Path, stamp: Stamp) -> None:
+        try:
+            read = PerflogFile(source, path)
+            for frame, problems in read.frames():
+                self._take(frame, problems, read)
+        except OSError as error:
+            raise FabricheckError(
+                f"expected to read the perflog {path}, found: {error.strerror or error}: give "
+                "read permission, or skip it with --skip; nothing was changed"
+            ) from error
+        self._catalog.replace_cut(read.number, read.cut)
+        self._outcome.problems += read.cut is not None
+        self._outcome.files += read.lines > source.lines
+        self._outcome.unchanged += read.lines == source.lines
+        self._catalog.put_source(read.state(path, stamp))
+
+    def _take(self, frame: pl.DataFrame, problems: list[Problem], read: PerflogFile) -> None:
+        frame, dated = self._dates(frame, read)
+        units = self._number_series(frame)
+        values = self._numbered(frame)
+        values, known = self._new_values(values, read)
+        self._keep_problems([*problems, *dated, *units, *known], read)
+        self._pend(values)
+
+    def _read_database(self, path: Path) -> None:
+        stamp = repr(Stamp.of(path)) if path.exists() else ""
+        before, known = self._catalog.databases().get(path, ("", frozenset()))
+        if stamp and stamp == before:
+            return
+        with results.opened(path) as database:
+            found = database.sessions()
+            if known - found:
+                raise _ReadAnew(f"sessions were removed from {path}")
+            for uuid in sorted(found - known):
+                frame = database.read(uuid).filter(pl.col("time") <= self._request.now + FUTURE)
+                self._outcome.sessions += 1
+                self._number_series(frame)
+                values = self._numbered(frame).with_columns(pl.lit(True).alias("stored"))  # noqa: FBT003
+                matches = self._matches(values)
+                self._pend(values.join(matches, on=IDENTITY, how="anti"))
+        self._catalog.put_database(path, stamp, sorted(found))
+
+    def _dates(self, frame: pl.DataFrame, read: PerflogFile) -> tuple[pl.DataFrame, list[Problem]]:
+        """Sort out lines whose date can't be, and find where the clock went back."""
+        if frame.is_empty():
+            return frame, []
+        limit = self._request.now + FUTURE
+        times = frame["time"]
+        problems = []
+        if times.max() > limit:  # type: ignore[operator]
+            late = frame.filter(times > limit).select("line", "time")
+            problems += [
+                _future(line, time, limit) for line, time in late.unique("line").iter_rows()
+            ]
+        if times.min() < OLDEST:  # type: ignore[operator]
+            early = frame.filter(times < OLDEST).select("line", "time")
+            problems += [
+                Problem(Kind.DAMAGED, line, line, f"expected a time since 2000, found {time}")
+                for line, time in early.unique("line").iter_rows()
+            ]
+        if problems:
+            frame = frame.filter(times.is_between(OLDEST, limit))
+        return frame, problems + read.jumps(frame)
+
+    def _number_series(self, frame: pl.DataFrame) -> list[Problem]:
+        """Number new series, and find those that are there already with another unit."""
+        series = self._numbers["series"]
+        same = [name for name in KEY if name != "unit"]
+        new = series.add_new(frame)
+        if new.is_empty():
+            return []
+        other = new.join(series.known, on=same, nulls_equal=True, suffix="_known")
+        other = other.filter(
+            (pl.col("unit") != pl.col("unit_known"))
+            & (pl.col("series_id_known") < pl.col("series_id"))
+        )
+        if other.is_empty():
+            return []
+        lines = frame.join(other, on=list(KEY), nulls_equal=True).sort("line")
+        return [
+            Problem(
+                Kind.UNITS,
+                *(row["line"], row["line"]),
+                f"expected the unit {row['unit_known']!r} as before for {row['check']} "
+                f"{row['benchmark']} {row['metric']}, found {row['unit']!r}",
+            )
+            for row in lines.unique("line", maintain_order=True).iter_rows(named=True)
+        ]
+
+    def _numbered(self, frame: pl.DataFrame) -> pl.DataFrame:
+        for kind, numbering in self._numbers.items():
+            if kind != "series":
+                numbering.add_new(frame)
+            frame = numbering.put(frame)
+        return frame.with_columns(pl.lit(False).alias("stored"))  # noqa: FBT003
+
+    def _matches(self, values: pl.DataFrame) -> pl.DataFrame:
+        """What is there already with the identity of one of the values."""
+        pending = [frame.select(*IDENTITY, "value", "stored") for frame in self._pending]
+        known = pl.concat([self._segments.overlapping(values), *pending])
+        return known.join(values.select(IDENTITY), on=IDENTITY, how="semi")
+
+    def _new_values(
+        self, values: pl.DataFrame, read: PerflogFile
+    ) -> tuple[pl.DataFrame, list[Problem]]:
+        """The values that are not there yet; those that are count as duplicate lines."""
+        if values.is_empty():
+            return values, []
+        first = values.unique(IDENTITY, keep="first", maintain_order=True)
+        again = values.join(first.select("line", *IDENTITY), on=["line", *IDENTITY], how="anti")
+        matches = self._matches(values)
+        if matches["stored"].any():
+            raise _ReadAnew(f"{read.path} has what only the results database had")
+        if again.is_empty() and matches.is_empty():
+            return values, []
+        known = pl.concat([matches, first.select(matches.columns)]).unique(
+            IDENTITY, keep="first", maintain_order=True
+        )
+        repeated = pl.concat([again, first.join(matches, on=IDENTITY, how="semi")])
+        compared = repeated.join(known, on=IDENTITY, suffix="_known")
+        return first.join(matches, on=IDENTITY, how="anti"), list(_repetitions(compared))
+
+    def _keep_problems(self, problems: Sequence[Problem], read: PerflogFile) -> None:
+        if not problems:
+            return
+        kept = merged(problems)
+        for problem in kept:
+            if not problem.kind.stops or problem.kind in self._request.tolerate:
+                continue
+            if (problem.kind, problem.first, problem.detail) not in self._accepted:
+                raise FabricheckError(
+                    f"{read.path}, {problem.where}: {problem.detail}: {_ADVICE[problem.kind]}; "
+                    "nothing was changed"
+                )
+        self._catalog.add_problems(read.number, kept)
+        self._outcome.problems += sum(problem.lines for problem in kept)
+
+    def _pend(self, values: pl.DataFrame) -> None:
+        if values.is_empty():
+            return
+        self._outcome.values += values.height
+        self._pending.append(values)
+        if sum(frame.height for frame in self._pending) > _PENDING:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._pending:
+            self._segments.write(pl.concat(self._pending, how="diagonal"))
+            self._pending.clear()
+
+
+_ADVICE: Final = {
+    Kind.CLOCK: "correct the dates, or let it pass with --tolerate clock",
+    Kind.UNITS: "correct the lines, or let it be a series of its own with --tolerate units",
+    Kind.SESSION: "remove the wrong one, or keep the first with --tolerate session",
+}
+
+
+def _future(line: int, time: datetime, limit: datetime) -> Problem:
+    detail = f"expected a time until {limit:%Y-%m-%d %H:%M}, found {time:%Y-%m-%d %H:%M}"
+    return Problem(Kind.FUTURE, line, line, detail, (time - FUTURE).timestamp())
+
+
+def _repetitions(compared: pl.DataFrame) -> Iterator[Problem]:
+    for row in compared.unique("line", maintain_order=True).iter_rows(named=True):
+        line, value, known = row["line"], row["value"], row["value_known"]
+        if value == known:
+            yield Problem(Kind.DUPLICATE, line, line, "the value stands elsewhere already")
+        else:
+            detail = (
+                f"expected one value of job {row['job'] or '(none)'}, found {known} and {value}"
+            )
+            yield Problem(Kind.SESSION, line, line, f"{detail} for the same series and time")

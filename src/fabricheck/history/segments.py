@@ -1,0 +1,142 @@
+"""Values in Parquet files: numbers of their dimensions beside what differs from value to value."""
+
+import os
+import uuid
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from fabricheck.errors import FabricheckError
+from fabricheck.history.catalog import DIMENSIONS, Catalog, Segment
+from fabricheck.history.frame import FACTS, Schema
+
+IDENTITY: Final = ("series_id", "time", "job")
+"""What says which value it is: two values with the same identity are one."""
+
+SCHEMA: Final[Schema] = {
+    **{f"{kind}_id": pl.UInt32 for kind in DIMENSIONS},
+    **FACTS,
+    "stored": pl.Boolean,
+}
+"""The columns of a segment. ``stored``: the value is from a results database, not a perflog."""
+
+_ROW_GROUP: Final = 1 << 16
+_SMALL: Final = 100_000
+_MANY: Final = 24
+
+
+class Segments:
+    """The segments of a store, in a directory beside its catalogue."""
+
+    def __init__(self, directory: Path, catalog: Catalog) -> None:
+        self._directory = directory
+        self._catalog = catalog
+
+    def write(self, frame: pl.DataFrame) -> Segment:
+        """Add values. They count only when the catalogue's transaction ends."""
+        frame = frame.select(SCHEMA.keys()).sort(IDENTITY)
+        path = self._directory / f"{uuid.uuid4().hex}.parquet"
+        with path.open("wb") as file:
+            frame.write_parquet(file, compression="zstd", row_group_size=_ROW_GROUP)
+            file.flush()
+            os.fsync(file.fileno())
+        times = frame["time"].to_physical()
+        low, high = frame["series_id"][0], frame["series_id"][-1]
+        bounds = (int(times.min()), int(times.max()), low, high)  # type: ignore[arg-type]
+        segment = Segment(path.name, path.stat().st_size, frame.height, *bounds)
+        self._catalog.add_segment(segment)
+        return segment
+
+    def scan(self, segments: Iterable[Segment] | None = None) -> pl.LazyFrame:
+        """The values of some segments, or of all."""
+        chosen = self._catalog.segments() if segments is None else segments
+        paths = [self._directory / segment.name for segment in chosen]
+        return pl.scan_parquet(paths) if paths else pl.LazyFrame(schema=SCHEMA)
+
+    def overlapping(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """What identifies the values that may be the same as some of the frame's."""
+        times = frame["time"].to_physical()
+        oldest, newest = times.min(), times.max()
+        low, high = frame["series_id"].min(), frame["series_id"].max()
+        chosen = [
+            each
+            for each in self._catalog.segments()
+            if each.oldest <= newest and oldest <= each.newest  # type: ignore[operator]
+            if each.series_low <= high and low <= each.series_high  # type: ignore[operator]
+        ]
+        return (
+            self.scan(chosen)
+            .filter(
+                pl.col("time").is_between(frame["time"].min(), frame["time"].max()),
+                pl.col("series_id").is_between(low, high),
+            )
+            .select(*IDENTITY, "value", "stored")
+            .collect()
+        )
+
+    def compact(self) -> None:
+        """Put many small segments, one of each night, into one."""
+        small = [each for each in self._catalog.segments() if each.rows < _SMALL]
+        if len(small) > _MANY:
+            self.write(self.scan(small).collect())
+            self._catalog.remove_segments([each.name for each in small])
+
+    def remove_orphans(self) -> None:
+        """Remove files that no catalogue names: a refresh was killed, or put them into others.
+
+        Called before a refresh, not after it, so that a reader can end what it began.
+        """
+        known = {each.name for each in self._catalog.segments()}
+        for path in self._directory.glob("*.parquet"):
+            if path.name not in known:
+                path.unlink()
+
+    def are_whole(self) -> bool:
+        """Whether every segment is there, with the size that it had."""
+        return all(
+            (path := self._directory / each.name).exists() and path.stat().st_size == each.size
+            for each in self._catalog.segments()
+        )
+
+
+class Numbering:
+    """The numbers of one dimension's combinations; new ones get the next."""
+
+    def __init__(self, kind: str, catalog: Catalog) -> None:
+        self.known = catalog.dimension(kind)
+        self._kind = kind
+        self._column = f"{kind}_id"
+        self._fields = tuple(DIMENSIONS[kind])
+        self._catalog = catalog
+
+    def add_new(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Number what the frame has for the first time, and return it."""
+        seen = frame.select(self._fields).unique(maintain_order=True)
+        new = seen.join(self.known, on=self._fields, how="anti", nulls_equal=True)
+        if not new.is_empty():
+            first = self.known.height
+            new = new.select(
+                pl.int_range(first, first + pl.len(), dtype=pl.UInt32).alias(self._column),
+                *self._fields,
+            )
+            self._catalog.add_to_dimension(self._kind, new.rows())
+            self.known = pl.concat([self.known, new])
+        return new
+
+    def put(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """The frame with the numbers in place of the fields."""
+        joined = frame.join(
+            self.known, on=self._fields, how="left", nulls_equal=True, maintain_order="left"
+        )
+        return joined.drop(self._fields)
+
+
+def cannot_write(directory: Path, error: OSError) -> FabricheckError:
+    """What to say where the store can't be written."""
+    return FabricheckError(
+        f"expected a place for the history that can be written at {directory}, found: "
+        f"{error.strerror}: give write permission, or name another place with --store; nothing "
+        "was changed"
+    )

@@ -1,0 +1,73 @@
+"""Selections of series: which fields must have which values, and since when."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+import polars as pl
+
+from fabricheck.errors import FabricheckError
+from fabricheck.history.frame import KEY
+from fabricheck.units import parse_size
+
+_SHORT: Final = {"environment": "environ", "nodes": "num_nodes"}
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which values are wanted; without anything: all.
+
+    Attributes:
+        fields: for fields of SeriesKey the values that they may have.
+        since: no value before this time.
+        until: no value from this time on.
+    """
+
+    fields: dict[str, tuple[str | int, ...]] = field(default_factory=dict)
+    since: datetime | None = None
+    until: datetime | None = None
+
+    @classmethod
+    def read(
+        cls, terms: Iterable[str], since: datetime | None = None, until: datetime | None = None
+    ) -> "Selection":
+        """The selection that terms such as ``benchmark=latency,bw`` or ``size=1KiB`` name.
+
+        Raises:
+            FabricheckError: for a term that is no such, an unknown field or a value of no size.
+        """
+        fields: dict[str, tuple[str | int, ...]] = {}
+        for term in terms:
+            name, equals, values = term.partition("=")
+            name = _SHORT.get(name, name)
+            if not equals or name not in KEY:
+                raise FabricheckError(
+                    f"expected FIELD=VALUE[,VALUE] with a field of {', '.join(KEY)}, found {term!r}"
+                )
+            fields[name] = (*fields.get(name, ()), *(_value(name, v) for v in values.split(",")))
+        return cls(fields, since, until)
+
+    def of_series(self, series: pl.DataFrame) -> pl.DataFrame:
+        """The rows of a table of series that are wanted."""
+        for name, values in self.fields.items():
+            series = series.filter(pl.col(name).is_in(values))
+        return series
+
+    def of_values(self, values: pl.LazyFrame) -> pl.LazyFrame:
+        """The values in the wanted time."""
+        if self.since:
+            values = values.filter(pl.col("time") >= self.since)
+        if self.until:
+            values = values.filter(pl.col("time") < self.until)
+        return values
+
+
+def _value(name: str, text: str) -> str | int:
+    if name == "size":
+        return int(text) if text.isdigit() else parse_size(text)
+    if name != "num_nodes":
+        return text
+    if not text.isdigit():
+        raise FabricheckError(f"expected a number of nodes, found {text!r}: write a whole number")
+    return int(text)

@@ -1,0 +1,182 @@
+"""The history: what the record holds, read once and kept in columns.
+
+A store is a directory with a catalogue (SQLite) and segments (Parquet). It is a cache: removing it
+loses nothing, the next refresh reads the record again.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from fabricheck.history import refresh as refreshing
+from fabricheck.history.catalog import Catalog
+from fabricheck.history.frame import COLUMNS, KEY
+from fabricheck.history.problems import Problem
+from fabricheck.history.refresh import Outcome, Request
+from fabricheck.history.segments import Segments, cannot_write
+from fabricheck.history.selection import Selection
+from fabricheck.history.series import Series, SeriesKey
+from fabricheck.history.sources import Source
+
+_CATALOG: Final = "catalog.sqlite"
+NIGHT: Final = timedelta(hours=3)
+"""Values without session belong to one session if they lie no further apart than this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What a history holds.
+
+    Attributes:
+        values: number of values.
+        series: number of series.
+        sessions: number of sessions that the record names.
+        oldest: time of the first value.
+        newest: time of the last value.
+        roots: kind and place of what is read.
+        sources: the perflogs that were read.
+        problems: what is wrong with their lines, each with its file.
+    """
+
+    values: int
+    series: int
+    sessions: int
+    oldest: str
+    newest: str
+    roots: list[tuple[str, Path]]
+    sources: list[Source]
+    problems: list[tuple[Path, Problem]]
+
+
+class History:
+    """An open history."""
+
+    def __init__(self, directory: Path, catalog: Catalog) -> None:
+        self._path = directory / _CATALOG
+        self._catalog = catalog
+        self._segments = Segments(directory, catalog)
+
+    @classmethod
+    @contextmanager
+    def open(cls, directory: Path) -> Iterator["History"]:
+        """Open a history; an empty one is made where none is.
+
+        Raises:
+            FabricheckError: if the directory can't be written, or is no history.
+        """
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise cannot_write(directory, error) from error
+        catalog = Catalog.open(directory / _CATALOG)
+        try:
+            yield cls(directory, catalog)
+        finally:
+            catalog.close()
+
+    def refresh(self, request: Request) -> Outcome:
+        """Read what is new, all or nothing.
+
+        Raises:
+            FabricheckError: if something stands against it; the history is then as it was.
+        """
+        try:
+            with self._catalog.transaction(self._path):
+                return refreshing.refresh(self._catalog, self._segments, request)
+        except OSError as error:
+            raise cannot_write(self._path.parent, error) from error
+
+    def series(self, selection: Selection = Selection()) -> Iterator[Series]:  # noqa: B008
+        """The wanted series in the order of their keys, without values that nobody measured."""
+        wanted = selection.of_series(self._catalog.dimension("series"))
+        values = (
+            self._selected(selection, wanted)
+            .filter(pl.col("value").is_not_null())
+            .select("series_id", "session_id", "time", "value")
+            .collect()
+        )
+        names = self._catalog.dimension("session")["session"]
+        nights, names = _nights(values, names)
+        texts = names.to_numpy().astype(np.str_)
+        bounds = nights["series_id"].rle().struct.unnest()
+        ends = dict(zip(bounds["value"], bounds["len"].cum_sum(), strict=True))
+        starts = dict(zip(bounds["value"], bounds["len"].cum_sum() - bounds["len"], strict=True))
+        times = nights["time"].dt.replace_time_zone(None).to_numpy().astype("datetime64[s]")
+        numbers, sessions = nights["value"].to_numpy(), nights["session_id"].to_numpy()
+        for number, *fields in wanted.sort(list(KEY)).iter_rows():
+            if number in ends:
+                part = slice(starts[number], ends[number])
+                yield Series(SeriesKey(*fields), times[part], numbers[part], texts[sessions[part]])
+
+    def values(self, selection: Selection = Selection()) -> pl.LazyFrame:  # noqa: B008
+        """Every wanted value with everything that is known of it, in the order of time."""
+        wanted = selection.of_series(self._catalog.dimension("series"))
+        frame = self._selected(selection, wanted).join(wanted.lazy(), on="series_id")
+        for kind in ("session", "provenance"):
+            frame = frame.join(self._catalog.dimension(kind).lazy(), on=f"{kind}_id")
+        return frame.select(COLUMNS.keys()).sort("time", *KEY, "job")
+
+    def status(self) -> Status:
+        """What the history holds."""
+        segments = self._catalog.segments()
+        sources = self._catalog.sources()
+        paths = {source.number: source.path for source in sources}
+        edges = [min((each.oldest for each in segments), default=None)]
+        edges.append(max((each.newest for each in segments), default=None))
+        oldest, newest = (
+            ""
+            if edge is None
+            else np.datetime64(edge, "us").astype("datetime64[s]").item().isoformat()
+            for edge in edges
+        )
+        return Status(
+            sum(each.rows for each in segments),
+            self._catalog.dimension("series").height,
+            self._catalog.dimension("session").filter(pl.col("session") != "").height,
+            oldest,
+            newest,
+            self._catalog.roots(),
+            sources,
+            [(paths[number], problem) for number, problem in self._catalog.problems()],
+        )
+
+    def _selected(self, selection: Selection, wanted: pl.DataFrame) -> pl.LazyFrame:
+        values = selection.of_values(self._segments.scan())
+        if not selection.fields:
+            return values
+        return values.filter(pl.col("series_id").is_in(wanted["series_id"].implode()))
+
+
+def _nights(values: pl.DataFrame, names: pl.Series) -> tuple[pl.DataFrame, pl.Series]:
+    """One value for each series and session, and the sessions' names by number.
+
+    What has no session gets one from its time: where nothing was measured for hours, one ends.
+    """
+    values, names = _named_by_time(values, names)
+    nights = (
+        values.group_by("series_id", "session_id")
+        .agg(pl.col("time").min(), pl.col("value").median())
+        .sort("series_id", "time", "session_id")
+    )
+    return nights, names
+
+
+def _named_by_time(values: pl.DataFrame, names: pl.Series) -> tuple[pl.DataFrame, pl.Series]:
+    nameless = (names == "").arg_true()
+    without = pl.col("session_id") == (nameless[0] if len(nameless) else -1)
+    moments = values.filter(without).select(pl.col("time").unique().sort())
+    if moments.is_empty():
+        return values, names
+    begins = (pl.col("time").diff() > NIGHT).fill_null(True)  # noqa: FBT003
+    moments = moments.with_columns((begins.cum_sum() - 1 + len(names)).alias("found"))
+    first = moments.group_by("found").agg(pl.col("time").min()).sort("found")
+    values = values.join(moments, on="time", how="left").with_columns(
+        pl.when(without).then(pl.col("found")).otherwise(pl.col("session_id")).alias("session_id")
+    )
+    return values, pl.concat([names, first["time"].dt.strftime("%Y-%m-%dT%H:%M:%SZ")])
