@@ -12,7 +12,8 @@ import pytest
 
 from fabricheck.errors import FabricheckError
 from fabricheck.testbed import Testbed
-from fabricheck.testbed.programs import require_programs
+from fabricheck.testbed.guest import machine
+from fabricheck.testbed.programs import require_guest_programs, require_programs
 from fabricheck.testbed.records import read_records
 from fabricheck.testbed.rights import probe
 
@@ -120,6 +121,30 @@ def testbed(can_run_testbeds: None, tmp_path_factory: pytest.TempPathFactory) ->
     testbed = Testbed(directory / "tb")
     try:
         testbed.up(nodes=2, shares=[directory.parent])
+        yield testbed
+    finally:
+        testbed.down()
+
+
+@pytest.fixture(scope="session")
+def can_run_guests(can_run_testbeds: None) -> None:
+    try:
+        require_guest_programs()
+        machine.require_memory()
+        machine.require_tap()
+    except FabricheckError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def rdma_testbed(
+    can_run_guests: None, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Testbed]:
+    """A running testbed with RDMA devices, for all tests that leave it whole."""
+    base = tmp_path_factory.getbasetemp()
+    testbed = Testbed(tmp_path_factory.mktemp("rdma") / "tb")
+    try:
+        testbed.up(nodes=1, shares=[base], rdma=True)
         yield testbed
     finally:
         testbed.down()

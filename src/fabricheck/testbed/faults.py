@@ -5,6 +5,7 @@ to a cable is done to what the node sends, so hit both nodes to hit both directi
 """
 
 import json
+import shlex
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -14,7 +15,6 @@ from fabricheck.testbed.commands import run_captured
 from fabricheck.testbed.enter import live_node
 from fabricheck.testbed.guest.devices import CABLE_MTU, cable, gid_address
 from fabricheck.testbed.layout import Layout
-from fabricheck.testbed.programs import find_program
 
 NETEM_WORDS: Final = ("loss", "delay", "reorder", "duplicate", "corrupt", "rate", "limit")
 _QUEUES: Final = ("netem", "tbf")
@@ -77,54 +77,73 @@ def shape(files: Layout, node: str, token_bucket: str) -> None:
 
 
 def _queue(files: Layout, node: str, discipline: list[str]) -> None:
-    # Replacing netem by netem would keep some of the old one's arguments.
-    clear_queue(files, node)
     for end in _ends(node):
-        _succeed(files, end, "tc", "qdisc", "add", "dev", end.interface, "root", *discipline)
+        add = ["tc", "qdisc", "add", "dev", end.interface, "root", *discipline]
+        # Replacing netem by netem would keep some of the old one's arguments.
+        _run(files, end, _without_queue(end), shlex.join(add))
 
 
 def clear_queue(files: Layout, node: str) -> None:
     """Undo ``netem`` and ``shape``; without either, do nothing."""
     for end in _ends(node):
-        if _queues(files, end):
-            _succeed(files, end, "tc", "qdisc", "del", "dev", end.interface, "root")
+        _run(files, end, _without_queue(end))
+
+
+def _without_queue(end: _End) -> str:
+    kinds = "|".join(_QUEUES)
+    return (
+        f"if tc qdisc show dev {end.interface} root | grep -Eq '^qdisc ({kinds}) '; "
+        f"then tc qdisc del dev {end.interface} root; fi"
+    )
 
 
 def set_link(files: Layout, node: str, state: str) -> None:
     """Pull the node's cable (``down``), or plug it in again (``up``)."""
     end = _ends(node)[0]
-    _succeed(files, end, "ip", "link", "set", end.interface, state)
-    if state == "up" and node in layout.GUEST_NODES:
+    _run(
+        files,
+        end,
+        *(_link_up(node, end) if state == "up" else [f"ip link set {end.interface} down"]),
+    )
+
+
+def _link_up(node: str, end: _End) -> list[str]:
+    commands = [f"ip link set {end.interface} up"]
+    if node in layout.GUEST_NODES:
         # The kernel forgets link-local addresses when a link goes down.
-        address = gid_address(node)
-        _succeed(files, end, "ip", "address", "replace", address, "dev", end.interface, "nodad")
+        commands.append(f"ip address replace {gid_address(node)} dev {end.interface} nodad")
+    return commands
 
 
 def set_mtu(files: Layout, node: str, mtu: int) -> None:
     """Change the MTU of the node's own interface."""
     end = _ends(node)[-1]
-    _succeed(files, end, "ip", "link", "set", end.interface, "mtu", str(mtu))
+    _run(files, end, f"ip link set {end.interface} mtu {mtu}")
 
 
 def clear(files: Layout, node: str) -> None:
     """Undo every fault of the node."""
-    clear_queue(files, node)
-    set_mtu(files, node, _usual_mtu(node))
-    set_link(files, node, "up")
+    for end in _ends(node):
+        mtu = f"ip link set {end.interface} mtu {_usual_mtu(node)}"
+        _run(files, end, _without_queue(end), mtu, *_link_up(node, end))
 
 
 def active(files: Layout, node: str) -> list[str]:
     """The faults that the node has now, in words."""
     live_node(files, node)
-    ends = _ends(node)
-    found = [f"{end.interface} in {end.host}: {words}" for end in ends
-             for words in _queues(files, end)]  # fmt: skip
-    for end in ends:
-        shown = json.loads(_succeed(files, end, "ip", "-json", "link", "show", end.interface))[0]
-        if "UP" not in shown["flags"]:
-            found.append(f"{end.interface} in {end.host}: down")
-        if shown["mtu"] != _usual_mtu(node):
-            found.append(f"{end.interface} in {end.host}: MTU {shown['mtu']}")
+    found = []
+    for end in _ends(node):
+        where = f"{end.interface} in {end.host}"
+        show = f"tc qdisc show dev {end.interface} root"
+        link, *queues = _run(files, end, f"ip -json link show {end.interface}", show).splitlines()
+        # "qdisc netem 8001: root refcnt 2 limit 1000 loss 2%"
+        words = [line.split() for line in queues]
+        found += [f"{where}: {' '.join([w[1], *w[6:]])}" for w in words if w[1] in _QUEUES]
+        (state,) = json.loads(link)
+        if "UP" not in state["flags"]:
+            found.append(f"{where}: down")
+        if state["mtu"] != _usual_mtu(node):
+            found.append(f"{where}: MTU {state['mtu']}")
     return found
 
 
@@ -132,21 +151,12 @@ def _usual_mtu(node: str) -> int:
     return CABLE_MTU if node in layout.GUEST_NODES else _USUAL_MTU
 
 
-def _queues(files: Layout, end: _End) -> list[str]:
-    shown = _succeed(files, end, "tc", "qdisc", "show", "dev", end.interface, "root")
-    lines = [line.split() for line in shown.splitlines()]
-    return [
-        " ".join([words[1], *words[6:]])
-        for words in lines
-        if len(words) > 1 and words[1] in _QUEUES
-    ]
-
-
-def _succeed(files: Layout, end: _End, program: str, *arguments: str) -> str:
-    # Ordinary users have no /sbin in their PATH.
-    command = [find_program(program) or program, *arguments]
-    done = run_captured(files, end.host, command, _SECONDS)
+def _run(files: Layout, end: _End, *commands: str) -> str:
+    """Run shell commands one after the other, until one fails; their output."""
+    # Ordinary users have no /sbin in their PATH, where tc and ip are.
+    script = "; ".join(["set -e", "PATH=$PATH:/usr/sbin:/sbin", *commands])
+    done = run_captured(files, end.host, ["sh", "-c", script], _SECONDS)
     if done.returncode != 0:
         complaint = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[0]
-        raise FabricheckError(f"{' '.join(command)} in {end.host}: {complaint}")
+        raise FabricheckError(f"{commands[-1]} in {end.host}: {complaint}")
     return done.stdout
