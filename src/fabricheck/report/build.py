@@ -59,6 +59,7 @@ def build_case(
         reference_source=entry.get("reference_source") or None,
         provenance={key: str(entry[key]) for key in _PROVENANCE if entry.get(key)},
         output=entry.get("outputdir") or entry.get("stagedir") or None,
+        prerequisites=tuple(entry.get("prerequisites") or ()),
     )
 
 

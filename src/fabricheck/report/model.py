@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from fabricheck.judge.levels import Level
 from fabricheck.report.status import Status
@@ -41,6 +42,7 @@ class Case:
     """One test case: what was asked, what came of it, and the sentences that explain it.
 
     ``causes`` say why the case is not good, most telling first; empty when it is.
+    ``prerequisites`` are the lines of node health, as the record has them.
     """
 
     name: str
@@ -64,6 +66,7 @@ class Case:
     reference_source: str | None
     provenance: Mapping[str, str]
     output: str | None
+    prerequisites: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def title(self) -> str:

@@ -13,6 +13,7 @@ from fabricheck.report.curves import Group, groups
 from fabricheck.report.files import write_whole
 from fabricheck.report.matrix import Matrix, build_matrix
 from fabricheck.report.model import Run
+from fabricheck.report.nodes import node_tables
 from fabricheck.report.offline import require_offline
 from fabricheck.report.sections import (
     benchmark_views,
@@ -55,6 +56,7 @@ def render(run: Run, summary: Summary) -> str:
         rows=matrix_rows(matrix, summary),
         legend=reference_legend(run),
         benchmarks=benchmark_views(curves),
+        node_tables=node_tables(run),
         not_measured=not_measured(run),
         provenance=provenance(run),
         charts=_charts(curves, matrix),
