@@ -9,13 +9,13 @@ perftest's JSON file has the same digits, of the last size only (docs/decisions.
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Final
 
 from fabricheck.benchmarks.curve import Curve, Point
-from fabricheck.benchmarks.registry import PAIR_BENCHMARKS, Metric
+from fabricheck.benchmarks.registry import PAIR_BENCHMARKS, Metric, PairBenchmark
 from fabricheck.benchmarks.table import ParseError
 
 PROGRAM: Final = "perftest"
@@ -26,6 +26,8 @@ MTU = "Mtu"
 LINK = "Link type"
 GID_INDEX = "GID index"
 INLINE = "Max inline data"
+_USED = (DEVICE, CONNECTION, MTU, LINK, GID_INDEX)
+_BENCHMARK = "benchmark"
 _QUEUE_PAIRS = "Number of qps"
 _POST_LIST = "Post List"
 _EVENTS = "Test with events"
@@ -105,13 +107,14 @@ _REQUIRED = {"bw": {"max", "avg"}, "lat": {"min", "p50", "avg", "p99", "max"}}
 _RISING = ("min", "p50", "p99", "p99.9", "max")
 
 
-def parse(outputs: Sequence[str], source: str, version: str = "") -> Curve:
+def parse(outputs: Sequence[str], source: str) -> Curve:
     """The curve that a client printed, in one run with all sizes or in one for each.
+
+    The tables don't tell perftest's version.
 
     Args:
         outputs: the whole output of each run, with the line end of its last line.
         source: what to call the output in messages.
-        version: version of perftest, which its tables don't tell.
 
     Raises:
         ParseError: if a run has no table, more than one, or one that is empty, damaged or cut, or
@@ -134,7 +137,7 @@ def parse(outputs: Sequence[str], source: str, version: str = "") -> Curve:
     return Curve(
         benchmark=first.benchmark,
         program=PROGRAM,
-        version=version,
+        version="",
         datatype=None,
         metadata=MappingProxyType(first.settings),
         points=tuple(points),
@@ -142,14 +145,79 @@ def parse(outputs: Sequence[str], source: str, version: str = "") -> Curve:
     )
 
 
+def confirm(curve: Curve, benchmark: PairBenchmark, asked: Mapping[str, str], source: str) -> Curve:
+    """The curve as that of a benchmark, once perftest has said that it did what it was asked to.
+
+    Args:
+        curve: what was parsed, under the benchmark that it looks like.
+        benchmark: the benchmark that was asked for.
+        asked: settings by the names under which perftest prints them, such as ``CONNECTION``.
+        source: what to call the output in messages.
+
+    Raises:
+        ParseError: naming what was asked for and what perftest used instead.
+    """
+    expected, found = dict(asked), dict(curve.metadata)
+    options = list(benchmark.options)
+    if "-I" in options:
+        place = options.index("-I")
+        expected[INLINE] = options[place + 1]
+        del options[place : place + 2]
+    plain = next(
+        each.name
+        for each in PAIR_BENCHMARKS.values()
+        if (each.program, each.options) == (benchmark.program, tuple(options))
+    )
+    expected[_BENCHMARK], found[_BENCHMARK] = plain, curve.benchmark
+    for key, value in expected.items():
+        if found.get(key) != value:
+            raise ParseError(
+                f"{source}: expected {key} {value}, found {found.get(key, 'none')}: perftest did "
+                "not do what it was asked to, so its figures belong to another test"
+            )
+    return replace(curve, benchmark=benchmark.name)
+
+
+def used(curve: Curve) -> str:
+    """The settings that say which way the data went."""
+    return ", ".join(f"{key} {curve.metadata.get(key, 'none')}" for key in _USED)
+
+
+def least_packets(curve: Curve) -> tuple[int, int]:
+    """The packets that server and client must have sent, whatever else they sent.
+
+    The client of a one-way test sends the data, the server at most acknowledgements; in a latency
+    test and in both directions each sends. A read asks with one packet and is answered with the
+    data, an atomic is answered with one.
+    """
+    benchmark = PAIR_BENCHMARKS[curve.benchmark]
+    mtu = int(curve.metadata[MTU])
+    counts = [(point.size or 0, point.iterations or 0) for point in curve.points]
+    requests = sum(count for _, count in counts)
+    data = sum(-(-size // mtu) * count for size, count in counts)
+    both_ways = Metric.LATENCY in benchmark.metrics or "-b" in benchmark.options
+    if benchmark.program.startswith(("ib_send", "ib_write")):
+        return (data if both_ways else 0), data
+    answered = data, requests
+    if "-b" in benchmark.options:
+        return sum(answered), sum(answered)
+    return answered
+
+
+def posted_at_once(benchmark: PairBenchmark) -> int:
+    """How many requests a benchmark posts together; iterations must be a multiple of it."""
+    options = benchmark.options
+    return int(options[options.index("-l") + 1]) if "-l" in options else 1
+
+
 def _differences(first: "_Table", table: "_Table") -> Iterator[tuple[str, str, str]]:
     yield from (
         (key, first.settings.get(key, "none"), table.settings.get(key, "none"))
-        for key in (DEVICE, CONNECTION, MTU, LINK, GID_INDEX)
+        for key in _USED
         if first.settings.get(key) != table.settings.get(key)
     )
     if first.benchmark != table.benchmark:
-        yield "benchmark", first.benchmark, table.benchmark
+        yield _BENCHMARK, first.benchmark, table.benchmark
 
 
 def _check_order(points: Sequence[Point], source: str) -> None:

@@ -1,6 +1,7 @@
 """What every check of a program without MPI inherits: a server and its client in one job."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from reframe.core.builtins import run_after, run_before, variable
@@ -26,6 +27,7 @@ from fabricheck.transports.pair import (
     arguments,
     read_faults,
     read_runs,
+    read_version,
 )
 from fabricheck.transports.proof import Proof
 from fabricheck.transports.table import Scope
@@ -131,7 +133,9 @@ class PairBenchmark(CurveBenchmark):
             return Evidence(hosts=hosts_seen(directory), objections=faults)
         try:
             witnesses = read_witnesses(directory)
-            curve = self.read(read_runs(_text(directory / str(self.stdout)), len(self.runs())))
+            output = _text(directory / str(self.stdout))
+            curve = self.read(read_runs(output, len(self.runs())))
+            curve = replace(curve, version=read_version(output) or curve.version)
             proof = self.prove_transport(curve, witnesses)
         except FabricheckError as error:
             return Evidence(hosts=hosts_seen(directory), objections=(str(error),))

@@ -1,0 +1,271 @@
+"""What the checks of perftest inherit: sizes and iterations, proof by settings and packets."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from reframe.core.builtins import run_after, run_before
+from reframe.core.exceptions import ReframeError
+
+from fabricheck.benchmarks import perftest
+from fabricheck.benchmarks.budget import iterations
+from fabricheck.benchmarks.curve import Curve
+from fabricheck.benchmarks.parser import check_complete
+from fabricheck.benchmarks.registry import MIB
+from fabricheck.errors import FabricheckError
+from fabricheck.judge.levels import worst
+from fabricheck.judge.link_rate import (
+    Link,
+    Rate,
+    above_ceiling,
+    ceiling,
+    fills_link,
+    judge_share,
+    read_rate,
+)
+from fabricheck.judge.references import Reference, Tolerance
+from fabricheck.judge.verdict import Verdict
+from fabricheck.reframe_ext.pair import PairBenchmark
+from fabricheck.transports.proof import Proof
+from fabricheck.transports.verbs import prove_packets
+from fabricheck.transports.witness import Witness
+
+_ALL_SIZES = 8 * MIB
+"""The largest size of perftest's own sweep (``-a``), which can't be told to end earlier."""
+
+_LEAST_MTU = 1024
+"""Payload of a datagram that any port can send."""
+
+_DENSE_ABOVE = 8
+"""The size from which a sparse sweep counts its steps."""
+
+_CAUSES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(pattern), sentence)
+    for pattern, sentence in (
+        (
+            r"IB device (\S+) not found",
+            "expected the RDMA device {0} on both nodes, found none of that name on one of them: "
+            "correct ucx_net_devices.rdma in the site file (ibv_devices lists what a node has)",
+        ),
+        (
+            r"Unable to find the Infiniband/RoCE device|No IB devices found",
+            "expected an RDMA device on both nodes, found none on one of them: look at its drivers "
+            "(ibv_devices, dmesg)",
+        ),
+        (
+            r"Unable to query port (\d+) attributes",
+            "expected port {0} on the RDMA device, found none: correct ucx_net_devices.rdma in the "
+            "site file",
+        ),
+        (
+            r"Port number (\d+) state is (\w+)",
+            "expected port {0} of the RDMA device to be active, found {1}: look at cable, switch "
+            "port and ip link",
+        ),
+        (
+            r"Gid index should be between 0 and (\d+)",
+            "expected a GID index below {0}, found {gid_index}: correct gid_index in the site file "
+            "(ibv_devinfo -v lists the addresses of a port)",
+        ),
+        (
+            r"Failed to modify QP \d+ to RTR",
+            "expected the two ports to connect, found that one can't reach the address of the "
+            "other: GID index {gid_index} is empty on a node or is of another kind there (correct "
+            "gid_index in the site file; ibv_devinfo -v lists the addresses), or there is no route",
+        ),
+        (
+            r"RLIMIT_MEMLOCK is (\d+) bytes",
+            "expected memory that can be locked for RDMA, found a limit of {0} B: raise memlock "
+            "(ulimit -l, LimitMEMLOCK of slurmd)",
+        ),
+        (
+            r"Couldn't allocate MR",
+            "expected memory to be registered for RDMA, found that the node refuses it: raise "
+            "memlock (ulimit -l, LimitMEMLOCK of slurmd)",
+        ),
+        (
+            r"Failed status 12\b|transport retry counter exceeded",
+            "expected an answer to every packet, found none after all retries: packets are lost, "
+            "the link went down, or the other end died",
+        ),
+        (
+            r"Couldn't connect to (\S+):(\d+)",
+            "expected a connection to {0}, port {1}, found none: its name doesn't resolve to this "
+            "node's network, or a firewall closes the port",
+        ),
+    )
+)
+
+
+class Perftest(PairBenchmark):
+    """One benchmark of the family ``verbs`` on one placement.
+
+    Partition extras that are read beside those of every pair: ``ucx_net_devices`` (its ``rdma``
+    names device and port), ``gid_index``, ``fabric_health`` (its ``mtu``), ``link_rate`` and
+    ``link_shares``; and for slow fabrics ``time_budget`` with ``typical``, as for ucx_perftest, and
+    ``size_step`` (each size is so many times the one before).
+
+    Without a time budget one run measures every size with perftest's own iterations. With one, or
+    where ``max_message_size`` cuts the sweep, each size has a run of its own.
+    """
+
+    @run_after("setup")
+    def read_link_rate(self) -> None:
+        """Refuse shares that make no sense before anything runs."""
+        try:
+            read_rate(self.current_partition.extras)
+        except FabricheckError as error:
+            raise ReframeError(str(error)) from None
+
+    @run_before("run")
+    def compare_versions(self) -> None:
+        """Both ends must be of the same version."""
+        self.env_vars["FABRICHECK_PAIR_VERSION"] = "--version"
+
+    def sizes(self) -> tuple[int, ...]:
+        """The sizes in bytes; datagrams end at the MTU, a sparse sweep leaves sizes out."""
+        sizes = super().sizes()
+        if self._is_datagram:
+            sizes = tuple(size for size in sizes if size <= (self._mtu or _LEAST_MTU))
+        step = self.current_partition.extras.get("size_step")
+        if step is None:
+            return sizes
+        kept = {sizes[0], sizes[-1]}
+        size = _DENSE_ABOVE
+        while size < sizes[-1]:
+            kept.add(size)
+            size *= step
+        return tuple(size for size in sizes if size in kept)
+
+    def common_options(self) -> Sequence[str]:
+        """What makes the program this benchmark, on this port, over this connection."""
+        extras = self.current_partition.extras
+        options = [*self._entry.options, "-F", "-c", self._connection]
+        if "gid_index" in extras:
+            options += ["-x", str(extras["gid_index"])]
+        if self._mtu:
+            options += ["-m", str(self._mtu)]
+        device, number = self._port
+        if device:
+            options += ["-d", device]
+        if number:
+            options += ["-i", number]
+        return options
+
+    def runs(self) -> Sequence[Sequence[str]]:
+        """One run with every size, or one for each."""
+        budget = self.current_partition.extras.get("time_budget")
+        sizes = self.sizes()
+        if budget is None and sizes[-1] == _ALL_SIZES and len(sizes) == len(super().sizes()):
+            return [("-a",)]
+        return [
+            (
+                *(() if len(sizes) == 1 else ("-s", str(size))),
+                *(() if budget is None else ("-n", str(self._iterations(size, budget)))),
+            )
+            for size in sizes
+        ]
+
+    def read(self, outputs: Sequence[str]) -> Curve:
+        """The curve of all runs.
+
+        Raises:
+            FabricheckError: if it is damaged or lacks a size.
+        """
+        source = f"the client's output in {self.stdout}"
+        curve = perftest.parse(outputs, source)
+        check_complete(curve, self.sizes(), source)
+        return perftest.confirm(curve, self._entry, self._asked(), source)
+
+    def prove_transport(self, curve: Curve, witnesses: Sequence[Witness]) -> Proof:
+        """What perftest says that it used, and the packets that each port has sent."""
+        device = ":".join(filter(None, self._port))
+        packets = prove_packets(perftest.least_packets(curve), witnesses, device)
+        return Proof(
+            f"perftest used {perftest.used(curve)}; {packets.evidence}",
+            (
+                *packets.objections,
+                *(above_ceiling(curve, self._ceilings(curve)) if self._rate else ()),
+            ),
+        )
+
+    def find_verdict(
+        self, references: Mapping[str, Reference], tolerance: Tolerance | None
+    ) -> Verdict:
+        """The verdict on the curve, and on the share of the link that it uses."""
+        verdict = super().find_verdict(references, tolerance)
+        curve, rate = self._curve, self._rate
+        if rate is None or curve is None or not fills_link(curve):
+            return verdict
+        level, finding = judge_share(curve, self._ceilings(curve), rate)
+        if not finding:
+            return verdict
+        return Verdict(
+            worst([verdict.level, level]), verdict.judgements, (*verdict.findings, finding)
+        )
+
+    def explain(self, words: str) -> str | None:
+        """The cause that perftest's own words name."""
+        gid_index = self.current_partition.extras.get("gid_index", "perftest's own choice")
+        for pattern, sentence in _CAUSES:
+            if match := pattern.search(words):
+                return sentence.format(*match.groups(), gid_index=gid_index)
+        return None
+
+    @property
+    def _connection(self) -> str:
+        return str(self.transport).upper()
+
+    @property
+    def _is_datagram(self) -> bool:
+        return bool(self.transport == "ud")
+
+    @property
+    def _port(self) -> tuple[str, str]:
+        """Device and port; empty where each node has its own."""
+        devices = self.current_partition.extras.get("ucx_net_devices", {})
+        device, _, number = devices.get("rdma", "").partition(",")[0].partition(":")
+        return device, number
+
+    @property
+    def _rate(self) -> Rate | None:
+        return read_rate(self.current_partition.extras)
+
+    @property
+    def _mtu(self) -> int | None:
+        mtu: int | None = self.current_partition.extras.get("fabric_health", {}).get("mtu")
+        return mtu
+
+    def _asked(self) -> dict[str, str]:
+        """What perftest must say that it used."""
+        extras = self.current_partition.extras
+        asked = {perftest.CONNECTION: self._connection}
+        if "gid_index" in extras:
+            asked[perftest.GID_INDEX] = str(extras["gid_index"])
+        if self._mtu:
+            asked[perftest.MTU] = str(self._mtu)
+        if self._port[0]:
+            asked[perftest.DEVICE] = self._port[0]
+        return asked
+
+    def _ceilings(self, curve: Curve) -> dict[int, float]:
+        """The most payload that the link can carry at each size, in MB/s."""
+        rate = self._rate
+        assert rate is not None, "without a rate nothing has a ceiling"
+        return {
+            size: ceiling(
+                rate.gigabits,
+                size,
+                int(curve.metadata[perftest.MTU]),
+                Link(curve.metadata[perftest.LINK]),
+                datagram=self._is_datagram,
+                directions=2 if "-b" in self._entry.options else 1,
+            )
+            for size in self.sizes()
+        }
+
+    def _iterations(self, size: int, budget: float) -> int:
+        typical = self.current_partition.extras["typical"]
+        count = iterations(size, budget, **typical)
+        # A list of requests is posted as a whole.
+        posted = perftest.posted_at_once(self._entry)
+        return max(1, count // posted) * posted
