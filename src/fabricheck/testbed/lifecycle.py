@@ -46,6 +46,8 @@ Progress = Callable[[str], None]
 _START_SECONDS: Final = 90.0
 _POLL_SECONDS: Final = 0.03
 _REFRESH_SECONDS: Final = 60.0
+# Typically 7 s; with ten times as many busy threads as processors, 50 s.
+_GUEST_SECONDS: Final = 150.0
 
 
 class UpResult(NamedTuple):
@@ -221,6 +223,7 @@ def _configure(
         programs,
         started.boot_id,
         guest,
+        _GUEST_SECONDS,
     )
 
 

@@ -5,7 +5,11 @@ from typing import NamedTuple
 
 
 class Spec(NamedTuple):
-    """One testbed to start; ``guest`` is QEMU's command line, and empty for one without a guest."""
+    """One testbed to start.
+
+    ``guest`` is QEMU's command line, empty for a testbed without one, and has to report that it is
+    ready in ``guest_seconds``.
+    """
 
     root: str
     nodes: int
@@ -14,6 +18,7 @@ class Spec(NamedTuple):
     programs: dict[str, str]
     boot_id: str
     guest: list[str]
+    guest_seconds: float
 
     def dumps(self) -> str:
         """The spec as one line of JSON."""

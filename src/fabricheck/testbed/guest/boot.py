@@ -10,8 +10,6 @@ from fabricheck.testbed.process import Host, ended, last_line, start_daemon
 from fabricheck.testbed.spec import Spec
 
 READY: Final = "ready"
-# Typically 10 s; a loaded machine has been seen to take 40 s.
-_PATIENCE_SECONDS: Final = 150.0
 
 
 class Guest:
@@ -20,6 +18,7 @@ class Guest:
     def __init__(self, spec: Spec, host: Host) -> None:
         """Plug a network card into the bridge, and start QEMU."""
         self._files = host.files
+        self._seconds = spec.guest_seconds
         port = layout.switch_port(layout.GUEST)
         ip_batch(
             spec.programs["ip"],
@@ -28,7 +27,7 @@ class Guest:
         )
         self._files.guest_events.touch()
         self._pid = start_daemon(layout.GUEST, spec.guest, host)
-        self._deadline = time.monotonic() + _PATIENCE_SECONDS
+        self._deadline = time.monotonic() + spec.guest_seconds
         self._seen = 0
 
     def events(self) -> list[str]:
@@ -45,7 +44,7 @@ class Guest:
             )
         if time.monotonic() > self._deadline:
             raise NodeError(
-                f"the guest (rx1, rx2) is not ready after {_PATIENCE_SECONDS:g} s, its last words: "
+                f"the guest (rx1, rx2) is not ready after {self._seconds:g} s, its last words: "
                 f"{last_words(self._files)}"
             )
         return []

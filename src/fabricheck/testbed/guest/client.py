@@ -21,11 +21,13 @@ from fabricheck.testbed import layout
 from fabricheck.testbed.guest import wire
 from fabricheck.testbed.guest.settings import Settings
 from fabricheck.testbed.layout import Layout
+from fabricheck.testbed.records import read_record
 
 CONNECT_SECONDS: Final = 20.0
 # A guest that hangs does not even acknowledge: after so long the connection is given up.
 _SILENCE_SECONDS: Final = 30
 _PROBE_SECONDS: Final = 5
+_WATCH_SECONDS: Final = 1.0
 _FORWARDED: Final = (
     signal.SIGINT,
     signal.SIGQUIT,
@@ -39,7 +41,7 @@ _FORWARDED: Final = (
 def run_in_guest(
     files: Layout, node: str, command: Sequence[str], environment: dict[str, str], directory: str
 ) -> int:
-    """Run ``command``; the caller is already in the testbed's network.
+    """Run ``command``; the caller is already in the testbed's network, and nowhere else.
 
     Returns and raises as ``enter.run_in_node``; a guest that stops answering is a FabricheckError.
     """
@@ -57,7 +59,7 @@ def run_in_guest(
         )
         _give_up_when_silent(connection)
         with connection, _raw(terminal):
-            return _Session(connection, terminal).run(request)
+            return _Session(connection, terminal, files).run(request)
     except OSError as error:
         raise FabricheckError(
             f"{node} of the testbed in {files.root} does not answer ({error.strerror or error}): "
@@ -101,8 +103,9 @@ def _window(terminal: int) -> str:
 class _Session:
     """One command under way, as the client sees it."""
 
-    def __init__(self, connection: socket.socket, terminal: int | None) -> None:
+    def __init__(self, connection: socket.socket, terminal: int | None, files: Layout) -> None:
         self._connection = connection
+        self._guest = read_record(files.records, layout.GUEST)
         self._terminal = terminal
         self._waiting: list[bytes] = []
         self._sending = False
@@ -116,7 +119,9 @@ class _Session:
             watched: list[int | socket.socket] = [self._connection]
             if reading_input:
                 watched.append(0)
-            ready, _, _ = select.select(watched, [], [])
+            ready, _, _ = select.select(watched, [], [], _WATCH_SECONDS)
+            if not ready and (self._guest is None or not self._guest.alive()):
+                raise ConnectionError("QEMU has ended")
             if 0 in ready:
                 # Until the agent has taken this, no more is read.
                 reading_input = False
