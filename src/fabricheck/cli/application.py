@@ -6,7 +6,7 @@ from typing import Final
 import typer
 
 COMMANDS: Final = ("run", "parse", "judge", "report", "explain")
-GROUPS: Final = ("testbed",)
+GROUPS: Final = ("testbed", "history")
 
 
 def build(wanted: list[str]) -> typer.Typer:

@@ -79,6 +79,29 @@ class Catalog:
         self._db = connection
 
     @classmethod
+    def open_to_read(cls, path: Path) -> "Catalog":
+        """Open a catalogue that is there, without changing anything.
+
+        Raises:
+            FabricheckError: if there is none, or it is of another version.
+        """
+        if not path.exists():
+            raise FabricheckError(
+                f"expected a history in {path.parent}, found none: read the record first with "
+                "fabricheck history refresh, or name another place with --store"
+            )
+        with translated(path):
+            place = f"{path.absolute().as_uri()}?mode=ro"
+            catalog = cls(sqlite3.connect(place, uri=True, timeout=_WAIT, isolation_level=None))
+            if catalog.format() == _FORMAT:
+                return catalog
+        catalog.close()
+        raise FabricheckError(
+            f"expected a history of this version in {path.parent}, found another: read the record "
+            "again with fabricheck history refresh"
+        )
+
+    @classmethod
     def open(cls, path: Path) -> "Catalog":
         """Open a catalogue, or make it; one of another version is emptied, as it is a cache.
 

@@ -113,22 +113,16 @@ class _ReadAnew(Exception):  # noqa: N818
 
 
 def _files(catalog: Catalog, request: Request) -> list[Path]:
-    roots = catalog.roots()
-    places = [path for kind, path in roots if kind == "perflogs"]
-    found = sorted({path for root in places for path in perflogs(root, request.skip)})
-    for root in request.perflogs:
-        if not perflogs(root.absolute(), request.skip):
+    roots = [path for kind, path in catalog.roots() if kind == "perflogs"]
+    found = {root: perflogs(root, request.skip) for root in roots}
+    for root, files in found.items():
+        if not files:
             raise FabricheckError(
                 f"expected perflogs (*.log, *.log.h0, *.log.gz) in {root}, found none: run the "
-                "checks first, or name another directory with --perflogs; nothing was changed"
+                "checks first, see whether it is mounted, or name another directory with "
+                "--perflogs; nothing was changed"
             )
-    if not found and all(kind == "perflogs" for kind, _ in roots):
-        named = ", ".join(map(str, places)) or "no directory"
-        raise FabricheckError(
-            f"expected perflogs (*.log, *.log.h0, *.log.gz), found none in {named}: run the "
-            "checks first, or name a directory with --perflogs; nothing was changed"
-        )
-    return found
+    return sorted({path for files in found.values() for path in files})
 
 
 def _why_anew(catalog: Catalog, segments: Segments, request: Request, todo: Plan) -> str:

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from fabricheck.benchmarks.registry import DIRECTIONS, Direction, Metric
 from fabricheck.errors import FabricheckError
+from fabricheck.units import format_size
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -40,6 +41,23 @@ class SeriesKey:
     statistic: str
     size: int | None
     unit: str
+
+    def __str__(self) -> str:
+        """The key in words, without its unit."""
+        place = f"{self.system}:{self.partition}+{self.environ}"
+        variable = [
+            self.metric,
+            self.statistic,
+            "" if self.size is None else format_size(self.size),
+        ]
+        words = [
+            place,
+            self.check,
+            self.benchmark,
+            self.placement,
+            "_".join(filter(None, variable)),
+        ]
+        return " ".join(filter(None, words))
 
     @property
     def direction(self) -> Direction | None:

@@ -11,6 +11,7 @@ from fabricheck.errors import FabricheckError
 from fabricheck.history.lines import CutStreamError, chunks
 
 _PERFLOG = re.compile(r"^[^.].*\.log(\.h?\d+)?(\.gz)?$")
+EXAMPLES = "example"
 EDGE = 4096
 
 
@@ -97,7 +98,10 @@ def _walk(root: Path) -> Iterator[Path]:
             f"{error.strerror}: give read permission, or skip it with --skip"
         ) from error
 
-    for directory, _, names in os.walk(root, onerror=refuse):
+    for directory, folders, names in os.walk(root, onerror=refuse):
+        # Recorded examples beside the record are none of it.
+        if Path(directory) == root:
+            folders[:] = [each for each in folders if each != EXAMPLES]
         for name in names:
             if _PERFLOG.match(name):
                 yield Path(directory) / name

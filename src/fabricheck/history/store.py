@@ -80,6 +80,20 @@ class History:
         finally:
             catalog.close()
 
+    @classmethod
+    @contextmanager
+    def open_to_read(cls, directory: Path) -> Iterator["History"]:
+        """Open a history that is there; its place may be read-only.
+
+        Raises:
+            FabricheckError: if there is none, or one of another version.
+        """
+        catalog = Catalog.open_to_read(directory / _CATALOG)
+        try:
+            yield cls(directory, catalog)
+        finally:
+            catalog.close()
+
     def refresh(self, request: Request) -> Outcome:
         """Read what is new, all or nothing.
 

@@ -1,0 +1,376 @@
+"""``fabricheck history``: what the record holds, read once and kept in columns."""
+
+import json
+import sys
+from collections import Counter
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fabricheck.errors import FabricheckError
+from fabricheck.history.problems import STOPPING, Kind
+from fabricheck.provenance import SUITE
+
+if TYPE_CHECKING:
+    from fabricheck.history.refresh import Outcome
+    from fabricheck.history.selection import Selection
+    from fabricheck.history.series import Series
+    from fabricheck.history.store import Status
+
+app = typer.Typer(
+    help="What was measured, night by night: read it, look at it, give it to other tools.",
+    no_args_is_help=True,
+)
+
+DEFAULT_STORE = SUITE / "reports" / "history"
+DEFAULT_PERFLOGS = SUITE / "perflogs"
+DEFAULT_RESULTS = SUITE / "reports" / "results.db"
+
+_SHOWN_PROBLEMS = 20
+
+StoreOption = Annotated[
+    Path,
+    typer.Option(
+        "--store",
+        metavar="DIR",
+        help="Where the history is kept. It is a cache: removing it loses nothing.",
+        show_default="reports/history",
+    ),
+]
+MachineOption = Annotated[bool, typer.Option("--json", help="Write JSON.")]
+SelectArgument = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[FIELD=VALUE[,VALUE]]...",
+        help="Only series with these values; fields are system, partition, environ, check, "
+        "benchmark, placement, transport, nodes, metric, statistic, size, unit.",
+        show_default=False,
+    ),
+]
+SinceOption = Annotated[
+    str | None,
+    typer.Option(metavar="DATE", help="Nothing before this day or time.", show_default=False),
+]
+UntilOption = Annotated[
+    str | None,
+    typer.Option(metavar="DATE", help="Nothing from this day or time on.", show_default=False),
+]
+
+
+class Tolerable(StrEnum):
+    """Problems that stop a refresh unless they are let pass."""
+
+    CLOCK = Kind.CLOCK
+    UNITS = Kind.UNITS
+    SESSION = Kind.SESSION
+
+
+class Format(StrEnum):
+    """What an export can be written as."""
+
+    CSV = "csv"
+    PARQUET = "parquet"
+
+
+@app.command()
+def refresh(
+    *,
+    perflogs: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="DIR",
+            help="Directory with perflogs, or one perflog; may be repeated. Rotated and "
+            "compressed files are read too, and ReFrame's default formats. Remembered.",
+            show_default="perflogs/ of the suite",
+        ),
+    ] = None,
+    results: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="ReFrame's results database; may be repeated. Remembered.",
+            show_default="reports/results.db of the suite",
+        ),
+    ] = None,
+    no_results: Annotated[
+        bool, typer.Option("--no-results", help="Don't take the suite's results database.")
+    ] = False,
+    skip: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PATTERN",
+            help="Leave out perflogs whose path ends like this; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    tolerate: Annotated[
+        list[Tolerable] | None,
+        typer.Option(
+            help="Count such problems instead of stopping at them; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    rebuild: Annotated[bool, typer.Option("--rebuild", help="Read everything anew.")] = False,
+    store: StoreOption = DEFAULT_STORE,
+    machine: MachineOption = False,
+) -> None:
+    """Read what is new in the record.
+
+    Without options: the places that were named before, at first those of the suite. Damaged, cut,
+    duplicated and future-dated lines are counted and named by "fabricheck history status".
+
+    Exit code 0: read. 2: bad input; the history is then as it was.
+
+    Examples:
+
+        fabricheck history refresh
+
+        fabricheck history refresh --perflogs /srv/host1/perflogs --perflogs /srv/host2/perflogs
+
+        fabricheck history refresh --store /tmp/other --perflogs ~/other-suite/perflogs --no-results
+    """
+    from fabricheck.history.refresh import Request  # noqa: PLC0415
+    from fabricheck.history.store import History  # noqa: PLC0415
+
+    with History.open(store) as history:
+        known = [kind for kind, _ in history.status().roots]
+        request = Request(
+            perflogs=perflogs or ([] if results or "perflogs" in known else [DEFAULT_PERFLOGS]),
+            results=results or _default_results(known, unwanted=no_results or bool(perflogs)),
+            skip=skip or (),
+            tolerate=frozenset(Kind(each) for each in tolerate or ()),
+            rebuild=rebuild,
+        )
+        _tell(history.refresh(request), machine=machine)
+
+
+def _default_results(known: list[str], *, unwanted: bool) -> list[Path]:
+    if unwanted or "results" in known or not DEFAULT_RESULTS.exists():
+        return []
+    return [DEFAULT_RESULTS]
+
+
+def _tell(outcome: "Outcome", *, machine: bool) -> None:
+    if machine:
+        _write_json({name: getattr(outcome, name) for name in outcome.__slots__})
+        return
+    if outcome.rebuilt:
+        typer.echo(f"read anew: {outcome.rebuilt}")
+    typer.echo(
+        f"{outcome.values} new values from {outcome.files} perflogs and {outcome.sessions} stored "
+        f"sessions in {outcome.seconds:.1f} s; {outcome.unchanged} perflogs as they were"
+    )
+    if outcome.problems:
+        typer.echo(f"{outcome.problems} lines with a problem: see fabricheck history status")
+
+
+@app.command()
+def status(*, store: StoreOption = DEFAULT_STORE, machine: MachineOption = False) -> None:
+    """Show what the history holds, and what is wrong with lines of the record.
+
+    Exit code 0: shown. 2: bad input.
+
+    Examples:
+
+        fabricheck history status
+
+        fabricheck history status --json
+    """
+    from fabricheck.history.store import History  # noqa: PLC0415
+
+    with History.open_to_read(store) as history:
+        found = history.status()
+    counts = Counter[str]()
+    for _, problem in found.problems:
+        counts[problem.kind] += problem.lines
+    if machine:
+        _write_json(_as_json(found, counts))
+        return
+    typer.echo(f"{found.values} values of {found.series} series, {found.oldest} to {found.newest}")
+    typer.echo(f"{found.sessions} sessions, {len(found.sources)} perflogs, read from:")
+    for kind, root in found.roots:
+        typer.echo(f"  {kind}  {root}")
+    typer.echo("problems: " + (", ".join(f"{n} {kind}" for kind, n in counts.items()) or "none"))
+    for path, problem in found.problems[:_SHOWN_PROBLEMS]:
+        typer.echo(f"  {problem.kind}: {path}, {problem.where}: {problem.detail}")
+    if len(found.problems) > _SHOWN_PROBLEMS:
+        typer.echo(f"  and {len(found.problems) - _SHOWN_PROBLEMS} more: see --json")
+
+
+def _as_json(found: "Status", counts: Counter[str]) -> dict[str, Any]:
+    return {
+        "values": found.values,
+        "series": found.series,
+        "sessions": found.sessions,
+        "oldest": found.oldest or None,
+        "newest": found.newest or None,
+        "roots": [{"kind": kind, "path": str(path)} for kind, path in found.roots],
+        "perflogs": [{"path": str(source.path), "lines": source.lines} for source in found.sources],
+        "problem_lines": {str(kind): counts[kind] for kind in Kind},
+        "problems": [
+            {
+                "kind": problem.kind,
+                "path": str(path),
+                "first_line": problem.first,
+                "last_line": problem.last,
+                "detail": problem.detail,
+                "stops": problem.kind in STOPPING,
+            }
+            for path, problem in found.problems
+        ],
+    }
+
+
+@app.command()
+def show(
+    select: SelectArgument = None,
+    *,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    limit: Annotated[
+        int, typer.Option(min=1, metavar="N", help="No more than N series; JSON has all.")
+    ] = 40,
+    store: StoreOption = DEFAULT_STORE,
+    machine: MachineOption = False,
+) -> None:
+    """Show series, one line each: sessions, median, last value and course.
+
+    Exit code 0: shown. 2: bad input, or no such series.
+
+    Examples:
+
+        fabricheck history show benchmark=latency transport=tcp statistic=p50
+
+        fabricheck history show benchmark=latency size=8,1KiB --since 2026-11-01
+
+        fabricheck history show system=testbed --json
+    """
+    from fabricheck.history.store import History  # noqa: PLC0415
+
+    with History.open_to_read(store) as history:
+        found = list(history.series(_selection(select, since, until)))
+    if not found:
+        raise _nothing(select, store)
+    if machine:
+        _write_json([_series_as_json(series) for series in found])
+        return
+    _show_table(found[:limit])
+    if len(found) > limit:
+        typer.echo(f"and {len(found) - limit} more: select fewer, or give --limit")
+
+
+def _show_table(found: list["Series"]) -> None:
+    import numpy as np  # noqa: PLC0415
+
+    from fabricheck.history.sparkline import sparkline  # noqa: PLC0415
+
+    rows = [("series", "sessions", "median", "last", "unit", "newest", "course")]
+    for series in found:
+        values = series.values
+        rows.append(
+            (
+                str(series.key),
+                str(len(series)),
+                f"{np.median(values):.4g}",
+                f"{values[-1]:.4g}",
+                series.key.unit,
+                str(series.times[-1].astype("datetime64[D]")),
+                sparkline(values),
+            )
+        )
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        typer.echo("  ".join(cells).rstrip())
+
+
+def _series_as_json(series: "Series") -> dict[str, Any]:
+    key = series.key
+    return {
+        "key": {name: getattr(key, name) for name in key.__slots__},
+        "direction": key.direction,
+        "times": [f"{time}Z" for time in series.times.astype(str)],
+        "values": series.values.tolist(),
+        "sessions": series.sessions.tolist(),
+    }
+
+
+@app.command()
+def export(
+    select: SelectArgument = None,
+    *,
+    form: Annotated[Format, typer.Option("--format", help="What to write.")] = Format.CSV,
+    output: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Where to.", show_default="standard output, CSV only"),
+    ] = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    store: StoreOption = DEFAULT_STORE,
+    machine: MachineOption = False,
+) -> None:
+    """Write every value with everything that is known of it, for other tools.
+
+    With --json, say in JSON what was written; --output must then be given.
+
+    Exit code 0: written. 2: bad input, or nothing to write.
+
+    Examples:
+
+        fabricheck history export benchmark=latency > latency.csv
+
+        fabricheck history export --format parquet --output history.parquet
+    """
+    import polars as pl  # noqa: PLC0415
+
+    from fabricheck.history.store import History  # noqa: PLC0415
+
+    if output is None and (form is Format.PARQUET or machine):
+        raise FabricheckError("expected --output FILE with Parquet and with --json: name a file")
+    with History.open_to_read(store) as history:
+        values = history.values(_selection(select, since, until)).collect()
+    if values.is_empty():
+        raise _nothing(select, store)
+    try:
+        if form is Format.PARQUET:
+            values.write_parquet(output or "")
+        else:
+            values.write_csv(output or sys.stdout.buffer)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise FabricheckError(f"cannot write {output or 'standard output'}: {error}") from error
+    if machine:
+        _write_json({"path": str(output), "format": form, "values": values.height})
+
+
+def _selection(terms: list[str] | None, since: str | None, until: str | None) -> "Selection":
+    from fabricheck.history.selection import Selection  # noqa: PLC0415
+
+    return Selection.read(terms or (), _moment(since), _moment(until))
+
+
+def _moment(text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise FabricheckError(
+            f"expected a date such as 2026-11-21 or 2026-11-21T06:00, found {text!r}"
+        ) from error
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def _nothing(select: list[str] | None, store: Path) -> FabricheckError:
+    wanted = f" with {' '.join(select)}" if select else ""
+    return FabricheckError(
+        f"expected values{wanted} in the history {store}, found none: read the record first with "
+        "fabricheck history refresh, or select others"
+    )
+
+
+def _write_json(data: Any) -> None:
+    json.dump(data, sys.stdout, indent=2, allow_nan=False)
+    sys.stdout.write("\n")
