@@ -2,6 +2,7 @@
 
 import math
 
+from fabricheck.judge.wording import DIMENSIONLESS
 from fabricheck.units import format_size
 
 TABLE_UNITS = {"us": "µs", "MB/s": "MB/s", "messages/s": "M/s"}
@@ -50,10 +51,13 @@ def with_unit(value: float, unit: str, *, digits: int = 3) -> str:
 
     >>> with_unit(1234.5, "us"), with_unit(0.21, "us"), with_unit(2000, "us", digits=1)
     ('1.23 ms', '210 ns', '2 ms')
+    >>> with_unit(12.34, "1")
+    '12.3'
     """
     ladder = _LADDERS.get(unit)
     if ladder is None:
-        return f"{significant(value, digits)} {unit}".rstrip()
+        figure = significant(value, digits)
+        return figure if unit == DIMENSIONLESS else f"{figure} {unit}".rstrip()
     factor, name = ladder[0]
     for step, label in ladder:
         if abs(value) >= step * (1 - _HALF_DIGIT):
