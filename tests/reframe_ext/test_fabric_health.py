@@ -29,6 +29,25 @@ def configuration(gid_index: int) -> dict[str, Any]:
     return {"systems": [system], "environments": [{"name": "builtin"}]}
 
 
+def test_a_job_looks_again_where_the_launcher_killed_the_ranks(tmp_path: Path) -> None:
+    """The script that ReFrame would submit; srun is not here to run it."""
+    config = configuration(1)
+    config["systems"][0]["partitions"][0]["launcher"] = "srun"
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    subprocess.run(
+        [
+            REFRAME, f"--config-file={tmp_path / 'config.json'}", f"--checkpath={SUITE}",
+            "--dry-run", f"--prefix={tmp_path}",
+        ],
+        cwd=tmp_path,
+        capture_output=True,
+        check=True,
+    )  # fmt: skip
+    (script,) = tmp_path.glob("stage/**/rfm_job.sh")
+    assert "[ $status -eq 0 ] || timeout 30 srun" in script.read_text()
+    assert "snapshot.sh after >>fabric.$(hostname)" in script.read_text()
+
+
 def run(tmp_path: Path, tree: str = "rxe", **env: str) -> tuple[int, dict[str, Any]]:
     """ReFrame's exit code and the only case of its record."""
     root = unpack(tree, tmp_path / "tree")

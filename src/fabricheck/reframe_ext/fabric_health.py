@@ -10,10 +10,14 @@ from fabricheck.errors import FabricheckError
 from fabricheck.fabric.finding import Finding
 from fabricheck.fabric.job import judge_job, read_nodes
 from fabricheck.fabric.limits import Limits, read_limits
+from fabricheck.fabric.snapshot import SCRIPT
 from fabricheck.judge.levels import Level
 from fabricheck.transports import find
 from fabricheck.transports.table import Counter
 from fabricheck.transports.witness import RANK_WRAPPER
+
+# Seconds; a node that doesn't answer must not keep the job.
+_PATIENCE = 30
 
 
 class FabricHealth(rfm.RegressionTestPlugin):
@@ -36,6 +40,25 @@ class FabricHealth(rfm.RegressionTestPlugin):
         """Let the snapshots tell the GID that the programs use, wherever it stands."""
         if (index := self.fabric_limits.gid_index) is not None:
             self.env_vars["FABRICHECK_GID_INDEX"] = str(index)
+
+    @run_before("run")
+    def look_again_after_a_kill(self) -> None:
+        """Take the last snapshot for ranks that could not, since the launcher killed them.
+
+        An MPI that gives up takes the wrappers of all ranks with it, and a link that is down may
+        be why it gave up.
+        """
+        if self.current_partition.launcher_type.registered_name != "srun" or not self.transport:
+            return
+        if find(self.transport).counter is Counter.RDMA:
+            look = f"{SCRIPT} after >>fabric.$(hostname)"
+            self.postrun_cmds = [
+                "status=$?",
+                f"[ $status -eq 0 ] || timeout {_PATIENCE} srun --mpi=none --ntasks-per-node=1 "
+                f"--ntasks=$SLURM_NNODES sh -c '{look}'",
+                "(exit $status)",
+                *self.postrun_cmds,
+            ]
 
     @run_after("performance")
     def refuse_unhealthy(self) -> None:
