@@ -27,6 +27,13 @@ UCX_LOG = """\
 [1795240120.054744] [HOST:7:0]     ucp_context.c:1849 UCX  INFO  Version 1.13.1 (loaded from x)
 [1795240120.059730] [HOST:7:0]      ucp_worker.c:1763 UCX  INFO    ep_cfg[1]: tag(tcp/eth0)
 """
+COMPLAINTS = """\
+[1795254523.132145] [n2:762  :0]     ucp_context.c:1014 UCX  WARN  \
+transport 'rc' is not available, please use one or more of: cma
+[1795254523.378048] [n2:762  :0]          select.c:549  UCX  ERROR   \
+no active messages transport to n1: Unsupported operation
+[1795254523.378060] [n2:762  :0]          select.c:550  UCX  ERROR   what follows from it
+"""
 WITNESS = """\
 rank RANK
 host HOST
@@ -195,6 +202,24 @@ def test_a_launcher_alone_has_the_last_words(stage: Path) -> None:
     append("err", "srun: error: n2: task 1: Segmentation fault\n\n")(stage)
     (objection,) = look(stage).objections
     assert objection.endswith("last words: srun: error: n2: task 1: Segmentation fault")
+
+
+def test_an_explanation_of_what_an_abort_is_is_nobodys_last_word(stage: Path) -> None:
+    edit("witness.1", "exit 0", "exit 1")(stage)
+    frame = "-" * 74
+    append(
+        "err", f"mpi_probe: MPI_Bcast failed\n{frame}\nMPI_ABORT was invoked\n\nNOTE:\n{frame}\n"
+    )(stage)
+    (objection,) = look(stage).objections
+    assert objection.endswith("last words: mpi_probe: MPI_Bcast failed")
+
+
+def test_what_ucx_complained_of_stands_beside_the_fault(stage: Path) -> None:
+    edit("witness.1", "exit 0", "exit 1")(stage)
+    append("ucx.n2.7.log", COMPLAINTS)(stage)
+    _, first, second = look(stage).objections
+    assert first == "UCX on n2: transport 'rc' is not available, please use one or more of: cma"
+    assert second == "UCX on n2: no active messages transport to n1: Unsupported operation"
 
 
 def test_a_rank_that_left_without_end_is_named(stage: Path) -> None:

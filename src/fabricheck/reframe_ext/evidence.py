@@ -17,6 +17,7 @@ from fabricheck.transports.witness import (
     Witness,
     by_host,
     read_mvapich2_parameters,
+    read_ucx_complaints,
     read_ucx_logs,
     read_witnesses,
     unfinished_ranks,
@@ -34,6 +35,7 @@ _WRONG_DATA = re.compile(r"wrong data at .*")
 _NO_WORLD = re.compile(r"MPI_COMM_WORLD has (?P<size>\d+)|OPAL ERROR: Unreachable.*")
 # "Terminated" is what the wrapper's shell says of a program that the scheduler has ended.
 _LAUNCHER_LINE = re.compile(r"(srun|slurmstepd|mpirun|mpiexec)\b.*:|Terminated$")
+_FRAMED = re.compile(r"^-{60,}\n.*?\n-{60,}\n", re.MULTILINE | re.DOTALL)
 _NO_FINALIZE = re.compile(r"MPI_Finalize did not return.*")
 
 
@@ -93,7 +95,9 @@ def examine(directory: Path, stdout: Path, stderr: Path, expected: Expectation) 
     """
     errors = stderr.read_text(errors="replace") if stderr.exists() else ""
     if faults := list(job_faults(directory, errors, expected)):
-        return Evidence(hosts=hosts_seen(directory), objections=tuple(faults))
+        # The first complaints are the cause, the others follow from them.
+        complaints = [f"UCX {each}" for each in read_ucx_complaints(directory)[:2]]
+        return Evidence(hosts=hosts_seen(directory), objections=(*faults, *complaints))
     try:
         witnesses = read_witnesses(directory)
         curve = parse(stdout.read_text(errors="replace"), stdout.name)
@@ -185,8 +189,12 @@ def scheduler_faults(directory: Path, errors: str, expected: Expectation) -> Ite
 
 
 def _last_words(errors: str) -> str:
-    """The program's last line, or the launcher's, which only says that something ended."""
-    lines = [line.strip() for line in reversed(errors.splitlines()) if line.strip()]
+    """The program's last line, or the launcher's, which only says that something ended.
+
+    What Open MPI writes in a frame only explains what an abort is.
+    """
+    lines = [line.strip() for line in reversed(_FRAMED.sub("", errors).splitlines())]
+    lines = [line for line in lines if line]
     own = (line for line in lines if not _LAUNCHER_LINE.match(line))
     return next(own, lines[0] if lines else "nothing")
 
