@@ -140,13 +140,17 @@ def test_a_contradiction_or_a_fault_below_a_good_case_is_not_settled():
     assert of(GOOD, GOOD, GOOD).settled
 
 
-def test_counters_that_fail_the_case_speak_for_the_fabric():
-    found = of(GOOD, GOOD, RED, counters=["3.4 % of the packets of rxe0:1 were lost"])
+def test_bad_counters_speak_for_the_fabric():
+    lost = "out_of_seq_request on n2 mlx5_0:1: 3.4 % of 9000 packets, critical above 0.1 %"
+    found = of(GOOD, GOOD, RED, counters={Layer.MPI: [lost], Layer.VERBS: []})
     assert found.places == (FABRIC,)
     assert found.sentence == (
-        "the counters of the fabric fail this case, so it is the fabric below MPI and UCX: "
-        "3.4 % of the packets of rxe0:1 were lost"
+        f"the counters of the fabric are bad under MPI, so it is {RDMA_GROUND}: {lost}"
     )
+    found = of(GOOD, RED, RED, counters={Layer.UCX: ["pause frames", "drops"], Layer.MPI: [lost]})
+    assert found.sentence.startswith("the counters of the fabric are bad under UCX and MPI, so")
+    assert found.sentence.endswith(lost), "the case's own counters are told first"
+    assert of(GOOD, GOOD, GOOD, counters={Layer.MPI: [lost]}).places == ()
 
 
 def test_another_mpi_that_is_good_is_named():

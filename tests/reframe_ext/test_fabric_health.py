@@ -72,12 +72,14 @@ def run(tmp_path: Path, tree: str = "rxe", **env: str) -> tuple[int, dict[str, A
 def test_healthy_ports_leave_a_case_alone(tmp_path: Path) -> None:
     code, case = run(tmp_path)
     assert (code, case["level"], case["findings"]) == (0, "good", [])
+    assert case["fabric_causes"] == []
 
 
 def test_a_link_that_goes_down_makes_a_good_case_red(tmp_path: Path) -> None:
     code, case = run(tmp_path, DURING=f'echo "1: DOWN" >"$TREE/{PORT}/state"')
     assert (code, case["level"], case["result"]) == (1, "critical", "fail")
     assert case["findings"][0].startswith("link down on ")
+    assert case["fabric_causes"] == case["findings"][:1]
     assert "the port was ACTIVE before the run and is DOWN" in case["fail_reason"]
     assert case["perfvalues"], "the values stay in the record"
 

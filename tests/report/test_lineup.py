@@ -187,6 +187,30 @@ def test_over_tcp_there_are_no_verbs(judged):
     assert found.diagnosis.sentence.endswith("or the network below UCX")
 
 
+def test_bad_counters_under_a_red_case_make_it_the_fabrics(explained):
+    document = with_red("latency")
+    cause = "link down on n2 mlx5_0:1: DOWN, expected ACTIVE: plug it in"
+    sample.find(document, "latency", "openmpi", "rc-2n").update(fabric_causes=[cause])
+    found = explained(document)
+    assert found.diagnosis.places == (Place.FABRIC,)
+    assert found.diagnosis.sentence.endswith(cause)
+
+
+def test_counters_under_good_cases_accuse_nobody(explained):
+    document = with_red("latency")
+    sample.find(document, "ucx_tag_lat", "builtin", "rc-2n").update(fabric_causes=["old"])
+    assert explained(document).diagnosis.places == (Place.MPI,)
+
+
+def test_without_8_bytes_the_smallest_size_of_all_layers_is_shown(explained):
+    document = with_red("latency")
+    values = sample.find(document, "ib_send_lat", "builtin", "rc-2n")["perfvalues"]
+    for size in ("8B", "1MiB"):
+        for statistic in ("avg", "p50", "p99"):
+            del values[f"testbed:rdma:latency_{statistic}_{size}"]
+    assert explained(document).sizes == (2, 65536, 1 << 19)
+
+
 def test_a_node_in_every_red_case_stands_out(explained):
     document = with_red("latency", "ucx_tag_lat")
     sample.find(document, "latency", "openmpi", "rc-2n").update(job_nodelist=["n2", "n3"])

@@ -5,7 +5,7 @@ the lowest layer that is red; or below it, where nothing vouches for what is bel
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 
@@ -44,7 +44,7 @@ class Path:
         states: state of each layer that the path has, from the lowest to the case's own.
         ground: what is below the lowest of them, in words, such as ``the fabric``.
         programs: what ran in a layer, such as ``Open MPI v4.1.4``, where that is known.
-        counters: what the counters of the fabric found during the case that fails it.
+        counters: what the counters of the fabric found wrong during the red cases of a layer.
         good_peers: environments whose case of the same kind is good on the same path.
     """
 
@@ -52,7 +52,7 @@ class Path:
     states: Mapping[Layer, State]
     ground: str
     programs: Mapping[Layer, str]
-    counters: Sequence[str] = ()
+    counters: Mapping[Layer, Sequence[str]] = field(default_factory=dict)
     good_peers: Sequence[str] = ()
 
 
@@ -97,9 +97,10 @@ def diagnose(path: Path) -> Diagnosis:
     if own is not State.RED:
         sentence = f"{path.case} was {own}, so there is no fault to place"
         return Diagnosis((), sentence, (chain[-1],), settled=False)
-    if path.counters:
-        sentence = f"the counters of the fabric fail this case, so it is {path.ground}"
-        return Diagnosis((Place.FABRIC,), f"{sentence}: {path.counters[0]}")
+    if counted := [layer for layer in chain if path.counters.get(layer)]:
+        sentence = f"the counters of the fabric are bad under {_listed(counted)}"
+        first = path.counters[counted[-1]][0]
+        return Diagnosis((Place.FABRIC,), f"{sentence}, so it is {path.ground}: {first}")
     lowest = next(n for n, layer in enumerate(chain) if path.states[layer] is State.RED)
     if contradicting := [layer for layer in chain[lowest:] if path.states[layer] is State.GOOD]:
         return _contradiction(path, chain[lowest], contradicting)

@@ -11,7 +11,7 @@ from reframe.core.logging import getlogger
 from reframe.utility import sanity as sn
 
 from fabricheck.errors import FabricheckError
-from fabricheck.fabric.finding import tell
+from fabricheck.fabric.finding import Finding, tell
 from fabricheck.judge.levels import Level, worst
 from fabricheck.judge.references import CaseKey, Reference, Tolerance, resolve
 from fabricheck.judge.verdict import Verdict
@@ -38,6 +38,7 @@ class Judged(FabricHealth, rfm.RunOnlyRegressionTest):
     level = variable(str, value="", loggable=True)
     levels = variable(dict, value={}, loggable=True)
     findings = variable(list, value=[], loggable=True)
+    fabric_causes = variable(list, value=[], loggable=True)
     warning_bounds = variable(dict, value={}, loggable=True)
     reference_kind = variable(str, value="", loggable=True)
     reference_source = variable(str, value="", loggable=True)
@@ -98,9 +99,11 @@ class Judged(FabricHealth, rfm.RunOnlyRegressionTest):
         Raises:
             SanityError: always.
         """
-        fabric = tell(self.fabric_findings())
+        found = self.fabric_findings()
+        fabric = tell(found)
         self.level = str(Level.UNTRUSTED)
         self.findings = [*objections, *fabric]
+        self.fabric_causes = list(tell(_critical(found)))
         raise SanityError("; ".join([f"{Level.UNTRUSTED}: {objections[0]}", *fabric[:1]]))
 
     def measured_values(self) -> Values:
@@ -136,9 +139,10 @@ class Judged(FabricHealth, rfm.RunOnlyRegressionTest):
         self.level = str(worst([verdict.level, *(finding.level for finding in fabric)]))
         self.levels = {found.variable: str(found.level) for found in verdict.judgements}
         # A dead link explains a slow value, not the other way round.
-        causes = [finding for finding in fabric if finding.level is Level.CRITICAL]
+        causes = _critical(fabric)
         remarks = [finding for finding in fabric if finding not in causes]
-        self.findings = [*tell(causes), *verdict.findings, *tell(remarks)]
+        self.fabric_causes = list(tell(causes))
+        self.findings = [*self.fabric_causes, *verdict.findings, *tell(remarks)]
         if tolerance:
             self.reference_kind, self.reference_source = tolerance.kind, tolerance.source
             self.warning_bounds = {
@@ -161,6 +165,10 @@ class Judged(FabricHealth, rfm.RunOnlyRegressionTest):
             found = references[name]
             bounds[name] = (found.value, found.lower, found.upper, found.unit)
         self.reference = {self.current_partition.fullname: bounds}
+
+
+def _critical(findings: Sequence[Finding]) -> list[Finding]:
+    return [finding for finding in findings if finding.level is Level.CRITICAL]
 
 
 def _constant(value: float | None, unit: str) -> Callable[[], float | None]:

@@ -52,6 +52,7 @@ def build_case(
         fixture=fixture,
         samples=samples,
         causes=explain(status, entry, samples, notes, blockers),
+        fabric_causes=tuple(entry.get("fabric_causes") or ()),
         nodes=_nodes(entry),
         jobid=str(entry["jobid"]) if entry.get("jobid") else None,
         evidence=entry.get("evidence") or None,

@@ -124,6 +124,9 @@ def line_up(run: Run, case: Case) -> LineUp:
             states=states,
             ground=_GROUNDS[transport.counter],
             programs=_programs(case, members),
+            counters={
+                layer: _counters(found) for layer, found in {**members, layers[-1]: [case]}.items()
+            },
             good_peers=[peer.environ for peer in peers if _STATES.get(peer.status) is State.GOOD],
         )
     )
@@ -250,6 +253,12 @@ def _peers(run: Run, case: Case) -> list[Case]:
     ]
 
 
+def _counters(cases: Sequence[Case]) -> list[str]:
+    """What the counters of the fabric found wrong during the red ones of the cases."""
+    red = [case for case in cases if _STATES.get(case.status) is State.RED]
+    return list(dict.fromkeys(cause for case in red for cause in case.fabric_causes))
+
+
 def _programs(case: Case, members: dict[Layer, list[Case]]) -> dict[Layer, str]:
     programs = {}
     if mpi := case.provenance.get("mpi_version") or case.provenance.get("mpi"):
@@ -265,13 +274,13 @@ def _programs(case: Case, members: dict[Layer, list[Case]]) -> dict[Layer, str]:
 
 
 def _sizes(case: Case, members: dict[Layer, list[Case]]) -> tuple[int, ...]:
-    """8 B, the largest size that every layer has, and where the case itself is worst."""
+    """Of the sizes that every layer has 8 B or the smallest, and the largest; and the worst."""
     layers = [
         {s.size for member in found for s in member.samples if s.size and s.value is not None}
         for found in members.values()
     ]
     shared = set.intersection(*(sizes for sizes in layers if sizes)) if any(layers) else set()
-    sizes = {SMALL, max(shared)} if shared else set()
+    sizes = {SMALL if SMALL in shared else min(shared), max(shared)} if shared else set()
     if (worst := _worst_size(case)) is not None:
         sizes.add(worst)
     return tuple(sorted(sizes))

@@ -59,6 +59,7 @@ class Case:
     fixture: bool
     samples: tuple[Sample, ...]
     causes: tuple[str, ...]
+    fabric_causes: tuple[str, ...]
     nodes: tuple[str, ...]
     jobid: str | None
     evidence: str | None
