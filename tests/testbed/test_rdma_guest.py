@@ -103,6 +103,7 @@ def test_exec_is_as_in_other_nodes(rdma_testbed: Testbed, tmp_path: Path) -> Non
     assert run("cat", input=data).stdout == data
     assert run("true", input=data).returncode == 0, "a command need not read its input"
     assert run("sh", "-c", "sleep 60 & echo done").stdout == b"done\n"
+    assert run("cat", preexec_fn=lambda: os.close(0)).returncode == 0, "nor does it need one"
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])

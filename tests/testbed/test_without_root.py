@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import fabricheck.testbed
+from fabricheck.testbed.guest import kernel
 
 pytestmark = pytest.mark.testbed
 NOBODY = 65534
@@ -100,6 +101,40 @@ def test_whole_life_in_a_user_namespace(home: Path, watch) -> None:
     assert "n2 is dead" in found["dead"]
     assert "n2 is dead" in found["again"]
     assert found["left"] == "False"
+    assert watch.traces() == before
+
+
+RDMA_SESSION = """
+from fabricheck.testbed import Testbed, faults
+testbed = Testbed("tb")
+try:
+    print("up", testbed.up(nodes=1, rdma=True).nodes)
+    done = testbed.run("rx1", "sh", "-c", "id -u; ls /sys/class/infiniband; touch made-in-rx1",
+                       timeout_seconds=60)
+    print("rx1", done.stdout.split(), done.stderr)
+    done = testbed.run("login", "srun", "-prdma", "-N2", "hostname", timeout_seconds=60)
+    print("srun", sorted(done.stdout.split()), done.stderr)
+    testbed.netem("rx2", "loss 2%")
+    print("fault", faults.active(testbed.files, "rx2"))
+finally:
+    testbed.down()
+"""
+
+
+def test_rdma_devices_in_a_user_namespace(home: Path, can_run_guests: None, watch) -> None:
+    before = watch.traces()
+    image = kernel.provide(kernel.cache_dir(), lambda _: None).image.parent
+    copy = home / ".cache" / "fabricheck" / "guest" / image.name
+    shutil.copytree(image, copy)
+    os.chown(copy.parent, NOBODY, NOBODY)
+    done = as_nobody(home, "-c", RDMA_SESSION)
+    assert done.returncode == 0, done.stderr
+    found = dict(line.split(" ", 1) for line in done.stdout.splitlines())
+    assert found["up"] == "['n1', 'rx1', 'rx2']"
+    assert found["rx1"].strip() == "['0', 'rxe0']"
+    assert (home / "made-in-rx1").stat().st_uid == NOBODY
+    assert found["srun"].strip() == "['rx1', 'rx2']"
+    assert found["fault"] == "['v1 in rx2: netem limit 1000 loss 2%']"
     assert watch.traces() == before
 
 

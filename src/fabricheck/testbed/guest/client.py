@@ -9,7 +9,6 @@ import os
 import select
 import signal
 import socket
-import sys
 import termios
 import tty
 from collections.abc import Iterator, Sequence
@@ -45,7 +44,8 @@ def run_in_guest(
 
     Returns and raises as ``enter.run_in_node``; a guest that stops answering is a FabricheckError.
     """
-    terminal = sys.stdin.fileno() if os.isatty(0) and os.isatty(1) else None
+    _require_input()
+    terminal = 0 if os.isatty(1) and _is_own_terminal(0) else None
     request: dict[str, object] = {
         "token": Settings.load(files.guest_settings).token,
         "command": list(command),
@@ -66,6 +66,19 @@ def run_in_guest(
             f"its guest hangs or has crashed, see {files.guest_console}; "
             "fabricheck testbed down, then up --rdma, starts afresh"
         ) from error
+
+
+def _require_input() -> None:
+    """Without a standard input, the connection would get its number."""
+    try:
+        os.fstat(0)
+    except OSError:
+        os.open(os.devnull, os.O_RDONLY)
+
+
+def _is_own_terminal(descriptor: int) -> bool:
+    """Whether this is a terminal that we may use: a background job that does is stopped."""
+    return os.isatty(descriptor) and os.tcgetpgrp(descriptor) == os.getpgrp()
 
 
 def _give_up_when_silent(connection: socket.socket) -> None:
@@ -114,7 +127,9 @@ class _Session:
         """Forward streams and signals until the command ends; returns its exit code."""
         self._send(wire.packed(wire.REQUEST, json.dumps(request).encode()))
         self._take_signals()
-        reading_input = True
+        reading_input = _is_own_terminal(0) or not os.isatty(0)
+        if not reading_input:
+            self._send(wire.packed(wire.INPUT))
         while True:
             watched: list[int | socket.socket] = [self._connection]
             if reading_input:
