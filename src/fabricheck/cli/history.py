@@ -102,7 +102,7 @@ def refresh(
         list[str] | None,
         typer.Option(
             metavar="PATTERN",
-            help="Leave out perflogs whose path ends like this; may be repeated.",
+            help="Leave out perflogs whose path ends like this; may be repeated. Remembered.",
             show_default=False,
         ),
     ] = None,
@@ -136,21 +136,18 @@ def refresh(
     from fabricheck.history.store import History  # noqa: PLC0415
 
     with History.open(store) as history:
-        known = [kind for kind, _ in history.status().roots]
+        roots = history.status().roots
+        named = bool(perflogs or results)
+        of_suite = not named and (not roots or ("perflogs", DEFAULT_PERFLOGS) in roots)
+        with_results = of_suite and not no_results and DEFAULT_RESULTS.exists()
         request = Request(
-            perflogs=perflogs or ([] if results or "perflogs" in known else [DEFAULT_PERFLOGS]),
-            results=results or _default_results(known, unwanted=no_results or bool(perflogs)),
+            perflogs=perflogs or ([DEFAULT_PERFLOGS] if of_suite else []),
+            results=results or ([DEFAULT_RESULTS] if with_results else []),
             skip=skip or (),
             tolerate=frozenset(Kind(each) for each in tolerate or ()),
             rebuild=rebuild,
         )
         _tell(history.refresh(request), machine=machine)
-
-
-def _default_results(known: list[str], *, unwanted: bool) -> list[Path]:
-    if unwanted or "results" in known or not DEFAULT_RESULTS.exists():
-        return []
-    return [DEFAULT_RESULTS]
 
 
 def _tell(outcome: "Outcome", *, machine: bool) -> None:

@@ -154,7 +154,7 @@ class Catalog:
         self._db.executemany("INSERT INTO accepted VALUES (?, ?, ?)", accepted)
 
     def roots(self) -> list[tuple[str, Path]]:
-        """Kind (``perflogs`` or ``results``) and place of everything that is read."""
+        """Kind and place of everything that is read: ``perflogs``, ``results``, and ``skip``."""
         rows = self._db.execute("SELECT kind, path FROM roots ORDER BY kind, path")
         return [(kind, Path(path)) for kind, path in rows]
 

@@ -181,7 +181,7 @@ def _from_reframe(text: pl.DataFrame, variables: Sequence[_Variable], path: Path
     )
     titles = _titles(text, path)
     cases = text.with_columns(
-        _completion(text).alias("time"),
+        _completion(text).dt.truncate("1s").alias("time"),
         titles.str.extract(r"^(\S*)").alias("check"),
         titles.alias("benchmark"),
         _nodes(text.columns).alias("num_nodes"),

@@ -34,7 +34,8 @@ class PerflogFile:
 
     def frames(self) -> Iterator[tuple[pl.DataFrame, list[Problem]]]:
         """The values of each block of lines, and the damaged lines."""
-        header = first_line(self.path) if self._source.offset else b""
+        begun = self._source.offset > 0
+        layout = recognize(first_line(self.path), self.path) if begun else None
         self._edge = edge(self.path, self._source.offset)
         try:
             for block in blocks(self._counted(), self.lines + 1):
@@ -43,10 +44,11 @@ class PerflogFile:
                 self._checksum = zlib.crc32(data, self._checksum)
                 self._edge = (self._edge + data[-EDGE:])[-EDGE:]
                 self.lines = block.first_line + block.lines - 1
-                if not header:
+                if layout is None:
                     header, block = block.behead()  # noqa: PLW2901
+                    layout = recognize(header, self.path)
                 if block.lines:
-                    yield recognize(header, self.path).read(block)
+                    yield layout.read(block)
         except CutStreamError as error:
             self._cut(str(error))
         if self._seen > self._offset:

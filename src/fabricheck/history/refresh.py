@@ -38,7 +38,7 @@ class Request:
     Attributes:
         perflogs: directories or files to read from now on, beside those that the store knows.
         results: results databases likewise.
-        skip: patterns of perflogs to leave out.
+        skip: patterns of perflogs to leave out from now on.
         tolerate: problems that a person has looked at and lets pass.
         rebuild: forget everything and read it anew.
         now: the time that no line may be later than.
@@ -86,7 +86,9 @@ def refresh(catalog: Catalog, segments: Segments, request: Request) -> Outcome:
         catalog.add_root("perflogs", root.absolute())
     for path in request.results:
         catalog.add_root("results", path.absolute())
-    files = _files(catalog, request)
+    for pattern in request.skip:
+        catalog.add_root("skip", Path(pattern))
+    files = _files(catalog)
     databases = [path for kind, path in catalog.roots() if kind == "results"]
     segments.remove_orphans()
     todo = plan(catalog.sources(), files)
@@ -112,9 +114,10 @@ class _ReadAnew(Exception):  # noqa: N818
     """Adding to what is there would give something else than reading everything."""
 
 
-def _files(catalog: Catalog, request: Request) -> list[Path]:
+def _files(catalog: Catalog) -> list[Path]:
     roots = [path for kind, path in catalog.roots() if kind == "perflogs"]
-    found = {root: perflogs(root, request.skip) for root in roots}
+    skip = [str(pattern) for kind, pattern in catalog.roots() if kind == "skip"]
+    found = {root: perflogs(root, skip) for root in roots}
     for root, files in found.items():
         if not files:
             raise FabricheckError(
@@ -204,6 +207,8 @@ class _Reader:
             for uuid in sorted(found - known):
                 frame = database.read(uuid).filter(pl.col("time") <= self._request.now + FUTURE)
                 self._outcome.sessions += 1
+                if frame.is_empty():
+                    continue
                 self._number_series(frame)
                 values = self._numbered(frame).with_columns(pl.lit(True).alias("stored"))  # noqa: FBT003
                 matches = self._matches(values)

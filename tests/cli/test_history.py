@@ -1,0 +1,104 @@
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+from tests.history.recorded import line, nights, perflog
+from typer.testing import CliRunner, Result
+
+from fabricheck.cli.application import build
+from fabricheck.errors import FabricheckError
+
+
+def run(*arguments: str | Path) -> Result:
+    result = CliRunner().invoke(build(["history"]), ["history", *map(str, arguments)])
+    if isinstance(result.exception, FabricheckError):
+        raise result.exception
+    return result
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    perflog(tmp_path / "logs", nights(range(3)) + "half a line\n")
+    store = tmp_path / "store"
+    assert run("refresh", "--perflogs", tmp_path / "logs", "--store", store).exit_code == 0
+    return store
+
+
+def test_a_refresh_says_what_it_read(tmp_path: Path, store: Path):
+    first = run("refresh", "--perflogs", tmp_path / "logs", "--store", tmp_path / "other")
+    assert first.stdout.startswith("12 new values from 1 perflogs and 0 stored sessions in ")
+    assert "1 lines with a problem: see fabricheck history status" in first.stdout
+    again = json.loads(run("refresh", "--store", store, "--json").stdout)
+    assert (again["values"], again["unchanged"], again["rebuilt"]) == (0, 1, "")
+
+
+def test_status_names_problems_by_file_and_line(store: Path):
+    text = run("status", "--store", store).stdout
+    assert "12 values of 4 series, 2026-11-01T06:00:00 to 2026-11-03T06:00:00" in text
+    assert "problems: 1 damaged" in text
+    assert "MpiPointToPoint.log, line 14: expected 33 fields" in text
+    data = json.loads(run("status", "--store", store, "--json").stdout)
+    assert data["problem_lines"]["damaged"] == 1
+    assert data["problems"][0]["first_line"] == 14
+
+
+def test_a_series_is_shown_as_a_line(store: Path):
+    text = run("show", "size=8", "--store", store).stdout
+    row = text.splitlines()[1]
+    name = "testbed:main+openmpi MpiPointToPoint latency tcp-2n latency_p50_8B"
+    assert row.split("  ")[0] == name
+    assert row.split()[-6:] == ["3", "9.58", "9.58", "us", "2026-11-03", "▄▄▄"]
+    (series,) = json.loads(run("show", "size=8", "--store", store, "--json").stdout)
+    assert series["key"]["size"] == 8
+    assert series["direction"] == "lower"
+    assert series["times"][0] == "2026-11-01T06:00:00Z"
+    assert series["values"] == [9.58] * 3
+
+
+def test_many_series_are_limited(store: Path):
+    text = run("show", "--limit", "1", "--store", store).stdout
+    assert "and 3 more: select fewer, or give --limit" in text
+
+
+def test_values_are_exported(store: Path, tmp_path: Path):
+    rows = run("export", "size=8", "--since", "2026-11-02", "--store", store).stdout.splitlines()
+    assert rows[0].startswith("system,partition,environ,check,benchmark,placement,transport,")
+    assert len(rows) == 3
+    file = tmp_path / "history.parquet"
+    told = run("export", "--format", "parquet", "--output", file, "--json", "--store", store)
+    assert json.loads(told.stdout) == {"path": str(file), "format": "parquet", "values": 12}
+    assert pl.read_parquet(file).height == 12
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["show", "size=9"], "expected values with size=9 in the history .* found none"),
+        (["show", "--since", "soon"], "expected a date such as 2026-11-21"),
+        (["export", "--format", "parquet"], "expected --output FILE"),
+        (["export", "--output", "/nowhere/at/all"], "cannot write /nowhere/at/all"),
+    ],
+)
+def test_bad_input_is_refused(store: Path, arguments: list[str], message: str):
+    with pytest.raises(FabricheckError, match=message):
+        run(*arguments, "--store", store)
+
+
+def test_a_problem_that_stops_can_be_let_pass(store: Path, tmp_path: Path):
+    perflog(tmp_path / "logs", line(5, unit="ms"), "testbed/main/Next.log")
+    with pytest.raises(FabricheckError, match="expected the unit 'us'"):
+        run("refresh", "--store", store)
+    result = run("refresh", "--store", store, "--tolerate", "units", "--skip", "nothing.log")
+    assert result.exit_code == 0
+
+
+def test_the_places_of_the_suite_are_the_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("fabricheck.cli.history.DEFAULT_PERFLOGS", tmp_path / "perflogs")
+    monkeypatch.setattr("fabricheck.cli.history.DEFAULT_RESULTS", tmp_path / "results.db")
+    perflog(tmp_path / "perflogs", nights(range(2)))
+    assert "8 new values" in run("refresh", "--store", tmp_path / "store").stdout
+    (tmp_path / "results.db").write_text("no database at all, " * 100)
+    with pytest.raises(FabricheckError, match="expected ReFrame's results database"):
+        run("refresh", "--store", tmp_path / "store")
+    assert run("refresh", "--store", tmp_path / "store", "--no-results").exit_code == 0

@@ -1,0 +1,451 @@
+import gzip
+import os
+import random
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.history.recorded import (
+    NOW,
+    line,
+    night,
+    nights,
+    perflog,
+    problems,
+    read,
+    status,
+    table,
+)
+
+from fabricheck.errors import FabricheckError
+from fabricheck.history.problems import Kind
+from fabricheck.history.record import HEADER
+from fabricheck.history.selection import Selection
+from fabricheck.history.store import History
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return tmp_path / "store"
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    return tmp_path / "perflogs"
+
+
+def append(path: Path, text: str) -> None:
+    with path.open("a") as file:
+        file.write(text)
+
+
+def test_every_field_of_the_record_is_there(logs: Path, store: Path):
+    text = line(
+        value=9.25,
+        reference="10",
+        lower="5",
+        upper="inf",
+        finding='a | and a "quote"',
+        node_list="n1,n2",
+        mpi_version="4.1.4",
+    )
+    perflog(logs, text)
+    assert read(store, logs).values == 1
+    (row,) = table(store).to_dicts()
+    assert row["time"].isoformat() == "2026-11-01T06:00:00+00:00"
+    expected = {
+        "system": "testbed",
+        "partition": "main",
+        "environ": "openmpi",
+        "check": "MpiPointToPoint",
+        "benchmark": "latency",
+        "placement": "tcp-2n",
+        "transport": "tcp",
+        "num_nodes": 2,
+        "metric": "latency",
+        "statistic": "p50",
+        "size": 8,
+        "unit": "us",
+        "value": 9.25,
+        "level": "good",
+        "result": "pass",
+        "job": "100",
+        "session": "session-0",
+        "reference": 10,
+        "lower": 5,
+        "upper": float("inf"),
+        "warning_lower": None,
+        "finding": 'a | and a "quote"',
+        "node_list": "n1,n2",
+        "mpi": "openmpi",
+        "mpi_version": "4.1.4",
+        "ranks": "2",
+    }
+    assert {name: row[name] for name in expected} == expected
+
+
+def test_a_series_has_one_value_for_each_session(logs: Path, store: Path):
+    repeated = [line(0, value=value, job_id=str(job)) for job, value in enumerate((3, 9, 4))]
+    perflog(logs, "".join(repeated) + line(2, value=7) + line(1, value=5))
+    read(store, logs, tolerate={Kind.CLOCK})
+    with History.open_to_read(store) as history:
+        (series,) = history.series()
+    assert series.values.tolist() == [4, 5, 7]
+    assert series.sessions.tolist() == ["session-0", "session-1", "session-2"]
+    assert series.times.dtype == np.dtype("datetime64[s]")
+    assert str(series.times[0]) == "2026-11-01T06:00:00"
+
+
+def test_values_without_session_belong_to_the_night_of_their_time(logs: Path, store: Path):
+    near = [
+        line(0, value=value, session="", time=f"2026-11-01T0{hour}:00:00Z", job_id=str(hour))
+        for hour, value in ((1, 3), (3, 4), (5, 8))
+    ]
+    perflog(logs, "".join(near) + line(1, value=5, session=""))
+    read(store, logs)
+    with History.open_to_read(store) as history:
+        (series,) = history.series()
+    assert series.values.tolist() == [4, 5]
+    assert series.sessions.tolist() == ["2026-11-01T01:00:00Z", "2026-11-02T06:00:00Z"]
+
+
+def test_what_was_not_measured_is_in_no_series(logs: Path, store: Path):
+    perflog(logs, line(value="", level="untrusted"))
+    assert read(store, logs).values == 1
+    with History.open_to_read(store) as history:
+        assert list(history.series()) == []
+
+
+def test_series_are_selected_by_their_fields(logs: Path, store: Path):
+    perflog(logs, nights(range(3)))
+    read(store, logs)
+    with History.open_to_read(store) as history:
+        found = list(history.series(Selection.read(["size=1,8B", "nodes=2"])))
+        later = list(history.series(Selection.read(["size=8"], since=NOW.replace(day=3, hour=0))))
+    assert [series.key.size for series in found] == [1, 8]
+    assert [len(series) for series in later] == [1]
+
+
+@pytest.mark.parametrize(
+    ("term", "message"),
+    [("latency", "expected FIELD=VALUE"), ("colour=red", "FIELD=VALUE"), ("size=big", "size"),
+     ("nodes=two", "number of nodes")],
+)  # fmt: skip
+def test_a_wrong_selection_is_refused(term: str, message: str):
+    with pytest.raises(FabricheckError, match=message):
+        Selection.read([term])
+
+
+def test_a_second_refresh_reads_only_what_is_new(logs: Path, store: Path):
+    path = perflog(logs, night(0))
+    perflog(logs, night(0), "testbed/main/Other.log")
+    read(store, logs)
+    assert (outcome := read(store)).unchanged == 2
+    assert outcome.values == outcome.files == 0
+    append(path, night(1))
+    outcome = read(store)
+    assert (outcome.values, outcome.files, outcome.unchanged, outcome.rebuilt) == (4, 1, 1, "")
+    assert table(store).height == 8
+
+
+def test_rotation_and_compression_are_no_news(logs: Path, store: Path):
+    path = perflog(logs, nights(range(40)))
+    read(store, logs, now=NOW.replace(year=2027))
+    before = table(store)
+    path.rename(aside := path.with_name(path.name + ".h0"))
+    perflog(logs, night(40))
+    outcome = read(store, now=NOW.replace(year=2027))
+    assert (outcome.values, outcome.rebuilt, outcome.problems) == (4, "", 0)
+    with gzip.open(f"{aside}.gz", "wb") as file:
+        file.write(aside.read_bytes())
+    aside.unlink()
+    outcome = read(store, now=NOW.replace(year=2027))
+    assert (outcome.values, outcome.rebuilt, outcome.problems) == (0, "", 0)
+    assert table(store).height == before.height + 4
+
+
+def test_a_compressed_file_that_grew_is_read_on(logs: Path, store: Path):
+    path = perflog(logs, night(0))
+    packed = path.with_name(path.name + ".1.gz")
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    path.unlink()
+    read(store, logs)
+    packed.write_bytes(packed.read_bytes() + gzip.compress(night(1).encode()))
+    outcome = read(store)
+    assert (outcome.values, outcome.rebuilt) == (4, "")
+
+
+@pytest.mark.parametrize("change", ["cut off", "overwritten", "removed", "corrected"])
+def test_lines_that_are_gone_leave_the_history(logs: Path, store: Path, change: str):
+    path = perflog(logs, nights(range(3)))
+    perflog(logs, night(5), "testbed/main/Other.log")
+    read(store, logs)
+    if change == "cut off":
+        path.write_text(HEADER + night(0))
+    elif change == "overwritten":
+        path.write_text(HEADER + nights(range(7, 10)))
+    elif change == "corrected":
+        other = path.with_name("new")
+        other.write_text(path.read_text().replace("|9.58|", "|9.59|"))
+        other.rename(path)
+    else:
+        path.unlink()
+    outcome = read(store)
+    assert "lines that were read are gone" in outcome.rebuilt
+    assert "MpiPointToPoint.log" in outcome.rebuilt
+    fresh = store.with_name("fresh")
+    read(fresh, logs)
+    assert table(store).equals(table(fresh))
+
+
+def test_several_hosts_have_one_history(tmp_path: Path, store: Path):
+    for host in range(3):
+        perflog(tmp_path / f"host{host}", night(host))
+    outcome = read(store, *(tmp_path / f"host{host}" for host in range(3)))
+    assert (outcome.values, outcome.files) == (12, 3)
+
+
+def test_a_copy_of_a_perflog_counts_once(logs: Path, store: Path):
+    path = perflog(logs, nights(range(2)))
+    shutil.copy(path, f"{path}.1")
+    assert read(store, logs).values == 8
+    assert problems(store) == [("duplicate", "MpiPointToPoint.log.1", 2, 9)]
+
+
+DAMAGE = {
+    "half a line": ("2026-11-21T06:12:44+00:00|good|pa\n", "damaged"),
+    "an empty line": ("\n", "damaged"),
+    "a line too long": (line(9).rstrip("\n") + "|more\n", "damaged"),
+    "a wrong time": (line(9, time="yesterday"), "damaged"),
+    "a time before all computers": (line(9, time="1970-01-01T00:00:00+00:00"), "damaged"),
+    "a wrong value": (line(9, value="fast"), "damaged"),
+    "no finite value": (line(9, value="nan"), "damaged"),
+    "a wrong size": (line(9, size="8.5"), "damaged"),  # type: ignore[arg-type]
+    "wrong nodes": (line(9, nodes="two"), "damaged"),
+    "a quote that never ends": (line(9, finding="x").replace("|x", '|"x'), "damaged"),
+    "a future date": (line(90), "future"),
+    "the same line": (line(0), "duplicate"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_bad_line_is_counted_named_and_costs_only_itself(logs: Path, store: Path, damage: str):
+    bad, kind = DAMAGE[damage]
+    path = perflog(logs, line(0) + bad + line(1))
+    if kind == "duplicate":
+        path.write_text(HEADER + line(0) + bad + line(1))
+    outcome = read(store, logs)
+    assert (outcome.values, outcome.problems) == (2, 1)
+    assert problems(store) == [(kind, "MpiPointToPoint.log", 3, 3)]
+    append(path, night(2))
+    assert read(store).values == 4
+    assert problems(store) == [(kind, "MpiPointToPoint.log", 3, 3)]
+
+
+def test_bytes_that_are_no_text_cost_their_line(logs: Path, store: Path):
+    path = perflog(logs, line(0))
+    with path.open("ab") as file:
+        file.write(b"\xff\xfe\x00" + b"|" * 32 + b"\n" + line(1).encode())
+    assert read(store, logs).values == 2
+    assert problems(store) == [("damaged", path.name, 3, 3)]
+
+
+def test_short_and_long_lines_do_not_hide_each_other(logs: Path, store: Path):
+    good = line(0)
+    short, long = good.replace("|us|", "|"), line(1).replace("|us|", "|us||")
+    perflog(logs, short + long + line(2))
+    assert read(store, logs).values == 1
+    assert problems(store) == [("damaged", "MpiPointToPoint.log", 2, 3)]
+
+
+def test_a_last_line_without_end_waits_for_it(logs: Path, store: Path):
+    path = perflog(logs, night(0))
+    whole = line(1)
+    append(path, whole[:50])
+    assert read(store, logs).values == 4
+    assert problems(store) == [("cut", path.name, 6, 6)]
+    append(path, whole[50:])
+    assert read(store).values == 1
+    assert problems(store) == []
+
+
+def test_compressed_data_that_ends_early_gives_what_it_has(logs: Path, store: Path):
+    path = perflog(logs, nights(range(12)))
+    data = gzip.compress(path.read_bytes(), compresslevel=0)
+    packed = path.with_name(path.name + ".h0.gz")
+    packed.write_bytes(data[: len(data) // 2])
+    path.unlink()
+    assert 0 < read(store, logs).values < 48
+    assert [kind for kind, *_ in problems(store)] == ["cut"]
+    packed.write_bytes(data)
+    read(store)
+    assert table(store).height == 48
+    assert problems(store) == []
+
+
+def test_a_future_date_is_read_when_it_has_come(logs: Path, store: Path):
+    perflog(logs, line(0) + line(90))
+    assert read(store, logs).values == 1
+    outcome = read(store, now=NOW.replace(year=2027, month=6))
+    assert "come of age" in outcome.rebuilt
+    assert table(store).height == 2
+    assert problems(store) == []
+
+
+STOPS = {
+    Kind.UNITS: (line(1, unit="ms"), r"line 3: expected the unit 'us'.*found 'ms'"),
+    Kind.CLOCK: (line(5) + line(1), r"line 4: expected no line older.*2026-11-02"),
+    Kind.SESSION: (line(0, value=77), r"line 3: expected one value of job 100, found 9.5 and 77"),
+}
+
+
+@pytest.mark.parametrize("kind", STOPS)
+def test_what_would_put_values_in_the_wrong_place_stops(logs: Path, store: Path, kind: Kind):
+    text, message = STOPS[kind]
+    perflog(logs, line(-1))
+    read(store, logs)
+    before = table(store)
+    path = perflog(logs, line(0) + text, "testbed/main/Next.log")
+    with pytest.raises(FabricheckError, match=f"Next.log, {message}.*--tolerate {kind}.*nothing"):
+        read(store)
+    assert table(store).equals(before)
+    assert read(store, tolerate={kind}).problems == 1
+    assert kind in {found for found, *_ in problems(store)}
+    # What was let pass is let pass when everything is read anew.
+    path.rename(path.with_name("Renamed.log"))
+    read(store, rebuild=True)
+    read(store)
+
+
+def test_a_unit_that_changed_in_another_refresh_is_seen(logs: Path, store: Path):
+    path = perflog(logs, line(0))
+    read(store, logs)
+    append(path, line(1, unit="ms"))
+    with pytest.raises(FabricheckError, match="expected the unit 'us'"):
+        read(store)
+
+
+@pytest.mark.parametrize("text", ["result|other\npass|1\n", "no perflog at all\n", "\n", "a|a\n"])
+def test_wrong_columns_are_refused(logs: Path, store: Path, text: str):
+    perflog(logs, night(0))
+    read(store, logs)
+    path = logs / "testbed" / "main" / "Wrong.log"
+    path.write_text(text)
+    with pytest.raises(FabricheckError, match=r"Wrong.log, line 1: expected the header.*--skip"):
+        read(store)
+    assert table(store).height == 4
+    read(store, skip=["Wrong.log"])
+    assert read(store).unchanged == 1
+
+
+def test_an_older_header_is_read_by_its_names(logs: Path, store: Path):
+    header = HEADER.replace("|session", "").replace("|finding", "")
+    text = line(0).rstrip("\n").rsplit("|", 2)[0] + "\n"
+    path = perflog(logs, "", "testbed/main/MpiPointToPoint.log.h0")
+    path.write_text(header + text)
+    assert read(store, logs).values == 1
+    assert table(store)["session"].to_list() == [""]
+
+
+@pytest.mark.parametrize("place", ["empty", "absent"])
+def test_a_place_without_perflogs_is_refused(tmp_path: Path, store: Path, place: str):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(FabricheckError, match=f"expected perflogs.* in .*{place}, found no"):
+        read(store, tmp_path / place)
+    assert status(store).roots == []
+
+
+def test_a_place_that_became_empty_keeps_its_history(logs: Path, store: Path):
+    path = perflog(logs, night(0))
+    read(store, logs)
+    path.unlink()
+    with pytest.raises(FabricheckError, match="see whether it is mounted"):
+        read(store)
+    assert table(store).height == 4
+
+
+def test_a_store_that_cannot_be_written_is_named(logs: Path, tmp_path: Path):
+    perflog(logs, night(0))
+    (tmp_path / "file").write_text("")
+    with pytest.raises(FabricheckError, match="place for the history that can be written"):
+        read(tmp_path / "file" / "store", logs)
+
+
+def test_a_history_that_is_not_there_is_not_made_by_looking(store: Path):
+    with pytest.raises(FabricheckError, match="found none: read the record first"):
+        table(store)
+    assert not store.exists()
+
+
+def test_a_damaged_store_is_made_anew(logs: Path, store: Path):
+    perflog(logs, nights(range(3)))
+    read(store, logs)
+    before = table(store)
+    segment = next(store.glob("*.parquet"))
+    os.truncate(segment, 10)
+    assert read(store).rebuilt == "the store was damaged"
+    assert table(store).equals(before)
+
+
+def test_a_store_of_another_version_is_made_anew(logs: Path, store: Path, monkeypatch):
+    perflog(logs, nights(range(3)))
+    read(store, logs)
+    monkeypatch.setattr("fabricheck.history.catalog._FORMAT", "of tomorrow")
+    with pytest.raises(FabricheckError, match="found another: read the record again"):
+        table(store)
+    assert read(store, logs).values == 12
+
+
+def test_many_nights_do_not_become_many_files(logs: Path, store: Path):
+    path = perflog(logs, "")
+    for number in range(60):
+        append(path, night(number))
+        read(store, logs, now=NOW.replace(year=2027))
+    assert len(list(store.glob("*.parquet"))) < 30
+    assert table(store).height == 240
+
+
+def test_the_examples_beside_the_record_are_none_of_it(logs: Path, store: Path):
+    perflog(logs, night(0))
+    perflog(logs / "example", night(1))
+    assert read(store, logs).values == 4
+    assert read(store, logs / "example").values == 4
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_order_of_reading_does_not_matter(tmp_path: Path, seed: int):
+    """Nights over hosts, files and refreshes in any order, with copies and damage."""
+    dice = random.Random(seed)
+    everything = tmp_path / "everything"
+    roots = [tmp_path / f"host{number}" for number in range(3)]
+    for root in roots:
+        perflog(root, "", "testbed/main/empty.log")
+    stepwise = tmp_path / "stepwise"
+    paths = [perflog(root, "", f"testbed/main/{name}.log") for root in roots for name in "ab"]
+    for number in range(12):
+        for path in dice.sample(paths, dice.randint(1, 3)):
+            append(path, dice.choice(["", "", "damaged\n"]) + night(number))
+        if dice.random() < 0.3:
+            path = dice.choice(paths)
+            number_of_old = len(list(path.parent.glob(f"{path.name}.h*")))
+            path.rename(path.with_name(f"{path.name}.h{number_of_old}"))
+            path.write_text(HEADER)
+        if dice.random() < 0.7:
+            read(stepwise, *dice.sample(roots, dice.randint(1, 3)))
+    read(stepwise, *roots)
+    read(everything, *reversed(roots))
+    assert table(stepwise).equals(table(everything))
+    assert table(stepwise).height == 48
+
+
+def test_a_refresh_waits_for_another_and_says_so(logs: Path, store: Path, monkeypatch):
+    perflog(logs, night(0))
+    read(store, logs)
+    monkeypatch.setattr("fabricheck.history.catalog._WAIT", 0.1)
+    with (
+        History.open(store) as first,
+        first._catalog.transaction(store),
+        pytest.raises(FabricheckError, match="found it locked by another process"),
+    ):
+        read(store)

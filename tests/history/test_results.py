@@ -1,0 +1,202 @@
+"""ReFrame's own records: its results database, and perflogs in its default formats."""
+
+import os
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from tests.history.recorded import problems, read, status, table
+
+from fabricheck.errors import FabricheckError
+
+CHECK = """
+import reframe as rfm
+import reframe.utility.sanity as sn
+
+@rfm.simple_test
+class Stream(rfm.RunOnlyRegressionTest):
+    threads = parameter([1, 8])
+    valid_systems = ["*"]
+    valid_prog_environs = ["*"]
+    executable = "echo"
+    executable_opts = ["bw: 12.5 lat: 3.25"]
+    reference = {"*": {"bandwidth": (12, -0.1, 0.1, "GB/s")}}
+
+    @sanity_function
+    def ran(self):
+        return sn.assert_found("bw", self.stdout)
+
+    @performance_function("GB/s")
+    def bandwidth(self):
+        return sn.extractsingle(r"bw: (\\S+)", self.stdout, 1, float)
+
+    @performance_function("us")
+    def latency(self):
+        return sn.extractsingle(r"lat: (\\S+)", self.stdout, 1, float)
+"""
+
+SETTINGS = """
+import copy
+from reframe.core.settings import site_configuration as builtin
+
+site_configuration = copy.deepcopy(builtin)
+logging = site_configuration["logging"][0]
+logging["perflog_multiline"] = {multiline}
+handler = logging["handlers_perflog"][0]
+if {multiline}:
+    handler["format"] = (
+        "%(check_result)s|%(check_job_completion_time)s|%(check_info)s|%(check_system)s|"
+        "%(check_partition)s|%(check_environ)s|%(check_jobid)s|%(check_perf_var)s|"
+        "%(check_perf_value)s|%(check_perf_unit)s|%(check_perf_ref)s|"
+        "%(check_perf_lower_thres)s|%(check_perf_upper_thres)s"
+    )
+site_configuration["storage"] = [
+    {{"enable": True, "backend": "sqlite", "sqlite_db_file": "{directory}/results.db"}}
+]
+"""
+
+
+def run_reframe(directory: Path, *options: str, multiline: bool = False) -> None:
+    """Run the check with ReFrame's built-in settings, and this much more."""
+    (directory / "check.py").write_text(CHECK)
+    settings = directory / "settings.py"
+    settings.write_text(SETTINGS.format(multiline=multiline, directory=directory))
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("RFM_")}
+    ended = subprocess.run(
+        [Path(sys.executable).with_name("reframe"), "-C", f":{settings}", "-c", "check.py", "-r",
+         "--report-file", str(directory / "report.json"), *options],
+        cwd=directory,
+        env=clean,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stdout
+
+
+@pytest.fixture(scope="module")
+def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Another suite that has run twice, once with each test repeated."""
+    directory = tmp_path_factory.mktemp("suite")
+    run_reframe(directory)
+    run_reframe(directory, "--repeat=2")
+    return directory
+
+
+EXPECTED = {
+    ("Stream %threads=1", "bandwidth", 12.5, "GB/s", 12.0, 12 - 0.1 * 12, 12 + 0.1 * 12),
+    ("Stream %threads=8", "bandwidth", 12.5, "GB/s", 12.0, 12 - 0.1 * 12, 12 + 0.1 * 12),
+    ("Stream %threads=1", "latency", 3.25, "us", None, None, None),
+    ("Stream %threads=8", "latency", 3.25, "us", None, None, None),
+}
+
+
+def measured(store: Path) -> set[tuple[object, ...]]:
+    frame = table(store)
+    assert set(frame["check"]) == {"Stream"}
+    assert set(frame["system"]) == {"generic"}
+    assert set(frame["partition"]) == {"default"}
+    assert set(frame["environ"]) == {"builtin"}
+    names = ("benchmark", "metric", "value", "unit", "reference", "lower", "upper")
+    return set(frame.select(names).rows())
+
+
+def test_reframes_default_perflog_is_read(suite: Path, tmp_path: Path):
+    assert read(tmp_path, suite / "perflogs").values == 12
+    assert measured(tmp_path) == EXPECTED
+    assert table(tmp_path)["num_nodes"].unique().to_list() == [1]
+    assert problems(tmp_path) == []
+
+
+def test_reframes_perflog_of_many_lines_is_read(tmp_path: Path):
+    run_reframe(tmp_path, multiline=True)
+    assert read(tmp_path / "store", tmp_path / "perflogs").values == 4
+    assert measured(tmp_path / "store") == EXPECTED
+
+
+def test_a_results_database_gives_the_same(suite: Path, tmp_path: Path):
+    outcome = read(tmp_path, results=[suite / "results.db"])
+    assert (outcome.values, outcome.sessions) == (12, 2)
+    assert measured(tmp_path) == EXPECTED
+    assert status(tmp_path).sessions == 2
+    assert read(tmp_path).sessions == 0
+
+
+def test_a_session_in_both_records_counts_once(suite: Path, tmp_path: Path):
+    both = {"results": [suite / "results.db"]}
+    assert read(tmp_path / "both", suite / "perflogs", **both).values == 12
+    assert problems(tmp_path / "both") == []
+    # The perflog says more, so it is the one that is kept, in whatever order they are read.
+    read(tmp_path / "later", **both)
+    assert "only the results database" in read(tmp_path / "later", suite / "perflogs").rebuilt
+    assert table(tmp_path / "later").equals(table(tmp_path / "both"))
+
+
+def test_a_session_that_was_deleted_leaves_the_history(suite: Path, tmp_path: Path):
+    database = tmp_path / "results.db"
+    database.write_bytes((suite / "results.db").read_bytes())
+    read(tmp_path / "store", results=[database])
+    with closing(sqlite3.connect(database)) as db, db:
+        db.execute("DELETE FROM sessions WHERE rowid = (SELECT min(rowid) FROM sessions)")
+    assert "sessions were removed" in read(tmp_path / "store").rebuilt
+    assert status(tmp_path / "store").sessions == 1
+
+
+@pytest.fixture
+def database(suite: Path, tmp_path: Path) -> Path:
+    copy = tmp_path / "copy.db"
+    copy.write_bytes((suite / "results.db").read_bytes())
+    return copy
+
+
+def spoil(database: Path, statement: str) -> None:
+    with closing(sqlite3.connect(database)) as db, db:
+        db.execute(statement)
+
+
+SPOILED = {
+    "UPDATE metadata SET schema_version = '9.0'": r"expected version 1.0.*found 9.0",
+    "DELETE FROM metadata": r"expected version 1.0.*found none",
+    "DROP TABLE sessions": r"expected ReFrame's results database in .*copy.db",
+    "UPDATE sessions SET json_blob = '{\"runs\": '": r"expected a run report as session",
+    "UPDATE sessions SET json_blob = '{\"runs\": [{}]}'": r"expected a run report as session",
+}
+
+
+@pytest.mark.parametrize("statement", SPOILED)
+def test_a_spoiled_database_is_refused(database: Path, tmp_path: Path, statement: str):
+    spoil(database, statement)
+    with pytest.raises(FabricheckError, match=SPOILED[statement]):
+        read(tmp_path / "store", results=[database])
+    assert status(tmp_path / "store").roots == []
+
+
+def test_what_is_no_database_is_refused(tmp_path: Path):
+    (tmp_path / "text.db").write_text("no database at all, " * 100)
+    for name in ("text.db", "absent.db"):
+        with pytest.raises(FabricheckError, match=f"ReFrame's results database in .*{name}"):
+            read(tmp_path / "store", results=[tmp_path / name])
+    assert not (tmp_path / "absent.db").exists()
+
+
+def test_a_locked_database_is_named(
+    database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("fabricheck.history.results._WAIT", 0.1)
+    with closing(sqlite3.connect(database, isolation_level=None)) as writer:
+        writer.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(FabricheckError, match=r"copy.db, found it locked by another"):
+            read(tmp_path / "store", results=[database])
+    assert read(tmp_path / "store", results=[database]).sessions == 2
+
+
+def test_a_database_is_not_changed_by_reading(database: Path, tmp_path: Path):
+    before = database.read_bytes()
+    database.chmod(0o444)
+    read(tmp_path / "store", results=[database])
+    assert database.read_bytes() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["copy.db", "store"]
