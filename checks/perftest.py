@@ -10,5 +10,5 @@ from fabricheck.reframe_ext.perftest import Perftest
 @rfm.simple_test
 class VerbsPerftest(Perftest):
     descr = "Verbs between a server and its client"
-    case = parameter(cases("verbs"), type=tuple, loggable=False)
+    case = parameter(cases("verbs"), type=tuple, fmt=":".join, loggable=False)
     time_limit = "3m"

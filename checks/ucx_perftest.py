@@ -10,5 +10,5 @@ from fabricheck.reframe_ext.ucx_perftest import UcxPairBenchmark
 @rfm.simple_test
 class UcxPerftest(UcxPairBenchmark):
     descr = "UCX between a server and its client"
-    case = parameter(cases("ucx"), type=tuple, loggable=False)
+    case = parameter(cases("ucx"), type=tuple, fmt=":".join, loggable=False)
     time_limit = "3m"

@@ -107,6 +107,65 @@ _REQUIRED = {"bw": {"max", "avg"}, "lat": {"min", "p50", "avg", "p99", "max"}}
 _RISING = ("min", "p50", "p99", "p99.9", "max")
 
 
+# What perftest 4.5 to 26.04 says on its error output, the cause before what follows from it.
+_CAUSES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(pattern), sentence)
+    for pattern, sentence in (
+        (
+            r"IB device (\S+) not found",
+            "expected the RDMA device {0} on both nodes, found none of that name on one of them: "
+            "correct ucx_net_devices.rdma in the site file (ibv_devices lists what a node has)",
+        ),
+        (
+            r"Unable to find the Infiniband/RoCE device|No IB devices found",
+            "expected an RDMA device on both nodes, found none on one of them: look at its drivers "
+            "(ibv_devices, dmesg)",
+        ),
+        (
+            r"Unable to query port (\d+) attributes",
+            "expected port {0} on the RDMA device, found none: correct ucx_net_devices.rdma in the "
+            "site file",
+        ),
+        (
+            r"Port number (\d+) state is (\w+)",
+            "expected port {0} of the RDMA device to be active, found {1}: look at cable, switch "
+            "port and ip link",
+        ),
+        (
+            r"Gid index should be between 0 and (\d+)",
+            "expected a GID index below {0}, found {gid_index}: correct gid_index in the site file "
+            "(ibv_devinfo -v lists the addresses of a port)",
+        ),
+        (
+            r"Failed to modify QP \d+ to RTR",
+            "expected the two ports to connect, found that one can't reach the address of the "
+            "other: GID index {gid_index} is empty on a node or is of another kind there (correct "
+            "gid_index in the site file; ibv_devinfo -v lists the addresses), or there is no route",
+        ),
+        (
+            r"RLIMIT_MEMLOCK is (\d+) bytes",
+            "expected memory that can be locked for RDMA, found a limit of {0} B: raise memlock "
+            "(ulimit -l, LimitMEMLOCK of slurmd)",
+        ),
+        (
+            r"Couldn't allocate MR",
+            "expected memory to be registered for RDMA, found that the node refuses it: raise "
+            "memlock (ulimit -l, LimitMEMLOCK of slurmd)",
+        ),
+        (
+            r"Failed status 12\b|transport retry counter exceeded",
+            "expected an answer to every packet, found none after all retries: packets are lost, "
+            "the link went down, or the other end died",
+        ),
+        (
+            r"Couldn't connect to (\S+):(\d+)",
+            "expected a connection to {0}, port {1}, found none: its name doesn't resolve to this "
+            "node's network, or a firewall closes the port",
+        ),
+    )
+)
+
+
 def parse(outputs: Sequence[str], source: str) -> Curve:
     """The curve that a client printed, in one run with all sizes or in one for each.
 
@@ -176,6 +235,20 @@ def confirm(curve: Curve, benchmark: PairBenchmark, asked: Mapping[str, str], so
                 "not do what it was asked to, so its figures belong to another test"
             )
     return replace(curve, benchmark=benchmark.name)
+
+
+def cause(words: str, gid_index: int | None) -> str | None:
+    """The cause of a failure in one sentence, where the words of both ends name one.
+
+    Args:
+        words: all that the ends printed.
+        gid_index: the index that was asked for, ``None`` for perftest's own choice.
+    """
+    asked = "perftest's own choice" if gid_index is None else gid_index
+    for pattern, sentence in _CAUSES:
+        if match := pattern.search(words):
+            return sentence.format(*match.groups(), gid_index=asked)
+    return None
 
 
 def used(curve: Curve) -> str:

@@ -69,13 +69,15 @@ def read_rate(extras: Mapping[str, Any]) -> Rate | None:
         "critical": _CRITICAL_SHARE,
         **extras.get("link_shares", {}),
     }
-    rate = Rate(extras["link_rate"], **shares)
-    if not 0 <= rate.critical <= rate.warning <= 1:
+    if set(shares) != {"warning", "critical"} or not (
+        0 <= shares["critical"] <= shares["warning"] <= 1
+    ):
         raise FabricheckError(
-            "expected link_shares with 0 <= critical <= warning <= 1, found critical "
-            f"{rate.critical} and warning {rate.warning}: correct the site file"
+            "expected link_shares with 0 <= critical <= warning <= 1, found "
+            f"{', '.join(f'{name} {share}' for name, share in shares.items())}: "
+            "correct the site file"
         )
-    return rate
+    return Rate(extras["link_rate"], **shares)
 
 
 def headers(link: Link, *, datagram: bool) -> int:

@@ -1,6 +1,5 @@
 """What the checks of perftest inherit: sizes and iterations, proof by settings and packets."""
 
-import re
 from collections.abc import Mapping, Sequence
 
 from reframe.core.builtins import run_after, run_before
@@ -37,63 +36,6 @@ _LEAST_MTU = 1024
 
 _DENSE_ABOVE = 8
 """The size from which a sparse sweep counts its steps."""
-
-_CAUSES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
-    (re.compile(pattern), sentence)
-    for pattern, sentence in (
-        (
-            r"IB device (\S+) not found",
-            "expected the RDMA device {0} on both nodes, found none of that name on one of them: "
-            "correct ucx_net_devices.rdma in the site file (ibv_devices lists what a node has)",
-        ),
-        (
-            r"Unable to find the Infiniband/RoCE device|No IB devices found",
-            "expected an RDMA device on both nodes, found none on one of them: look at its drivers "
-            "(ibv_devices, dmesg)",
-        ),
-        (
-            r"Unable to query port (\d+) attributes",
-            "expected port {0} on the RDMA device, found none: correct ucx_net_devices.rdma in the "
-            "site file",
-        ),
-        (
-            r"Port number (\d+) state is (\w+)",
-            "expected port {0} of the RDMA device to be active, found {1}: look at cable, switch "
-            "port and ip link",
-        ),
-        (
-            r"Gid index should be between 0 and (\d+)",
-            "expected a GID index below {0}, found {gid_index}: correct gid_index in the site file "
-            "(ibv_devinfo -v lists the addresses of a port)",
-        ),
-        (
-            r"Failed to modify QP \d+ to RTR",
-            "expected the two ports to connect, found that one can't reach the address of the "
-            "other: GID index {gid_index} is empty on a node or is of another kind there (correct "
-            "gid_index in the site file; ibv_devinfo -v lists the addresses), or there is no route",
-        ),
-        (
-            r"RLIMIT_MEMLOCK is (\d+) bytes",
-            "expected memory that can be locked for RDMA, found a limit of {0} B: raise memlock "
-            "(ulimit -l, LimitMEMLOCK of slurmd)",
-        ),
-        (
-            r"Couldn't allocate MR",
-            "expected memory to be registered for RDMA, found that the node refuses it: raise "
-            "memlock (ulimit -l, LimitMEMLOCK of slurmd)",
-        ),
-        (
-            r"Failed status 12\b|transport retry counter exceeded",
-            "expected an answer to every packet, found none after all retries: packets are lost, "
-            "the link went down, or the other end died",
-        ),
-        (
-            r"Couldn't connect to (\S+):(\d+)",
-            "expected a connection to {0}, port {1}, found none: its name doesn't resolve to this "
-            "node's network, or a firewall closes the port",
-        ),
-    )
-)
 
 
 class Perftest(PairBenchmark):
@@ -205,11 +147,7 @@ class Perftest(PairBenchmark):
 
     def explain(self, words: str) -> str | None:
         """The cause that perftest's own words name."""
-        gid_index = self.current_partition.extras.get("gid_index", "perftest's own choice")
-        for pattern, sentence in _CAUSES:
-            if match := pattern.search(words):
-                return sentence.format(*match.groups(), gid_index=gid_index)
-        return None
+        return perftest.cause(words, self.current_partition.extras.get("gid_index"))
 
     @property
     def _connection(self) -> str:

@@ -1,0 +1,201 @@
+"""The check of perftest with a perftest that fails in every way."""
+
+import functools
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.fabric.conftest import unpack
+
+ROOT = Path(__file__).resolve().parents[2]
+REFRAME = Path(sys.executable).parent / "reframe"
+CHECK = ROOT / "checks" / "perftest.py"
+BIN = Path(__file__).with_name("bin")
+CONFIGURATION = """
+from reframe.core.backends import register_launcher
+from reframe.core.launchers import JobLauncher
+
+@register_launcher("both", local=True)
+class Both(JobLauncher):
+    def command(self, job):
+        return ["both-ranks"]
+
+site_configuration = {
+    "systems": [{"name": "cards", "hostnames": [".*"], "partitions": [{
+        "name": "rdma", "scheduler": "local", "launcher": "both", "environs": ["builtin"],
+        "features": ["rdma", "nodes-2", "inline"], "extras": EXTRAS,
+    }]}],
+    "environments": [{"name": "builtin", "features": ["verbs"]}],
+}
+"""
+SLOW = {
+    "gid_index": 1,
+    "max_message_size": 65536,
+    "time_budget": 0.05,
+    "typical": {"latency": 50, "bandwidth": 30},
+    "size_step": 32,
+}
+
+QUICK = {**SLOW, "size_step": 1 << 14}
+
+
+class Ran:
+    """One case: ReFrame's record of it, its command, and what its ends printed."""
+
+    def __init__(
+        self, place: Path, benchmark: str, way: str = "rc", extras: Any = SLOW, **fake: object
+    ) -> None:
+        config = place / "config.py"
+        config.write_text(CONFIGURATION.replace("EXTRAS", repr(extras)))
+        done = subprocess.run(
+            [
+                REFRAME, f"--config-file={config}", f"--checkpath={CHECK}", "--run",
+                f"--prefix={place}", f"--report-file={place / 'run.json'}", "--keep-stage-files",
+                "-E", f"benchmark == {benchmark!r} and transport == {way!r}",
+            ],
+            cwd=place,
+            env={
+                **os.environ,
+                "PATH": f"{BIN}:{os.environ['PATH']}",
+                "FAKE": json.dumps(fake),
+                "FABRICHECK_SNAPSHOT_ROOT": str(unpack("rxe", place / "tree")),
+                "FABRICHECK_PAIR_WAIT": "10",
+                "FABRICHECK_PAIR_GRACE": "2",
+                "RFM_WARN_AS_ERROR": "1",
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+        )  # fmt: skip
+        sys.stdout.write(done.stdout + done.stderr)
+        (self.case,) = json.loads((place / "run.json").read_text())["runs"][-1]["testcases"]
+        self.level = self.case["level"]
+        self.findings = self.case["findings"]
+        self._place = place
+
+    @property
+    def command(self) -> str:
+        """What ``pair.sh`` was told to run."""
+        (script,) = self._place.glob("stage/**/rfm_job.sh")
+        (line,) = [each for each in script.read_text().splitlines() if "both-ranks" in each]
+        return line.partition("pair.sh ")[2]
+
+
+@pytest.fixture
+def ran(tmp_path: Path) -> Callable[..., Ran]:
+    return functools.partial(Ran, tmp_path)
+
+
+def test_a_good_run_is_believed(ran: Callable[..., Ran]) -> None:
+    good = ran("ib_send_lat")
+    # The system has no reference file, so nothing judges what has been proved.
+    assert good.level == "no-reference", good.findings
+    program, *runs = good.command.split(" ::: ")
+    assert program == "ib_send_lat -F -c RC -x 1"
+    assert [run.split()[:2] for run in runs] == [
+        ["-s", size] for size in ("2", "8", "256", "8192", "65536")
+    ]
+    counts = [int(run.split()[3]) for run in runs]
+    assert counts == sorted(counts, reverse=True), "large messages get fewer iterations"
+    assert [name.rpartition("_")[2] for name in good.case["perfvalues"]][::3] == [
+        "2B", "8B", "256B", "8KiB", "64KiB",
+    ]  # fmt: skip
+    assert good.case["program_version"] == "6.06"
+    assert good.case["node_list"] == ["n0", "n1"]
+    assert good.case["evidence"] == (
+        "perftest used Device rxe1, Connection type RC, Mtu 4096, Link type Ethernet, GID index 1; "
+        "ports sent 10000000 packets from n0, 10000000 packets from n1"
+    )
+
+
+def test_a_fast_fabric_is_measured_in_one_run(ran: Callable[..., Ran]) -> None:
+    whole = ran("ib_write_bw", extras={"gid_index": 1})
+    assert whole.command == "ib_write_bw -F -c RC -x 1 ::: -a"
+    assert whole.level == "no-reference", whole.findings
+    assert len(whole.case["perfvalues"]) == 2 * 23
+
+
+def test_datagrams_end_at_the_mtu(ran: Callable[..., Ran]) -> None:
+    extras = {"gid_index": 1, "fabric_health": {"mtu": 4096}}
+    datagrams = ran("ib_send_bw", "ud", extras=extras)
+    assert datagrams.level == "no-reference", datagrams.findings
+    assert datagrams.command.startswith("ib_send_bw -F -c UD -x 1 -m 4096 ::: -s 2 ::: ")
+    assert datagrams.command.endswith(" ::: -s 4096")
+
+
+def test_an_atomic_has_one_size(ran: Callable[..., Ran]) -> None:
+    atomic = ran("ib_atomic_bw_events")
+    assert atomic.command.startswith("ib_atomic_bw -e -F -c RC -x 1 ::: -n ")
+    assert atomic.level == "no-reference", atomic.findings
+    assert list(atomic.case["perfvalues"]) == [
+        f"cards:rdma:{metric}_avg_8B" for metric in ("bandwidth", "message_rate")
+    ]
+
+
+UNTRUSTED = {
+    "other connection": (
+        {"Connection type": "UD"},
+        "expected Connection type RC, found UD: perftest did",
+    ),
+    "silent port": (
+        {"sent": {"1": 0}},
+        "packets or more from the RDMA ports of n1, found 0: the messages went another way",
+    ),
+    "no such device": (
+        {"faults": {"server": "IB device mlx5_9 not found\n Unable to find the Infiniband/RoCE"}},
+        "expected the RDMA device mlx5_9 on both nodes, found none of that name on one of them",
+    ),
+    "unknown words": (
+        {"faults": {"client": "Segmentation fault"}},
+        "run 1: the client ib_write_bw on n1 ended with exit code 1",
+    ),
+    "another version": (
+        {"version": {"0": "6.06", "1": "6.25"}},
+        "expected the same version of ib_write_bw at both ends, found 'Version: 6.06' on n0 and",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", UNTRUSTED)
+def test_what_is_not_proved_is_not_believed(ran: Callable[..., Ran], kind: str) -> None:
+    fake, message = UNTRUSTED[kind]
+    doubtful = ran("ib_write_bw", extras=QUICK, **fake)
+    assert doubtful.level == "untrusted"
+    assert message in doubtful.findings[0]
+    assert doubtful.case["result"] == "fail"
+    assert all(value[0] is None for value in doubtful.case["perfvalues"].values())
+
+
+def test_a_named_port_is_the_one_that_counts(ran: Callable[..., Ran]) -> None:
+    extras = {**QUICK, "ucx_net_devices": {"rdma": "rxe0:1"}}
+    named = ran("ib_read_bw", extras=extras)
+    assert named.command.startswith("ib_read_bw -F -c RC -x 1 -d rxe0 -i 1 ::: ")
+    assert named.level == "no-reference", named.findings
+    assert "Device rxe0" in named.case["evidence"]
+
+
+@pytest.mark.parametrize(
+    ("bandwidth", "level", "message"),
+    [
+        (1200.0, "untrusted", "more than the link can carry: the data took another way"),
+        (1000.0, "no-reference", "warning: bandwidth reaches 86% of what a link of 10 Gbit/s"),
+        (800.0, "critical", "critical: bandwidth reaches 68% of what a link of 10 Gbit/s"),
+    ],
+)
+def test_bandwidth_is_held_against_the_link(
+    ran: Callable[..., Ran], bandwidth: float, level: str, message: str
+) -> None:
+    extras = {**QUICK, "link_rate": 10}
+    held = ran("ib_write_bw", extras=extras, bandwidth=bandwidth)
+    assert held.level == level
+    assert any(message in finding for finding in held.findings), held.findings
+
+
+def test_shares_of_the_link_that_make_no_sense_stop_the_run(ran: Callable[..., Ran]) -> None:
+    refused = ran("ib_write_bw", extras={**QUICK, "link_rate": 10, "link_shares": {"warning": 2}})
+    assert "expected link_shares with 0 <= critical <= warning <= 1" in refused.case["fail_reason"]
