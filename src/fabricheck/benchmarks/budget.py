@@ -5,7 +5,7 @@ _FEWEST_ITERATIONS = 10
 _MOST_ITERATIONS = 10_000
 
 
-def iterations(size: int, budget: float, latency: float, bandwidth: float) -> int:
+def iterations(size: int, budget: float, latency: float = 2.0, bandwidth: float = 10_000.0) -> int:
     """How many round trips fit into a time budget, for programs that know a count but no time.
 
     Args:

@@ -202,7 +202,7 @@ class Perftest(PairBenchmark):
         }
 
     def _iterations(self, size: int, budget: float) -> int:
-        typical = self.current_partition.extras["typical"]
+        typical = self.current_partition.extras.get("typical", {})
         count = iterations(size, budget, **typical)
         # A list of requests is posted as a whole.
         posted = perftest.posted_at_once(self._entry)

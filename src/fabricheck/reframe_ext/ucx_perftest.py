@@ -22,7 +22,6 @@ _SLOWEST_BATCH = 150
 """Seconds; the job's time limit must leave room for the start of both ends beside it."""
 
 _TIME_BUDGET = 0.1
-_TYPICAL = {"latency": 2.0, "bandwidth": 10_000.0}
 
 
 class UcxPairBenchmark(PairBenchmark):
@@ -47,7 +46,7 @@ class UcxPairBenchmark(PairBenchmark):
         """Write the sweep where both ends read it."""
         extras = self.current_partition.extras
         budget = extras.get("time_budget", _TIME_BUDGET)
-        typical = {**_TYPICAL, **extras.get("typical", {})}
+        typical = extras.get("typical", {})
         counts = {size: iterations(size, budget, **typical) for size in self.sizes()}
         path = Path(self.stagedir) / ucx_perftest.batch_name(self.benchmark)
         path.write_text(ucx_perftest.batch(self._entry, counts))
