@@ -65,6 +65,22 @@ def test_standard_input_and_expected_sizes(fabricheck):
     assert err.startswith("fabricheck: standard input: expected 24 message sizes, but 8MiB is")
 
 
+def test_reads_what_ucx_perftest_printed(fabricheck):
+    path = DATA / "ucx-1.13.1" / "rc.tag_lat.csv"
+    code, out, _ = fabricheck("parse", path)
+    assert code == 0
+    assert out.splitlines()[0] == "ucx_tag_lat of ucx_perftest"
+    assert out.splitlines()[-1] == (
+        "21 sizes 1B..1MiB, completeness not checked: ucx_perftest marks no end, give --expect "
+        "MIN:MAX"
+    )
+    code, out, _ = fabricheck("parse", path, "--expect", "1:1MiB", "--json")
+    assert (code, json.loads(out)["complete"]) == (0, True)
+    code, _, err = fabricheck("parse", path, "--expect", "1:2MiB")
+    assert code == 2
+    assert "2MiB is missing" in err
+
+
 def test_unchecked_completeness_is_said(fabricheck):
     _, out, _ = fabricheck("parse", OSU / "openmpi.bw.txt")
     assert out.splitlines()[-1].endswith(

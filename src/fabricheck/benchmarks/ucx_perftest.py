@@ -21,7 +21,7 @@ OUTPUT_OPTIONS = ("-f", "-v")
 """Final numbers only, as comma-separated values: what ``parse`` reads."""
 
 _BATCH_SUFFIX = ".batch"
-_HEADER = re.compile(r"(?P<file>[^,]+),(?P<columns>iterations,.*)")
+_HEADER = re.compile(r"(?P<file>[^,\s]+),(?P<columns>iterations,.*)")
 _PERCENTILE = re.compile(r"(?P<rank>\d{1,3}\.\d)_percentile_lat")
 _NAME = re.compile(r"(?P<benchmark>\w+):(?P<size>\d{1,18})", re.ASCII)
 _NUMBER = re.compile(r" *\d{1,30}(?:\.\d{1,30})?", re.ASCII)
@@ -61,6 +61,11 @@ def batch(benchmark: PairBenchmark, iterations: Mapping[int, int]) -> str:
         f"-w {max(1, count // _WARM_UP_SHARE)}\n"
         for size, count in iterations.items()
     )
+
+
+def is_output(text: str) -> bool:
+    """Whether a text is meant to be what a client printed in batch mode."""
+    return any(_HEADER.match(line) for line in text.split("\n"))
 
 
 def parse(text: str, source: str) -> Curve:

@@ -11,7 +11,14 @@ import typer
 
 from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.registry import find
-from fabricheck.cli.parse import ExpectOption, FileArgument, JsonOption, is_checked, read_curve
+from fabricheck.cli.parse import (
+    ExpectOption,
+    FileArgument,
+    JsonOption,
+    is_checked,
+    read_curve,
+    unchecked,
+)
 from fabricheck.judge.levels import Level
 from fabricheck.judge.references import CHECKS, CaseKey, Reference, Tolerance, resolve
 from fabricheck.judge.verdict import Verdict, judge_curve
@@ -101,18 +108,18 @@ def judge(
         json.dump(data, sys.stdout, indent=2, allow_nan=False)
         sys.stdout.write("\n")
     else:
-        _show(key, verdict, tolerance, checked=checked)
+        _show(key, verdict, tolerance, "" if checked else unchecked(curve))
     raise typer.Exit(0 if verdict.level.passes else 1)
 
 
-def _show(key: CaseKey, verdict: Verdict, tolerance: Tolerance | None, *, checked: bool) -> None:
+def _show(key: CaseKey, verdict: Verdict, tolerance: Tolerance | None, doubt: str) -> None:
     counts = Counter(judgement.level for judgement in verdict.judgements)
     found = ", ".join(f"{counts[level]} {level}" for level in Level if counts[level])
     typer.echo(f"{key}: {len(verdict.judgements)} values, {found}")
     if tolerance:
         typer.echo(f"references: {tolerance.kind}, {tolerance.source}, {tolerance.date}")
-    if not checked:
-        typer.echo("completeness not checked: OSU marks no end, give --expect MIN:MAX")
+    if doubt:
+        typer.echo(doubt)
     for finding in verdict.findings:
         typer.echo(f"- {finding}")
     typer.echo(verdict.level)

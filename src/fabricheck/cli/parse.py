@@ -26,7 +26,8 @@ FileArgument = Annotated[
     typer.Argument(
         metavar="FILE",
         allow_dash=True,
-        help="Output of mpi_probe or of an OSU benchmark; - reads standard input.",
+        help="Output of mpi_probe, of an OSU benchmark or of ucx_perftest -b FILE -f -v; - reads "
+        "standard input.",
         show_default=False,
     ),
 ]
@@ -34,8 +35,8 @@ ExpectOption = Annotated[
     str | None,
     typer.Option(
         metavar="MIN:MAX",
-        help="Message sizes that must be there, such as 1:4MiB. OSU marks no end, so that only "
-        "this shows whether its table is complete.",
+        help="Message sizes that must be there, such as 1:4MiB. OSU and ucx_perftest mark no end, "
+        "so that only this shows whether their table is complete.",
         show_default=False,
     ),
 ]
@@ -98,6 +99,12 @@ def is_checked(curve: Curve, expect: str | None) -> bool:
     return curve.program == "mpi_probe" or expect is not None or not has_sizes
 
 
+def unchecked(curve: Curve) -> str:
+    """The sentence on a curve that may lack sizes at its end."""
+    program = "OSU" if curve.program == "osu" else curve.program
+    return f"completeness not checked: {program} marks no end, give --expect MIN:MAX"
+
+
 def _expected_sizes(expect: str) -> tuple[int, ...]:
     match = _EXPECTATION.fullmatch(expect)
     if not match:
@@ -145,7 +152,8 @@ def _show(curve: Curve, *, checked: bool) -> None:
     if not console.is_terminal:
         console = Console(highlight=False, markup=False, width=_PIPE_WIDTH)
     datatype = f", {curve.datatype}" if curve.datatype else ""
-    console.print(f"{curve.benchmark} of {curve.program} {curve.version}{datatype}")
+    program = f"{curve.program} {curve.version}".rstrip()
+    console.print(f"{curve.benchmark} of {program}{datatype}")
     for key, value in curve.metadata.items():
         console.print(f"{key}: {value}", soft_wrap=True)
     console.print(_table(curve))
@@ -153,11 +161,7 @@ def _show(curve: Curve, *, checked: bool) -> None:
     if sizes:
         console.print(
             f"{len(sizes)} sizes {format_size(sizes[0])}..{format_size(sizes[-1])}, "
-            + (
-                "complete"
-                if checked
-                else "completeness not checked: OSU marks no end, give --expect MIN:MAX"
-            ),
+            + ("complete" if checked else unchecked(curve)),
             soft_wrap=True,
         )
 
