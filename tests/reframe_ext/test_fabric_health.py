@@ -11,6 +11,7 @@ import pytest
 from tests.fabric.conftest import unpack
 
 SUITE = Path(__file__).with_name("fabric_suite.py")
+SURVEY = Path(__file__).parents[2] / "checks" / "fabric_health.py"
 REFRAME = Path(sys.executable).parent / "reframe"
 PORT = "sys/class/infiniband/rxe0/ports/1"
 COUNTERS = f"{PORT}/hw_counters"
@@ -26,7 +27,8 @@ def configuration(gid_index: int) -> dict[str, Any]:
         "extras": {"gid_index": gid_index},
     }
     system = {"name": "recorded", "hostnames": [".*"], "partitions": [partition]}
-    return {"systems": [system], "environments": [{"name": "builtin"}]}
+    builtin = {"name": "builtin", "features": ["verbs"]}
+    return {"systems": [system], "environments": [builtin]}
 
 
 def test_a_job_looks_again_where_the_launcher_killed_the_ranks(tmp_path: Path) -> None:
@@ -48,15 +50,16 @@ def test_a_job_looks_again_where_the_launcher_killed_the_ranks(tmp_path: Path) -
     assert "snapshot.sh after >>fabric.$(hostname)" in script.read_text()
 
 
-def run(tmp_path: Path, tree: str = "rxe", **env: str) -> tuple[int, dict[str, Any]]:
+def run(tmp_path: Path, check: Path = SUITE, **env: str) -> tuple[int, dict[str, Any]]:
     """ReFrame's exit code and the only case of its record."""
-    root = unpack(tree, tmp_path / "tree")
+    root = unpack("rxe", tmp_path / "tree")
     config = tmp_path / "config.json"
     config.write_text(json.dumps(configuration(int(env.get("GID_INDEX", "1")))))
     done = subprocess.run(
         [
-            REFRAME, f"--config-file={config}", f"--checkpath={SUITE}", "--run",
-            f"--prefix={tmp_path}", f"--report-file={tmp_path / 'run.json'}",
+            REFRAME, f"--config-file={config}", f"--checkpath={check}", "--run",
+            "--setvar=FabricHealth.pause=0", f"--prefix={tmp_path}",
+            f"--report-file={tmp_path / 'run.json'}",
         ],
         cwd=tmp_path,
         env={**os.environ, "FABRICHECK_SNAPSHOT_ROOT": str(root), "TREE": str(root), **env},
@@ -118,3 +121,26 @@ def test_no_snapshot_is_not_green(tmp_path: Path) -> None:
 def test_cases_that_use_no_port_are_not_judged(tmp_path: Path, env: dict[str, str]) -> None:
     code, case = run(tmp_path, DURING=f'echo "1: DOWN" >"$TREE/{PORT}/state"', **env)
     assert (code, case["findings"]) == (0, [])
+
+
+def test_the_survey_lists_ports_and_records_what_they_can_tell(tmp_path: Path) -> None:
+    code, case = run(tmp_path, SURVEY)
+    assert (code, case["level"], case["findings"]) == (0, "good", [])
+    port, lacking = case["ports"]
+    assert "rxe0:1: ACTIVE, Ethernet, 10 Gbit/s (1X FDR10), RDMA MTU 4096 B over v0" in port
+    assert "GID 1 fe80:" in port
+    assert "all of counters" in lacking
+    assert set(case["perfvalues"]) == {"recorded:rdma:ecn_rate_max"}, "no packet, so no ratio"
+    assert case["levels"] == {"ecn_rate_max": "good"}
+
+
+def test_the_survey_is_red_where_a_port_is(tmp_path: Path) -> None:
+    code, case = run(tmp_path, SURVEY, GID_INDEX="5")
+    assert (code, case["level"]) == (1, "critical")
+    assert "index 5 is empty" in case["findings"][0]
+
+
+def test_a_survey_that_a_node_did_not_answer_is_not_believed(tmp_path: Path) -> None:
+    code, case = run(tmp_path, SURVEY, SLURM_LOCALID="1")
+    assert (code, case["level"]) == (1, "untrusted")
+    assert "expected the ports of 1 nodes, found those of none" in case["findings"][0]

@@ -18,11 +18,12 @@ from fabricheck.judge.levels import worst
 from fabricheck.judge.references import Reference, Tolerance
 from fabricheck.judge.verdict import Verdict
 from fabricheck.reframe_ext.judged import Judged, Values
+from fabricheck.reframe_ext.slurm import usable_nodes
 from fabricheck.transports.witness import RANK_WRAPPER
 
 
 class FabricSurvey(Judged):
-    """One look at the RDMA ports of every node of the partition that is idle.
+    """One look at the RDMA ports of every node of the partition that can run a job.
 
     Each node reads its counters, waits, and reads them again, so that what is seen is the fabric
     under whatever else uses it: congestion and damaged bits that come without our traffic. Loss
@@ -38,13 +39,19 @@ class FabricSurvey(Judged):
     valid_prog_environs = ["+verbs"]  # noqa: RUF012
 
     @run_after("setup")
-    def reach_every_node(self) -> None:
-        """One task on each node that is idle."""
-        # A dry run asks no scheduler for nodes.
-        self.num_tasks = 1 if self.is_dry_run() else 0
-        self.num_tasks_per_node = 1
+    def use_bands(self) -> None:
+        """Give ReFrame the bands, instead of a reference file."""
         self._nodes: list[Node] = []
         self._refer_to(dict.fromkeys(VALUES))
+
+    @run_before("run")
+    def reach_every_node(self) -> None:
+        """One task on each node that can run a job."""
+        self.num_tasks_per_node = 1
+        if not self.is_dry_run():
+            self.num_tasks, _ = usable_nodes(
+                self.job, self.current_partition.fullname, type(self).__name__
+            )
 
     @run_before("run")
     def launch(self) -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from reframe.core.backends import getlauncher
 from reframe.core.builtins import run_after, run_before, sanity_function, variable
-from reframe.core.exceptions import ReframeError
 from reframe.core.logging import getlogger
 
 from fabricheck.benchmarks.curve import variable_name
@@ -26,13 +25,11 @@ from fabricheck.node_health.record import read_record
 from fabricheck.node_health.rules import CLOCK
 from fabricheck.node_health.software import programs, version_in
 from fabricheck.reframe_ext.judged import Judged, Values
-from fabricheck.reframe_ext.slurm import is_silent, node_states
+from fabricheck.reframe_ext.slurm import is_silent, node_states, usable_nodes
 
 _ROUNDS = 5
 _UNMET = variable_name(Metric.UNMET, "max", None)
 _CLOCK_SKEW = variable_name(Metric.CLOCK_SKEW, "max", None)
-# A node that has just ended a job is as good as idle.
-_IDLE = "idle|idle+completing"
 
 
 class NodeSurvey(Judged):
@@ -72,7 +69,10 @@ class NodeSurvey(Judged):
     def reach_every_node(self) -> None:
         """One task on each node that can run a job."""
         self.num_tasks_per_node = 1
-        self.num_tasks = 1 if self.is_dry_run() else self._count_nodes()
+        if not self.is_dry_run():
+            self.num_tasks, self._states = usable_nodes(
+                self.job, self.current_partition.fullname, type(self).__name__
+            )
 
     @run_before("run")
     def launch(self) -> None:
@@ -153,34 +153,6 @@ class NodeSurvey(Judged):
     @property
     def _launcher(self) -> str:
         return str(self.job.launcher.registered_name)
-
-    def _count_nodes(self) -> int:
-        """The number of nodes that can run a job now; the state of every node is kept."""
-        if self._is_alone:
-            return 1
-        scheduler = self.job.scheduler
-        try:
-            nodes = list(scheduler.filternodes(self.job, scheduler.allnodes()))
-        except NotImplementedError:
-            raise ReframeError(
-                "expected a scheduler that lists its nodes (slurm, squeue, local), found "
-                f"{scheduler.registered_name}: leave node health out with -x NodeHealth"
-            ) from None
-        states = node_states()
-        self._states = {node.name: states.get(node.name, "unknown") for node in nodes}
-        asked = self.job.sched_flex_alloc_nodes
-        if isinstance(asked, int):
-            return asked
-        state = _IDLE if asked.lower() == "idle" else asked.lower()
-        usable = scheduler.filternodes_by_state(nodes, state)
-        if not usable:
-            found = ", ".join(f"{name} {state}" for name, state in sorted(self._states.items()))
-            raise ReframeError(
-                f"expected a node in state {asked!r} in partition "
-                f"{self.current_partition.fullname}, found {found or 'no node'}: wait, or bring "
-                "one back"
-            )
-        return len(usable)
 
     def _read_survey(self) -> Survey:
         directory = Path(self.stagedir)
