@@ -55,6 +55,11 @@ def perflog(root: Path, text: str, name: str = "testbed/main/MpiPointToPoint.log
     return path
 
 
+def append(path: Path, text: str) -> None:
+    with path.open("a") as file:
+        file.write(text)
+
+
 def read(store: Path, *roots: Path, **options: Any) -> Outcome:
     """Refresh a history."""
     with History.open(store) as history:
