@@ -150,3 +150,15 @@ def test_parsing_does_not_wait_for_reframe():
         check=True,
     )
     assert found.stderr.strip() == "[]"
+
+
+def test_reads_what_perftest_printed_in_one_run_and_in_several(fabricheck):
+    folder = DATA / "perftest-4.5"
+    code, out, _ = fabricheck("parse", folder / "write_bw.rc.all.txt", "--expect", "2:8MiB")
+    assert code == 0
+    assert out.startswith("ib_write_bw of perftest\n")
+    assert "Connection type: RC\n" in out
+    assert "23 sizes 2B..8MiB" in out
+    code, out, err = fabricheck("parse", folder / "write_lat.rc.sizes.txt")
+    assert (code, err) == (0, "")
+    assert "completeness not checked: perftest doesn't tell its sizes, give --expect" in out

@@ -1,6 +1,6 @@
 """Parser of the tables that ``mpi_probe`` and the OSU Micro-Benchmarks (5.9 to 7.x) print.
 
-What ``ucx_perftest`` prints is known by its first line, and left to its own parser.
+What perftest and ``ucx_perftest`` print is known by their titles, and left to their own parsers.
 
 It is strict: lines of other programs (UCX logs, srun) are skipped only where they cannot be a
 row, and a table that is cut, mixed up or repeated is an error, never a shorter curve.
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-from fabricheck.benchmarks import ucx_perftest
+from fabricheck.benchmarks import perftest, ucx_perftest
 from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.registry import MPI_BENCHMARKS, MpiBenchmark, find
 from fabricheck.benchmarks.table import ParseError, Table
@@ -84,6 +84,8 @@ def parse(text: str, source: str) -> Curve:
         )
     if ucx_perftest.is_output(text):
         return ucx_perftest.parse(text, source)
+    if perftest.is_output(text):
+        return perftest.parse(perftest.split_runs(text), source)
     lines = [line.rstrip() for line in text.split("\n")]
     title_number = _find_title(lines, source)
     title = _TITLE.match(lines[title_number - 1])

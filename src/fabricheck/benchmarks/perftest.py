@@ -166,6 +166,23 @@ _CAUSES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 )
 
 
+def is_output(text: str) -> bool:
+    """Whether a text is meant to be what a client of perftest printed."""
+    return any(_TITLE_LIKE.match(line) for line in text.split("\n"))
+
+
+def split_runs(text: str) -> list[str]:
+    """The output of each run, where several were put together; a run begins with its title."""
+    runs: list[str] = []
+    titles = 0
+    for line in text.splitlines(keepends=True):
+        titles += bool(_TITLE_LIKE.match(line.rstrip()))
+        if titles > len(runs) or not runs:
+            runs.append("")
+        runs[-1] += line
+    return runs
+
+
 def parse(outputs: Sequence[str], source: str) -> Curve:
     """The curve that a client printed, in one run with all sizes or in one for each.
 

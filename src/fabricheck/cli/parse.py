@@ -26,8 +26,8 @@ FileArgument = Annotated[
     typer.Argument(
         metavar="FILE",
         allow_dash=True,
-        help="Output of mpi_probe, of an OSU benchmark or of ucx_perftest -b FILE -f -v; - reads "
-        "standard input.",
+        help="Output of mpi_probe, of an OSU benchmark, of perftest's client or of "
+        "ucx_perftest -b FILE -f -v; - reads standard input.",
         show_default=False,
     ),
 ]
@@ -102,7 +102,8 @@ def is_checked(curve: Curve, expect: str | None) -> bool:
 def unchecked(curve: Curve) -> str:
     """The sentence on a curve that may lack sizes at its end."""
     program = "OSU" if curve.program == "osu" else curve.program
-    return f"completeness not checked: {program} marks no end, give --expect MIN:MAX"
+    lack = "doesn't tell its sizes" if curve.program == "perftest" else "marks no end"
+    return f"completeness not checked: {program} {lack}, give --expect MIN:MAX"
 
 
 def _expected_sizes(expect: str) -> tuple[int, ...]:
