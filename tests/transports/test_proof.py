@@ -200,6 +200,16 @@ def test_lanes_to_the_rank_itself_say_nothing() -> None:
     assert [str(lane) for lane in log.lanes] == ["tag(tcp/eth0)", "rma_am(tcp/eth0)"]
 
 
+def test_an_endpoint_that_the_asynchronous_thread_made_is_seen() -> None:
+    text = (
+        "[1795240120.058659] [rx2:27   :0] ucp_worker.c:1763 UCX  INFO    ep_cfg[0]: "
+        "tag(self/memory0)\n"
+        "[1795240120.059730] [rx2:27   :a] ucp_worker.c:1763 UCX  INFO    ep_cfg[1]: "
+        "tag(ud_verbs/rxe1:1)\n"
+    )
+    assert [str(lane) for lane in read_ucx_log(text).lanes] == ["tag(ud_verbs/rxe1:1)"]
+
+
 def test_other_traffic_says_nothing_against_shared_memory() -> None:
     hosts = ("vm", "vm")
     lanes = logs("tag(sysv/memory", hosts=hosts)

@@ -9,9 +9,12 @@ from fabricheck.errors import FabricheckError
 
 RANK_WRAPPER = Path(__file__).with_name("rank.sh")
 
+# "[host:process:thread]"; the thread has a letter where a peer's wire-up came before our own: then
+# the asynchronous thread "a" makes the endpoint.
+_PROCESS = r"\[(?P<host>[^:\]\s]+):\d+\s*:\w+\]"
 # UCX 1.15 renamed "ep_cfg[1]:" to "inter-node cfg#1" (ucp_worker_print_used_tls).
 _CONFIG_LINE = re.compile(
-    r"\[(?P<host>[^:\]\s]+):\d+\s*:\d+\].*"
+    rf"{_PROCESS}.*"
     r"\b(?:ep_cfg\[\d+\]:|(?:self|intra-node|inter-node) cfg#\d+)\s+(?P<lanes>.+)$"
 )
 _LANES = re.compile(r"(?P<operation>\w+)\((?P<targets>[^)]*)\)")
@@ -22,7 +25,7 @@ _MVAPICH2_PARAMETER = re.compile(r"^\t(\w+) +: (.*)$", re.MULTILINE)
 # A GID index out of range and a device that does not exist are no errors to UCX, but the reason for
 # those that follow.
 _UCX_COMPLAINT = re.compile(
-    r"\[(?P<host>[^:\]\s]+):\d+\s*:\d+\].*\bUCX\s+"
+    rf"{_PROCESS}.*\bUCX\s+"
     r"(?:(?:ERROR|FATAL)|WARN(?=.* is not available)|DIAG(?=\s+invalid gid))\s+(?P<words>.+)$",
     re.MULTILINE,
 )
