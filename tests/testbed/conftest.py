@@ -136,7 +136,7 @@ def can_run_guests(can_run_testbeds: None) -> None:
         pytest.skip(str(error))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def rdma_testbed(
     can_run_guests: None, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Testbed]:

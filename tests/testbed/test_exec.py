@@ -173,5 +173,5 @@ def test_shaped_link(testbed: Testbed) -> None:
     finally:
         testbed.unshape("n2")
     assert "tbf" not in testbed.run("n2", "tc", "qdisc", "show", "dev", "eth0").stdout
-    with pytest.raises(FabricheckError, match="tc qdisc replace dev v-n2 root tbf nonsense"):
+    with pytest.raises(FabricheckError, match="tc qdisc add dev v-n2 root tbf nonsense"):
         testbed.shape("n2", "nonsense")
