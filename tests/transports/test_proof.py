@@ -4,12 +4,19 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck.transports import find
+from fabricheck.transports import applied_settings, find
 from fabricheck.transports import proof as proving
 from fabricheck.transports.proof import Load
-from fabricheck.transports.witness import Lane, UcxLog, Witness, read_ucx_log
+from fabricheck.transports.witness import (
+    Lane,
+    UcxLog,
+    Witness,
+    read_mvapich2_parameters,
+    read_ucx_log,
+)
 
-RECORDED = sorted((Path(__file__).parents[1] / "data" / "ucx").glob("*.txt"))
+DATA = Path(__file__).parents[1] / "data"
+RECORDED = sorted((DATA / "ucx").glob("*.txt"))
 prove = partial(proving.prove, quiet=True)
 LOAD = Load(payload=100_000_000, calls=10_000)
 
@@ -208,6 +215,36 @@ def test_an_endpoint_that_the_asynchronous_thread_made_is_seen() -> None:
         "tag(ud_verbs/rxe1:1)\n"
     )
     assert [str(lane) for lane in read_ucx_log(text).lanes] == ["tag(ud_verbs/rxe1:1)"]
+
+
+@pytest.mark.parametrize("served", ["rc", "ud"])
+@pytest.mark.parametrize("asked", ["rc", "ud"])
+def test_what_mvapich2_applied_is_held_against_what_was_asked(asked: str, served: str) -> None:
+    errors = (DATA / "mvapich2" / f"2.3.7-{served}.txt").read_text()
+    expected = applied_settings("mvapich2", asked)
+    assert expected is not None
+    applied = read_mvapich2_parameters(errors)
+    proof = proving.prove_without_ucx(
+        find(asked), LOAD, expected, applied, witnesses(RDMA), quiet=True
+    )
+    only_ud = {"rc": "0", "ud": "1"}
+    if asked == served:
+        assert proof.objections == ()
+        assert f"applied MV2_USE_ONLY_UD={only_ud[asked]}" in proof.evidence
+        assert "15000 packets on n1" in proof.evidence
+    else:
+        assert proof.objections[0].startswith(
+            f"expected MV2_USE_ONLY_UD={only_ud[asked]} for {asked}, found {only_ud[served]} in "
+        )
+
+
+def test_mvapich2_without_list_or_packets_is_not_believed() -> None:
+    expected = {"MV2_USE_ONLY_UD": "1"}
+    still = witnesses({("rdma", "rxe0:1", "sent_pkts"): 7})
+    hear = partial(proving.prove_without_ucx, find("ud"), LOAD, expected, quiet=True)
+    first, *_ = hear(read_mvapich2_parameters("mpi_probe: hello\n"), witnesses(RDMA)).objections
+    assert "expected MV2_USE_ONLY_UD=1 for ud, found nothing" in first
+    assert "RDMA ports of n2 for ud, found 7" in hear(expected, still).objections[1]
 
 
 def test_other_traffic_says_nothing_against_shared_memory() -> None:

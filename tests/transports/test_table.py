@@ -63,6 +63,7 @@ def test_mvapich2_has_settings_of_its_own(transport: str, only_ud: str) -> None:
     assert plain["MV2_USE_ONLY_UD"] == only_ud
     assert applied_settings("mvapich2", transport).items() <= plain.items()  # type: ignore[union-attr]
     assert not any(name.startswith("UCX") or "HCA" in name or "RoCE" in name for name in plain)
+    assert plain.pop("FABRICHECK_DEVICES") == "MV2_IBA_HCA"
     roce = settings("mvapich2", transport, {"rdma": "mlx5_0:1"}, gid_index=3)
     assert roce == {
         **plain,

@@ -34,6 +34,13 @@ def test_the_wrapper_witnesses_a_rank(tmp_path: Path) -> None:
     assert first.below_ports == second.below_ports == frozenset()
 
 
+def test_the_devices_of_the_node_go_where_a_program_wants_them(tmp_path: Path) -> None:
+    command = ("sh", "-c", 'echo "devices=$CARDS" >cards')
+    assert run_rank(tmp_path, 0, *command, FABRICHECK_DEVICES="CARDS", CARDS="other") == 0
+    devices = sorted(path.name for path in Path("/sys/class/infiniband").glob("*"))
+    assert (tmp_path / "cards").read_text() == f"devices={':'.join(devices)}\n"
+
+
 def test_a_rank_that_never_ends_is_named(tmp_path: Path) -> None:
     run_rank(tmp_path, 3, "sh", "-c", "kill -9 $PPID")
     assert read_witnesses(tmp_path) == []

@@ -7,6 +7,8 @@
 #                           scheduler doesn't bind ranks itself
 #   FABRICHECK_YIELD=LIB    preload LIB where the ranks are more than this machine's CPUs, so that a
 #                           rank that waits gives its CPU away (src/bench/yield_when_idle)
+#   FABRICHECK_DEVICES=NAME export NAME with the RDMA devices of this node, separated by colons; for
+#                           programs that take a device only by name, where each node has its own
 # Writes witness.RANK in the working directory, whole, when the program has ended. The first rank of
 # a node also writes fabric.HOST: what the RDMA ports said before and after (fabric/snapshot.sh).
 
@@ -61,6 +63,14 @@ part="witness.$rank.part"
     echo "below_ports$(interfaces_of_ports)"
     counters before
 } >"$part"
+
+if [ -n "${FABRICHECK_DEVICES:-}" ]; then
+    devices=
+    for device in /sys/class/infiniband/*; do
+        if [ -e "$device" ]; then devices=$devices${devices:+:}${device##*/}; fi
+    done
+    export "$FABRICHECK_DEVICES=$devices"
+fi
 
 # A scheduler that ends the job sends TERM to all: the program ends, and the ports are still looked
 # at, because a dead link is what made it hang. Such a rank has not come to its end.

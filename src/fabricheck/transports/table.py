@@ -232,6 +232,9 @@ def _mvapich2_settings(
         variables["MV2_IBA_HCA"], _, port = device.partition(":")
         if port:
             variables["MV2_DEFAULT_PORT"] = port
+    else:
+        # It takes a card that it doesn't know only by name.
+        variables["FABRICHECK_DEVICES"] = "MV2_IBA_HCA"
     if gid_index is not None:
         variables |= {"MV2_USE_RoCE": "1", "MV2_DEFAULT_GID_INDEX": str(gid_index)}
     return variables
