@@ -16,7 +16,7 @@ from fabricheck.testbed import Testbed, faults
 from fabricheck.testbed.layout import PARTITIONS_VARIABLE
 
 pytestmark = pytest.mark.testbed
-SECONDS = 120.0
+SECONDS = 300.0
 OVER_RC = {
     "UCX_TLS": "rc,self",
     "UCX_IB_GID_INDEX": "1",
@@ -162,14 +162,14 @@ def test_mpi_over_rc_in_a_job_whose_directory_is_here(
     if compiler is None:
         pytest.skip(f"mpicc.{mpi} is not installed")
     source = Path(__file__).with_name("hello.c")
-    subprocess.run([compiler, str(source), "-o", str(tmp_path / "hello")], check=True, timeout=120)
+    subprocess.run([compiler, str(source), "-o", str(tmp_path / "hello")], check=True, timeout=300)
     sent = "cat /sys/class/infiniband/*/ports/1/hw_counters/sent_pkts"
     before = [int(on(node, sent)) for node in ("rx1", "rx2")]
     exports = " ".join(f"{name}={value}" for name, value in OVER_RC.items())
     (tmp_path / "job.sh").write_text(
         f"#!/bin/bash\nexport {exports}\nulimit -l\nsrun --mpi={pmi} {tmp_path}/hello\n"
     )
-    sbatch = ["sbatch", "--wait", "--partition=rdma", "--nodes=2", "--ntasks=2", "--time=2"]
+    sbatch = ["sbatch", "--wait", "--partition=rdma", "--nodes=2", "--ntasks=2", "--time=5"]
     outputs = [f"--output={tmp_path}/job.out", f"--error={tmp_path}/job.err"]
     done = rdma_testbed.run(
         "login", *sbatch, *outputs, str(tmp_path / "job.sh"), timeout_seconds=SECONDS
