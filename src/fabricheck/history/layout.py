@@ -118,7 +118,7 @@ def _wrong(
     """The lines where a field could not be read."""
     read = frame[column or field]
     bad = read.is_null() | (read.is_infinite() | read.is_nan() if read.dtype.is_float() else False)
-    if may_be_empty:
+    if may_be_empty and bad.any():
         bad &= ~text[field].is_in(_NOTHING)
     if not bad.any():
         return []

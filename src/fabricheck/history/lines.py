@@ -13,7 +13,7 @@ from fabricheck.history.problems import Kind, Problem
 
 DELIMITER = "|"
 BLOCK = 48 << 20
-_CHUNK = 1 << 20
+_CHUNK = 8 << 20
 _GZIP = 31
 
 
@@ -95,20 +95,21 @@ def blocks(stream: Iterator[bytes], first_line: int, size: int = BLOCK) -> Itera
     Raises:
         CutStreamError: after the last block, where the stream raises it.
     """
-    held = bytearray()
+    parts: list[bytes] = []
     cut = None
     while True:
         try:
             data = next(stream, b"")
         except CutStreamError as error:
             data, cut = b"", error
-        held += data
-        if len(held) < size and data:
+        parts.append(data)
+        if data and sum(map(len, parts)) < size:
             continue
+        held = b"".join(parts)
         end = held.rfind(b"\n") + 1
+        parts = [held[end:]]
         if end:
-            block = Block(bytes(held[:end]), first_line, held.count(b"\n"))
-            del held[:end]
+            block = Block(held[:end], first_line, held.count(b"\n"))
             yield block
             first_line += block.lines
         if not data:

@@ -189,8 +189,7 @@ class _Reader:
 
     def _take(self, frame: pl.DataFrame, problems: list[Problem], read: PerflogFile) -> None:
         frame, dated = self._dates(frame, read)
-        units = self._number_series(frame)
-        values = self._numbered(frame)
+        values, units = self._number(frame)
         values, known = self._new_values(values, read)
         self._keep_problems([*problems, *dated, *units, *known], read)
         self._pend(values)
@@ -209,8 +208,11 @@ class _Reader:
                 self._outcome.sessions += 1
                 if frame.is_empty():
                     continue
-                self._number_series(frame)
-                values = self._numbered(frame).with_columns(pl.lit(True).alias("stored"))  # noqa: FBT003
+                values, units = self._number(frame)
+                for problem in units:
+                    self._let_pass(problem, f"{path}, session {uuid}")
+                    self._catalog.accept([problem])
+                values = values.with_columns(pl.lit(True).alias("stored"))  # noqa: FBT003
                 matches = self._matches(values)
                 self._pend(values.join(matches, on=IDENTITY, how="anti"))
         self._catalog.put_database(path, stamp, sorted(found))
@@ -237,37 +239,15 @@ class _Reader:
             frame = frame.filter(times.is_between(OLDEST, limit))
         return frame, problems + read.jumps(frame)
 
-    def _number_series(self, frame: pl.DataFrame) -> list[Problem]:
-        """Number new series, and find those that are there already with another unit."""
-        series = self._numbers["series"]
-        same = [name for name in KEY if name != "unit"]
-        new = series.add_new(frame)
-        if new.is_empty():
-            return []
-        other = new.join(series.known, on=same, nulls_equal=True, suffix="_known")
-        other = other.filter(
-            (pl.col("unit") != pl.col("unit_known"))
-            & (pl.col("series_id_known") < pl.col("series_id"))
-        )
-        if other.is_empty():
-            return []
-        lines = frame.join(other, on=list(KEY), nulls_equal=True).sort("line")
-        return [
-            Problem(
-                Kind.UNITS,
-                *(row["line"], row["line"]),
-                f"expected the unit {row['unit_known']!r} as before for {row['check']} "
-                f"{row['benchmark']} {row['metric']}, found {row['unit']!r}",
-            )
-            for row in lines.unique("line", maintain_order=True).iter_rows(named=True)
-        ]
-
-    def _numbered(self, frame: pl.DataFrame) -> pl.DataFrame:
+    def _number(self, frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Problem]]:
+        """Numbers in place of texts, and series that are there already with another unit."""
+        values = frame.with_columns(pl.lit(False).alias("stored"))  # noqa: FBT003
+        found: list[Problem] = []
         for kind, numbering in self._numbers.items():
-            if kind != "series":
-                numbering.add_new(frame)
-            frame = numbering.put(frame)
-        return frame.with_columns(pl.lit(False).alias("stored"))  # noqa: FBT003
+            values, new = numbering.number(values)
+            if kind == "series" and not new.is_empty():
+                found = _other_units(frame, new, numbering.known)
+        return values, found
 
     def _matches(self, values: pl.DataFrame) -> pl.DataFrame:
         """What is there already with the identity of one of the values."""
@@ -282,12 +262,12 @@ class _Reader:
         if values.is_empty():
             return values, []
         first = values.unique(IDENTITY, keep="first", maintain_order=True)
-        again = values.join(first.select("line", *IDENTITY), on=["line", *IDENTITY], how="anti")
         matches = self._matches(values)
         if matches["stored"].any():
             raise _ReadAnew(f"{read.path} has what only the results database had")
-        if again.is_empty() and matches.is_empty():
+        if first.height == values.height and matches.is_empty():
             return values, []
+        again = values.join(first.select("line", *IDENTITY), on=["line", *IDENTITY], how="anti")
         known = pl.concat([matches, first.select(matches.columns)]).unique(
             IDENTITY, keep="first", maintain_order=True
         )
@@ -300,15 +280,18 @@ class _Reader:
             return
         kept = merged(problems)
         for problem in kept:
-            if not problem.kind.stops or problem.kind in self._request.tolerate:
-                continue
-            if (problem.kind, problem.first, problem.detail) not in self._accepted:
-                raise FabricheckError(
-                    f"{read.path}, {problem.where}: {problem.detail}: {_ADVICE[problem.kind]}; "
-                    "nothing was changed"
-                )
+            self._let_pass(problem, f"{read.path}, {problem.where}")
         self._catalog.add_problems(read.number, kept)
         self._outcome.problems += sum(problem.lines for problem in kept)
+
+    def _let_pass(self, problem: Problem, where: str) -> None:
+        """Stop at a problem that nobody has let pass."""
+        if not problem.kind.stops or problem.kind in self._request.tolerate:
+            return
+        if (problem.kind, problem.first, problem.detail) not in self._accepted:
+            raise FabricheckError(
+                f"{where}: {problem.detail}: {_ADVICE[problem.kind]}; nothing was changed"
+            )
 
     def _pend(self, values: pl.DataFrame) -> None:
         if values.is_empty():
@@ -329,6 +312,25 @@ _ADVICE: Final = {
     Kind.UNITS: "correct the lines, or let it be a series of its own with --tolerate units",
     Kind.SESSION: "remove the wrong one, or keep the first with --tolerate session",
 }
+
+
+def _other_units(frame: pl.DataFrame, new: pl.DataFrame, known: pl.DataFrame) -> list[Problem]:
+    same = [name for name in KEY if name != "unit"]
+    other = new.join(known, on=same, nulls_equal=True, suffix="_known").filter(
+        (pl.col("unit") != pl.col("unit_known")) & (pl.col("series_id_known") < pl.col("series_id"))
+    )
+    if other.is_empty():
+        return []
+    lines = frame.join(other, on=list(KEY), nulls_equal=True).sort("line")
+    return [
+        Problem(
+            Kind.UNITS,
+            *(row["line"], row["line"]),
+            f"expected the unit {row['unit_known']!r} as before for {row['check']} "
+            f"{row['benchmark']} {row['metric']}, found {row['unit']!r}",
+        )
+        for row in lines.unique("line", maintain_order=True).iter_rows(named=True)
+    ]
 
 
 def _future(line: int, time: datetime, limit: datetime) -> Problem:

@@ -111,26 +111,28 @@ class Numbering:
         self._fields = tuple(DIMENSIONS[kind])
         self._catalog = catalog
 
-    def add_new(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Number what the frame has for the first time, and return it."""
-        seen = frame.select(self._fields).unique(maintain_order=True)
-        new = seen.join(self.known, on=self._fields, how="anti", nulls_equal=True)
-        if not new.is_empty():
-            first = self.known.height
-            new = new.select(
-                pl.int_range(first, first + pl.len(), dtype=pl.UInt32).alias(self._column),
-                *self._fields,
-            )
-            self._catalog.add_to_dimension(self._kind, new.rows())
-            self.known = pl.concat([self.known, new])
+    def number(self, frame: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """The frame with the numbers in place of the fields, and what it has for the first time."""
+        numbered = self._join(frame)
+        unknown = numbered.filter(pl.col(self._column).is_null())
+        new = self._add(unknown) if unknown.height else self.known.clear()
+        if unknown.height:
+            numbered = self._join(frame)
+        return numbered.drop(self._fields), new
+
+    def _add(self, unknown: pl.DataFrame) -> pl.DataFrame:
+        first = self.known.height
+        new = unknown.select(self._fields).unique(maintain_order=True)
+        numbers = pl.int_range(first, first + pl.len(), dtype=pl.UInt32).alias(self._column)
+        new = new.select(numbers, *self._fields)
+        self._catalog.add_to_dimension(self._kind, new.rows())
+        self.known = pl.concat([self.known, new])
         return new
 
-    def put(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """The frame with the numbers in place of the fields."""
-        joined = frame.join(
+    def _join(self, frame: pl.DataFrame) -> pl.DataFrame:
+        return frame.join(
             self.known, on=self._fields, how="left", nulls_equal=True, maintain_order="left"
         )
-        return joined.drop(self._fields)
 
 
 def cannot_write(directory: Path, error: OSError) -> FabricheckError:
