@@ -8,7 +8,7 @@ from typing import Final
 
 from fabricheck.errors import FabricheckError
 from fabricheck.testbed import layout
-from fabricheck.testbed.guest import initramfs
+from fabricheck.testbed.guest import initramfs, tsc
 from fabricheck.testbed.guest.kernel import Kernel
 from fabricheck.testbed.layout import Layout
 from fabricheck.testbed.records import host_boot_id
@@ -105,8 +105,14 @@ def _machine(
         "-initrd",
         str(initrd),
         "-append",
-        _KERNEL_ARGUMENTS,
+        _kernel_arguments(emulated=tcg),
     ]
+
+
+def _kernel_arguments(*, emulated: bool) -> str:
+    """What the kernel is told; an emulated one also what it could only find out badly."""
+    khz = tsc.kilohertz() if emulated else None
+    return _KERNEL_ARGUMENTS + (f" tsc_early_khz={khz}" if khz else "")
 
 
 def choose_accelerator(
