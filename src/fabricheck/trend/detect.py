@@ -1,0 +1,329 @@
+"""All detectors over all series: what changed, since when, and how it stands tonight."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from fabricheck.benchmarks.registry import Direction
+from fabricheck.history.series import Series
+from fabricheck.trend import spread, window
+from fabricheck.trend.accepted import Acceptance
+from fabricheck.trend.events import Change, Detector, Event, Kind, State, merge
+from fabricheck.trend.multiplicity import adjusted
+from fabricheck.trend.robust import Array, Rows, align
+from fabricheck.trend.segments import Step, change_points, shift_between
+from fabricheck.trend.settings import Settings
+from fabricheck.trend.sudden import Sudden, sudden
+
+_LATEST = max(window.RECENT)
+_TOLERANCE = 3
+"""Nights by which the date of a step and that of its acceptance may differ."""
+
+_CURRENT = 5
+"""Nights that say how a series stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """What the history says.
+
+    Attributes:
+        events: the events, latest first.
+        series: number of series.
+        judged: how many had enough nights for a verdict on a step.
+        short: how many had fewer.
+        silent: how many have had no value for too long.
+        newest: the last night.
+    """
+
+    events: tuple[Event, ...]
+    series: int
+    judged: int
+    short: int
+    silent: int
+    newest: np.datetime64 | None
+
+    @property
+    def exit_code(self) -> int:
+        """1 if there is a new regression."""
+        return int(
+            any(event.kind is Kind.REGRESSION and event.state is State.NEW for event in self.events)
+        )
+
+
+@dataclass(slots=True)
+class _Row:
+    """A series as the detectors see it.
+
+    Attributes:
+        series: its finite values.
+        logarithmic: whether ``x`` holds logarithms, so that differences are ratios.
+        x: what is judged.
+        worse: sign of a change for the worse.
+        steps: confirmed steps.
+        accepted: first nights at levels that were accepted.
+        start: first night of the history that tonight is compared with.
+    """
+
+    series: Series
+    logarithmic: bool
+    x: Array
+    worse: int
+    steps: list[Step] = field(default_factory=list)
+    accepted: list[int] = field(default_factory=list)
+    start: int = 0
+
+    def relative(self, difference: float, level: float) -> float | None:
+        """A difference of ``x`` as a relative change."""
+        if self.logarithmic:
+            return float(np.expm1(difference))
+        return difference / abs(level) if level else None
+
+    def kind(self, difference: float) -> Kind:
+        if not self.worse:
+            return Kind.CHANGED
+        return Kind.REGRESSION if difference * self.worse > 0 else Kind.IMPROVEMENT
+
+
+def analyse(
+    series: Iterable[Series],
+    settings: Mapping[str, Settings],
+    accepted: Sequence[Acceptance] = (),
+) -> Trend:
+    """Judge all series, each system for itself.
+
+    Args:
+        series: the series, in any order.
+        settings: settings of the systems that have their own.
+        accepted: steps that are not raised again.
+    """
+    systems: dict[str, list[Series]] = {}
+    for each in series:
+        systems.setdefault(each.key.system, []).append(each)
+    events: list[Event] = []
+    judged = short = silent = 0
+    newest: np.datetime64 | None = None
+    for system, members in sorted(systems.items()):
+        chosen = settings.get(system, Settings())
+        rows = [_row(each) for each in members]
+        rows = [row for row in rows if len(row.x)]
+        last = max((row.series.times[-1] for row in rows), default=None)
+        if last is None:
+            continue
+        newest = last if newest is None else max(newest, last)
+        old = last - np.timedelta64(round(chosen.silent_days * 86400), "s")
+        active = [row for row in rows if row.series.times[-1] >= old]
+        silent += len(rows) - len(active)
+        changes, enough = _System(active, chosen, accepted, last).changes()
+        judged += enough
+        short += len(active) - enough
+        events += merge(changes, [row.series for row in active], chosen.same_days)
+    events.sort(key=lambda event: -event.since.astype(int))
+    return Trend(tuple(events), judged + short + silent, judged, short, silent, newest)
+
+
+def _row(series: Series) -> _Row:
+    finite = np.isfinite(series.values)
+    if not finite.all():
+        series = Series(
+            series.key, series.times[finite], series.values[finite], series.sessions[finite]
+        )
+    logarithmic = bool((series.values > 0).all())
+    x = np.log(series.values) if logarithmic else series.values
+    direction = series.key.direction
+    worse = 0 if direction is None else 1 if direction is Direction.LOWER else -1
+    return _Row(series, logarithmic, x, worse)
+
+
+class _System:
+    """The series of one system, and what the detectors say about them."""
+
+    def __init__(
+        self,
+        rows: list[_Row],
+        settings: Settings,
+        accepted: Sequence[Acceptance],
+        newest: np.datetime64,
+    ) -> None:
+        self._rows = rows
+        self._settings = settings
+        self._new = newest - np.timedelta64(round(settings.new_days * 86400), "s")
+        for row in rows:
+            row.accepted = [
+                int(np.searchsorted(row.series.times, each.begins))
+                for each in accepted
+                if each.fits(row.series.key)
+            ]
+            row.steps = change_points(row.x, settings, self._smallest(row))
+            row.start = self._start(row)
+
+    def changes(self) -> tuple[list[Change], int]:
+        """The changes, and of how many series the level could be judged tonight."""
+        matrix = align([row.x[row.start :] for row in self._rows])
+        whole = Rows(
+            align([row.x for row in self._rows]),
+            np.array([row.logarithmic for row in self._rows], dtype=bool),
+            np.array([row.worse for row in self._rows], dtype=np.int8),
+        )
+        alarms = window.tonight(replace(whole, matrix=matrix), self._settings)
+        changes = self._steps(alarms)
+        changes += self._noisier(matrix, {id(change.series) for change in changes})
+        seen = {id(change.series) for change in changes if change.detector is not Detector.SPREAD}
+        for found in sudden(whole, self._settings):
+            row = self._rows[found.row]
+            if id(row.series) not in seen and len(row.x) + found.place >= row.start:
+                changes.append(self._sudden(row, found))
+        return changes, int(np.sum(alarms.history > 0))
+
+    def _smallest(self, row: _Row) -> float:
+        if row.logarithmic:
+            return float(np.log1p(self._settings.smallest_change))
+        return self._settings.smallest_change * abs(float(np.median(row.x)))
+
+    def _start(self, row: _Row) -> int:
+        """Tonight is compared with the level since the last step that left nights enough."""
+        latest = len(row.x) - self._settings.least_history - _LATEST
+        steps = [step.index for step in row.steps if step.index <= latest]
+        return max([0, *steps, *(place for place in row.accepted if place < len(row.x))])
+
+    def _steps(self, alarms: window.Alarms) -> list[Change]:
+        """Change points, and tonight's alarms that are no part of one."""
+        q = self._alarm_q(alarms)
+        found = [(row, step) for row in self._rows for step in row.steps]
+        quiet = sum(not row.steps for row in self._rows)
+        adjusted_steps = adjusted(np.array([step.p for _, step in found] + [1.0] * quiet))
+        changes = []
+        dated: dict[int, list[Step]] = {}
+        for (row, step), step_q in zip(found, adjusted_steps, strict=False):
+            if step_q <= self._settings.false_discovery_rate:
+                dated.setdefault(id(row), []).append(step)
+                changes.append(self._change(row, Detector.CHANGE_POINT, step, float(step_q)))
+        raised = (alarms.p <= self._settings.alarm_p) & (q <= self._settings.false_discovery_rate)
+        for place in np.flatnonzero(raised):
+            row = self._rows[place]
+            recent = len(row.x) - int(alarms.nights[place])
+            start = max(row.start, recent - int(alarms.history[place]))
+            step = Step(recent, start, len(row.x), float(alarms.p[place]))
+            change = self._change(row, Detector.WINDOW, step, float(q[place]))
+            known = any(
+                each.index > row.start
+                and np.sign(_difference(row, each)) == np.sign(alarms.score[place])
+                for each in dated.get(id(row), ())
+            )
+            enough = change.effect is None or change.weight >= self._settings.smallest_change
+            if enough and not known:
+                changes.append(change)
+        return changes
+
+    @staticmethod
+    def _alarm_q(alarms: window.Alarms) -> Array:
+        q = np.ones(len(alarms.p))
+        tested = alarms.history > 0
+        q[tested] = adjusted(alarms.p[tested])
+        return q
+
+    def _change(self, row: _Row, detector: Detector, step: Step, q: float) -> Change:
+        old, new = slice(step.start, step.index), slice(step.index, step.end)
+        before, after = row.x[old], row.x[new]
+        shift = shift_between(before, after)
+        values = row.series.values
+        level = float(np.median(values[old]))
+        return Change(
+            series=row.series,
+            kind=row.kind(shift.middle),
+            state=self._state(row, step.index, float(np.median(before)), float(np.median(after))),
+            detector=detector,
+            index=step.index,
+            before=level,
+            after=float(np.median(values[new])),
+            effect=row.relative(shift.middle, level),
+            low=row.relative(shift.low, level),
+            high=row.relative(shift.high, level),
+            p=step.p,
+            q=q,
+        )
+
+    def _state(self, row: _Row, index: int, before: float, after: float) -> State:
+        if any(abs(place - index) <= _TOLERANCE for place in row.accepted):
+            return State.ACCEPTED
+        current = float(np.median(row.x[max(index, len(row.x) - _CURRENT) :]))
+        if abs(current - before) < abs(current - after):
+            return State.RECOVERED
+        return State.NEW if row.series.times[index] >= self._new else State.OPEN
+
+    def _noisier(self, matrix: Array, moved: set[int]) -> list[Change]:
+        p, nights, ratio = spread.noisier(matrix, self._settings)
+        q = adjusted(p)
+        raised = (
+            (p <= self._settings.alarm_p)
+            & (q <= self._settings.false_discovery_rate)
+            & (ratio >= self._settings.noisier_ratio)
+        )
+        changes = []
+        for place in np.flatnonzero(raised):
+            row = self._rows[place]
+            if id(row.series) in moved:
+                continue
+            index = len(row.x) - int(nights[place])
+            start = max(row.start, index - self._settings.history_nights)
+            changes.append(
+                Change(
+                    series=row.series,
+                    kind=Kind.NOISIER,
+                    state=self._noisy_state(row, index),
+                    detector=Detector.SPREAD,
+                    index=index,
+                    before=_relative_spread(row.series.values[start:index]),
+                    after=_relative_spread(row.series.values[index:]),
+                    effect=float(ratio[place]) - 1,
+                    low=None,
+                    high=None,
+                    p=float(p[place]),
+                    q=float(q[place]),
+                )
+            )
+        return changes
+
+    def _noisy_state(self, row: _Row, index: int) -> State:
+        if any(abs(place - index) <= _LATEST for place in row.accepted):
+            return State.ACCEPTED
+        # The shortest window is the first that can see it.
+        first = len(row.x) - index <= min(spread.RECENT)
+        return State.NEW if first else State.OPEN
+
+    def _sudden(self, row: _Row, found: Sudden) -> Change:
+        index = len(row.x) + found.place
+        values = row.series.values
+        level = float(np.median(values[:index]))
+        difference = float(row.x[index] - np.median(row.x[:index]))
+        state = State.NEW if found.holds else State.RECOVERED
+        if any(abs(place - index) <= _TOLERANCE for place in row.accepted):
+            state = State.ACCEPTED
+        p = 1 / (found.history + 1)
+        return Change(
+            series=row.series,
+            kind=row.kind(difference),
+            state=state,
+            detector=Detector.SUDDEN,
+            index=index,
+            before=level,
+            after=float(values[index]),
+            effect=row.relative(difference, level),
+            low=None,
+            high=None,
+            p=p,
+            q=1.0,
+        )
+
+
+def _difference(row: _Row, step: Step) -> float:
+    return float(
+        np.median(row.x[step.index : step.end]) - np.median(row.x[step.start : step.index])
+    )
+
+
+def _relative_spread(values: npt.NDArray[np.float64]) -> float:
+    level = float(np.median(values))
+    return float(np.median(np.abs(values - level))) * 1.4826 / (abs(level) or 1.0)

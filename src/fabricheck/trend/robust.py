@@ -1,0 +1,104 @@
+"""Robust statistics of many series at once.
+
+A matrix holds one series in each row, oldest value first. Rows of different lengths are aligned at
+their last value; what is missing on the left is NaN.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+Counts = npt.NDArray[np.int64]
+
+NORMAL_MAD = 1.4826
+"""Standard deviation of a normal distribution over its median absolute deviation."""
+
+_INSIDE = 4.0
+_INSIDE_DEVIATION = 0.9995
+"""Standard deviation of a normal distribution cut off at 4 of its standard deviations."""
+
+_FINEST = 1e-3
+"""Spread, relative to the level, below which a series counts as free of noise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Series as the detectors see them.
+
+    Attributes:
+        matrix: the values, aligned at the last night.
+        logarithmic: rows that hold logarithms, so that differences are ratios.
+        worse: sign of a change for the worse in each row, 0 where nobody knows it.
+    """
+
+    matrix: Array
+    logarithmic: Flags
+    worse: npt.NDArray[np.int8]
+
+    def part(self, start: int, end: int) -> "Rows":
+        """Some of the rows."""
+        part = slice(start, end)
+        return Rows(self.matrix[part], self.logarithmic[part], self.worse[part])
+
+
+def align(rows: list[Array]) -> Array:
+    """The rows as one matrix."""
+    matrix = np.full((len(rows), max((len(row) for row in rows), default=0)), np.nan)
+    for number, row in enumerate(rows):
+        matrix[number, matrix.shape[1] - len(row) :] = row
+    return matrix
+
+
+def medians(matrix: Array) -> Array:
+    """Median of each row, NaN for a row without values."""
+    if matrix.shape[1] == 0:
+        return np.full(len(matrix), np.nan)
+    ordered = np.sort(matrix, axis=1)
+    count = np.sum(np.isfinite(matrix), axis=1, keepdims=True)
+    low = np.take_along_axis(ordered, np.maximum(count - 1, 0) // 2, axis=1)
+    high = np.take_along_axis(ordered, np.minimum(count // 2, matrix.shape[1] - 1), axis=1)
+    return np.where(count > 0, (low + high) / 2, np.nan)[:, 0]
+
+
+def spreads(residuals: Array) -> Array:
+    """Scale of each row around zero, in units of the standard deviation.
+
+    The median absolute deviation gives a first scale. The values within 4 of it give the final
+    one: it resists outliers as the first does, they don't enlarge it, and it varies half as much.
+    """
+    first = NORMAL_MAD * medians(np.abs(residuals))
+    inside = np.abs(residuals) <= _INSIDE * first[:, None]
+    squares = np.sum(np.where(inside, residuals, 0.0) ** 2, axis=1)
+    count = np.maximum(inside.sum(axis=1), 1)
+    scale: Array = np.sqrt(squares / count) / _INSIDE_DEVIATION
+    return scale
+
+
+def finest_spread(level: Array, *, logarithmic: Flags) -> Array:
+    """The spread that a series is granted at least, so that one without noise can be judged."""
+    return np.where(logarithmic, _FINEST, np.maximum(_FINEST * np.abs(level), 1e-12))
+
+
+def persistence(residuals: Array, scale: Array) -> Array:
+    """Correlation from one night to the next, less its standard error, never below 0.
+
+    Residuals are bounded at 2.5 scales, so that an outlier speaks like any other high value.
+    """
+    bounded = np.clip(residuals / scale[:, None], -2.5, 2.5)
+    pairs = np.nansum(bounded[:, 1:] * bounded[:, :-1], axis=1)
+    squares = np.nansum(bounded**2, axis=1)
+    count = np.maximum(np.sum(np.isfinite(bounded), axis=1), 1)
+    estimate = np.divide(pairs, squares, out=np.zeros_like(pairs), where=squares > 0)
+    correlation: Array = np.clip(estimate - 1 / np.sqrt(count), 0.0, 0.95)
+    return correlation
+
+
+def inflation(correlation: Array, nights: int) -> Array:
+    """Variance of a mean over nights, over what it were without correlation: AR(1)."""
+    lags = np.arange(1, nights)
+    weights = 1 - lags / nights
+    powers = correlation[:, None] ** lags
+    return np.asarray(1 + 2 * powers @ weights)

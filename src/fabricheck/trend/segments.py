@@ -1,0 +1,166 @@
+"""Change points: when did the level of a series change?
+
+ruptures' optimal segmentation (PELT; Killick, Fearnhead and Eckley 2012) with squared costs, on
+values whose outliers are cut off first. Each boundary that it proposes must then pass a rank test
+between its two sides, and change the level by enough.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import ruptures
+from numpy.lib.stride_tricks import sliding_window_view
+from scipy import stats
+
+from fabricheck.trend.robust import NORMAL_MAD, Array
+from fabricheck.trend.settings import Settings
+
+SHORTEST = 5
+"""Fewest nights between two change points."""
+
+_SIDE = 100
+"""Most nights on each side of a boundary that are compared."""
+
+_NEAR, _WIDE = 7, 21
+"""Nights of the running medians: one follows every step, one the level of weeks."""
+
+_CUT = 3.0
+_Z95 = 1.96
+_EXACT = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A boundary between two levels.
+
+    Attributes:
+        index: first night at the new level.
+        start: first night that the old level was taken from.
+        end: the night after the last one that the new level was taken from.
+        p: p-value of the rank test, corrected for the number of places a boundary could have.
+    """
+
+    index: int
+    start: int
+    end: int
+    p: float
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """How far two samples are apart, in the units of the values, with a 95 % interval."""
+
+    middle: float
+    low: float
+    high: float
+
+
+def change_points(values: Array, settings: Settings, smallest: float) -> list[Step]:
+    """The steps of a series, oldest first.
+
+    Args:
+        values: the series; logarithms where all values are positive.
+        settings: penalty, and the p-value that a step must have.
+        smallest: smallest difference of the levels.
+    """
+    nights = len(values)
+    if nights < 2 * SHORTEST:
+        return []
+    standard, correlation = standardised(values)
+    penalty = settings.penalty * np.log(nights) * (1 + correlation) / (1 - correlation)
+    if not _may_change(standard, penalty):
+        return []
+    segmentation = ruptures.KernelCPD(kernel="linear", min_size=SHORTEST).fit(standard)
+    bounds = [0, *(int(bound) for bound in segmentation.predict(pen=penalty))]
+    return _confirmed(values, bounds, settings.alarm_p, smallest)
+
+
+def standardised(values: Array) -> tuple[Array, float]:
+    """Values in units of their noise, outliers cut off, and their correlation between nights.
+
+    The noise is that of the differences from night to night, which steps don't enlarge; where it is
+    smaller than the noise around the running median, the values follow each other.
+    """
+    level = running_median(values, _NEAR)
+    fast = NORMAL_MAD * float(np.median(np.abs(np.diff(values)))) / np.sqrt(2)
+    slow = NORMAL_MAD * float(np.median(np.abs(values - running_median(values, _WIDE))))
+    scale = max(fast, slow, 1e-3 * float(np.ptp(values)), 1e-12)
+    correlation = 0.0
+    if slow > 0:
+        correlation = min(max(1 - (fast / slow) ** 2 - 2 / np.sqrt(len(values)), 0.0), 0.9)
+    cut = level + np.clip(values - level, -_CUT * scale, _CUT * scale)
+    return (cut - np.median(cut)) / scale, correlation
+
+
+def running_median(values: Array, nights: int) -> Array:
+    """Median of the nights around each night; at the ends, of the nights that there are."""
+    nights = min(nights, len(values) - (len(values) + 1) % 2)
+    half = nights // 2
+    middle = np.median(sliding_window_view(values, nights), axis=1)
+    left = [np.median(values[: place + half + 1]) for place in range(half)]
+    right = [np.median(values[place - half :]) for place in range(len(values) - half, len(values))]
+    return np.concatenate([left, middle, right])
+
+
+def _may_change(standard: Array, penalty: float) -> bool:
+    """Whether any two neighbouring stretches differ by half of what a boundary must gain.
+
+    Most series have no step; for them this is all that is computed.
+    """
+    sums = np.concatenate([[0.0], np.cumsum(standard)])
+    stretch = SHORTEST
+    while 2 * stretch <= len(standard):
+        means = (sums[stretch:] - sums[:-stretch]) / stretch
+        difference = float(np.max(np.abs(means[stretch:] - means[:-stretch])))
+        if difference**2 * stretch / 2 > penalty / 2:
+            return True
+        stretch = stretch * 3 // 2
+    return False
+
+
+def _confirmed(values: Array, bounds: list[int], largest_p: float, smallest: float) -> list[Step]:
+    """The steps that pass; each that fails joins its two sides, and the rest is tested again."""
+    while True:
+        steps = [
+            _step(values, before, bound, after)
+            for before, bound, after in zip(bounds, bounds[1:], bounds[2:], strict=False)
+        ]
+        failing = [
+            (step.p, step.index)
+            for step in steps
+            if step.p > largest_p
+            or abs(
+                shift_between(values[step.start : step.index], values[step.index : step.end]).middle
+            )
+            < smallest
+        ]
+        if not failing:
+            return steps
+        bounds.remove(max(failing)[1])
+
+
+def _step(values: Array, before: int, bound: int, after: int) -> Step:
+    start, end = max(before, bound - _SIDE), min(after, bound + _SIDE)
+    left, right = values[start:bound], values[bound:end]
+    method = "exact" if min(len(left), len(right)) < _EXACT else "asymptotic"
+    p = float(stats.mannwhitneyu(left, right, method=method).pvalue)
+    places = max(len(values) // SHORTEST, 1)
+    return Step(bound, start, end, min(1.0, p * places))
+
+
+def shift_between(before: npt.NDArray[np.float64], after: npt.NDArray[np.float64]) -> Shift:
+    """The Hodges-Lehmann shift and its interval from order statistics (Moses).
+
+    The shift is the median of all differences between the two samples. The interval lies between
+    those differences whose ranks bound the 95 % of a Mann-Whitney test.
+    """
+    differences = np.sort((after[:, None] - before[None, :]).ravel())
+    count = len(differences)
+    spread = np.sqrt(count * (len(before) + len(after) + 1) / 12)
+    rank = max(int(np.floor(count / 2 - _Z95 * spread)), 0)
+    return Shift(
+        float(np.median(differences)),
+        float(differences[rank]),
+        float(differences[count - 1 - rank]),
+    )

@@ -1,0 +1,60 @@
+"""Noisier: the level is the same, but the values scatter more than they did."""
+
+import numpy as np
+from scipy import stats
+
+from fabricheck.trend.robust import NORMAL_MAD, Array, Counts, medians
+from fabricheck.trend.settings import Settings
+
+RECENT = (10, 15, 20, 30)
+"""Numbers of recent nights that are tried: a spread takes more nights to be seen than a level."""
+
+_LEAST = 20
+_ROWS = 512
+
+
+def noisier(matrix: Array, settings: Settings) -> tuple[Array, Counts, Array]:
+    """Compare how far the last nights, and those before, lie from their own medians.
+
+    A rank test of the distances (Mann and Whitney, on absolute deviations) asks whether the recent
+    ones are larger.
+
+    Returns:
+        p-value of each row, 1 where not judged, corrected for the windows tried; the number of
+        recent nights; the ratio of the spreads.
+    """
+    rows = len(matrix)
+    p, length, ratio = np.ones(rows), np.zeros(rows, dtype=np.int64), np.ones(rows)
+    for start in range(0, rows, _ROWS):
+        part = slice(start, start + _ROWS)
+        for nights in RECENT:
+            if matrix.shape[1] >= nights + _LEAST:
+                found, scales = _compare(matrix[part], nights, settings.history_nights)
+                place = start + np.flatnonzero(found < p[part])
+                p[place], ratio[place] = found[place - start], scales[place - start]
+                length[place] = nights
+    return np.minimum(1.0, len(RECENT) / 2 * p), length, ratio
+
+
+def _compare(matrix: Array, nights: int, most: int) -> tuple[Array, Array]:
+    recent, history = matrix[:, -nights:], matrix[:, -nights - most : -nights]
+    new = np.abs(recent - medians(recent)[:, None])
+    old = np.abs(history - medians(history)[:, None])
+    count = np.sum(np.isfinite(old), axis=1)
+    judged = (count >= _LEAST) & np.isfinite(new).all(axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        above = (new[:, :, None] > old[:, None, :]).sum(axis=(1, 2))
+        above = above + (new[:, :, None] == old[:, None, :]).sum(axis=(1, 2)) / 2
+        pairs = nights * count
+        deviate = (above - pairs / 2) / np.sqrt(pairs * (nights + count + 1) / 12)
+        # Not the medians: a second mode visited in a third of the nights moves only the upper half.
+        ratio = _upper(new) / _upper(old)
+    p = np.where(judged, stats.norm.sf(deviate), 1.0)
+    return p, np.where(judged & np.isfinite(ratio), ratio, 1.0)
+
+
+def _upper(distances: Array) -> Array:
+    """Mean of the distances, each bounded at six times their median: a scale."""
+    bound = 6 * NORMAL_MAD * medians(distances)
+    scale: Array = np.nanmean(np.minimum(distances, bound[:, None]), axis=1)
+    return scale

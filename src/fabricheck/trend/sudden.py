@@ -1,0 +1,67 @@
+"""Sudden changes: one night that leaves everything that its series has ever shown.
+
+Steps take three nights to be told from outliers. A fabric at half its rate must not wait so long,
+and a young series has no history to speak of.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from fabricheck.trend.robust import Array, Rows, medians
+from fabricheck.trend.settings import Settings
+
+LEAST = 2
+"""Fewest nights before it."""
+
+_NIGHTS = 7
+_YOUNG = 6.0
+"""With so many nights of history, the logarithm of the factor asked for is twice the usual."""
+
+_BEYOND = 2.0
+"""How much further than the worst night so far, in distances from the median."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sudden:
+    """A sudden change.
+
+    Attributes:
+        row: the row of the series.
+        place: its column, counted from the last: -1 is tonight.
+        history: nights before it.
+        holds: whether tonight is as bad.
+    """
+
+    row: int
+    place: int
+    history: int
+    holds: bool
+
+
+def sudden(rows: Rows, settings: Settings) -> Iterator[Sudden]:
+    """The sudden changes for the worse of the last nights, at most one for each row: the first."""
+    matrix, worse = rows.matrix, rows.worse
+    done = np.zeros(len(matrix), dtype=bool)
+    for place in range(-min(_NIGHTS, matrix.shape[1] - LEAST), 0):
+        history = matrix[:, :place][:, -settings.history_nights :]
+        count = np.sum(np.isfinite(history), axis=1)
+        level = medians(history)
+        with np.errstate(invalid="ignore"):
+            now = _worsening(matrix[:, place] - level, worse)
+            tonight = _worsening(matrix[:, -1] - level, worse)
+            past = _worsening(history - level[:, None], worse[:, None])
+            worst = np.max(np.where(np.isfinite(past), past, 0.0), axis=1, initial=0.0)
+            least = np.log(settings.sudden_factor) * (1 + _YOUNG / np.maximum(count, 1))
+            # Without logarithms in units of the level; where that is 0, any difference counts.
+            least = np.where(rows.logarithmic, least, np.expm1(least) * np.abs(level))
+            found = (count >= LEAST) & (now > 0) & (now >= np.maximum(least, _BEYOND * worst))
+        for row in np.flatnonzero(found & ~done):
+            yield Sudden(int(row), place, int(count[row]), bool(tonight[row] >= now[row] / 2))
+        done |= found
+
+
+def _worsening(difference: Array, worse: npt.NDArray[np.int8]) -> Array:
+    return np.where(worse == 0, np.abs(difference), difference * worse)
