@@ -9,6 +9,8 @@ from tests.testbed import conftest as testbed_fixtures
 from fabricheck.testbed import Testbed
 
 can_run_testbeds = testbed_fixtures.can_run_testbeds
+can_run_guests = testbed_fixtures.can_run_guests
+rdma_testbed = testbed_fixtures.rdma_testbed
 
 
 @pytest.fixture(scope="session")
@@ -29,3 +31,19 @@ def suite(copied_suite: Suite) -> Iterator[Suite]:
     copied_suite.testbed.up(nodes=2, shares=[copied_suite.root])
     yield copied_suite
     copied_suite.restore()
+
+
+@pytest.fixture(scope="module")
+def copied_rdma_suite(rdma_testbed: Testbed, tmp_path_factory: pytest.TempPathFactory) -> Suite:
+    root = tmp_path_factory.mktemp("guards") / "suite"
+    root.mkdir()
+    return Suite(root, rdma_testbed, partition="rdma")
+
+
+@pytest.fixture
+def rdma_suite(copied_rdma_suite: Suite) -> Iterator[Suite]:
+    """The copy on a testbed with RDMA devices, healthy; after the test it is so again."""
+    yield copied_rdma_suite
+    copied_rdma_suite.restore()
+    for node in ("rx1", "rx2"):
+        copied_rdma_suite.testbed.clear_faults(node)

@@ -23,7 +23,7 @@ SITE = "sites/testbed.yaml"
 LARGEST_SIZE = 16
 SIZES = ("1B", "2B", "4B", "8B", "16B")
 STATISTICS = ("avg", "p50", "p99")
-PLACEMENTS = ("shm-1n", "tcp-2n")
+PLACEMENTS = ("shm-1n", "tcp-2n", "rc-2n", "ud-2n")
 # Anything plausible is inside: these tests are about guards, not about speed.
 ABSURD = "[1.0, -0.9999, 1.0e+6, us]"
 
@@ -70,18 +70,20 @@ class Outcome:
 
 
 class Suite:
-    """The copy. Edits last until ``restore``."""
+    """The copy, and the partition that its tests use. Edits last until ``restore``."""
 
-    def __init__(self, root: Path, testbed: Testbed) -> None:
+    def __init__(self, root: Path, testbed: Testbed, partition: str = "main") -> None:
         self.root = root
         self.testbed = testbed
+        self.partition = partition
         self._originals: dict[Path, str] = {}
         for name in COPIED:
             copy = shutil.copytree if (REPOSITORY / name).is_dir() else shutil.copy
             copy(REPOSITORY / name, root / name)
         (root / REFERENCES).parent.mkdir()
         (root / REFERENCES).write_text(references())
-        self.edit(SITE, "max_message_size: 1048576", f"max_message_size: {LARGEST_SIZE}")
+        for largest in ("1048576", "65536"):
+            self.edit(SITE, f"max_message_size: {largest}", f"max_message_size: {LARGEST_SIZE}")
         self._originals.clear()
 
     def edit(self, name: str, old: str, new: str) -> None:
@@ -122,7 +124,7 @@ class Suite:
             str(PROGRAMS / "reframe"),
             f"--config-file={self.root / 'reframe-config.py'}",
             f"--checkpath={self.root / 'checks'}",
-            "--system=testbed",
+            f"--system=testbed:{self.partition}",
             f"--filter-expr=benchmark == '{benchmark}' and placement in {list(placements)}",
             f"--prgenv={environ}",
             "--nocolor",
@@ -164,7 +166,7 @@ class Suite:
 
     @property
     def perflog(self) -> Path:
-        return self.root / "perflogs" / "testbed" / "main" / "MpiPointToPoint.log"
+        return self.root / "perflogs" / "testbed" / self.partition / "MpiPointToPoint.log"
 
     def perflog_records(self) -> dict[str, Record]:
         """The lines of the perflog, by variable."""
