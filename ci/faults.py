@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""Inject every fault of ci/faults.yaml into a testbed, and see that the checks see it.
+
+The testbed is one of its own, with RDMA devices, and so is the copy of the suite that runs on it:
+neither history nor reports of this checkout ever hear of a drill. Everything must be green before
+the first fault and again after each.
+
+Exit code 0: every fault was seen as the list says, and nothing of it was left. 1: not so.
+2: bad input, or no testbed, or not green without a fault.
+
+examples:
+    . ./setup-env.sh && ci/faults.py            # all; half an hour
+    ci/faults.py --only loss --only rate --quick
+    ci/faults.py --json | jq '.faults[] | select(.passed | not) | .missed'
+    ci/faults.py --write                        # and the table in docs/faults.md
+    ci/faults.py --list
+"""
+
+import argparse
+import json
+import signal
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+from typing import Any, NoReturn
+
+from fabricheck.drill.document import insert, table
+from fabricheck.drill.drill import Outcome, drill
+from fabricheck.drill.model import Fault, read_faults
+from fabricheck.drill.scene import Scene
+from fabricheck.errors import FabricheckError
+from fabricheck.provenance import SUITE
+
+LIST = SUITE / "ci" / "faults.yaml"
+DOCUMENT = SUITE / "docs" / "faults.md"
+
+
+def main() -> int:
+    """Read the options and hold the drill."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--only", action="append", metavar="FAULT", help="only this one; may be repeated"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="only cases of which the list expects something"
+    )
+    parser.add_argument("--json", action="store_true", help="print what was seen, for machines")
+    parser.add_argument("--list", action="store_true", help="print the faults, and end")
+    parser.add_argument("--write", action="store_true", help=f"write the table in {DOCUMENT.name}")
+    options = parser.parse_args()
+    if options.write and (options.only or options.quick):
+        parser.error("--write takes the whole list and all of its cases")
+    signal.signal(signal.SIGTERM, stop)
+    try:
+        faults = chosen(read_faults(LIST), options.only)
+        if options.list:
+            sys.stdout.writelines(f"{fault.name:<16}{fault.title}\n" for fault in faults)
+            return 0
+        outcomes = hold([fault.quick() for fault in faults] if options.quick else faults)
+    except FabricheckError as error:
+        sys.stderr.write(f"faults: {error}\n")
+        return error.exit_code
+    if options.json:
+        json.dump(
+            {"format": 1, "faults": [as_json(each) for each in outcomes]}, sys.stdout, indent=2
+        )
+        sys.stdout.write("\n")
+    if options.write:
+        DOCUMENT.write_text(insert(DOCUMENT.read_text(), table(outcomes)))
+    return 0 if all(outcome.passed for outcome in outcomes) else 1
+
+
+def chosen(faults: Sequence[Fault], names: Sequence[str] | None) -> list[Fault]:
+    """The faults of these names; all without names.
+
+    Raises:
+        FabricheckError: for a name that is not in the list.
+    """
+    known = {fault.name: fault for fault in faults}
+    for name in names or ():
+        if name not in known:
+            raise FabricheckError(f"expected a fault of {', '.join(known)}, found {name!r}")
+    return [known[name] for name in names or known]
+
+
+def hold(faults: Sequence[Fault]) -> list[Outcome]:
+    """Hold the drill in a directory that goes with it."""
+    with (
+        tempfile.TemporaryDirectory(prefix="faults-") as directory,
+        Scene(Path(directory), tell) as scene,
+    ):
+        return list(drill(scene, faults, tell))
+
+
+def tell(text: str) -> None:
+    """Say how far it is."""
+    sys.stderr.write(f"faults: {text}\n")
+    sys.stderr.flush()
+
+
+def stop(number: int, _: FrameType | None) -> NoReturn:
+    """End as after an interrupt, so that the testbed goes down."""
+    raise KeyboardInterrupt(signal.Signals(number).name)
+
+
+def as_json(outcome: Outcome) -> dict[str, Any]:
+    """One fault for machines."""
+    return {
+        "name": outcome.fault.name,
+        "passed": outcome.passed,
+        "missed": outcome.missed,
+        "left_behind": outcome.left_behind,
+        "seconds": round(outcome.seconds, 1),
+        "first_line": outcome.first_line,
+        "cases": [
+            {
+                "case": str(key),
+                "status": sight.status,
+                "causes": sight.causes,
+                "places": sight.places,
+                "explanation": sight.explanation,
+            }
+            for key, sight in outcome.sights.items()
+        ],
+    }
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -1,0 +1,83 @@
+"""The table of faults in the documentation, written from a drill and held to the list."""
+
+from collections.abc import Iterator, Sequence
+
+from fabricheck.drill.drill import Outcome, Sight
+from fabricheck.drill.model import Fault, Key
+from fabricheck.errors import FabricheckError
+from fabricheck.report.status import Status
+
+BEGIN, END = "<!-- from here: ci/faults.py -->", "<!-- to here -->"
+HEAD = (
+    "| fault | how it is injected | what goes red or warns | the first line an operator reads | "
+    "layer that `fabricheck explain` names |",
+    "|---|---|---|---|---|",
+)
+
+
+def table(outcomes: Sequence[Outcome]) -> str:
+    """The table: a row for each fault."""
+    return "\n".join([*HEAD, *(_row(outcome) for outcome in outcomes)])
+
+
+def lead(fault: Fault) -> str:
+    """The first two cells of a fault's row, which follow from the list alone."""
+    remark = f"<br>{fault.remark}" if fault.remark else ""
+    return _line([f"**{fault.name}**: {fault.title}{remark}", fault.injected or "-"])
+
+
+def _row(outcome: Outcome) -> str:
+    cells = ["<br>".join(_seen(outcome)), outcome.first_line, "<br>".join(_places(outcome))]
+    return lead(outcome.fault) + _line(cells)[1:]
+
+
+def _seen(outcome: Outcome) -> Iterator[str]:
+    """The cases of each status, the worst first; what is not seen is told as well."""
+    statuses = sorted({sight.status for sight in outcome.sights.values()}, key=_severity)
+    for status in statuses:
+        cases = [str(key) for key, sight in outcome.sights.items() if sight.status is status]
+        told = "not seen by" if status is Status.GOOD else f"{status}:"
+        yield f"{told} {', '.join(cases)}"
+
+
+def _severity(status: Status) -> int:
+    return -status.severity
+
+
+def _places(outcome: Outcome) -> Iterator[str]:
+    explained: dict[str, list[Key]] = {}
+    for key, sight in outcome.sights.items():
+        if sight.places is not None:
+            explained.setdefault(_place(sight), []).append(key)
+    for place, keys in explained.items():
+        yield f"{place} ({', '.join(map(str, keys))})"
+
+
+def _place(sight: Sight) -> str:
+    return " or ".join(sight.places or ()) or "none"
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(' '.join(cell.replace('|', '/').split()) for cell in cells)} |"
+
+
+def insert(text: str, written: str) -> str:
+    """A document with the table in it.
+
+    Raises:
+        FabricheckError: if the document has no place for it.
+    """
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise FabricheckError(
+            f"expected {BEGIN!r} and {END!r} in the document, found them not: put them back"
+        )
+    return f"{before}{BEGIN}\n\n{written}\n\n{END}{after}"
+
+
+def rows(text: str) -> list[str]:
+    """The rows of the table in a document."""
+    _, _, rest = text.partition(BEGIN)
+    inside, _, _ = rest.partition(END)
+    return [line for line in inside.splitlines() if line.startswith("| **")]
