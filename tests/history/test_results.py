@@ -5,12 +5,22 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.history.recorded import problems, read, status, table
+from tests.history import recorded
+from tests.history.recorded import NOW, problems, status, table
 
 from fabricheck.errors import FabricheckError
+from fabricheck.history.refresh import Outcome
+
+
+def read(store: Path, *roots: Path, **options: Any) -> Outcome:
+    """Refresh a history with what was recorded just now."""
+    return recorded.read(store, *roots, **{"now": datetime.now(UTC), **options})
+
 
 CHECK = """
 import reframe as rfm
@@ -134,6 +144,23 @@ def test_a_session_in_both_records_counts_once(suite: Path, tmp_path: Path):
     read(tmp_path / "later", **both)
     assert "only the results database" in read(tmp_path / "later", suite / "perflogs").rebuilt
     assert table(tmp_path / "later").equals(table(tmp_path / "both"))
+
+
+def test_a_session_of_the_future_is_read_when_its_time_has_come(suite: Path, tmp_path: Path):
+    before = {"now": NOW.replace(year=2020)}
+    assert read(tmp_path, results=[suite / "results.db"], **before).values == 0
+    assert read(tmp_path, **before).problems == 12
+    assert read(tmp_path).values == 12
+    assert read(tmp_path).sessions == 0
+
+
+def test_a_unit_that_differs_from_the_perflogs_is_seen(suite: Path, tmp_path: Path):
+    read(tmp_path / "store", suite / "perflogs")
+    database = tmp_path / "results.db"
+    database.write_bytes((suite / "results.db").read_bytes())
+    spoil(database, "UPDATE sessions SET json_blob = replace(json_blob, 'GB/s', 'MB/s')")
+    with pytest.raises(FabricheckError, match=r"results.db, session .*expected the unit 'GB/s'"):
+        read(tmp_path / "store", results=[database])
 
 
 def test_a_session_that_was_deleted_leaves_the_history(suite: Path, tmp_path: Path):

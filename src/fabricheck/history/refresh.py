@@ -97,7 +97,7 @@ def refresh(catalog: Catalog, segments: Segments, request: Request) -> Outcome:
         reader = _Reader(catalog, segments, request)
         try:
             outcome = reader.read(todo, databases)
-        except _ReadAnew as found:
+        except _OutdatedError as found:
             reason = str(found)
     if reason:
         _accept_problems(catalog)
@@ -110,7 +110,7 @@ def refresh(catalog: Catalog, segments: Segments, request: Request) -> Outcome:
     return outcome
 
 
-class _ReadAnew(Exception):  # noqa: N818
+class _OutdatedError(Exception):
     """Adding to what is there would give something else than reading everything."""
 
 
@@ -202,20 +202,29 @@ class _Reader:
         with results.opened(path) as database:
             found = database.sessions()
             if known - found:
-                raise _ReadAnew(f"sessions were removed from {path}")
-            for uuid in sorted(found - known):
-                frame = database.read(uuid).filter(pl.col("time") <= self._request.now + FUTURE)
-                self._outcome.sessions += 1
-                if frame.is_empty():
-                    continue
-                values, units = self._number(frame)
-                for problem in units:
-                    self._let_pass(problem, f"{path}, session {uuid}")
-                    self._catalog.accept([problem])
-                values = values.with_columns(pl.lit(True).alias("stored"))  # noqa: FBT003
-                matches = self._matches(values)
-                self._pend(values.join(matches, on=IDENTITY, how="anti"))
-        self._catalog.put_database(path, stamp, sorted(found))
+                raise _OutdatedError(f"sessions were removed from {path}")
+            early = {
+                uuid
+                for uuid in sorted(found - known)
+                if not self._take_session(database.read(uuid), f"{path}, session {uuid}")
+            }
+        # A session of the future is read again when its time has come.
+        self._catalog.put_database(path, "" if early else stamp, sorted(found - early))
+
+    def _take_session(self, frame: pl.DataFrame, where: str) -> bool:
+        """Take what is dated until now, and say whether that was all."""
+        due = frame.filter(pl.col("time") <= self._request.now + FUTURE)
+        self._outcome.sessions += 1
+        self._outcome.problems += frame.height - due.height
+        if not due.is_empty():
+            values, units = self._number(due)
+            for problem in units:
+                self._let_pass(problem, where)
+                self._catalog.accept([problem])
+            values = values.with_columns(pl.lit(True).alias("stored"))  # noqa: FBT003
+            values = values.unique(IDENTITY, keep="first", maintain_order=True)
+            self._pend(values.join(self._matches(values), on=IDENTITY, how="anti"))
+        return frame.height == due.height
 
     def _dates(self, frame: pl.DataFrame, read: PerflogFile) -> tuple[pl.DataFrame, list[Problem]]:
         """Sort out lines whose date can't be, and find where the clock went back."""
@@ -264,7 +273,7 @@ class _Reader:
         first = values.unique(IDENTITY, keep="first", maintain_order=True)
         matches = self._matches(values)
         if matches["stored"].any():
-            raise _ReadAnew(f"{read.path} has what only the results database had")
+            raise _OutdatedError(f"{read.path} has what only the results database had")
         if first.height == values.height and matches.is_empty():
             return values, []
         again = values.join(first.select("line", *IDENTITY), on=["line", *IDENTITY], how="anti")
