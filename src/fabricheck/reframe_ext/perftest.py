@@ -6,7 +6,7 @@ from reframe.core.builtins import run_after, run_before
 from reframe.core.exceptions import ReframeError
 
 from fabricheck.benchmarks import perftest
-from fabricheck.benchmarks.budget import iterations
+from fabricheck.benchmarks.budget import iterations, thin
 from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.parser import check_complete
 from fabricheck.benchmarks.registry import MIB
@@ -33,9 +33,6 @@ _ALL_SIZES = 8 * MIB
 
 _LEAST_MTU = 1024
 """Payload of a datagram that any port can send."""
-
-_DENSE_ABOVE = 8
-"""The size from which a sparse sweep counts its steps."""
 
 
 class Perftest(PairBenchmark):
@@ -68,15 +65,7 @@ class Perftest(PairBenchmark):
         sizes = super().sizes()
         if self._is_datagram:
             sizes = tuple(size for size in sizes if size <= (self._mtu or _LEAST_MTU))
-        step = self.current_partition.extras.get("size_step")
-        if step is None:
-            return sizes
-        kept = {sizes[0], sizes[-1]}
-        size = _DENSE_ABOVE
-        while size < sizes[-1]:
-            kept.add(size)
-            size *= step
-        return tuple(size for size in sizes if size in kept)
+        return thin(sizes, self.current_partition.extras.get("size_step"))
 
     def common_options(self) -> Sequence[str]:
         """What makes the program this benchmark, on this port, over this connection."""

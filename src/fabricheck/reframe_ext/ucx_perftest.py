@@ -7,7 +7,7 @@ from pathlib import Path
 from reframe.core.builtins import run_before
 
 from fabricheck.benchmarks import ucx_perftest
-from fabricheck.benchmarks.budget import iterations
+from fabricheck.benchmarks.budget import iterations, thin
 from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.parser import check_complete
 from fabricheck.benchmarks.registry import Metric
@@ -30,8 +30,13 @@ class UcxPairBenchmark(PairBenchmark):
     Partition extras that are read beside those of every pair: ``ucx_net_devices`` (the device for
     each feature), ``gid_index`` (the RoCE address), ``time_budget`` in seconds for each size, and
     ``typical``, the ``latency`` (us) and ``bandwidth`` (MB/s) that are usual there: ucx_perftest
-    knows a number of iterations but no time, so the two give the number that fits the budget.
+    knows a number of iterations but no time, so the two give the number that fits the budget; and
+    ``size_step`` (each size is so many times the one before), as each costs a set-up of UCX.
     """
+
+    def sizes(self) -> tuple[int, ...]:
+        """The sizes in bytes; a sparse sweep leaves sizes out."""
+        return thin(super().sizes(), self.current_partition.extras.get("size_step"))
 
     @run_before("run")
     def choose_transport(self) -> None:
