@@ -11,4 +11,4 @@ from fabricheck.reframe_ext.perftest import Perftest
 class VerbsPerftest(Perftest):
     descr = "Verbs between a server and its client"
     case = parameter(cases("verbs"), type=tuple, fmt=":".join, loggable=False)
-    time_limit = "3m"
+    time_limit = "5m"

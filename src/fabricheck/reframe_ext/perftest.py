@@ -31,6 +31,11 @@ from fabricheck.transports.witness import Witness
 _ALL_SIZES = 8 * MIB
 """The largest size of perftest's own sweep (``-a``), which can't be told to end earlier."""
 
+_WHOLE_SWEEP = ("-a",)
+
+_SLOWEST_SWEEP = 240
+"""Seconds; the job's time limit must leave room for the start of both ends beside it."""
+
 _LEAST_MTU = 1024
 """Payload of a datagram that any port can send."""
 
@@ -56,9 +61,11 @@ class Perftest(PairBenchmark):
             raise ReframeError(str(error)) from None
 
     @run_before("run")
-    def compare_versions(self) -> None:
-        """Both ends must be of the same version."""
+    def set_up_pair(self) -> None:
+        """Both ends must be of the same version; a run with every size may take longer."""
         self.env_vars["FABRICHECK_PAIR_VERSION"] = "--version"
+        if self.runs() == [_WHOLE_SWEEP]:
+            self.env_vars["FABRICHECK_PAIR_LIMIT"] = str(_SLOWEST_SWEEP)
 
     def sizes(self) -> tuple[int, ...]:
         """The sizes in bytes; datagrams end at the MTU, a sparse sweep leaves sizes out."""
@@ -87,7 +94,7 @@ class Perftest(PairBenchmark):
         budget = self.current_partition.extras.get("time_budget")
         sizes = self.sizes()
         if budget is None and sizes[-1] == _ALL_SIZES and len(sizes) == len(super().sizes()):
-            return [("-a",)]
+            return [_WHOLE_SWEEP]
         return [
             (
                 *(() if len(sizes) == 1 else ("-s", str(size))),
