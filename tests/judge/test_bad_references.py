@@ -186,7 +186,7 @@ CASES = {
         "        sort:",
         "line 16: "
         + IN_LEVELS
-        + "sort: unknown key: known are warning, kind, source, date, monotone",
+        + "sort: unknown key: known are warning, kind, source, date, monotone, best",
     ),
     "source missing": (
         '        source: "absurdity bound"\n',
@@ -215,6 +215,8 @@ CASES = {
         "monotone: much",
         IN_LEVELS + "monotone: expected a number as noi",
     ),
+    "no best": ("monotone: 1.0", "best: much", IN_LEVELS + "best: expected a number as value that"),
+    "best of nothing": ("monotone: 1.0", "best: 0", "expected a value above 0 that the best size"),
     "negative noise": ("monotone: 1.0", "monotone: -1", "expected a noise of 0 or more"),
     "one warning bound": (
         "[null, 10.0]",

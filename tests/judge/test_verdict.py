@@ -268,6 +268,46 @@ def test_the_average_is_looked_at_where_there_is_no_median():
     assert "latency_avg falls" in judge_curve(falling, expected, shaped(0.5)).findings[0]
 
 
+def reaching(best: float) -> Tolerance:
+    return Tolerance((None, None), "bound", "test", "2026-11-21", None, best)
+
+
+def bandwidth(values: dict[int, float]) -> Curve:
+    points = [Point(s, {(Metric.BANDWIDTH, "avg"): v}, None, None) for s, v in values.items()]
+    return Curve("bw", "osu", "7.4", None, {}, tuple(points))
+
+
+def test_a_bandwidth_must_reach_its_best_at_one_size():
+    curve = bandwidth({1: 0.1, 2: 3.0, 4: 0.2})
+    wide = {n: Reference(3.0, -0.99, None, "MB/s") for n in curve.variables()}
+    assert judge_curve(curve, wide, reaching(3.0)).level is Level.GOOD
+    verdict = judge_curve(curve, wide, reaching(3.1))
+    assert verdict.level is Level.CRITICAL
+    assert verdict.findings == (
+        "bandwidth_avg is 3 MB/s at the most (at 2B), expected 3.1 MB/s or more at some size: "
+        "something limits the path: look at the rate of the link, at shaping and congestion",
+    )
+
+
+@pytest.mark.parametrize("statistic", ["p50", "avg"])
+def test_a_latency_must_reach_its_best_at_one_size(statistic):
+    slow = latency(dict.fromkeys(SIZES, 900.0) | {8: 100.0}, statistic)
+    wide = {n: Reference(10.0, None, 100.0, "us") for n in slow.variables()}
+    assert judge_curve(slow, wide, reaching(100.0)).level is Level.GOOD
+    verdict = judge_curve(slow, wide, reaching(99.0))
+    assert verdict.level is Level.CRITICAL
+    (finding,) = verdict.findings
+    assert finding.startswith(
+        f"latency_{statistic} is 100 us at the least (at 8B), expected 99 us or less at some size"
+    )
+
+
+def test_a_poor_best_comes_before_what_is_wrong_with_single_sizes():
+    verdict = judge_curve(latency(FLAT | {4: 500.0}), references(), reaching(5.0))
+    assert [finding.split()[0] for finding in verdict.findings] == ["latency_p50", "latency_p50_4B"]
+    assert "at the least" in verdict.findings[0]
+
+
 def test_findings_never_hide_a_bad_size():
     """Whatever is measured, each size that is not good is inside a range of some finding."""
     rng = random.Random(3)

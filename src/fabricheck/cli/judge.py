@@ -154,6 +154,7 @@ def _as_json(
             "date": tolerance.date,
             "warning": list(tolerance.warning),
             "monotone": tolerance.monotone,
+            "best": tolerance.best,
         },
         "judgements": [
             {

@@ -16,8 +16,8 @@ _XFAIL = "$xfail"
 _XFAIL_LENGTH = 3
 _REFERENCE_LENGTH = 4
 _SHAPE = "[value, lower, upper, unit]"
-_LEVEL_KEYS = ("warning", "kind", "source", "date", "monotone")
-_OPTIONAL_LEVEL_KEYS = ("monotone",)
+_LEVEL_KEYS = ("warning", "kind", "source", "date", "monotone", "best")
+_OPTIONAL_LEVEL_KEYS = ("monotone", "best")
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +142,7 @@ def read_tolerance(leaves: Mapping[str, Leaf], place: Place) -> Tolerance:
         source=_read_source(leaves["source"]),
         date=_read_date(leaves["date"]),
         monotone=_read_monotone(leaves.get("monotone")),
+        best=_read_best(leaves.get("best")),
     )
 
 
@@ -181,6 +182,15 @@ def _read_monotone(leaf: Leaf | None) -> float | None:
     if noise < 0:
         raise leaf.error(f"expected a noise of 0 or more, found {noise:g}")
     return noise
+
+
+def _read_best(leaf: Leaf | None) -> float | None:
+    if leaf is None:
+        return None
+    best = leaf.number(leaf.value, "value that the best size must reach")
+    if best <= 0:
+        raise leaf.error(f"expected a value above 0 that the best size must reach, found {best:g}")
+    return best
 
 
 def _is_exponent(value: object) -> bool:

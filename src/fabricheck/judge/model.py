@@ -70,6 +70,8 @@ class Tolerance:
         date: ISO date of the source.
         monotone: noise up to which a latency may fall with the size, as a fraction; ``None`` if
             that is not checked.
+        best: what the best size of a curve must reach, in the unit of its metric; ``None`` if that
+            is not checked.
     """
 
     warning: Fractions
@@ -77,6 +79,7 @@ class Tolerance:
     source: str
     date: str
     monotone: float | None
+    best: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

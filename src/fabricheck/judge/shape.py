@@ -1,7 +1,7 @@
-"""What the form of a curve tells without any reference."""
+"""What a curve tells as a whole, whatever its single sizes are compared with."""
 
 from fabricheck.benchmarks.curve import Curve
-from fabricheck.benchmarks.registry import UNITS, Metric, find
+from fabricheck.benchmarks.registry import DIRECTIONS, UNITS, Direction, Metric, find
 from fabricheck.judge.wording import amount, size_ranges, times
 from fabricheck.units import format_size
 
@@ -30,6 +30,52 @@ def falling_latency(curve: Curve, noise: float | None) -> tuple[str, ...]:
         if series:
             return _falls(f"{Metric.LATENCY}_{statistic}", series, noise)
     return ()
+
+
+def poor_best(curve: Curve, best: float | None) -> tuple[str, ...]:
+    """A sentence on a curve that is poor at every size, even at its best one.
+
+    A machine that is busy now and then spoils one size or the other; what limits the path itself,
+    such as a link that was throttled or a detour, spoils them all.
+
+    Args:
+        curve: a measured curve.
+        best: what its best size must reach, in the unit of the benchmark's first metric; ``None``
+            if that is not to be checked.
+    """
+    if best is None:
+        return ()
+    metric = find(curve.benchmark).metrics[0]
+    for statistic in _ROBUST_FIRST:
+        series = {
+            point.values[metric, statistic]: point.size
+            for point in curve.points
+            if (metric, statistic) in point.values
+        }
+        if not series:
+            continue
+        lower = DIRECTIONS[metric] is Direction.LOWER
+        found = min(series) if lower else max(series)
+        if found > best if lower else found < best:
+            return (_told(f"{metric}_{statistic}", found, series[found], best, lower=lower),)
+        return ()
+    return ()
+
+
+def _told(name: str, found: float, size: int | None, best: float, *, lower: bool) -> str:
+    unit = UNITS[Metric(name.rpartition("_")[0])]
+    at = "" if size is None else f" (at {format_size(size)})"
+    if lower:
+        return (
+            f"{name} is {amount(found, unit)} at the least{at}, expected {amount(best, unit)} or "
+            "less at some size: every message is held up on its way: look for a detour, queues "
+            "and busy CPUs"
+        )
+    return (
+        f"{name} is {amount(found, unit)} at the most{at}, expected {amount(best, unit)} or more "
+        "at some size: something limits the path: look at the rate of the link, at shaping and "
+        "congestion"
+    )
 
 
 def _falls(name: str, series: dict[int, float], noise: float) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from fabricheck.judge.findings import group, missing_variables
 from fabricheck.judge.judgement import Judgement, judge_value
 from fabricheck.judge.levels import Level, worst
 from fabricheck.judge.model import Reference, Tolerance
-from fabricheck.judge.shape import falling_latency
+from fabricheck.judge.shape import falling_latency, poor_best
 
 __all__ = ["Judgement", "Verdict", "judge_curve", "judge_value", "judge_values"]
 
@@ -20,8 +20,9 @@ class Verdict:
     Attributes:
         level: the worst of all judgements and findings.
         judgements: one for each variable.
-        findings: all that is not good, worst first and one sentence for each series of
-            neighbouring sizes, then variables that were not measured, then the curve's shape.
+        findings: all that is not good: a curve that is poor at every size, then worst first and
+            one sentence for each series of neighbouring sizes, then variables that were not
+            measured, then the curve's shape.
     """
 
     level: Level
@@ -38,9 +39,12 @@ def judge_curve(
         FabricheckError: if the unit of a reference is not that of the curve.
     """
     verdict = judge_values(curve.variables(), references, tolerance)
-    shape = falling_latency(curve, tolerance.monotone) if tolerance else ()
-    levels = [verdict.level, Level.WARNING] if shape else [verdict.level]
-    return Verdict(worst(levels), verdict.judgements, verdict.findings + shape)
+    if tolerance is None:
+        return verdict
+    shape = falling_latency(curve, tolerance.monotone)
+    poor = poor_best(curve, tolerance.best)
+    levels = [verdict.level, *[Level.WARNING] * len(shape), *[Level.CRITICAL] * len(poor)]
+    return Verdict(worst(levels), verdict.judgements, poor + verdict.findings + shape)
 
 
 def judge_values(
