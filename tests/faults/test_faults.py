@@ -1,0 +1,64 @@
+"""The faults that everybody meets, on a real testbed with RDMA devices: seen, named, gone again.
+
+The whole list takes half an hour (ci/faults.py); these three are looked at with every change.
+"""
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from tests.testbed import conftest as testbed_fixtures
+
+from fabricheck.provenance import SUITE
+
+pytestmark = pytest.mark.testbed
+
+can_run_testbeds = testbed_fixtures.can_run_testbeds
+can_run_guests = testbed_fixtures.can_run_guests
+
+ESSENTIAL = ("loss", "rate", "link-down")
+
+
+@pytest.fixture(scope="module")
+def drill(can_run_guests: None) -> Mapping[str, Any]:
+    """What ``ci/faults.py --json`` says of the essential faults, by name."""
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            str(SUITE / "ci" / "faults.py"),
+            "--quick",
+            "--json",
+            *(f"--only={name}" for name in ESSENTIAL),
+        ],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        output, _ = process.communicate()
+    except BaseException:
+        process.send_signal(signal.SIGTERM)  # it takes its testbed down
+        process.wait()
+        raise
+    assert output, f"ci/faults.py ended with exit code {process.returncode}, as it says above"
+    found = {fault["name"]: fault for fault in json.loads(output)["faults"]}
+    assert process.returncode == (0 if all(each["passed"] for each in found.values()) else 1)
+    return found
+
+
+@pytest.mark.parametrize("name", ESSENTIAL)
+def test_a_fault_is_red_with_its_layer_and_its_reason(drill: Mapping[str, Any], name: str) -> None:
+    fault = drill[name]
+    assert fault["missed"] == []
+    cases = {case["case"]: case for case in fault["cases"]}
+    mpi = cases["bw openmpi rc-2n"]
+    assert mpi["status"] in ("critical", "untrusted")
+    assert mpi["places"] == ["fabric"]
+
+
+@pytest.mark.parametrize("name", ESSENTIAL)
+def test_without_the_fault_all_is_green_again(drill: Mapping[str, Any], name: str) -> None:
+    assert drill[name]["left_behind"] == []
