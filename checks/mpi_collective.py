@@ -14,4 +14,5 @@ class MpiCollective(MpiBenchmark):
     benchmark = parameter(names("collective"), type=str, loggable=True)
     placement = parameter(placements([1, 2, 4, 8, 16]), type=str, loggable=True)
     time_limit = "3m"
-    tags = {"nightly", "collective"}
+    tags = {"nightly", "acceptance", "collective"}
+    acceptance_only = ["ud"]

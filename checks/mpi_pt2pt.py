@@ -15,7 +15,7 @@ class MpiPointToPoint(MpiBenchmark):
     benchmark = parameter(names("pt2pt"), type=str, loggable=True)
     placement = parameter(placements([1, 2]), type=str, loggable=True)
     time_limit = "3m"
-    tags = {"smoke", "nightly", "pt2pt"}
+    tags = {"smoke", "nightly", "acceptance", "pt2pt"}
 
 
 @rfm.simple_test
@@ -27,4 +27,4 @@ class TransportOrder(TransportRatio):
     slower = "tcp-2n"
     faster = "shm-1n"
     sizes = [8, 1 << 20]
-    tags = {"smoke", "nightly", "pt2pt"}
+    tags = {"smoke", "nightly", "acceptance", "pt2pt"}

@@ -101,6 +101,20 @@ def test_the_whole_matrix_passes_a_dry_run(reframe: Callable[..., str], system: 
     assert ran >= len(expected_cases(system)), output
 
 
+def test_collectives_over_ud_wait_for_the_acceptance_run(reframe: Callable[..., str]) -> None:
+    def listed(tag: str) -> set[str]:
+        return set(
+            re.findall(
+                r"^- MpiCollective .*placement=(\S+)",
+                reframe("testbed", "-l", "-t", tag),
+                re.MULTILINE,
+            )
+        )
+
+    assert listed("acceptance") - listed("nightly") == {"ud-2n"}
+    assert "rc-2n" in listed("nightly")
+
+
 def test_a_prefix_switches_mvapich2_on_for_rc_and_ud(
     reframe: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from reframe.core.builtins import fixture, run_after, run_before
+from reframe.core.builtins import fixture, run_after, run_before, variable
 
 from fabricheck.benchmarks import registry
 from fabricheck.benchmarks.curve import variable_name
@@ -38,6 +38,14 @@ class MpiBenchmark(CurveBenchmark):
     """
 
     build = fixture(BenchBuild, scope="environment")
+    acceptance_only = variable(list, value=[])
+    """Transports on which this is too much for every night."""
+
+    @run_after("init")
+    def choose_runs(self) -> None:
+        """Leave to the acceptance run what is too much for every night."""
+        if self.transport in self.acceptance_only:
+            self.tags = {*self.tags} - {"smoke", "nightly"}  # type: ignore[has-type]
 
     @run_after("init")
     def choose_families(self) -> None:
