@@ -12,6 +12,8 @@ constexpr int kSizeWidth = 10;
 constexpr int kWidth = 18;
 constexpr int kIterationsWidth = 12;
 constexpr int kBarrierWidth = 17;
+constexpr int kDecimals = 2;
+constexpr int kDecimalsBelowOne = 6;
 constexpr unsigned kThousandths = 1000;
 
 // Output that cannot be written is noticed at the end, by the caller's fflush.
@@ -23,8 +25,9 @@ constexpr unsigned kThousandths = 1000;
     va_end(arguments);
 }
 
+// Two decimals, as OSU prints; more where they would round what is slow to nothing.
 void print_number(std::FILE* stream, double value) {
-    print(stream, "%*.2f", kWidth, value);
+    print(stream, "%*.*f", kWidth, value < 1 ? kDecimalsBelowOne : kDecimals, value);
 }
 
 void print_title(std::FILE* stream, const std::string& title) {
@@ -103,7 +106,7 @@ void Table::print_row(const SizeResult& result) const {
         print(stream_, "%-*llu", kSizeWidth, static_cast<unsigned long long>(result.size));
         print_number(stream_, result.average);
     } else {
-        print(stream_, "%*.2f", kBarrierWidth, result.average);
+        print(stream_, "%*.*f", kBarrierWidth, kDecimals, result.average);
     }
     if (options_.benchmark->metric == Metric::MessageRate) {
         print_number(stream_, result.message_rate);
