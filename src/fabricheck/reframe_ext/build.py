@@ -18,8 +18,8 @@ class BenchBuild(rfm.CompileOnlyRegressionTest):
     """Builds ``src/bench`` with CMake, once for each MPI.
 
     The build folder outlives the run, so that the next one compiles only what has changed. Its
-    name holds the MPI's compiler wrapper and that file's age: another MPI, or an upgrade, gets a
-    fresh one.
+    name holds the MPI's compiler wrapper and that file's age, and the suite's own place: another
+    MPI, an upgrade or a suite that was moved, which CMake would refuse, gets a fresh one.
     """
 
     descr = "Build of src/bench"
@@ -62,6 +62,6 @@ class BenchBuild(rfm.CompileOnlyRegressionTest):
         environ = self.current_environ
         wrapper = Path(shutil.which(environ.cxx) or environ.cxx).resolve()
         age = wrapper.stat().st_mtime_ns if wrapper.exists() else 0
-        key = f"{environ.cxx} {wrapper} {age} {environ.modules}"
+        key = f"{SUITE} {environ.cxx} {wrapper} {age} {environ.modules}"
         digest = hashlib.sha256(key.encode()).hexdigest()[:8]
         return SUITE / "build" / "bench" / f"{self.current_system.name}-{environ.name}-{digest}"
