@@ -16,6 +16,8 @@ import argparse
 import re
 import sys
 from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -27,21 +29,66 @@ from fabricheck.history.record import Record
 from fabricheck.judge.reference_file import load
 
 SUITE = Path(__file__).resolve().parents[1]
-CHECKS = ("MpiPointToPoint", "MpiCollective")
+CHECKS = ("MpiPointToPoint", "MpiCollective", "VerbsPerftest", "UcxPerftest")
 KEPT_FROM = "TransportOrder:"
 
-# Fractions (critical lower, critical upper) of the best value. A machine of two cores that other
-# work shares stops a rank for milliseconds at a time, and now and then a median of few samples too.
-LATENCY_BOUNDS = {"avg": (-0.95, 5000), "p50": (-0.95, 2000), "p99": (-0.95, 50000)}
-BANDWIDTH_BOUNDS = (-0.9995, 20)
-LATENCY_WARNING = "[-0.9, 1000]"
-BANDWIDTH_WARNING = "[-0.995, 10]"
-SHARED_CORES_WARNING = "[-0.99, 1000]"
+
+@dataclass(frozen=True)
+class Rule:
+    """The bounds on some placements; pairs are fractions of the best value, (lower, upper).
+
+    Attributes:
+        placements: regular expression; the first rule that fits a placement counts.
+        latency: critical bounds by statistic.
+        bandwidth: critical bounds of bandwidths and message rates.
+        latency_warning: when to warn of a latency.
+        bandwidth_warning: when to warn of a bandwidth or a message rate.
+        monotone: noise up to which a latency may fall with the size, or None.
+    """
+
+    placements: str
+    latency: Mapping[str, tuple[float, float]]
+    bandwidth: tuple[float, float]
+    latency_warning: tuple[float, float]
+    bandwidth_warning: tuple[float, float]
+    monotone: float | None
+
+    def is_for(self, placement: str) -> bool:
+        """Whether a placement is one of the rule's."""
+        return re.fullmatch(self.placements, placement) is not None
+
+
+# A machine of two cores that other work shares stops a rank for milliseconds at a time, and now and
+# then a median of few samples too.
+OWN_CORES = Rule(
+    placements="(shm-1n|tcp-2n)",
+    latency={"avg": (-0.95, 5000), "p50": (-0.95, 2000), "p99": (-0.95, 50000)},
+    bandwidth=(-0.9995, 20),
+    latency_warning=(-0.9, 1000),
+    bandwidth_warning=(-0.995, 10),
+    monotone=4.0,
+)
+# An emulated processor that the machine has no time for stops its ranks for whole ticks of 4 ms, a
+# hundred times in a row: a message of a byte then takes as long as one of 64 KiB.
+EMULATED = Rule(
+    placements="(rc|uc|ud)-2n",
+    latency={"avg": (-0.9, 50000), "p50": (-0.9, 20000), "p99": (-0.9, 200000)},
+    bandwidth=(-0.9999, 20),
+    latency_warning=(-0.8, 20000),
+    bandwidth_warning=(-0.9998, 10),
+    monotone=None,
+)
 # Where the ranks of more than two nodes take turns on two cores, neither the form of a curve nor
 # its floor says much: the same case can be twenty times faster when the turns happen to fit.
-OWN_CORES, SHARED_CORES = "(shm-1n|.*-2n)", ".*"
-SHARED_CORES_FLOOR = -0.999
-MONOTONE = 4.0
+SHARED_CORES = Rule(
+    placements=".*",
+    latency={"avg": (-0.999, 5000), "p50": (-0.999, 2000), "p99": (-0.999, 50000)},
+    bandwidth=(-0.999, 20),
+    latency_warning=(-0.99, 1000),
+    bandwidth_warning=(-0.995, 10),
+    monotone=None,
+)
+RULES = (OWN_CORES, EMULATED, SHARED_CORES)
 SOURCE = "multiples of the best of runs on this system, ci/propose-bounds.py"
 
 Case = tuple[str, str]
@@ -52,16 +99,9 @@ def read_best(system: str, check: str) -> Best:
     """Best value and unit of each variable, by (benchmark, placement) and size.
 
     Every statistic of a latency gets the lowest median: an average or a tail can't be below it.
-
-    Raises:
-        FabricheckError: if the system has no perflog of this check.
+    Empty for a check that the system has never run.
     """
     logs = sorted((SUITE / "perflogs" / system).glob(f"*/{check}.log"))
-    if not logs:
-        raise FabricheckError(
-            f"expected a perflog {check}.log in {SUITE / 'perflogs' / system}, found none: "
-            "run the checks of this system first"
-        )
     values: dict[tuple[Case, int, str], list[Record]] = defaultdict(list)
     for record in (record for log in logs for record in perflog.read(log)):
         if record.value:
@@ -85,9 +125,8 @@ def pick(records: list[Record]) -> float:
 def write_reference(placement: str, variable: str, value: float, unit: str) -> str:
     """One variable with its bounds, in YAML's flow style."""
     _, statistic, _ = split_variable(variable)
-    lower, upper = LATENCY_BOUNDS[statistic] if unit == "us" else BANDWIDTH_BOUNDS
-    if not re.fullmatch(OWN_CORES, placement):
-        lower = SHARED_CORES_FLOOR
+    rule = next(rule for rule in RULES if rule.is_for(placement))
+    lower, upper = rule.latency[statistic] if unit == "us" else rule.bandwidth
     rounded = float(f"{value:.3g}")
     return f"{variable}: [{rounded}, {lower}, {upper}, {unit}]"
 
@@ -113,24 +152,23 @@ def write_check(check: str, system: str, best: Best) -> list[str]:
             curve = write_curve(placement, sizes)
             lines += [f"      {placement}:", "        {", *curve, "        }"]
         is_latency = Metric.LATENCY in find(benchmark).metrics
-        levels += [
-            f"    {benchmark}:",
-            *write_levels(OWN_CORES, LATENCY_WARNING if is_latency else BANDWIDTH_WARNING),
-            f"        monotone: {MONOTONE}",
-            *write_levels(SHARED_CORES, SHARED_CORES_WARNING if is_latency else BANDWIDTH_WARNING),
-        ]
+        levels.append(f"    {benchmark}:")
+        for rule in RULES:
+            levels += write_levels(rule, is_latency=is_latency)
     return [*lines, "", *levels, ""]
 
 
-def write_levels(placement: str, warning: str) -> list[str]:
-    """When to warn on a placement, and what its references are."""
-    return [
-        f"      {placement}:",
-        f"        warning: {warning}",
+def write_levels(rule: Rule, *, is_latency: bool) -> list[str]:
+    """When to warn on the placements of a rule, and what its references are."""
+    warning = rule.latency_warning if is_latency else rule.bandwidth_warning
+    lines = [
+        f"      {rule.placements}:",
+        f"        warning: [{warning[0]}, {warning[1]}]",
         "        kind: bound",
         f"        source: {SOURCE}",
         f"        date: {datetime.now(UTC):%Y-%m-%d}",
     ]
+    return lines if rule.monotone is None else [*lines, f"        monotone: {rule.monotone}"]
 
 
 def kept_section(path: Path) -> list[str]:
@@ -147,8 +185,14 @@ def write(system: str) -> Path:
     """
     path = SUITE / "references" / f"{system}.yaml"
     lines = [f"# Absurdity bounds of system {system}, written by ci/propose-bounds.py."]
-    for check in CHECKS:
-        lines += ["", *write_check(check, system, read_best(system, check))]
+    best = {check: found for check in CHECKS if (found := read_best(system, check))}
+    if not best:
+        raise FabricheckError(
+            f"expected a perflog of {', '.join(CHECKS)} in {SUITE / 'perflogs' / system}, found "
+            "none: run the checks of this system first"
+        )
+    for check, found in best.items():
+        lines += ["", *write_check(check, system, found)]
     part = path.with_suffix(".part")
     try:
         part.write_text("\n".join([*lines, *kept_section(path)]) + "\n")
