@@ -148,6 +148,7 @@ def what_is_missed(fault: Fault, sights: Mapping[Key, Sight]) -> Iterator[str]:
 def not_green(run: Run, cases: Iterable[Key]) -> Iterator[str]:
     """A sentence for each case that did not run or does not pass."""
     yield from run.defects
+    yield from (f"{build.title}: {build.causes[0]}" for build in run.failed_builds)
     for key in cases:
         case = _find(run, key)
         if case is None:
