@@ -157,7 +157,10 @@ def test_choices_are_the_checks_that_judge_curves():
 @pytest.mark.parametrize(
     ("words", "offered"),
     [
-        ("fabricheck judge --check ", {"MpiPointToPoint", "MpiCollective", "VerbsPerftest", "UcxPerftest"}),
+        (
+            "fabricheck judge --check ",
+            {"MpiPointToPoint", "MpiCollective", "VerbsPerftest", "UcxPerftest"},
+        ),
         ("fabricheck judge --placement tcp", {"tcp-2n", "tcp-4n", "tcp-8n", "tcp-16n"}),
     ],
 )
