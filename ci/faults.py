@@ -88,10 +88,10 @@ def chosen(faults: Sequence[Fault], names: Sequence[str] | None) -> list[Fault]:
 
 
 def hold(faults: Sequence[Fault]) -> list[Outcome]:
-    """Hold the drill in a directory that goes with it."""
+    """Hold the drill on a testbed that goes with it."""
     with (
         tempfile.TemporaryDirectory(prefix="faults-") as directory,
-        Scene(Path(directory), tell) as scene,
+        Scene(Path(directory) / "tb", tell) as scene,
     ):
         return list(drill(scene, faults, tell))
 

@@ -1,5 +1,7 @@
 """Where a drill takes place: a testbed of its own, and a copy of the suite."""
 
+import fcntl
+import os
 import shutil
 import subprocess
 import sys
@@ -17,9 +19,8 @@ from fabricheck.report.model import Run
 from fabricheck.testbed import Testbed
 from fabricheck.testbed.faults import active, inject
 
-COPIED: Final = ("checks", "sites", "references", "src/fabricheck", "reframe-config.py")
-# What takes long to build is the suite's own: CMake follows the link.
-LINKED: Final = ("build", "src/bench")
+COPIED: Final = ("checks", "sites", "references", "src", "reframe-config.py")
+RECORDS: Final = ("stage", "output", "perflogs", "reports")
 SITE: Final = "sites/testbed.yaml"
 NODES: Final = 2
 _RUN_SECONDS: Final = 900.0
@@ -29,32 +30,47 @@ _POLL_SECONDS: Final = 0.1
 
 
 class Scene:
-    """A testbed with RDMA devices and a copy of the suite, both in one directory.
+    """A testbed with RDMA devices, and a copy of the suite.
 
-    Perflogs, reports and results of a drill are in the copy, so that no history ever has them.
+    Perflogs, reports and results of a drill are in the copy, so that no history ever has them. The
+    copy is always in the same place, where the next drill finds what this one has built.
     """
 
-    def __init__(self, directory: Path, progress: Callable[[str], None]) -> None:
-        self.root = directory / "suite"
-        self.testbed = Testbed(directory / "tb")
+    def __init__(self, state_dir: Path, progress: Callable[[str], None]) -> None:
+        self.root = SUITE / "build" / "drill"
+        self.testbed = Testbed(state_dir)
         self._progress = progress
 
     def __enter__(self) -> Self:
-        for name in COPIED:
-            source, copy = SUITE / name, self.root / name
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            if source.is_dir():
-                shutil.copytree(source, copy, ignore=shutil.ignore_patterns("__pycache__"))
-            else:
-                shutil.copy(source, copy)
-        (SUITE / "build").mkdir(exist_ok=True)
-        for name in LINKED:
-            (self.root / name).symlink_to(SUITE / name)
+        self.root.mkdir(parents=True, exist_ok=True)
+        self._lock = os.open(self.root / ".lock", os.O_RDWR | os.O_CREAT, 0o664)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            os.close(self._lock)
+            raise FabricheckError(
+                f"expected no other drill in this checkout, found one that holds {self.root}: "
+                "wait for its end"
+            ) from error
+        self._copy()
         self.heal()
         return self
 
     def __exit__(self, *_: object) -> None:
         self.testbed.down()
+        os.close(self._lock)
+
+    def _copy(self) -> None:
+        for name in (*COPIED, *RECORDS):
+            source, copy = SUITE / name, self.root / name
+            if copy.is_dir():
+                shutil.rmtree(copy)
+            if name in RECORDS:
+                continue
+            if source.is_dir():
+                shutil.copytree(source, copy, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copy2(source, copy)
 
     def heal(self) -> list[str]:
         """Start the testbed, or replace what is broken of it; says what was."""
@@ -106,7 +122,7 @@ class Scene:
         Raises:
             FabricheckError: if ReFrame does not end in time, or leaves no record.
         """
-        for name in ("stage", "output", "perflogs", "reports"):
+        for name in RECORDS:
             shutil.rmtree(self.root / name, ignore_errors=True)
         log = self.root / "reframe.out"
         with _edited(self.root / SITE, site), log.open("w") as output:
