@@ -52,7 +52,7 @@ class FabricHealth(rfm.RegressionTestPlugin):
             return
         if find(self.transport).counter is Counter.RDMA:
             look = f"{SCRIPT} after >>fabric.$(hostname)"
-            self.postrun_cmds = [
+            self.postrun_cmds: list[str] = [
                 "status=$?",
                 f"[ $status -eq 0 ] || timeout {_PATIENCE} srun --mpi=none --ntasks-per-node=1 "
                 f"--ntasks=$SLURM_NNODES sh -c '{look}'",
