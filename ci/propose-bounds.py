@@ -109,7 +109,8 @@ Best = dict[Case, dict[int, dict[str, tuple[float, str]]]]
 def read_best(system: str, check: str) -> Best:
     """Best value and unit of each variable, by (benchmark, placement) and size.
 
-    Every statistic of a latency gets the lowest median: an average or a tail can't be below it.
+    Every statistic of a latency gets the lowest median of this size and all larger ones: an average
+    or a tail can't be below it, and few runs may each have been stopped at one size or another.
     Empty for a check that the system has never run.
     """
     logs = sorted((SUITE / "perflogs" / system).glob(f"*/{check}.log"))
@@ -118,9 +119,13 @@ def read_best(system: str, check: str) -> Best:
         if record.value:
             case = (record.benchmark, f"{record.transport}-{record.nodes}n")
             values[case, int(record.size or 0), record.metric].append(record)
+    picked = {key: pick(records) for key, records in values.items()}
     best: Best = {}
-    for (case, size, _), records in values.items():
-        value = pick(records)
+    for (case, size, metric), records in values.items():
+        value = picked[case, size, metric]
+        if metric == Metric.LATENCY:
+            larger = (key for key in picked if key[0] == case and key[1] >= size)
+            value = min(picked[key] for key in larger)
         variables = {record.variable: (value, record.unit) for record in records}
         best.setdefault(case, {}).setdefault(size, {}).update(variables)
     return best
