@@ -33,10 +33,10 @@ class Settings:
 
     history_nights: int = 100
     least_history: int = 12
-    alarm_p: float = 0.0015
+    alarm_p: float = 0.0012
     false_discovery_rate: float = 0.05
     smallest_change: float = 0.01
-    noisier_ratio: float = 1.5
+    noisier_ratio: float = 2.0
     sudden_factor: float = 1.5
     penalty: float = 3.0
     new_days: float = 7.0

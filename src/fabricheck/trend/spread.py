@@ -3,7 +3,15 @@
 import numpy as np
 from scipy import stats
 
-from fabricheck.trend.robust import NORMAL_MAD, Array, Counts, medians
+from fabricheck.trend.robust import (
+    NORMAL_MAD,
+    Array,
+    Counts,
+    inflation,
+    medians,
+    persistence,
+    spreads,
+)
 from fabricheck.trend.settings import Settings
 
 RECENT = (10, 15, 20, 30)
@@ -42,6 +50,8 @@ def _compare(matrix: Array, nights: int, most: int) -> tuple[Array, Array]:
     old = np.abs(history - medians(history)[:, None])
     count = np.sum(np.isfinite(old), axis=1)
     judged = (count >= _LEAST) & np.isfinite(new).all(axis=1)
+    if not judged.any():
+        return np.ones(len(matrix)), np.ones(len(matrix))
     with np.errstate(invalid="ignore", divide="ignore"):
         above = (new[:, :, None] > old[:, None, :]).sum(axis=(1, 2))
         above = above + (new[:, :, None] == old[:, None, :]).sum(axis=(1, 2)) / 2
@@ -49,6 +59,10 @@ def _compare(matrix: Array, nights: int, most: int) -> tuple[Array, Array]:
         deviate = (above - pairs / 2) / np.sqrt(pairs * (nights + count + 1) / 12)
         # Not the medians: a second mode visited in a third of the nights moves only the upper half.
         ratio = _upper(new) / _upper(old)
+        # Restless times last: a restless night tells of the next one.
+        centred = old - medians(old)[:, None]
+        correlation = persistence(centred, np.maximum(spreads(centred), 1e-12))
+        deviate = deviate / np.sqrt(inflation(correlation, nights))
     p = np.where(judged, stats.norm.sf(deviate), 1.0)
     return p, np.where(judged & np.isfinite(ratio), ratio, 1.0)
 
@@ -56,5 +70,6 @@ def _compare(matrix: Array, nights: int, most: int) -> tuple[Array, Array]:
 def _upper(distances: Array) -> Array:
     """Mean of the distances, each bounded at six times their median: a scale."""
     bound = 6 * NORMAL_MAD * medians(distances)
-    scale: Array = np.nanmean(np.minimum(distances, bound[:, None]), axis=1)
+    total: Array = np.nansum(np.minimum(distances, bound[:, None]), axis=1)
+    scale: Array = total / np.maximum(np.sum(np.isfinite(distances), axis=1), 1)
     return scale

@@ -25,7 +25,7 @@ from fabricheck.trend.robust import (
 )
 from fabricheck.trend.settings import Settings
 
-RECENT = (3, 4, 5, 6, 8, 10)
+RECENT = (3, 4, 5, 7)
 """Numbers of recent nights that are tried. Two nights cannot be told from two outliers."""
 
 _BOUND = 9.0
@@ -38,8 +38,12 @@ _WORSE_SHARE = 0.9
 _LEVEL_VARIANCE = 1.1
 """Variance of the history's level in units of that of a mean of normal values."""
 
-_CHANCE = 0.01
+_CHANCE, _CHANCE_IF_WILD = 0.02, 0.001
 """Largest probability with which the history itself gives so many nights beyond half the shift."""
+
+_WILD_SHARE = 0.1
+_WILD_BEYOND = 4.0
+"""A series is wild if a tenth of its nights lie beyond four spreads: there, only counting holds."""
 
 _ROWS = 512
 
@@ -96,7 +100,9 @@ def _look(rows: Rows, nights: int, settings: Settings, alarms: Alarms) -> None:
     share = _share(np.sign(score) * rows.worse[judged])
     p = np.minimum(1.0, _LOOKS * stats.t.sf(np.abs(score), count) / share)
     chance = _chance(history, recent, level, shift * scale)
-    p = np.where(chance <= _CHANCE, p, 1.0)
+    distances = np.abs(history - level[:, None]) / scale[:, None]
+    wild = np.sum(distances > _WILD_BEYOND, axis=1) > _WILD_SHARE * count
+    p = np.where(chance <= np.where(wild, _CHANCE_IF_WILD, _CHANCE), p, 1.0)
     place = np.flatnonzero(judged)
     alarms.history[place] = np.maximum(alarms.history[place], count)
     better = p < alarms.p[place]

@@ -1,0 +1,127 @@
+"""How often a detector finds a change, how soon, and how often it finds one that is not there."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from scipy import stats
+
+from fabricheck.history.series import Series
+from fabricheck.trend.detect import analyse
+from fabricheck.trend.events import State
+from fabricheck.trend.robust import Array
+from fabricheck.trend.settings import Settings
+from fabricheck.trend.simulate import Injected, Shape, World, is_changed, latencies
+
+Detector = Callable[[Sequence[Series]], list[list[int]]]
+"""For each series the first nights of the changes that it would show tonight."""
+
+BEFORE = 100
+"""Nights before the change, and before the first night on which false alarms are counted."""
+
+QUIET_NIGHTS = 20
+RECENT = 10
+"""A detector that dates changes raises those of so many last nights."""
+
+_TOLERANCE = 5
+_Z95 = 1.96
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """A share, counted, with its 95 % interval after Wilson (1927)."""
+
+    hits: int
+    trials: int
+
+    @property
+    def value(self) -> float:
+        """The share."""
+        return self.hits / self.trials
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Its 95 % interval."""
+        found = stats.binomtest(self.hits, self.trials).proportion_ci(method="wilson")
+        return float(found.low), float(found.high)
+
+
+def ours(settings: Settings, series: Sequence[Series]) -> list[list[int]]:
+    """Our detectors, each series for itself: not adjusted for the number of series."""
+    alone = replace(settings, false_discovery_rate=1.0)
+    trend = analyse(series, {each.key.system: alone for each in series})
+    places = {each.key: place for place, each in enumerate(series)}
+    found: list[list[int]] = [[] for _ in series]
+    for event in trend.events:
+        for change in event.changes:
+            if change.state in {State.NEW, State.OPEN} and change.index >= len(change.series) - max(
+                RECENT, 30
+            ):
+                found[places[change.key]].append(change.index)
+    return found
+
+
+def our_detector(settings: Settings) -> Detector:
+    """Our detectors as one to be measured."""
+    return partial(ours, settings)
+
+
+def detection(
+    detector: Detector,
+    world: World,
+    change: Injected,
+    noise: Sequence[Array],
+    *,
+    nights: int,
+    count: int,
+    seed: int,
+) -> list[Rate]:
+    """How often a change is found within 1, 2, … nights of its first.
+
+    Only an alarm that dates it within five nights counts.
+    """
+    history = change.night + nights
+    whole = latencies(world, change, noise, nights=history, count=count, seed=seed)
+    whole = [each for each in whole if is_changed(change, each)]
+    found = np.zeros(len(whole), dtype=bool)
+    rates = []
+    for night in range(change.night + 1, history + 1):
+        tonight = [_until(each, whole[0].times[0], night) for each in whole]
+        for place, alarms in enumerate(detector(tonight)):
+            begin = np.searchsorted(
+                tonight[place].times, whole[0].times[0] + change.night * np.timedelta64(86400, "s")
+            )
+            found[place] |= any(abs(index - begin) <= _TOLERANCE for index in alarms)
+        rates.append(Rate(int(found.sum()), len(whole)))
+    return rates
+
+
+def false_alarms(
+    detector: Detector, world: World, noise: Sequence[Array], *, count: int, seed: int
+) -> Rate:
+    """How often a series in which nothing changes is raised, for each series and night.
+
+    A series that is raised on several nights in a row was raised once.
+    """
+    whole = latencies(world, None, noise, nights=BEFORE + QUIET_NIGHTS, count=count, seed=seed)
+    before = np.ones(count, dtype=bool)
+    hits = trials = 0
+    for night in range(BEFORE, BEFORE + QUIET_NIGHTS + 1):
+        tonight = [_until(each, whole[0].times[0], night) for each in whole]
+        raised = np.array([bool(alarms) for alarms in detector(tonight)])
+        if night > BEFORE:
+            hits += int(np.sum(raised & ~before))
+            trials += count
+        before = raised
+    return Rate(hits, trials)
+
+
+def _until(series: Series, first: np.datetime64, nights: int) -> Series:
+    end = int(np.searchsorted(series.times, first + nights * np.timedelta64(86400, "s")))
+    return Series(series.key, series.times[:end], series.values[:end], series.sessions[:end])
+
+
+def step(size: float) -> Injected:
+    """A step after the usual number of nights."""
+    return Injected(Shape.STEP, size, BEFORE)

@@ -1,0 +1,52 @@
+"""The rank test of Mann and Whitney (1947), as often as change points need it."""
+
+import math
+from functools import lru_cache
+
+import numpy as np
+
+from fabricheck.trend.robust import Array
+
+_EXACT = 10
+"""Below so many values on a side, the exact distribution is taken."""
+
+
+def rank_test(first: Array, second: Array) -> float:
+    """Two-sided p-value that two samples come from one distribution.
+
+    Exact where a side is short, from normal values with correction for ties and continuity else.
+    scipy's function of the same purpose takes a hundred times as long for one pair of samples.
+    """
+    differences = second[:, None] - first[None, :]
+    above = float(np.sum(differences > 0) + np.sum(differences == 0) / 2)
+    pairs = differences.size
+    distance = abs(above - pairs / 2)
+    if min(len(first), len(second)) < _EXACT:
+        tail = _distribution(*sorted((len(first), len(second))))
+        return min(1.0, 2 * float(tail[math.ceil(pairs / 2 + distance)]))
+    total = len(first) + len(second)
+    _, ties = np.unique(np.concatenate([first, second]), return_counts=True)
+    tied = float(np.sum(ties.astype(float) ** 3 - ties)) / (total * (total - 1))
+    variance = pairs / 12 * (total + 1 - tied)
+    if variance <= 0:
+        return 1.0
+    return math.erfc(max(distance - 0.5, 0.0) / math.sqrt(2 * variance))
+
+
+@lru_cache(maxsize=4096)
+def _distribution(short: int, long: int) -> Array:
+    """Probability of at least so many pairs in order, for each number of pairs.
+
+    The numbers of arrangements are the coefficients of a Gaussian binomial.
+    """
+    counts = np.ones(1)
+    for part in range(1, short + 1):
+        numerator = np.zeros(long + part + 1)
+        numerator[0], numerator[-1] = 1.0, -1.0
+        counts = np.convolve(counts, numerator)
+        # Division by 1 - q^part.
+        for place in range(part, len(counts)):
+            counts[place] += counts[place - part]
+        counts = counts[: long * part + 1]
+    tail: Array = np.cumsum(counts[::-1])[::-1] / counts.sum()
+    return tail

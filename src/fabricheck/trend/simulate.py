@@ -1,0 +1,188 @@
+"""Histories whose changes are known: recorded noise, the troubles of real nights, and a change.
+
+All values follow from the seed.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from fabricheck.history.series import Series, SeriesKey
+from fabricheck.trend.robust import Array
+
+FIRST_NIGHT = np.datetime64("2026-01-01T03:00:00", "s")
+DAY = np.timedelta64(86400, "s")
+SIZES = (8, 64, 512, 4096, 32768, 262144)
+STATISTICS = ("p50", "p99")
+
+_BLOCK = 5.0
+"""Mean length of the blocks of the bootstrap in nights."""
+
+_LEVELS = (2.0, 200.0)
+_RAMP_NIGHTS = 10
+_SECOND_MODE = 0.5
+_NODE_SHARE = 0.25
+
+
+class Shape(StrEnum):
+    """What changes, and how."""
+
+    NONE = "none"
+    STEP = "step"
+    RAMP = "ramp"
+    BIMODAL = "bimodal"
+    TAIL = "tail"
+    ONE_SIZE = "one size"
+    ONE_NODE = "one node"
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """Nights in which nothing changes but what always does.
+
+    Attributes:
+        spread: robust standard deviation of the noise, relative.
+        recorded: noise from recorded series; else normal.
+        outliers: share of nights with an outlier.
+        outlier: factor of an outlier for the worse.
+        drift: random walk of the level, relative standard deviation of a night's step.
+        weekday: by how much weekends are better.
+        missing: share of nights without value.
+    """
+
+    spread: float = 0.02
+    recorded: bool = True
+    outliers: float = 0.0
+    outlier: float = 1.3
+    drift: float = 0.0
+    weekday: float = 0.0
+    missing: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Injected:
+    """A change.
+
+    Attributes:
+        shape: what changes.
+        size: relative change for the worse.
+        night: the first night after it.
+    """
+
+    shape: Shape
+    size: float
+    night: int
+
+
+def bootstrap(noise: Sequence[Array], nights: int, generator: np.random.Generator) -> Array:
+    """Noise of so many nights from one recorded series, drawn by the generator.
+
+    Blocks of random length keep what follows what: the stationary bootstrap (Politis and Romano
+    1994).
+    """
+    source = noise[int(generator.integers(len(noise)))]
+    begins = generator.random(nights) < 1 / _BLOCK
+    begins[0] = True
+    starts = generator.integers(len(source), size=nights)
+    last = np.maximum.accumulate(np.where(begins, np.arange(nights), 0))
+    places = (starts[last] + np.arange(nights) - last) % len(source)
+    return np.asarray(source[places])
+
+
+def latencies(
+    world: World,
+    change: Injected | None,
+    noise: Sequence[Array],
+    *,
+    nights: int,
+    count: int,
+    seed: int,
+) -> list[Series]:
+    """Simulated series of latencies, in which higher is worse.
+
+    Series number ``i`` has message size ``i modulo 6`` and statistic ``i // 6 modulo 2`` of the
+    benchmark ``i // 12``, so that a change of one size or of the tail has unchanged neighbours.
+
+    Args:
+        world: what happens without the change.
+        change: the change, ``None`` for none.
+        noise: recorded noise.
+        nights: length of the history.
+        count: number of series.
+        seed: of the generator.
+    """
+    generator = np.random.default_rng(seed)
+    times = FIRST_NIGHT + np.arange(nights) * DAY
+    sessions = np.array([f"night-{night}" for night in range(nights)])
+    found = []
+    for number in range(count):
+        size = SIZES[number % len(SIZES)]
+        statistic = STATISTICS[number // len(SIZES) % len(STATISTICS)]
+        values = _quiet(world, noise, nights, generator)
+        values += _changed(change, size, statistic, nights, generator)
+        level = np.exp(generator.uniform(*np.log(_LEVELS)))
+        there = generator.random(nights) >= world.missing
+        key = SeriesKey(
+            system="simulated",
+            partition="fabric",
+            environ="openmpi",
+            check="MpiPointToPoint",
+            benchmark=f"latency{number // (len(SIZES) * len(STATISTICS))}",
+            placement="rc-2n",
+            transport="rc",
+            num_nodes=2,
+            metric="latency",
+            statistic=statistic,
+            size=size,
+            unit="us",
+        )
+        found.append(Series(key, times[there], level * np.exp(values[there]), sessions[there]))
+    return found
+
+
+def _quiet(
+    world: World, noise: Sequence[Array], nights: int, generator: np.random.Generator
+) -> Array:
+    """Logarithms of a series without change."""
+    if world.recorded:
+        standard = bootstrap(noise, nights, generator)
+    else:
+        standard = generator.standard_normal(nights)
+    values = world.spread * standard
+    values += np.log(world.outlier) * (generator.random(nights) < world.outliers)
+    values += np.cumsum(world.drift * generator.standard_normal(nights))
+    weekend = (np.arange(nights) + generator.integers(7)) % 7 >= 5  # noqa: PLR2004
+    return np.asarray(values - world.weekday * weekend)
+
+
+def _changed(
+    change: Injected | None,
+    size: int,
+    statistic: str,
+    nights: int,
+    generator: np.random.Generator,
+) -> Array:
+    """What the change adds to the logarithms of a series."""
+    since = np.arange(nights) - (change.night if change else nights)
+    after = since >= 0
+    shape = change.shape if change else Shape.NONE
+    if (shape is Shape.TAIL and statistic == "p50") or (
+        shape is Shape.ONE_SIZE and size != SIZES[-1]
+    ):
+        shape = Shape.NONE
+    share = {Shape.NONE: 0.0, Shape.BIMODAL: _SECOND_MODE, Shape.ONE_NODE: _NODE_SHARE}
+    factor = after * (generator.random(nights) < share.get(shape, 1.0))
+    if shape is Shape.RAMP:
+        factor = factor * np.minimum((since + 1) / _RAMP_NIGHTS, 1.0)
+    return np.asarray(np.log1p(change.size if change else 0.0) * factor)
+
+
+def is_changed(change: Injected, series: Series) -> bool:
+    """Whether a simulated series has the change."""
+    if change.shape is Shape.TAIL:
+        return series.key.statistic != "p50"
+    if change.shape is Shape.ONE_SIZE:
+        return series.key.size == SIZES[-1]
+    return change.shape is not Shape.NONE
