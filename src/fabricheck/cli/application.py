@@ -5,7 +5,7 @@ from typing import Final
 
 import typer
 
-COMMANDS: Final = ("run", "parse", "judge", "report", "explain")
+COMMANDS: Final = ("run", "parse", "judge", "report", "explain", "trend")
 GROUPS: Final = ("testbed", "history")
 
 

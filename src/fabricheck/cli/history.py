@@ -345,10 +345,15 @@ def export(
 def _selection(terms: list[str] | None, since: str | None, until: str | None) -> "Selection":
     from fabricheck.history.selection import Selection  # noqa: PLC0415
 
-    return Selection.read(terms or (), _moment(since), _moment(until))
+    return Selection.read(terms or (), moment(since), moment(until))
 
 
-def _moment(text: str | None) -> datetime | None:
+def moment(text: str | None) -> datetime | None:
+    """The day or time that an option names, in UTC where it says no zone.
+
+    Raises:
+        FabricheckError: if it is none.
+    """
     if text is None:
         return None
     try:

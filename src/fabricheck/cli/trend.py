@@ -1,0 +1,99 @@
+"""``fabricheck trend``: what changed in the history, since when, by how much, and where."""
+
+import json
+import sys
+from datetime import UTC
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from fabricheck.cli.history import DEFAULT_STORE, MachineOption, StoreOption, moment
+from fabricheck.errors import FabricheckError
+from fabricheck.provenance import SUITE
+
+_SHOWN_DAYS = 30
+_WIDTH = 100
+
+
+def trend(
+    *,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DATE",
+            help="Show what changed from this day or time on.",
+            show_default=f"{_SHOWN_DAYS} days before the last night",
+        ),
+    ] = None,
+    system: Annotated[
+        list[str] | None,
+        typer.Option(help="Only this system; may be repeated.", show_default=False),
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="Show every event.")] = False,
+    sites: Annotated[
+        Path,
+        typer.Option(
+            metavar="DIR", help="Site files, with the settings.", show_default="sites/ of the suite"
+        ),
+    ] = SUITE / "sites",
+    references: Annotated[
+        Path,
+        typer.Option(
+            metavar="DIR",
+            help="Where steps that were accepted are recorded.",
+            show_default="references/ of the suite",
+        ),
+    ] = SUITE / "references",
+    store: StoreOption = DEFAULT_STORE,
+    machine: MachineOption = False,
+) -> None:
+    """Say what changed: events first, then what was judged.
+
+    Reads the history: "fabricheck history refresh" brings it up to date. The method, its settings
+    and its measured power are in docs/detection.md.
+
+    Exit code 0: no new regression. 1: there is one. 2: bad input.
+
+    Examples:
+
+        fabricheck trend
+
+        fabricheck trend --since 2026-11-01 --system testbed --all
+
+        fabricheck trend --json | jq '.events[] | select(.state == "new")'
+    """
+    # They take a second to import, which the other commands need not wait for.
+    import numpy as np  # noqa: PLC0415
+
+    from fabricheck.history.selection import Selection  # noqa: PLC0415
+    from fabricheck.history.store import History  # noqa: PLC0415
+    from fabricheck.trend import show  # noqa: PLC0415
+    from fabricheck.trend.accepted import read_accepted  # noqa: PLC0415
+    from fabricheck.trend.detect import analyse  # noqa: PLC0415
+    from fabricheck.trend.settings import read_settings  # noqa: PLC0415
+
+    start = moment(since)
+    settings, accepted = read_settings(sites), read_accepted(references)
+    fields: dict[str, tuple[str | int, ...]] = {"system": tuple(system)} if system else {}
+    with History.open_to_read(store) as history:
+        found = analyse(history.series(Selection(fields)), settings, accepted)
+    if found.newest is None:
+        raise FabricheckError(
+            f"expected series{' of ' + ', '.join(system) if system else ''} in the history "
+            f"{store}, found none: read the record first with fabricheck history refresh"
+        )
+    first = found.newest - np.timedelta64(_SHOWN_DAYS, "D")
+    if start is not None:
+        first = np.datetime64(start.astimezone(UTC).replace(tzinfo=None), "s")
+    events = [event for event in found.events if event.since >= first]
+    if machine:
+        json.dump(show.as_json(found, events), sys.stdout, indent=2, allow_nan=False)
+        sys.stdout.write("\n")
+    else:
+        console = Console(highlight=False)
+        if not console.is_terminal:
+            console = Console(highlight=False, width=_WIDTH)
+        show.show(found, events, console, every=every)
+    raise typer.Exit(found.exit_code)

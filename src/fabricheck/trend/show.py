@@ -1,0 +1,198 @@
+"""A trend as text of a few lines, and as data."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.text import Text
+
+from fabricheck.history.sparkline import sparkline
+from fabricheck.trend.detect import Trend
+from fabricheck.trend.events import Change, Event, Kind, State, Value
+from fabricheck.units import format_size
+
+LINES = 20
+"""Most lines, unless all are asked for."""
+
+_WIDTH = 40
+_LINES_OF_EVENT = 3
+_OTHER_LINES = 3
+_STYLES = {
+    Kind.REGRESSION: "bold red",
+    Kind.NOISIER: "yellow",
+    Kind.CHANGED: "magenta",
+    Kind.IMPROVEMENT: "green",
+}
+_NAMES = 4
+"""Values of a field that are named before the rest is counted."""
+
+
+def show(trend: Trend, events: Sequence[Event], console: Console, *, every: bool) -> None:
+    """Print the verdict, the events, and what was judged.
+
+    Args:
+        trend: the whole trend.
+        events: the events to show.
+        console: where to.
+        every: all events, instead of what 20 lines hold.
+    """
+    console.print(_verdict(trend, events), soft_wrap=True)
+    room = (LINES - _OTHER_LINES) // _LINES_OF_EVENT
+    shown = list(events) if every else list(events[:room])
+    for event in shown:
+        for line in _lines(event):
+            console.print(line, soft_wrap=True)
+    if len(shown) < len(events):
+        console.print(f"... and {len(events) - len(shown)} more events: see --all and --json")
+    console.print(Text(_counts(trend), "dim"), soft_wrap=True)
+
+
+def _verdict(trend: Trend, events: Sequence[Event]) -> Text:
+    new = [event for event in events if event.state is State.NEW]
+    counts = Counter(event.kind for event in new)
+    words = [f"{number} new {_plural(kind, number)}" for kind, number in counts.items()]
+    if trend.exit_code:
+        head = Text(" WORSE ", "bold red reverse")
+    elif new:
+        head = Text(" CHANGED ", "yellow reverse")
+    else:
+        head = Text(" STEADY ", "green reverse")
+        words = ["nothing new"]
+    newest = "no night" if trend.newest is None else f"last night {_moment(trend.newest)}"
+    return head.append(f"  {', '.join(words)}; {newest}", "default not reverse")
+
+
+def _plural(kind: Kind, number: int) -> str:
+    words = {Kind.NOISIER: "noisier event", Kind.CHANGED: "change"}
+    return words.get(kind, str(kind)) + ("s" if number > 1 else "")
+
+
+def _lines(event: Event) -> list[Text]:
+    """What, since when and by how much; on what; and the course of one series of it."""
+    change = typical(event)
+    head = Text(f"{event.state} {event.kind}", _STYLES[event.kind])
+    head.append(f" on {event.system} since {_moment(event.since)}: ", "default not bold")
+    head.append(f"{amount(change)}", "bold")
+    head.append(f", confidence {event.confidence}", "default not bold")
+    where = Text(f"    {where_words(event)}: {len(event.changes)} of {event.alike} series")
+    values = change.series.values
+    course = Text(f"    {sparkline(values, _WIDTH)} ", "cyan")
+    course.append(f"{series_words(change)} {_levels(change)}", "default")
+    return [head, where, course]
+
+
+def typical(event: Event) -> Change:
+    """The change in the middle of an event's, by size."""
+    return event.changes[len(event.changes) // 2]
+
+
+def amount(change: Change) -> str:
+    """By how much, in words."""
+    if change.effect is None:
+        return f"from {change.before:g} to {change.after:g} {change.key.unit}"
+    if change.kind is Kind.NOISIER:
+        return f"spread {1 + change.effect:.1f} times as large"
+    text = _percent(change.effect)
+    if change.low is not None and change.high is not None:
+        low, high = sorted((change.low, change.high))
+        text += f" ({_percent(low)} to {_percent(high)})"
+    return text
+
+
+def _percent(share: float) -> str:
+    digits = 0 if abs(share) >= 0.1 else 1  # noqa: PLR2004
+    return f"{100 * share:+.{digits}f} %"
+
+
+def where_words(event: Event) -> str:
+    """What the series of an event share and others don't, in words."""
+    words = [f"{_names(name, values)}" for name, values in event.shared.items()]
+    return " × ".join(words) or "everything"
+
+
+def _names(name: str, values: tuple[Value, ...]) -> str:
+    if name == "size":
+        sizes = [value for value in values if isinstance(value, int)]
+        if not sizes:
+            return "no size"
+        low, high = format_size(min(sizes)), format_size(max(sizes))
+        return low if low == high else f"{len(sizes)} sizes {low} to {high}"
+    if name == "num_nodes":
+        return f"{', '.join(map(str, values))} nodes"
+    texts = [str(value) or "none" for value in values]
+    rest = f" and {len(texts) - _NAMES} more" if len(texts) > _NAMES else ""
+    return ", ".join(texts[:_NAMES]) + rest
+
+
+def series_words(change: Change) -> str:
+    """A series, short."""
+    key = change.key
+    size = "" if key.size is None else format_size(key.size)
+    parts = (key.partition, key.environ, key.benchmark, key.placement, key.statistic, size)
+    return " ".join(part for part in parts if part)
+
+
+def _levels(change: Change) -> str:
+    if change.kind is Kind.NOISIER:
+        return f"±{100 * change.before:.2g} % → ±{100 * change.after:.2g} %"
+    return f"{change.before:.4g} → {change.after:.4g} {change.key.unit}"
+
+
+def _moment(time: np.datetime64) -> str:
+    return str(time.astype("datetime64[m]")).replace("T", " ")
+
+
+def _counts(trend: Trend) -> str:
+    text = f"{trend.series} series: {trend.judged} judged"
+    if trend.short:
+        text += f", {trend.short} too short for a verdict on a step"
+    if trend.silent:
+        text += f", {trend.silent} silent"
+    return text
+
+
+def as_json(trend: Trend, events: Sequence[Event]) -> dict[str, Any]:
+    """The trend as data."""
+    return {
+        "exit_code": trend.exit_code,
+        "newest": None if trend.newest is None else f"{trend.newest}Z",
+        "series": trend.series,
+        "judged": trend.judged,
+        "short": trend.short,
+        "silent": trend.silent,
+        "events": [_event(event) for event in events],
+    }
+
+
+def _event(event: Event) -> dict[str, Any]:
+    return {
+        "system": event.system,
+        "kind": event.kind,
+        "state": event.state,
+        "since": f"{event.since}Z",
+        "confidence": event.confidence,
+        "shared": {name: list(values) for name, values in event.shared.items()},
+        "alike": event.alike,
+        "changes": [_change(change) for change in event.changes],
+    }
+
+
+def _change(change: Change) -> dict[str, Any]:
+    key = change.key
+    return {
+        "key": {name: getattr(key, name) for name in key.__slots__},
+        "kind": change.kind,
+        "state": change.state,
+        "detector": change.detector,
+        "since": f"{change.since}Z",
+        "session": change.session,
+        "nights": len(change.series) - change.index,
+        "before": change.before,
+        "after": change.after,
+        "effect": change.effect,
+        "interval": None if change.low is None else sorted((change.low, change.high or 0.0)),
+        "p": change.p,
+        "q": change.q,
+    }
