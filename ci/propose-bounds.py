@@ -109,9 +109,10 @@ Best = dict[Case, dict[int, dict[str, tuple[float, str]]]]
 def read_best(system: str, check: str) -> Best:
     """Best value and unit of each variable, by (benchmark, placement) and size.
 
-    Every statistic of a latency gets the lowest median of this size and all larger ones: an average
-    or a tail can't be below it, and few runs may each have been stopped at one size or another.
-    Empty for a check that the system has never run.
+    Every statistic of a latency gets the lowest median: an average or a tail can't be below it.
+    Few runs may each have been stopped at one size or another, so other sizes have a say: a message
+    takes no longer than a larger one, there are no fewer of them in a second, and a larger one
+    carries no less. Empty for a check that the system has never run.
     """
     logs = sorted((SUITE / "perflogs" / system).glob(f"*/{check}.log"))
     values: dict[tuple[Case, int, str], list[Record]] = defaultdict(list)
@@ -122,10 +123,13 @@ def read_best(system: str, check: str) -> Best:
     picked = {key: pick(records) for key, records in values.items()}
     best: Best = {}
     for (case, size, metric), records in values.items():
-        value = picked[case, size, metric]
+        alike = {at: value for (c, at, m), value in picked.items() if (c, m) == (case, metric)}
         if metric == Metric.LATENCY:
-            larger = (key for key in picked if key[0] == case and key[1] >= size)
-            value = min(picked[key] for key in larger)
+            value = min(found for at, found in alike.items() if at >= size)
+        elif metric == Metric.MESSAGE_RATE:
+            value = max(found for at, found in alike.items() if at >= size)
+        else:
+            value = max(found for at, found in alike.items() if at <= size)
         variables = {record.variable: (value, record.unit) for record in records}
         best.setdefault(case, {}).setdefault(size, {}).update(variables)
     return best
