@@ -152,3 +152,16 @@ def test_a_full_disk_stops_the_run_and_leaves_no_half_record(suite: Suite, tiny_
     assert (written.returncode, written.stdout) == (0, "")
     assert outcome.report_exit == 1
     assert any("aborted" in defect for defect in outcome.record["defects"])
+
+
+def test_a_job_that_never_begins_ends_all_the_same(suite: Suite) -> None:
+    site = (suite.root / SITE).read_text()
+    suite.write(SITE, site.replace("max_pending_time: 10m", "max_pending_time: 3s"))
+    nodes = ["scontrol", "update", "nodename=n[1-2]"]
+    suite.testbed.run("login", *nodes, "state=drain", "reason=test", timeout_seconds=20)
+    try:
+        outcome = suite.run("shm-1n")
+    finally:
+        suite.testbed.run("login", *nodes, "state=resume", timeout_seconds=20)
+    assert (outcome.reframe_exit, outcome.report_exit) == (1, 1)
+    assert "expected the job to begin, found no output" in outcome.case["fail_reason"]

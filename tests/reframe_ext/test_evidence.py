@@ -180,6 +180,13 @@ def test_shared_memory_with_busy_interfaces_is_not_believed(stage: Path) -> None
     assert any("expected data lanes on shm" in objection for objection in found.objections)
 
 
+def test_a_job_that_never_began_is_told_apart(stage: Path) -> None:
+    for path in stage.iterdir():
+        path.unlink()
+    (objection,) = look(stage).objections
+    assert objection.startswith("expected the job to begin, found no output of it")
+
+
 def test_a_dead_node_is_the_only_fault(stage: Path) -> None:
     append("err", "srun: error: Node failure on n2\n")(stage)
     drop("out")(stage)

@@ -38,6 +38,11 @@ _LAUNCHER_LINE = re.compile(r"(srun|slurmstepd|mpirun|mpiexec)\b.*:|Terminated$"
 _FRAMED = re.compile(r"^-{60,}\n.*?\n-{60,}\n", re.MULTILINE | re.DOTALL)
 _NO_FINALIZE = re.compile(r"MPI_Finalize did not return.*")
 
+_NEVER_BEGAN = (
+    "expected the job to begin, found no output of it: the scheduler had no nodes for it in time "
+    "(max_pending_time of the partition): see whether they are up and free"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
@@ -93,6 +98,8 @@ def examine(directory: Path, stdout: Path, stderr: Path, expected: Expectation) 
     A job that didn't end well is not examined further: what follows from a dead node is not a
     second fault.
     """
+    if not (stdout.exists() or stderr.exists()):
+        return Evidence(objections=(_NEVER_BEGAN,))
     errors = stderr.read_text(errors="replace") if stderr.exists() else ""
     if faults := list(job_faults(directory, errors, expected)):
         # The first complaints are the cause, the others follow from them.

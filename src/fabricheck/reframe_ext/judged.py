@@ -63,6 +63,11 @@ class Judged(FabricHealth, rfm.RunOnlyRegressionTest):
         self.session = session()
 
     @run_after("setup")
+    def wait_bounded(self) -> None:
+        """End a job that does not begin, as on a partition whose nodes went down meanwhile."""
+        self.max_pending_time = self.current_partition.extras.get("max_pending_time")
+
+    @run_after("setup")
     def find_references(self) -> None:
         """Take the references of this system; the file is read and checked before anything runs."""
         try:
