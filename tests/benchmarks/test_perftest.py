@@ -165,6 +165,12 @@ def test_warnings_are_kept():
     assert parse([peak + text], "x").remarks == (warning.strip(),)
 
 
+def test_a_deviation_that_perftest_could_not_reckon_is_no_damage():
+    row = LATENCIES.split()
+    text = replaced(re.escape(LATENCIES), " " + " ".join([*row[:6], "-nan", *row[7:]]) + "\n")
+    assert parse([text], "x").points == parse([SEND_LAT], "x").points
+
+
 def replaced(pattern: str, replacement: str, text: str = SEND_LAT) -> str:
     changed, count = re.subn(pattern, lambda _: replacement, text, count=1, flags=re.MULTILINE)
     assert count == 1

@@ -97,6 +97,7 @@ _COLUMNS = {
                 ("99.9% percentile[usec]", "p99.9"),
             )
         ),
+        # Not read: perftest squares deviations as 32-bit numbers, and prints -nan above 46 ms.
         _Column("t_stdev[usec]"),
         _Column("CPU_Util[%]"),
         _Column("CPU_Util[%%]"),
@@ -498,9 +499,6 @@ class _Reader:
             for column, word in cells.items()
             if column.metric is not None
         }
-        for column, word in cells.items():
-            if column.metric is None and not column.whole:
-                self._value(number, column, word)
         if kind == "bw":
             self._reconcile(number, size, values, cells)
         else:
