@@ -96,6 +96,8 @@ def _face(scene: Scene, fault: Fault, progress: Progress) -> Outcome:
         mended = scene.undo(fault)
     sights = {key: sight for key in fault.cases if (sight := look(run, key, fault))}
     missed = tuple(what_is_missed(fault, sights))
+    said = first_line(run)
+    progress(f"{fault.name}: the report begins: {said or 'all is good'}")
     progress(f"{fault.name}: {'seen' if not missed else 'MISSED ' + '; '.join(missed)}")
     after = scene.run(fault.partition, fault.cases, {})
     left_behind = (*mended, *not_green(after, fault.cases))
@@ -103,7 +105,7 @@ def _face(scene: Scene, fault: Fault, progress: Progress) -> Outcome:
         f"{fault.name}: undone, "
         + ("green again" if not left_behind else "NOT GREEN: " + "; ".join(left_behind))
     )
-    return Outcome(fault, sights, first_line(run), missed, left_behind, time.monotonic() - begin)
+    return Outcome(fault, sights, said, missed, left_behind, time.monotonic() - begin)
 
 
 def look(run: Run, key: Key, fault: Fault) -> Sight | None:
