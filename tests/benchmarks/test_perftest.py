@@ -8,12 +8,6 @@ import pytest
 
 from fabricheck.benchmarks.parser import ParseError, check_complete
 from fabricheck.benchmarks.perftest import (
-    CONNECTION,
-    DEVICE,
-    GID_INDEX,
-    INLINE,
-    LINK,
-    MTU,
     cause,
     confirm,
     least_packets,
@@ -21,6 +15,7 @@ from fabricheck.benchmarks.perftest import (
     posted_at_once,
     used,
 )
+from fabricheck.benchmarks.perftest_table import CONNECTION, DEVICE, GID_INDEX, INLINE, LINK, MTU
 from fabricheck.benchmarks.registry import MIB, PAIR_BENCHMARKS, Metric, sweep
 
 DATA = Path(__file__).parents[1] / "data" / "perftest-4.5"

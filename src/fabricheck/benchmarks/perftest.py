@@ -6,106 +6,30 @@ dashes at its end. What perftest calls MB/sec, and later MiB/sec, is 2^20 bytes 
 perftest's JSON file has the same digits, of the last size only (docs/decisions.md).
 """
 
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from types import MappingProxyType
-from typing import Final
 
 from fabricheck.benchmarks.curve import Curve, Point
+from fabricheck.benchmarks.perftest_table import (
+    BENCHMARK,
+    CONNECTION,
+    DEVICE,
+    GID_INDEX,
+    INLINE,
+    LINK,
+    MTU,
+    PROGRAM,
+    TITLE_LIKE,
+    Table,
+    read_table,
+)
 from fabricheck.benchmarks.registry import PAIR_BENCHMARKS, Metric, PairBenchmark
 from fabricheck.benchmarks.table import ParseError
 
-PROGRAM: Final = "perftest"
-
-DEVICE = "Device"
-CONNECTION = "Connection type"
-MTU = "Mtu"
-LINK = "Link type"
-GID_INDEX = "GID index"
-INLINE = "Max inline data"
 _USED = (DEVICE, CONNECTION, MTU, LINK, GID_INDEX)
-_BENCHMARK = "benchmark"
-_QUEUE_PAIRS = "Number of qps"
-_POST_LIST = "Post List"
-_EVENTS = "Test with events"
-
-_TITLE = re.compile(
-    r"^ {10,}(?P<verb>Send|RDMA_Write|RDMA_Read|Atomic)(?: FETCH_AND_ADD)?"
-    r"(?P<both> Bidirectional)?(?: Post List)? (?P<kind>BW|Latency) Test$"
-)
-_TITLE_LIKE = re.compile(r"^ {10,}\S.*\bTest$")
-_OPERATIONS = {"Send": "send", "RDMA_Write": "write", "RDMA_Read": "read", "Atomic": "atomic"}
-_KINDS = {"BW": "bw", "Latency": "lat"}
-
-_SETTING = re.compile(r"^ ?(?P<key>[A-Za-z][\w *.-]*?)\s*: (?P<value>\S.*)$")
-_EVENTS_LINE = re.compile(r"^ Test with events\. Using (?P<value>\S+)$")
-_WARNING = re.compile(r"warning|conflicting", re.IGNORECASE)
-# Without a peak perftest says so; the average is what is recorded.
-_HARMLESS = re.compile(r"BW peak won't be measured")
-_RULE = re.compile(r"^-{20,}$")
-_ROW_START = re.compile(
-    r"^\s*[+-]?(?:\.?\d|(?:nan|inf|infinity)(?:\s|$))", re.ASCII | re.IGNORECASE
-)
-_NUMBER = re.compile(r"\d{1,30}(?:\.\d{1,30})?", re.ASCII)
-_WHOLE_NUMBER = re.compile(r"\d{1,18}", re.ASCII)
-
-_MIB = 1 << 20
-_MEGA = 1_000_000
-_BYTES_OF_GIGABIT = 125_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class _Column:
-    """A column: its value is measured, a whole number (size, iterations), or of no interest."""
-
-    title: str
-    metric: Metric | None = None
-    statistic: str = ""
-    factor: float = 1
-    whole: bool = False
-
-
-_SIZE = _Column("#bytes", whole=True)
-_ITERATIONS = _Column("#iterations", whole=True)
-_RATE = _Column("MsgRate[Mpps]", Metric.MESSAGE_RATE, "avg", _MEGA)
-_COLUMNS = {
-    column.title: column
-    for column in (
-        _SIZE,
-        _ITERATIONS,
-        *(
-            _Column(f"BW {name}[{unit}/sec]", Metric.BANDWIDTH, statistic, factor)
-            for unit, factor in (
-                ("MB", _MIB / _MEGA),
-                ("MiB", _MIB / _MEGA),
-                ("Gb", _BYTES_OF_GIGABIT / _MEGA),
-            )
-            for name, statistic in (("peak", "max"), ("average", "avg"))
-        ),
-        _RATE,
-        *(
-            _Column(title, Metric.LATENCY, statistic)
-            for title, statistic in (
-                ("t_min[usec]", "min"),
-                ("t_max[usec]", "max"),
-                ("t_typical[usec]", "p50"),
-                ("t_avg[usec]", "avg"),
-                ("99% percentile[usec]", "p99"),
-                ("99.9% percentile[usec]", "p99.9"),
-            )
-        ),
-        # Not read: perftest squares deviations as 32-bit numbers, and prints -nan above 46 ms.
-        _Column("t_stdev[usec]"),
-        _Column("CPU_Util[%]"),
-        _Column("CPU_Util[%%]"),
-    )
-}
-_COLUMN_TITLE = re.compile("|".join(re.escape(title) for title in _COLUMNS))
-_REQUIRED = {"bw": {"max", "avg"}, "lat": {"min", "p50", "avg", "p99", "max"}}
-_RISING = ("min", "p50", "p99", "p99.9", "max")
 
 
 # What perftest 4.5 to 26.04 says on its error output, the cause before what follows from it.
@@ -169,7 +93,7 @@ _CAUSES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 
 def is_output(text: str) -> bool:
     """Whether a text is meant to be what a client of perftest printed."""
-    return any(_TITLE_LIKE.match(line) for line in text.split("\n"))
+    return any(TITLE_LIKE.match(line) for line in text.split("\n"))
 
 
 def split_runs(text: str) -> list[str]:
@@ -177,7 +101,7 @@ def split_runs(text: str) -> list[str]:
     runs: list[str] = []
     titles = 0
     for line in text.splitlines(keepends=True):
-        titles += bool(_TITLE_LIKE.match(line.rstrip()))
+        titles += bool(TITLE_LIKE.match(line.rstrip()))
         if titles > len(runs) or not runs:
             runs.append("")
         runs[-1] += line
@@ -199,7 +123,7 @@ def parse(outputs: Sequence[str], source: str) -> Curve:
             sizes.
     """
     tables = [
-        _read_table(text, source if len(outputs) == 1 else f"{source}: run {number}")
+        read_table(text, source if len(outputs) == 1 else f"{source}: run {number}")
         for number, text in enumerate(outputs, start=1)
     ]
     first = tables[0]
@@ -245,7 +169,7 @@ def confirm(curve: Curve, benchmark: PairBenchmark, asked: Mapping[str, str], so
         for each in PAIR_BENCHMARKS.values()
         if (each.program, each.options) == (benchmark.program, tuple(options))
     )
-    expected[_BENCHMARK], found[_BENCHMARK] = plain, curve.benchmark
+    expected[BENCHMARK], found[BENCHMARK] = plain, curve.benchmark
     for key, value in expected.items():
         if found.get(key) != value:
             raise ParseError(
@@ -301,14 +225,14 @@ def posted_at_once(benchmark: PairBenchmark) -> int:
     return int(options[options.index("-l") + 1]) if "-l" in options else 1
 
 
-def _differences(first: "_Table", table: "_Table") -> Iterator[tuple[str, str, str]]:
+def _differences(first: Table, table: Table) -> Iterator[tuple[str, str, str]]:
     yield from (
         (key, first.settings.get(key, "none"), table.settings.get(key, "none"))
         for key in _USED
         if first.settings.get(key) != table.settings.get(key)
     )
     if first.benchmark != table.benchmark:
-        yield _BENCHMARK, first.benchmark, table.benchmark
+        yield BENCHMARK, first.benchmark, table.benchmark
 
 
 def _check_order(points: Sequence[Point], source: str) -> None:
@@ -319,257 +243,3 @@ def _check_order(points: Sequence[Point], source: str) -> None:
                 f"{source}: expected a size greater than {before}, found {size}: rows are repeated "
                 "or out of order; run the benchmark again with its output in a file of its own"
             )
-
-
-@dataclass(frozen=True, slots=True)
-class _Table:
-    """One run's table."""
-
-    benchmark: str
-    settings: dict[str, str]
-    points: list[Point]
-    remarks: list[str]
-
-
-def _read_table(text: str, source: str) -> _Table:
-    if not text.strip():
-        raise ParseError(
-            f"{source}: expected the output of {PROGRAM}, found nothing: the client did not start, "
-            "or its output went elsewhere"
-        )
-    reader = _Reader([line.rstrip() for line in text.split("\n")], source)
-    title, number = reader.find_title()
-    head, body = reader.find_columns(number)
-    settings = dict(reader.read_settings(number + 1, head))
-    kind = _KINDS[title["kind"]]
-    points = [
-        reader.read_row(number, columns, kind)
-        for columns in [reader.read_columns(head, kind)]
-        for number in range(body, reader.find_end(body))
-    ]
-    if not points:
-        raise ParseError(
-            f"{source}: expected rows after the column names, found none: the test was ended "
-            "before its first size was done"
-        )
-    return _Table(
-        benchmark=_identify(title, settings, source),
-        settings=settings,
-        points=points,
-        remarks=[
-            line.strip()
-            for line in reader.lines
-            if _WARNING.search(line) and not _HARMLESS.search(line)
-        ],
-    )
-
-
-def _identify(title: re.Match[str], settings: Mapping[str, str], source: str) -> str:
-    """The benchmark of the registry that ran, by what the program says of itself.
-
-    Inline data can't be told from it: the program inlines what it likes unless told otherwise.
-    """
-    program = f"ib_{_OPERATIONS[title['verb']]}_{_KINDS[title['kind']]}"
-    pairs = settings.get(_QUEUE_PAIRS, "1")
-    options: tuple[str, ...] = ()
-    options += () if pairs == "1" else ("-q", pairs)
-    options += ("-l", settings[_POST_LIST]) if _POST_LIST in settings else ()
-    options += ("-e",) if _EVENTS in settings else ()
-    options += ("-b",) if title["both"] else ()
-    for benchmark in PAIR_BENCHMARKS.values():
-        if (benchmark.program, benchmark.options) == (program, options):
-            return benchmark.name
-    raise ParseError(
-        f"{source}: expected a verbs benchmark of the registry, found {program} "
-        f"{' '.join(options)}: take options away that no benchmark has"
-    )
-
-
-class _Reader:
-    """The lines of one run; numbers count from 1."""
-
-    def __init__(self, lines: list[str], source: str) -> None:
-        self.lines = lines
-        self._source = source
-
-    def find_title(self) -> tuple[re.Match[str], int]:
-        numbers = [n for n, line in enumerate(self.lines, start=1) if _TITLE_LIKE.match(line)]
-        if not numbers:
-            last = next(line.strip() for line in reversed(self.lines) if line.strip())
-            raise ParseError(
-                f"{self._source}: expected a table of {PROGRAM}, found no title such as 'Send BW "
-                f"Test'; the output ends with {last[:120]!r}"
-            )
-        if len(numbers) > 1:
-            raise self._error(
-                numbers[1], "expected one table, found a second title: outputs are mixed up"
-            )
-        match = _TITLE.match(self.lines[numbers[0] - 1])
-        if not match:
-            raise self._error(
-                numbers[0],
-                f"expected the title of a known test, found {self.lines[numbers[0] - 1].strip()!r}",
-            )
-        return match, numbers[0]
-
-    def find_columns(self, title: int) -> tuple[int, int]:
-        """Number of the line with the column names, and of the line after it."""
-        numbers = [
-            n for n, line in enumerate(self.lines, start=1) if line.lstrip().startswith("#bytes")
-        ]
-        if len(numbers) != 1 or numbers[0] < title:
-            raise ParseError(
-                f"{self._source}: expected one line of column names below the title, found "
-                f"{len(numbers)}: the output is cut, damaged or mixed"
-            )
-        for number, line in enumerate(self.lines[: numbers[0]], start=1):
-            if _ROW_START.match(line):
-                raise self._error(number, f"expected no row before the columns, found {line!r}")
-        return numbers[0], numbers[0] + 1
-
-    def read_settings(self, begin: int, end: int) -> Iterator[tuple[str, str]]:
-        for line in self.lines[begin - 1 : end - 1]:
-            if line.lstrip().startswith(("local address", "remote address", "GID:")):
-                continue
-            if events := _EVENTS_LINE.match(line):
-                yield _EVENTS, events["value"]
-            for part in re.split(r"\t\t+", line):
-                if match := _SETTING.match(part.rstrip()):
-                    yield match["key"].strip(), match["value"].strip().removesuffix("[B]")
-
-    def read_columns(self, number: int, kind: str) -> list[_Column]:
-        columns = []
-        rest = self.lines[number - 1].strip()
-        while match := _COLUMN_TITLE.match(rest):
-            columns.append(_COLUMNS[match[0]])
-            rest = rest[match.end() :].lstrip()
-        if rest:
-            raise self._error(number, f"expected the name of a known column, found {rest!r}")
-        titles = ", ".join(column.title for column in columns)
-        metric = Metric.LATENCY if kind == "lat" else Metric.BANDWIDTH
-        statistics = {column.statistic for column in columns if column.metric is metric}
-        if (
-            columns[:2] != [_SIZE, _ITERATIONS]
-            or len(set(columns)) != len(columns)
-            or not statistics >= _REQUIRED[kind]
-            or (kind == "bw") != (_RATE in columns)
-        ):
-            raise self._error(
-                number,
-                f"expected the columns of a {metric} test, found {titles}: the line is damaged, or "
-                "the test ran for a duration (-D), which has no percentiles",
-            )
-        return columns
-
-    def find_end(self, body: int) -> int:
-        """Number of the line of dashes below the rows; nothing that could be a row follows it."""
-        for number, line in enumerate(self.lines[body - 1 :], start=body):
-            if _RULE.match(line):
-                self._refuse_rows_after(number)
-                if number == len(self.lines):
-                    break
-                return number
-        raise ParseError(
-            f"{self._source}: expected a line of dashes below the rows, found none: the table is "
-            "cut, the client was ended or still runs"
-        )
-
-    def _refuse_rows_after(self, end: int) -> None:
-        for number, line in enumerate(self.lines[end:], start=end + 1):
-            if _ROW_START.match(line):
-                raise self._error(
-                    number, f"expected no row below the table, found {line.strip()[:120]!r}"
-                )
-
-    def read_row(self, number: int, columns: Sequence[_Column], kind: str) -> Point:
-        line = self.lines[number - 1]
-        words = line.split()
-        if len(words) != len(columns):
-            raise self._error(
-                number,
-                f"expected a row of {len(columns)} numbers, found {line.strip()[:120]!r}: the row "
-                "is cut or mixed with other output",
-            )
-        cells = dict(zip(columns, words, strict=True))
-        size, iterations = (
-            self._whole_number(number, column, cells[column]) for column in (_SIZE, _ITERATIONS)
-        )
-        values = {
-            (column.metric, column.statistic): self._value(number, column, word) * column.factor
-            for column, word in cells.items()
-            if column.metric is not None
-        }
-        if kind == "bw":
-            self._reconcile(number, size, values, cells)
-        else:
-            self._check_latencies(number, values)
-        return Point(size, MappingProxyType(values), iterations, None)
-
-    def _reconcile(
-        self,
-        number: int,
-        size: int,
-        values: dict[tuple[Metric, str], float],
-        cells: Mapping[_Column, str],
-    ) -> None:
-        """Hold bandwidth and message rate against each other, and take both from the finer one.
-
-        The program prints the same measurement twice, each rounded: a bandwidth of 2-byte messages
-        has one digit left, a rate of 8 MiB messages as well.
-        """
-        bandwidth, rate = values[Metric.BANDWIDTH, "avg"], values[Metric.MESSAGE_RATE, "avg"]
-        column = next(c for c in cells if c.metric is Metric.BANDWIDTH and c.statistic == "avg")
-        bandwidth_step = _half_digit(cells[column]) * column.factor
-        rate_step = _half_digit(cells[_RATE]) * _RATE.factor
-        if not bandwidth and not rate:
-            raise self._error(number, "expected a bandwidth above zero, found none")
-        of_rate, of_rate_step = rate * size / _MEGA, rate_step * size / _MEGA
-        if abs(bandwidth - of_rate) > (bandwidth_step + of_rate_step) * 1.001:
-            raise self._error(
-                number,
-                f"expected {column.title} and {_RATE.title} to agree, found {cells[column]} and "
-                f"{cells[_RATE]} for {size} B: the row is damaged",
-            )
-        finer = bandwidth if bandwidth_step <= of_rate_step else of_rate
-        values[Metric.BANDWIDTH, "avg"] = finer
-        values[Metric.MESSAGE_RATE, "avg"] = finer * _MEGA / size
-        if not values[Metric.BANDWIDTH, "max"]:
-            del values[Metric.BANDWIDTH, "max"]  # not measured above 20000 iterations
-
-    def _check_latencies(self, number: int, values: Mapping[tuple[Metric, str], float]) -> None:
-        rising = [
-            values[Metric.LATENCY, name] for name in _RISING if (Metric.LATENCY, name) in values
-        ]
-        if min(values.values()) <= 0:
-            raise self._error(number, "expected latencies above zero, found zero")
-        if rising != sorted(rising):
-            raise self._error(
-                number,
-                f"expected minimum, median, percentiles and maximum in rising order, found "
-                f"{rising}: the row is damaged",
-            )
-
-    def _value(self, number: int, column: _Column, word: str) -> float:
-        value = float(word) if _NUMBER.fullmatch(word) else math.nan
-        if not math.isfinite(value):
-            raise self._error(
-                number,
-                f"expected a finite number, not negative, as {column.title}, found {word!r}",
-            )
-        return value
-
-    def _whole_number(self, number: int, column: _Column, word: str) -> int:
-        if not _WHOLE_NUMBER.fullmatch(word) or not int(word):
-            raise self._error(
-                number, f"expected a whole number above zero as {column.title}, found {word!r}"
-            )
-        return int(word)
-
-    def _error(self, number: int, message: str) -> ParseError:
-        return ParseError(f"{self._source}: line {number}: {message}")
-
-
-def _half_digit(word: str) -> float:
-    """Half of what the last digit of a number counts."""
-    _, _, decimals = word.partition(".")
-    return float(0.5 * 10 ** -len(decimals))

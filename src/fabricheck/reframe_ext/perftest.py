@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from reframe.core.builtins import run_after, run_before
 from reframe.core.exceptions import ReframeError
 
-from fabricheck.benchmarks import perftest
+from fabricheck.benchmarks import perftest, perftest_table
 from fabricheck.benchmarks.budget import iterations, thin
 from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.parser import check_complete
@@ -172,13 +172,13 @@ class Perftest(PairBenchmark):
     def _asked(self) -> dict[str, str]:
         """What perftest must say that it used."""
         extras = self.current_partition.extras
-        asked = {perftest.CONNECTION: self._connection}
+        asked = {perftest_table.CONNECTION: self._connection}
         if "gid_index" in extras:
-            asked[perftest.GID_INDEX] = str(extras["gid_index"])
+            asked[perftest_table.GID_INDEX] = str(extras["gid_index"])
         if self._mtu:
-            asked[perftest.MTU] = str(self._mtu)
+            asked[perftest_table.MTU] = str(self._mtu)
         if self._port[0]:
-            asked[perftest.DEVICE] = self._port[0]
+            asked[perftest_table.DEVICE] = self._port[0]
         return asked
 
     def _ceilings(self, curve: Curve) -> dict[int, float]:
@@ -189,8 +189,8 @@ class Perftest(PairBenchmark):
             size: ceiling(
                 rate.gigabits,
                 size,
-                int(curve.metadata[perftest.MTU]),
-                Link(curve.metadata[perftest.LINK]),
+                int(curve.metadata[perftest_table.MTU]),
+                Link(curve.metadata[perftest_table.LINK]),
                 datagram=self._is_datagram,
                 directions=2 if "-b" in self._entry.options else 1,
             )
