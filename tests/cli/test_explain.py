@@ -5,7 +5,7 @@ import re
 import sys
 
 import pytest
-from tests.report import sample
+from tests.report import layered
 
 from fabricheck.cli import main
 
@@ -25,11 +25,11 @@ def fabricheck(monkeypatch, capsys):
 @pytest.fixture
 def record(tmp_path):
     def write(*red, without=()):
-        document = sample.layered()
+        document = layered.layered()
         for name in red:
-            sample.redden(document, name, "openmpi" if name == "latency" else sample.BELOW_MPI)
+            layered.redden(document, name, "openmpi" if name == "latency" else layered.BELOW_MPI)
         path = tmp_path / "run.json"
-        path.write_text(json.dumps(sample.drop(document, *without)))
+        path.write_text(json.dumps(layered.drop(document, *without)))
         return path
 
     return write
@@ -88,12 +88,12 @@ def test_a_good_case_ends_with_0(fabricheck, record):
 
 
 def test_a_node_that_stands_out_is_named(fabricheck, tmp_path):
-    document = sample.layered()
+    document = layered.layered()
     for name, environ, nodes in (
         ("latency", "openmpi", ["n2", "n3"]),
-        ("ucx_tag_lat", sample.BELOW_MPI, ["n3", "n4"]),
+        ("ucx_tag_lat", layered.BELOW_MPI, ["n3", "n4"]),
     ):
-        sample.redden(document, name, environ).update(job_nodelist=nodes)
+        layered.redden(document, name, environ).update(job_nodelist=nodes)
     path = tmp_path / "run.json"
     path.write_text(json.dumps(document))
     _, out, _ = fabricheck("explain", "latency openmpi", "--report", path)

@@ -14,7 +14,6 @@ from typing import Any
 from fabricheck.benchmarks.curve import variable_name
 from fabricheck.benchmarks.registry import (
     MPI_BENCHMARKS,
-    PAIR_BENCHMARKS,
     UNITS,
     Benchmark,
     Metric,
@@ -31,8 +30,6 @@ ENVIRONS = {
     "openmpi": ("Open MPI", "4.1.4", 1.0),
 }
 PLACEMENTS = {"shm-1n": (0.21, 9400.0), "tcp-2n": (7.4, 1900.0), "tcp-4n": (9.1, 1400.0)}
-BELOW_MPI = "builtin"
-RDMA = {"ib_send_lat": 0.9, "ib_write_bw": 0.9, "ucx_tag_lat": 0.95, "ucx_tag_bw": 0.95}
 MIB = 1 << 20
 
 
@@ -47,7 +44,7 @@ def report(*benchmarks: str) -> Report:
             for placement in PLACEMENTS:
                 if benchmark.ranks is RanksRule.EXACTLY_TWO and placement == "tcp-4n":
                     continue
-                cases.append(_case(benchmark, environ, placement))
+                cases.append(mpi_case(benchmark, environ, placement))
     cases += [_transport_order(environ) for environ in ENVIRONS]
     for number, case in enumerate(cases):
         case["uuid"] = f"{SESSION}:0:{number}"
@@ -86,7 +83,7 @@ def report(*benchmarks: str) -> Report:
     }
 
 
-def _entry(name: str, environ: str, **values: Any) -> Report:
+def entry_of(name: str, environ: str, **values: Any) -> Report:
     kind = name.partition(" ")[0]
     return {
         "display_name": name,
@@ -111,12 +108,12 @@ def _entry(name: str, environ: str, **values: Any) -> Report:
 
 
 def _build(environ: str) -> Report:
-    return _entry(f"BuildMpiProbe ~testbed:slurm+{environ}", environ, fixture=True)
+    return entry_of(f"BuildMpiProbe ~testbed:slurm+{environ}", environ, fixture=True)
 
 
 def _transport_order(environ: str) -> Report:
     values = {"shm_over_tcp_latency_8B": 0.028, "shm_over_tcp_latency_1MiB": 0.21}
-    return _entry(
+    return entry_of(
         "TransportOrder",
         environ,
         benchmark="transport_order",
@@ -135,13 +132,13 @@ def _transport_order(environ: str) -> Report:
     )
 
 
-def _case(benchmark: MpiBenchmark, environ: str, placement: str) -> Report:
+def mpi_case(benchmark: MpiBenchmark, environ: str, placement: str) -> Report:
     family, version, _ = ENVIRONS[environ]
     transport, _, nodes = placement.partition("-")
     count = int(nodes[:-1])
     curve = _curve(benchmark, environ, placement)
     kind = "MpiPointToPoint" if benchmark.family == "pt2pt" else "MpiCollective"
-    return _entry(
+    return entry_of(
         f"{kind} %benchmark={benchmark.name} %placement={placement}",
         environ,
         benchmark=benchmark.name,
@@ -163,13 +160,13 @@ def _case(benchmark: MpiBenchmark, environ: str, placement: str) -> Report:
         commit="0b0ad8f1",
         evidence=f"UCX reports lanes over {transport}; interface counters agree on {count} nodes",
         perfvalues={
-            f"testbed:slurm:{name}": [value, *_reference(unit), unit, "pass"]
+            f"testbed:slurm:{name}": [value, *reference(unit), unit, "pass"]
             for name, (value, unit) in curve.items()
         },
     )
 
 
-def _reference(unit: str) -> tuple[float, float | None, float | None]:
+def reference(unit: str) -> tuple[float, float | None, float | None]:
     return (20.0, -0.999, 4999.0) if unit == "us" else (1.0, -0.999, None)
 
 
@@ -179,10 +176,10 @@ def _warning(name: str, unit: str) -> list[float | None]:
 
 def _curve(benchmark: MpiBenchmark, environ: str, placement: str) -> dict[str, tuple[float, str]]:
     factor = ENVIRONS[environ][2] * (1.0 if benchmark.family == "pt2pt" else 1.8)
-    return _values_of(benchmark, factor, *PLACEMENTS[placement])
+    return values_of(benchmark, factor, *PLACEMENTS[placement])
 
 
-def _values_of(
+def values_of(
     benchmark: Benchmark, factor: float, base: float, rate: float
 ) -> dict[str, tuple[float, str]]:
     curve: dict[str, tuple[float, str]] = {}
@@ -202,81 +199,6 @@ def _value(metric: Metric, statistic: str, time: float, size: int) -> float:
         return round(time * {"avg": 1.07, "p50": 1.0, "p99": 1.9}[statistic], 3)
     bandwidth = size / time * 4 / (1 + size / MIB)
     return round(bandwidth if metric is Metric.BANDWIDTH else bandwidth / size * 1e6, 2)
-
-
-def layered() -> Report:
-    """A good run of latency and bandwidth over rc: verbs, UCX and two MPIs on nodes n1 and n2."""
-    document = report("latency", "bw")
-    cases = [entry for entry in document["runs"][0]["testcases"] if entry["fixture"]]
-    for environ in ENVIRONS:
-        for name in ("latency", "bw"):
-            entry = _case(MPI_BENCHMARKS[name], environ, "tcp-2n")
-            entry["display_name"] = entry["display_name"].replace("tcp-2n", "rc-2n")
-            entry.update(placement="rc-2n", transport="rc", partition="rdma")
-            entry.update(name=entry["display_name"], unique_name=f"{name}_{environ}_rc")
-            values = entry["perfvalues"]
-            entry["perfvalues"] = {k.replace("slurm", "rdma"): v for k, v in values.items()}
-            cases.append(entry)
-    cases += [_pair_case(name, factor) for name, factor in RDMA.items()]
-    for number, entry in enumerate(cases):
-        entry.update(uuid=f"{SESSION}:0:{number}", jobid=str(1000 + number))
-    document["runs"][0].update(testcases=cases, num_cases=len(cases))
-    document["session_info"]["num_cases"] = len(cases)
-    return document
-
-
-def _pair_case(name: str, factor: float) -> Report:
-    benchmark = PAIR_BENCHMARKS[name]
-    kind = "UcxPerftest" if benchmark.family == "ucx" else "VerbsPerftest"
-    curve = _values_of(benchmark, factor, *PLACEMENTS["tcp-2n"])
-    return _entry(
-        f"{kind} %benchmark={name} %placement=rc-2n",
-        BELOW_MPI,
-        partition="rdma",
-        benchmark=name,
-        placement="rc-2n",
-        transport="rc",
-        num_nodes=2,
-        num_tasks=2,
-        job_nodelist=["n1", "n2"],
-        level="good",
-        levels=dict.fromkeys(curve, "good"),
-        findings=[],
-        warning_bounds={},
-        reference_kind="bound",
-        ucx_version="1.13.1" if benchmark.family == "ucx" else "",
-        program=benchmark.program,
-        commit="0b0ad8f1",
-        perfvalues={
-            f"testbed:rdma:{variable}": [value, *_reference(unit), unit, "pass"]
-            for variable, (value, unit) in curve.items()
-        },
-    )
-
-
-def redden(
-    document: Report, benchmark: str, environ: str = BELOW_MPI, level: str = "critical"
-) -> Report:
-    """Make a case over rc red, at 64 KiB; the case."""
-    entry = find(document, benchmark, environ, "rc-2n")
-    keys = (f"testbed:rdma:{metric}_64KiB" for metric in ("latency_p50", "bandwidth_avg"))
-    key = next(key for key in keys if key in entry["perfvalues"])
-    values = entry["perfvalues"][key]
-    variable = key.split(":")[-1]
-    values[0] = values[0] * 1000 if values[4] == "us" else values[0] / 1000
-    values[5] = "fail"
-    entry["levels"][variable] = level
-    finding = f"{variable} is beyond its {level} bound"
-    fail(document, entry, "performance", finding, level=level, findings=[finding])
-    return entry
-
-
-def drop(document: Report, *benchmarks: str) -> Report:
-    """The same run without these benchmarks."""
-    run = document["runs"][0]
-    run["testcases"] = [e for e in run["testcases"] if e.get("benchmark") not in benchmarks]
-    run["num_cases"] = document["session_info"]["num_cases"] = len(run["testcases"])
-    return document
 
 
 def find(document: Report, benchmark: str, environ: str, placement: str) -> Report:
@@ -430,7 +352,6 @@ def _graft(document: Report, variant: Report) -> None:
 
 VARIANTS: dict[str, Callable[[], Report]] = {
     "good": report,
-    "layered": layered,
     "warning": with_warning,
     "critical": with_critical,
     "untrusted": with_untrusted,

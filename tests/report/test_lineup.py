@@ -1,7 +1,7 @@
 """The cases of a run on one path, lined up by layer."""
 
 import pytest
-from tests.report import sample
+from tests.report import layered, sample
 
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.layers import Layer, Place, State
@@ -20,10 +20,10 @@ def explained(judged):
 
 
 def with_red(*benchmarks, environs=("openmpi",)):
-    document = sample.layered()
+    document = layered.layered()
     for name in benchmarks:
-        for environ in environs if name in ("latency", "bw") else (sample.BELOW_MPI,):
-            sample.redden(document, name, environ)
+        for environ in environs if name in ("latency", "bw") else (layered.BELOW_MPI,):
+            layered.redden(document, name, environ)
     return document
 
 
@@ -54,7 +54,7 @@ def test_key_values_are_at_a_small_size_at_the_largest_size_and_where_the_case_i
         "latency_p50_64KiB",
         "latency_p50_1MiB",
     ]
-    assert explained(sample.layered()).sizes == (8, 1 << 20)
+    assert explained(layered.layered()).sizes == (8, 1 << 20)
 
 
 def test_a_red_ucx_above_good_verbs_is_ucx(explained):
@@ -79,7 +79,7 @@ def test_only_the_same_path_and_the_same_quantity_are_compared(explained, kind):
     document = with_red("latency", "ucx_tag_bw", "ib_write_bw")
     if kind != "bandwidth":
         for name in ("ucx_tag_lat", "ib_send_lat"):
-            entry = sample.redden(document, name)
+            entry = layered.redden(document, name)
             if kind == "another transport":
                 entry.update(transport="ud", placement="ud-2n")
             else:
@@ -111,14 +111,14 @@ def test_variants_of_a_verbs_test_say_nothing_of_the_path(explained):
 
 
 def test_what_was_not_measured_is_said_with_the_command(explained):
-    document = sample.drop(with_red("latency"), "ucx_tag_lat", "ucx_tag_bw")
+    document = layered.drop(with_red("latency"), "ucx_tag_lat", "ucx_tag_bw")
     found = explained(document)
     assert found.states[Layer.UCX] is State.ABSENT
     assert found.diagnosis.places == (Place.UCX, Place.MPI)
     assert found.commands == (
         "fabricheck run --system testbed --benchmark ucx_tag_lat --transport rc",
     )
-    sample.drop(document, "ib_send_lat", "ib_write_bw")
+    layered.drop(document, "ib_send_lat", "ib_write_bw")
     assert explained(document).commands == (
         "fabricheck run --system testbed --benchmark ib_send_lat --transport rc",
         "fabricheck run --system testbed --benchmark ucx_tag_lat --transport rc",
@@ -168,10 +168,10 @@ def test_a_pair_within_the_nodes_of_a_collective_is_on_its_path(explained):
 def test_rows_are_few_and_red_ones_come_first(explained):
     document = with_red("latency")
     for number in range(6):
-        entry = sample._pair_case("ucx_tag_lat", 1.0)
+        entry = layered.pair_case("ucx_tag_lat", 1.0)
         entry.update(unique_name=f"again{number}", benchmark="ucx_am_lat")
         document["runs"][0]["testcases"].append(entry)
-    sample.redden(document, "ucx_am_lat")
+    layered.redden(document, "ucx_am_lat")
     document["session_info"]["num_cases"] = document["runs"][0]["num_cases"] = 16
     found = explained(document)
     ucx = [row.case for row in found.rows if row.layer is Layer.UCX]
@@ -221,7 +221,7 @@ def test_a_node_in_every_red_case_stands_out(explained):
 
 
 def test_a_case_is_found_by_its_words(judged):
-    run, _ = judged(sample.layered())
+    run, _ = judged(layered.layered())
     assert find_case(run, "latency openmpi rc-2n").title == "latency openmpi rc-2n"
     assert find_case(run, "openmpi latency").title == "latency openmpi rc-2n"
     assert find_case(run, "ucx_tag_bw").title == "ucx_tag_bw builtin rc-2n"
@@ -231,7 +231,7 @@ def test_a_case_is_found_by_its_words(judged):
 
 
 def test_names_that_fit_none_or_several_are_refused(judged):
-    run, _ = judged(sample.layered())
+    run, _ = judged(layered.layered())
     with pytest.raises(FabricheckError, match="found 'latncy openmpi rc-2n': near are latency ope"):
         find_case(run, "latncy openmpi rc-2n")
     with pytest.raises(FabricheckError, match=r"fits 2: latency mpich rc-2n \(partition rdma\), "):
@@ -262,4 +262,4 @@ def test_the_clause_of_a_problem(judged):
     assert of(with_red("latency", "ib_send_lat"), latency) == pointer
     assert of(with_red("ucx_tag_lat"), "ucx_tag_lat") == "", "it stands in the layer itself"
     assert of(sample.with_critical(), "latency openmpi tcp-2n") == "", "nothing was measured below"
-    assert of(sample.layered(), latency) == "", "nothing is wrong"
+    assert of(layered.layered(), latency) == "", "nothing is wrong"

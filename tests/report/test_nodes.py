@@ -16,7 +16,7 @@ LINES = [
 
 def node_health(lines):
     document = sample.report("barrier")
-    case = sample._entry(
+    case = sample.entry_of(
         "NodeHealth",
         "builtin",
         benchmark="node_health",

@@ -2,7 +2,7 @@ import json
 import re
 
 import pytest
-from tests.report import sample
+from tests.report import layered, sample
 
 from fabricheck.errors import FabricheckError
 from fabricheck.report import page as page_module
@@ -172,6 +172,6 @@ def test_many_cases_with_one_cause_are_one_entry_with_all_names(page):
 
 
 def test_a_red_case_of_mpi_names_the_layer(judged):
-    document = sample.layered()
-    sample.redden(document, "latency", "openmpi")
+    document = layered.layered()
+    layered.redden(document, "latency", "openmpi")
     assert "<p>Layer: fault in the MPI</p>" in render(*judged(document))

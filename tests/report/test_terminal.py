@@ -3,7 +3,7 @@ import re
 
 import pytest
 from rich.console import Console
-from tests.report import sample
+from tests.report import layered, sample
 
 from fabricheck.report import terminal
 
@@ -123,13 +123,13 @@ def test_a_cell_of_several_cases_shows_the_worst_and_their_number(judged):
 
 
 def test_a_red_case_of_mpi_names_the_layer(judged):
-    document = sample.layered()
-    sample.redden(document, "latency", "openmpi")
+    document = layered.layered()
+    layered.redden(document, "latency", "openmpi")
     assert (
         "✖ critical latency openmpi rc-2n on n[1-2] (fault in the MPI): latency_p50_64KiB is"
         in (shown(*judged(document), table=False))
     )
-    sample.redden(document, "ib_send_lat")
+    layered.redden(document, "ib_send_lat")
     text = shown(*judged(document), table=False)
     assert '(see fabricheck explain "latency openmpi rc-2n"): latency_p50_64KiB is beyond' in text
     assert "ib_send_lat builtin rc-2n on n[1-2]: latency" in text
