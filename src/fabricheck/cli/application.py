@@ -6,7 +6,7 @@ from typing import Final
 import typer
 
 COMMANDS: Final = ("run", "parse", "judge", "report", "explain", "trend")
-GROUPS: Final = ("testbed", "history")
+GROUPS: Final = ("testbed", "history", "simulate")
 
 
 def build(wanted: list[str]) -> typer.Typer:

@@ -5,7 +5,7 @@ One file for each system, ``references/<system>.accepted.yaml``: a list of recor
     - date: 2026-11-20
       series: {partition: rdma, transport: rc, benchmark: [latency, bw]}
       by: Ada
-      on: 2026-11-23
+      signed: 2026-11-23
       why: Firmware 28.39 moves small messages to another path.
 
 ``date`` is the first night at the new level. ``series`` names fields of a series and their values;
@@ -25,7 +25,7 @@ from fabricheck.history.series import SeriesKey
 
 SUFFIX = ".accepted.yaml"
 
-_KEYS = ("date", "series", "by", "on", "why")
+_KEYS = ("date", "series", "by", "signed", "why")
 _FIELDS = frozenset(field.name for field in fields(SeriesKey)) - {"system"}
 
 
@@ -38,7 +38,7 @@ class Acceptance:
         date: the first night at the new level.
         series: for fields of a series the values that fit.
         by: who accepted it.
-        on: when.
+        signed: when.
         why: the reason.
     """
 
@@ -46,7 +46,7 @@ class Acceptance:
     date: datetime.date
     series: Mapping[str, tuple[str | int | None, ...]]
     by: str
-    on: datetime.date
+    signed: datetime.date
     why: str
 
     def fits(self, key: SeriesKey) -> bool:
@@ -94,7 +94,7 @@ def _acceptance(system: str, record: object, where: str) -> Acceptance:
     if not isinstance(record, dict) or set(record) != set(_KEYS):
         keys = ", ".join(map(str, record)) if isinstance(record, dict) else repr(record)
         raise FabricheckError(f"{where}: expected the keys {', '.join(_KEYS)}, found {keys}")
-    for name in ("date", "on"):
+    for name in ("date", "signed"):
         if type(record[name]) is not datetime.date:
             raise FabricheckError(
                 f"{where}: expected a day such as 2026-11-20 as {name}, found {record[name]!r}"
@@ -107,7 +107,7 @@ def _acceptance(system: str, record: object, where: str) -> Acceptance:
         record["date"],
         _series(record["series"], where),
         record["by"],
-        record["on"],
+        record["signed"],
         record["why"],
     )
 

@@ -24,8 +24,10 @@ QUIET_NIGHTS = 20
 RECENT = 10
 """A detector that dates changes raises those of so many last nights."""
 
+_OURS_RECENT = 30
+"""Nights back to which a change of the spread can be dated."""
+
 _TOLERANCE = 5
-_Z95 = 1.96
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +124,45 @@ def _until(series: Series, first: np.datetime64, nights: int) -> Series:
     return Series(series.key, series.times[:end], series.values[:end], series.sessions[:end])
 
 
-def step(size: float) -> Injected:
-    """A step after the usual number of nights."""
-    return Injected(Shape.STEP, size, BEFORE)
+def fleet(
+    settings: Settings,
+    world: World,
+    noise: Sequence[Array],
+    *,
+    size: float,
+    changed: int,
+    count: int,
+    rounds: int,
+    nights: int,
+    seed: int,
+) -> list[Rate]:
+    """How often a step of some series among many is found within 1, 2, … nights.
+
+    All are judged together, so that Benjamini and Hochberg's adjustment weighs their number.
+    """
+    step = Injected(Shape.STEP, size, BEFORE)
+    length = BEFORE + nights
+    found = np.zeros((rounds, changed), dtype=bool)
+    rates = []
+    fleets = []
+    for number in range(rounds):
+        quiet = latencies(
+            world, None, noise, nights=length, count=count - changed, seed=seed + 2 * number
+        )
+        stepped = latencies(
+            world, step, noise, nights=length, count=changed, seed=seed + 2 * number + 1
+        )
+        fleets.append([_renamed(each, "stepped") for each in stepped] + quiet)
+    for night in range(BEFORE + 1, length + 1):
+        for number, members in enumerate(fleets):
+            tonight = [_until(each, members[0].times[0], night) for each in members]
+            trend = analyse(tonight, {"simulated": settings})
+            raised = {change.key for event in trend.events for change in event.changes}
+            found[number] |= [each.key in raised for each in members[:changed]]
+        rates.append(Rate(int(found.sum()), found.size))
+    return rates
+
+
+def _renamed(series: Series, environ: str) -> Series:
+    key = replace(series.key, environ=environ)
+    return Series(key, series.times, series.values, series.sessions)

@@ -1,4 +1,8 @@
-"""Noisier: the level is the same, but the values scatter more than they did."""
+"""Noisier: the level is the same, but the values scatter more than they did.
+
+The scatter is that from one night to the next, which a step or a drift of the level enlarges once,
+or hardly.
+"""
 
 import numpy as np
 from scipy import stats
@@ -18,14 +22,16 @@ RECENT = (10, 15, 20, 30)
 """Numbers of recent nights that are tried: a spread takes more nights to be seen than a level."""
 
 _LEAST = 20
+_SHARED = 0.2
+"""Correlation of neighbouring distances of values that know nothing of each other."""
+
 _ROWS = 512
 
 
 def noisier(matrix: Array, settings: Settings) -> tuple[Array, Counts, Array]:
-    """Compare how far the last nights, and those before, lie from their own medians.
+    """Compare how far values lie from those of the night before, lately and earlier.
 
-    A rank test of the distances (Mann and Whitney, on absolute deviations) asks whether the recent
-    ones are larger.
+    A rank test of these distances (Mann and Whitney) asks whether the recent ones are larger.
 
     Returns:
         p-value of each row, 1 where not judged, corrected for the windows tried; the number of
@@ -46,8 +52,7 @@ def noisier(matrix: Array, settings: Settings) -> tuple[Array, Counts, Array]:
 
 def _compare(matrix: Array, nights: int, most: int) -> tuple[Array, Array]:
     recent, history = matrix[:, -nights:], matrix[:, -nights - most : -nights]
-    new = np.abs(recent - medians(recent)[:, None])
-    old = np.abs(history - medians(history)[:, None])
+    new, old = np.abs(np.diff(recent)), np.abs(np.diff(history))
     count = np.sum(np.isfinite(old), axis=1)
     judged = (count >= _LEAST) & np.isfinite(new).all(axis=1)
     if not judged.any():
@@ -55,14 +60,15 @@ def _compare(matrix: Array, nights: int, most: int) -> tuple[Array, Array]:
     with np.errstate(invalid="ignore", divide="ignore"):
         above = (new[:, :, None] > old[:, None, :]).sum(axis=(1, 2))
         above = above + (new[:, :, None] == old[:, None, :]).sum(axis=(1, 2)) / 2
-        pairs = nights * count
-        deviate = (above - pairs / 2) / np.sqrt(pairs * (nights + count + 1) / 12)
+        pairs = new.shape[1] * count
+        deviate = (above - pairs / 2) / np.sqrt(pairs * (new.shape[1] + count + 1) / 12)
         # Not the medians: a second mode visited in a third of the nights moves only the upper half.
         ratio = _upper(new) / _upper(old)
-        # Restless times last: a restless night tells of the next one.
+        # Two distances that follow each other share a night, and restless times last.
         centred = old - medians(old)[:, None]
         correlation = persistence(centred, np.maximum(spreads(centred), 1e-12))
-        deviate = deviate / np.sqrt(inflation(correlation, nights))
+        correlation = np.maximum(correlation, _SHARED)
+        deviate = deviate / np.sqrt(inflation(correlation, new.shape[1]))
     p = np.where(judged, stats.norm.sf(deviate), 1.0)
     return p, np.where(judged & np.isfinite(ratio), ratio, 1.0)
 

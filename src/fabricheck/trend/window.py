@@ -38,7 +38,7 @@ _WORSE_SHARE = 0.9
 _LEVEL_VARIANCE = 1.1
 """Variance of the history's level in units of that of a mean of normal values."""
 
-_CHANCE, _CHANCE_IF_WILD = 0.02, 0.001
+_CHANCE, _CHANCE_IF_WILD = 0.02, 0.0003
 """Largest probability with which the history itself gives so many nights beyond half the shift."""
 
 _WILD_SHARE = 0.1

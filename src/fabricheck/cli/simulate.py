@@ -1,0 +1,316 @@
+"""``fabricheck simulate``: histories with known changes, and how well they are found."""
+
+import json
+import sys
+from collections.abc import Iterator
+from datetime import UTC
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fabricheck.errors import FabricheckError
+from fabricheck.trend.simulate import Injected, Shape, World, latencies
+
+if TYPE_CHECKING:
+    from fabricheck.trend.power import Detector, Rate
+    from fabricheck.trend.robust import Array
+
+app = typer.Typer(
+    help="Histories with known changes, and how well they are found.", no_args_is_help=True
+)
+
+WORLDS = {
+    "normal": World(recorded=False),
+    "outliers": World(recorded=False, outliers=0.05),
+    "recorded": World(),
+    "drift": World(recorded=False, drift=0.002),
+    "weekday": World(recorded=False, weekday=0.02),
+    "missing": World(recorded=False, missing=0.2),
+}
+WORDS = {
+    "normal": "normal noise",
+    "outliers": "and 5 % of nights 1.3 times as slow",
+    "recorded": "recorded noise",
+    "drift": "normal, a random walk of 0.2 % a night",
+    "weekday": "normal, weekends 2 % faster",
+    "missing": "normal, 20 % of nights missing",
+}
+SIZES = (0.02, 0.03, 0.05, 0.1)
+NIGHTS = (3, 5, 7, 10)
+SHAPES = (Shape.RAMP, Shape.BIMODAL, Shape.TAIL, Shape.ONE_SIZE, Shape.ONE_NODE)
+SHAPE_SIZE = 0.1
+SHAPE_NIGHTS = (5, 10, 20)
+GOAL_SIZE, GOAL_NIGHTS = 0.05, 5
+FLEET = 1200
+_PER_FAMILY = 12
+"""Series that belong together, so that a share of them can change: six sizes, two statistics."""
+
+NoiseOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="PATH",
+        help="Perflog, or directory of perflogs, whose noise is taken.",
+        show_default="rounds recorded on a shared machine",
+    ),
+]
+SeedOption = Annotated[int, typer.Option(min=0, help="All values follow from it.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON.")]
+
+
+@app.command()
+def history(
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIR", help="New directory for the perflog.")
+    ],
+    *,
+    change: Annotated[Shape, typer.Option(help="What changes.")] = Shape.STEP,
+    size: Annotated[float, typer.Option(help="By how much, relative, for the worse.")] = 0.05,
+    nights: Annotated[int, typer.Option(min=1, help="Length of the history.")] = 110,
+    at: Annotated[int, typer.Option(min=0, help="The first night after the change.")] = 100,
+    series: Annotated[int, typer.Option(min=1, help="Number of series.")] = 24,
+    spread: Annotated[float, typer.Option(min=0, help="Noise, relative.")] = 0.02,
+    outliers: Annotated[float, typer.Option(min=0, max=1, help="Share of nights.")] = 0.0,
+    drift: Annotated[float, typer.Option(min=0, help="Random walk, relative, a night.")] = 0.0,
+    weekday: Annotated[float, typer.Option(help="By how much weekends are better.")] = 0.0,
+    missing: Annotated[float, typer.Option(min=0, max=0.9, help="Share of nights.")] = 0.0,
+    noise: NoiseOption = None,
+    seed: SeedOption = 1,
+    machine: JsonOption = False,
+) -> None:
+    """Write a simulated history as a perflog, for "fabricheck history refresh".
+
+    Exit code 0: written. 2: bad input.
+
+    Examples:
+
+        fabricheck simulate history /tmp/simulated --change step --size 0.05
+
+        fabricheck history refresh --perflogs /tmp/simulated --store /tmp/store --no-results
+
+        fabricheck trend --store /tmp/store
+    """
+    from fabricheck.history import perflog  # noqa: PLC0415
+
+    path = directory / "simulated" / "fabric" / "MpiPointToPoint.log"
+    if path.exists():
+        raise FabricheckError(f"expected no perflog at {path}, found one: name another directory")
+    if size <= -1:
+        raise FabricheckError(f"expected a size greater than -1, found {size:g}: 0.05 is 5 %")
+    world = World(spread=spread, outliers=outliers, drift=drift, weekday=weekday, missing=missing)
+    made = latencies(
+        world, Injected(change, size, at), _noise(noise), nights=nights, count=series, seed=seed
+    )
+    records = list(_records(made))
+    records.sort(key=lambda record: record.time)
+    perflog.append(path, records)
+    if machine:
+        _write({"path": str(path), "series": len(made), "values": len(records)})
+    else:
+        typer.echo(f"{path}: {len(made)} series, {len(records)} values")
+
+
+@app.command()
+def power(
+    *,
+    count: Annotated[int, typer.Option(min=12, help="Series for each figure.")] = 1000,
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--world", help=f"Only this noise: {', '.join(WORLDS)}; may be repeated."),
+    ] = None,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="Other detectors on the same data, too.")
+    ] = False,
+    with_otava: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PYTHON",
+            help="Python of an environment with apache-otava; with --compare.",
+            show_default=False,
+        ),
+    ] = None,
+    noise: NoiseOption = None,
+    seed: SeedOption = 20261121,
+    machine: JsonOption = False,
+) -> None:
+    """Measure how often changes are found, how soon, and how many alarms are false.
+
+    Prints the tables of docs/detection.md. The detectors were tuned on other seeds.
+
+    Exit code 0: measured. 2: bad input.
+
+    Examples:
+
+        fabricheck simulate power --world normal --count 300
+
+        fabricheck simulate power --noise /srv/perflogs --json
+
+        fabricheck simulate power --compare --with-otava otava/bin/python
+    """
+    unknown = set(only or ()) - set(WORLDS)
+    if unknown:
+        raise FabricheckError(
+            f"expected --world of {', '.join(WORLDS)}, found {', '.join(sorted(unknown))}"
+        )
+    if with_otava and not compare:
+        raise FabricheckError("expected --compare with --with-otava: add it")
+    worlds = {name: world for name, world in WORLDS.items() if not only or name in only}
+    bench = _Bench(_noise(noise), count, seed)
+    data: dict[str, Any] = {"count": count, "seed": seed}
+    for title, rows in _tables(bench, worlds, compare=compare, otava=with_otava):
+        table = list(rows)
+        data[title] = table
+        if not machine:
+            _print_table(title, table)
+    if machine:
+        _write(data)
+
+
+class _Bench:
+    """What all measurements have in common."""
+
+    def __init__(self, noise: "list[Array]", count: int, seed: int) -> None:
+        from fabricheck.trend.power import our_detector  # noqa: PLC0415
+        from fabricheck.trend.settings import Settings  # noqa: PLC0415
+
+        self.noise, self.count, self.seed = noise, count, seed
+        self.settings = Settings()
+        self.ours = our_detector(self.settings)
+
+    def detection(
+        self, detector: "Detector", world: World, shape: Shape, size: float, nights: int
+    ) -> "list[Rate]":
+        from fabricheck.trend.power import BEFORE, detection  # noqa: PLC0415
+
+        return detection(
+            detector, world, Injected(shape, size, BEFORE), self.noise,
+            nights=nights, count=self.count, seed=self.seed,
+        )  # fmt: skip
+
+    def false_alarms(self, detector: "Detector", world: World) -> "Rate":
+        from fabricheck.trend.power import false_alarms  # noqa: PLC0415
+
+        return false_alarms(detector, world, self.noise, count=self.count, seed=self.seed + 1)
+
+
+Row = dict[str, Any]
+
+
+def _tables(
+    bench: _Bench, worlds: dict[str, World], *, compare: bool, otava: Path | None
+) -> Iterator[tuple[str, Iterator[Row]]]:
+    yield "steps", _steps(bench, worlds)
+    yield "false alarms per 1000 series and nights", _false(bench, worlds)
+    yield "other changes", _shapes(bench)
+    yield f"steps in {FLEET} series judged together", _fleet(bench)
+    if compare:
+        yield "detectors beside each other", _compared(bench, worlds, otava)
+
+
+def _steps(bench: _Bench, worlds: dict[str, World]) -> Iterator[Row]:
+    for name, world in worlds.items():
+        for size in SIZES:
+            rates = bench.detection(bench.ours, world, Shape.STEP, size, max(NIGHTS))
+            cells = {f"{night} nights": _share(rates[night - 1]) for night in NIGHTS}
+            yield {"noise of 2 %": WORDS[name], "step": f"{100 * size:g} %", **cells}
+
+
+def _false(bench: _Bench, worlds: dict[str, World]) -> Iterator[Row]:
+    for name, world in worlds.items():
+        rate = bench.false_alarms(bench.ours, world)
+        yield {"noise of 2 %": WORDS[name], "false alarms": _per_thousand(rate)}
+
+
+def _shapes(bench: _Bench) -> Iterator[Row]:
+    for shape in SHAPES:
+        rates = bench.detection(bench.ours, WORLDS["normal"], shape, SHAPE_SIZE, max(SHAPE_NIGHTS))
+        cells = {f"{night} nights": _share(rates[night - 1]) for night in SHAPE_NIGHTS}
+        yield {"change of 10 %": shape.value, **cells}
+
+
+def _fleet(bench: _Bench) -> Iterator[Row]:
+    """A change of some series among many, adjusted for their number."""
+    from fabricheck.trend.power import fleet  # noqa: PLC0415
+
+    for changed in (1, _PER_FAMILY, FLEET // 10):
+        rounds = max(1, bench.count // max(FLEET // 10, changed))
+        rates = fleet(
+            bench.settings, WORLDS["normal"], bench.noise, size=GOAL_SIZE, changed=changed,
+            count=FLEET, rounds=rounds, nights=max(NIGHTS), seed=bench.seed,
+        )  # fmt: skip
+        cells = {f"{night} nights": _share(rates[night - 1]) for night in NIGHTS}
+        yield {"series that step by 5 %": str(changed), **cells}
+
+
+def _compared(bench: _Bench, worlds: dict[str, World], otava: Path | None) -> Iterator[Row]:
+    from fabricheck.trend.rivals import rivals  # noqa: PLC0415
+
+    detectors = {"fabricheck trend": bench.ours, **rivals(otava)}
+    for name, world in worlds.items():
+        for words, detector in detectors.items():
+            rates = bench.detection(detector, world, Shape.STEP, GOAL_SIZE, GOAL_NIGHTS)
+            yield {
+                "noise of 2 %": WORDS[name],
+                "detector": words,
+                "5 % step in 5 nights": _share(rates[-1]),
+                "false alarms": _per_thousand(bench.false_alarms(detector, world)),
+            }
+
+
+def _share(rate: "Rate") -> str:
+    low, high = rate.interval
+    return f"{100 * rate.value:.1f} % ({100 * low:.1f} to {100 * high:.1f})"
+
+
+def _per_thousand(rate: "Rate") -> str:
+    low, high = rate.interval
+    return f"{1000 * rate.value:.2f} ({1000 * low:.2f} to {1000 * high:.2f})"
+
+
+def _print_table(title: str, rows: list[Row]) -> None:
+    """A table that can be put into a document as it is."""
+    typer.echo(f"\n{title[0].upper()}{title[1:]}:\n")
+    typer.echo("| " + " | ".join(rows[0]) + " |")
+    typer.echo("|" + "---|" * len(rows[0]))
+    for row in rows:
+        typer.echo("| " + " | ".join(str(cell) for cell in row.values()) + " |")
+
+
+def _records(made: "list[Any]") -> "Iterator[Any]":
+    from fabricheck.history.record import FIELDS, Record  # noqa: PLC0415
+    from fabricheck.units import format_size  # noqa: PLC0415
+
+    for series in made:
+        key = series.key
+        for time, value, session in zip(series.times, series.values, series.sessions, strict=True):
+            fields = {
+                **dict.fromkeys(FIELDS, ""),
+                "time": time.item().replace(tzinfo=UTC).isoformat(),
+                "level": "good",
+                "system": key.system,
+                "partition": key.partition,
+                "environment": key.environ,
+                "check": key.check,
+                "benchmark": key.benchmark,
+                "transport": key.transport,
+                "nodes": str(key.num_nodes),
+                "variable": f"{key.metric}_{key.statistic}_{format_size(key.size)}",
+                "metric": key.metric,
+                "statistic": key.statistic,
+                "size": str(key.size),
+                "value": f"{value:.6g}",
+                "unit": key.unit,
+                "session": str(session),
+            }
+            yield Record(**fields)
+
+
+def _noise(path: Path | None) -> "list[Array]":
+    from fabricheck.trend.noise import RECORDED, read_noise  # noqa: PLC0415
+
+    return read_noise(path or RECORDED)
+
+
+def _write(data: Any) -> None:
+    json.dump(data, sys.stdout, indent=2, allow_nan=False)
+    sys.stdout.write("\n")

@@ -1,0 +1,90 @@
+"""Other detectors, to be measured on the same data: plain settings of ruptures, and Apache Otava.
+
+Each gets a series as its authors' example would: scaled by its median absolute deviation, all
+nights, without what our detectors do about outliers, ties and the number of tests. Raised are
+change points among the last nights.
+"""
+
+import json
+import subprocess
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import ruptures
+
+from fabricheck.errors import FabricheckError
+from fabricheck.history.series import Series
+from fabricheck.trend.power import RECENT, Detector
+from fabricheck.trend.robust import NORMAL_MAD, Array
+
+_RBF_PENALTY = 3.0
+_PENALTY = 3.0
+
+_OTAVA = """
+import json, sys
+from otava.analysis import compute_change_points
+points = [compute_change_points(values)[0] for values in json.load(sys.stdin)]
+json.dump([[point.index for point in found] for found in points], sys.stdout)
+"""
+
+
+def rivals(otava: Path | None) -> dict[str, Detector]:
+    """The other detectors by name.
+
+    Args:
+        otava: Python of an environment in which apache-otava is installed; ``None``: without it.
+    """
+    found: dict[str, Detector] = {
+        "PELT, rbf, penalty 3": _recent(partial(_kernel, "rbf")),
+        "PELT, l1, penalty 3·ln n": _recent(_l1),
+        "PELT, l2, penalty 3·ln n": _recent(partial(_kernel, "linear")),
+    }
+    if otava is not None:
+        found["Apache Otava, defaults"] = partial(_otava, otava)
+    return found
+
+
+def _recent(points: Callable[[Array], Any]) -> Detector:
+    def detect(series: Sequence[Series]) -> list[list[int]]:
+        return [_last(points(_scaled(each.values)), len(each)) for each in series]
+
+    return detect
+
+
+def _last(points: Sequence[int], nights: int) -> list[int]:
+    return [int(point) for point in points if nights - RECENT <= point < nights]
+
+
+def _scaled(values: Array) -> Array:
+    distances = values - np.median(values)
+    scale = NORMAL_MAD * float(np.median(np.abs(distances)))
+    return distances / (scale or 1.0)
+
+
+def _kernel(kernel: str, values: Array) -> Any:
+    penalty = _RBF_PENALTY if kernel == "rbf" else _PENALTY * np.log(len(values))
+    return ruptures.KernelCPD(kernel=kernel, min_size=2).fit(values).predict(pen=penalty)
+
+
+def _l1(values: Array) -> Any:
+    algorithm = ruptures.Pelt(model="l1", min_size=2, jump=1).fit(values)
+    return algorithm.predict(pen=_PENALTY * np.log(len(values)))
+
+
+def _otava(python: Path, series: Sequence[Series]) -> list[list[int]]:
+    request = json.dumps([each.values.tolist() for each in series])
+    try:
+        answer = subprocess.run(
+            [str(python), "-c", _OTAVA], input=request, capture_output=True, text=True, check=True
+        )
+    except (OSError, subprocess.CalledProcessError) as error:
+        detail = getattr(error, "stderr", "") or str(error)
+        raise FabricheckError(
+            f"expected a Python with apache-otava at {python}, found: "
+            f"{detail.strip().splitlines()[-1]}: see docs/detection.md"
+        ) from error
+    points = json.loads(answer.stdout)
+    return [_last(found, len(each)) for found, each in zip(points, series, strict=True)]

@@ -1,0 +1,48 @@
+from pathlib import Path
+
+import pytest
+
+from fabricheck.errors import FabricheckError
+from fabricheck.provenance import SUITE
+from fabricheck.trend.settings import Settings, read_settings
+
+
+def site(tmp_path: Path, text: str) -> Path:
+    (tmp_path / "hpc.yaml").write_text("systems: [{name: hpc}]\nenvironments: []\n" + text)
+    return tmp_path
+
+
+def test_without_settings_the_defaults_hold(tmp_path: Path):
+    assert read_settings(site(tmp_path, "")) == {"hpc": Settings()}
+
+
+def test_a_site_file_says_otherwise(tmp_path: Path):
+    found = read_settings(site(tmp_path, "trend: {alarm_p: 0.0001, new_days: 3}\n"))
+    assert found["hpc"] == Settings(alarm_p=0.0001, new_days=3)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("trend: {alarm: 0.1}", "expected one of history_nights, .*found 'alarm'"),
+        ("trend: {alarm_p: high}", "expected a number for trend.alarm_p, found 'high'"),
+        ("trend: {alarm_p: true}", "expected a number for trend.alarm_p, found True"),
+        ("trend: {history_nights: 50.5}", "expected a whole number for trend.history_nights"),
+        ("trend: {alarm_p: 0.5}", "expected trend.alarm_p between 1e-09 and 0.1, found 0.5"),
+        ("trend: [1]", r"expected names and numbers under 'trend', found \[1\]"),
+        ("trend: }", "expected a site file in YAML"),
+    ],
+)
+def test_settings_that_cannot_be_are_named(tmp_path: Path, text: str, words: str):
+    with pytest.raises(FabricheckError, match=f"hpc.yaml.*{words}|{words}.*hpc.yaml"):
+        read_settings(site(tmp_path, text))
+
+
+def test_a_site_file_that_is_a_list_is_named(tmp_path: Path):
+    (tmp_path / "hpc.yaml").write_text("- 1\n")
+    with pytest.raises(FabricheckError, match="expected keys and values in the site file"):
+        read_settings(tmp_path)
+
+
+def test_the_suites_own_site_files_can_be_read():
+    assert "testbed" in read_settings(SUITE / "sites")

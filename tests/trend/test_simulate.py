@@ -1,0 +1,111 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.history.recorded import night, perflog
+
+from fabricheck.errors import FabricheckError
+from fabricheck.trend.noise import read_noise
+from fabricheck.trend.power import BEFORE, detection, false_alarms, fleet, our_detector
+from fabricheck.trend.rivals import rivals
+from fabricheck.trend.settings import Settings
+from fabricheck.trend.simulate import Injected, Shape, World, bootstrap, is_changed, latencies
+
+NORMAL = World(recorded=False)
+OURS = our_detector(Settings())
+
+
+def made(world: World = NORMAL, change: Injected | None = None, seed: int = 1, count: int = 24):
+    return latencies(world, change, read_noise(), nights=120, count=count, seed=seed)
+
+
+def test_the_same_seed_makes_the_same_history():
+    world = World(outliers=0.05, drift=0.001, weekday=0.01, missing=0.1)
+    change = Injected(Shape.BIMODAL, 0.1, 60)
+    for one, other in zip(made(world, change), made(world, change), strict=True):
+        assert one.key == other.key
+        assert (one.values == other.values).all()
+        assert (one.times == other.times).all()
+    assert (made(world, change)[0].values[:50] != made(world, change, seed=2)[0].values[:50]).any()
+
+
+@pytest.mark.parametrize(
+    ("shape", "changed", "effect"),
+    [
+        (Shape.STEP, 24, 0.1),
+        (Shape.RAMP, 24, 0.09),
+        (Shape.BIMODAL, 24, 0.05),
+        (Shape.TAIL, 12, 0.1),
+        (Shape.ONE_SIZE, 4, 0.1),
+        (Shape.ONE_NODE, 24, 0.025),
+        (Shape.NONE, 0, 0.0),
+    ],
+)
+def test_a_shape_changes_what_it_says(shape: Shape, changed: int, effect: float):
+    change = Injected(shape, 0.1, 60)
+    quiet, loud = (
+        made(World(spread=0.001, recorded=False)),
+        made(World(spread=0.001, recorded=False), change),
+    )
+    after = [float(np.mean(np.log(each.values[60:])) - np.mean(np.log(each.values[:60])))
+             for each in loud]  # fmt: skip
+    assert sum(is_changed(change, each) for each in loud) == changed
+    for each, difference in zip(loud, after, strict=True):
+        expected = np.log1p(effect) if is_changed(change, each) else 0.0
+        assert difference == pytest.approx(expected, abs=0.025)
+    assert len(quiet) == len(loud)
+
+
+def test_troubles_of_nights_are_as_many_as_asked_for():
+    world = World(recorded=False, outliers=0.1, missing=0.25, outlier=2.0)
+    values = [np.log(each.values / np.median(each.values)) for each in made(world, count=120)]
+    assert np.mean([len(each) for each in values]) == pytest.approx(90, abs=2)
+    assert np.mean(np.concatenate(values) > 0.3) == pytest.approx(0.1, abs=0.01)
+
+
+def test_the_bootstrap_draws_blocks_of_the_record():
+    source = np.arange(1000.0)
+    drawn = bootstrap([source], 4000, np.random.default_rng(1))
+    follows = np.mean(np.diff(drawn) == 1)
+    assert follows == pytest.approx(0.8, abs=0.03)
+
+
+def test_noise_comes_from_perflogs_that_are_named(tmp_path: Path):
+    generator = np.random.default_rng(1)
+    lines = "".join(night(n, 9.5 + 0.1 * float(generator.standard_normal())) for n in range(20))
+    perflog(tmp_path / "logs", lines)
+    with pytest.raises(FabricheckError, match="expected a series of at least 40 nights"):
+        read_noise(tmp_path / "logs")
+
+
+def test_recorded_noise_is_in_units_of_its_own_spread():
+    for each in read_noise():
+        assert np.median(np.abs(each)) * 1.4826 == pytest.approx(1.0)
+
+
+def test_the_goal_is_met_on_a_sample():
+    change = Injected(Shape.STEP, 0.05, BEFORE)
+    found = detection(OURS, NORMAL, change, [], nights=5, count=150, seed=99)
+    assert [rate.hits for rate in found] == sorted(rate.hits for rate in found)
+    assert found[-1].value > 0.9
+    assert found[-1].interval[0] < found[-1].value < found[-1].interval[1]
+    false = false_alarms(OURS, NORMAL, [], count=60, seed=98)
+    assert false.trials == 1200
+    assert false.hits <= 5
+
+
+def test_many_series_judged_together():
+    found = fleet(Settings(), NORMAL, [], size=0.1, changed=3, count=60, rounds=2, nights=5, seed=3)
+    assert (found[-1].hits, found[-1].trials) == (6, 6)
+
+
+def test_the_other_detectors_see_a_large_step():
+    series = latencies(NORMAL, Injected(Shape.STEP, 0.5, 112), [], nights=120, count=2, seed=1)
+    for name, detector in rivals(None).items():
+        assert all(112 in found for found in detector(series)), name
+
+
+def test_a_python_without_otava_is_named(tmp_path: Path):
+    detector = rivals(tmp_path / "python")["Apache Otava, defaults"]
+    with pytest.raises(FabricheckError, match="expected a Python with apache-otava"):
+        detector(made(count=1))

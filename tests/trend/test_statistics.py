@@ -1,0 +1,133 @@
+"""The parts of the method against values known from elsewhere."""
+
+import numpy as np
+import pytest
+import ruptures
+from scipy import stats
+from tests.trend.made import noise, stepped
+
+from fabricheck.trend import window
+from fabricheck.trend.multiplicity import adjusted
+from fabricheck.trend.noise import read_noise
+from fabricheck.trend.ranks import rank_test
+from fabricheck.trend.robust import Rows, align, inflation, medians, persistence, spreads
+from fabricheck.trend.segments import change_points, shift_between, standardised
+from fabricheck.trend.settings import Settings
+
+
+def test_benjamini_and_hochbergs_own_example():
+    # Benjamini and Hochberg 1995, table of 15 p-values: at 0.05 four are rejected.
+    p = np.array([0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240,
+                  0.4262, 0.5719, 0.6528, 0.7590, 1.0])  # fmt: skip
+    q = adjusted(p)
+    assert (q <= 0.05).sum() == 4
+    assert q[3] == pytest.approx(0.0095 * 15 / 4)
+    shuffled = np.random.default_rng(1).permutation(len(p))
+    assert adjusted(p[shuffled]) == pytest.approx(q[shuffled])
+
+
+def test_adjusted_by_hand():
+    # 0.01·4/1, 0.02·4/2, 0.03·4/3, 0.5·4/4; each no larger than those after it.
+    assert adjusted(np.array([0.02, 0.5, 0.01, 0.03])) == pytest.approx([0.04, 0.5, 0.04, 0.04])
+
+
+def test_medians_leave_out_what_is_not_there():
+    matrix = align([np.array([1.0, 5.0, 3.0]), np.array([4.0, 2.0]), np.array([])])
+    assert np.isnan(matrix[1, 0])
+    assert medians(matrix) == pytest.approx([3.0, 3.0, np.nan], nan_ok=True)
+
+
+def test_the_spread_is_the_standard_deviation_and_resists_outliers():
+    values = np.random.default_rng(2).standard_normal((1, 5000))
+    assert spreads(values)[0] == pytest.approx(1.0, abs=0.03)
+    values[0, :250] = 50.0
+    assert spreads(values)[0] == pytest.approx(1.0, abs=0.08)
+    assert spreads(np.zeros((1, 10)))[0] == 0.0
+
+
+def test_persistence_of_nights_that_follow_each_other():
+    generator = np.random.default_rng(3)
+    white = generator.standard_normal((200, 100))
+    follow = white.copy()
+    for night in range(1, 100):
+        follow[:, night] += 0.5 * follow[:, night - 1]
+    assert np.mean(persistence(white, np.ones(200))) < 0.05
+    assert np.mean(persistence(follow, np.full(200, 1.15))) == pytest.approx(0.38, abs=0.06)
+    assert inflation(np.array([0.0, 0.5]), 3) == pytest.approx([1.0, 1 + 2 * (2 / 3 / 2 + 1 / 12)])
+
+
+@pytest.mark.parametrize(("first", "second"), [(5, 40), (9, 100), (3, 7), (30, 60), (100, 100)])
+def test_the_rank_test_agrees_with_scipy(first: int, second: int):
+    generator = np.random.default_rng(first)
+    one, other = generator.standard_normal(first) + 0.7, generator.standard_normal(second)
+    method = "exact" if min(first, second) < 10 else "asymptotic"
+    expected = stats.mannwhitneyu(one, other, method=method).pvalue
+    assert rank_test(one, other) == pytest.approx(expected, rel=1e-9)
+
+
+def test_the_rank_test_agrees_with_scipy_about_ties():
+    generator = np.random.default_rng(4)
+    one, other = generator.integers(0, 6, 40) * 1.0, generator.integers(1, 7, 50) * 1.0
+    expected = stats.mannwhitneyu(one, other, method="asymptotic").pvalue
+    assert rank_test(one, other) == pytest.approx(expected, rel=1e-9)
+    assert rank_test(np.ones(20), np.ones(30)) == 1.0
+
+
+def test_the_interval_of_a_shift_holds_the_shift_as_often_as_it_says():
+    generator = np.random.default_rng(5)
+    held = 0
+    for _ in range(400):
+        shift = shift_between(generator.standard_normal(40), generator.standard_normal(8) + 1)
+        held += shift.low <= 1 <= shift.high
+    assert held / 400 == pytest.approx(0.95, abs=0.03)
+
+
+def test_change_points_are_those_of_ruptures_where_all_are_significant():
+    for seed in range(8):
+        values = np.log(stepped(nights=150, at=50, size=0.1, seed=seed))
+        values[100:] -= 0.15
+        found = [step.index for step in change_points(values, Settings(), 0.01)]
+        standard, _ = standardised(values)
+        oracle = ruptures.Pelt(model="l2", min_size=5, jump=1).fit(standard)
+        assert found == [int(point) for point in oracle.predict(pen=3 * np.log(150))[:-1]]
+        assert np.abs(np.array(found) - [50, 100]).max() <= 2
+
+
+def test_plain_ruptures_with_a_rank_cost_dates_the_same_step():
+    values = np.log(stepped(nights=120, at=70, size=0.1))
+    values[[10, 11, 40, 100]] += 0.3
+    (step,) = change_points(values, Settings(), 0.01)
+    oracle = ruptures.Pelt(model="rank", min_size=5, jump=1).fit(values).predict(pen=20)
+    assert abs(step.index - oracle[0]) <= 1
+
+
+@pytest.mark.parametrize("nights", [0, 1, 5, 9])
+def test_too_few_nights_have_no_change_points(nights: int):
+    assert change_points(np.arange(nights, dtype=float), Settings(), 0.01) == []
+
+
+def test_steps_that_alternate_with_every_night_have_no_change_point():
+    values = np.log(noise(200))
+    values[::2] += 0.2
+    assert change_points(values, Settings(), 0.01) == []
+
+
+def _false(values: np.ndarray) -> float:
+    rows = Rows(values, np.ones(len(values), bool), np.ones(len(values), np.int8))
+    return float(np.mean(window.tonight(rows, Settings()).p <= Settings().alarm_p))
+
+
+def test_alarms_of_normal_noise_are_as_rare_as_said():
+    values = 0.02 * np.random.default_rng(6).standard_normal((6000, 110))
+    assert _false(values) < 0.002
+
+
+def test_the_alarm_weighs_the_two_directions_apart():
+    values = 0.02 * np.random.default_rng(7).standard_normal((1, 110))
+    values[:, -4:] += 0.05
+    one = np.ones(1, np.int8)
+    found = [
+        window.tonight(Rows(values, one > 0, sign * one), Settings()).p[0] for sign in (1, 0, -1)
+    ]
+    assert found[0] < found[1] < found[2]
+    assert found[2] == pytest.approx(9 * found[0], rel=0.01)
