@@ -8,6 +8,7 @@ from tests.trend.made import noise, stepped
 
 from fabricheck.trend import window
 from fabricheck.trend.multiplicity import adjusted
+from fabricheck.trend.noise import read_noise
 from fabricheck.trend.ranks import rank_test
 from fabricheck.trend.robust import Rows, align, inflation, medians, persistence, spreads
 from fabricheck.trend.segments import change_points, shift_between, standardised
@@ -130,3 +131,19 @@ def test_the_alarm_weighs_the_two_directions_apart():
     ]
     assert found[0] < found[1] < found[2]
     assert found[2] == pytest.approx(9 * found[0], rel=0.01)
+
+
+def test_recorded_noise_hardly_makes_an_alarm():
+    quiet = [each for each in read_noise() if np.mean(np.abs(each) > 4) < 0.1]
+    assert len(quiet) > 10
+    rows = align([0.02 * each for each in quiet])
+    raised = [
+        window.tonight(
+            Rows(rows[:, :night], np.ones(len(rows), bool), np.ones(len(rows), np.int8)), Settings()
+        ).p
+        <= Settings().alarm_p
+        for night in range(100, rows.shape[1])
+    ]
+    onsets = np.diff(np.array(raised).astype(int), axis=0) > 0
+    # The machine was shared, and some of these are what its other users did.
+    assert np.mean(onsets) < 0.01

@@ -74,6 +74,9 @@ def history(
     drift: Annotated[float, typer.Option(min=0, help="Random walk, relative, a night.")] = 0.0,
     weekday: Annotated[float, typer.Option(help="By how much weekends are better.")] = 0.0,
     missing: Annotated[float, typer.Option(min=0, max=0.9, help="Share of nights.")] = 0.0,
+    normal: Annotated[
+        bool, typer.Option("--normal", help="Normal noise instead of recorded noise.")
+    ] = False,
     noise: NoiseOption = None,
     seed: SeedOption = 1,
     machine: JsonOption = False,
@@ -97,7 +100,14 @@ def history(
         raise FabricheckError(f"expected no perflog at {path}, found one: name another directory")
     if size <= -1:
         raise FabricheckError(f"expected a size greater than -1, found {size:g}: 0.05 is 5 %")
-    world = World(spread=spread, outliers=outliers, drift=drift, weekday=weekday, missing=missing)
+    world = World(
+        spread=spread,
+        recorded=not normal,
+        outliers=outliers,
+        drift=drift,
+        weekday=weekday,
+        missing=missing,
+    )
     made = latencies(
         world, Injected(change, size, at), _noise(noise), nights=nights, count=series, seed=seed
     )

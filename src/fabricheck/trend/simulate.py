@@ -12,7 +12,7 @@ import numpy as np
 from fabricheck.history.series import Series, SeriesKey
 from fabricheck.trend.robust import Array
 
-FIRST_NIGHT = np.datetime64("2026-01-01T03:00:00", "s")
+FIRST_NIGHT = np.datetime64("2020-01-01T03:00:00", "s")
 DAY = np.timedelta64(86400, "s")
 SIZES = (8, 64, 512, 4096, 32768, 262144)
 STATISTICS = ("p50", "p99")

@@ -47,7 +47,7 @@ def noisier(matrix: Array, settings: Settings) -> tuple[Array, Counts, Array]:
                 place = start + np.flatnonzero(found < p[part])
                 p[place], ratio[place] = found[place - start], scales[place - start]
                 length[place] = nights
-    return np.minimum(1.0, len(RECENT) / 2 * p), length, ratio
+    return np.minimum(1.0, len(RECENT) * p), length, ratio
 
 
 def _compare(matrix: Array, nights: int, most: int) -> tuple[Array, Array]:

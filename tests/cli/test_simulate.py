@@ -1,0 +1,59 @@
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from fabricheck.cli.application import build
+from fabricheck.errors import FabricheckError
+from fabricheck.history import perflog
+
+
+def simulate(*arguments: str | Path) -> Result:
+    result = CliRunner().invoke(build(["simulate"]), ["simulate", *map(str, arguments)])
+    if isinstance(result.exception, FabricheckError):
+        raise result.exception
+    return result
+
+
+def test_a_simulated_history_is_a_perflog_that_follows_from_the_seed(tmp_path: Path):
+    for name, seed in (("one", "3"), ("again", "3"), ("other", "4")):
+        options = ("--nights", "20", "--series", "3", "--seed", seed, "--json")
+        data = json.loads(simulate("history", tmp_path / name, *options).stdout)
+        assert (data["series"], data["values"]) == (3, 60)
+    place = "simulated/fabric/MpiPointToPoint.log"
+    one, again, other = (
+        list(perflog.read(tmp_path / name / place)) for name in ("one", "again", "other")
+    )
+    assert one == again
+    assert one != other
+
+
+def test_what_is_there_is_not_overwritten(tmp_path: Path):
+    simulate("history", tmp_path, "--nights", "3", "--series", "1")
+    with pytest.raises(FabricheckError, match="expected no perflog at"):
+        simulate("history", tmp_path)
+
+
+def test_power_prints_tables(tmp_path: Path):
+    found = simulate("power", "--world", "normal", "--count", "12")
+    assert "| normal noise | 5 % |" in found.stdout
+    assert "False alarms per 1000 series and nights:" in found.stdout
+    assert "| one node |" in found.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("power", "--world", "moon"), "expected --world of normal, .*found moon"),
+        (("power", "--with-otava", "python"), "expected --compare with --with-otava"),
+        (("history", "there", "--size", "-2"), "expected a size greater than -1"),
+        (("history", "there", "--noise", "nowhere"), "nowhere"),
+    ],
+)
+def test_bad_options_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], words: str
+):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(FabricheckError, match=words):
+        simulate(*options)

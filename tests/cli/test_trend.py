@@ -1,0 +1,112 @@
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from fabricheck.cli.application import build
+from fabricheck.errors import FabricheckError
+
+SITE = "systems: [{name: simulated}]\nenvironments: []\n"
+
+
+def run(command: str, *arguments: str | Path) -> Result:
+    result = CliRunner().invoke(build([command]), [command, *map(str, arguments)])
+    if isinstance(result.exception, FabricheckError):
+        raise result.exception
+    return result
+
+
+class Place:
+    """A simulated history with its site and references."""
+
+    def __init__(self, root: Path, *options: str) -> None:
+        self.store, self.sites, self.references = root / "store", root / "sites", root / "ref"
+        self.sites.mkdir()
+        self.references.mkdir()
+        (self.sites / "site.yaml").write_text(SITE)
+        made = run("simulate", "history", root / "logs", "--normal", *options)
+        assert made.exit_code == 0
+        run("history", "refresh", "--perflogs", root / "logs", "--store", self.store)
+
+    def trend(self, *options: str) -> Result:
+        return run(
+            "trend", "--store", self.store, "--sites", self.sites, "--references",
+            self.references, *options,
+        )  # fmt: skip
+
+
+STEP = ("--size", "0.1", "--nights", "105", "--at", "100", "--series", "12")
+
+
+def test_a_new_regression_comes_first_and_makes_the_exit_code(tmp_path: Path):
+    found = Place(tmp_path, *STEP).trend()
+    assert found.exit_code == 1
+    lines = found.stdout.splitlines()
+    assert lines[0].startswith(" WORSE   1 new regression; last night 2020-04-14")
+    assert lines[1].startswith("new regression on simulated since 2020-04-10 03:00: +")
+    assert "confidence very high" in lines[1]
+    assert lines[2].strip() == "everything: 12 of 12 series"
+    assert "fabric openmpi latency0 rc-2n p" in lines[3]
+    assert lines[-1].startswith("12 series: 12 judged")
+
+
+def test_a_steady_history_has_exit_code_0(tmp_path: Path):
+    found = Place(tmp_path, "--size", "0", "--series", "12", "--nights", "60").trend()
+    assert found.exit_code == 0
+    assert found.stdout.splitlines()[0].startswith(" STEADY   nothing new; last night")
+
+
+def test_json_says_the_same(tmp_path: Path):
+    found = Place(tmp_path, *STEP).trend("--json")
+    data = json.loads(found.stdout)
+    assert (data["exit_code"], found.exit_code) == (1, 1)
+    (event,) = data["events"]
+    assert (event["kind"], event["state"], event["alike"]) == ("regression", "new", 12)
+    change = event["changes"][0]
+    assert change["key"]["transport"] == "rc"
+    assert change["interval"][0] < change["effect"] < change["interval"][1]
+    assert change["session"].startswith("night-")
+
+
+def test_an_accepted_step_has_exit_code_0(tmp_path: Path):
+    place = Place(tmp_path, *STEP)
+    (place.references / "simulated.accepted.yaml").write_text(
+        "- {date: 2020-04-10, series: {transport: rc}, by: Ada, signed: 2020-04-12, why: firmware}"
+    )
+    found = place.trend()
+    assert found.exit_code == 0
+    assert "accepted regression" in found.stdout
+
+
+def test_at_most_twenty_lines_unless_all_are_asked_for(tmp_path: Path):
+    place = Place(tmp_path, "--size", "0", "--nights", "130", "--series", "60", "--drift", "0.03")
+    some = place.trend("--since", "2020-01-01").stdout.splitlines()
+    every = place.trend("--since", "2020-01-01", "--all").stdout.splitlines()
+    assert len(some) <= 20
+    assert any("more events: see --all" in line for line in some)
+    assert len(every) > len(some)
+
+
+def test_since_and_system_choose(tmp_path: Path):
+    place = Place(tmp_path, *STEP)
+    assert json.loads(place.trend("--since", "2020-04-13", "--json").stdout)["events"] == []
+    assert json.loads(place.trend("--system", "simulated", "--json").stdout)["events"]
+    with pytest.raises(FabricheckError, match="expected series of elsewhere in the history"):
+        place.trend("--system", "elsewhere")
+    with pytest.raises(FabricheckError, match="expected a date such as"):
+        place.trend("--since", "yesterday")
+
+
+def test_bad_settings_are_bad_input(tmp_path: Path):
+    place = Place(tmp_path, *STEP)
+    (place.sites / "site.yaml").write_text(SITE + "trend: {alarms: 1}\n")
+    with pytest.raises(FabricheckError, match="expected one of history_nights") as error:
+        place.trend()
+    assert error.value.exit_code == 2
+
+
+def test_without_a_history_nothing_is_made(tmp_path: Path):
+    with pytest.raises(FabricheckError, match="read the record first"):
+        run("trend", "--store", tmp_path / "none")
+    assert not (tmp_path / "none").exists()
