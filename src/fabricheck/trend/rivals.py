@@ -27,7 +27,7 @@ _OTAVA = """
 import json, sys
 from otava.analysis import compute_change_points
 points = [compute_change_points(values)[0] for values in json.load(sys.stdin)]
-json.dump([[point.index for point in found] for found in points], sys.stdout)
+json.dump([[int(point.index) for point in found] for found in points], sys.stdout)
 """
 
 
