@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,14 @@ _NAMES = 4
 """Values of a field that are named before the rest is counted."""
 
 
+class Verdict(StrEnum):
+    """What the history says of the last nights."""
+
+    STEADY = "steady"
+    CHANGED = "changed"
+    WORSE = "worse"
+
+
 def show(trend: Trend, events: Sequence[Event], console: Console, *, every: bool) -> None:
     """Print the verdict, the events, and what was judged.
 
@@ -50,18 +59,23 @@ def show(trend: Trend, events: Sequence[Event], console: Console, *, every: bool
 
 
 def _verdict(trend: Trend, events: Sequence[Event]) -> Text:
+    word, sentence = verdict(trend, events)
+    style = {Verdict.WORSE: "bold red", Verdict.CHANGED: "yellow", Verdict.STEADY: "green"}[word]
+    newest = "no night" if trend.newest is None else f"last night {moment(trend.newest)}"
+    head = Text(f" {word.upper()} ", f"{style} reverse")
+    return head.append(f"  {sentence}; {newest}", "default not reverse")
+
+
+def verdict(trend: Trend, events: Sequence[Event]) -> tuple[Verdict, str]:
+    """The verdict on a trend, and how many events of each kind are new."""
     new = [event for event in events if event.state is State.NEW]
     counts = Counter(event.kind for event in new)
     words = [f"{number} new {_plural(kind, number)}" for kind, number in counts.items()]
     if trend.exit_code:
-        head = Text(" WORSE ", "bold red reverse")
-    elif new:
-        head = Text(" CHANGED ", "yellow reverse")
-    else:
-        head = Text(" STEADY ", "green reverse")
-        words = ["nothing new"]
-    newest = "no night" if trend.newest is None else f"last night {_moment(trend.newest)}"
-    return head.append(f"  {', '.join(words)}; {newest}", "default not reverse")
+        return Verdict.WORSE, ", ".join(words)
+    if new:
+        return Verdict.CHANGED, ", ".join(words)
+    return Verdict.STEADY, "nothing new"
 
 
 def _plural(kind: Kind, number: int) -> str:
@@ -73,13 +87,13 @@ def _lines(event: Event) -> list[Text]:
     """What, since when and by how much; on what; and the course of one series of it."""
     change = typical(event)
     head = Text(f"{event.state} {event.kind}", _STYLES[event.kind])
-    head.append(f" on {event.system} since {_moment(event.since)}: ", "default not bold")
+    head.append(f" on {event.system} since {moment(event.since)}: ", "default not bold")
     head.append(f"{amount(change)}", "bold")
     head.append(f", confidence {event.confidence}", "default not bold")
     where = Text(f"    {where_words(event)}: {len(event.changes)} of {event.alike} series")
     values = change.series.values
     course = Text(f"    {sparkline(values, _WIDTH)} ", "cyan")
-    course.append(f"{series_words(change)} {_levels(change)}", "default")
+    course.append(f"{series_words(change)} {levels(change)}", "default")
     return [head, where, course]
 
 
@@ -134,13 +148,15 @@ def series_words(change: Change) -> str:
     return " ".join(part for part in parts if part)
 
 
-def _levels(change: Change) -> str:
+def levels(change: Change) -> str:
+    """The levels before and after a change."""
     if change.kind is Kind.NOISIER:
         return f"±{100 * change.before:.2g} % → ±{100 * change.after:.2g} %"
     return f"{change.before:.4g} → {change.after:.4g} {change.key.unit}"
 
 
-def _moment(time: np.datetime64) -> str:
+def moment(time: np.datetime64) -> str:
+    """A time to the minute."""
     return str(time.astype("datetime64[m]")).replace("T", " ")
 
 
