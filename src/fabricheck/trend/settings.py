@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 
@@ -11,6 +11,8 @@ from fabricheck.errors import FabricheckError
 
 KEY = "trend"
 """Key of a site file that holds the settings for the site's systems."""
+
+_PAGE = "docs/detection.md"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +46,7 @@ class Settings:
     silent_days: float = 7.0
 
     def __post_init__(self) -> None:
-        for name, (low, high) in _RANGES.items():
-            value = getattr(self, name)
-            if not low <= value <= high:
-                raise FabricheckError(
-                    f"expected {KEY}.{name} between {low:g} and {high:g}, found {value:g}: "
-                    "see docs/detection.md"
-                )
+        require_ranges(self, _RANGES, KEY, _PAGE)
 
 
 _RANGES: Mapping[str, tuple[float, float]] = {
@@ -68,6 +64,9 @@ _RANGES: Mapping[str, tuple[float, float]] = {
 }
 
 
+_Section = TypeVar("_Section")
+
+
 def read_settings(sites: Path) -> dict[str, Settings]:
     """The settings for each system that has a site file.
 
@@ -75,10 +74,47 @@ def read_settings(sites: Path) -> dict[str, Settings]:
         sites: directory of the site files.
 
     Raises:
+        FabricheckError: as ``read_section``.
+    """
+    return read_section(sites, KEY, Settings, _PAGE)
+
+
+def require_ranges(
+    settings: object, ranges: Mapping[str, tuple[float, float]], key: str, page: str
+) -> None:
+    """Refuse settings out of range.
+
+    Args:
+        settings: the settings.
+        ranges: least and greatest value for the settings' names.
+        key: the site file's key that holds them.
+        page: the document that explains them.
+
+    Raises:
+        FabricheckError: for the first that is out of range.
+    """
+    for name, (low, high) in ranges.items():
+        value = getattr(settings, name)
+        if not low <= value <= high:
+            raise FabricheckError(
+                f"expected {key}.{name} between {low:g} and {high:g}, found {value:g}: see {page}"
+            )
+
+
+def read_section(sites: Path, key: str, kind: type[_Section], page: str) -> dict[str, _Section]:
+    """One key of every site file as settings, for each system of the file.
+
+    Args:
+        sites: directory of the site files.
+        key: the key.
+        kind: a dataclass whose fields are numbers with defaults.
+        page: the document that explains them.
+
+    Raises:
         FabricheckError: for a site file that is not YAML, and for a setting that does not exist,
             has another type or is out of range.
     """
-    found: dict[str, Settings] = {}
+    found: dict[str, _Section] = {}
     for path in sorted(sites.glob("*.yaml")):
         try:
             site = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -92,33 +128,31 @@ def read_settings(sites: Path) -> dict[str, Settings]:
                 f"expected keys and values in the site file {path}, found "
                 f"{type(site).__name__}: see docs/add-a-system.md"
             )
-        settings = _settings(site.get(KEY, {}), path)
+        values = _values(site.get(key, {}), key, kind, path, page)
+        try:
+            settings = kind(**values)
+        except FabricheckError as error:
+            raise FabricheckError(f"{path}: {error}") from error
         found.update({system["name"]: settings for system in site.get("systems", ())})
     return found
 
 
-def _settings(given: object, path: Path) -> Settings:
+def _values(given: object, key: str, kind: Any, path: Path, page: str) -> dict[str, Any]:
     if not isinstance(given, dict):
         raise FabricheckError(
-            f"{path}: expected names and numbers under '{KEY}', found {given!r}: "
-            "see docs/detection.md"
+            f"{path}: expected names and numbers under '{key}', found {given!r}: see {page}"
         )
-    types = {field.name: field.type for field in fields(Settings)}
-    values: dict[str, Any] = {}
+    types = {field.name: field.type for field in fields(kind)}
     for name, value in given.items():
         if name not in types:
             raise FabricheckError(
-                f"{path}: expected one of {', '.join(types)} under '{KEY}', found {name!r}: "
+                f"{path}: expected one of {', '.join(types)} under '{key}', found {name!r}: "
                 "remove it or correct its name"
             )
         whole = types[name] is int
         if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
             raise FabricheckError(
                 f"{path}: expected {'a whole number' if whole else 'a number'} for "
-                f"{KEY}.{name}, found {value!r}: correct it"
+                f"{key}.{name}, found {value!r}: correct it"
             )
-        values[name] = value
-    try:
-        return Settings(**values)
-    except FabricheckError as error:
-        raise FabricheckError(f"{path}: {error}") from error
+    return given
