@@ -221,8 +221,17 @@ CASES = {
     "one warning bound": (
         "[null, 10.0]",
         "[10.0]",
-        "line 15: " + IN_LEVELS + "warning: expected [lower, upper], found [10.0]",
+        "line 15: " + IN_LEVELS + "warning: expected [lower, upper] or a share of the critical "
+        "bounds, found [10.0]",
     ),
+    "no share": (
+        "[null, 10.0]",
+        "1.5",
+        "warning: expected a share of the critical bounds from 0 to 1, found 1.5",
+    ),
+    "true share": ("[null, 10.0]", "true", "warning: expected a number as share of the critical"),
+    "half a sample": ("monotone: 1.0", "samples: 2.5", "expected a number of nights, found 2.5"),
+    "commit as number": ("monotone: 1.0", "commit: 1234567", "expected text as commit, found 123"),
     "inverted warning": ("[null, 10.0]", "[10.0, -0.5]", "warning: the bounds are inverted"),
     "warning wider": (
         "[null, 10.0]",

@@ -54,6 +54,32 @@ def test_levels_of_a_value(value, level, bound):
     assert bound in judgement.message
 
 
+@pytest.mark.parametrize(
+    ("value", "level"),
+    [
+        (17.4, Level.GOOD),
+        (17.6, Level.WARNING),
+        (20.1, Level.CRITICAL),
+        (3.3, Level.GOOD),
+        (3.2, Level.WARNING),
+        (0.9, Level.CRITICAL),
+    ],
+)
+def test_a_warning_can_be_a_share_of_the_critical_bounds(value, level):
+    tolerance = Tolerance(0.75, "measured", "test", "2026-11-21", None)
+    verdict = judge_values(
+        {"latency_p50_8B": (value, "us")}, references(10.0, sizes=[8]), tolerance
+    )
+    assert verdict.level is level
+
+
+def test_expired_references_are_never_good():
+    tolerance = Tolerance(0.5, "measured", "test", "2026-11-21", None, expired="180 days old")
+    verdict = judge_values({"latency_p50_8B": (10.0, "us")}, references(sizes=[8]), tolerance)
+    assert verdict.level is Level.WARNING
+    assert verdict.findings == ("the references have expired: 180 days old; propose new ones",)
+
+
 def test_message_names_found_expected_and_bound():
     judgement = judge_value("latency_p50_8B", 38.4, "us", Reference(12.0, None, 1.0, "us"))
     assert judgement.message == (

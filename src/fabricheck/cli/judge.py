@@ -152,7 +152,7 @@ def _as_json(
             "kind": tolerance.kind,
             "source": tolerance.source,
             "date": tolerance.date,
-            "warning": list(tolerance.warning),
+            "warning": tolerance.warning,
             "monotone": tolerance.monotone,
             "best": tolerance.best,
         },
@@ -173,9 +173,10 @@ def _as_json(
 def _reference(reference: Reference | None, tolerance: Tolerance | None) -> dict[str, Any] | None:
     if reference is None:
         return None
+    warning = tolerance.warning_of(reference) if tolerance else (None, None)
     return {
         "value": reference.value,
         "critical": list(reference.bounds()),
-        "warning": list(reference.bounds(tolerance.warning)) if tolerance else [None, None],
+        "warning": list(reference.bounds(warning)),
         "expected_failure": reference.expected_failure or None,
     }

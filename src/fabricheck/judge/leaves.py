@@ -16,8 +16,9 @@ _XFAIL = "$xfail"
 _XFAIL_LENGTH = 3
 _REFERENCE_LENGTH = 4
 _SHAPE = "[value, lower, upper, unit]"
-_LEVEL_KEYS = ("warning", "kind", "source", "date", "monotone", "best")
-_OPTIONAL_LEVEL_KEYS = ("monotone", "best")
+_REQUIRED_LEVEL_KEYS = ("warning", "kind", "source", "date")
+_TEXT_KEYS = ("commit", "software", "expired")
+_LEVEL_KEYS = (*_REQUIRED_LEVEL_KEYS, "monotone", "best", "samples", *_TEXT_KEYS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,24 +135,35 @@ def read_tolerance(leaves: Mapping[str, Leaf], place: Place) -> Tolerance:
     for key, leaf in leaves.items():
         if key not in _LEVEL_KEYS:
             raise leaf.error(f"unknown key: known are {', '.join(_LEVEL_KEYS)}")
-    if missing := [k for k in _LEVEL_KEYS if k not in leaves and k not in _OPTIONAL_LEVEL_KEYS]:
+    if missing := [key for key in _REQUIRED_LEVEL_KEYS if key not in leaves]:
         raise place.error(f"expected {', '.join(missing)}, found only {', '.join(leaves)}")
     return Tolerance(
         warning=_read_warning(leaves["warning"]),
         kind=_read_kind(leaves["kind"]),
-        source=_read_source(leaves["source"]),
+        source=_read_text(leaves["source"], "the runs, paper or document it comes from"),
         date=_read_date(leaves["date"]),
         monotone=_read_monotone(leaves.get("monotone")),
         best=_read_best(leaves.get("best")),
+        samples=_read_samples(leaves.get("samples")),
+        **{key: _read_text(leaves[key], f"text as {key}") for key in _TEXT_KEYS if key in leaves},
     )
 
 
-def _read_warning(leaf: Leaf) -> Fractions:
+def _read_warning(leaf: Leaf) -> Fractions | float:
     match leaf.value:
         case [lower, upper]:
             return leaf.fractions(lower, upper)
+        case int() | float():
+            share = leaf.number(leaf.value, "share of the critical bounds")
+            if not 0 < share <= 1:
+                raise leaf.error(
+                    f"expected a share of the critical bounds from 0 to 1, found {share:g}"
+                )
+            return share
         case other:
-            raise leaf.error(f"expected [lower, upper], found {other!r}")
+            raise leaf.error(
+                f"expected [lower, upper] or a share of the critical bounds, found {other!r}"
+            )
 
 
 def _read_kind(leaf: Leaf) -> Kind:
@@ -160,11 +172,17 @@ def _read_kind(leaf: Leaf) -> Kind:
     return cast("Kind", leaf.value)
 
 
-def _read_source(leaf: Leaf) -> str:
+def _read_text(leaf: Leaf, what: str) -> str:
     if not isinstance(leaf.value, str) or not leaf.value.strip():
-        raise leaf.error(
-            f"expected the runs, paper or document it comes from, found {leaf.value!r}"
-        )
+        raise leaf.error(f"expected {what}, found {leaf.value!r}")
+    return leaf.value
+
+
+def _read_samples(leaf: Leaf | None) -> int | None:
+    if leaf is None:
+        return None
+    if type(leaf.value) is not int or leaf.value < 1:
+        raise leaf.error(f"expected a number of nights, found {leaf.value!r}")
     return leaf.value
 
 

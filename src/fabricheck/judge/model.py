@@ -64,7 +64,8 @@ class Tolerance:
     """When to warn, and where the references of a case come from.
 
     Attributes:
-        warning: fractions as in ``Reference``, not wider than the critical ones.
+        warning: fractions as in ``Reference``, not wider than the critical ones; or one number, the
+            share of the way to the critical bounds of each variable.
         kind: what the references are.
         source: from which runs, paper or document they come.
         date: ISO date of the source.
@@ -72,14 +73,32 @@ class Tolerance:
             that is not checked.
         best: what the best size of a curve must reach, in the unit of its metric; ``None`` if that
             is not checked.
+        samples: of measured references, the nights that they were measured in.
+        commit: of measured references, the suite's git commit on the last of these nights.
+        software: of measured references, with what they were measured.
+        expired: why the references hold no longer, empty where they hold.
     """
 
-    warning: Fractions
+    warning: Fractions | float
     kind: Kind
     source: str
     date: str
     monotone: float | None
     best: float | None = None
+    samples: int | None = None
+    commit: str = ""
+    software: str = ""
+    expired: str = ""
+
+    def warning_of(self, reference: Reference) -> Fractions:
+        """The warning fractions for a reference."""
+        if not isinstance(self.warning, float):
+            return self.warning
+        lower, upper = reference.lower, reference.upper
+        return (
+            None if lower is None else lower * self.warning,
+            None if upper is None else upper * self.warning,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,9 +94,9 @@ def _check_variables(entry: Entry, benchmark: Benchmark) -> None:
 
 
 def _check_warning(entry: Entry, levels: Levels) -> None:
-    lower, upper = levels.tolerance.warning
     for located in entry.variables.values():
         reference = located.reference
+        lower, upper = levels.tolerance.warning_of(reference)
         too_low = None not in (lower, reference.lower) and lower < reference.lower  # type: ignore[operator]
         too_high = None not in (upper, reference.upper) and upper > reference.upper  # type: ignore[operator]
         if too_low or too_high:

@@ -7,7 +7,7 @@ from fabricheck.benchmarks.curve import Curve
 from fabricheck.judge.findings import group, missing_variables
 from fabricheck.judge.judgement import Judgement, judge_value
 from fabricheck.judge.levels import Level, worst
-from fabricheck.judge.model import Reference, Tolerance
+from fabricheck.judge.model import Fractions, Reference, Tolerance
 from fabricheck.judge.shape import falling_latency, poor_best
 
 __all__ = ["Judgement", "Verdict", "judge_curve", "judge_value", "judge_values"]
@@ -55,18 +55,31 @@ def judge_values(
     """Judge values, each with its unit, by variable.
 
     A reference whose variable was not measured is critical: what should have been judged is not
-    there.
+    there. References that have expired are a warning.
 
     Raises:
         FabricheckError: if the unit of a reference is not that of the value.
     """
-    warning = tolerance.warning if tolerance else (None, None)
     judgements = tuple(
-        judge_value(variable, value, unit, references.get(variable), warning)
+        judge_value(variable, value, unit, *_expected(references.get(variable), tolerance))
         for variable, (value, unit) in values.items()
     )
     missing = missing_variables([name for name in references if name not in values])
+    expired = _expired(tolerance)
     levels = [judgement.level for judgement in judgements]
-    if missing:
-        levels.append(Level.CRITICAL)
-    return Verdict(worst(levels), judgements, group(judgements) + missing)
+    levels += [Level.CRITICAL] * bool(missing) + [Level.WARNING] * len(expired)
+    return Verdict(worst(levels), judgements, group(judgements) + missing + expired)
+
+
+def _expected(
+    reference: Reference | None, tolerance: Tolerance | None
+) -> tuple[Reference | None, Fractions]:
+    if reference is None or tolerance is None:
+        return reference, (None, None)
+    return reference, tolerance.warning_of(reference)
+
+
+def _expired(tolerance: Tolerance | None) -> tuple[str, ...]:
+    if tolerance is None or not tolerance.expired:
+        return ()
+    return (f"the references have expired: {tolerance.expired}; propose new ones",)

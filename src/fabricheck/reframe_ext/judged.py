@@ -151,7 +151,7 @@ class Judged(FabricHealth, rfm.RunOnlyRegressionTest):
         if tolerance:
             self.reference_kind, self.reference_source = tolerance.kind, tolerance.source
             self.warning_bounds = {
-                found.variable: list(found.reference.bounds(tolerance.warning))
+                found.variable: list(found.reference.bounds(tolerance.warning_of(found.reference)))
                 for found in verdict.judgements
                 if found.reference
             }
