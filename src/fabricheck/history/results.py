@@ -36,6 +36,11 @@ class ResultsDatabase:
         """Identities of all sessions."""
         return frozenset(uuid for (uuid,) in self._db.execute("SELECT uuid FROM sessions"))
 
+    def infos(self) -> dict[str, dict[str, Any]]:
+        """What ReFrame keeps of each session as a whole, with its ``--session-extras``."""
+        query = "SELECT uuid, json_extract(json_blob, '$.session_info') FROM sessions"
+        return {uuid: json.loads(info or "{}") for uuid, info in self._db.execute(query)}
+
     def read(self, uuid: str) -> pl.DataFrame:
         """The values of a session.
 

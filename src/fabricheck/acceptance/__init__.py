@@ -1,0 +1,1 @@
+"""Acceptance: is the fabric after a change as good as before it?"""

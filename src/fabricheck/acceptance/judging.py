@@ -1,0 +1,186 @@
+"""From pairs to a verdict.
+
+Each question is tested in both directions. It is fine if the test refuses "worse by the margin or
+more", and worse if the test refuses "no worse than the margin" (two one-sided tests, Schuirmann
+1987). The whole is accepted only if every series is fine; this needs no adjustment for their number
+(intersection-union test, Berger 1982). It is rejected if anything is worse; this does, and gets
+Benjamini and Hochberg's over all questions: where nothing is worse, it rejects at most at the error
+rate.
+"""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from statistics import NormalDist
+
+import numpy as np
+from scipy import stats
+
+from fabricheck.acceptance import signed_rank
+from fabricheck.acceptance.model import Answer, Question, Scope, Verdict, most_further, together
+from fabricheck.acceptance.pairs import CASE, TRANSPORT
+from fabricheck.acceptance.settings import Settings
+from fabricheck.trend.multiplicity import adjusted
+from fabricheck.trend.robust import spreads
+
+_SETTLED = 0.8
+"""Probability with which the advised number of runs settles a question."""
+
+_RANKS_COST = math.pi / 3
+"""Pairs that the signed-rank test needs for each of a t test, for normal noise."""
+
+
+def judge(questions: Sequence[Question], settings: Settings) -> list[Answer]:
+    """Answer all questions of an acceptance."""
+    asked = [_ask(each, settings) for each in questions]
+    q = adjusted(np.array([each.p_worse for each in asked]))
+    answers = [
+        _decide(replace(each, q_worse=float(value)), settings, len(asked))
+        for each, value in zip(asked, q, strict=True)
+    ]
+    return _with_parts(answers)
+
+
+def verdict(answers: Sequence[Answer], *, complete: bool) -> Verdict:
+    """The verdict on everything.
+
+    Whatever is worse rejects it. Accepted it is if every series is fine, and no case fails more
+    often; transports and sets of nodes may have too few pairs of their own.
+
+    Args:
+        answers: all answers.
+        complete: every case has pairs.
+    """
+    parts = [each.verdict for each in answers if each.question.scope in _DECIDING]
+    worse = [each.verdict for each in answers if each.verdict is Verdict.REJECT]
+    return together(worse + parts + ([] if complete else [Verdict.INCONCLUSIVE]))
+
+
+_DECIDING = frozenset({Scope.SERIES, Scope.FAILURES})
+_WHOLE = {Scope.CASE: CASE, Scope.TRANSPORT: TRANSPORT}
+
+
+def _ask(question: Question, settings: Settings) -> Answer:
+    if question.failed is not None:
+        failed_before, before, failed_after, after = question.failed
+        p_worse = _fisher(failed_before, before, failed_after, after)
+        more = failed_after * max(before, 1) > failed_before * max(after, 1)
+        return _unsettled(question, p_worse=p_worse, p_fine=1.0 if more else 0.0)
+    averages = signed_rank.walsh(question.differences)
+    margin = question.margin
+    p_worse, p_fine = signed_rank.p_greater(averages, margin), signed_rank.p_less(averages, margin)
+    if question.two_sided:
+        p_worse = min(1.0, 2 * min(p_worse, signed_rank.p_less(averages, -margin)))
+        p_fine = max(p_fine, signed_rank.p_greater(averages, -margin))
+    answer = _unsettled(question, p_worse=p_worse, p_fine=p_fine)
+    if not len(averages):
+        return answer
+    low, high = signed_rank.interval(averages, settings.error_rate) or (None, None)
+    return replace(
+        answer,
+        shift=math.expm1(float(np.median(averages))),
+        low=None if low is None else math.expm1(low),
+        high=None if high is None else math.expm1(high),
+    )
+
+
+def _unsettled(question: Question, *, p_worse: float, p_fine: float) -> Answer:
+    return Answer(
+        question, Verdict.INCONCLUSIVE, None, None, None, p_worse, q_worse=1.0, p_fine=p_fine
+    )
+
+
+def _fisher(failed_before: int, before: int, failed_after: int, after: int) -> float:
+    """p-value that runs fail no more often after than before: Fisher's exact test (1922)."""
+    table = [[failed_after, after - failed_after], [failed_before, before - failed_before]]
+    return float(stats.fisher_exact(table, alternative="greater").pvalue)
+
+
+def _decide(answer: Answer, settings: Settings, asked: int) -> Answer:
+    if answer.q_worse <= settings.error_rate:
+        return replace(answer, verdict=Verdict.REJECT)
+    if answer.p_fine <= settings.error_rate:
+        return replace(answer, verdict=Verdict.ACCEPT)
+    return replace(answer, further=_further(answer, settings, settings.error_rate / asked))
+
+
+def _further(answer: Answer, settings: Settings, strict: float) -> int | None:
+    """Pairs of runs that would probably settle it, if the rest is like what there is.
+
+    For shifts, the sample size of a test of a normal mean for power 0.8, times pi / 3 for ranks;
+    for failures, as many as make the same shares significant.
+
+    Args:
+        answer: what the pairs say until now.
+        settings: error rate and bound.
+        strict: error rate for a rejection, if nothing else is worse.
+    """
+    failed = answer.question.failed
+    if failed is not None:
+        return _further_failures(failed, strict, settings.most_pairs)
+    differences = answer.question.differences
+    pairs = len(differences)
+    least = signed_rank.least_pairs(settings.error_rate)
+    if pairs < 2:  # noqa: PLR2004  one value has no spread
+        return least - pairs
+    middle = float(np.median(signed_rank.walsh(differences)))
+    distance, rate = answer.question.margin - middle, settings.error_rate
+    if answer.question.two_sided:
+        distance = answer.question.margin - abs(middle)
+    if distance < 0:
+        least, rate = signed_rank.least_pairs(strict), strict
+    spread = float(spreads((differences - middle)[None, :])[0])
+    quantiles = NormalDist().inv_cdf(1 - rate) + NormalDist().inv_cdf(_SETTLED)
+    with np.errstate(divide="ignore"):
+        wanted = _RANKS_COST * np.square(np.float64(quantiles * spread) / distance)
+    if not wanted <= settings.most_pairs:
+        return None
+    return max(least, math.ceil(float(wanted)), pairs + 1) - pairs
+
+
+def _further_failures(failed: tuple[int, int, int, int], strict: float, most: int) -> int | None:
+    failed_before, before, failed_after, after = failed
+    for pairs in range(after + 1, most + 1):
+        counts = (
+            round(failed_before * pairs / max(before, 1)),
+            round(failed_after * pairs / max(after, 1)),
+        )
+        if _fisher(counts[0], pairs, counts[1], pairs) <= strict:
+            return pairs - after
+    return None
+
+
+def _with_parts(answers: Sequence[Answer]) -> list[Answer]:
+    """Give cases and transports the verdict of their parts, unless they are worse themselves."""
+    parts = defaultdict[tuple[object, ...], list[Answer]](list)
+    for each in answers:
+        if each.question.scope in _DECIDING:
+            for scope, names in _WHOLE.items():
+                parts[scope, *_named(each, names)].append(each)
+    return [
+        _as_its_parts(each, parts[scope, *_named(each, _WHOLE[scope])])
+        if (scope := each.question.scope) in _WHOLE
+        else each
+        for each in answers
+    ]
+
+
+def _named(answer: Answer, names: Sequence[str]) -> tuple[object, ...]:
+    return tuple(answer.question.fields[name] for name in names)
+
+
+def _as_its_parts(answer: Answer, parts: Sequence[Answer]) -> Answer:
+    counts = Counter(part.verdict for part in parts)
+    words = [
+        f"{counts[verdict]} of {len(parts)} parts {words}"
+        for verdict, words in ((Verdict.REJECT, "worse"), (Verdict.INCONCLUSIVE, "open"))
+        if counts[verdict]
+    ]
+    own = [answer.verdict] if answer.verdict is Verdict.REJECT else []
+    return replace(
+        answer,
+        verdict=together([*own, *(part.verdict for part in parts)]),
+        further=most_further(parts),
+        why=", ".join(words),
+    )

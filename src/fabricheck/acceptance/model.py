@@ -1,0 +1,175 @@
+"""What an acceptance says, and of what."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from fabricheck.trend.robust import Array
+
+Value = str | int | None
+
+
+class Verdict(StrEnum):
+    """Is it as good as before?"""
+
+    ACCEPT = "accept"
+    INCONCLUSIVE = "inconclusive"
+    REJECT = "reject"
+
+    @property
+    def exit_code(self) -> int:
+        """Exit code of the command line; 2 is bad input everywhere."""
+        return {Verdict.ACCEPT: 0, Verdict.REJECT: 1, Verdict.INCONCLUSIVE: 3}[self]
+
+    @property
+    def symbol(self) -> str:
+        """One character that tells the verdicts apart without colour."""
+        return {Verdict.ACCEPT: "✓", Verdict.REJECT: "✖", Verdict.INCONCLUSIVE: "?"}[self]
+
+    @property
+    def color(self) -> str:
+        """Colour family of the style sheet, also a colour of the terminal."""
+        return {Verdict.ACCEPT: "green", Verdict.REJECT: "red", Verdict.INCONCLUSIVE: "yellow"}[
+            self
+        ]
+
+
+def together(verdicts: list[Verdict]) -> Verdict:
+    """The verdict on a whole: one part that is worse rejects it, and all must be fine."""
+    for verdict in (Verdict.REJECT, Verdict.INCONCLUSIVE):
+        if verdict in verdicts:
+            return verdict
+    return Verdict.ACCEPT if verdicts else Verdict.INCONCLUSIVE
+
+
+class Scope(StrEnum):
+    """On what a verdict is given, from the whole to its parts."""
+
+    TRANSPORT = "transport"
+    NODES = "nodes"
+    CASE = "case"
+    SERIES = "series"
+    FAILURES = "failures"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Something that may have got worse.
+
+    Attributes:
+        scope: what kind of thing it is.
+        fields: which one it is: fields of its series.
+        differences: for each pair the logarithm of after over before; positive is worse.
+        margin: the margin of equivalence, as such a logarithm.
+        two_sided: nobody knows which direction is worse, so both are.
+        before: median over the runs, in ``unit``; ``None`` where there are many units.
+        after: likewise.
+        unit: unit of the two.
+        failed: runs that failed and runs, before and after; only of failures.
+    """
+
+    scope: Scope
+    fields: Mapping[str, Value]
+    differences: Array
+    margin: float
+    two_sided: bool = False
+    before: float | None = None
+    after: float | None = None
+    unit: str = ""
+    failed: tuple[int, int, int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the pairs say to a question.
+
+    Attributes:
+        question: the question.
+        verdict: the verdict, on this alone.
+        shift: estimate of the relative change; 0.05 is worse by 5 %. ``None`` without pairs.
+        low: least shift that the pairs allow; ``None`` with too few pairs.
+        high: greatest such shift.
+        p_worse: p-value that it is no worse than the margin.
+        q_worse: the same, adjusted for all questions of the acceptance.
+        p_fine: p-value that it is worse by the margin or more.
+        further: pairs of runs that would probably settle it; 0 if it is settled, ``None`` if more
+            than what is advised.
+        why: what else than the shift made the verdict, in words.
+    """
+
+    question: Question
+    verdict: Verdict
+    shift: float | None
+    low: float | None
+    high: float | None
+    p_worse: float
+    q_worse: float
+    p_fine: float
+    further: int | None = 0
+    why: str = ""
+
+
+def most_further(answers: Iterable[Answer]) -> int | None:
+    """The most pairs that any of the open questions needs, ``None`` if one needs too many."""
+    needed = [each.further for each in answers if each.verdict is Verdict.INCONCLUSIVE]
+    known = [number for number in needed if number is not None]
+    return max(known, default=0) if len(known) == len(needed) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Something besides the measured values that is not the same before and after.
+
+    Attributes:
+        field: what, such as ``ucx_version``.
+        before: its values before.
+        after: its values after.
+    """
+
+    field: str
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Series of a case that have no value on one side.
+
+    Attributes:
+        fields: which case.
+        series: number of such series.
+        before: most runs with a value of theirs before.
+        after: likewise after.
+    """
+
+    fields: Mapping[str, Value]
+    series: int
+    before: int
+    after: int
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """The whole answer.
+
+    Attributes:
+        verdict: on everything.
+        answers: on each question.
+        missing: what has no pair: nobody can say that it is as before.
+        differences: what else is not the same.
+        sessions: names of the runs of each side, in the order of time.
+        interleaved: the runs of the two sides take turns.
+        left_out: values that belong to no run, or have no level of comparison.
+    """
+
+    verdict: Verdict
+    answers: list[Answer]
+    missing: list[Missing]
+    differences: list[Difference]
+    sessions: Mapping[str, list[str]]
+    interleaved: bool
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+    def of(self, scope: Scope) -> list[Answer]:
+        """The answers on one kind of thing."""
+        return [each for each in self.answers if each.question.scope is scope]

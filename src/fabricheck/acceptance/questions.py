@@ -1,0 +1,106 @@
+"""What is asked of the pairs: each series, case, transport and set of nodes, and what failed."""
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+
+from fabricheck.acceptance.model import Missing, Question, Scope
+from fabricheck.acceptance.pairs import BY_LEVEL, CASE, NODES, SIDES, TRANSPORT, paired, typical
+from fabricheck.history.frame import KEY
+from fabricheck.judge.levels import Level
+
+_HOSTS: Final = ("system", NODES)
+_FAILED: Final = (Level.CRITICAL, Level.UNTRUSTED)
+_COUNTS: Final = ("failed_before", "before", "failed_after", "after")
+
+
+def questions(values: pl.DataFrame, compared: pl.DataFrame) -> list[Question]:
+    """All questions to the values of both sides.
+
+    Args:
+        values: all values: columns of the history and ``side``.
+        compared: those of them that are compared, as ``pairs.compared`` gives them.
+    """
+    pairs = paired(compared)
+    with_transport = pairs.filter(pl.col("transport") != "")
+    on_hosts = compared.filter(pl.col("num_nodes") > 1, pl.col(NODES).is_not_null())
+    host_pairs = paired(on_hosts, (*CASE, NODES))
+    return list(
+        chain(
+            _of_group(typical(with_transport, TRANSPORT), Scope.TRANSPORT, TRANSPORT),
+            _of_group(typical(host_pairs, _HOSTS), Scope.NODES, _HOSTS),
+            _of_group(typical(pairs, CASE), Scope.CASE, CASE),
+            _of_series(pairs),
+            _of_failures(values),
+        )
+    )
+
+
+def missing(values: pl.DataFrame) -> list[Missing]:
+    """Cases of which series have no value on one side: what was cut, failed or left out."""
+    there = pl.col("value") > 0
+    there |= pl.col("metric").is_in(BY_LEVEL) & pl.col("value").is_not_null()
+    series = values.group_by(*KEY).agg(
+        pl.col("session")
+        .filter(there.fill_null(value=False), pl.col("side") == side)
+        .n_unique()
+        .alias(side)
+        for side in SIDES
+    )
+    lacking = series.filter((pl.col("before") == 0) | (pl.col("after") == 0))
+    cases = lacking.group_by(*CASE).agg(pl.len().alias("series"), pl.col(*SIDES).max())
+    return [
+        Missing(_fields(row, CASE), row["series"], row["before"], row["after"])
+        for row in cases.sort(*CASE).iter_rows(named=True)
+    ]
+
+
+def _of_group(frame: pl.DataFrame, scope: Scope, by: Sequence[str]) -> Iterator[Question]:
+    groups = frame.group_by(*by, maintain_order=True).agg("d", pl.col("margin").max())
+    for row in groups.iter_rows(named=True):
+        yield Question(scope, _fields(row, by), np.array(row["d"]), row["margin"])
+
+
+def _of_series(pairs: pl.DataFrame) -> Iterator[Question]:
+    series = pairs.group_by(*KEY, maintain_order=True).agg(
+        "d", pl.col("margin", "worse").first(), pl.col("before", "after").median()
+    )
+    for row in series.iter_rows(named=True):
+        yield Question(
+            Scope.SERIES,
+            _fields(row, tuple(KEY)),
+            np.array(row["d"]),
+            row["margin"],
+            two_sided=row["worse"] == 0,
+            before=row["before"],
+            after=row["after"],
+            unit=row["unit"],
+        )
+
+
+def _of_failures(values: pl.DataFrame) -> Iterator[Question]:
+    """Runs of each case in which a value was critical, was not proved, or was not there."""
+    by_result = (pl.col("level") == "") & (pl.col("result") == "fail")
+    failed = pl.col("level").is_in(_FAILED) | pl.col("value").is_null() | by_result
+    runs = values.group_by(*CASE, "side", "session").agg(failed.any().alias("failed"))
+    sides = {side: pl.col("failed").filter(pl.col("side") == side) for side in SIDES}
+    counts = runs.group_by(*CASE).agg(
+        *(rows.sum().alias(f"failed_{side}") for side, rows in sides.items()),
+        *(rows.len().alias(side) for side, rows in sides.items()),
+    )
+    for row in counts.sort(*CASE).iter_rows(named=True):
+        failed_before, before, failed_after, after = (row[name] for name in _COUNTS)
+        yield Question(
+            Scope.FAILURES,
+            _fields(row, CASE),
+            np.empty(0),
+            0.0,
+            failed=(failed_before, before, failed_after, after),
+        )
+
+
+def _fields(row: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    return {name: row[name] for name in names}

@@ -1,0 +1,70 @@
+"""Settings of an acceptance: defaults, and what a site file says instead."""
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from fabricheck.errors import FabricheckError
+from fabricheck.trend.settings import read_section, require_ranges
+
+KEY = "acceptance"
+"""Key of a site file that holds the settings for the site's systems."""
+
+_PAGE = "docs/acceptance.md"
+_TAIL = re.compile(r"max|p(9\d|\d{3})(\.\d+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What an acceptance asks for; docs/acceptance.md has the reasons and the measured power.
+
+    Attributes:
+        margin: how much worse, relative, is still as good as before: the margin of equivalence.
+        tail_margin: the same for p90 and above and the maximum, which scatter more.
+        error_rate: largest probability of accepting what is worse by the margin or more, and of
+            rejecting what is not.
+        most_pairs: pairs of runs after which more are no longer advised.
+    """
+
+    margin: float = 0.05
+    tail_margin: float = 0.25
+    error_rate: float = 0.05
+    most_pairs: int = 60
+
+    def __post_init__(self) -> None:
+        require_ranges(self, _RANGES, KEY, _PAGE)
+
+    def margin_of(self, statistic: str) -> float:
+        """The margin of a statistic as a difference of logarithms: a ratio of 1 + margin."""
+        tail = _TAIL.fullmatch(statistic) is not None
+        return math.log1p(self.tail_margin if tail else self.margin)
+
+
+_RANGES: Mapping[str, tuple[float, float]] = {
+    "margin": (0.001, 10),
+    "tail_margin": (0.001, 10),
+    "error_rate": (1e-4, 0.2),
+    "most_pairs": (5, 1000),
+}
+
+
+def read_settings(sites: Path, systems: set[str]) -> Settings:
+    """The settings of the site whose systems are compared; the defaults where none says anything.
+
+    Args:
+        sites: directory of the site files.
+        systems: names of the systems.
+
+    Raises:
+        FabricheckError: for a bad site file, and for systems with different settings.
+    """
+    known = read_section(sites, KEY, Settings, _PAGE)
+    found = {known.get(system, Settings()) for system in systems}
+    if len(found) > 1:
+        raise FabricheckError(
+            f"expected systems with the same settings under '{KEY}', found {', '.join(systems)} "
+            "with different ones: accept each by itself, with system=NAME"
+        )
+    return found.pop() if found else Settings()

@@ -1,0 +1,129 @@
+"""The two sides of an acceptance: which runs were before the change, and which after it.
+
+A selection is ReFrame's (``--performance-compare``), and ReFrame's own parser reads it: a session's
+uuid, a period such as ``20261101:now``, a filter of sessions such as ``?'state=="before"'``, or a
+filter after a period. Beyond that, the name that the perflog gives a session is one.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import polars as pl
+from reframe.frontend.reporting.utility import QuerySelectorTestcase, is_uuid, parse_query_spec
+
+from fabricheck.acceptance.pairs import SIDES
+from fabricheck.errors import FabricheckError
+from fabricheck.history import results
+from fabricheck.history.selection import Selection
+from fabricheck.history.store import History
+
+
+def read_sides(
+    history: History, before: Sequence[str], after: Sequence[str], terms: Iterable[str] = ()
+) -> pl.DataFrame:
+    """The values of both sides, with the column ``side``.
+
+    Args:
+        history: where they are.
+        before: selections of the runs before the change; their union counts.
+        after: likewise after it.
+        terms: only series with these values of fields, as ``Selection.read`` takes them.
+
+    Raises:
+        FabricheckError: for a selection that is none or selects nothing, and for two sides that
+            share a run.
+    """
+    sides = [
+        _values(history, texts, side, Selection.read(terms))
+        for side, texts in zip(SIDES, (before, after), strict=True)
+    ]
+    shared = set(sides[0]["session"]) & set(sides[1]["session"]) - {""}
+    if shared:
+        raise FabricheckError(
+            f"expected runs that are before or after the change, found {min(shared)} on both "
+            "sides: select others with --before and --after"
+        )
+    return pl.concat(sides)
+
+
+def _values(history: History, texts: Sequence[str], side: str, series: Selection) -> pl.DataFrame:
+    frames = [_selected(history, text, series) for text in texts]
+    found = pl.concat(frames).unique(maintain_order=True)
+    if found.is_empty():
+        raise FabricheckError(
+            f"expected values {side} the change in the history, found none for "
+            f"--{side} {' '.join(texts)}: read the record first with fabricheck history refresh, "
+            "or select others"
+        )
+    return found.with_columns(pl.lit(side).alias("side"))
+
+
+def _selected(history: History, text: str, series: Selection) -> pl.DataFrame:
+    query = _parsed(text)
+    if query is None:
+        wanted = [text]
+    elif query.by_session():
+        wanted = _sessions(history, query, text)
+    else:
+        start, end = (datetime.fromtimestamp(edge, UTC) for edge in query.time_period)
+        return history.values(Selection(series.fields, start, end)).collect()
+    return history.values(series).filter(pl.col("session").is_in(wanted)).collect()
+
+
+def _parsed(text: str) -> QuerySelectorTestcase | None:
+    """What ReFrame makes of a selection; ``None`` if it is no such: then it may be a name."""
+    if not text:
+        raise _no_selection(text, "nothing")
+    if "?" not in text and ":" not in text and not is_uuid(text):
+        return None
+    if is_uuid(text) and ":" in text:
+        raise _no_selection(text, "a part of a session")
+    try:
+        return parse_query_spec(text)
+    except (ValueError, OverflowError) as error:
+        raise _no_selection(text, str(error)) from error
+
+
+def _no_selection(text: str, found: str) -> FabricheckError:
+    return FabricheckError(
+        f"expected a selection of ReFrame's, found {text!r} ({found}): name a period such as "
+        "20261101:now, a session, or a filter such as '?state==\"before\"'"
+    )
+
+
+def _sessions(history: History, query: QuerySelectorTestcase, text: str) -> list[str]:
+    """Names of the sessions in the results databases of the history that a query selects."""
+    databases = [path for kind, path in history.status().roots if kind == "results"]
+    if not databases:
+        raise FabricheckError(
+            f"expected a results database of ReFrame in the history for the selection {text!r}, "
+            "found none: read one with fabricheck history refresh --results FILE, or select a "
+            "period"
+        )
+    names: set[str] = set()
+    for path in databases:
+        with results.opened(path) as database:
+            for uuid, info in database.infos().items():
+                if _fits(query, uuid, info, text):
+                    names |= set(database.read(uuid)["session"])
+    return sorted(names)
+
+
+def _fits(query: QuerySelectorTestcase, uuid: str, info: dict[str, Any], text: str) -> bool:
+    if query.by_session_uuid():
+        return bool(query.uuid == uuid)
+    if query.by_time_period():
+        start, end = query.time_period
+        if not start <= info["time_start_unix"] < end:
+            return False
+    try:
+        code = compile(query.sess_filter, "<filter>", "eval")
+    except (SyntaxError, ValueError) as error:
+        raise _no_selection(text, f"{error}") from error
+    try:
+        # As ReFrame does it: the filter is an expression of the person who types the command.
+        return bool(eval(code, {}, dict(info)))  # noqa: S307
+    except Exception:
+        # Sessions without the extra that a filter asks for are not meant, as in ReFrame.
+        return False
