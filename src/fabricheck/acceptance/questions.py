@@ -26,7 +26,7 @@ def questions(values: pl.DataFrame, compared: pl.DataFrame) -> list[Question]:
     """
     pairs = paired(compared)
     with_transport = pairs.filter(pl.col("transport") != "")
-    on_hosts = compared.filter(pl.col("num_nodes") > 1, pl.col(NODES).is_not_null())
+    on_hosts = compared.filter(pl.col("num_nodes") > 1, pl.col(NODES) != "")
     host_pairs = paired(on_hosts, (*CASE, NODES))
     return list(
         chain(

@@ -5,7 +5,7 @@ from typing import Final
 
 import typer
 
-COMMANDS: Final = ("run", "parse", "judge", "report", "explain", "trend")
+COMMANDS: Final = ("run", "parse", "judge", "report", "explain", "trend", "accept")
 GROUPS: Final = ("testbed", "history", "simulate")
 
 

@@ -1,0 +1,48 @@
+"""The page of an acceptance: one file, no network, no script."""
+
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from fabricheck.acceptance.model import Scope, Verdict
+from fabricheck.acceptance.words import HEADINGS
+from fabricheck.report.files import write_whole
+from fabricheck.report.offline import require_offline
+
+_OPEN = (Scope.TRANSPORT, Scope.NODES, Scope.CASE)
+
+
+def write_page(record: dict[str, Any], path: Path) -> None:
+    """Write the page of a record, whole or not at all.
+
+    Raises:
+        FabricheckError: if the file cannot be written.
+    """
+    html = render(record)
+    require_offline(html)
+    write_whole(path, html)
+
+
+def render(record: dict[str, Any]) -> str:
+    """The page as text."""
+    environment = jinja2.Environment(
+        # The look is that of the report's page.
+        loader=jinja2.ChoiceLoader(
+            [
+                jinja2.PackageLoader("fabricheck.acceptance"),
+                jinja2.PackageLoader("fabricheck.report"),
+            ]
+        ),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    tables = [
+        (heading, [each for each in record["answers"] if each["scope"] == scope], scope in _OPEN)
+        for scope, heading in HEADINGS.items()
+    ]
+    return environment.get_template("acceptance.html").render(
+        record=record, tables=[each for each in tables if each[1]], verdicts=Verdict
+    )

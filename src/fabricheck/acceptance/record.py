@@ -1,0 +1,143 @@
+"""The record of an acceptance: JSON that is complete in itself, with signatures.
+
+A signature holds the digest of all that was signed, so that a record that was changed afterwards is
+seen: it protects against mistakes, not against forgers.
+"""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from fabricheck.acceptance import words
+from fabricheck.acceptance.model import Acceptance, Answer
+from fabricheck.acceptance.settings import Settings
+from fabricheck.errors import FabricheckError
+from fabricheck.provenance import SUITE, commit
+from fabricheck.report.files import write_whole
+
+FORMAT: Final = 1
+_SIGNATURES: Final = "signatures"
+
+
+def as_record(
+    found: Acceptance,
+    settings: Settings,
+    before: Sequence[str],
+    after: Sequence[str],
+    series: Sequence[str],
+) -> dict[str, Any]:
+    """The acceptance as data.
+
+    Args:
+        found: the acceptance.
+        settings: margins and error rate.
+        before: selections of the runs before.
+        after: selections of the runs after.
+        series: the fields that were selected.
+    """
+    return {
+        "format": FORMAT,
+        "verdict": found.verdict,
+        "sentence": words.sentence(found),
+        "next_step": words.next_step(found),
+        "made": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": commit(SUITE),
+        "selected": {"before": list(before), "after": list(after), "series": list(series)},
+        "settings": asdict(settings),
+        "sessions": {side: list(names) for side, names in found.sessions.items()},
+        "interleaved": found.interleaved,
+        "cautions": words.cautions(found),
+        "differences": [asdict(each) for each in found.differences],
+        "missing": [asdict(each) for each in found.missing],
+        "answers": [_answer(each) for each in found.answers],
+        _SIGNATURES: [],
+    }
+
+
+def _answer(answer: Answer) -> dict[str, Any]:
+    question = answer.question
+    failed = question.failed
+    return {
+        "scope": question.scope,
+        "name": words.name(question.scope, question.fields),
+        "fields": dict(question.fields),
+        "verdict": answer.verdict,
+        "pairs": len(question.differences),
+        "change": answer.shift,
+        "interval": None if answer.low is None else [answer.low, answer.high],
+        "words": words.shift(answer),
+        "before": question.before,
+        "after": question.after,
+        "unit": question.unit,
+        "values": words.values(answer),
+        "failed": failed
+        and {
+            "before": {"failed": failed[0], "runs": failed[1]},
+            "after": {"failed": failed[2], "runs": failed[3]},
+        },
+        "p_worse": answer.p_worse,
+        "q_worse": answer.q_worse,
+        "p_fine": answer.p_fine,
+        "further_pairs": answer.further,
+        "to_settle": words.advice(answer),
+        "why": answer.why,
+    }
+
+
+def digest(record: dict[str, Any]) -> str:
+    """SHA-256 of a record without its signatures."""
+    content = {name: value for name, value in record.items() if name != _SIGNATURES}
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def signed(record: dict[str, Any], name: str, comment: str) -> dict[str, Any]:
+    """The record with one signature more."""
+    signature = {
+        "name": name,
+        "comment": comment,
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        "verdict": record["verdict"],
+        "digest": digest(record),
+    }
+    return {**record, _SIGNATURES: [*record[_SIGNATURES], signature]}
+
+
+def write_record(record: dict[str, Any], path: Path) -> None:
+    """Write the record, whole or not at all.
+
+    Raises:
+        FabricheckError: if it can't be written.
+    """
+    write_whole(path, json.dumps(record, indent=1, allow_nan=False, ensure_ascii=False) + "\n")
+
+
+def read_record(path: Path) -> dict[str, Any]:
+    """A record that was written.
+
+    Raises:
+        FabricheckError: if the file is no record of this version, or differs from what was signed.
+    """
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise FabricheckError(
+            f"expected the record of an acceptance at {path}, found: {error}: name one that "
+            "fabricheck accept --record wrote"
+        ) from error
+    if not isinstance(record, dict) or record.get("format") != FORMAT or _SIGNATURES not in record:
+        raise FabricheckError(
+            f"expected the record of an acceptance of format {FORMAT} at {path}, found another "
+            "file: name one that fabricheck accept --record wrote"
+        )
+    for each in record[_SIGNATURES]:
+        if each["digest"] != digest(record):
+            raise FabricheckError(
+                f"expected {path} as {each['name']} signed it at {each['time']}, found it changed "
+                "since then: take the file that was signed, or make the acceptance anew"
+            )
+    return record

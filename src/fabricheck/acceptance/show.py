@@ -1,0 +1,69 @@
+"""An acceptance on the terminal."""
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from fabricheck.acceptance import words
+from fabricheck.acceptance.model import Acceptance, Answer, Scope, Verdict
+
+_MOST = 12
+"""Lines of each table, unless all are asked for."""
+
+
+def show(found: Acceptance, console: Console, *, every: bool) -> None:
+    """Print the verdict, then transports, sets of nodes, and what is worse or open.
+
+    Args:
+        found: the acceptance.
+        console: where to.
+        every: all cases and series, also those that are fine.
+    """
+    head = Text(f" {str(found.verdict).upper()} ", f"bold {found.verdict.color} reverse")
+    head.append(f"  {words.sentence(found)}", "default not bold not reverse")
+    console.print(head, soft_wrap=True)
+    if step := words.next_step(found):
+        console.print(step, soft_wrap=True)
+    runs = {side: len(names) for side, names in found.sessions.items()}
+    console.print(f"{runs['before']} runs before, {runs['after']} after", soft_wrap=True)
+    for line in words.cautions(found):
+        console.print(Text(f"note: {line}", "yellow"), soft_wrap=True)
+    for each in found.missing:
+        name = words.name(Scope.CASE, each.fields)
+        console.print(
+            f"not on both sides: {name}, {each.series} series ({each.before} runs before, "
+            f"{each.after} after)",
+            soft_wrap=True,
+        )
+    for scope, heading in words.HEADINGS.items():
+        whole = scope in (Scope.TRANSPORT, Scope.NODES)
+        answers = [
+            each for each in found.of(scope) if every or whole or each.verdict is not Verdict.ACCEPT
+        ]
+        if answers:
+            _table(heading, answers, console, every=every)
+
+
+def _table(heading: str, answers: list[Answer], console: Console, *, every: bool) -> None:
+    answers = sorted(answers, key=lambda each: (_ORDER.index(each.verdict), -(each.shift or 0)))
+    shown = answers if every else answers[:_MOST]
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in (heading.lower(), "verdict", "change, + is worse", "median", "to settle it"):
+        table.add_column(column)
+    for each in shown:
+        question = each.question
+        notes = "; ".join(filter(None, (each.why, words.advice(each))))
+        table.add_row(
+            words.name(question.scope, question.fields),
+            Text(str(each.verdict), each.verdict.color),
+            words.shift(each),
+            words.values(each),
+            notes,
+        )
+    console.print()
+    console.print(table)
+    if len(shown) < len(answers):
+        console.print(f"and {len(answers) - len(shown)} more: see --all and --json")
+
+
+_ORDER = (Verdict.REJECT, Verdict.INCONCLUSIVE, Verdict.ACCEPT)

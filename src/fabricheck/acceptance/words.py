@@ -1,0 +1,133 @@
+"""What an acceptance says, in words, for terminal and page alike."""
+
+from collections.abc import Mapping
+
+from fabricheck.acceptance.model import Acceptance, Answer, Scope, Value, Verdict, most_further
+from fabricheck.history.series import SeriesKey
+from fabricheck.report.quantity import with_unit
+
+HEADINGS = {
+    Scope.TRANSPORT: "Transports",
+    Scope.NODES: "Sets of nodes",
+    Scope.CASE: "Cases",
+    Scope.SERIES: "Series",
+    Scope.FAILURES: "Failures",
+}
+
+_LARGE = 0.1
+
+
+def name(scope: Scope, fields: Mapping[str, Value]) -> str:
+    """What it is, short."""
+    if scope is Scope.TRANSPORT:
+        return f"{fields['system']} {fields['transport']}"
+    if scope is Scope.NODES:
+        return f"{fields['system']} {fields['nodes']}"
+    if scope is Scope.SERIES:
+        return str(SeriesKey(**fields))  # type: ignore[arg-type]  # its fields are a key's
+    place = f"{fields['system']}:{fields['partition']}+{fields['environ']}"
+    return f"{place} {fields['benchmark']} {fields['placement']}".strip()
+
+
+def shift(answer: Answer) -> str:
+    """By how much it changed, with the interval; or in how many runs it failed."""
+    failed = answer.question.failed
+    if failed is not None:
+        return f"failed in {failed[0]} of {failed[1]} runs before, {failed[2]} of {failed[3]} after"
+    if answer.shift is None:
+        return "no pair"
+    text = percent(answer.shift)
+    if answer.low is None or answer.high is None:
+        return f"{text} (too few pairs for an interval)"
+    return f"{text} ({percent(answer.low)} to {percent(answer.high)})"
+
+
+def percent(share: float) -> str:
+    """A relative change with its sign."""
+    digits = 0 if abs(share) >= _LARGE else 1
+    return f"{100 * share:+.{digits}f} %"
+
+
+def values(answer: Answer) -> str:
+    """Medians before and after, with unit; empty where there is no single unit."""
+    question = answer.question
+    if question.before is None or question.after is None:
+        return ""
+    return (
+        f"{with_unit(question.before, question.unit)} → {with_unit(question.after, question.unit)}"
+    )
+
+
+def advice(answer: Answer) -> str:
+    """What would settle it; empty where it is settled."""
+    if answer.verdict is not Verdict.INCONCLUSIVE:
+        return ""
+    if answer.further is None:
+        return "more runs will hardly settle it"
+    return f"{answer.further} more pair{'' if answer.further == 1 else 's'} of runs"
+
+
+def sentence(found: Acceptance) -> str:
+    """The verdict, and what it rests on."""
+    series = found.of(Scope.SERIES)
+    counts = {verdict: sum(each.verdict is verdict for each in series) for verdict in Verdict}
+    parts = [
+        f"{counts[Verdict.ACCEPT]} of {len(series)} series as good as before",
+        f"{counts[Verdict.REJECT]} worse",
+        f"{counts[Verdict.INCONCLUSIVE]} open",
+    ]
+    failing = [each for each in found.of(Scope.FAILURES) if each.verdict is Verdict.REJECT]
+    if failing:
+        parts.append(f"{len(failing)} cases fail more often")
+    if found.missing:
+        parts.append(f"{sum(each.series for each in found.missing)} series on one side only")
+    return ", ".join(parts)
+
+
+def next_step(found: Acceptance) -> str:
+    """What to do to come to a verdict; empty where there is one."""
+    if found.verdict is not Verdict.INCONCLUSIVE:
+        return ""
+    further = most_further(found.answers)
+    steps = []
+    if further is None:
+        steps.append(
+            "some series scatter so much, or lie so near the margin, that more runs will hardly "
+            "settle them: quiet the machine, set another margin in the site file, or leave them out"
+        )
+    elif further:
+        steps.append(f"{further} more pair{'' if further == 1 else 's'} of runs would probably do")
+    if found.missing:
+        steps.append("measure on both sides what was on one only, or leave it out")
+    return "; ".join(steps)
+
+
+def cautions(found: Acceptance) -> list[str]:
+    """What else may have made a difference, or was not looked at."""
+    lines = [
+        f"{each.field} differs: {_few(each.before)} before, {_few(each.after)} after"
+        for each in found.differences
+    ]
+    if not found.interleaved:
+        lines.append(
+            "the runs before and after did not take turns: what else changed in between, such as "
+            "load or temperature, can't be told from the change"
+        )
+    numbers = {side: len(names) for side, names in found.sessions.items()}
+    if numbers["before"] != numbers["after"]:
+        lines.append(
+            f"{numbers['before']} runs before and {numbers['after']} after: those without partner "
+            "were left out"
+        )
+    words = {
+        "without run": "values that name no run",
+        "not compared": "values of health and ratios, or of 0 and less, which are not compared: "
+        "their levels count",
+    }
+    lines += [f"{count} {words[kind]}" for kind, count in found.left_out.items() if count]
+    return lines
+
+
+def _few(values: tuple[str, ...]) -> str:
+    shown = ", ".join(values[:3]) or "none"
+    return shown + (f" and {len(values) - 3} more" if len(values) > 3 else "")  # noqa: PLR2004

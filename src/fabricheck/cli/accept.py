@@ -1,0 +1,174 @@
+"""``fabricheck accept``: is the fabric after a change as good as before it?"""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from fabricheck.cli.history import DEFAULT_STORE, MachineOption, SelectArgument, StoreOption
+from fabricheck.errors import FabricheckError
+from fabricheck.provenance import SUITE
+
+if TYPE_CHECKING:
+    from fabricheck.acceptance.model import Acceptance
+
+_WIDTH = 160
+
+
+def accept(
+    series: SelectArgument = None,
+    *,
+    before: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SEL",
+            help="Runs before the change, as for ReFrame's --performance-compare: a period, a "
+            "session or a filter; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    after: Annotated[
+        list[str] | None,
+        typer.Option(metavar="SEL", help="Runs after it, likewise.", show_default=False),
+    ] = None,
+    record: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.json",
+            help="Write the record here, and its page beside it. With --sign alone: sign this one.",
+            show_default=False,
+        ),
+    ] = None,
+    sign: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Sign the record.", show_default=False)
+    ] = None,
+    comment: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="What the signer says to it.", show_default=False),
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="Show also what is fine.")] = False,
+    sites: Annotated[
+        Path,
+        typer.Option(
+            metavar="DIR", help="Site files, with the margins.", show_default="sites/ of the suite"
+        ),
+    ] = SUITE / "sites",
+    store: StoreOption = DEFAULT_STORE,
+    machine: MachineOption = False,
+) -> None:
+    """Compare runs before a change with runs after it: accept, reject or inconclusive.
+
+    Reads the history: "fabricheck history refresh" brings it up to date. ci/acceptance.sh makes the
+    runs. The method, the margins and the measured error rates are in docs/acceptance.md.
+
+    Exit code 0: accept. 1: reject. 3: inconclusive. 2: bad input. Signing has the exit code of the
+    record's verdict.
+
+    Examples:
+
+        fabricheck accept --before 20261101:20261108 --after 20261109:now
+
+        fabricheck accept --before '?campaign=="fw28" and state=="before"' \\
+            --after '?campaign=="fw28" and state=="after"' --record fw28.json
+
+        fabricheck accept --record fw28.json --sign Ada --comment "Firmware 28.39, as announced"
+
+        fabricheck accept --before now-14d:now-7d --after now-7d:now transport=rc statistic=p50
+    """
+    if (sign is None) != (comment is None):
+        raise FabricheckError("expected --sign NAME and --comment TEXT together, found one of them")
+    if not before and not after and record and sign and comment and not series:
+        _sign(record, sign, comment, machine=machine)
+    if not before or not after:
+        raise FabricheckError(
+            "expected --before SEL and --after SEL, or --record FILE.json with --sign and "
+            "--comment, found neither: see fabricheck accept --help"
+        )
+    if sign and not record:
+        raise FabricheckError("expected --record FILE.json with --sign, found none: name a file")
+    _require_new(record)
+
+    found, data = _compare(series or [], before, after, sites, store)
+    if record:
+        data = _write(data, record, sign, comment)
+    if machine:
+        _write_json(data)
+    else:
+        _show(found, every=every)
+        if record:
+            typer.echo(f"record  {record}\npage    {record.with_suffix('.html')}")
+    raise typer.Exit(found.verdict.exit_code)
+
+
+def _compare(
+    series: list[str], before: list[str], after: list[str], sites: Path, store: Path
+) -> "tuple[Acceptance, dict[str, Any]]":
+    # They take a second to import, which the other commands need not wait for.
+    from fabricheck.acceptance.accept import accept as compare  # noqa: PLC0415
+    from fabricheck.acceptance.record import as_record  # noqa: PLC0415
+    from fabricheck.acceptance.settings import read_settings  # noqa: PLC0415
+    from fabricheck.acceptance.sides import read_sides  # noqa: PLC0415
+    from fabricheck.history.store import History  # noqa: PLC0415
+
+    with History.open_to_read(store) as history:
+        values = read_sides(history, before, after, series)
+    settings = read_settings(sites, set(values["system"]))
+    found = compare(values, settings)
+    return found, as_record(found, settings, before, after, series)
+
+
+def _require_new(record: Path | None) -> None:
+    if record is None:
+        return
+    if record.suffix != ".json":
+        raise FabricheckError(f"expected --record FILE.json, found {record}: end it in .json")
+    for path in (record, record.with_suffix(".html")):
+        if path.exists():
+            raise FabricheckError(
+                f"expected no file at {path}, found one: name another record, since one that was "
+                "written is not overwritten"
+            )
+
+
+def _sign(record: Path, sign: str, comment: str, *, machine: bool) -> None:
+    from fabricheck.acceptance.model import Verdict  # noqa: PLC0415
+    from fabricheck.acceptance.record import read_record  # noqa: PLC0415
+
+    data = read_record(record)
+    verdict = Verdict(data["verdict"])
+    data = _write(data, record, sign, comment)
+    if machine:
+        _write_json(data)
+    else:
+        typer.echo(f"{record}: {verdict}, signed by {sign}")
+    raise typer.Exit(verdict.exit_code)
+
+
+def _write(
+    data: dict[str, Any], record: Path, sign: str | None, comment: str | None
+) -> dict[str, Any]:
+    from fabricheck.acceptance.page import write_page  # noqa: PLC0415
+    from fabricheck.acceptance.record import signed, write_record  # noqa: PLC0415
+
+    if sign and comment:
+        data = signed(data, sign, comment)
+    write_record(data, record)
+    write_page(data, record.with_suffix(".html"))
+    return data
+
+
+def _show(found: "Acceptance", *, every: bool) -> None:
+    from fabricheck.acceptance.show import show  # noqa: PLC0415
+
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=_WIDTH)
+    show(found, console, every=every)
+
+
+def _write_json(data: dict[str, Any]) -> None:
+    json.dump(data, sys.stdout, indent=2, allow_nan=False)
+    sys.stdout.write("\n")
