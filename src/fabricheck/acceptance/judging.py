@@ -22,13 +22,11 @@ from fabricheck.acceptance.model import Answer, Question, Scope, Verdict, most_f
 from fabricheck.acceptance.pairs import CASE, TRANSPORT
 from fabricheck.acceptance.settings import Settings
 from fabricheck.trend.multiplicity import adjusted
-from fabricheck.trend.robust import spreads
 
 _SETTLED = 0.8
 """Probability with which the advised number of runs settles a question."""
 
-_RANKS_COST = math.pi / 3
-"""Pairs that the signed-rank test needs for each of a t test, for normal noise."""
+_HALF = 0.5
 
 
 def judge(questions: Sequence[Question], settings: Settings) -> list[Answer]:
@@ -76,7 +74,7 @@ def _ask(question: Question, settings: Settings) -> Answer:
     answer = _unsettled(question, p_worse=p_worse, p_fine=p_fine)
     if not len(averages):
         return answer
-    low, high = signed_rank.interval(averages, settings.error_rate) or (None, None)
+    low, high = signed_rank.interval(averages, settings.rate) or (None, None)
     return replace(
         answer,
         shift=math.expm1(float(np.median(averages))),
@@ -98,45 +96,42 @@ def _fisher(failed_before: int, before: int, failed_after: int, after: int) -> f
 
 
 def _decide(answer: Answer, settings: Settings, asked: int) -> Answer:
-    if answer.q_worse <= settings.error_rate:
+    if answer.q_worse <= settings.rate:
         return replace(answer, verdict=Verdict.REJECT)
-    if answer.p_fine <= settings.error_rate:
+    if answer.p_fine <= settings.rate:
         return replace(answer, verdict=Verdict.ACCEPT)
-    return replace(answer, further=_further(answer, settings, settings.error_rate / asked))
+    return replace(answer, further=_further(answer, settings, settings.rate / asked))
 
 
 def _further(answer: Answer, settings: Settings, strict: float) -> int | None:
     """Pairs of runs that would probably settle it, if the rest is like what there is.
 
-    For shifts, the sample size of a test of a normal mean for power 0.8, times pi / 3 for ranks;
-    for failures, as many as make the same shares significant.
+    For shifts, the sample size of the signed-rank test for power 0.8 after Noether (1987), from the
+    share of Walsh averages on one side of the margin, with one more counted on each side; for
+    failures, as many as make the same shares significant.
 
     Args:
         answer: what the pairs say until now.
         settings: error rate and bound.
         strict: error rate for a rejection, if nothing else is worse.
     """
-    failed = answer.question.failed
-    if failed is not None:
-        return _further_failures(failed, strict, settings.most_pairs)
-    differences = answer.question.differences
-    pairs = len(differences)
-    least = signed_rank.least_pairs(settings.error_rate)
-    if pairs < 2:  # noqa: PLR2004  one value has no spread
+    question = answer.question
+    if question.failed is not None:
+        return _further_failures(question.failed, strict, settings.most_pairs)
+    pairs = len(question.differences)
+    least = signed_rank.least_pairs(settings.rate)
+    if pairs < least:
         return least - pairs
-    middle = float(np.median(signed_rank.walsh(differences)))
-    distance, rate = answer.question.margin - middle, settings.error_rate
-    if answer.question.two_sided:
-        distance = answer.question.margin - abs(middle)
-    if distance < 0:
-        least, rate = signed_rank.least_pairs(strict), strict
-    spread = float(spreads((differences - middle)[None, :])[0])
+    averages = signed_rank.walsh(question.differences)
+    fine = np.abs(averages) if question.two_sided else averages
+    share = (np.sum(fine < question.margin) + 1) / (len(averages) + 2)
+    rate = settings.rate if share > _HALF else strict
     quantiles = NormalDist().inv_cdf(1 - rate) + NormalDist().inv_cdf(_SETTLED)
-    with np.errstate(divide="ignore"):
-        wanted = _RANKS_COST * np.square(np.float64(quantiles * spread) / distance)
-    if not wanted <= settings.most_pairs:
+    bound = quantiles**2 / 3 / settings.most_pairs
+    if (share - _HALF) ** 2 <= bound:
         return None
-    return max(least, math.ceil(float(wanted)), pairs + 1) - pairs
+    wanted = math.ceil(quantiles**2 / 3 / (share - _HALF) ** 2)
+    return max(signed_rank.least_pairs(rate), wanted, pairs + 1) - pairs
 
 
 def _further_failures(failed: tuple[int, int, int, int], strict: float, most: int) -> int | None:

@@ -30,7 +30,7 @@ NODES: Final = "nodes"
 """Column with the hosts of a value: their names in order, separated by commas."""
 
 _COMPARED: Final = (Metric.LATENCY, Metric.BANDWIDTH, Metric.MESSAGE_RATE)
-BY_LEVEL: Final = tuple(metric for metric in Metric if metric not in _COMPARED)
+BY_LEVEL: Final = tuple(metric.value for metric in Metric if metric not in _COMPARED)
 """Metrics of health, and ratios: shares and counts near zero. Their levels say how they are."""
 
 
@@ -44,7 +44,9 @@ def compared(values: pl.DataFrame, settings: Settings) -> pl.DataFrame:
         values: columns of the history, and ``side``: ``before`` or ``after``.
         settings: the margins.
     """
-    signs = {metric: 1 if DIRECTIONS[metric] is Direction.LOWER else -1 for metric in _COMPARED}
+    signs = {
+        metric.value: 1 if DIRECTIONS[metric] is Direction.LOWER else -1 for metric in _COMPARED
+    }
     statistics = values["statistic"].unique()
     margins = {each: settings.margin_of(each) for each in statistics}
     return values.filter(~pl.col("metric").is_in(BY_LEVEL), pl.col("value") > 0).with_columns(

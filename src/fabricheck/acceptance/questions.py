@@ -13,7 +13,8 @@ from fabricheck.history.frame import KEY
 from fabricheck.judge.levels import Level
 
 _HOSTS: Final = ("system", NODES)
-_FAILED: Final = (Level.CRITICAL, Level.UNTRUSTED)
+# Polars takes members of an enumeration for values of a type of its own.
+_FAILED: Final = (Level.CRITICAL.value, Level.UNTRUSTED.value)
 _COUNTS: Final = ("failed_before", "before", "failed_after", "after")
 
 

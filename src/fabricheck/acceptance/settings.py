@@ -25,16 +25,24 @@ class Settings:
         tail_margin: the same for p90 and above and the maximum, which scatter more.
         error_rate: largest probability of accepting what is worse by the margin or more, and of
             rejecting what is not.
+        looks: how often the verdict of one campaign is asked for, at most; each gets its share of
+            the error rate (Bonferroni).
         most_pairs: pairs of runs after which more are no longer advised.
     """
 
     margin: float = 0.05
     tail_margin: float = 0.25
     error_rate: float = 0.05
+    looks: int = 2
     most_pairs: int = 60
 
     def __post_init__(self) -> None:
         require_ranges(self, _RANGES, KEY, _PAGE)
+
+    @property
+    def rate(self) -> float:
+        """The error rate of one look."""
+        return self.error_rate / self.looks
 
     def margin_of(self, statistic: str) -> float:
         """The margin of a statistic as a difference of logarithms: a ratio of 1 + margin."""
@@ -46,6 +54,7 @@ _RANGES: Mapping[str, tuple[float, float]] = {
     "margin": (0.001, 10),
     "tail_margin": (0.001, 10),
     "error_rate": (1e-4, 0.2),
+    "looks": (1, 20),
     "most_pairs": (5, 1000),
 }
 

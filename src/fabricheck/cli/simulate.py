@@ -1,4 +1,4 @@
-"""``fabricheck simulate``: histories with known changes, and how well they are found."""
+"""``fabricheck simulate``: histories with known changes, and how well they are found and judged."""
 
 import json
 import sys
@@ -171,6 +171,44 @@ def power(
     bench = _Bench(_noise(noise), count, seed)
     data: dict[str, Any] = {"count": count, "seed": seed}
     for title, rows in _tables(bench, worlds, compare=compare, otava=with_otava):
+        table = list(rows)
+        data[title] = table
+        if not machine:
+            _print_table(title, table)
+    if machine:
+        _write(data)
+
+
+@app.command()
+def acceptance(
+    *,
+    count: Annotated[
+        int, typer.Option(min=20, help="Series for each figure on single series.")
+    ] = 1000,
+    rounds: Annotated[
+        int, typer.Option(min=2, help="Campaigns for each figure on campaigns.")
+    ] = 100,
+    noise: NoiseOption = None,
+    seed: SeedOption = 20261121,
+    machine: JsonOption = False,
+) -> None:
+    """Measure how often "fabricheck accept" is right, on runs of which it is known what changed.
+
+    Prints the tables of docs/acceptance.md.
+
+    Exit code 0: measured. 2: bad input.
+
+    Examples:
+
+        fabricheck simulate acceptance --count 200 --rounds 10
+
+        fabricheck simulate acceptance --noise /srv/perflogs --json
+    """
+    from fabricheck.acceptance.power import tables  # noqa: PLC0415
+    from fabricheck.acceptance.settings import Settings  # noqa: PLC0415
+
+    data: dict[str, Any] = {"count": count, "rounds": rounds, "seed": seed}
+    for title, rows in tables(_noise(noise), Settings(), count=count, rounds=rounds, seed=seed):
         table = list(rows)
         data[title] = table
         if not machine:
