@@ -23,7 +23,8 @@ SITE = "sites/testbed.yaml"
 LARGEST_SIZE = 16
 SIZES = ("1B", "2B", "4B", "8B", "16B")
 STATISTICS = ("avg", "p50", "p99")
-PLACEMENTS = ("shm-1n", "tcp-2n", "rc-2n", "ud-2n")
+ETHERNET_PLACEMENTS = ("shm-1n", "tcp-2n")
+PLACEMENTS = (*ETHERNET_PLACEMENTS, "rc-2n", "ud-2n")
 # Anything plausible is inside: these tests are about guards, not about speed.
 ABSURD = "[1.0, -0.9999, 1.0e+6, us]"
 

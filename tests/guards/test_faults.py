@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
-from tests.guards.suite import ABSURD, PLACEMENTS, REFERENCES, SITE, Outcome, Suite
+from tests.guards.suite import ABSURD, ETHERNET_PLACEMENTS, REFERENCES, SITE, Outcome, Suite
 from tests.guards.test_guards import assert_red
 
 pytestmark = pytest.mark.testbed
@@ -43,7 +43,8 @@ def run_and(suite: Suite, placement: str, fault: Callable[[], None]) -> Outcome:
 @pytest.mark.parametrize("node", ["n1", "n2"])
 def test_a_node_that_dies_in_mid_job_is_named(suite: Suite, node: str) -> None:
     """n1 runs the batch script, and takes the job's error output with it."""
-    suite.edit(SITE, "time_budget: 0.05", "time_budget: 60")
+    budget = "time_budget: {}\n          # Slower than on an idle machine"
+    suite.edit(SITE, budget.format("0.05"), budget.format("60"))
     outcome = run_and(suite, "tcp-2n", lambda: suite.testbed.kill_node(node))
     assert_red(outcome, "untrusted", f"node failure: Slurm lost node {node}")
     assert f"on {node} never ended" in outcome.case["findings"][0].replace(",", " never ended")
@@ -109,7 +110,7 @@ def test_a_ratio_of_what_was_not_measured_is_untrusted(suite: Suite) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("$index: [benchmark]", "$index: [benchmark", "line 38: malformed YAML"),
+        ("$index: [benchmark]", "$index: [benchmark", "line 70: malformed YAML"),
         (f"{ABSURD}\n    tcp-2n", "[1.0, 0.9, 0.1, us]\n    tcp-2n",
          "line 19: MpiPointToPoint > latency > shm-1n > latency_p99_16B: the bounds are inverted"),
     ],
@@ -119,8 +120,8 @@ def test_a_malformed_reference_file_fails_every_case(
     suite: Suite, old: str, new: str, message: str
 ) -> None:
     suite.edit(REFERENCES, old, new)
-    outcome = suite.run(*PLACEMENTS)
-    assert len(outcome.testcases) == len(PLACEMENTS)
+    outcome = suite.run(*ETHERNET_PLACEMENTS)
+    assert len(outcome.testcases) == len(ETHERNET_PLACEMENTS)
     for case in outcome.testcases:
         assert (case["result"], case["level"]) == ("fail", "")
         assert case["fail_reason"].count(f"{REFERENCES}: {message}") == 1, case["fail_reason"]

@@ -69,8 +69,8 @@ class CollectiveKernel final : public Kernel {
         }
     }
 
-    void rehearse() override {
-        for (int round = 0; round < kRehearsals; ++round) {
+    void rehearse(int rounds) override {
+        for (int round = 0; round < rounds; ++round) {
             barrier();
             call_(send_, scratch_);
         }

@@ -39,9 +39,9 @@ Validator::Validator(const Context& context, Kernel& kernel) : context_(context)
     inject_here_ = context.options.inject_error && victim == context.world.rank;
 }
 
-void Validator::before(std::uint64_t iteration) {
+void Validator::before(std::uint64_t iteration, int rehearsals) {
     kernel_.prepare(iteration);
-    kernel_.rehearse();
+    kernel_.rehearse(rehearsals);
 }
 
 void Validator::after(std::uint64_t iteration) {
@@ -89,6 +89,7 @@ std::uint64_t Calibration::next_block() const {
 
 void Calibration::finish_block(std::uint64_t block, double seconds) {
     check(MPI_Bcast(&seconds, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD), "MPI_Bcast");
+    bare_ = seconds / static_cast<double>(block) / (1 + rehearsals());
     if (done_ > 0) {
         settled_ += block;
         elapsed_ += seconds;
@@ -104,6 +105,11 @@ std::uint64_t Calibration::iterations() const {
     }
     const auto whole = static_cast<std::uint64_t>(std::max(fitting, 0.0));
     return std::min(std::max(whole, kFewestIterations), rounds_.iterations);
+}
+
+int Calibration::rehearsals() const {
+    const bool long_messages = bare_ * static_cast<double>(kFewestIterations) > budget_;
+    return done_ == 0 || long_messages ? 0 : kRehearsals;
 }
 
 } // namespace mpi_probe

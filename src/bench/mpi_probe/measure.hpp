@@ -61,7 +61,7 @@ class Kernel {
     virtual void prepare(std::uint64_t iteration) = 0;
     /// Untimed iterations into the scratch buffer, since prepare() has disturbed the caches; all
     /// ranks leave it ready for the timed one.
-    virtual void rehearse() = 0;
+    virtual void rehearse(int rounds) = 0;
     [[nodiscard]] virtual Mismatch verify(std::uint64_t iteration) const = 0;
     [[nodiscard]] virtual bool receives() const = 0;
     /// Falsifies one element that arrived here.
@@ -81,7 +81,7 @@ struct Timings {
 class Validator {
   public:
     Validator(const Context& context, Kernel& kernel);
-    void before(std::uint64_t iteration);
+    void before(std::uint64_t iteration, int rehearsals);
     void after(std::uint64_t iteration);
     /// Collective. One rank that received wrong data says so on standard error.
     [[nodiscard]] bool passed(std::uint64_t size) const;
@@ -108,30 +108,37 @@ class Calibration {
     void finish_block(std::uint64_t block, double seconds);
     [[nodiscard]] std::uint64_t warmup() const { return done_; }
     [[nodiscard]] std::uint64_t iterations() const;
+    /// None before the first iteration, nor where the fewest iterations alone take longer than the
+    /// budget: messages that long need no warm caches.
+    [[nodiscard]] int rehearsals() const;
 
   private:
     Rounds rounds_;
     double budget_;
+    double bare_ = 0.0; ///< seconds of an iteration without rehearsals, from the last block
     std::uint64_t done_ = 0;
     std::uint64_t settled_ = 0; ///< without the first iteration, which also sets up connections
     double elapsed_ = 0.0;      ///< seconds of the settled ones
 };
 
-/// Warm-up and timed iterations of `step(iteration)`, which returns seconds.
+/// Warm-up and timed iterations of `step(iteration, rehearsals)`, which returns seconds.
 template <class Step>
 Timings run_rounds(const Options& options, std::uint64_t size, Step step) {
     const Rounds& rounds = options.rounds(size);
     Timings timings;
     std::uint64_t iteration = 0;
+    int rehearsals = kRehearsals;
     if (options.time_budget) {
         Calibration calibration(rounds, *options.time_budget);
         while (const std::uint64_t block = calibration.next_block()) {
+            rehearsals = calibration.rehearsals();
             const double start = MPI_Wtime();
             for (std::uint64_t done = 0; done < block; ++done) {
-                (void)step(iteration++);
+                (void)step(iteration++, rehearsals);
             }
             calibration.finish_block(block, MPI_Wtime() - start);
         }
+        rehearsals = calibration.rehearsals();
         timings.warmup = calibration.warmup();
         timings.seconds.assign(calibration.iterations(), 0.0);
         barrier();
@@ -140,11 +147,11 @@ Timings run_rounds(const Options& options, std::uint64_t size, Step step) {
         timings.seconds.assign(rounds.iterations, 0.0);
         barrier();
         while (iteration < rounds.warmup) {
-            (void)step(iteration++);
+            (void)step(iteration++, rehearsals);
         }
     }
     for (double& seconds : timings.seconds) {
-        seconds = step(iteration++);
+        seconds = step(iteration++, rehearsals);
     }
     return timings;
 }
@@ -154,15 +161,16 @@ template <class ConcreteKernel>
 Timings measure(const Context& context, ConcreteKernel& kernel, std::uint64_t size) {
     if (!context.options.validate) {
         return run_rounds(context.options, size,
-                          [&kernel](std::uint64_t) { return kernel.iterate(); });
+                          [&kernel](std::uint64_t, int) { return kernel.iterate(); });
     }
     Validator validator(context, kernel);
-    Timings timings = run_rounds(context.options, size, [&](std::uint64_t iteration) {
-        validator.before(iteration);
-        const double seconds = kernel.iterate();
-        validator.after(iteration);
-        return seconds;
-    });
+    Timings timings =
+        run_rounds(context.options, size, [&](std::uint64_t iteration, int rehearsals) {
+            validator.before(iteration, rehearsals);
+            const double seconds = kernel.iterate();
+            validator.after(iteration);
+            return seconds;
+        });
     timings.valid = validator.passed(size);
     return timings;
 }

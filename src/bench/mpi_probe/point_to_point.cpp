@@ -52,9 +52,9 @@ class PairKernel : public Kernel {
         }
     }
 
-    void rehearse() override {
+    void rehearse(int rounds) override {
         barrier();
-        for (int round = 0; round < kRehearsals; ++round) {
+        for (int round = 0; round < rounds; ++round) {
             self().exchange(scratch_);
         }
     }
