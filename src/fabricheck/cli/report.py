@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import dataclass
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated
@@ -9,9 +10,31 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from fabricheck.provenance import SUITE
 from fabricheck.report import terminal
 from fabricheck.report.load import load, newest_report
-from fabricheck.report.summary import as_json, summarise
+from fabricheck.report.model import Run
+from fabricheck.report.summary import Summary, as_json, summarise
+
+HISTORY = "history"
+"""Directory of the history beside the run reports."""
+
+SitesOption = Annotated[
+    Path,
+    typer.Option(
+        metavar="DIR",
+        help="Site files, with the detectors' settings.",
+        show_default="sites/ of the suite",
+    ),
+]
+ReferencesOption = Annotated[
+    Path,
+    typer.Option(
+        metavar="DIR",
+        help="Where steps that were accepted are recorded.",
+        show_default="references/ of the suite",
+    ),
+]
 
 
 def report(
@@ -23,6 +46,7 @@ def report(
             show_default=False,
         ),
     ] = None,
+    *,
     reports: Annotated[
         Path,
         typer.Option(
@@ -33,10 +57,20 @@ def report(
         Path | None,
         typer.Option(metavar="FILE", help="Write the offline HTML page.", show_default=False),
     ] = None,
-    machine: Annotated[  # noqa: FBT002
+    history: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="History for the page (fabricheck history refresh brings it up to date).",
+            show_default="the directory history beside the run report, if there is one",
+        ),
+    ] = None,
+    sites: SitesOption = SUITE / "sites",
+    references: ReferencesOption = SUITE / "references",
+    machine: Annotated[
         bool, typer.Option("--json", help="Print the summary as JSON instead of text.")
     ] = False,
-    table: Annotated[  # noqa: FBT002
+    table: Annotated[
         bool, typer.Option("--table/--no-table", help="Show the matrix below the text.")
     ] = True,
 ) -> None:
@@ -51,25 +85,47 @@ def report(
 
         fabricheck report reports/run-3.json --html fabric.html
 
+        fabricheck history refresh && fabricheck report --html fabric.html --history reports/history
+
         fabricheck report --json | jq .counts
     """
     path = run_report or newest_report(reports)
-    raise typer.Exit(show(path, html=html, table=table, machine=machine))
+    compared = Compared(history, sites, references)
+    raise typer.Exit(show(path, html=html, table=table, machine=machine, compared=compared))
 
 
-def show(path: Path, *, html: Path | None = None, table: bool = True, machine: bool = False) -> int:
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """With what a page compares its run.
+
+    Attributes:
+        history: directory of the history; None for the one beside the run report, if there is one.
+        sites: directory of the site files, with the detectors' settings.
+        references: directory of the steps that were accepted.
+    """
+
+    history: Path | None = None
+    sites: Path = SUITE / "sites"
+    references: Path = SUITE / "references"
+
+
+def show(
+    path: Path,
+    *,
+    html: Path | None = None,
+    table: bool = True,
+    machine: bool = False,
+    compared: Compared = Compared(),
+) -> int:
     """Show the run that the file records, write its page if one is asked for; the exit code.
 
     Raises:
-        FabricheckError: if the record cannot be read or the page not written.
+        FabricheckError: if the record or the history cannot be read, or the page not written.
     """
     run = load(path)
     summary = summarise(run)
     if html is not None:
-        # Bokeh and Jinja take a while to import: only the page pays for them.
-        from fabricheck.report.page import write_page  # noqa: PLC0415
-
-        write_page(run, summary, html)
+        _write_page(run, summary, html, compared)
     if machine:
         json.dump(as_json(run, summary), sys.stdout, indent=2, allow_nan=False)
         sys.stdout.write("\n")
@@ -80,6 +136,18 @@ def show(path: Path, *, html: Path | None = None, table: bool = True, machine: b
     if html is not None:
         console.print(f"page    {html.resolve()}", soft_wrap=True)
     return summary.exit_code
+
+
+def _write_page(run: Run, summary: Summary, html: Path, compared: Compared) -> None:
+    # Bokeh, Jinja and the detectors take a while to import: only the page pays for them.
+    from fabricheck.report.page import write_page  # noqa: PLC0415
+    from fabricheck.report.past import read_past  # noqa: PLC0415
+
+    store = compared.history
+    if store is None and (beside := run.path.parent / HISTORY).is_dir():
+        store = beside
+    past = read_past(store, run, compared.sites, compared.references) if store else None
+    write_page(run, summary, html, past)
 
 
 def _console() -> Console:

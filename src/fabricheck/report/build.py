@@ -13,7 +13,15 @@ from fabricheck.report.explain import explain, named
 from fabricheck.report.model import Case, Sample
 from fabricheck.report.status import Status
 
-_PROVENANCE = ("mpi", "mpi_version", "program", "program_version", "ucx_version", "commit")
+_PROVENANCE = (
+    "mpi",
+    "mpi_version",
+    "program",
+    "program_version",
+    "ucx_version",
+    "commit",
+    "session",
+)
 _NOT_RUN = {
     "skip": Status.SKIPPED,
     "abort": Status.ABORTED,

@@ -5,30 +5,30 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bokeh.core.types import ID
-from bokeh.embed import json_item
 from bokeh.models import ColumnDataSource, FixedTicker, HoverTool, Range1d
-from bokeh.plotting import figure
-from bokeh.resources import Resources
 
 from fabricheck.judge.levels import Level
+from fabricheck.report.canvas import (
+    CRITICAL,
+    GOOD,
+    NEUTRAL,
+    SERIES_COLORS,
+    UNKNOWN,
+    WARNING,
+    canvas,
+    finish,
+)
 from fabricheck.report.curves import PRIMARY, Group, Series, series
 from fabricheck.report.model import Case, Sample
 from fabricheck.report.quantity import size_label, with_unit
 
-HEIGHT = 320
-
-# Colours with a contrast of at least 3:1 on the page's light and dark grounds.
-_SERIES_COLORS = ("#2f7fc1", "#d4622a", "#17967f", "#9166cc", "#c2477f", "#85801a")
 _MARKERS = ("circle", "square", "inverted_triangle", "hex", "diamond", "star")
 _DASHES = {"p99": "dashed", "avg": "dotted"}
-_NEUTRAL = "#7a7f87"
-_GOOD, _WARNING, _CRITICAL, _UNKNOWN = "#2e9e5b", "#c98a00", "#d43d3d", "#a050c0"
 _OUTSIDE = {
-    Level.WARNING: ("triangle", _WARNING),
-    Level.CRITICAL: ("x", _CRITICAL),
-    Level.NO_REFERENCE: ("diamond", _UNKNOWN),
-    Level.UNTRUSTED: ("asterisk", _UNKNOWN),
+    Level.WARNING: ("triangle", WARNING),
+    Level.CRITICAL: ("x", CRITICAL),
+    Level.NO_REFERENCE: ("diamond", UNKNOWN),
+    Level.UNTRUSTED: ("asterisk", UNKNOWN),
 }
 
 _LEGEND_COLUMNS = 3
@@ -52,11 +52,6 @@ class Extent:
         return min(max(missing if value is None else value, self.low), self.high)
 
 
-def library() -> str:
-    """Bokeh's own script, whole: what a page needs to draw charts with no network."""
-    return "\n".join(Resources(mode="inline", components=["bokeh"]).js_raw)
-
-
 def chart(group: Group, metric: str, environs: Sequence[str], target: str) -> dict[str, Any] | None:
     """The chart of a group's metric for the element ``target``; None where nothing can be drawn.
 
@@ -69,18 +64,11 @@ def chart(group: Group, metric: str, environs: Sequence[str], target: str) -> di
     unit = group.unit(metric)
     extent = _extent(lines)
     sizes = sorted({sample.size for line in lines for sample in line.samples if sample.size})
-    plot: Any = figure(
-        height=HEIGHT,
-        sizing_mode="stretch_width",
+    plot = canvas(
         x_axis_type="log",
         y_axis_type="log",
         x_range=Range1d(start=sizes[0] / 1.5, end=sizes[-1] * 1.5),
         y_range=Range1d(start=extent.low, end=extent.high),
-        toolbar_location=None,
-        tools="",
-        background_fill_color=None,
-        border_fill_color=None,
-        outline_line_color=_NEUTRAL,
     )
     _axes(plot, sizes, extent, unit)
     _bands(plot, lines, extent)
@@ -90,10 +78,7 @@ def chart(group: Group, metric: str, environs: Sequence[str], target: str) -> di
     _outside(plot, lines)
     statistics = len(group.statistics(metric))
     _legend(plot, statistics if statistics > 1 else _LEGEND_COLUMNS)
-    for renderer in plot.renderers:
-        # Nothing can be selected or muted: the glyphs for it would only make the page larger.
-        renderer.nonselection_glyph = renderer.muted_glyph = None
-    return dict(json_item(plot, ID(target)))
+    return finish(plot, target)
 
 
 def beyond(group: Group, metric: str) -> bool:
@@ -139,12 +124,6 @@ def _axes(plot: Any, sizes: Sequence[int], extent: Extent, unit: str) -> None:
     ticks = log_ticks(extent.low, extent.high)
     plot.yaxis.ticker = FixedTicker(ticks=ticks)
     plot.yaxis.major_label_overrides = {tick: with_unit(tick, unit, digits=1) for tick in ticks}
-    for axis in (*plot.xaxis, *plot.yaxis):
-        axis.axis_line_color = axis.major_tick_line_color = axis.minor_tick_line_color = _NEUTRAL
-        axis.axis_label_text_color = axis.major_label_text_color = _NEUTRAL
-        axis.axis_label_text_font_style = "normal"
-    plot.grid.grid_line_color = _NEUTRAL
-    plot.grid.grid_line_alpha = 0.2
 
 
 def log_ticks(low: float, high: float) -> list[float]:
@@ -198,20 +177,20 @@ def _band(plot: Any, samples: Sequence[Sample], extent: Extent) -> None:
         min(extent.clip(sample.warning_upper, extent.high), end)
         for sample, end in zip(samples, high, strict=True)
     ]
-    plot.varea(sizes, good_low, good_high, fill_color=_GOOD, fill_alpha=0.12)
+    plot.varea(sizes, good_low, good_high, fill_color=GOOD, fill_alpha=0.12)
     for one, other in ((low, good_low), (good_high, high)):
         if one != other:
-            plot.varea(sizes, one, other, fill_color=_WARNING, fill_alpha=0.22)
+            plot.varea(sizes, one, other, fill_color=WARNING, fill_alpha=0.22)
     for bounds in ([s.lower for s in samples], [s.upper for s in samples]):
         values = [math.nan if b is None or b != extent.clip(b, b) else b for b in bounds]
         if not all(math.isnan(value) for value in values):
-            plot.line(sizes, values, line_color=_CRITICAL, line_width=1.5, line_alpha=0.8)
+            plot.line(sizes, values, line_color=CRITICAL, line_width=1.5, line_alpha=0.8)
 
 
 def _case(plot: Any, case: Case, lines: Sequence[Series], environs: Sequence[str]) -> Any:
     """Draw a case's statistics; returns the points of the primary one, which have the tooltip."""
     number = environs.index(case.environ)
-    color = _SERIES_COLORS[number % len(_SERIES_COLORS)]
+    color = SERIES_COLORS[number % len(SERIES_COLORS)]
     marker = _MARKERS[number % len(_MARKERS)]
     source = _source(lines)
     first = _primary(lines)[0] if _primary(lines) else lines[0]
@@ -292,7 +271,7 @@ def _legend(plot: Any, columns: int) -> None:
     legend.padding = legend.margin = 0
     legend.spacing = 6
     legend.label_text_font_size = "11px"
-    legend.label_text_color = _NEUTRAL
+    legend.label_text_color = NEUTRAL
     legend.label_height = legend.glyph_height = 16
     legend.background_fill_alpha = 0
     legend.border_line_color = None

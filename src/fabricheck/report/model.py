@@ -117,3 +117,10 @@ class Run:
         return tuple(
             sorted({c.provenance["commit"] for c in self.cases if "commit" in c.provenance})
         )
+
+    @property
+    def sessions(self) -> tuple[str, ...]:
+        """Identities under which the history knows this run; empty where the record has none."""
+        return tuple(
+            sorted({c.provenance["session"] for c in self.cases if "session" in c.provenance})
+        )

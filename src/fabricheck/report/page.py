@@ -1,20 +1,27 @@
 """The offline HTML page of a run: one file, no network, readable without JavaScript."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import jinja2
 from markupsafe import Markup
 from reframe.utility import nodelist_abbrev
 
-from fabricheck.report import charts
+from fabricheck.report import canvas, charts
+from fabricheck.report.changes import event_views, past_verdict
+from fabricheck.report.courses import NIGHTS, courses
+from fabricheck.report.coverage import missing, remarks
 from fabricheck.report.curves import Group, groups
+from fabricheck.report.drill import build_drill
+from fabricheck.report.drill_charts import CURVE, STATISTICS, TREND, drill_charts
 from fabricheck.report.files import write_whole
 from fabricheck.report.matrix import Matrix, build_matrix
 from fabricheck.report.model import Run
+from fabricheck.report.nights import packed_json
 from fabricheck.report.nodes import node_tables
 from fabricheck.report.offline import require_offline
+from fabricheck.report.past import SHOWN_DAYS, Past
 from fabricheck.report.sections import (
     benchmark_views,
     chart_name,
@@ -25,22 +32,94 @@ from fabricheck.report.sections import (
 )
 from fabricheck.report.summary import Summary, reference_legend
 
+_RED = "red"
 
-def write_page(run: Run, summary: Summary, path: Path) -> None:
+
+def write_page(run: Run, summary: Summary, path: Path, past: Past | None = None) -> None:
     """Write the page of a run, whole or not at all.
+
+    Args:
+        run: the run.
+        summary: the verdict on it.
+        path: the file to write.
+        past: what the history says, None where there is none.
 
     Raises:
         FabricheckError: if the file cannot be written.
     """
-    html = render(run, summary)
+    html = render(run, summary, past)
     require_offline(html)
     write_whole(path, html)
 
 
-def render(run: Run, summary: Summary) -> str:
+def render(run: Run, summary: Summary, past: Past | None = None) -> str:
     """The page as text."""
     matrix = build_matrix(run)
     curves = groups(matrix)
+    beside = _beside(run, past) if past else _NOTHING
+    documents = _charts(curves, matrix)
+    verdict = beside["past_verdict"]
+    worse = verdict and verdict.color == _RED and summary.verdict.passes
+    drill = beside["drill"]
+    if drill:
+        documents |= drill_charts()
+    packs = {"charts": packed_json(documents)} if documents else {}
+    if drill:
+        packs |= {"drill-index": drill.index, "drill-values": drill.values}
+    return (
+        _environment()
+        .get_template("page.html")
+        .render(
+            run=run,
+            summary=summary,
+            tone=_RED if worse else summary.verdict.color,
+            matrix=matrix,
+            rows=matrix_rows(matrix, summary, beside["by_case"]),
+            legend=reference_legend(run),
+            benchmarks=benchmark_views(curves),
+            node_tables=node_tables(run),
+            not_measured=not_measured(run),
+            provenance=provenance(run),
+            packs=packs,
+            bokeh=Markup(canvas.library()),  # noqa: S704
+            **beside,
+        )
+    )
+
+
+_NOTHING: dict[str, Any] = {
+    "past_verdict": None,
+    "drill": None,
+    "by_case": {},
+    "remarks": [],
+    "missing": [],
+}
+"""What a page without history shows of it."""
+
+
+def _beside(run: Run, past: Past) -> dict[str, Any]:
+    """What the history adds to the page."""
+    drill = build_drill(past) if any(len(each) for each in past.series) else None
+    places = drill.places if drill else {}
+    events = event_views(past, places)
+    by_case = courses(run, past, places)
+    rows = [event.row for event in events] + [course.row for course in by_case.values()]
+    return {
+        "past_verdict": past_verdict(past),
+        "events": events,
+        "shown_days": SHOWN_DAYS,
+        "drill": drill,
+        "drill_names": {"trend": TREND, "curve": CURVE, "statistics": STATISTICS},
+        "first_row": next((row for row in rows if row is not None), 0),
+        "by_case": by_case,
+        "courses": list(by_case.values()),
+        "course_nights": NIGHTS,
+        "remarks": remarks(past),
+        "missing": missing(run, past),
+    }
+
+
+def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("fabricheck.report"),
         autoescape=True,
@@ -49,23 +128,11 @@ def render(run: Run, summary: Summary) -> str:
         lstrip_blocks=True,
     )
     environment.filters |= {"nodes": nodelist_abbrev, "figure": figure}
-    return environment.get_template("page.html").render(
-        run=run,
-        summary=summary,
-        matrix=matrix,
-        rows=matrix_rows(matrix, summary),
-        legend=reference_legend(run),
-        benchmarks=benchmark_views(curves),
-        node_tables=node_tables(run),
-        not_measured=not_measured(run),
-        provenance=provenance(run),
-        charts=_charts(curves, matrix),
-        bokeh=Markup(charts.library()),  # noqa: S704
-    )
+    return environment
 
 
-def _charts(curves: Sequence[Group], matrix: Matrix) -> dict[str, Markup]:
-    """Bokeh's documents by the name of their element, safe inside a script element."""
+def _charts(curves: Sequence[Group], matrix: Matrix) -> dict[str, dict[str, Any]]:
+    """Bokeh's documents by the name of their element."""
     environs = sorted({column.environ for column in matrix.columns})
     found = {}
     for group in curves:
@@ -73,6 +140,5 @@ def _charts(curves: Sequence[Group], matrix: Matrix) -> dict[str, Markup]:
             name = chart_name(group, metric)
             document = charts.chart(group, metric, environs, name)
             if document is not None:
-                text = json.dumps(document, separators=(",", ":"), ensure_ascii=False)
-                found[name] = Markup(text.replace("<", "\\u003c"))  # noqa: S704
+                found[name] = document
     return found

@@ -18,11 +18,12 @@ _MOST_DECIMALS = 5
 _LONGEST = 99999.5
 _SMALL = 0.095
 
-_LADDERS = {
+LADDERS = {
     "us": ((1e-3, "ns"), (1.0, "µs"), (1e3, "ms"), (1e6, "s")),
     "MB/s": ((1e-3, "kB/s"), (1.0, "MB/s"), (1e3, "GB/s"), (1e6, "TB/s")),
     "messages/s": ((1.0, "msg/s"), (1e3, "k msg/s"), (1e6, "M msg/s"), (1e9, "G msg/s")),
 }
+"""Factors of a recorded unit and the names of the units that they make, rising."""
 
 
 def in_table(value: float, unit: str) -> str:
@@ -54,7 +55,7 @@ def with_unit(value: float, unit: str, *, digits: int = 3) -> str:
     >>> with_unit(12.34, "1")
     '12.3'
     """
-    ladder = _LADDERS.get(unit)
+    ladder = LADDERS.get(unit)
     if ladder is None:
         figure = significant(value, digits)
         return figure if unit == DIMENSIONLESS else f"{figure} {unit}".rstrip()

@@ -1,10 +1,11 @@
 """What the parts of the page show, ready for the template: words and figures, no decisions left."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from fabricheck.benchmarks.registry import DIRECTIONS, REGISTRY
 from fabricheck.report import charts
+from fabricheck.report.courses import Course
 from fabricheck.report.curves import Group, anchor, series
 from fabricheck.report.matrix import Matrix, Row, key_figures, worst_status
 from fabricheck.report.model import Case, Run, Sample
@@ -22,12 +23,13 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell of the matrix: status, key figures in words, and where its link leads."""
+    """A cell of the matrix: status, key figures in words, where its link leads, and its nights."""
 
     status: Status
     figures: tuple[str, ...]
     href: str
     count: int
+    course: Course | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +96,11 @@ def problem_anchors(summary: Summary) -> dict[int, str]:
     }
 
 
-def matrix_rows(matrix: Matrix, summary: Summary) -> list[MatrixRow]:
-    """The matrix with its links: to the curve where there is one, else to what is wrong."""
+def matrix_rows(matrix: Matrix, summary: Summary, courses: Mapping[int, Course]) -> list[MatrixRow]:
+    """The matrix with its links: to the curve where there is one, else to what is wrong.
+
+    ``courses`` are the nights of cases, by the identity of the case.
+    """
     problems = problem_anchors(summary)
     rows = []
     for row in matrix.rows:
@@ -108,7 +113,8 @@ def matrix_rows(matrix: Matrix, summary: Summary) -> list[MatrixRow]:
             measured = any(sample.value is not None for sample in cases[0].samples)
             curve = anchor(row.benchmark, column, matrix)
             href = curve if measured else problems.get(id(cases[0]), curve)
-            cells.append(Cell(worst_status(cases), _figures(cases[0], row), href, len(cases)))
+            figures, course = _figures(cases[0], row), courses.get(id(cases[0]))
+            cells.append(Cell(worst_status(cases), figures, href, len(cases), course))
         rows.append(MatrixRow(row, f"benchmark-{row.benchmark}", tuple(cells)))
     return rows
 

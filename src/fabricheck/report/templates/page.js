@@ -1,49 +1,47 @@
-"use strict";
-(() => {
-  const documents = new Map(
-    [...document.querySelectorAll("script[data-chart]")].map((script) => [script.dataset.chart, script]),
-  );
+const unpack = async (name) => {
+  const text = document.querySelector(`script[data-pack="${name}"]`).textContent.trim();
+  const bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+  const plain = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Uint8Array(await new Response(plain).arrayBuffer());
+};
 
-  const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const unpackJson = async (name) => JSON.parse(new TextDecoder().decode(await unpack(name)));
 
-  const paint = (plot) => {
-    const [text, line] = [color("--text"), color("--line")];
-    for (const axis of [...plot.left, ...plot.below]) {
-      axis.setv({
-        axis_label_text_color: text, major_label_text_color: text,
-        axis_line_color: line, major_tick_line_color: line, minor_tick_line_color: line,
-      });
-    }
-    for (const legend of plot.above.filter((item) => item.type === "Legend")) {
-      legend.setv({ label_text_color: text });
-    }
-    plot.setv({ outline_line_color: line });
-  };
+if (!("DecompressionStream" in window)) {
+  document.getElementById("too-old").hidden = false;
+  throw new Error("fabricheck: the charts need a browser with DecompressionStream");
+}
 
-  const paintAll = () => Bokeh.documents.forEach((drawn) => drawn.roots().forEach(paint));
+const documents = new Map(Object.entries(await unpackJson("charts")));
 
-  const draw = async (name) => {
-    const script = documents.get(name);
-    if (!script) return;
-    documents.delete(name);
-    await Bokeh.embed.embed_item(JSON.parse(script.textContent));
-    document.getElementById(name).dataset.drawn = "yes";
-    paintAll();
-  };
+const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-  // First what is seen, then the rest while nothing else is to do, so that printing has all charts.
-  const seen = new IntersectionObserver((entries) => {
-    for (const entry of entries) if (entry.isIntersecting) draw(entry.target.id);
-  }, { rootMargin: "400px" });
-  document.querySelectorAll(".chart").forEach((chart) => seen.observe(chart));
-  const rest = async () => {
-    const [name] = documents.keys();
-    if (name === undefined) return;
-    await draw(name);
-    requestIdleCallback(rest);
-  };
-  requestIdleCallback(rest);
+const paint = (plot) => {
+  const [text, line] = [color("--text"), color("--line")];
+  for (const axis of [...plot.left, ...plot.below]) {
+    axis.setv({
+      axis_label_text_color: text, major_label_text_color: text,
+      axis_line_color: line, major_tick_line_color: line, minor_tick_line_color: line,
+    });
+  }
+  for (const legend of plot.above.filter((item) => item.type === "Legend")) {
+    legend.setv({ label_text_color: text });
+  }
+  plot.setv({ outline_line_color: line });
+};
 
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", paintAll);
-  matchMedia("print").addEventListener("change", paintAll);
-})();
+const paintAll = () => Bokeh.documents.forEach((drawn) => drawn.roots().forEach(paint));
+
+// Draws a chart once; gives its figure the first time.
+const draw = async (name) => {
+  const item = documents.get(name);
+  if (!item) return undefined;
+  documents.delete(name);
+  const [view] = await Bokeh.embed.embed_item(item);
+  document.getElementById(name).dataset.drawn = "yes";
+  paintAll();
+  return view.model;
+};
+
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", paintAll);
+matchMedia("print").addEventListener("change", paintAll);

@@ -1,0 +1,71 @@
+"""What the history has and the run has not: cases that were measured before, and lines."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fabricheck.report.model import Run
+from fabricheck.report.past import Past, Place, place_of, place_words
+from fabricheck.trend.show import moment
+
+_RECENT = np.timedelta64(30, "D")
+"""A case that nobody measured for longer is given up, not missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A case of earlier nights that the run has no value of, and when it was last measured."""
+
+    case: str
+    last: str
+    nights: int
+    why: str
+
+
+def missing(run: Run, past: Past) -> list[Missing]:
+    """Cases of the last thirty days that the run did not measure, the longest missing first."""
+    newest = past.trend.newest
+    if newest is None:
+        return []
+    measured = {
+        place_of(case)
+        for case in run.cases
+        if any(sample.value is not None for sample in case.samples)
+    }
+    listed = {place_of(case): f"{case.status}: {'; '.join(case.causes)}" for case in run.cases}
+    last: dict[Place, tuple[np.datetime64, int]] = {}
+    for series in past.series:
+        case = place_of(series.key)
+        if case not in measured and len(series) and series.times[-1] >= newest - _RECENT:
+            time, nights = last.get(case, (series.times[-1], 0))
+            last[case] = (max(time, series.times[-1]), max(nights, len(series)))
+    found = sorted(last.items(), key=lambda item: (item[1][0], item[0]))
+    return [
+        Missing(place_words(case), moment(time), nights, listed.get(case, "not part of this run"))
+        for case, (time, nights) in found
+    ]
+
+
+def remarks(past: Past) -> list[str]:
+    """Sentences on what the history could not judge, and why."""
+    trend = past.trend
+    found = []
+    if not past.holds_run:
+        found.append(
+            "This run is not in the history: what is said of the history ends before it. "
+            "fabricheck history refresh reads it."
+        )
+    if trend.short:
+        found.append(
+            f"{trend.short} of {trend.series} series have too few nights for a verdict on a step; "
+            "only a sudden change would be seen in them."
+        )
+    if trend.silent:
+        found.append(f"{trend.silent} of {trend.series} series have been silent for too long.")
+    if past.lines:
+        counts = ", ".join(f"{number} {kind}" for kind, number in sorted(past.lines.items()))
+        found.append(
+            f"Lines of the record that were left out: {counts}. "
+            "fabricheck history status names each."
+        )
+    return found

@@ -1,0 +1,167 @@
+"""What the history says up to a run: what the page shows beside the run itself."""
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from fabricheck.history.frame import KEY
+from fabricheck.history.selection import Selection
+from fabricheck.history.series import Series, SeriesKey
+from fabricheck.history.store import History
+from fabricheck.report.model import Case, Run
+from fabricheck.trend.accepted import read_accepted
+from fabricheck.trend.attribution import Difference, attribute
+from fabricheck.trend.detect import Trend, analyse
+from fabricheck.trend.events import Event, Kind, State
+from fabricheck.trend.settings import read_settings
+
+SHOWN_DAYS = 30
+"""Days before the last night whose events are shown; older ones only if they are open."""
+
+_BOUND_DAYS = 30
+"""Days before the last night in which bounds are looked for."""
+
+_BOUNDS = ("reference", "lower", "upper", "warning_lower", "warning_upper")
+
+Place = tuple[str, str, str, str, str]
+
+
+def place_of(item: SeriesKey | Case) -> Place:
+    """What a series and a case must share to be of the same job: where, what, and how."""
+    return (
+        item.system,
+        item.partition,
+        item.environ,
+        item.benchmark or "",
+        item.placement or "",
+    )
+
+
+def place_words(place: Place) -> str:
+    """A place as a report names its case, and where it is."""
+    system, partition, environ, benchmark, placement = place
+    words = " ".join(part for part in (benchmark, environ, placement) if part)
+    return f"{words} ({system}:{partition})"
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a series was last judged by, in its unit; None where there is none."""
+
+    reference: float | None
+    lower: float | None
+    upper: float | None
+    warning_lower: float | None
+    warning_upper: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """The history of a run's systems, up to the run.
+
+    Attributes:
+        trend: what the detectors say.
+        events: the events to show: what asks for something first, then the latest.
+        differences: for each of the events what differs in provenance, most telling first.
+        series: the series.
+        bounds: the bounds of the series that have some.
+        lines: for each kind of problem, how many lines of the record have it.
+        holds_run: whether the run itself is in it.
+    """
+
+    trend: Trend
+    events: tuple[Event, ...]
+    differences: tuple[tuple[Difference, ...], ...]
+    series: tuple[Series, ...]
+    bounds: Mapping[SeriesKey, Bounds]
+    lines: Mapping[str, int]
+    holds_run: bool
+
+
+def read_past(store: Path, run: Run, sites: Path, references: Path) -> Past:
+    """Read and judge the history of the run's systems, without what came after the run.
+
+    Args:
+        store: directory of the history.
+        run: the run.
+        sites: directory of the site files, with the detectors' settings.
+        references: directory of the steps that were accepted.
+
+    Raises:
+        FabricheckError: if there is no history, or a site file or an acceptance is wrong.
+    """
+    settings, accepted = read_settings(sites), read_accepted(references)
+    selection = Selection({"system": run.systems} if run.systems else {}, until=_after(run))
+    with History.open_to_read(store) as history:
+        series = tuple(history.series(selection))
+        trend = analyse(series, settings, accepted)
+        bounds = {} if trend.newest is None else _bounds(history, selection, trend.newest)
+        events = shown(trend)
+        provenance = history.provenance(selection)
+        lines = Counter[str]()
+        for _, problem in history.status().problems:
+            lines[problem.kind] += problem.lines
+    sessions = {str(each.sessions[-1]) for each in series if len(each)}
+    return Past(
+        trend,
+        events,
+        tuple(tuple(attribute(event, series, provenance)) for event in events),
+        series,
+        bounds,
+        lines,
+        bool(sessions & set(run.sessions)),
+    )
+
+
+def _after(run: Run) -> datetime | None:
+    """The first moment after a run; None if its end isn't known."""
+    try:
+        return datetime.fromisoformat(run.ended) + timedelta(seconds=1)
+    except ValueError:
+        return None
+
+
+def shown(trend: Trend) -> tuple[Event, ...]:
+    """The events to show: those of the last days and the open ones; what is new first."""
+    if trend.newest is None:
+        return ()
+    first = trend.newest - np.timedelta64(SHOWN_DAYS, "D")
+    states, kinds = list(State), list(Kind)
+    shown = [event for event in trend.events if event.since >= first or event.state is State.OPEN]
+    return tuple(
+        sorted(
+            shown,
+            key=lambda event: (
+                states.index(event.state),
+                kinds.index(event.kind),
+                -event.since.astype(int),
+            ),
+        )
+    )
+
+
+def _bounds(
+    history: History, selection: Selection, newest: np.datetime64
+) -> dict[SeriesKey, Bounds]:
+    """The latest bounds of each series."""
+    since = newest.astype(datetime).replace(tzinfo=UTC) - timedelta(days=_BOUND_DAYS)
+    found = (
+        history.values(Selection(selection.fields, since, selection.until))
+        .filter(pl.any_horizontal(pl.col(name).is_not_null() for name in _BOUNDS))
+        .group_by(list(KEY))
+        .agg(pl.col(name).last() for name in _BOUNDS)
+        .collect()
+    )
+    keys = len(KEY)
+    return {
+        SeriesKey(*row[:keys]): Bounds(
+            *(bound if bound is not None and math.isfinite(bound) else None for bound in row[keys:])
+        )
+        for row in found.iter_rows()
+    }

@@ -1,0 +1,107 @@
+"""Histories that fit the sample runs: nights of normal noise, and a step where a test wants one."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from pathlib import Path
+
+import numpy as np
+
+from fabricheck.history.series import Series, SeriesKey
+from fabricheck.report.model import Case, Run, Sample
+from fabricheck.report.past import Bounds, Past, shown
+from fabricheck.trend.detect import analyse
+
+DAY = np.timedelta64(86400, "s")
+NOISE = 0.02
+SESSION = "night-{}"
+
+COLUMNS = (
+    *("time", "level", "result", "system", "partition", "environment", "check", "benchmark"),
+    *("transport", "nodes", "variable", "metric", "statistic", "size", "value", "unit", "job_id"),
+    "session",
+)
+
+Factor = Callable[[Case, Sample], float]
+
+
+def steady(case: Case, sample: Sample) -> float:
+    """No change."""
+    return 1.0
+
+
+def slower_over_tcp(case: Case, sample: Sample) -> float:
+    """A change of Open MPI's latency over TCP between two nodes."""
+    hit = (case.benchmark, case.environ, case.placement) == ("latency", "openmpi", "tcp-2n")
+    return 1.25 if hit else 1.0
+
+
+def series_of(
+    run: Run, *, nights: int = 60, recent: int = 4, factor: Factor = steady, seed: int = 1
+) -> list[Series]:
+    """Every value of a run as the last of so many nights; the recent ones are changed."""
+    generator = np.random.default_rng(seed)
+    end = np.datetime64(datetime.fromisoformat(run.ended).replace(tzinfo=None), "s")
+    times = end + (np.arange(nights) - nights + 1) * DAY
+    sessions = np.array([SESSION.format(night) for night in range(nights)])
+    found = []
+    for case in run.cases:
+        for sample in case.samples:
+            if sample.value is None or not case.placement:
+                continue
+            values = sample.value * np.exp(NOISE * generator.standard_normal(nights))
+            change = factor(case, sample)
+            values[-recent:] *= change
+            found.append(Series(_key(case, sample), times, values / change, sessions))
+    return found
+
+
+def _key(case: Case, sample: Sample) -> SeriesKey:
+    return SeriesKey(
+        system=case.system,
+        partition=case.partition,
+        environ=case.environ,
+        check=case.name.partition(" ")[0],
+        benchmark=case.benchmark or "",
+        placement=case.placement or "",
+        transport=case.transport or "",
+        num_nodes=case.num_nodes or 1,
+        metric=sample.metric,
+        statistic=sample.statistic,
+        size=sample.size,
+        unit=sample.unit,
+    )
+
+
+def past_of(run: Run, series: Sequence[Series], *, holds_run: bool = True) -> Past:
+    """What the page gets from a history of these series."""
+    trend = analyse(series, {})
+    events = shown(trend)
+    bounds = {
+        _key(case, s): Bounds(s.reference, s.lower, s.upper, s.warning_lower, s.warning_upper)
+        for case in run.cases
+        for s in case.samples
+    }
+    return Past(trend, events, tuple(() for _ in events), tuple(series), bounds, {}, holds_run)
+
+
+def write_perflog(series: Sequence[Series], directory: Path) -> None:
+    """The series as a perflog, for what reads a history itself."""
+    lines = ["|".join(COLUMNS)]
+    for each in series:
+        key = each.key
+        for time, value, session in zip(each.times, each.values, each.sessions, strict=True):
+            fields = {
+                "time": f"{time}+00:00",
+                "level": "good",
+                "result": "pass",
+                "environment": key.environ,
+                "nodes": key.num_nodes,
+                "variable": f"{key.metric}_{key.statistic}_{key.size}",
+                "size": "" if key.size is None else key.size,
+                "value": value,
+                "job_id": session,
+                "session": session,
+            }
+            lines.append("|".join(str(fields.get(c, getattr(key, c, ""))) for c in COLUMNS))
+    directory.mkdir(parents=True)
+    (directory / "Check.log").write_text("\n".join(lines) + "\n")
