@@ -6,6 +6,8 @@ from typer.testing import CliRunner, Result
 
 from fabricheck.cli.application import build
 from fabricheck.errors import FabricheckError
+from fabricheck.history.provenance import FILE, Origin, append
+from fabricheck.history.store import History
 
 SITE = "systems: [{name: simulated}]\nenvironments: []\n"
 
@@ -48,6 +50,7 @@ def test_a_new_regression_comes_first_and_makes_the_exit_code(tmp_path: Path):
     assert "confidence very high" in lines[1]
     assert lines[2].strip() == "everything: 12 of 12 series"
     assert "fabric openmpi latency0 rc-2n p" in lines[3]
+    assert lines[4].strip() == "what differs: nothing that the record tells"
     assert lines[-1].startswith("12 series: 12 judged")
 
 
@@ -110,3 +113,21 @@ def test_without_a_history_nothing_is_made(tmp_path: Path):
     with pytest.raises(FabricheckError, match="read the record first"):
         run("trend", "--store", tmp_path / "none")
     assert not (tmp_path / "none").exists()
+
+
+def test_what_differs_across_an_event_is_told_and_ranked(tmp_path: Path):
+    place = Place(tmp_path, *STEP)
+    with History.open_to_read(place.store) as history:
+        some = next(history.series())
+    for night, session in enumerate(some.sessions):
+        key = some.key
+        software = {"ucx": "1.13" if night < 100 else "1.15"}
+        where = (str(session), key.system, key.partition, key.environ)
+        append(tmp_path / "logs" / FILE, Origin("2020-01-01", *where, ("n1",), {}, software))
+    run("history", "refresh", "--store", place.store)
+    line = place.trend().stdout.splitlines()[4].strip()
+    assert line.startswith("what differs: ucx 1.13 → 1.15 on fabric since 2020-04-10 03:00 (")
+    (event,) = json.loads(place.trend("--json").stdout)["events"]
+    (difference,) = event["differences"]
+    assert difference["explained"] == difference["changed"] == 12
+    assert (difference["field"], difference["contradicted"], difference["score"]) == ("ucx", 0, 1)

@@ -1,10 +1,13 @@
 """A refresh that is killed at any moment: the next one goes on, nothing is lost, nothing twice."""
 
 import random
+import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import polars as pl
@@ -83,3 +86,19 @@ def test_a_killed_refresh_loses_nothing(
     assert table(store).equals(expected)
     assert len(list(store.glob("*.parquet"))) == 1
     assert read(store, now=LATER).values == 0
+
+
+def test_a_reader_undoes_what_a_killed_writer_had_begun(store: Path, logs: Path, tmp_path: Path):
+    read(store, logs, now=LATER)
+    expected = table(store)
+    catalog = store / "catalog.sqlite"
+    with closing(sqlite3.connect(catalog, isolation_level=None)) as writer:
+        # With so little cache it writes to the file before the transaction ends.
+        writer.execute("PRAGMA cache_size = 5")
+        writer.execute("BEGIN IMMEDIATE")
+        writer.executemany(
+            "INSERT INTO roots VALUES ('skip', ?)", [[f"{n:0999}"] for n in range(99)]
+        )
+        shutil.copytree(store, tmp_path / "killed")
+    assert (tmp_path / "killed" / "catalog.sqlite-journal").exists()
+    assert table(tmp_path / "killed").equals(expected)

@@ -51,6 +51,8 @@ def trend(
 ) -> None:
     """Say what changed: events first, then what was judged.
 
+    Each event comes with what differs in provenance across it, most telling first.
+
     Reads the history: "fabricheck history refresh" brings it up to date. The method, its settings
     and its measured power are in docs/detection.md.
 
@@ -62,7 +64,7 @@ def trend(
 
         fabricheck trend --since 2026-11-01 --system testbed --all
 
-        fabricheck trend --json | jq '.events[] | select(.state == "new")'
+        fabricheck trend --json | jq '.events[] | select(.state == "new") | .differences[0]'
     """
     # They take a second to import, which the other commands need not wait for.
     import numpy as np  # noqa: PLC0415
@@ -71,6 +73,7 @@ def trend(
     from fabricheck.history.store import History  # noqa: PLC0415
     from fabricheck.trend import show  # noqa: PLC0415
     from fabricheck.trend.accepted import read_accepted  # noqa: PLC0415
+    from fabricheck.trend.attribution import attribute  # noqa: PLC0415
     from fabricheck.trend.detect import analyse  # noqa: PLC0415
     from fabricheck.trend.settings import read_settings  # noqa: PLC0415
 
@@ -78,7 +81,9 @@ def trend(
     settings, accepted = read_settings(sites), read_accepted(references)
     fields: dict[str, tuple[str | int, ...]] = {"system": tuple(system)} if system else {}
     with History.open_to_read(store) as history:
-        found = analyse(history.series(Selection(fields)), settings, accepted)
+        series = list(history.series(Selection(fields)))
+        found = analyse(series, settings, accepted)
+        provenance = history.provenance(Selection(fields))
     if found.newest is None:
         raise FabricheckError(
             f"expected series{' of ' + ', '.join(system) if system else ''} in the history "
@@ -88,12 +93,13 @@ def trend(
     if start is not None:
         first = np.datetime64(start.astimezone(UTC).replace(tzinfo=None), "s")
     events = [event for event in found.events if event.since >= first]
+    differences = [attribute(event, series, provenance) for event in events]
     if machine:
-        json.dump(show.as_json(found, events), sys.stdout, indent=2, allow_nan=False)
+        json.dump(show.as_json(found, events, differences), sys.stdout, indent=2, allow_nan=False)
         sys.stdout.write("\n")
     else:
         console = Console(highlight=False)
         if not console.is_terminal:
             console = Console(highlight=False, width=_WIDTH)
-        show.show(found, events, console, every=every)
+        show.show(found, events, differences, console, every=every)
     raise typer.Exit(found.exit_code)

@@ -7,7 +7,7 @@ SQLite holds what is small and must change at once: the sources, their problems,
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -17,6 +17,7 @@ import polars as pl
 from fabricheck.errors import FabricheckError
 from fabricheck.history.frame import COLUMNS, KEY, PROVENANCE, SESSION, Schema
 from fabricheck.history.problems import Kind, Problem
+from fabricheck.history.provenance import Origin, read_line
 from fabricheck.history.sources import Source, Stamp
 
 DIMENSIONS: Final[Mapping[str, Schema]] = {
@@ -26,7 +27,7 @@ DIMENSIONS: Final[Mapping[str, Schema]] = {
 }
 """Combinations of texts that are kept once and numbered; the values hold the numbers."""
 
-_FORMAT: Final = json.dumps([2, *COLUMNS])
+_FORMAT: Final = json.dumps([3, *COLUMNS])
 _WAIT: Final = 10.0
 _PUT_SOURCE: Final = "INSERT OR REPLACE INTO sources VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _TABLES: Final = """
@@ -45,6 +46,7 @@ CREATE TABLE segments (
     name TEXT PRIMARY KEY, bytes INTEGER, rows INTEGER, oldest INTEGER, newest INTEGER,
     series_low INTEGER, series_high INTEGER
 );
+CREATE TABLE origins (line TEXT PRIMARY KEY);
 CREATE TABLE dimensions (kind TEXT, number INTEGER, fields TEXT, PRIMARY KEY (kind, number));
 """
 
@@ -91,6 +93,7 @@ class Catalog:
                 "fabricheck history refresh, or name another place with --store"
             )
         with translated(path):
+            _undo_what_was_killed(path)
             place = f"{path.absolute().as_uri()}?mode=ro"
             catalog = cls(sqlite3.connect(place, uri=True, timeout=_WAIT, isolation_level=None))
             if catalog.format() == _FORMAT:
@@ -214,6 +217,22 @@ class Catalog:
         rows = [(p.kind, p.first, p.detail) for p in problems]
         self._db.executemany("INSERT INTO accepted VALUES (?, ?, ?)", rows)
 
+    def origins(self) -> list[Origin]:
+        """The provenance of every session, in the order in which it was read."""
+        return [
+            read_line(line)
+            for (line,) in self._db.execute("SELECT line FROM origins ORDER BY rowid")
+        ]
+
+    def add_origins(self, origins: Sequence[tuple[int, Origin]]) -> list[int]:
+        """Keep records of provenance; the numbers of those lines that are there already."""
+        query = "INSERT OR IGNORE INTO origins VALUES (?)"
+        return [
+            number
+            for number, each in origins
+            if not self._db.execute(query, [each.line()]).rowcount
+        ]
+
     def segments(self) -> list[Segment]:
         """The files that hold the values."""
         return [Segment(*row) for row in self._db.execute("SELECT * FROM segments ORDER BY name")]
@@ -250,6 +269,13 @@ class Catalog:
 
     def _one(self, query: str) -> Any:
         return self._db.execute(query).fetchone()[0]
+
+
+def _undo_what_was_killed(path: Path) -> None:
+    """A writer that was killed left a journal; only who may write can undo what it had begun."""
+    if path.with_name(f"{path.name}-journal").exists():
+        with closing(sqlite3.connect(path, timeout=_WAIT)) as connection:
+            connection.execute("SELECT count(*) FROM sqlite_master")
 
 
 @contextmanager

@@ -1,13 +1,10 @@
 """Perflog files: appending whole lines, and reading them back."""
 
-import errno
-import fcntl
-import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 
 from fabricheck.errors import FabricheckError
+from fabricheck.history.appending import append_whole, locked
 from fabricheck.history.record import HEADER, Record, read_line
 
 
@@ -21,26 +18,15 @@ def append(path: Path, records: Sequence[Record]) -> None:
         FabricheckError: if they can't be written; the file is then as it was.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with _locked(path):
+        with locked(path):
             _set_aside_other_formats(path)
-            _append_whole(path, "".join(record.line() for record in records))
+            append_whole(path, "".join(record.line() for record in records), HEADER)
     except OSError as error:
         raise FabricheckError(
             f"expected to append {len(records)} lines to the perflog {path}, found: "
             f"{error.strerror}; nothing was written: make room or give write permission, and run "
             "again"
         ) from error
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    lock = os.open(path.parent / f".{path.name}.lock", os.O_RDWR | os.O_CREAT, 0o664)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(lock)
 
 
 def _set_aside_other_formats(path: Path) -> None:
@@ -53,18 +39,6 @@ def _set_aside_other_formats(path: Path) -> None:
     while (aside := path.with_name(f"{path.name}.h{number}")).exists():
         number += 1
     path.rename(aside)
-
-
-def _append_whole(path: Path, lines: str) -> None:
-    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o664)
-    try:
-        end = os.fstat(file).st_size
-        data = (lines if end else HEADER + lines).encode()
-        if os.write(file, data) < len(data):
-            os.ftruncate(file, end)
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    finally:
-        os.close(file)
 
 
 def read(path: Path) -> Iterator[Record]:

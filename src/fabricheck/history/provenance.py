@@ -4,12 +4,20 @@ Two records are one here: ``provenance.jsonl`` beside the perflogs, and the colu
 themselves, which say it of single values. docs/perflog.md has both.
 """
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
 
+from fabricheck.errors import FabricheckError
+from fabricheck.history.appending import append_whole, locked
 from fabricheck.history.series import SeriesKey
+
+FILE: Final = "provenance.jsonl"
+"""The file of a partition, beside its perflogs."""
 
 UNTOLD: Final = "not available"
 """What stands for a fact that could not be read."""
@@ -25,7 +33,11 @@ SOFTWARE: Final = ("scheduler", "mpi", "ucx", "compiler", "spack", "program", "c
 FIELDS: Final = (*MACHINE, *SOFTWARE[:-1], NODES, SOFTWARE[-1])
 """All facts, in the order in which an operator asks for them."""
 
-Case = tuple[str, str, str, str, str, str]
+CASE: Final = ("system", "partition", "environ", "check", "benchmark", "placement")
+"""What the series of one case have in common: they are measured by the same jobs."""
+Case = tuple[str, ...]
+
+_TEXTS: Final = ("time", "session", "system", "partition", "environment")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +63,50 @@ class Origin:
     nodes: tuple[str, ...]
     machine: Mapping[str, str]
     software: Mapping[str, str]
+
+    def line(self) -> str:
+        """The record as one line of JSON, with its newline."""
+        return json.dumps(asdict(self), ensure_ascii=False) + "\n"
+
+
+def append(path: Path, origin: Origin) -> None:
+    """Append a record to a file of provenance, whole or not at all.
+
+    Raises:
+        FabricheckError: if it can't be written; the file is then as it was.
+    """
+    try:
+        with locked(path):
+            append_whole(path, origin.line())
+    except OSError as error:
+        raise FabricheckError(
+            f"expected to append to the provenance {path}, found: {error.strerror}; nothing was "
+            "written: make room or give write permission, and run again"
+        ) from error
+
+
+def read_line(line: str) -> Origin:
+    """The record of a line.
+
+    Raises:
+        ValueError: if it is none.
+    """
+    try:
+        given: dict[str, Any] = json.loads(line)
+        datetime.fromisoformat(given["time"])
+        texts = {name: given[name] for name in _TEXTS}
+        groups = {name: given[name] for name in ("machine", "software")}
+        nodes = tuple(given["nodes"])
+        known = [
+            *nodes,
+            *texts.values(),
+            *(text for each in groups.values() for text in each.values()),
+        ]
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise ValueError(f"expected a record of provenance in JSON, found {error!r}") from None
+    if not all(isinstance(each, str) for each in known):
+        raise ValueError("expected texts in a record of provenance, found something else")
+    return Origin(**texts, nodes=nodes, **groups)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +138,32 @@ class Circumstances:
 
 
 def case_of(key: SeriesKey) -> Case:
-    """What the series of one case have in common: they are measured by the same jobs."""
-    return (key.system, key.partition, key.environ, key.check, key.benchmark, key.placement)
+    """The case of a series."""
+    return tuple(getattr(key, name) for name in CASE)
+
+
+def runs_of(rows: Iterable[Mapping[str, Any]]) -> dict[tuple[str, Case], Run]:
+    """What the perflogs say of each case in each session.
+
+    Args:
+        rows: with the fields of ``CASE``, ``session``, and the columns that say with what a value
+            was measured (``fabricheck.history.frame.PROVENANCE``).
+    """
+    found: dict[tuple[str, Case], Run] = {}
+    for row in rows:
+        place = row["session"], tuple(row[name] for name in CASE)
+        software = {
+            "mpi": row["mpi_version"],
+            "ucx": row["ucx_version"],
+            "program": f"{row['program']} {row['program_version']}".strip(),
+            "commit": row["commit"],
+        }
+        nodes = {name.partition(".")[0] for name in row["node_list"].split(",") if name}
+        before = found.get(place, Run((), {}))
+        found[place] = Run(
+            tuple(sorted(nodes.union(before.nodes))), {**before.software, **_told(software)}
+        )
+    return found
 
 
 class Provenance:
@@ -102,7 +182,7 @@ class Provenance:
         self._software: dict[tuple[str, ...], dict[str, str]] = defaultdict(dict)
         for each in origins:
             place = (each.session, each.system, each.partition)
-            for node in each.nodes:
+            for node in (name.partition(".")[0] for name in each.nodes):
                 self._machines[place].setdefault(node, {}).update(_told(each.machine))
             self._software[(*place, each.environment)].update(_told(each.software))
 

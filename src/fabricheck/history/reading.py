@@ -1,4 +1,4 @@
-"""Reading one perflog from where it was left."""
+"""Reading one file of the record from where it was left."""
 
 import zlib
 from collections.abc import Iterator
@@ -9,16 +9,17 @@ from typing import Final
 import polars as pl
 
 from fabricheck.history.layout import recognize
-from fabricheck.history.lines import CutStreamError, blocks, chunks, first_line
+from fabricheck.history.lines import Block, CutStreamError, blocks, chunks, first_line
 from fabricheck.history.problems import Kind, Problem
+from fabricheck.history.provenance import Origin, read_line
 from fabricheck.history.sources import EDGE, Source, Stamp, edge
 
 JUMP: Final = timedelta(days=1)
 """A line so much older than one above it says that the clock went back: lines are appended."""
 
 
-class PerflogFile:
-    """A perflog that is being read from where it was left."""
+class RecordFile:
+    """A file of whole lines that is being read from where it was left."""
 
     def __init__(self, source: Source, path: Path) -> None:
         self.path = path
@@ -32,10 +33,8 @@ class PerflogFile:
         self._edge = b""
         self._seen = source.offset
 
-    def frames(self) -> Iterator[tuple[pl.DataFrame, list[Problem]]]:
-        """The values of each block of lines, and the damaged lines."""
-        begun = self._source.offset > 0
-        layout = recognize(first_line(self.path), self.path) if begun else None
+    def blocks(self) -> Iterator[Block]:
+        """The lines that are new, block by block."""
         self._edge = edge(self.path, self._source.offset)
         try:
             for block in blocks(self._counted(), self.lines + 1):
@@ -44,11 +43,7 @@ class PerflogFile:
                 self._checksum = zlib.crc32(data, self._checksum)
                 self._edge = (self._edge + data[-EDGE:])[-EDGE:]
                 self.lines = block.first_line + block.lines - 1
-                if layout is None:
-                    header, block = block.behead()  # noqa: PLW2901
-                    layout = recognize(header, self.path)
-                if block.lines:
-                    yield layout.read(block)
+                yield block
         except CutStreamError as error:
             self._cut(str(error))
         if self._seen > self._offset:
@@ -61,6 +56,35 @@ class PerflogFile:
 
     def _cut(self, detail: str) -> None:
         self.cut = self.cut or Problem(Kind.CUT, self.lines + 1, self.lines + 1, detail)
+
+    def state(self, path: Path, stamp: Stamp) -> Source:
+        """How far it was read."""
+        return Source(
+            number=self.number,
+            path=path,
+            stamp=stamp,
+            offset=self._offset,
+            lines=self.lines,
+            checksum=self._checksum,
+            edge=zlib.crc32(self._edge),
+            newest=self._newest,
+        )
+
+
+class PerflogFile(RecordFile):
+    """A perflog."""
+
+    def frames(self) -> Iterator[tuple[pl.DataFrame, list[Problem]]]:
+        """The values of each block of lines, and the damaged lines."""
+        begun = self._source.offset > 0
+        layout = recognize(first_line(self.path), self.path) if begun else None
+        for block in self.blocks():
+            rest = block
+            if layout is None:
+                header, rest = block.behead()
+                layout = recognize(header, self.path)
+            if rest.lines:
+                yield layout.read(rest)
 
     def jumps(self, frame: pl.DataFrame) -> list[Problem]:
         """Where a line is much older than one above it."""
@@ -85,15 +109,17 @@ class PerflogFile:
             .iter_rows()
         ]
 
-    def state(self, path: Path, stamp: Stamp) -> Source:
-        """How far it was read."""
-        return Source(
-            number=self.number,
-            path=path,
-            stamp=stamp,
-            offset=self._offset,
-            lines=self.lines,
-            checksum=self._checksum,
-            edge=zlib.crc32(self._edge),
-            newest=self._newest,
-        )
+
+class ProvenanceFile(RecordFile):
+    """A file of provenance."""
+
+    def origins(self) -> Iterator[tuple[list[tuple[int, Origin]], list[Problem]]]:
+        """The records of each block of lines with their numbers, and the damaged lines."""
+        for block in self.blocks():
+            found, problems = [], []
+            for number, line in enumerate(block.data.split(b"\n")[:-1], start=block.first_line):
+                try:
+                    found.append((number, read_line(line.decode(errors="replace"))))
+                except ValueError as error:
+                    problems.append(Problem(Kind.DAMAGED, number, number, str(error)))
+            yield found, problems

@@ -19,9 +19,9 @@ from fabricheck.history import results
 from fabricheck.history.catalog import DIMENSIONS, Catalog
 from fabricheck.history.frame import KEY
 from fabricheck.history.problems import Kind, Problem, merged
-from fabricheck.history.reading import PerflogFile
+from fabricheck.history.reading import PerflogFile, ProvenanceFile, RecordFile
 from fabricheck.history.segments import IDENTITY, Numbering, Segments
-from fabricheck.history.sources import Plan, Source, Stamp, perflogs, plan
+from fabricheck.history.sources import Plan, Source, Stamp, is_provenance, plan, record_files
 
 FUTURE: Final = timedelta(hours=1)
 """A time so much later than now is in the future; hosts' clocks may differ by less."""
@@ -117,9 +117,9 @@ class _OutdatedError(Exception):
 def _files(catalog: Catalog) -> list[Path]:
     roots = [path for kind, path in catalog.roots() if kind == "perflogs"]
     skip = [str(pattern) for kind, pattern in catalog.roots() if kind == "skip"]
-    found = {root: perflogs(root, skip) for root in roots}
+    found = {root: record_files(root, skip) for root in roots}
     for root, files in found.items():
-        if not files:
+        if all(map(is_provenance, files)):
             raise FabricheckError(
                 f"expected perflogs (*.log, *.log.h0, *.log.gz) in {root}, found none: run the "
                 "checks first, see whether it is mounted, or name another directory with "
@@ -173,12 +173,10 @@ class _Reader:
 
     def _read_file(self, source: Source, path: Path, stamp: Stamp) -> None:
         try:
-            read = PerflogFile(source, path)
-            for frame, problems in read.frames():
-                self._take(frame, problems, read)
+            read = self._read_lines(source, path)
         except OSError as error:
             raise FabricheckError(
-                f"expected to read the perflog {path}, found: {error.strerror or error}: give "
+                f"expected to read {path}, found: {error.strerror or error}: give "
                 "read permission, or skip it with --skip; nothing was changed"
             ) from error
         self._catalog.replace_cut(read.number, read.cut)
@@ -186,6 +184,18 @@ class _Reader:
         self._outcome.files += read.lines > source.lines
         self._outcome.unchanged += read.lines == source.lines
         self._catalog.put_source(read.state(path, stamp))
+
+    def _read_lines(self, source: Source, path: Path) -> RecordFile:
+        if is_provenance(path):
+            provenance = ProvenanceFile(source, path)
+            for origins, problems in provenance.origins():
+                known = self._catalog.add_origins(origins)
+                self._keep_problems([*problems, *map(_known_line, known)], provenance)
+            return provenance
+        perflog = PerflogFile(source, path)
+        for frame, problems in perflog.frames():
+            self._take(frame, problems, perflog)
+        return perflog
 
     def _take(self, frame: pl.DataFrame, problems: list[Problem], read: PerflogFile) -> None:
         frame, dated = self._dates(frame, read)
@@ -284,7 +294,7 @@ class _Reader:
         compared = repeated.join(known, on=IDENTITY, suffix="_known")
         return first.join(matches, on=IDENTITY, how="anti"), list(_repetitions(compared))
 
-    def _keep_problems(self, problems: Sequence[Problem], read: PerflogFile) -> None:
+    def _keep_problems(self, problems: Sequence[Problem], read: RecordFile) -> None:
         if not problems:
             return
         kept = merged(problems)
@@ -345,6 +355,10 @@ def _other_units(frame: pl.DataFrame, new: pl.DataFrame, known: pl.DataFrame) ->
 def _future(line: int, time: datetime, limit: datetime) -> Problem:
     detail = f"expected a time until {limit:%Y-%m-%d %H:%M}, found {time:%Y-%m-%d %H:%M}"
     return Problem(Kind.FUTURE, line, line, detail, (time - FUTURE).timestamp())
+
+
+def _known_line(line: int) -> Problem:
+    return Problem(Kind.DUPLICATE, line, line, "the record stands elsewhere already")
 
 
 def _repetitions(compared: pl.DataFrame) -> Iterator[Problem]:

@@ -9,8 +9,10 @@ from pathlib import Path
 
 from fabricheck.errors import FabricheckError
 from fabricheck.history.lines import CutStreamError, chunks
+from fabricheck.history.provenance import FILE
 
 _PERFLOG = re.compile(r"^[^.].*\.log(\.h?\d+)?(\.gz)?$")
+_PROVENANCE = re.compile(rf"^{re.escape(FILE)}(\.\d+)?(\.gz)?$")
 EXAMPLES = "example"
 EDGE = 4096
 
@@ -73,8 +75,15 @@ class Plan:
     gone: tuple[Source, ...]
 
 
-def perflogs(root: Path, skip: Sequence[str] = ()) -> list[Path]:
-    """The perflogs below a directory, rotated and compressed ones included, or the file itself.
+def is_provenance(path: Path) -> bool:
+    """Whether a file is one of provenance, by its name."""
+    return bool(_PROVENANCE.match(path.name))
+
+
+def record_files(root: Path, skip: Sequence[str] = ()) -> list[Path]:
+    """The perflogs and the provenance below a directory, or the file itself.
+
+    Rotated and compressed ones are included.
 
     Args:
         root: directory or file.
@@ -103,7 +112,7 @@ def _walk(root: Path) -> Iterator[Path]:
         if Path(directory) == root:
             folders[:] = [each for each in folders if each != EXAMPLES]
         for name in names:
-            if _PERFLOG.match(name):
+            if _PERFLOG.match(name) or _PROVENANCE.match(name):
                 yield Path(directory) / name
 
 

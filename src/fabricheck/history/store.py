@@ -16,8 +16,9 @@ import polars as pl
 
 from fabricheck.history import refresh as refreshing
 from fabricheck.history.catalog import Catalog
-from fabricheck.history.frame import COLUMNS, KEY
+from fabricheck.history.frame import COLUMNS, KEY, PROVENANCE
 from fabricheck.history.problems import Problem
+from fabricheck.history.provenance import CASE, Provenance, runs_of
 from fabricheck.history.refresh import Outcome, Request
 from fabricheck.history.segments import Segments, cannot_write
 from fabricheck.history.selection import Selection
@@ -40,7 +41,7 @@ class Status:
         oldest: time of the first value.
         newest: time of the last value.
         roots: kind and place of what is read.
-        sources: the perflogs that were read.
+        sources: the files of the record that were read.
         problems: what is wrong with their lines, each with its file.
     """
 
@@ -135,6 +136,25 @@ class History:
         for kind in ("session", "provenance"):
             frame = frame.join(self._catalog.dimension(kind).lazy(), on=f"{kind}_id")
         return frame.select(COLUMNS.keys()).sort("time", *KEY, "job")
+
+    def provenance(self, selection: Selection = Selection()) -> Provenance:  # noqa: B008
+        """On what and with what the wanted values were measured."""
+        wanted = selection.of_series(self._catalog.dimension("series"))
+        columns = ("series_id", "session_id", "provenance_id")
+        values = self._selected(selection, wanted)
+        names = self._catalog.dimension("session")["session"]
+        if (names == "").any():
+            found, names = _named_by_time(values.select(*columns, "time").collect(), names)
+            values = found.lazy()
+        runs = (
+            values.join(wanted.lazy(), on="series_id")
+            .join(names.to_frame().with_row_index("session_id").lazy(), on="session_id")
+            .join(self._catalog.dimension("provenance").lazy(), on="provenance_id")
+            .select(pl.col("session", *CASE, *PROVENANCE).fill_null(""))
+            .unique(maintain_order=True)
+            .collect()
+        )
+        return Provenance(self._catalog.origins(), runs_of(runs.iter_rows(named=True)))
 
     def status(self) -> Status:
         """What the history holds."""

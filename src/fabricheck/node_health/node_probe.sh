@@ -5,8 +5,12 @@
 #   PROGRAM   whose version to ask for: ucx, osu, or an MPI family (openmpi, mpich, mvapich2)
 #   FABRICHECK_SYSFS=DIR   read DIR for /sys, for a recorded tree
 # Writes facts.NODE in the working directory, whole or not at all: lines 'KEY VALUE ...', '-' where
-# the node doesn't say. For each line of standard input it prints 'answer LINE NODE NANOSECONDS'.
+# the node doesn't say; and in the same way origin.NODE: what the node is (origin.sh). For each line of
+# standard input it prints 'answer LINE NODE NANOSECONDS'.
 # A process costs a shell far more than a line that it reads itself: there are few of them here.
+
+# shellcheck source=src/fabricheck/node_health/origin.sh
+. "${0%/*}/origin.sh"
 
 sys=${FABRICHECK_SYSFS:-/sys}
 
@@ -139,6 +143,8 @@ part="facts.$node.part"
     date '+clock %s%N'
     echo end
 } >"$part" && mv "$part" "facts.$node" || exit 2
+
+origin >"origin.$node.part" && mv "origin.$node.part" "origin.$node"
 
 while read -r line; do
     date "+answer $line $node %s%N"

@@ -5,6 +5,8 @@ the disk is full (docs/decisions.md).
 """
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from fabricheck.benchmarks.curve import split_variable
 from fabricheck.errors import FabricheckError
 from fabricheck.history import perflog
 from fabricheck.history.record import Record
+from fabricheck.reframe_ext.provenance import Provenance
 
 HANDLER = "fabricheck"
 
@@ -27,21 +30,25 @@ class PerflogHandler(logging.Handler):
     def __init__(self, basedir: Path) -> None:
         super().__init__()
         self._basedir = basedir
+        self._provenance = Provenance(basedir)
         self._pending: list[Record] = []
 
     def emit(self, record: logging.LogRecord) -> None:
         """Keep one variable's line; with the last of a case, append them all.
 
-        A dry run measures nothing and leaves no line.
+        On what it was measured is recorded beside it, also of a case that gave no value. A dry run
+        measures nothing and leaves no line.
 
         Raises:
             ForceExitError: if they can't be written; a run without its record must not go on.
         """
         fields = record.__dict__
-        if fields.get("check_perf_var") is None:
-            return
         check = fields["__rfm_check__"]
         if check.is_dry_run():
+            return
+        if not self._pending:
+            self._record_provenance(check)
+        if fields.get("check_perf_var") is None:
             return
         self._pending.append(_record(check, fields))
         if len(self._pending) < len(check.perfvalues):
@@ -53,11 +60,23 @@ class PerflogHandler(logging.Handler):
             / check.current_partition.name
             / f"{type(check).__name__}.log"
         )
-        try:
+        with _ending_the_run():
             perflog.append(path, records)
-        except FabricheckError as error:
-            # ReFrame prints a cause as well, which would say the same again.
-            raise ForceExitError(str(error)) from None
+
+    def _record_provenance(self, check: Any) -> None:
+        """Before the values, so that none is ever without; builds and what never ran have none."""
+        if getattr(check, "session", "") and check.job:
+            with _ending_the_run():
+                self._provenance.record(check)
+
+
+@contextmanager
+def _ending_the_run() -> Iterator[None]:
+    try:
+        yield
+    except FabricheckError as error:
+        # ReFrame prints a cause as well, which would say the same again.
+        raise ForceExitError(str(error)) from None
 
 
 @register_log_handler(HANDLER)

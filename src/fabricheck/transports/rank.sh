@@ -10,10 +10,13 @@
 #   FABRICHECK_DEVICES=NAME export NAME with the RDMA devices of this node, separated by colons; for
 #                           programs that take a device only by name, where each node has its own
 # Writes witness.RANK in the working directory, whole, when the program has ended. The first rank of
-# a node also writes fabric.HOST: what the RDMA ports said before and after (fabric/snapshot.sh).
+# a node also writes fabric.HOST: what the RDMA ports said before and after (fabric/snapshot.sh), and
+# origin.HOST: what the node is (node_health/origin.sh).
 
 # shellcheck source=src/fabricheck/fabric/snapshot.sh
 . "${0%/*}/../fabric/snapshot.sh"
+# shellcheck source=src/fabricheck/node_health/origin.sh
+. "${0%/*}/../node_health/origin.sh"
 
 rank=${OMPI_COMM_WORLD_RANK:-${PMIX_RANK:-${PMI_RANK:-${SLURM_PROCID:-0}}}}
 
@@ -53,6 +56,7 @@ if [ "${FABRICHECK_PIN:-}" = cyclic ]; then
     taskset -pc "$cpu" $$ >/dev/null || exit 2
 fi
 
+if [ "$first" -eq 0 ]; then origin >"origin.$host.part" && mv "origin.$host.part" "origin.$host"; fi
 fabric before
 part="witness.$rank.part"
 {

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from fabricheck.history.sparkline import sparkline
+from fabricheck.trend.attribution import Difference
 from fabricheck.trend.detect import Trend
 from fabricheck.trend.events import Change, Event, Kind, State, Value
 from fabricheck.units import format_size
@@ -18,7 +19,7 @@ LINES = 20
 """Most lines, unless all are asked for."""
 
 _WIDTH = 40
-_LINES_OF_EVENT = 3
+_LINES_OF_EVENT = 4
 _OTHER_LINES = 3
 _STYLES = {
     Kind.REGRESSION: "bold red",
@@ -28,6 +29,8 @@ _STYLES = {
 }
 _NAMES = 4
 """Values of a field that are named before the rest is counted."""
+_LONG = 60
+"""Of longer facts, such as the kernel's options, only the words are shown that differ."""
 
 
 class Verdict(StrEnum):
@@ -38,20 +41,31 @@ class Verdict(StrEnum):
     WORSE = "worse"
 
 
-def show(trend: Trend, events: Sequence[Event], console: Console, *, every: bool) -> None:
+Differences = Sequence[Sequence[Difference]]
+
+
+def show(
+    trend: Trend,
+    events: Sequence[Event],
+    differences: Differences,
+    console: Console,
+    *,
+    every: bool,
+) -> None:
     """Print the verdict, the events, and what was judged.
 
     Args:
         trend: the whole trend.
         events: the events to show.
+        differences: for each of them what differs across it.
         console: where to.
         every: all events, instead of what 20 lines hold.
     """
     console.print(_verdict(trend, events), soft_wrap=True)
     room = (LINES - _OTHER_LINES) // _LINES_OF_EVENT
     shown = list(events) if every else list(events[:room])
-    for event in shown:
-        for line in _lines(event):
+    for event, across in zip(shown, differences, strict=False):
+        for line in _lines(event, across):
             console.print(line, soft_wrap=True)
     if len(shown) < len(events):
         console.print(f"... and {len(events) - len(shown)} more events: see --all and --json")
@@ -83,8 +97,8 @@ def _plural(kind: Kind, number: int) -> str:
     return words.get(kind, str(kind)) + ("s" if number > 1 else "")
 
 
-def _lines(event: Event) -> list[Text]:
-    """What, since when and by how much; on what; and the course of one series of it."""
+def _lines(event: Event, differences: Sequence[Difference]) -> list[Text]:
+    """What, since when and by how much; on what; the course of one series; and what differs."""
     change = typical(event)
     head = Text(f"{event.state} {event.kind}", _STYLES[event.kind])
     head.append(f" on {event.system} since {moment(event.since)}: ", "default not bold")
@@ -94,7 +108,26 @@ def _lines(event: Event) -> list[Text]:
     values = change.series.values
     course = Text(f"    {sparkline(values, _WIDTH)} ", "cyan")
     course.append(f"{series_words(change)} {levels(change)}", "default")
-    return [head, where, course]
+    more = f"; and {len(differences) - 1} more: see --json" if len(differences) > 1 else ""
+    first = difference_words(differences[0]) if differences else "nothing that the record tells"
+    return [head, where, course, Text(f"    what differs: {first}{more}")]
+
+
+def difference_words(difference: Difference) -> str:
+    """A difference in words, with how many series it explains and how many it does not."""
+    before, after = difference.before, difference.after
+    if max(len(before), len(after)) > _LONG:
+        before, after = _words_of(before, but=after), _words_of(after, but=before)
+    return (
+        f"{difference.field} {before} → {after} on {difference.where} since "
+        f"{moment(difference.since)} ({len(difference.explained)} of {difference.changed} changed "
+        f"series, {len(difference.contradicted)} of {difference.unchanged} others)"
+    )
+
+
+def _words_of(text: str, *, but: str) -> str:
+    others = but.split()
+    return " ".join(word for word in text.split() if word not in others) or "nothing"
 
 
 def typical(event: Event) -> Change:
@@ -169,7 +202,7 @@ def _counts(trend: Trend) -> str:
     return text
 
 
-def as_json(trend: Trend, events: Sequence[Event]) -> dict[str, Any]:
+def as_json(trend: Trend, events: Sequence[Event], differences: Differences) -> dict[str, Any]:
     """The trend as data."""
     return {
         "exit_code": trend.exit_code,
@@ -178,11 +211,11 @@ def as_json(trend: Trend, events: Sequence[Event]) -> dict[str, Any]:
         "judged": trend.judged,
         "short": trend.short,
         "silent": trend.silent,
-        "events": [_event(event) for event in events],
+        "events": [_event(*each) for each in zip(events, differences, strict=True)],
     }
 
 
-def _event(event: Event) -> dict[str, Any]:
+def _event(event: Event, differences: Sequence[Difference]) -> dict[str, Any]:
     return {
         "system": event.system,
         "kind": event.kind,
@@ -191,7 +224,23 @@ def _event(event: Event) -> dict[str, Any]:
         "confidence": event.confidence,
         "shared": {name: list(values) for name, values in event.shared.items()},
         "alike": event.alike,
+        "differences": [_difference(each) for each in differences],
         "changes": [_change(change) for change in event.changes],
+    }
+
+
+def _difference(difference: Difference) -> dict[str, Any]:
+    return {
+        "field": difference.field,
+        "before": difference.before,
+        "after": difference.after,
+        "where": difference.where,
+        "since": f"{difference.since}Z",
+        "score": difference.score,
+        "explained": len(difference.explained),
+        "changed": difference.changed,
+        "contradicted": len(difference.contradicted),
+        "unchanged": difference.unchanged,
     }
 
 

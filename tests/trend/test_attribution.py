@@ -1,0 +1,115 @@
+"""What differs across an event, and how telling it is."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from tests.trend.made import DAY, FIRST, noise, series, stepped
+
+from fabricheck.history.provenance import Origin, Provenance
+from fabricheck.history.series import Series
+from fabricheck.trend.attribution import REACH, Difference, attribute
+from fabricheck.trend.detect import analyse
+from fabricheck.trend.show import difference_words
+
+NIGHTS, AT = 100, 92
+ORIGIN = Origin("", "", "hpc", "rdma", "openmpi", ("n1", "n2"), {"kernel": "6.1"}, {"ucx": "1.13"})
+
+
+def origins(**changes: Any) -> list[Origin]:
+    """The same every night."""
+    return [replace(ORIGIN, session=f"night-{each}", **changes) for each in range(NIGHTS)]
+
+
+def since(origins: list[Origin], night: int, **changes: Any) -> list[Origin]:
+    """Others from a night on."""
+    return [*origins[:night], *(replace(each, **changes) for each in origins[night:])]
+
+
+def members(**changed: Any) -> list[Series]:
+    """Two series that step, and two of the same that don't."""
+    return [
+        *(series(stepped(at=AT, size=0.5, seed=size), size=size, **changed) for size in (8, 16)),
+        *(series(noise(NIGHTS, size), size=size) for size in (32, 64)),
+    ]
+
+
+def across(found: list[Series], *records: list[Origin]) -> list[Difference]:
+    (event,) = analyse(found, {}).events
+    return attribute(event, found, Provenance([each for some in records for each in some]))
+
+
+def test_what_only_the_changed_series_saw_comes_first():
+    found = members(environ="mpich")
+    mpich = since(origins(environment="mpich"), AT, software={"ucx": "1.15"})
+    openmpi = since(origins(), AT, machine={"kernel": "6.6"})
+    # The same nodes: the kernel is that of all series.
+    first, second = across(found, mpich, openmpi)
+    assert (first.field, first.before, first.after, first.where) == ("ucx", "1.13", "1.15", "rdma")
+    assert (len(first.explained), first.changed) == (2, 2)
+    assert (len(first.contradicted), first.unchanged) == (0, 2)
+    assert first.score == 1
+    assert first.since == FIRST + AT * DAY
+    assert (second.field, second.where, second.score) == ("kernel", "n[1-2]", 0)
+    assert difference_words(first).startswith(
+        "ucx 1.13 → 1.15 on rdma since 2026-04-03 03:00 (2 of"
+    )
+
+
+def test_one_node_of_several_is_named():
+    others = since(origins(nodes=("n2",)), AT, machine={"kernel": "6.6"})
+    (only,) = across(members(), origins(nodes=("n1",)), others)
+    assert (only.field, only.before, only.after, only.where) == ("kernel", "6.1", "6.6", "n2")
+
+
+def test_another_node_is_a_difference_and_is_compared_with_those_before():
+    records = since(origins(), AT, nodes=("n1", "n3"), machine={"kernel": "6.6"})
+    records = [each if "n3" not in each.nodes else replace(each, nodes=("n3",)) for each in records]
+    same = origins(nodes=("n1",))[AT:]
+    found = {(each.field, each.before, each.after): each.where for each in
+             across(members(), records, same)}  # fmt: skip
+    assert found == {
+        ("nodes", "without n3", "with n3"): "rdma",
+        ("nodes", "with n2", "without n2"): "rdma",
+        ("kernel", "6.1", "6.6"): "n3",
+    }
+
+
+def test_what_changed_within_reach_counts_and_what_changed_earlier_does_not():
+    for night, expected in ((AT - REACH, 1), (AT - REACH - 1, 0), (AT + REACH, 1)):
+        assert len(across(members(), since(origins(), night, software={"ucx": "2"}))) == expected
+
+
+def test_of_two_that_explain_the_same_the_nearer_comes_first():
+    records = since(origins(), AT - 2, machine={"kernel": "6.6"})
+    records = since(records, AT, software={"ucx": "1.15"})
+    assert [each.field for each in across(members(), records)] == ["ucx", "kernel"]
+
+
+def test_nights_of_which_nothing_is_known_are_passed_over():
+    records = since(origins(), AT, software={"ucx": "1.15"})
+    assert len(across(members(), records[: AT - 1], records[AT + 1 :])) == 1
+    assert across(members()) == []
+    assert across(members(), records[AT:]) == []
+
+
+def test_facts_that_could_not_be_read_are_no_difference():
+    assert across(members(), since(origins(), AT, software={"ucx": "not available"})) == []
+    assert across(members(), since(origins(), AT, software={"unheard": "of"})) == []
+
+
+def test_series_that_were_not_measured_on_both_sides_do_not_count():
+    young = series(noise(4, 9), nights=np.arange(AT + 2, AT + 6), size=128)
+    other = series(noise(NIGHTS, 9), system="other")
+    records = since(origins(), AT, software={"ucx": "1.15"})
+    (only,) = across([*members(), young, other], records)
+    assert only.unchanged == 2
+
+
+def test_of_long_facts_the_words_are_shown_that_differ():
+    before = "quiet mitigations=auto " + "x" * 60
+    after = before.replace("auto", "off") + " nosmt"
+    records = since(origins(machine={"kernel_options": before}), AT,
+                    machine={"kernel_options": after})  # fmt: skip
+    (only,) = across(members(), records)
+    assert "kernel_options mitigations=auto → mitigations=off nosmt on" in difference_words(only)
