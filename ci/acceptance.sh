@@ -1,0 +1,129 @@
+#!/bin/bash
+# Measure before and after a change, and say whether it may stay: fabricheck accept on a campaign.
+#
+# Usage: ci/acceptance.sh NAME [OPTION...] [-- REFRAME_OPTION...]
+#   --pairs N        runs on each side, default 10
+#   --before CMD     command that puts the fabric into the state before the change
+#   --after CMD      command that puts it into the state after the change
+#   --only SIDE      "before" or "after": run this side alone, where no command can switch
+#
+# With both commands the runs take turns, A-B-B-A, and in the end the state before is restored. Runs
+# that are in ReFrame's results database are not made again: start the script anew after whatever
+# ended it, or with more pairs. What follows -- chooses the checks and their nodes.
+#
+#   ci/acceptance.sh fw28 --before 'ssh sw1 use-image 27' --after 'ssh sw1 use-image 28' \
+#       -- -n MpiPointToPoint -J nodelist=c[1-2]
+#   ci/acceptance.sh cables --only before; ...; ci/acceptance.sh cables --only after
+#
+# Exit code: that of fabricheck accept (0 accept, 1 reject, 3 inconclusive), 2 for bad input, for a
+# command that failed and for a run without result; 0 after --only before.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. ./setup-env.sh
+
+fail() {
+  echo "acceptance: $*" >&2
+  exit 2
+}
+
+name=${1-}
+[[ $name =~ ^[A-Za-z0-9][A-Za-z0-9._-]*$ ]] ||
+  fail "expected a name of letters, digits, '.', '_' and '-' for the campaign, found '$name'"
+shift
+pairs=10 only=
+declare -A switch=()
+while (($#)); do
+  [[ $1 != -- ]] || { shift && break; }
+  (($# > 1)) || fail "expected a value after $1, found none: see the head of this script"
+  case $1 in
+    --pairs) pairs=$2 ;;
+    --before | --after) switch[${1#--}]=$2 ;;
+    --only) only=$2 ;;
+    *) fail "expected --pairs, --before, --after, --only or --, found '$1'" ;;
+  esac
+  shift 2
+done
+checks=("$@")
+[[ $pairs =~ ^[1-9][0-9]{0,3}$ ]] || fail "expected a number of pairs from 1 to 9999, found '$pairs'"
+case ${only:-${#switch[@]}} in
+  2 | before | after) ;;
+  *) fail "expected --before CMD and --after CMD, or --only before or --only after" ;;
+esac
+[[ -z $only || ${#switch[@]} == 0 ]] || fail "expected --only without --before and --after"
+
+folder=$PWD/reports/acceptance
+mkdir -p "$folder"
+exec 9>"$folder/.lock"
+flock --nonblock 9 || fail "expected no other campaign in this checkout, found one: wait for its end"
+# Whoever measures in this checkout holds this lock, fabricheck run too. ReFrame inherits it, so that
+# a script started anew waits for a run that was left behind.
+exec 8>>reports/.lock
+
+selection() { printf '?campaign=="%s" and state=="%s" and num_aborted==0' "$name" "$1"; }
+
+# How many runs of a side ReFrame has stored: the only memory of a campaign.
+runs() {
+  local listed
+  listed=$(reframe --list-stored-sessions="$(selection "$1")" --table-format=csv 9>&-) ||
+    fail "expected ReFrame to list its stored sessions, found: $listed"
+  grep -c '^[0-9a-f]\{8\}-' <<<"$listed" || true
+}
+
+state=
+turn_to() {
+  [[ ${switch[$1]+there} && $state != "$1" ]] || return 0
+  echo "acceptance: switching to the state $1 the change"
+  # Until it has ended nobody knows which state it is.
+  state=unknown
+  bash -c "${switch[$1]}" 9>&- || fail "the command for the state $1 failed: ${switch[$1]}"
+  state=$1
+}
+
+restore() {
+  local code=$?
+  [[ -z $state ]] || (turn_to before) || code=2
+  exit "$code"
+}
+trap restore EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+run() {
+  local side=$1 number=$2 code=0 there
+  flock --nonblock 8 || { echo "acceptance: waiting for another run in this checkout" && flock 8; }
+  there=$(runs "$side")
+  if ((there < number)); then
+    turn_to "$side"
+    echo "acceptance: $name, run $number of $pairs $side the change"
+    reframe -c checks "${checks[@]}" -r --session-extras="campaign=$name,state=$side" 9>&- || code=$?
+    there=$(runs "$side")
+    ((there >= number)) ||
+      fail "expected a stored session of run $number $side, found none; ReFrame ended with $code"
+    printf '%s %s %d exit code %d\n' "$(date --utc +%FT%TZ)" "$side" "$number" "$code" >>"$folder/$name.log"
+  fi
+  flock --unlock 8
+}
+
+before=$(runs before)
+after=$(runs after)
+declare -A stored=([before]=$before [after]=$after) planned=([before]=0 [after]=0)
+for ((pair = 1; pair <= pairs; pair++)); do
+  order=(before after)
+  ((pair % 2)) || order=(after before)
+  for side in "${order[@]}"; do
+    [[ -z $only || $only == "$side" ]] || continue
+    planned[$side]=$((planned[$side] + 1))
+    ((planned[$side] <= stored[$side])) || run "$side" "${planned[$side]}"
+  done
+done
+if [[ $only == before ]]; then
+  echo "acceptance: now make the change, then: ci/acceptance.sh $name --only after --pairs $pairs"
+  exit 0
+fi
+
+fabricheck history refresh
+before=$(runs before)
+after=$(runs after)
+record=$folder/$name-$before-$after.json
+[[ -e $record ]] && keep=() || keep=(--record "$record")
+fabricheck accept --before "$(selection before)" --after "$(selection after)" "${keep[@]}"
