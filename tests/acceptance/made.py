@@ -1,0 +1,36 @@
+"""Simulated campaigns for tests."""
+
+import numpy as np
+import polars as pl
+
+from fabricheck.acceptance.accept import accept
+from fabricheck.acceptance.model import Acceptance, Answer, Question, Scope
+from fabricheck.acceptance.pairs import CASE
+from fabricheck.acceptance.power import Campaign, as_values
+from fabricheck.acceptance.settings import Settings
+from fabricheck.trend.robust import Array
+
+ONE_CASE = 12
+NO_NOISE = [np.zeros(1)]
+
+
+def values(campaign: Campaign, count: int = ONE_CASE, seed: int = 1) -> pl.DataFrame:
+    """What a campaign measured."""
+    return as_values(campaign.made(NO_NOISE, count, seed), campaign)
+
+
+def accepted(campaign: Campaign, count: int = ONE_CASE, seed: int = 1) -> Acceptance:
+    """What is said to a campaign."""
+    return accept(values(campaign, count, seed), Settings())
+
+
+def question(differences: Array, **changes: object) -> Question:
+    """A question about one series."""
+    fields = dict.fromkeys(CASE, "x")
+    given = {"scope": Scope.SERIES, "fields": fields, "differences": differences, "margin": 0.05}
+    return Question(**{**given, **changes})  # type: ignore[arg-type]
+
+
+def worst(answers: list[Answer]) -> Answer:
+    """The answer with the greatest shift."""
+    return max(answers, key=lambda each: each.shift or 0)

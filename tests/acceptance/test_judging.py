@@ -1,0 +1,186 @@
+import numpy as np
+import polars as pl
+import pytest
+from tests.acceptance.made import NO_NOISE, ONE_CASE, accepted, question, values, worst
+
+from fabricheck.acceptance.accept import accept
+from fabricheck.acceptance.judging import judge
+from fabricheck.acceptance.model import Question, Scope, Verdict, most_further, together
+from fabricheck.acceptance.power import Campaign, tables
+from fabricheck.acceptance.settings import Settings
+from fabricheck.errors import FabricheckError
+
+NOISE = np.random.default_rng(4).normal(0, 0.01, 10)
+
+
+def judged(given: Question) -> Verdict:
+    (answer,) = judge([given], Settings())
+    return answer.verdict
+
+
+@pytest.mark.parametrize(
+    ("shift", "verdict"),
+    [
+        (0.0, Verdict.ACCEPT),
+        (-0.2, Verdict.ACCEPT),
+        (0.05, Verdict.INCONCLUSIVE),
+        (0.2, Verdict.REJECT),
+    ],
+)
+def test_a_shift_has_its_verdict(shift, verdict):
+    assert judged(question(NOISE + shift)) is verdict
+
+
+def test_where_nobody_knows_what_is_worse_both_directions_are():
+    for shift, verdict in ((0.0, Verdict.ACCEPT), (0.2, Verdict.REJECT), (-0.2, Verdict.REJECT)):
+        assert judged(question(NOISE + shift, two_sided=True)) is verdict
+
+
+def test_five_pairs_never_settle_it_and_it_is_said_how_many_do():
+    (answer,) = judge([question(NOISE[:5])], Settings())
+    assert (answer.verdict, answer.further, answer.low) == (Verdict.INCONCLUSIVE, 1, None)
+    assert judged(question(NOISE[:6])) is Verdict.ACCEPT
+
+
+def test_a_shift_at_the_margin_needs_more_runs_than_anybody_makes():
+    (answer,) = judge([question(NOISE - np.median(NOISE) + 0.05)], Settings())
+    assert (answer.verdict, answer.further) == (Verdict.INCONCLUSIVE, None)
+    assert most_further([answer]) is None
+
+
+@pytest.mark.parametrize(
+    ("failed", "verdict"),
+    [
+        ((0, 10, 0, 10), Verdict.ACCEPT),
+        ((3, 10, 3, 10), Verdict.ACCEPT),
+        ((0, 10, 1, 10), Verdict.INCONCLUSIVE),
+        ((0, 10, 9, 10), Verdict.REJECT),
+    ],
+)
+def test_failing_more_often_has_its_verdict(failed, verdict):
+    given = question(np.empty(0), scope=Scope.FAILURES, failed=failed)
+    assert judged(given) is verdict
+
+
+def test_failures_get_advice_too():
+    given = question(np.empty(0), scope=Scope.FAILURES, failed=(0, 10, 2, 10))
+    (answer,) = judge([given], Settings())
+    assert answer.further
+
+
+def test_of_many_series_chance_rejects_none():
+    generator = np.random.default_rng(5)
+    at_margin = [question(generator.normal(0.05, 0.03, 20)) for _ in range(200)]
+    answers = judge(at_margin, Settings())
+    assert min(each.p_worse for each in answers) < 0.025
+    assert Verdict.REJECT not in {each.verdict for each in answers}
+
+
+def test_together_worse_comes_first_and_nothing_is_not_fine():
+    fine, unclear, bad = Verdict.ACCEPT, Verdict.INCONCLUSIVE, Verdict.REJECT
+    assert together([fine, unclear, bad]) is bad
+    assert together([fine, unclear]) is unclear
+    assert together([fine, fine]) is fine
+    assert together([]) is unclear
+
+
+def test_nothing_changed():
+    found = accepted(Campaign(20))
+    assert found.verdict is Verdict.ACCEPT
+    assert {each.verdict for each in found.answers} == {Verdict.ACCEPT}
+    assert (found.interleaved, found.missing, found.differences) == (True, [], [])
+
+
+def test_a_change_is_seen_and_named():
+    found = accepted(Campaign(20, 0.1, changed=1), 2 * ONE_CASE)
+    assert found.verdict is Verdict.REJECT
+    series = worst(found.of(Scope.SERIES))
+    assert series.verdict is Verdict.REJECT
+    assert series.low < 0.1 < series.high
+    cases = {each.question.fields["benchmark"]: each for each in found.of(Scope.CASE)}
+    assert cases["latency0"].why == "1 of 13 parts worse"
+    assert cases["latency0"].verdict is Verdict.REJECT
+    assert cases["latency1"].verdict is Verdict.ACCEPT
+    (transport,) = found.of(Scope.TRANSPORT)
+    assert transport.verdict is Verdict.REJECT
+
+
+def test_an_improvement_is_accepted():
+    assert accepted(Campaign(20, -0.2)).verdict is Verdict.ACCEPT
+
+
+@pytest.mark.parametrize("changes", [{"level": "untrusted", "value": None}, {"value": None}])
+def test_a_case_that_fails_after_the_change_is_rejected(changes):
+    frame = values(Campaign(20))
+    after = pl.col("side") == "after"
+    found = accept(
+        frame.with_columns(
+            pl.when(after).then(pl.lit(value)).otherwise(name).alias(name)
+            for name, value in changes.items()
+        ).vstack(values(Campaign(20), 2 * ONE_CASE).filter(pl.col("benchmark") != "latency0")),
+        Settings(),
+    )
+    assert found.verdict is Verdict.REJECT
+    assert [each.verdict for each in found.of(Scope.FAILURES)].count(Verdict.REJECT) == 1
+
+
+@pytest.mark.parametrize("side", ["before", "after"])
+def test_what_was_measured_on_one_side_only_is_not_accepted(side):
+    frame = values(Campaign(20), 2 * ONE_CASE)
+    gone = (pl.col("side") == side) & (pl.col("benchmark") == "latency1")
+    found = accept(frame.filter(~gone), Settings())
+    assert found.verdict is Verdict.INCONCLUSIVE
+    (missing,) = found.missing
+    assert (missing.series, missing.fields["benchmark"]) == (ONE_CASE, "latency1")
+
+
+def test_a_size_that_is_cut_off_is_not_accepted():
+    frame = values(Campaign(20))
+    cut = (pl.col("side") == "after") & (pl.col("size") == 262144)
+    found = accept(frame.filter(~cut), Settings())
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert found.missing[0].series == 2
+
+
+def test_sets_of_nodes_are_judged_by_themselves():
+    frame = values(Campaign(20, 0.2))
+    good = values(Campaign(20)).with_columns(node_list=pl.lit("n4,n3"))
+    frame = pl.concat([frame.with_columns(node_list=pl.lit("n2,n1")), good])
+    found = accept(frame, Settings())
+    verdicts = {each.question.fields["nodes"]: each.verdict for each in found.of(Scope.NODES)}
+    assert verdicts == {"n1,n2": Verdict.REJECT, "n3,n4": Verdict.ACCEPT}
+
+
+def test_what_else_differs_is_said():
+    frame = values(Campaign(6)).with_columns(
+        ucx_version=pl.when(pl.col("side") == "after")
+        .then(pl.lit("1.19"))
+        .otherwise(pl.lit("1.18"))
+    )
+    (difference,) = accept(frame, Settings()).differences
+    assert (difference.field, difference.before) == ("ucx_version", ("1.18",))
+
+
+def test_runs_that_do_not_take_turns_are_noticed():
+    assert not accepted(Campaign(6, interleaved=False)).interleaved
+
+
+def test_values_without_run_are_counted():
+    frame = values(Campaign(6))
+    nameless = frame.head(3).with_columns(session=pl.lit(""))
+    assert accept(pl.concat([frame, nameless]), Settings()).left_out["without run"] == 3
+    with pytest.raises(FabricheckError, match="expected values greater than 0"):
+        accept(frame.with_columns(session=pl.lit("")), Settings())
+
+
+def test_error_rates_hold_at_the_margin(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("fabricheck.acceptance.power.WORLDS", {"x": Campaign(1).world})
+    title, rows = next(tables(NO_NOISE, Settings(), count=400, rounds=2, seed=1))
+    assert title == "one series"
+    shares = {row["worse by"]: row for row in rows}
+    for pairs in ("6 pairs", "10 pairs", "20 pairs"):
+        fine, bad, _ = map(float, shares["5 %"][pairs].split(" / "))
+        assert fine <= 5
+        assert bad <= 5
+    assert shares["0 %"]["20 pairs"] == "100.0 / 0.0 / 0.0"
+    assert shares["10 %"]["20 pairs"] == "0.0 / 100.0 / 0.0"
