@@ -6,7 +6,7 @@ from typing import Final
 import typer
 
 COMMANDS: Final = ("run", "parse", "judge", "report", "explain", "trend", "accept")
-GROUPS: Final = ("testbed", "history", "simulate")
+GROUPS: Final = ("testbed", "history", "simulate", "baseline")
 
 
 def build(wanted: list[str]) -> typer.Typer:

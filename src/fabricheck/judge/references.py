@@ -10,7 +10,7 @@ from fabricheck.errors import FabricheckError
 from fabricheck.judge.model import CHECKS, CaseKey, Fractions, Reference, Tolerance
 from fabricheck.judge.reference_file import Entry, Levels, Section, load
 
-__all__ = ["CHECKS", "CaseKey", "Fractions", "Reference", "Tolerance", "resolve"]
+__all__ = ["CHECKS", "CaseKey", "Fractions", "Reference", "Tolerance", "levels_of", "resolve"]
 
 
 def resolve(path: Path, check: str, key: CaseKey) -> tuple[dict[str, Reference], Tolerance | None]:
@@ -53,6 +53,16 @@ def resolve(path: Path, check: str, key: CaseKey) -> tuple[dict[str, Reference],
     _check_warning(entry, levels)
     references = {name: located.reference for name, located in entry.variables.items()}
     return references, levels.tolerance
+
+
+def levels_of(path: Path, check: str, key: CaseKey) -> Levels | None:
+    """The tolerance of a case and where it stands, ``None`` if it has none.
+
+    Raises:
+        FabricheckError: if the file cannot be read or is wrong anywhere.
+    """
+    found: Levels | None = _look_up(load(path).levels.get(check), key)
+    return found
 
 
 def _look_up(section: Section | None, key: CaseKey) -> Any:

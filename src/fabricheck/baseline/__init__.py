@@ -1,0 +1,1 @@
+"""Baselines: references that the history proposes, somebody accepts, and time makes old."""

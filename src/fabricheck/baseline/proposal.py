@@ -1,0 +1,250 @@
+"""A proposal: references of cases, what was refused and why, and steps that come with them.
+
+It is kept as JSON between the commands, so that what is accepted is what was looked at.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from fabricheck.baseline.yaml_text import scalar
+from fabricheck.errors import FabricheckError
+from fabricheck.judge.model import CaseKey, Reference, Tolerance
+from fabricheck.report.files import write_whole
+
+_FORMAT = 1
+
+
+class State(StrEnum):
+    """How a proposed reference differs from the one that holds."""
+
+    NEW = "new"
+    CHANGED = "changed"
+    SAME = "same"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A case of a check, which has references of its own."""
+
+    check: str
+    key: CaseKey
+
+    def __str__(self) -> str:
+        return f"{self.check} {self.key}"
+
+    def has(self, fields: Mapping[str, Sequence[str | int]]) -> bool:
+        """Whether its fields have these values.
+
+        Raises:
+            FabricheckError: for a field that a case has not, since its references go together.
+        """
+        own = {
+            "system": self.key.system,
+            "partition": self.key.partition.partition(":")[2],
+            "environ": self.key.environ,
+            "check": self.check,
+            "benchmark": self.key.benchmark,
+            "placement": self.key.placement,
+            "transport": self.key.transport,
+            "num_nodes": self.key.num_nodes,
+        }
+        if unknown := fields.keys() - own.keys():
+            raise FabricheckError(
+                f"expected fields of {', '.join(own)}, found {', '.join(sorted(unknown))}: the "
+                "references of a case are proposed together"
+            )
+        return all(own[name] in values for name, values in fields.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Proposed:
+    """References of a case.
+
+    Attributes:
+        case: whose they are.
+        state: how they differ from those that hold.
+        variables: the references by variable.
+        before: values of the references that hold, by variable.
+        warning: share of the critical bounds at which to warn.
+        samples: nights of the variable with the fewest.
+        first: day of the first night, ISO.
+        last: day of the last night.
+        commit: the suite's commit on the last night.
+        software: with what all of it was measured.
+        steps: numbers of the proposal's steps after which it was measured.
+    """
+
+    case: Case
+    state: State
+    variables: Mapping[str, Reference]
+    before: Mapping[str, float]
+    warning: float
+    samples: int
+    first: str
+    last: str
+    commit: str
+    software: str
+    steps: tuple[int, ...]
+
+    def entry(self) -> dict[str, str]:
+        """The references in YAML, by variable."""
+        return {
+            name: f"[{', '.join(_number(each) for each in (ref.value, ref.lower, ref.upper))}, "
+            f"{ref.unit}]"
+            for name, ref in self.variables.items()
+        }
+
+    def levels(self, held: Tolerance | None) -> dict[str, str]:
+        """The levels in YAML, by key.
+
+        Args:
+            held: what holds so far: what it says about the form of the curve stays.
+        """
+        values: dict[str, object] = {
+            "kind": "measured",
+            "source": f"medians of {self.samples} nights, {self.first} to {self.last}; "
+            "tolerances from their noise",
+            "samples": self.samples,
+            "commit": self.commit,
+            "software": self.software,
+        }
+        found = {name: scalar(value) for name, value in values.items() if value}
+        form = {"monotone": held.monotone, "best": held.best} if held else {}
+        kept = {name: _number(value) for name, value in form.items() if value is not None}
+        return {"warning": _number(self.warning), **found, "date": self.last, **kept}
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A case that gets no references, and why."""
+
+    case: Case
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step that nobody has accepted.
+
+    Attributes:
+        date: first night at the new level, ISO.
+        words: what happened.
+        series: records of the series: for their fields the values.
+    """
+
+    date: str
+    words: str
+    series: tuple[Mapping[str, Any], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What is proposed for a system.
+
+    Attributes:
+        system: its name.
+        proposed: references of cases.
+        refused: cases that get none.
+        steps: steps that are accepted with the references.
+        others: all other cases of the history that can have references.
+    """
+
+    system: str
+    proposed: tuple[Proposed, ...]
+    refused: tuple[Refused, ...]
+    steps: tuple[Step, ...]
+    others: tuple[Case, ...]
+
+    def part(self, fields: Mapping[str, Sequence[str | int]]) -> "Proposal":
+        """The part for cases whose fields have these values."""
+        wanted = tuple(each for each in self.proposed if each.case.has(fields))
+        rest = tuple(each.case for each in self.proposed if not each.case.has(fields))
+        numbers = sorted({number for each in wanted for number in each.steps})
+        steps = tuple(self.steps[number] for number in numbers)
+        return replace(self, proposed=wanted, steps=steps, others=(*self.others, *rest))
+
+
+def as_json(proposal: Proposal) -> dict[str, Any]:
+    """The proposal as data."""
+    return {"format": _FORMAT, **asdict(proposal)}
+
+
+def path_of(directory: Path, system: str) -> Path:
+    """Where the proposal of a system is kept."""
+    return directory / f"{system}.json"
+
+
+def write(directory: Path, proposal: Proposal) -> Path:
+    """Keep a proposal, in the place of the one before.
+
+    Raises:
+        FabricheckError: if it can't be written.
+    """
+    path = path_of(directory, proposal.system)
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FabricheckError(f"cannot make {directory}: {error.strerror}") from error
+    write_whole(path, json.dumps(as_json(proposal), indent=1, allow_nan=False) + "\n")
+    return path
+
+
+def read(directory: Path, system: str) -> Proposal:
+    """The proposal of a system.
+
+    Raises:
+        FabricheckError: if there is none, or it can't be read.
+    """
+    path = path_of(directory, system)
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        if data.pop("format") != _FORMAT:
+            raise FabricheckError(
+                f"expected a proposal of this version at {path}, found another: propose anew"
+            )
+        return Proposal(
+            data["system"],
+            tuple(_proposed(each) for each in data["proposed"]),
+            tuple(Refused(_case(each["case"]), tuple(each["reasons"])) for each in data["refused"]),
+            tuple(
+                Step(each["date"], each["words"], tuple(each["series"])) for each in data["steps"]
+            ),
+            tuple(_case(each) for each in data["others"]),
+        )
+    except FileNotFoundError:
+        raise FabricheckError(
+            f"expected a proposal at {path}, found none: make one with fabricheck baseline propose"
+        ) from None
+    except OSError as error:
+        raise FabricheckError(f"cannot read {path}: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise FabricheckError(
+            f"expected a proposal at {path}, found something else ({error!r}): propose anew"
+        ) from error
+
+
+def _proposed(data: dict[str, Any]) -> Proposed:
+    variables = {name: Reference(**each) for name, each in data["variables"].items()}
+    own = {
+        "case": _case(data["case"]),
+        "state": State(data["state"]),
+        "variables": variables,
+        "steps": tuple(data["steps"]),
+    }
+    return Proposed(**{**data, **own})
+
+
+def _case(data: dict[str, Any]) -> Case:
+    return Case(data["check"], CaseKey(**data["key"]))
+
+
+def _number(value: float | None) -> str:
+    """A number as YAML takes it: 1e-05 would be text."""
+    if value is None:
+        return "null"
+    text = repr(value)
+    return text if "e" not in text else f"{value:.12f}".rstrip("0")

@@ -1,0 +1,52 @@
+"""A proposal as text of a few lines."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+
+from fabricheck.baseline.proposal import Proposal, Proposed, State
+from fabricheck.benchmarks.curve import split_variable
+from fabricheck.benchmarks.registry import DIRECTIONS, Direction
+from fabricheck.judge.model import Reference
+
+
+def lines(proposal: Proposal) -> Iterator[str]:
+    """What is proposed, what was refused and why, and which steps come with it."""
+    counts = Counter(each.state for each in proposal.proposed)
+    words = [f"{counts[state]} {state}" for state in State if counts[state]]
+    words.append(f"{len(proposal.refused)} refused")
+    yield f"{proposal.system}: references of {', '.join(words)}"
+    for each in proposal.proposed:
+        yield f"  {each.state:8}{each.case}: {_figures(each)}"
+    for refused in proposal.refused:
+        yield f"  refused {refused.case}: {'; '.join(refused.reasons)}"
+    for step in proposal.steps:
+        yield f"  step of {step.date} is accepted with them: {step.words}"
+
+
+def _figures(proposed: Proposed) -> str:
+    bounds = [_worse(name, each) for name, each in proposed.variables.items()]
+    text = (
+        f"{len(bounds)} variables, {proposed.samples} nights, critical at "
+        f"{_percent(float(np.median(bounds)))} in the middle, {_percent(max(bounds))} at most"
+    )
+    moved = [
+        new.value / proposed.before[name] - 1
+        for name, new in proposed.variables.items()
+        if proposed.before.get(name)
+    ]
+    if moved and proposed.state is not State.NEW:
+        text += f", values {_percent(min(moved), '+')} to {_percent(max(moved), '+')}"
+    return text
+
+
+def _worse(variable: str, reference: Reference) -> float:
+    """The tolerance towards the worse."""
+    metric, _, _ = split_variable(variable)
+    bound = reference.upper if DIRECTIONS[metric] is Direction.LOWER else reference.lower
+    return abs(bound or 0.0)
+
+
+def _percent(share: float, sign: str = "") -> str:
+    return f"{100 * share:{sign}.1f} %"

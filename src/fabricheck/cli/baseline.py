@@ -1,0 +1,345 @@
+"""``fabricheck baseline``: references from the history, proposed, compared, accepted, outdated."""
+
+import json
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fabricheck.cli.history import (
+    DEFAULT_STORE,
+    MachineOption,
+    SelectArgument,
+    StoreOption,
+    UntilOption,
+    moment,
+)
+from fabricheck.errors import FabricheckError
+from fabricheck.provenance import SUITE
+
+if TYPE_CHECKING:
+    from fabricheck.baseline.apply import Change
+    from fabricheck.baseline.proposal import Proposal
+
+app = typer.Typer(
+    help="References from the history: proposed, compared, accepted, and told when they are old.",
+    no_args_is_help=True,
+)
+
+_PROPOSALS = SUITE / "reports" / "baseline"
+
+ReferencesOption = Annotated[
+    Path,
+    typer.Option(
+        "--references",
+        metavar="DIR",
+        help="Reference files, one for each system.",
+        show_default="references/ of the suite",
+    ),
+]
+ProposalsOption = Annotated[
+    Path,
+    typer.Option(
+        "--proposals",
+        metavar="DIR",
+        help="Where proposals are kept until they are accepted.",
+        show_default="reports/baseline",
+    ),
+]
+SitesOption = Annotated[
+    Path,
+    typer.Option(
+        "--sites",
+        metavar="DIR",
+        help="Site files, with the settings of the trend.",
+        show_default="sites/ of the suite",
+    ),
+]
+SystemOption = Annotated[
+    str | None,
+    typer.Option(help="The system.", show_default="the only one of the history"),
+]
+ReindexOption = Annotated[
+    bool,
+    typer.Option(
+        "--reindex",
+        help="Let $index be extended where cases would share references; what is there then "
+        "holds for all others.",
+    ),
+]
+
+
+@app.command()
+def propose(
+    select: SelectArgument = None,
+    *,
+    system: SystemOption = None,
+    since: Annotated[
+        str | None,
+        typer.Option(metavar="DATE", help="No night before this one.", show_default=False),
+    ] = None,
+    until: UntilOption = None,
+    nights: Annotated[
+        int, typer.Option(min=5, metavar="N", help="The latest N nights of each variable.")
+    ] = 60,
+    least: Annotated[
+        int, typer.Option(min=5, metavar="N", help="Fewest nights that are enough.")
+    ] = 20,
+    critical: Annotated[
+        float,
+        typer.Option(min=1e-6, max=0.1, help="False alarms: critical nights of a case, as share."),
+    ] = 0.001,
+    warning: Annotated[
+        float, typer.Option(min=1e-6, max=0.3, help="The same for warnings.")
+    ] = 0.01,
+    outliers: Annotated[
+        float,
+        typer.Option(min=0.001, max=0.2, help="Share of nights that are outliers, not noise."),
+    ] = 0.02,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Also what would be the same, with newer nights.")
+    ] = False,
+    sites: SitesOption = SUITE / "sites",
+    references: ReferencesOption = SUITE / "references",
+    proposals: ProposalsOption = _PROPOSALS,
+    store: StoreOption = DEFAULT_STORE,
+    machine: MachineOption = False,
+) -> None:
+    """Propose references: medians of the last nights, with tolerances from their noise.
+
+    A case with too few nights, with a change of level or of software inside its nights, or with
+    too much noise is refused, with the reason. Nothing but the proposal is written.
+
+    Exit code 0: proposed. 2: bad input.
+
+    Examples:
+
+        fabricheck baseline propose
+
+        fabricheck baseline propose transport=rc benchmark=latency,bw --since 2026-11-12 --least 10
+
+        fabricheck baseline propose --json | jq '.refused[].reasons'
+    """
+    from fabricheck.baseline import evidence, proposal, show  # noqa: PLC0415
+    from fabricheck.baseline.noise import Rates  # noqa: PLC0415
+    from fabricheck.baseline.propose import Request  # noqa: PLC0415
+    from fabricheck.baseline.propose import propose as proposed  # noqa: PLC0415
+
+    if not warning >= critical:
+        raise FabricheckError(
+            f"expected --warning of at least --critical, found {warning:g} and {critical:g}"
+        )
+    if least > nights:
+        raise FabricheckError(f"expected --least of at most --nights, found {least} and {nights}")
+    fields = _fields(select)
+    name, cases, known = evidence.read(store, system, moment(until), sites, references)
+    rates = Rates(critical, warning, outliers)
+    request = Request(least, nights, moment(since), rates, fresh=fresh)
+    made = proposed(name, cases, fields, known, request)
+    if not made.proposed and not made.refused:
+        raise FabricheckError(
+            f"expected cases{' with ' + ' '.join(select) if select else ''} of {name} in the "
+            f"history {store}, found none that can have references: select others"
+        )
+    path = proposal.write(proposals, made)
+    if machine:
+        _write_json({"path": str(path), **proposal.as_json(made)})
+        return
+    for line in show.lines(made):
+        typer.echo(line)
+    typer.echo(f"{path}: look at it with fabricheck baseline diff")
+
+
+@app.command()
+def diff(
+    select: SelectArgument = None,
+    *,
+    system: SystemOption = None,
+    reindex: ReindexOption = False,
+    references: ReferencesOption = SUITE / "references",
+    proposals: ProposalsOption = _PROPOSALS,
+    machine: MachineOption = False,
+) -> None:
+    """Show what accepting the proposal would change in the reference file.
+
+    Exit code 0: shown. 2: bad input.
+
+    Examples:
+
+        fabricheck baseline diff
+
+        fabricheck baseline diff benchmark=latency placement=rc-2n
+    """
+    made, change = _change(select, system, references, proposals, reindex=reindex)
+    if machine:
+        counts = {str(each.case): each.state for each in made.proposed}
+        steps = [each.date for each in made.steps]
+        _write_json(
+            {"path": str(change.path), "diff": change.diff(), "cases": counts, "steps": steps}
+        )
+        return
+    typer.echo(change.diff() or f"{change.path} says all of it already", nl=not change.diff())
+    for step in made.steps:
+        typer.echo(f"accepted with it, from {step.date}: {step.words}")
+
+
+@app.command()
+def accept(
+    select: SelectArgument = None,
+    *,
+    step: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DATE",
+            help="Accept the steps of this day instead of a proposal; references come later.",
+            show_default=False,
+        ),
+    ] = None,
+    by: Annotated[str, typer.Option(help="Who accepts steps.", show_default=False)] = "",
+    why: Annotated[str, typer.Option(help="Why steps are right.", show_default=False)] = "",
+    system: SystemOption = None,
+    reindex: ReindexOption = False,
+    sites: SitesOption = SUITE / "sites",
+    references: ReferencesOption = SUITE / "references",
+    proposals: ProposalsOption = _PROPOSALS,
+    store: StoreOption = DEFAULT_STORE,
+    machine: MachineOption = False,
+) -> None:
+    """Write the proposed references, and record the steps that come with them as accepted.
+
+    What changes is what "fabricheck baseline diff" shows, and no other case gets other references
+    by it. Doing it twice changes nothing. The trend doesn't raise accepted steps again.
+
+    Exit code 0: written, or nothing to write. 2: bad input; then nothing is written.
+
+    Examples:
+
+        fabricheck baseline accept
+
+        fabricheck baseline accept transport=rc --by Ada --why "Firmware 28.39"
+
+        fabricheck baseline accept --step 2026-11-12 --by Ada --why "Firmware 28.39"
+    """
+    from fabricheck.baseline import apply, evidence  # noqa: PLC0415
+    from fabricheck.baseline.steps import steps_of_day  # noqa: PLC0415
+
+    with apply.locked(references):
+        changes = []
+        if step is None:
+            made, change = _change(select, system, references, proposals, reindex=reindex)
+            changes.append(change)
+            name, found = made.system, list(made.steps)
+        else:
+            name, _, known = evidence.read(store, system, None, sites, references)
+            found = steps_of_day(known.trend, name, step, _fields(select))
+        if found:
+            _signed(by, why, [each.date for each in found])
+            changes.append(apply.steps(references, name, found, by, why))
+        for each in changes:
+            each.write()
+    written = [str(each.path) for each in changes if each.after != each.before]
+    if machine:
+        _write_json({"written": written, "steps": [each.date for each in found]})
+        return
+    for each in changes:
+        typer.echo(f"{each.path}: {'written' if each.before != each.after else 'as it was'}")
+    for accepted in found:
+        typer.echo(f"accepted, from {accepted.date}: {accepted.words}")
+
+
+@app.command()
+def expire(
+    *,
+    days: Annotated[
+        int, typer.Option(min=1, metavar="N", help="References older than this are expired.")
+    ] = 180,
+    mark: Annotated[
+        bool,
+        typer.Option(
+            "--mark", help="Mark them in the reference file: what they judge is then a warning."
+        ),
+    ] = False,
+    system: SystemOption = None,
+    references: ReferencesOption = SUITE / "references",
+    store: StoreOption = DEFAULT_STORE,
+    machine: MachineOption = False,
+) -> None:
+    """List measured references that are too old, or that were measured with other software.
+
+    The marks go when new references are accepted.
+
+    Exit code 0: there are none. 1: there are. 2: bad input.
+
+    Examples:
+
+        fabricheck baseline expire
+
+        fabricheck baseline expire --days 90 --mark
+    """
+    from fabricheck.baseline import apply, evidence  # noqa: PLC0415
+    from fabricheck.baseline.expire import expired  # noqa: PLC0415
+
+    name, used = evidence.read_software(store, system)
+    path = references / f"{name}.yaml"
+    with apply.locked(references):
+        listed, count = expired(path, used, datetime.now(UTC).date(), days)
+        if mark:
+            apply.expired(
+                path, {each.keys: each.reason for each in listed if not each.marked}
+            ).write()
+    if machine:
+        rows = [
+            {"line": each.line, "keys": each.keys, "reason": each.reason, "marked": each.marked}
+            for each in listed
+        ]
+        _write_json({"path": str(path), "measured": count, "expired": rows})
+    else:
+        for each in listed:
+            typer.echo(f"{path}: line {each.line}: {' > '.join(each.keys)}: {each.reason}")
+        marked = ", now marked" if mark and listed else ""
+        typer.echo(f"{len(listed)} of {count} measured levels have expired{marked}")
+    raise typer.Exit(int(bool(listed)))
+
+
+def _change(
+    select: list[str] | None,
+    system: str | None,
+    references: Path,
+    proposals: Path,
+    *,
+    reindex: bool,
+) -> "tuple[Proposal, Change]":
+    """The wanted part of a proposal, and what it changes in the reference file."""
+    from fabricheck.baseline import apply, evidence, proposal  # noqa: PLC0415
+
+    kept = {path.stem for path in proposals.glob("*.json")}
+    name = evidence.the_only(system, kept, f"the proposals {proposals}")
+    made = proposal.read(proposals, name).part(_fields(select))
+    if not made.proposed:
+        raise FabricheckError(
+            f"expected proposed references{' with ' + ' '.join(select) if select else ''}, found "
+            "none: propose them, or select others"
+        )
+    path = references / f"{name}.yaml"
+    return made, apply.references(path, made.proposed, made.others, reindex=reindex)
+
+
+def _fields(select: list[str] | None) -> dict[str, tuple[str | int, ...]]:
+    from fabricheck.history.selection import Selection  # noqa: PLC0415
+
+    return Selection.read(select or ()).fields
+
+
+def _signed(by: str, why: str, days: list[str]) -> None:
+    if not by.strip() or not why.strip():
+        raise FabricheckError(
+            f"expected --by NAME and --why REASON, since the steps of {', '.join(days)} are "
+            "accepted: add both"
+        )
+
+
+def _write_json(data: Any) -> None:
+    json.dump(data, sys.stdout, indent=2, allow_nan=False)
+    sys.stdout.write("\n")
