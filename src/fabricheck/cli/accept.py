@@ -136,10 +136,11 @@ def _require_new(record: Path | None) -> None:
 def _sign(record: Path, sign: str, comment: str, *, machine: bool) -> None:
     from fabricheck.acceptance.model import Verdict  # noqa: PLC0415
     from fabricheck.acceptance.record import read_record  # noqa: PLC0415
+    from fabricheck.history.appending import locked  # noqa: PLC0415
 
-    data = read_record(record)
-    verdict = Verdict(data["verdict"])
-    data = _write(data, record, sign, comment)
+    verdict = Verdict(read_record(record)["verdict"])
+    with locked(record):
+        data = _write(read_record(record), record, sign, comment)
     if machine:
         _write_json(data)
     else:

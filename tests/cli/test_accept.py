@@ -1,0 +1,148 @@
+import json
+from pathlib import Path
+
+import pytest
+from tests.cli.test_trend import run
+from typer.testing import Result
+
+from fabricheck.errors import FabricheckError
+from fabricheck.report.offline import outside_resources
+
+BEFORE, AFTER = ("--before", "20200101:20200121"), ("--after", "20200121:20200301")
+
+
+class Place:
+    """A simulated history of twenty nights before a change, and twenty after it."""
+
+    def __init__(self, root: Path, size: float, *options: str) -> None:
+        self.root, self.store, self.sites = root, root / "store", root / "sites"
+        self.sites.mkdir()
+        made = run(
+            "simulate", "history", root / "logs", "--normal", "--nights", "40", "--at", "20",
+            "--series", "12", "--size", str(size), *options,
+        )  # fmt: skip
+        assert made.exit_code == 0
+        run("history", "refresh", "--perflogs", root / "logs", "--store", self.store)
+
+    def accept(self, *options: str | Path) -> Result:
+        return run("accept", "--store", self.store, "--sites", self.sites, *options)
+
+
+@pytest.mark.parametrize(
+    ("size", "code", "word"), [(0, 0, "ACCEPT"), (0.1, 1, "REJECT"), (0.05, 3, "INCONCLUSIVE")]
+)
+def test_the_exit_code_is_the_verdict(tmp_path: Path, size: float, code: int, word: str):
+    found = Place(tmp_path, size).accept(*BEFORE, *AFTER)
+    assert found.exit_code == code
+    lines = found.stdout.splitlines()
+    assert lines[0].startswith(f" {word} ")
+    assert "20 runs before, 20 after" in lines
+    assert any("did not take turns" in line for line in lines)
+
+
+def test_what_is_fine_is_shown_when_asked_for(tmp_path: Path):
+    place = Place(tmp_path, 0)
+    assert "latency_p50_64B" not in place.accept(*BEFORE, *AFTER).stdout
+    assert "latency_p50_64B" in place.accept(*BEFORE, *AFTER, "--all").stdout
+
+
+def test_json_and_record_say_the_same(tmp_path: Path):
+    record = tmp_path / "record.json"
+    found = Place(tmp_path, 0.1).accept(*BEFORE, *AFTER, "--json", "--record", record)
+    data = json.loads(found.stdout)
+    assert data == json.loads(record.read_text())
+    assert (data["verdict"], data["format"], data["signatures"]) == ("reject", 1, [])
+    assert data["selected"]["before"] == ["20200101:20200121"]
+    assert data["settings"]["margin"] == 0.05
+    answer = next(each for each in data["answers"] if each["scope"] == "series")
+    assert answer["interval"][0] < answer["change"] < answer["interval"][1]
+
+
+def test_the_margin_is_the_sites(tmp_path: Path):
+    place = Place(tmp_path, 0.1)
+    site = "systems: [{name: simulated}]\nenvironments: []\nacceptance: {margin: 0.2}\n"
+    (place.sites / "site.yaml").write_text(site)
+    assert place.accept(*BEFORE, *AFTER).exit_code == 0
+    (place.sites / "site.yaml").write_text(site.replace("0.2", "-1"))
+    with pytest.raises(FabricheckError, match=r"site.yaml: expected acceptance.margin between"):
+        place.accept(*BEFORE, *AFTER)
+
+
+def test_a_record_is_signed_by_several(tmp_path: Path):
+    place, record = Place(tmp_path, 0.1), tmp_path / "record.json"
+    signed = ("--record", record, "--sign", "Ada <a@b>", "--comment", "as announced")
+    assert place.accept(*BEFORE, *AFTER, *signed).exit_code == 1
+    assert run("accept", "--record", record, "--sign", "Bob", "--comment", "seen").exit_code == 1
+    signatures = json.loads(record.read_text())["signatures"]
+    assert [each["name"] for each in signatures] == ["Ada <a@b>", "Bob"]
+    assert {each["verdict"] for each in signatures} == {"reject"}
+    page = record.with_suffix(".html").read_text()
+    assert "Ada &lt;a@b&gt;" in page
+    assert "<b>Bob</b>" in page
+
+
+def test_a_record_that_was_changed_is_not_signed(tmp_path: Path):
+    place, record = Place(tmp_path, 0.1), tmp_path / "record.json"
+    place.accept(*BEFORE, *AFTER, "--record", record, "--sign", "Ada", "--comment", "no")
+    changed = record.read_text().replace('"verdict": "reject"', '"verdict": "accept"', 1)
+    record.write_text(changed)
+    with pytest.raises(FabricheckError, match="found it changed since then"):
+        run("accept", "--record", record, "--sign", "Bob", "--comment", "yes")
+    assert record.read_text() == changed
+
+
+def test_the_page_has_the_verdict_and_loads_nothing(tmp_path: Path):
+    record = tmp_path / "record.json"
+    Place(tmp_path, 0.1).accept(*BEFORE, *AFTER, "--record", record)
+    page = record.with_suffix(".html").read_text()
+    assert outside_resources(page) == []
+    assert "<script" not in page
+    assert page.index("Reject") < page.index("Transports") < page.index("latency_p50_64B")
+    assert "By nobody yet." in page
+
+
+def test_a_record_is_not_overwritten(tmp_path: Path):
+    place, record = Place(tmp_path, 0), tmp_path / "record.json"
+    record.write_text("mine")
+    with pytest.raises(FabricheckError, match="expected no file at"):
+        place.accept(*BEFORE, *AFTER, "--record", record)
+    assert record.read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ((), "expected --before SEL and --after SEL"),
+        (BEFORE, "expected --before SEL and --after SEL"),
+        ((*BEFORE, *AFTER, "--sign", "Ada"), "expected --sign NAME and --comment TEXT together"),
+        ((*BEFORE, *AFTER, "--sign", "A", "--comment", "c"), "expected --record FILE.json with"),
+        ((*BEFORE, *AFTER, "--record", "record.txt"), "end it in .json"),
+        ((*BEFORE, *AFTER, "colour=red"), "expected FIELD=VALUE"),
+        (("--record", "none.json", "--sign", "A", "--comment", "c"), "expected the record of an"),
+    ],
+)
+def test_bad_input(tmp_path: Path, options: tuple[str, ...], words: str):
+    with pytest.raises(FabricheckError, match=words) as error:
+        Place(tmp_path, 0).accept(*options)
+    assert error.value.exit_code == 2
+
+
+def test_another_file_is_no_record(tmp_path: Path):
+    other = tmp_path / "other.json"
+    for text in ("[]", "{}", "no"):
+        other.write_text(text)
+        with pytest.raises(FabricheckError, match="expected the record of an acceptance"):
+            run("accept", "--record", other, "--sign", "A", "--comment", "c")
+
+
+def test_without_a_history_nothing_is_made(tmp_path: Path):
+    with pytest.raises(FabricheckError, match="read the record"):
+        run("accept", "--store", tmp_path / "none", *BEFORE, *AFTER)
+    assert not (tmp_path / "none").exists()
+
+
+def test_the_measured_error_rates_can_be_printed():
+    found = run("simulate", "acceptance", "--count", "20", "--rounds", "2")
+    assert found.exit_code == 0
+    assert "Campaigns of 120 series:" in found.stdout
+    assert "| what is worse | 6 pairs |" in found.stdout
