@@ -177,3 +177,15 @@ def test_killed_anywhere_it_measures_each_run_once_in_its_own_state(suite: Suite
     assert suite.lines("running") == [
         f"{word} {line.split()[0]}" for line in database for word in ("begin", "end")
     ]
+
+
+def test_a_run_that_was_left_behind_is_waited_for(suite: Suite):
+    process = suite.start("fw28", "--pairs", "1", *BOTH, seconds=3)
+    while not suite.lines("running"):
+        time.sleep(0.05)
+    process.kill()
+    process.wait()
+    code, output = suite.run("fw28", "--pairs", "1", *BOTH)
+    assert code == 3, output
+    assert "waiting for another run in this checkout" in output
+    assert suite.lines("database") == ["before before", "after after"]
