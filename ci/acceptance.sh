@@ -54,17 +54,20 @@ esac
 folder=$PWD/reports/acceptance
 mkdir -p "$folder"
 exec 9>"$folder/.lock"
-flock --nonblock 9 || fail "expected no other campaign in this checkout, found one: wait for its end"
+# What a killed script left behind may hold it for a moment.
+flock --timeout 2 9 || fail "expected no other campaign in this checkout, found one: wait for its end"
 # Whoever measures in this checkout holds this lock, fabricheck run too. ReFrame inherits it, so that
 # a script started anew waits for a run that was left behind.
 exec 8>>reports/.lock
 
 selection() { printf '?campaign=="%s" and state=="%s" and num_aborted==0' "$name" "$1"; }
 
-# How many runs of a side ReFrame has stored: the only memory of a campaign.
+# How many runs of a side ReFrame has stored: the only memory of a campaign. Called in a subshell,
+# which must not hold the campaign's lock.
 runs() {
   local listed
-  listed=$(reframe --list-stored-sessions="$(selection "$1")" --table-format=csv 9>&-) ||
+  exec 9>&-
+  listed=$(reframe --list-stored-sessions="$(selection "$1")" --table-format=csv) ||
     fail "expected ReFrame to list its stored sessions, found: $listed"
   grep -c '^[0-9a-f]\{8\}-' <<<"$listed" || true
 }
@@ -81,7 +84,7 @@ turn_to() {
 
 restore() {
   local code=$?
-  [[ -z $state ]] || (turn_to before) || code=2
+  [[ -z $state ]] || (exec 9>&- && turn_to before) || code=2
   exit "$code"
 }
 trap restore EXIT

@@ -130,7 +130,7 @@ def test_a_switch_that_fails_ends_it(suite: Suite):
 
 
 def test_two_at_a_time_are_refused(suite: Suite):
-    first = suite.start("one", "--pairs", "1", *BOTH, seconds=3)
+    first = suite.start("one", "--pairs", "1", *BOTH, seconds=5)
     while not suite.lines("running"):
         time.sleep(0.05)
     code, output = suite.run("two", *BOTH)
