@@ -1,14 +1,16 @@
 """Histories that fit the sample runs: nights of normal noise, and a step where a test wants one."""
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import numpy as np
 
+from fabricheck.history.refresh import Request
 from fabricheck.history.series import Series, SeriesKey
+from fabricheck.history.store import History
 from fabricheck.report.model import Case, Run, Sample
-from fabricheck.report.past import Bounds, Past, shown
+from fabricheck.report.past import Bounds, Past, read_past, shown
 from fabricheck.trend.detect import analyse
 
 DAY = np.timedelta64(86400, "s")
@@ -84,9 +86,19 @@ def past_of(run: Run, series: Sequence[Series], *, holds_run: bool = True) -> Pa
     return Past(trend, events, tuple(() for _ in events), tuple(series), bounds, {}, holds_run)
 
 
+def recorded(run: Run, series: Sequence[Series], directory: Path) -> Past:
+    """What the page gets if the series stand in perflogs."""
+    write_perflog(series, directory / "perflogs")
+    store = directory / "history"
+    now = datetime.fromisoformat(run.ended) + timedelta(days=1)
+    with History.open(store) as history:
+        history.refresh(Request(perflogs=[directory / "perflogs"], now=now))
+    return read_past(store, run, directory / "sites", directory / "references")
+
+
 def write_perflog(series: Sequence[Series], directory: Path) -> None:
     """The series as a perflog, for what reads a history itself."""
-    lines = ["|".join(COLUMNS)]
+    lines = []
     for each in series:
         key = each.key
         for time, value, session in zip(each.times, each.values, each.sessions, strict=True):
@@ -103,5 +115,6 @@ def write_perflog(series: Sequence[Series], directory: Path) -> None:
                 "session": session,
             }
             lines.append("|".join(str(fields.get(c, getattr(key, c, ""))) for c in COLUMNS))
-    directory.mkdir(parents=True)
-    (directory / "Check.log").write_text("\n".join(lines) + "\n")
+    directory.mkdir(parents=True, exist_ok=True)
+    # Night by night, as runs write them.
+    (directory / "Check.log").write_text("\n".join(["|".join(COLUMNS), *sorted(lines)]) + "\n")

@@ -1,39 +1,19 @@
 """The page in Chromium: what a reader meets, with and without scripts."""
 
 import json
-import shutil
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from tests.report import sample
+from tests.report import chromium, nights, sample
+from tests.report.chromium import all_drawn, find, requests, start, wait_until
 
 from fabricheck.report.load import load
 from fabricheck.report.page import write_page
 from fabricheck.report.summary import summarise
 
-CHROMIUM = shutil.which("chromium")
-DRIVER = shutil.which("chromedriver")
-
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(not CHROMIUM or not DRIVER, reason="chromium or chromedriver is missing"),
-    pytest.mark.timeout(300),
-]
-
-OPTIONS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--window-size=1300,1000",
-)
-PATIENCE = 60
+pytestmark = chromium.MARKS
 
 
 @pytest.fixture(scope="module")
@@ -42,26 +22,9 @@ def page(tmp_path_factory) -> Path:
     document = sample.only(sample.with_everything(), "latency", "allreduce", "barrier", "mbw_mr")
     (directory / "run.json").write_text(json.dumps(document))
     run = load(directory / "run.json")
-    write_page(run, summarise(run), directory / "page.html")
+    series = nights.series_of(run, factor=nights.slower_over_tcp)
+    write_page(run, summarise(run), directory / "page.html", nights.past_of(run, series))
     return directory / "page.html"
-
-
-def start(profile: Path, *, scripts: bool = True):
-    from selenium import webdriver  # noqa: PLC0415
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for option in (*OPTIONS, f"--user-data-dir={profile}"):
-        options.add_argument(option)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    if not scripts:
-        blocked = {"profile.managed_default_content_settings.javascript": 2}
-        options.add_experimental_option("prefs", blocked)
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
-    # Forget what Chromium's own first page asked for.
-    driver.get("about:blank")
-    driver.get_log("performance")
-    return driver
 
 
 @pytest.fixture
@@ -84,30 +47,6 @@ def without_scripts(page, tmp_path) -> Iterator:
         driver.quit()
 
 
-def find(driver, selector):
-    return driver.find_elements("css selector", selector)
-
-
-def wait_until(driver, condition):
-    from selenium.webdriver.support.ui import WebDriverWait  # noqa: PLC0415
-
-    return WebDriverWait(driver, PATIENCE).until(condition)
-
-
-def all_drawn(driver):
-    wait_until(driver, lambda d: len(find(d, ".chart")) == len(find(d, ".chart[data-drawn]")))
-
-
-def requests(driver):
-    """Addresses of all that the page asked for."""
-    entries = [json.loads(entry["message"])["message"] for entry in driver.get_log("performance")]
-    return [
-        entry["params"]["request"]["url"]
-        for entry in entries
-        if entry["method"] == "Network.requestWillBeSent"
-    ]
-
-
 def test_all_charts_are_drawn_without_a_complaint_and_without_the_network(browser, page):
     all_drawn(browser)
     assert len(find(browser, ".chart")) > 10
@@ -116,6 +55,21 @@ def test_all_charts_are_drawn_without_a_complaint_and_without_the_network(browse
         url for url in requests(browser) if not url.startswith((page.as_uri(), "data:", "blob:"))
     ]
     assert outside == []
+
+
+def test_a_page_without_history_draws_its_charts_too(tmp_path):
+    document = sample.only(sample.report(), "latency")
+    (tmp_path / "run.json").write_text(json.dumps(document))
+    run = load(tmp_path / "run.json")
+    write_page(run, summarise(run), tmp_path / "page.html")
+    driver = start(tmp_path / "profile")
+    try:
+        driver.get((tmp_path / "page.html").as_uri())
+        all_drawn(driver)
+        assert len(find(driver, ".chart")) == 2
+        assert [entry for entry in driver.get_log("browser") if entry["level"] != "INFO"] == []
+    finally:
+        driver.quit()
 
 
 def test_the_policy_stops_what_would_leave_the_page(browser):
@@ -188,6 +142,7 @@ def test_the_verdict_and_the_tables_are_there_without_scripts(without_scripts):
 def test_the_keyboard_reaches_every_link(browser):
     from selenium.webdriver.common.keys import Keys  # noqa: PLC0415
 
+    all_drawn(browser)
     find(browser, "body")[0].send_keys(Keys.TAB)
     first = browser.switch_to.active_element
     assert first.text == "Skip to what is wrong"

@@ -60,7 +60,7 @@ def build_drill(past: Past) -> Drill:
                 key.statistic,
                 key.size,
                 key.unit,
-                _short(row.middle),
+                row.middle,
                 row.step,
                 _stretches(row, nights, changes.get(key, ())),
                 [_maybe(bound) for bound in astuple(bounds)] if bounds else None,

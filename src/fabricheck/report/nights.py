@@ -111,7 +111,8 @@ def lay_out(series: Sequence[Series], most_values: int = MOST_VALUES) -> Nights:
 
 
 def _row(series: Series, values: npt.NDArray[np.float64]) -> Row:
-    middle = float(np.median(values))
+    # Rounded first, so that what the steps are counted from is what the page has.
+    middle = float(f"{np.median(values):.4g}")
     if values.min() > 0:
         return Row(series, middle, None)
     return Row(series, middle, float(np.ptp(values)) / 1000 or 1.0)

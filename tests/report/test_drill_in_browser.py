@@ -1,0 +1,178 @@
+"""The drill-down in Chromium: a reader chooses a case, a figure, a size and a night."""
+
+import json
+from collections.abc import Iterator
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.report import chromium, nights, sample
+from tests.report.chromium import find, start, wait_until
+
+from fabricheck.report.load import load
+from fabricheck.report.page import write_page
+from fabricheck.report.summary import summarise
+
+pytestmark = chromium.MARKS
+
+SERIOUS = ("serious", "critical", "moderate")
+
+
+@pytest.fixture(scope="module")
+def run_and_series(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("run")
+    document = sample.only(sample.with_critical(), "latency", "barrier", "bw")
+    (directory / "run.json").write_text(json.dumps(document))
+    run = load(directory / "run.json")
+    return run, nights.series_of(run, factor=nights.slower_over_tcp)
+
+
+@pytest.fixture(scope="module")
+def page(run_and_series, tmp_path_factory) -> Path:
+    run, series = run_and_series
+    path = tmp_path_factory.mktemp("page") / "page.html"
+    write_page(run, summarise(run), path, nights.past_of(run, series))
+    return path
+
+
+@pytest.fixture(scope="module")
+def shared(page, tmp_path_factory) -> Iterator:
+    driver = start(tmp_path_factory.mktemp("profile"))
+    try:
+        yield driver
+    finally:
+        driver.quit()
+
+
+@pytest.fixture
+def browser(shared, page):
+    shared.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+    shared.get("about:blank")
+    shared.get_log("browser")
+    shared.get(page.as_uri())
+    wait_until(shared, lambda d: find(d, "#drill-live[data-ready]"))
+    yield shared
+    assert [entry for entry in shared.get_log("browser") if entry["level"] != "INFO"] == []
+
+
+def said(driver):
+    return find(driver, "#drill-words")[0].text
+
+
+def choose(driver, name, text):
+    from selenium.webdriver.support.select import Select  # noqa: PLC0415
+
+    Select(find(driver, f"#drill-{name}")[0]).select_by_visible_text(text)
+
+
+def drawn(driver, name):
+    """The data of a source of the charts."""
+    return driver.execute_script(
+        """
+        for (const drawn of Bokeh.documents) {
+          const source = drawn.get_model_by_name(arguments[0]);
+          if (source) return Object.fromEntries(
+            Object.entries(source.data).map(([key, values]) => [key, Array.from(values)]));
+        }
+        """,
+        name,
+    )
+
+
+def one_of(series, statistic, size, environ="openmpi", placement="tcp-2n"):
+    wanted = ("latency", environ, placement, statistic, size)
+    keys = [each.key for each in series]
+    found = [(k.benchmark, k.environ, k.placement, k.statistic, k.size) for k in keys].index(wanted)
+    return series[found]
+
+
+def test_a_click_on_an_event_shows_its_trend(browser):
+    find(browser, "[id^=event-] a[data-row]")[-1].click()
+    assert "latency openmpi tcp-2n (testbed:slurm)" in said(browser)
+    assert ": new regression, +2" in said(browser)
+    assert browser.current_url.endswith("#trends")
+    assert len(drawn(browser, "changes")["time"]) == 1
+    assert len(drawn(browser, "levels")["level"]) == 2
+
+
+def test_a_click_on_a_course_of_the_matrix_shows_its_trend(browser):
+    find(browser, '.matrix a.course[href="#trends"]')[0].click()
+    assert "latency p50 at 8 B, latency mpich shm-1n" in said(browser)
+
+
+def test_the_charts_show_what_was_measured(browser, run_and_series):
+    _, series = run_and_series
+    choose(browser, "case", "latency openmpi tcp-2n (testbed:slurm)")
+    choose(browser, "figure", "latency p50")
+    choose(browser, "size", "8 B")
+    each = one_of(series, "p50", 8)
+    points = drawn(browser, "nights")
+    assert points["value"] == pytest.approx(each.values.tolist(), rel=1.001e-3)
+    assert points["time"] == (each.times.astype(np.int64) * 1000).tolist()
+    curve = drawn(browser, "curve")
+    assert curve["size"][:4] == [1, 2, 4, 8]
+    assert curve["value"][3] == pytest.approx(each.values[-1], rel=1.001e-3)
+    bounds = drawn(browser, "curve-bounds")
+    assert bounds["reference"][3] == 20
+    assert sorted(drawn(browser, "statistic-names")["name"]) == ["avg", "p50", "p99"]
+
+
+def test_any_night_can_be_held_against_the_level(browser, run_and_series):
+    from selenium.webdriver.common.keys import Keys  # noqa: PLC0415
+
+    _, series = run_and_series
+    find(browser, "[id^=event-] a[data-row]")[-1].click()
+    choose(browser, "size", "8 B")
+    night = find(browser, "#drill-night")[0]
+    for _ in range(10):
+        night.send_keys(Keys.ARROW_LEFT)
+    assert night.get_attribute("aria-valuetext") == "2026-11-11 05:46"
+    assert "on 2026-11-11 05:46 UTC" in said(browser)
+    figure = find(browser, "#drill-figure")[0].get_attribute("value").split()[-1]
+    value = one_of(series, figure, 8).values[-11]
+    assert drawn(browser, "curve")["value"][3] == pytest.approx(value, rel=1.001e-3)
+
+
+def test_an_earlier_night_is_compared_with_its_own_level_and_a_later_one_with_that_before(browser):
+    find(browser, "[id^=event-] a[data-row]")[-1].click()
+    assert "(+2" in said(browser)
+    browser.execute_script(
+        "const n = arguments[0]; n.value = 3; n.dispatchEvent(new Event('input'))",
+        find(browser, "#drill-night")[0],
+    )
+    assert "(+2" not in said(browser)
+
+
+def test_a_figure_without_sizes_has_no_curve(browser):
+    choose(browser, "case", "barrier openmpi tcp-2n (testbed:slurm)")
+    assert not find(browser, "#drill-curve")[0].is_displayed()
+    assert find(browser, "#drill-statistics")[0].is_displayed()
+    assert "at" not in said(browser).partition(",")[0].split()
+
+
+def test_a_figure_alone_has_no_percentiles(browser):
+    choose(browser, "case", "bw openmpi tcp-2n (testbed:slurm)")
+    assert find(browser, "#drill-curve")[0].is_displayed()
+    assert not find(browser, "#drill-statistics")[0].is_displayed()
+
+
+def test_the_table_has_every_night(browser):
+    assert len(find(browser, "#drill-values tr")) == 60
+    first = find(browser, "#drill-values tr")[0].get_attribute("textContent")
+    assert first.startswith("2026-11-21 05:46")
+    assert find(browser, "#drill-caption")[0].get_attribute("textContent")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_barrier(browser, scheme):
+    feature = {"name": "prefers-color-scheme", "value": scheme}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+    axe = resources.files("axe_core_python").joinpath("axe.min.js").read_text()
+    browser.execute_script(axe)
+    found = browser.execute_async_script(
+        "const done = arguments[0]; axe.run().then((found) => done(found.violations))"
+    )
+    assert [
+        (each["id"], each["nodes"][0]["html"][:200]) for each in found if each["impact"] in SERIOUS
+    ] == []

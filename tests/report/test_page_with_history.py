@@ -1,0 +1,122 @@
+"""The page of a run that has a history."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from tests.report import nights, sample
+from tests.report.test_page import LIMIT, section, unpacked, words
+
+from fabricheck.report.load import load
+from fabricheck.report.offline import outside_resources
+from fabricheck.report.page import render
+from fabricheck.report.summary import summarise
+
+SERIES = 500
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    path = tmp_path_factory.mktemp("page") / "run.json"
+    path.write_text(json.dumps(sample.only(sample.with_everything(), "latency", "barrier")))
+    run = load(path)
+    past = nights.past_of(run, nights.series_of(run, factor=nights.slower_over_tcp))
+    return render(run, summarise(run), past)
+
+
+def test_it_loads_nothing(page):
+    assert outside_resources(page) == []
+
+
+def test_both_verdicts_come_first(page):
+    text = words(page.split("<body>")[1])
+    assert text.index("† Failed") < text.index("▼ Worse than before : ")
+    assert text.index("Worse than before") < text.index("What is wrong What changed Matrix")
+
+
+def test_a_run_without_history_says_that_it_was_compared_with_nothing(judged):
+    html = render(*judged(sample.report("barrier")))
+    assert "? Not compared with earlier nights: there is no history." in words(html)
+    assert "drill" not in re.sub(r"<(script|style)\b.*?</\1>", "", html, flags=re.DOTALL)
+
+
+def test_a_regression_makes_a_good_run_red(judged):
+    run, summary = judged(sample.report("latency"))
+    past = nights.past_of(run, nights.series_of(run, factor=nights.slower_over_tcp))
+    assert '<header class="red">' in render(run, summary, past)
+    assert '<header class="green">' in render(run, summary)
+
+
+def test_events_say_since_when_by_how_much_and_on_what(page):
+    text = section(page, "changed")
+    assert "▼ new regression on testbed +2" in text
+    assert "Since 2026-11-18 05:46 on openmpi" in text
+    assert "Nothing that is recorded with a session differs since then." in text
+
+
+def test_the_matrix_has_courses_with_words(page):
+    text = section(page, "matrix")
+    assert "Trend: 60 nights, level 7." in text
+    assert "new regression since 2026-11-18 05:46" in text
+
+
+def test_key_figures_over_the_nights_need_no_script(page):
+    text = section(page, "trends")
+    assert re.search(r"latency openmpi tcp-2n latency p50 at 8 B 60 \S+ \S+ 7\.\d+ µs", text)
+
+
+def test_every_link_leads_to_a_series_of_the_drill_down(page):
+    numbers = {int(number) for number in re.findall(r'data-row="(\d+)"', page)}
+    rows = json.loads(unpacked(page, "drill-index"))["rows"]
+    assert len(numbers) > 5
+    assert max(numbers) < len(rows)
+    anchors = set(re.findall(r'\bid="([^"]+)"', page))
+    assert set(re.findall(r'href="#([^"]+)"', page)) <= anchors
+
+
+def test_the_drill_down_has_levels_changes_and_bounds(page):
+    index = json.loads(unpacked(page, "drill-index"))
+    row = next(
+        row for row in index["rows"]
+        if index["cases"][row[0]][1].startswith("latency openmpi tcp-2n")
+        and row[1:4] == ["latency", "p50", 8]
+    )  # fmt: skip
+    assert [levels[:2] for levels in row[7]] == [[0, 55], [56, 59]]
+    assert row[8][0] == 20.0
+    assert row[9][0][:3] == [56, "regression", "new"]
+    steps = np.frombuffer(unpacked(page, "drill-values"), np.uint8)
+    assert len(steps) == 2 * len(index["rows"]) * len(index["times"])
+
+
+def test_cases_of_earlier_nights_are_missed(judged):
+    run, _ = judged(sample.report("latency", "barrier"))
+    past = nights.past_of(run, nights.series_of(run, nights=15))
+    text = section(render(*judged(sample.report("latency")), past), "not-measured")
+    assert "barrier mpich tcp-4n (testbed:slurm) 2026-11-21 05:46 15 not part of this run" in text
+
+
+def test_an_empty_history_makes_a_page(judged):
+    run, summary = judged(sample.report("barrier"))
+    html = render(run, summary, nights.past_of(run, []))
+    assert "? Unknown : the history has no series of this system" in words(html)
+    assert outside_resources(html) == []
+
+
+def test_a_page_of_500_series_stays_below_the_limit(judged, monkeypatch):
+    for name in ("mpich5", "mvapich2", "openmpi5"):
+        monkeypatch.setitem(sample.ENVIRONS, name, ("MPICH", "5", 1.1))
+    document = sample.report()
+    for environ in ("mpich", "openmpi"):
+        document["runs"][0]["testcases"] += [
+            {**sample.find(document, "latency", environ, place), "partition": "second"}
+            for place in ("shm-1n", "tcp-2n")
+        ]
+    run, summary = judged(document)
+    series = nights.series_of(run, nights=120, factor=nights.slower_over_tcp)
+    names = {(*each.key.__getstate__()[:6], each.key.metric, each.key.statistic) for each in series}
+    assert len(names) >= SERIES
+    assert len(series) > 18 * SERIES
+    html = render(run, summary, nights.past_of(run, series))
+    assert len(html.encode()) < LIMIT
+    assert "older ones are in the history only" in section(html, "trends")

@@ -1,0 +1,139 @@
+import dataclasses
+
+import numpy as np
+import pytest
+from tests.report import nights, sample
+
+from fabricheck.errors import FabricheckError
+from fabricheck.report.changes import event_views, past_verdict
+from fabricheck.report.courses import courses
+from fabricheck.report.coverage import missing, remarks
+from fabricheck.report.levels import changes_of, stretches
+from fabricheck.report.past import read_past
+from fabricheck.trend.events import State
+
+
+@pytest.fixture
+def run(judged):
+    return judged(sample.report("latency"))[0]
+
+
+@pytest.fixture
+def slower(run):
+    return nights.past_of(run, nights.series_of(run, factor=nights.slower_over_tcp))
+
+
+def test_the_history_of_the_runs_systems_is_read(run, tmp_path):
+    series = nights.series_of(run, factor=nights.slower_over_tcp)
+    past = nights.recorded(run, series, tmp_path)
+    assert len(past.series) == len(series)
+    assert past.trend.exit_code == 1
+    assert [event.state for event in past.events] == [State.NEW]
+    assert len(past.differences) == 1
+    assert not past.holds_run
+
+
+def test_a_run_that_is_in_the_history_is_known(run, tmp_path):
+    series = nights.series_of(run)
+    case = dataclasses.replace(run.cases[0], provenance={"session": nights.SESSION.format(59)})
+    run = dataclasses.replace(run, cases=(case, *run.cases[1:]))
+    assert nights.recorded(run, series, tmp_path).holds_run
+
+
+def test_what_came_after_the_run_is_not_read(run, tmp_path):
+    series = nights.series_of(run)
+    earlier = dataclasses.replace(run, ended="2026-11-10 00:00:00+00:00")
+    past = nights.recorded(run, series, tmp_path)
+    before = read_past(tmp_path / "history", earlier, tmp_path, tmp_path)
+    assert str(past.trend.newest) == "2026-11-21T05:46:21"
+    assert str(before.trend.newest) == "2026-11-09T05:46:21"
+
+
+def test_lines_with_problems_are_counted(run, tmp_path):
+    series = nights.series_of(run, nights=15)
+    nights.write_perflog(series, tmp_path / "perflogs" / "more")
+    assert nights.recorded(run, series, tmp_path).lines == {
+        "duplicate": sum(len(each) for each in series)
+    }
+
+
+def test_no_history_is_told(run, tmp_path):
+    with pytest.raises(FabricheckError, match="expected a history"):
+        read_past(tmp_path / "none", run, tmp_path, tmp_path)
+
+
+def test_a_new_regression_is_worse(slower):
+    verdict = past_verdict(slower)
+    assert (verdict.word, verdict.color) == ("Worse than before", "red")
+    assert verdict.sentence.startswith("1 new regression; last night 2026-11-21 05:46")
+
+
+def test_steady_nights_are_green(run):
+    assert past_verdict(nights.past_of(run, nights.series_of(run))).word == "Steady"
+
+
+def test_too_few_nights_are_never_green(run):
+    verdict = past_verdict(nights.past_of(run, nights.series_of(run, nights=6)))
+    assert (verdict.word, verdict.color) == ("Not judged", "magenta")
+    assert "none of 256 series has enough nights" in verdict.sentence
+
+
+def test_an_empty_history_is_never_green(run):
+    assert past_verdict(nights.past_of(run, [])).word == "Unknown"
+
+
+def test_an_event_names_its_series_and_their_place(slower):
+    places = {each.key: number for number, each in enumerate(slower.series)}
+    (event,) = event_views(slower, places)
+    assert event.title == "new regression on testbed"
+    assert event.since == "2026-11-18 05:46"
+    assert "openmpi" in event.where
+    assert event.count == "63 of 63 series"
+    assert len(event.rows) + event.more == 63
+    assert "openmpi latency tcp-2n" in event.rows[0].words
+    assert slower.series[event.row].key.environ == "openmpi"
+
+
+def test_levels_are_those_between_the_changes(slower):
+    changes = changes_of(slower.events)
+    each = next(s for s in slower.series if s.key in changes)
+    before, after = stretches(each, changes[each.key])
+    assert (before.start, before.end, after.end) == (0, 56, 60)
+    assert before.level < before.high < after.low < after.level
+    assert np.mean((each.values[:56] >= before.low) & (each.values[:56] <= before.high)) > 0.85
+
+
+def test_a_case_has_the_course_of_its_first_figure(run, slower):
+    found = courses(run, slower, {})
+    hit = next(c for c in run.cases if c.title == "latency openmpi tcp-2n")
+    course = found[id(hit)]
+    assert course.figure == "latency p50 at 8 B"
+    assert (len(course.before), len(course.after), course.color) == (20, 4, "red")
+    assert course.change.startswith("new regression since 2026-11-18 05:46: +2")
+    quiet = next(c for c in run.cases if c.title == "latency mpich tcp-2n")
+    assert (len(found[id(quiet)].before), found[id(quiet)].after) == (24, "")
+
+
+def test_what_was_measured_before_and_not_now_is_missing(run, slower):
+    gone = dataclasses.replace(run, cases=run.cases[1:])
+    (one,) = missing(gone, slower)
+    assert one.case == f"{run.cases[0].title} (testbed:slurm)"
+    assert (one.last, one.why) == ("2026-11-21 05:46", "not part of this run")
+    assert missing(run, slower) == []
+
+
+def test_a_case_without_values_tells_why(judged, slower):
+    document = sample.report("latency")
+    entry = sample.find(document, "latency", "mpich", "tcp-2n")
+    entry.update(result="skip", level="", levels={}, perfvalues={}, fail_reason="no port")
+    run, _ = judged(document)
+    assert [each.why for each in missing(run, slower)] == ["skipped: no port"]
+
+
+def test_remarks_say_what_was_not_judged(run):
+    past = nights.past_of(run, nights.series_of(run, nights=6), holds_run=False)
+    past = dataclasses.replace(past, lines={"cut": 2, "future": 1})
+    text = " ".join(remarks(past))
+    assert "This run is not in the history" in text
+    assert "256 of 256 series have too few nights" in text
+    assert "2 cut, 1 future" in text
