@@ -32,17 +32,15 @@ def records(nights: int, factor: Factor = unchanged, spread: float = 0.02, **cha
             for benchmark, statistics in STATISTICS.items():
                 for statistic in statistics:
                     for size in SIZES:
-                        fields = _fields(night, mpi, version, benchmark, statistic, size)
-                        fields |= changes
+                        fields = _fields(night, mpi, benchmark, statistic, size)
+                        fields |= {"mpi_version": version} | changes
                         noise = np.exp(spread * generator.standard_normal())
                         value = LEVELS[benchmark] * noise * factor(night, fields)
                         lines.append(Record(**{**fields, "value": f"{value:.6g}"}).line())
     return "".join(lines)
 
 
-def _fields(
-    night: int, mpi: str, version: str, benchmark: str, statistic: str, size: int
-) -> dict[str, str]:
+def _fields(night: int, mpi: str, benchmark: str, statistic: str, size: int) -> dict[str, str]:
     metric, unit = ("bandwidth", "MB/s") if benchmark == "bw" else ("latency", "us")
     return dict.fromkeys(FIELDS, "") | {
         "time": (FIRST + timedelta(days=night)).isoformat(),
@@ -62,7 +60,6 @@ def _fields(
         "size": str(size),
         "unit": unit,
         "mpi": mpi,
-        "mpi_version": version,
         "ucx_version": "1.13.1",
         "program": "mpi_probe",
         "program_version": "0.1.0",

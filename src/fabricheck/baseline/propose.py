@@ -181,7 +181,7 @@ class _Case:
         if not short:
             return []
         nights, name = min(short)
-        return [f"{nights} nights of {name}, expected {least}: measure more"]
+        return [f"too few nights, {nights} of {name}, expected {least}: measure more"]
 
     def _silent(self) -> list[str]:
         days = self._evidence.settings.silent_days

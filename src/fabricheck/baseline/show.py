@@ -10,6 +10,9 @@ from fabricheck.benchmarks.curve import split_variable
 from fabricheck.benchmarks.registry import DIRECTIONS, Direction
 from fabricheck.judge.model import Reference
 
+_REFUSED = 20
+"""Most refused cases that are named."""
+
 
 def lines(proposal: Proposal) -> Iterator[str]:
     """What is proposed, what was refused and why, and which steps come with it."""
@@ -19,8 +22,10 @@ def lines(proposal: Proposal) -> Iterator[str]:
     yield f"{proposal.system}: references of {', '.join(words)}"
     for each in proposal.proposed:
         yield f"  {each.state:8}{each.case}: {_figures(each)}"
-    for refused in proposal.refused:
+    for refused in proposal.refused[:_REFUSED]:
         yield f"  refused {refused.case}: {'; '.join(refused.reasons)}"
+    if len(proposal.refused) > _REFUSED:
+        yield f"  refused {len(proposal.refused) - _REFUSED} more: select fewer, or see --json"
     for step in proposal.steps:
         yield f"  step of {step.date} is accepted with them: {step.words}"
 
