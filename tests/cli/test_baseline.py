@@ -1,0 +1,196 @@
+import json
+from pathlib import Path
+
+import pytest
+from tests.baseline.nights import history, records
+from tests.baseline.test_propose import step
+from typer.testing import CliRunner, Result
+
+from fabricheck.cli.application import build
+from fabricheck.errors import FabricheckError
+from fabricheck.judge.levels import Level
+from fabricheck.judge.model import CaseKey
+from fabricheck.judge.references import resolve
+from fabricheck.judge.verdict import judge_values
+
+CASE = CaseKey("hpc", "hpc:cpu", "openmpi", "latency", "rc-2n")
+
+
+def run(command: str, *arguments: str | Path) -> Result:
+    result = CliRunner().invoke(build([command]), [command, *map(str, arguments)])
+    if isinstance(result.exception, FabricheckError):
+        raise result.exception
+    return result
+
+
+class Place:
+    """A history with its references."""
+
+    def __init__(self, root: Path, text: str) -> None:
+        self.root = root
+        self.references, self.sites = root / "references", root / "sites"
+        self.references.mkdir()
+        self.sites.mkdir()
+        self.file = self.references / "hpc.yaml"
+        self.accepted = self.references / "hpc.accepted.yaml"
+        self.record(text)
+
+    def record(self, text: str) -> None:
+        self.store = history(self.root, text)
+
+    def run(self, command: str, *options: str) -> Result:
+        places: tuple[str | Path, ...] = ("--references", self.references)
+        if command != "expire":
+            places = (*places, "--proposals", self.root / "proposals")
+        if command in {"propose", "accept"}:
+            places = (*places, "--sites", self.sites)
+        if command != "diff":
+            places = (*places, "--store", self.store)
+        return run("baseline", command, *options, *places)
+
+    def trend(self) -> dict[str, object]:
+        found = run("trend", "--json", "--store", self.store, "--sites", self.sites,
+                    "--references", self.references)  # fmt: skip
+        data: dict[str, object] = json.loads(found.stdout)
+        return data
+
+    def level(self, value: float) -> Level:
+        references, tolerance = resolve(self.file, "MpiPointToPoint", CASE)
+        values = {name: (each.value, each.unit) for name, each in references.items()}
+        values["latency_p50_8B"] = (value, "us")
+        return judge_values(values, references, tolerance).level
+
+
+def test_from_the_record_to_a_verdict(tmp_path: Path):
+    place = Place(tmp_path, records(40))
+    shown = place.run("propose").stdout
+    assert shown.startswith("hpc: references of 4 new, 0 refused\n")
+    assert "MpiPointToPoint latency rc-2n with openmpi on hpc:cpu: 6 variables, 40 nights" in shown
+    diff = place.run("diff").stdout
+    assert not place.file.exists()
+    assert "+          latency_p50_8B: [" in diff
+    assert place.run("accept").exit_code == 0
+    assert place.level(10.1) is Level.GOOD
+    assert place.level(11.5) is Level.CRITICAL
+    assert place.level(4.0) is Level.CRITICAL
+
+
+def test_accepting_twice_and_proposing_again_change_nothing(tmp_path: Path):
+    place = Place(tmp_path, records(40))
+    place.run("propose")
+    place.run("accept")
+    text = place.file.read_text()
+    assert json.loads(place.run("accept", "--json").stdout) == {"written": [], "steps": []}
+    place.record(records(41))
+    assert "references of 4 same" in place.run("propose").stdout
+    assert "says all of it already" in place.run("diff").stdout
+    place.run("accept")
+    assert place.file.read_text() == text
+    place.run("propose", "--fresh")
+    place.run("accept")
+    assert "2026-10-11" in place.file.read_text()
+
+
+def test_a_part_can_be_accepted(tmp_path: Path):
+    place = Place(tmp_path, records(40))
+    place.run("propose")
+    place.run("accept", "environ=openmpi", "benchmark=latency")
+    assert "mpich" not in place.file.read_text()
+    assert "bw" not in place.file.read_text()
+    with pytest.raises(FabricheckError, match="expected proposed references with environ=impi"):
+        place.run("accept", "environ=impi")
+
+
+def test_a_step_is_accepted_with_its_references_and_not_raised_again(tmp_path: Path):
+    place = Place(tmp_path, records(60, step(0.2, environment="openmpi", benchmark="latency")))
+    assert [event["state"] for event in place.trend()["events"]] == ["open"]  # type: ignore[attr-defined]
+    shown = place.run("propose", "benchmark=latency", "--since", "2026-10-01").stdout
+    assert "step of 2026-10-01 is accepted with them: regression of +20 % " in shown
+    with pytest.raises(FabricheckError, match="expected --by NAME and --why REASON, since the st"):
+        place.run("accept")
+    assert not place.file.exists()
+    place.run("accept", "--by", "Ada", "--why", "Firmware 28.39")
+    assert "by: Ada" in place.accepted.read_text()
+    assert [event["state"] for event in place.trend()["events"]] == ["accepted"]  # type: ignore[attr-defined]
+    text = place.accepted.read_text()
+    place.run("accept", "--by", "Ada", "--why", "Firmware 28.39")
+    assert place.accepted.read_text() == text
+    assert place.level(12.0) is Level.GOOD
+
+
+def test_a_step_can_be_accepted_before_there_are_references(tmp_path: Path):
+    place = Place(tmp_path, records(45, step(0.2, environment="openmpi")))
+    options = ("--step", "2026-10-01", "--by", "Ada", "--why", "Firmware")
+    with pytest.raises(FabricheckError, match="found steps of 2026-10-01"):
+        place.run("accept", "--step", "2026-10-09", "--by", "Ada", "--why", "Firmware")
+    found = json.loads(place.run("accept", *options, "benchmark=latency", "--json").stdout)
+    assert found == {"written": [str(place.accepted)], "steps": ["2026-10-01"]}
+    assert "benchmark: [latency]" in place.accepted.read_text()
+    assert "benchmark: [bw]" not in place.accepted.read_text()
+    assert not place.file.exists()
+
+
+def test_a_regression_is_not_made_a_reference(tmp_path: Path):
+    """Broken on purpose: a step inside the nights must not get into a reference."""
+    place = Place(tmp_path, records(60, step(0.2, night=40)))
+    assert "0 new" not in place.run("propose").stdout
+    assert "a change inside the window" in place.run("propose").stdout
+    with pytest.raises(FabricheckError, match="expected proposed references, found none"):
+        place.run("accept")
+
+
+def test_old_references_expire_and_marks_go_with_new_ones(tmp_path: Path):
+    place = Place(tmp_path, records(40))
+    place.run("propose")
+    place.run("accept")
+    assert place.run("expire", "--days", "100000").exit_code == 0
+    listed = place.run("expire", "--days", "1", "--mark")
+    assert listed.exit_code == 1
+    assert "measured on 2026-10-10, over 1 days ago" in listed.stdout
+    assert place.level(10.0) is Level.WARNING
+    marked = place.file.read_text()
+    assert place.run("expire", "--days", "1", "--mark").exit_code == 1
+    assert place.file.read_text() == marked
+    assert "references of 4 changed" in place.run("propose").stdout
+    place.run("accept")
+    assert "expired" not in place.file.read_text()
+    assert place.level(10.0) is Level.GOOD
+
+
+def test_references_measured_with_other_software_expire(tmp_path: Path):
+    place = Place(tmp_path, records(40))
+    place.run("propose")
+    place.run("accept")
+    lines = records(41, ucx_version="1.20.1").splitlines(keepends=True)
+    place.record(records(40) + "".join(lines[-16:]))
+    data = json.loads(place.run("expire", "--days", "100000", "--json").stdout)
+    assert data["measured"] == 4
+    (latency,) = (row for row in data["expired"] if row["keys"][-3:-1] == ["openmpi", "latency"])
+    assert latency["reason"] == (
+        "measured with Open MPI v4.1.4, UCX 1.13.1, mpi_probe 0.1.0, now it is "
+        "Open MPI v4.1.4, UCX 1.20.1, mpi_probe 0.1.0"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("propose", "--warning", "0.0001"), "expected --warning of at least --critical"),
+        (("propose", "--least", "70"), "expected --least of at most --nights, found 70 and 60"),
+        (("propose", "--system", "moon"), "expected moon in the history"),
+        (("propose", "size=8"), "expected fields of system, partition"),
+        (("propose", "environ=impi"), "expected cases with environ=impi of hpc"),
+        (("propose", "--since", "soon"), "expected a date such as"),
+        (("diff",), "expected a system in the proposals"),
+        (("accept", "--step", "soon"), "expected a step of soon"),
+        (("expire",), "expected a reference file"),
+    ],
+)
+def test_bad_input_is_named_and_writes_nothing(
+    tmp_path: Path, arguments: tuple[str, ...], words: str
+):
+    place = Place(tmp_path, records(20))
+    with pytest.raises(FabricheckError, match=words) as error:
+        place.run(*arguments)
+    assert error.value.exit_code == 2
+    assert list(place.references.iterdir()) == []
