@@ -1,0 +1,46 @@
+import re
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+import yaml
+
+from fabricheck.acceptance.settings import KEY, Settings, read_settings
+from fabricheck.errors import FabricheckError
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "acceptance.md"
+
+
+def site(root: Path, name: str, settings: str) -> None:
+    text = f"systems: [{{name: {name}}}]\nenvironments: []\n{KEY}: {settings}\n"
+    (root / f"{name}.yaml").write_text(text)
+
+
+def test_the_document_has_the_defaults():
+    text = re.search(r"```yaml\n(.*?)```", PAGE.read_text(), flags=re.DOTALL)
+    assert yaml.safe_load(text[1].replace("[...]", "[]"))[KEY] == asdict(Settings())
+
+
+def test_each_look_has_its_share_of_the_error_rate():
+    assert Settings(error_rate=0.06, looks=3).rate == pytest.approx(0.02)
+
+
+def test_systems_have_the_settings_of_their_site(tmp_path: Path):
+    site(tmp_path, "a", "{margin: 0.1}")
+    site(tmp_path, "b", "{looks: 1}")
+    assert read_settings(tmp_path, {"a"}) == Settings(margin=0.1)
+    assert read_settings(tmp_path, {"elsewhere"}) == Settings()
+
+
+def test_systems_of_different_settings_are_not_judged_together(tmp_path: Path):
+    site(tmp_path, "a", "{margin: 0.1}")
+    site(tmp_path, "b", "{looks: 1}")
+    with pytest.raises(FabricheckError, match="expected systems with the same settings"):
+        read_settings(tmp_path, {"a", "b"})
+
+
+@pytest.mark.parametrize("given", ["{margins: 1}", "{margin: wide}", "{looks: 1.5}", "[]"])
+def test_bad_settings_are_bad_input(tmp_path: Path, given: str):
+    site(tmp_path, "a", given)
+    with pytest.raises(FabricheckError, match=r"a\.yaml: expected .*acceptance"):
+        read_settings(tmp_path, {"a"})
