@@ -34,3 +34,8 @@ def test_without_rdma_devices_the_rest_is_measured_and_it_says_so_aloud(
 def test_who_needs_no_rdma_devices_does_not_start_them(wishes: list[bool | None]) -> None:
     assert run_module._start_testbed(with_rdma=False) is None
     assert wishes == [None]
+
+
+def test_a_mode_and_an_environment_do_not_go_together() -> None:
+    with pytest.raises(FabricheckError, match="expected --mode or --environ, found both"):
+        run_module.run(mode="nightly", environ=["mpich"])

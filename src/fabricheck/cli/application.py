@@ -5,7 +5,7 @@ from typing import Final
 
 import typer
 
-COMMANDS: Final = ("run", "parse", "judge", "report", "explain", "trend", "accept")
+COMMANDS: Final = ("run", "parse", "judge", "report", "explain", "trend", "accept", "nightly")
 GROUPS: Final = ("testbed", "history", "simulate", "baseline")
 
 

@@ -14,6 +14,7 @@ from fabricheck.testbed.layout import RDMA_PARTITION, STATE_VARIABLE, default_st
 
 
 def run(
+    *,
     system: Annotated[
         str, typer.Option(help="System of sites/; 'testbed' starts the embedded cluster.")
     ] = "testbed",
@@ -25,6 +26,19 @@ def run(
     ] = None,
     environ: Annotated[
         list[str] | None, typer.Option(help="Only this environment (MPI); may be repeated.")
+    ] = None,
+    mode: Annotated[
+        str | None,
+        typer.Option(
+            help="ReFrame's mode: 'nightly' runs the checks with that tag in random order.",
+            show_default=False,
+        ),
+    ] = None,
+    junit: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write ReFrame's JUnit report, for CI.", show_default=False
+        ),
     ] = None,
 ) -> None:
     """Run the checks of a system, and show the verdict.
@@ -42,7 +56,15 @@ def run(
         fabricheck run --benchmark latency --transport shm
 
         fabricheck run --system local --environ mpich
+
+        fabricheck run --mode nightly --junit junit.xml
     """
+    if mode and environ:
+        # With a mode, ReFrame adds its -p to a default that fits all.
+        raise FabricheckError(
+            "expected --mode or --environ, found both: in a mode ReFrame runs all environments; "
+            "leave one of the two out"
+        )
     # ReFrame takes a second to import: --help does not pay for it.
     from fabricheck.runner import selection, session  # noqa: PLC0415
 
@@ -53,7 +75,10 @@ def run(
     lacking = selection.lacking(SUITE, wanted)
     if system == "testbed" and (reason := _start_testbed(with_rdma=wanted.needs("rdma"))):
         lacking.insert(0, reason)
-    code, record = session.run(SUITE, wanted, "; ".join(lacking) or None)
+    options = [f"--mode={mode}"] if mode else []
+    if junit:
+        options.append(f"--report-junit={junit.absolute()}")
+    code, record = session.run(SUITE, wanted, "; ".join(lacking) or None, options)
     verdict = show(record, html=SUITE / "reports" / "fabricheck.html")
     raise typer.Exit(verdict or min(code, 1))
 

@@ -62,6 +62,17 @@ def site_configuration(suite: Path) -> dict[str, Any]:
                 "clean_stagedir": True,
             }
         ],
+        "modes": [
+            {
+                "name": "nightly",
+                # A fixed order would let what drifts in an hour always hit the same cases.
+                "options": [
+                    "--tag=nightly",
+                    "--exec-order=random",
+                    "--session-extras=kind=nightly",
+                ],
+            }
+        ],
         "storage": [
             {
                 "enable": True,

@@ -3,7 +3,7 @@
 import fcntl
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
@@ -12,13 +12,19 @@ from fabricheck.errors import FabricheckError
 from fabricheck.runner.selection import Selection
 
 
-def run(suite: Path, selection: Selection, lacking: str | None = None) -> tuple[int, Path]:
+def run(
+    suite: Path,
+    selection: Selection,
+    lacking: str | None = None,
+    options: Sequence[str] = (),
+) -> tuple[int, Path]:
     """Run the selected checks; ReFrame's own output is the progress.
 
     Args:
         suite: root of the suite.
         selection: what to run.
         lacking: which part of the system this run cannot have, and why; kept in the record.
+        options: more options of ``reframe``.
 
     Returns:
         ReFrame's exit code and the path of its run report.
@@ -28,17 +34,23 @@ def run(suite: Path, selection: Selection, lacking: str | None = None) -> tuple[
     """
     reports = suite / "reports"
     reports.mkdir(exist_ok=True)
-    with _alone(reports):
-        return _run(suite, selection, reports, lacking)
+    if lacking is not None:
+        # ReFrame takes the extras apart at commas.
+        options = [*options, f"--session-extras=lacking={quote(lacking)}"]
+    with _alone(reports) as lock:
+        return _run(suite, selection, reports, options, lock)
 
 
 @contextmanager
-def _alone(reports: Path) -> Iterator[None]:
-    """Two runs of one checkout would overwrite each other's stage directories."""
+def _alone(reports: Path) -> Iterator[int]:
+    """Two runs of one checkout would overwrite each other's stage directories.
+
+    ReFrame holds the lock as well: it may outlive this process, if that is killed.
+    """
     lock = os.open(reports / ".lock", os.O_RDWR | os.O_CREAT, 0o664)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
+        yield lock
     except BlockingIOError as error:
         raise FabricheckError(
             f"expected no other run in this checkout, found one that holds {reports / '.lock'}: "
@@ -48,7 +60,9 @@ def _alone(reports: Path) -> Iterator[None]:
         os.close(lock)
 
 
-def _run(suite: Path, selection: Selection, reports: Path, lacking: str | None) -> tuple[int, Path]:
+def _run(
+    suite: Path, selection: Selection, reports: Path, options: Sequence[str], lock: int
+) -> tuple[int, Path]:
     before = set(reports.glob("run-*.json"))
     command = [
         str(suite / "ci" / "bin" / "reframe"),
@@ -56,14 +70,12 @@ def _run(suite: Path, selection: Selection, reports: Path, lacking: str | None) 
         "-c",
         str(suite / "checks"),
         *selection.reframe_options(),
+        *options,
         "-r",
     ]
-    if lacking is not None:
-        # ReFrame takes the extras apart at commas.
-        command.append(f"--session-extras=lacking={quote(lacking)}")
     # A test that ReFrame can't instantiate would otherwise be skipped with a warning.
     environment = {**os.environ, "RFM_WARN_AS_ERROR": "1", "FABRICHECK_ROOT": str(suite)}
-    ended = subprocess.run(command, cwd=suite, env=environment, check=False)
+    ended = subprocess.run(command, cwd=suite, env=environment, check=False, pass_fds=[lock])
     written = set(reports.glob("run-*.json")) - before
     if not written:
         raise FabricheckError(

@@ -1,0 +1,81 @@
+"""``fabricheck nightly``: run, history, trend, page and summary of a night, or a look at them."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import timedelta
+from typing import Annotated, Any
+
+import typer
+
+from fabricheck.cli.history import MachineOption
+from fabricheck.provenance import SUITE
+
+
+def nightly(
+    *,
+    system: Annotated[
+        str, typer.Option(help="System of sites/; 'testbed' starts the embedded cluster.")
+    ] = "testbed",
+    benchmark: Annotated[
+        list[str] | None, typer.Option(help="Only this benchmark; may be repeated.")
+    ] = None,
+    transport: Annotated[
+        list[str] | None, typer.Option(help="Only this transport; may be repeated.")
+    ] = None,
+    mail: Annotated[
+        str,
+        typer.Option(
+            metavar="COMMAND",
+            envvar="FABRICHECK_MAIL",
+            help="Shell command that takes the summary on its standard input; $SUBJECT is set.",
+        ),
+    ] = "",
+    keep_days: Annotated[
+        float, typer.Option(min=1, help="How long nights and run reports are kept.")
+    ] = 90,
+    every_hours: Annotated[
+        float, typer.Option(min=0.1, help="How often a night is to come; later, one is missing.")
+    ] = 24,
+    check: Annotated[
+        bool, typer.Option("--check", help="Run nothing: say whether a night is missing.")
+    ] = False,
+    machine: MachineOption = False,
+) -> None:
+    """Run a night: checks, history, trend, page, summary; ci/nightly.sh is for cron.
+
+    All of it lies in reports/nights/BEGIN/: page.html, summary.txt (20 lines), junit.xml, and what
+    each step said. reports/nights/latest is the last night that came to its end. A night that is
+    killed loses nothing; the next one says so.
+
+    Exit code 0: all is well. 1: something is critical, or a regression is new; with --check, a
+    night is missing. 2: a step could not do its work, or another night is under way.
+
+    Examples:
+
+        fabricheck nightly --system hpc --mail 'mail -s "$SUBJECT" ops@example.org'
+
+        fabricheck nightly --check --every-hours 24
+
+        fabricheck nightly --system local --json | jq .codes
+    """
+    from fabricheck.runner.nightly import Plan, check_nights, run_night  # noqa: PLC0415
+
+    options = [f"--system={system}"]
+    options += [f"--benchmark={each}" for each in benchmark or ()]
+    options += [f"--transport={each}" for each in transport or ()]
+    plan = Plan(SUITE, options, mail, timedelta(days=keep_days), timedelta(hours=every_hours))
+    if check:
+        notes = check_nights(plan)
+        _tell(notes or ["no night is missing"], {"missing": notes}, machine=machine)
+        raise typer.Exit(int(bool(notes)))
+    done = run_night(plan)
+    _tell(done.summary, asdict(done), machine=machine)
+    raise typer.Exit(done.exit_code)
+
+
+def _tell(lines: Sequence[str], data: Mapping[str, Any], *, machine: bool) -> None:
+    if machine:
+        lines = [json.dumps(data, indent=2, default=str)]
+    for line in lines:
+        typer.echo(line)

@@ -1,0 +1,265 @@
+"""A night: run, history, trend, page, summary. Each step is a command, and none stops the next.
+
+It may be killed at any point. The perflogs hold whole lines only, the history takes all of a
+refresh or nothing, and a night is complete when its last file is there: the next one goes on.
+"""
+
+import fcntl
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+from fabricheck.errors import FabricheckError
+from fabricheck.report.files import write_whole
+from fabricheck.runner.nights import STEPS, Night, Nights
+
+LINES: Final = 20
+"""Most lines of a summary."""
+SUMMARY: Final = "summary.txt"
+PAGE: Final = "page.html"
+JUNIT: Final = "junit.xml"
+
+_FINE: Final = (0, 1)
+_PROGRAM: Final = Path(sys.executable).with_name("fabricheck")
+_BAD: Final = 2
+_MAIL_SECONDS: Final = 120
+_REPORT_LINES: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a night is to do.
+
+    Attributes:
+        suite: root of the suite.
+        run: options of ``fabricheck run``.
+        mail: shell command that gets the summary on its standard input, and the subject as
+            ``$SUBJECT``; empty for none.
+        keep: how long nights and run reports are kept.
+        every: how often a night is to come.
+        program: the command line of the suite.
+    """
+
+    suite: Path
+    run: Sequence[str] = ()
+    mail: str = ""
+    keep: timedelta = timedelta(days=90)
+    every: timedelta = timedelta(days=1)
+    program: Path = _PROGRAM
+
+    @property
+    def reports(self) -> Path:
+        """Where everything is written."""
+        return self.suite / "reports"
+
+    @property
+    def nights(self) -> Nights:
+        """The nights so far."""
+        return Nights(self.reports / "nights")
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A night that came to its end.
+
+    Attributes:
+        directory: what it left behind.
+        codes: exit code of each step.
+        exit_code: 0 if all is well, 1 if something is critical or a regression is new, 2 if a step
+            could not do its work.
+        summary: what was delivered, in lines.
+    """
+
+    directory: Path
+    codes: Mapping[str, int]
+    exit_code: int
+    summary: Sequence[str]
+
+
+def run_night(plan: Plan) -> Done:
+    """Run a night and deliver its summary.
+
+    Raises:
+        FabricheckError: if another night is under way (which is delivered too), or what it leaves
+            can't be written or delivered.
+    """
+    try:
+        with _alone(plan.nights.root) as lock:
+            now = datetime.now(UTC)
+            notes = plan.nights.missing(now, plan.every)
+            return _Sequence(plan, plan.nights.begin(now), notes, lock).run()
+    except _OverlapError as error:
+        deliver(plan, "the night did not begin", [str(error)])
+        raise
+    except OSError as error:
+        raise FabricheckError(
+            f"expected to write the night into {plan.nights.root}, found: {error}: make room or "
+            "give write permission; what was measured is kept"
+        ) from error
+
+
+def check_nights(plan: Plan) -> list[str]:
+    """Notes on missing nights, delivered if there are any; for a place that watches the nights.
+
+    Raises:
+        FabricheckError: if there is no night at all, or the notes can't be delivered.
+    """
+    if not plan.nights.all():
+        raise FabricheckError(
+            f"expected nights in {plan.nights.root}, found none: run ci/nightly.sh first"
+        )
+    # What is under way may still come to its end.
+    notes = [
+        note for note in plan.nights.missing(datetime.now(UTC), plan.every) if "MISSING" in note
+    ]
+    if notes:
+        deliver(plan, "NIGHT MISSING", notes)
+    return notes
+
+
+def deliver(plan: Plan, subject: str, lines: Sequence[str]) -> None:
+    """Give lines to the mail command.
+
+    Raises:
+        FabricheckError: if it fails.
+    """
+    if not plan.mail:
+        return
+    try:
+        subprocess.run(
+            ["sh", "-c", plan.mail],
+            input="\n".join(lines) + "\n",
+            env={**os.environ, "SUBJECT": f"fabricheck: {subject}"},
+            text=True,
+            check=True,
+            timeout=_MAIL_SECONDS,
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        raise FabricheckError(
+            f"expected the mail command {plan.mail!r} to take the summary, found: {error}: correct "
+            f"it; the summary is in {plan.nights.root}"
+        ) from error
+
+
+class _OverlapError(FabricheckError):
+    """Another night is under way."""
+
+
+@contextmanager
+def _alone(root: Path) -> Iterator[int]:
+    """Hold the lock of the nights, which the programs that a night starts hold as well."""
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        lock = os.open(root / ".lock", os.O_RDWR | os.O_CREAT, 0o664)
+    except OSError as error:
+        raise FabricheckError(
+            f"expected a place for the nights at {root}, found: {error.strerror}: give write "
+            "permission"
+        ) from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield lock
+    except BlockingIOError as error:
+        raise _OverlapError(
+            f"expected no other night under way, found one that holds {root / '.lock'}: wait for "
+            "its end, or end its processes (fuser shows them)"
+        ) from error
+    finally:
+        os.close(lock)
+
+
+class _Sequence:
+    """The steps of one night."""
+
+    def __init__(self, plan: Plan, night: Night, notes: Sequence[str], lock: int) -> None:
+        self._plan = plan
+        self._night = night
+        self._notes = notes
+        self._lock = lock
+        self._codes: dict[str, int] = {}
+
+    def run(self) -> Done:
+        """Every step, whatever becomes of those before it."""
+        reports, store = self._plan.reports, self._plan.reports / "history"
+        before = set(reports.glob("run-*.json"))
+        junit = self._night.directory / JUNIT
+        self._step("run", "run", *self._plan.run, "--mode=nightly", f"--junit={junit}")
+        database = reports / "results.db"
+        results = [f"--results={database}"] if database.exists() else []
+        perflogs = f"--perflogs={self._plan.suite / 'perflogs'}"
+        self._step("history", "history", "refresh", perflogs, *results, f"--store={store}")
+        self._step("trend", "trend", f"--store={store}")
+        written = set(reports.glob("run-*.json")) - before
+        if written:
+            newest = max(written, key=lambda path: path.stat().st_mtime)
+            page = f"--html={self._night.directory / PAGE}"
+            self._step("page", "report", str(newest), page, f"--history={store}", "--no-table")
+        failed = [step for step, each in self._codes.items() if each not in _FINE]
+        code = _BAD if failed else max(self._codes.values())
+        summary = self._summary(failed)
+        write_whole(self._night.directory / SUMMARY, "\n".join(summary) + "\n")
+        self._begin("mail")
+        deliver(self._plan, summary[0], summary)
+        self._begin("retention")
+        self._remove_old()
+        self._plan.nights.complete(self._night, self._codes, datetime.now(UTC))
+        return Done(self._night.directory, self._codes, code, summary)
+
+    def _begin(self, step: str) -> None:
+        with (self._night.directory / STEPS).open("a") as file:
+            file.write(f"{step}\n")
+
+    def _step(self, name: str, *arguments: str) -> None:
+        """Run a command of ours; what it says goes to a file, and its exit code is kept."""
+        self._begin(name)
+        with self._output(name).open("w") as output:
+            self._codes[name] = subprocess.run(
+                [self._plan.program, *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                check=False,
+                pass_fds=[self._lock],
+            ).returncode
+
+    def _output(self, step: str) -> Path:
+        return self._night.directory / f"{step}.txt"
+
+    def _said(self, step: str) -> list[str]:
+        path = self._output(step)
+        return path.read_text(errors="replace").splitlines() if path.exists() else []
+
+    def _summary(self, failed: Sequence[str]) -> list[str]:
+        """What an operator reads in the morning: verdict, what went wrong, run, and trend."""
+        verdict = "LOOK" if any(self._codes.values()) else "FINE"
+        if failed:
+            verdict = f"FAILED in {', '.join(failed)}"
+        head = [f"{verdict}: night of {self._night.began:%Y-%m-%d %H:%M} UTC", *self._notes]
+        for step in failed:
+            last = [line for line in self._said(step) if line.strip()][-1:] or ["it said nothing"]
+            head.append(f"{step} ended with exit code {self._codes[step]}: {last[0]}")
+        if not self._output("page").exists():
+            head.append("no page: the run left no report")
+        shown = self._said("page")[:_REPORT_LINES] if self._codes.get("page") in _FINE else []
+        head += shown
+        trend = self._said("trend") if "trend" not in failed else []
+        tail = [f"all of it: {self._night.directory}"]
+        room = max(LINES - len(head) - len(tail), 0)
+        if len(trend) > room:
+            trend = [*trend[: max(room - 1, 0)], "... and more: see trend.txt"]
+        return [*head, *trend, *tail]
+
+    def _remove_old(self) -> None:
+        """Nights and run reports that are older than asked; the record itself stays."""
+        now = self._night.began
+        self._plan.nights.remove_old(now, self._plan.keep)
+        limit = (now - self._plan.keep).timestamp()
+        for path in self._plan.reports.glob("run-*.json"):
+            if path.stat().st_mtime < limit:
+                path.unlink()

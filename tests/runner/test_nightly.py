@@ -1,0 +1,195 @@
+"""A night with a stub for ReFrame: what it leaves, what it says, and that kills cost it nothing."""
+
+import fcntl
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from tests.history.recorded import problems, table
+from tests.report.sample import report
+from tests.runner.stub_suite import CASES, JOURNAL, SIZES, make
+
+from fabricheck.errors import FabricheckError
+from fabricheck.history.store import History
+from fabricheck.runner.nightly import LINES, Plan, check_nights, run_night
+from fabricheck.runner.nights import Nights
+
+KILLS = 10
+SCRIPT = """
+import sys
+from pathlib import Path
+from fabricheck.runner.nightly import Plan, run_night
+suite = Path(sys.argv[1])
+run_night(Plan(suite, program=suite / "ci/bin/fabricheck"))
+"""
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Plan:
+    program = make(tmp_path, json.dumps(report("latency")))
+    mail = f"(echo $SUBJECT; cat) >{tmp_path / 'mail'}"
+    return Plan(tmp_path, mail=mail, program=program)
+
+
+def test_a_night_leaves_page_summary_and_junit_and_delivers_the_summary(plan: Plan) -> None:
+    done = run_night(plan)
+    assert done.codes == {"run": 0, "history": 0, "trend": 0, "page": 0}
+    assert done.exit_code == 0
+    latest = plan.nights.root / "latest"
+    assert latest.resolve() == done.directory
+    assert (latest / "page.html").stat().st_size > 10_000
+    assert (latest / "junit.xml").exists()
+    assert (latest / "summary.txt").read_text().splitlines() == list(done.summary)
+    assert done.summary[0].startswith("FINE: night of ")
+    assert any("STEADY" in line for line in done.summary)
+    assert len(done.summary) <= LINES
+    subject, *rest = (plan.suite / "mail").read_text().splitlines()
+    assert (subject, rest) == (f"fabricheck: {done.summary[0]}", list(done.summary))
+    assert table(plan.reports / "history").height == CASES * SIZES
+
+
+def program(plan: Plan, script: str) -> Plan:
+    """The plan with another command line in place of the suite's."""
+    path = plan.suite / "program"
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return replace(plan, program=path)
+
+
+def test_a_step_that_fails_is_named_and_does_not_stop_the_others(plan: Plan) -> None:
+    done = run_night(program(plan, 'echo "$1 said"; [ "$1" != history ] || exit 2'))
+    assert (done.exit_code, done.codes) == (2, {"run": 0, "history": 2, "trend": 0})
+    assert done.summary[0].startswith("FAILED in history: night of")
+    assert "history ended with exit code 2: history said" in done.summary
+    assert "no page: the run left no report" in done.summary
+    assert "trend said" in done.summary
+    assert plan.nights.all()[0].complete
+
+
+def test_a_program_that_a_signal_ended_has_failed(plan: Plan) -> None:
+    done = run_night(program(plan, '[ "$1" != trend ] || kill -9 $$'))
+    assert (done.exit_code, done.codes["trend"]) == (2, -9)
+    assert "trend ended with exit code -9: it said nothing" in done.summary
+
+
+def test_what_is_worth_a_look_has_exit_code_1(plan: Plan) -> None:
+    done = run_night(program(plan, '[ "$1" != trend ] || { seq 99; exit 1; }'))
+    assert done.exit_code == 1
+    assert done.summary[0].startswith("LOOK")
+    assert len(done.summary) == LINES
+    assert "... and more: see trend.txt" in done.summary
+
+
+def test_two_nights_do_not_overlap_and_the_operator_is_told(plan: Plan) -> None:
+    plan.nights.root.mkdir(parents=True)
+    lock = os.open(plan.nights.root / ".lock", os.O_RDWR | os.O_CREAT)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    with pytest.raises(FabricheckError, match="expected no other night under way"):
+        run_night(plan)
+    os.close(lock)
+    assert (plan.suite / "mail").read_text().startswith("fabricheck: the night did not begin\n")
+    assert plan.nights.all() == []
+
+
+def test_a_mail_command_that_fails_is_said_and_the_summary_is_there(plan: Plan) -> None:
+    with pytest.raises(FabricheckError, match="expected the mail command 'exit 3' to take"):
+        run_night(replace(program(plan, "true"), mail="exit 3"))
+    (night,) = plan.nights.all()
+    assert (night.directory / "summary.txt").exists()
+    assert (night.complete, night.stopped_at) == (False, "mail")
+
+
+def test_a_place_that_cannot_be_written_is_named(plan: Plan) -> None:
+    (plan.suite / "reports").write_text("")
+    with pytest.raises(FabricheckError, match="expected a place for the nights at"):
+        run_night(plan)
+
+
+def test_a_missing_night_is_told_by_the_next_and_by_a_look(plan: Plan) -> None:
+    short = replace(program(plan, "true"), every=timedelta(seconds=0.1))
+    with pytest.raises(FabricheckError, match="expected nights in"):
+        check_nights(short)
+    run_night(short)
+    time.sleep(0.2)
+    assert check_nights(short)[0].startswith("NIGHT MISSING: the last that was completed began")
+    assert (plan.suite / "mail").read_text().startswith("fabricheck: NIGHT MISSING\n")
+    assert check_nights(replace(short, every=timedelta(days=1))) == []
+    assert run_night(short).summary[1].startswith("NIGHT MISSING: the last")
+
+
+def test_what_is_old_goes_and_the_record_stays(plan: Plan) -> None:
+    nights = Nights(plan.nights.root)
+    old = nights.begin(datetime.now(UTC) - timedelta(days=100))
+    plan.reports.mkdir(exist_ok=True)
+    for name, days in (("run-0.json", 100), ("run-1.json", 1)):
+        (plan.reports / name).write_text("{}")
+        os.utime(plan.reports / name, times=(time.time() - days * 86400,) * 2)
+    run_night(plan)
+    assert not old.directory.exists()
+    assert sorted(path.name for path in plan.reports.glob("run-*")) == ["run-1.json", "run-2.json"]
+    run_night(plan)
+    assert table(plan.reports / "history").height == 2 * CASES * SIZES
+
+
+def start(plan: Plan) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, plan.suite],
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+
+
+def finish(plan: Plan) -> float:
+    """Run a night to its end; what a killed one left running may hold it off for a while."""
+    while True:
+        began = time.monotonic()
+        with start(plan) as night:
+            assert night.stderr
+            said = night.stderr.read().decode()
+        if night.returncode == 0:
+            return time.monotonic() - began
+        assert "expected no other night under way" in said
+        time.sleep(0.2)
+
+
+def test_ten_kills_at_random_points_lose_and_double_nothing(plan: Plan) -> None:
+    # The page takes longer than all the rest together, and nothing depends on it.
+    page = f'[ "$1" != report ] || exec touch {plan.suite / "page"}'
+    quick = plan.program.with_name("fabricheck")
+    quick.write_text(quick.read_text().replace("exec", f"{page}\nexec", 1))
+    took = finish(plan)
+    chance = random.Random(20261121)
+    for number in range(KILLS):
+        with start(plan) as night:
+            time.sleep(chance.uniform(0, took))
+            # Half of the time all of the night, half of the time only its first process.
+            if number % 2:
+                night.kill()
+            else:
+                os.killpg(night.pid, signal.SIGKILL)
+    finish(plan)
+    assert any(not night.complete for night in plan.nights.all())
+    assert plan.nights.missing(datetime.now(UTC), plan.every) == []
+    store = plan.reports / "history"
+    counts = Counter(zip(*(table(store)[name] for name in ("session", "benchmark")), strict=True))
+    journal = {tuple(line.split()) for line in (plan.suite / JOURNAL).read_text().splitlines()}
+    # Whole cases only: those that were journaled, and at most one more of each kill.
+    assert set(counts.values()) == {SIZES}
+    assert set(counts) >= journal
+    assert len(counts) <= len(journal) + KILLS
+    assert problems(store) == []
+    with History.open_to_read(store) as history:
+        found = history.provenance()
+        for series in history.series():
+            case = int(series.key.benchmark.removeprefix("latency"))
+            for session in series.sessions:
+                assert f"n{case}" in found.of(series.key, str(session)).machines
