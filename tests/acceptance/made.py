@@ -8,6 +8,7 @@ from fabricheck.acceptance.model import Acceptance, Answer, Question, Scope
 from fabricheck.acceptance.pairs import CASE
 from fabricheck.acceptance.power import Campaign, as_values
 from fabricheck.acceptance.settings import Settings
+from fabricheck.history.provenance import Provenance
 from fabricheck.trend.robust import Array
 
 ONE_CASE = 12
@@ -21,7 +22,12 @@ def values(campaign: Campaign, count: int = ONE_CASE, seed: int = 1) -> pl.DataF
 
 def accepted(campaign: Campaign, count: int = ONE_CASE, seed: int = 1) -> Acceptance:
     """What is said to a campaign."""
-    return accept(values(campaign, count, seed), Settings())
+    return judged(values(campaign, count, seed))
+
+
+def judged(frame: pl.DataFrame, provenance: Provenance | None = None) -> Acceptance:
+    """What is said to values."""
+    return accept(frame, Settings(), provenance or Provenance())
 
 
 def question(differences: Array, **changes: object) -> Question:

@@ -1,9 +1,8 @@
 import numpy as np
 import polars as pl
 import pytest
-from tests.acceptance.made import NO_NOISE, ONE_CASE, accepted, question, values, worst
+from tests.acceptance.made import NO_NOISE, ONE_CASE, accepted, judged, question, values, worst
 
-from fabricheck.acceptance.accept import accept
 from fabricheck.acceptance.judging import judge
 from fabricheck.acceptance.model import Question, Scope, Verdict, most_further, together
 from fabricheck.acceptance.power import Campaign, tables
@@ -13,7 +12,7 @@ from fabricheck.errors import FabricheckError
 NOISE = np.random.default_rng(4).normal(0, 0.01, 10)
 
 
-def judged(given: Question) -> Verdict:
+def verdict_on(given: Question) -> Verdict:
     (answer,) = judge([given], Settings())
     return answer.verdict
 
@@ -28,18 +27,18 @@ def judged(given: Question) -> Verdict:
     ],
 )
 def test_a_shift_has_its_verdict(shift, verdict):
-    assert judged(question(NOISE + shift)) is verdict
+    assert verdict_on(question(NOISE + shift)) is verdict
 
 
 def test_where_nobody_knows_what_is_worse_both_directions_are():
     for shift, verdict in ((0.0, Verdict.ACCEPT), (0.2, Verdict.REJECT), (-0.2, Verdict.REJECT)):
-        assert judged(question(NOISE + shift, two_sided=True)) is verdict
+        assert verdict_on(question(NOISE + shift, two_sided=True)) is verdict
 
 
 def test_five_pairs_never_settle_it_and_it_is_said_how_many_do():
     (answer,) = judge([question(NOISE[:5])], Settings())
     assert (answer.verdict, answer.further, answer.low) == (Verdict.INCONCLUSIVE, 1, None)
-    assert judged(question(NOISE[:6])) is Verdict.ACCEPT
+    assert verdict_on(question(NOISE[:6])) is Verdict.ACCEPT
 
 
 def test_a_shift_at_the_margin_needs_more_runs_than_anybody_makes():
@@ -59,7 +58,7 @@ def test_a_shift_at_the_margin_needs_more_runs_than_anybody_makes():
 )
 def test_failing_more_often_has_its_verdict(failed, verdict):
     given = question(np.empty(0), scope=Scope.FAILURES, failed=failed)
-    assert judged(given) is verdict
+    assert verdict_on(given) is verdict
 
 
 def test_failures_get_advice_too():
@@ -113,12 +112,11 @@ def test_an_improvement_is_accepted():
 def test_a_case_that_fails_after_the_change_is_rejected(changes):
     frame = values(Campaign(20))
     after = pl.col("side") == "after"
-    found = accept(
+    found = judged(
         frame.with_columns(
             pl.when(after).then(pl.lit(value)).otherwise(name).alias(name)
             for name, value in changes.items()
         ).vstack(values(Campaign(20), 2 * ONE_CASE).filter(pl.col("benchmark") != "latency0")),
-        Settings(),
     )
     assert found.verdict is Verdict.REJECT
     assert [each.verdict for each in found.of(Scope.FAILURES)].count(Verdict.REJECT) == 1
@@ -128,7 +126,7 @@ def test_a_case_that_fails_after_the_change_is_rejected(changes):
 def test_what_was_measured_on_one_side_only_is_not_accepted(side):
     frame = values(Campaign(20), 2 * ONE_CASE)
     gone = (pl.col("side") == side) & (pl.col("benchmark") == "latency1")
-    found = accept(frame.filter(~gone), Settings())
+    found = judged(frame.filter(~gone))
     assert found.verdict is Verdict.INCONCLUSIVE
     (missing,) = found.missing
     assert (missing.series, missing.fields["benchmark"]) == (ONE_CASE, "latency1")
@@ -137,7 +135,7 @@ def test_what_was_measured_on_one_side_only_is_not_accepted(side):
 def test_a_size_that_is_cut_off_is_not_accepted():
     frame = values(Campaign(20))
     cut = (pl.col("side") == "after") & (pl.col("size") == 262144)
-    found = accept(frame.filter(~cut), Settings())
+    found = judged(frame.filter(~cut))
     assert found.verdict is Verdict.INCONCLUSIVE
     assert found.missing[0].series == 2
 
@@ -146,19 +144,9 @@ def test_sets_of_nodes_are_judged_by_themselves():
     frame = values(Campaign(20, 0.2))
     good = values(Campaign(20)).with_columns(node_list=pl.lit("n4,n3"))
     frame = pl.concat([frame.with_columns(node_list=pl.lit("n2,n1")), good])
-    found = accept(frame, Settings())
+    found = judged(frame)
     verdicts = {each.question.fields["nodes"]: each.verdict for each in found.of(Scope.NODES)}
     assert verdicts == {"n1,n2": Verdict.REJECT, "n3,n4": Verdict.ACCEPT}
-
-
-def test_what_else_differs_is_said():
-    frame = values(Campaign(6)).with_columns(
-        ucx_version=pl.when(pl.col("side") == "after")
-        .then(pl.lit("1.19"))
-        .otherwise(pl.lit("1.18"))
-    )
-    (difference,) = accept(frame, Settings()).differences
-    assert (difference.field, difference.before) == ("ucx_version", ("1.18",))
 
 
 def test_runs_that_do_not_take_turns_are_noticed():
@@ -168,9 +156,9 @@ def test_runs_that_do_not_take_turns_are_noticed():
 def test_values_without_run_are_counted():
     frame = values(Campaign(6))
     nameless = frame.head(3).with_columns(session=pl.lit(""))
-    assert accept(pl.concat([frame, nameless]), Settings()).left_out["without run"] == 3
+    assert judged(pl.concat([frame, nameless])).left_out["without run"] == 3
     with pytest.raises(FabricheckError, match="expected values greater than 0"):
-        accept(frame.with_columns(session=pl.lit("")), Settings())
+        judged(frame.with_columns(session=pl.lit("")))
 
 
 def test_error_rates_hold_at_the_margin(monkeypatch: pytest.MonkeyPatch):

@@ -1,25 +1,25 @@
 """An acceptance from the history's values."""
 
 from itertools import pairwise
-from typing import Final
 
 import polars as pl
 
 from fabricheck.acceptance import judging, questions
-from fabricheck.acceptance.model import Acceptance, Difference
+from fabricheck.acceptance.differences import differences
+from fabricheck.acceptance.model import Acceptance
 from fabricheck.acceptance.pairs import SIDES, compared
 from fabricheck.acceptance.settings import Settings
 from fabricheck.errors import FabricheckError
+from fabricheck.history.provenance import Provenance
 
-_DIFFERENCES: Final = ("mpi_version", "ucx_version", "program_version", "commit", "node_list")
 
-
-def accept(values: pl.DataFrame, settings: Settings) -> Acceptance:
+def accept(values: pl.DataFrame, settings: Settings, provenance: Provenance) -> Acceptance:
     """Compare the two sides.
 
     Args:
         values: as ``sides.read_sides`` gives them.
         settings: margins and error rate.
+        provenance: what is known of their sessions.
 
     Raises:
         FabricheckError: if no value belongs to a run, or none can be compared.
@@ -39,7 +39,7 @@ def accept(values: pl.DataFrame, settings: Settings) -> Acceptance:
         verdict,
         answers,
         missing,
-        [each for name in _DIFFERENCES if (each := _difference(named, name))],
+        differences(named, provenance),
         {side: runs.filter(pl.col("side") == side)["session"].to_list() for side in SIDES},
         _interleaved(runs["side"].to_list()),
         {
@@ -47,16 +47,6 @@ def accept(values: pl.DataFrame, settings: Settings) -> Acceptance:
             "not compared": named["value"].drop_nulls().len() - len(to_compare),
         },
     )
-
-
-def _difference(values: pl.DataFrame, name: str) -> Difference | None:
-    """Values of a field that only one side has."""
-    before, after = (
-        set(values.filter(pl.col("side") == side)[name].drop_nulls()) - {""} for side in SIDES
-    )
-    if before == after:
-        return None
-    return Difference(name, tuple(sorted(before)), tuple(sorted(after)))
 
 
 def _interleaved(sides: list[str]) -> bool:

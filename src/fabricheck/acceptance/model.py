@@ -121,12 +121,14 @@ class Difference:
     """Something besides the measured values that is not the same before and after.
 
     Attributes:
-        field: what, such as ``ucx_version``.
+        field: what, one of ``fabricheck.history.provenance.FIELDS``.
+        places: on which nodes, in which environments.
         before: its values before.
         after: its values after.
     """
 
     field: str
+    places: tuple[str, ...]
     before: tuple[str, ...]
     after: tuple[str, ...]
 

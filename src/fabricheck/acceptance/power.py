@@ -14,6 +14,7 @@ from fabricheck.acceptance.model import Answer, Question, Scope, Verdict
 from fabricheck.acceptance.pairs import SIDES
 from fabricheck.acceptance.settings import Settings
 from fabricheck.history.frame import COLUMNS, KEY
+from fabricheck.history.provenance import Provenance
 from fabricheck.history.series import Series
 from fabricheck.trend.power import Rate
 from fabricheck.trend.robust import Array
@@ -166,7 +167,7 @@ def _verdicts(
     found = []
     for number in range(rounds):
         values = as_values(campaign.made(noise, SERIES, seed + number), campaign)
-        found.append(accept(values, settings).verdict)
+        found.append(accept(values, settings, Provenance()).verdict)
     return _shares(found)
 
 

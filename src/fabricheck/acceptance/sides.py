@@ -6,7 +6,7 @@ filter after a period. Beyond that, the name that the perflog gives a session is
 """
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import polars as pl
@@ -15,6 +15,7 @@ from reframe.frontend.reporting.utility import QuerySelectorTestcase, is_uuid, p
 from fabricheck.acceptance.pairs import SIDES
 from fabricheck.errors import FabricheckError
 from fabricheck.history import results
+from fabricheck.history.provenance import Provenance
 from fabricheck.history.selection import Selection
 from fabricheck.history.store import History
 
@@ -45,6 +46,18 @@ def read_sides(
             "sides: select others with --before and --after"
         )
     return pl.concat(sides)
+
+
+def provenance_of(history: History, values: pl.DataFrame, terms: Iterable[str]) -> Provenance:
+    """What is known of the sessions of both sides.
+
+    Args:
+        history: where they are.
+        values: as ``read_sides`` gives them.
+        terms: the fields that were wanted.
+    """
+    first, last = values.select(pl.col("time").min(), pl.col("time").max().alias("last")).row(0)
+    return history.provenance(Selection.read(terms, first, last + timedelta(seconds=1)))
 
 
 def _values(history: History, texts: Sequence[str], side: str, series: Selection) -> pl.DataFrame:

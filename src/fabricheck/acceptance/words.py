@@ -105,7 +105,8 @@ def next_step(found: Acceptance) -> str:
 def cautions(found: Acceptance) -> list[str]:
     """What else may have made a difference, or was not looked at."""
     lines = [
-        f"{each.field} differs: {_few(each.before)} before, {_few(each.after)} after"
+        f"{each.field} of {_few(each.places)} differs: {_few(each.before)} before, "
+        f"{_few(each.after)} after"
         for each in found.differences
     ]
     if not found.interleaved:
@@ -129,5 +130,5 @@ def cautions(found: Acceptance) -> list[str]:
 
 
 def _few(values: tuple[str, ...]) -> str:
-    shown = ", ".join(values[:3]) or "none"
+    shown = ", ".join(values[:3])
     return shown + (f" and {len(values) - 3} more" if len(values) > 3 else "")  # noqa: PLR2004

@@ -110,13 +110,14 @@ def _compare(
     from fabricheck.acceptance.accept import accept as compare  # noqa: PLC0415
     from fabricheck.acceptance.record import as_record  # noqa: PLC0415
     from fabricheck.acceptance.settings import read_settings  # noqa: PLC0415
-    from fabricheck.acceptance.sides import read_sides  # noqa: PLC0415
+    from fabricheck.acceptance.sides import provenance_of, read_sides  # noqa: PLC0415
     from fabricheck.history.store import History  # noqa: PLC0415
 
     with History.open_to_read(store) as history:
         values = read_sides(history, before, after, series)
+        provenance = provenance_of(history, values, series)
     settings = read_settings(sites, set(values["system"]))
-    found = compare(values, settings)
+    found = compare(values, settings, provenance)
     return found, as_record(found, settings, before, after, series)
 
 
