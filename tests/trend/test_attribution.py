@@ -1,14 +1,16 @@
 """What differs across an event, and how telling it is."""
 
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
 from tests.trend.made import DAY, FIRST, noise, series, stepped
 
 from fabricheck.history.provenance import Origin, Provenance
+from fabricheck.history.selection import Selection
 from fabricheck.history.series import Series
-from fabricheck.trend.attribution import REACH, Difference, attribute
+from fabricheck.trend.attribution import REACH, Difference, around, attribute
 from fabricheck.trend.detect import analyse
 from fabricheck.trend.show import difference_words
 
@@ -113,3 +115,16 @@ def test_of_long_facts_the_words_are_shown_that_differ():
                     machine={"kernel_options": after})  # fmt: skip
     (only,) = across(members(), records)
     assert "kernel_options mitigations=auto → mitigations=off nosmt on" in difference_words(only)
+
+
+def test_of_a_long_history_only_what_is_needed_is_asked_for():
+    found = members()
+    (event,) = analyse(found, {}).events
+    needed = around([event], Selection({"system": ("hpc",)}))
+    records = since(origins(), AT, software={"ucx": "1.15"})
+    assert needed.since is not None
+    first = int((needed.since - datetime(2026, 1, 1, 3, tzinfo=UTC)) / timedelta(days=1))
+    assert 0 < first < AT - REACH
+    assert needed.fields == {"system": ("hpc",)}
+    assert attribute(event, found, Provenance(records[first:])) == across(found, records)
+    assert around([], needed) == needed

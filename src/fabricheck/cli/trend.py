@@ -73,7 +73,7 @@ def trend(
     from fabricheck.history.store import History  # noqa: PLC0415
     from fabricheck.trend import show  # noqa: PLC0415
     from fabricheck.trend.accepted import read_accepted  # noqa: PLC0415
-    from fabricheck.trend.attribution import attribute  # noqa: PLC0415
+    from fabricheck.trend.attribution import around, attribute  # noqa: PLC0415
     from fabricheck.trend.detect import analyse  # noqa: PLC0415
     from fabricheck.trend.settings import read_settings  # noqa: PLC0415
 
@@ -83,17 +83,17 @@ def trend(
     with History.open_to_read(store) as history:
         series = list(history.series(Selection(fields)))
         found = analyse(series, settings, accepted)
-        provenance = history.provenance(Selection(fields))
-    if found.newest is None:
-        raise FabricheckError(
-            f"expected series{' of ' + ', '.join(system) if system else ''} in the history "
-            f"{store}, found none: read the record first with fabricheck history refresh"
-        )
-    first = found.newest - np.timedelta64(_SHOWN_DAYS, "D")
-    if start is not None:
-        first = np.datetime64(start.astimezone(UTC).replace(tzinfo=None), "s")
-    events = [event for event in found.events if event.since >= first]
-    differences = [attribute(event, series, provenance) for event in events]
+        if found.newest is None:
+            raise FabricheckError(
+                f"expected series{' of ' + ', '.join(system) if system else ''} in the history "
+                f"{store}, found none: read the record first with fabricheck history refresh"
+            )
+        first = found.newest - np.timedelta64(_SHOWN_DAYS, "D")
+        if start is not None:
+            first = np.datetime64(start.astimezone(UTC).replace(tzinfo=None), "s")
+        events = [event for event in found.events if event.since >= first]
+        provenance = history.provenance(around(events, Selection(fields))) if events else None
+    differences = [attribute(event, series, provenance) for event in events if provenance]
     if machine:
         json.dump(show.as_json(found, events, differences), sys.stdout, indent=2, allow_nan=False)
         sys.stdout.write("\n")

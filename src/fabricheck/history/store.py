@@ -140,19 +140,23 @@ class History:
     def provenance(self, selection: Selection = Selection()) -> Provenance:  # noqa: B008
         """On what and with what the wanted values were measured."""
         wanted = selection.of_series(self._catalog.dimension("series"))
-        columns = ("series_id", "session_id", "provenance_id")
-        values = self._selected(selection, wanted)
         names = self._catalog.dimension("session")["session"]
+        values = self._selected(selection, wanted)
         if (names == "").any():
-            found, names = _named_by_time(values.select(*columns, "time").collect(), names)
+            columns = ("series_id", "session_id", "provenance_id", "time")
+            found, names = _named_by_time(values.select(columns).collect(), names)
             values = found.lazy()
+        cases = wanted.select("series_id", pl.struct(CASE).rank("dense").alias("case"))
         runs = (
-            values.join(wanted.lazy(), on="series_id")
-            .join(names.to_frame().with_row_index("session_id").lazy(), on="session_id")
-            .join(self._catalog.dimension("provenance").lazy(), on="provenance_id")
-            .select(pl.col("session", *CASE, *PROVENANCE).fill_null(""))
-            .unique(maintain_order=True)
+            values.join(cases.lazy(), on="series_id")
+            .select("case", "session_id", "provenance_id")
+            .unique()
             .collect()
+            .join(cases.unique("case").join(wanted, on="series_id"), on="case")
+            .join(names.to_frame().with_row_index("session_id"), on="session_id")
+            .join(self._catalog.dimension("provenance"), on="provenance_id")
+            .sort("provenance_id")
+            .select(pl.col("session", *CASE, *PROVENANCE).fill_null(""))
         )
         return Provenance(self._catalog.origins(), runs_of(runs.iter_rows(named=True)))
 

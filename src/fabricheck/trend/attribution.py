@@ -6,7 +6,8 @@ saw the difference, less the share of the unchanged ones that did.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from fabricheck.history.provenance import (
     Provenance,
     case_of,
 )
+from fabricheck.history.selection import Selection
 from fabricheck.history.series import Series, SeriesKey
 from fabricheck.history.store import NIGHT
 from fabricheck.node_health.answers import fold
@@ -27,6 +29,9 @@ from fabricheck.trend.events import Event
 REACH = 2
 """Nights by which a change may be dated wrongly; a difference so near counts as across it."""
 
+
+_MARGIN = np.timedelta64(7, "D")
+"""Series that did not change may have been measured less often than those that did."""
 
 Fact = tuple[str, str, str]
 """Field, value before, value after."""
@@ -120,6 +125,24 @@ def attribute(event: Event, series: Sequence[Series], provenance: Provenance) ->
             if fact in found:
                 found[fact].contradicted.append(each.key)
     return _ranked(found, len(event.changes), unchanged)
+
+
+def around(events: Sequence[Event], selection: Selection) -> Selection:
+    """The part of a selection whose provenance ``attribute`` looks at, for a history of years.
+
+    Args:
+        events: the events.
+        selection: the selection that their series come from.
+    """
+    first = [
+        change.series.times[_span(change.series, change.index).start]
+        for event in events
+        for change in event.changes
+    ]
+    if not first:
+        return selection
+    since = (min(first) - _MARGIN).astype(datetime).replace(tzinfo=UTC)
+    return replace(selection, since=since)
 
 
 def _index(series: Series, event: Event, sessions: Sequence[str]) -> int:
