@@ -2,7 +2,7 @@
 # Measure before and after a change, and say whether it may stay: fabricheck accept on a campaign.
 #
 # Usage: ci/acceptance.sh NAME [OPTION...] [-- REFRAME_OPTION...]
-#   --pairs N        runs on each side, default 10
+#   --pairs N        runs on each side, default 12
 #   --before CMD     command that puts the fabric into the state before the change
 #   --after CMD      command that puts it into the state after the change
 #   --only SIDE      "before" or "after": run this side alone, where no command can switch
@@ -30,7 +30,7 @@ name=${1-}
 [[ $name =~ ^[A-Za-z0-9][A-Za-z0-9._-]*$ ]] ||
   fail "expected a name of letters, digits, '.', '_' and '-' for the campaign, found '$name'"
 shift
-pairs=10 only=
+pairs=12 only=
 declare -A switch=()
 while (($#)); do
   [[ $1 != -- ]] || { shift && break; }

@@ -122,6 +122,17 @@ def test_a_case_that_fails_after_the_change_is_rejected(changes):
     assert [each.verdict for each in found.of(Scope.FAILURES)].count(Verdict.REJECT) == 1
 
 
+def test_a_case_that_leaves_nothing_in_some_runs_has_failed_in_them():
+    frame = values(Campaign(20), 2 * ONE_CASE)
+    crashed = pl.col("session").is_in([f"night-{number}" for number in (1, 2, 5)])
+    found = judged(frame.filter(~((pl.col("benchmark") == "latency1") & crashed)))
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert {each.verdict for each in found.of(Scope.SERIES)} == {Verdict.ACCEPT}
+    failures = {each.question.fields["benchmark"]: each for each in found.of(Scope.FAILURES)}
+    assert failures["latency1"].question.failed == (0, 20, 3, 20)
+    assert failures["latency0"].verdict is Verdict.ACCEPT
+
+
 @pytest.mark.parametrize("side", ["before", "after"])
 def test_what_was_measured_on_one_side_only_is_not_accepted(side):
     frame = values(Campaign(20), 2 * ONE_CASE)
@@ -166,7 +177,7 @@ def test_error_rates_hold_at_the_margin(monkeypatch: pytest.MonkeyPatch):
     title, rows = next(tables(NO_NOISE, Settings(), count=400, rounds=2, seed=1))
     assert title == "one series"
     shares = {row["worse by"]: row for row in rows}
-    for pairs in ("6 pairs", "10 pairs", "20 pairs"):
+    for pairs in ("6 pairs", "12 pairs", "20 pairs"):
         fine, bad, _ = map(float, shares["5 %"][pairs].split(" / "))
         assert fine <= 5
         assert bad <= 5

@@ -23,10 +23,10 @@ from fabricheck.trend.simulate import World, latencies
 Row = dict[str, str]
 
 CHANGES: Final = (0.0, 0.025, 0.05, 0.1)
-PAIRS: Final = (6, 10, 20)
+PAIRS: Final = (6, 12, 20)
 LOOKS: Final = {
     "at 20 pairs": (20,),
-    "at 10 and 20 pairs": (10, 20),
+    "at 12 and 20 pairs": (12, 20),
     "at each from 6 to 20 pairs": range(6, 21),
 }
 SERIES: Final = 120
@@ -38,7 +38,7 @@ WORLDS: Final = {
     "2 %, recorded": World(),
 }
 _OF_ONE_CASE: Final = 12
-_FIRST_PAIRS: Final = 10
+_FIRST_PAIRS: Final = 12
 
 
 @dataclass(frozen=True, slots=True)

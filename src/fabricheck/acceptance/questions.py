@@ -15,7 +15,6 @@ from fabricheck.judge.levels import Level
 _HOSTS: Final = ("system", NODES)
 # Polars takes members of an enumeration for values of a type of its own.
 _FAILED: Final = (Level.CRITICAL.value, Level.UNTRUSTED.value)
-_COUNTS: Final = ("failed_before", "before", "failed_after", "after")
 
 
 def questions(values: pl.DataFrame, compared: pl.DataFrame) -> list[Question]:
@@ -83,24 +82,33 @@ def _of_series(pairs: pl.DataFrame) -> Iterator[Question]:
 
 
 def _of_failures(values: pl.DataFrame) -> Iterator[Question]:
-    """Runs of each case in which a value was critical, was not proved, or was not there."""
+    """Runs of each case in which a value was critical, was not proved, or was not there.
+
+    A case that fails early leaves no line. So a run of its partition without it counts as failed,
+    unless no run of that side has the case at all: then it may not have been asked for.
+    """
     by_result = (pl.col("level") == "") & (pl.col("result") == "fail")
     failed = pl.col("level").is_in(_FAILED) | pl.col("value").is_null() | by_result
-    runs = values.group_by(*CASE, "side", "session").agg(failed.any().alias("failed"))
+    cases = values.group_by(*CASE, "side", "session").agg(failed.any().alias("failed"))
     sides = {side: pl.col("failed").filter(pl.col("side") == side) for side in SIDES}
-    counts = runs.group_by(*CASE).agg(
-        *(rows.sum().alias(f"failed_{side}") for side, rows in sides.items()),
+    counts = cases.group_by(*CASE).agg(
+        *((~rows).sum().alias(f"good_{side}") for side, rows in sides.items()),
         *(rows.len().alias(side) for side, rows in sides.items()),
     )
-    for row in counts.sort(*CASE).iter_rows(named=True):
-        failed_before, before, failed_after, after = (row[name] for name in _COUNTS)
-        yield Question(
-            Scope.FAILURES,
-            _fields(row, CASE),
-            np.empty(0),
-            0.0,
-            failed=(failed_before, before, failed_after, after),
-        )
+    place = ("system", "partition")
+    runs = values.group_by(*place).agg(
+        pl.col("session").filter(pl.col("side") == side).n_unique().alias(f"runs_{side}")
+        for side in SIDES
+    )
+    for row in counts.join(runs, on=place).sort(*CASE).iter_rows(named=True):
+        failed_runs = (*_failed_runs(row, "before"), *_failed_runs(row, "after"))
+        yield Question(Scope.FAILURES, _fields(row, CASE), np.empty(0), 0.0, failed=failed_runs)
+
+
+def _failed_runs(row: dict[str, Any], side: str) -> tuple[int, int]:
+    """Failed runs and all runs of a side."""
+    runs = row[f"runs_{side}"] if row[side] else 0
+    return runs - row[f"good_{side}"], runs
 
 
 def _fields(row: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
