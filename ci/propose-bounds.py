@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from fabricheck.baseline.expire import measured_levels
 from fabricheck.benchmarks.curve import split_variable
 from fabricheck.benchmarks.registry import REGISTRY, Benchmark, Metric, find
 from fabricheck.errors import FabricheckError
@@ -206,9 +207,15 @@ def write(system: str) -> Path:
     """Write the reference file, checked, in one step.
 
     Raises:
-        FabricheckError: without perflogs.
+        FabricheckError: without perflogs, or if measured references would be lost.
     """
     path = SUITE / "references" / f"{system}.yaml"
+    if path.exists() and (measured := list(measured_levels(path))):
+        raise FabricheckError(
+            f"expected no measured references in {path}, which would be lost, found "
+            f"{len(measured)}, the first at line {measured[0].place.line}: remove them, or keep "
+            "the file"
+        )
     lines = [f"# Absurdity bounds of system {system}, written by ci/propose-bounds.py."]
     best = {check: found for check in CHECKS if (found := read_best(system, check))}
     if not best:

@@ -7,6 +7,7 @@ import pytest
 
 from fabricheck.benchmarks.registry import REGISTRY, UNITS
 from fabricheck.errors import FabricheckError
+from fabricheck.judge.leaves import LEVEL_KEYS
 from fabricheck.judge.levels import Level
 from fabricheck.judge.references import CaseKey, resolve
 
@@ -42,6 +43,11 @@ def test_the_error_is_the_one_shown(path):
         resolve(path, "MpiPointToPoint", CASE)
     shown = " ".join(TEXT.split())
     assert str(caught.value).replace(str(path), "references/hpc.yaml") in shown
+
+
+def test_keys_of_levels_are_described():
+    table = TEXT[TEXT.index("## The levels") : TEXT.index("## Known failures")]
+    assert all(f"`{key}`" in table for key in LEVEL_KEYS)
 
 
 def test_levels_and_units_are_described():

@@ -47,7 +47,7 @@ def expired(
         FabricheckError: if the file cannot be read or is wrong anywhere.
     """
     reasons: dict[tuple[str, ...], list[str]] = defaultdict(list)
-    measured = {levels.place.keys: levels for levels in _measured(path)}
+    measured = {levels.place.keys: levels for levels in measured_levels(path)}
     for keys, levels in measured.items():
         age = (today - datetime.date.fromisoformat(levels.tolerance.date)).days
         if age > days:
@@ -69,7 +69,13 @@ def expired(
     return listed, len(measured)
 
 
-def _measured(path: Path) -> Iterator[Levels]:
+def measured_levels(path: Path) -> Iterator[Levels]:
+    """The levels of a reference file that are of kind ``measured``.
+
+    Raises:
+        FabricheckError: if the file cannot be read or is wrong anywhere.
+    """
+
     def leaves(tree: Any) -> Iterator[Levels]:
         if isinstance(tree, Levels):
             yield tree

@@ -18,7 +18,7 @@ _REFERENCE_LENGTH = 4
 _SHAPE = "[value, lower, upper, unit]"
 _REQUIRED_LEVEL_KEYS = ("warning", "kind", "source", "date")
 _TEXT_KEYS = ("commit", "software", "expired")
-_LEVEL_KEYS = (*_REQUIRED_LEVEL_KEYS, "monotone", "best", "samples", *_TEXT_KEYS)
+LEVEL_KEYS = (*_REQUIRED_LEVEL_KEYS, "monotone", "best", "samples", *_TEXT_KEYS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +133,8 @@ def read_tolerance(leaves: Mapping[str, Leaf], place: Place) -> Tolerance:
         FabricheckError: if a key is missing or unknown, or a value has the wrong form.
     """
     for key, leaf in leaves.items():
-        if key not in _LEVEL_KEYS:
-            raise leaf.error(f"unknown key: known are {', '.join(_LEVEL_KEYS)}")
+        if key not in LEVEL_KEYS:
+            raise leaf.error(f"unknown key: known are {', '.join(LEVEL_KEYS)}")
     if missing := [key for key in _REQUIRED_LEVEL_KEYS if key not in leaves]:
         raise place.error(f"expected {', '.join(missing)}, found only {', '.join(leaves)}")
     return Tolerance(
