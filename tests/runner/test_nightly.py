@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -14,12 +15,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+import yaml
 from tests.history.recorded import problems, table
 from tests.report.sample import report
 from tests.runner.stub_suite import CASES, JOURNAL, SIZES, make
 
 from fabricheck.errors import FabricheckError
 from fabricheck.history.store import History
+from fabricheck.provenance import SUITE
 from fabricheck.runner.nightly import LINES, Plan, check_nights, run_night
 from fabricheck.runner.nights import Nights
 
@@ -193,3 +196,31 @@ def test_ten_kills_at_random_points_lose_and_double_nothing(plan: Plan) -> None:
             case = int(series.key.benchmark.removeprefix("latency"))
             for session in series.sessions:
                 assert f"n{case}" in found.of(series.key, str(session)).machines
+
+
+def test_the_script_for_cron_needs_nothing_of_its_environment(tmp_path: Path) -> None:
+    (tmp_path / "environment").write_text("echo sourced $unset_variable\n")
+    environment = {"PATH": "/usr/bin:/bin", "FABRICHECK_ENVIRONMENT": f"{tmp_path}/environment"}
+    ended = subprocess.run(
+        [SUITE / "ci" / "nightly.sh", "--help"],
+        cwd="/", env=environment, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert ended.stdout.startswith("sourced")
+    assert "fabricheck nightly [OPTIONS]" in ended.stdout
+
+
+def test_options_and_files_that_examples_name_exist() -> None:
+    known = subprocess.run(
+        [SUITE / "ci" / "nightly.sh", "--help"], capture_output=True, text=True, check=True
+    ).stdout
+    pipeline = (SUITE / "ci" / "gitlab-ci.yml").read_text()
+    for text in (pipeline, (SUITE / "docs" / "nightly.md").read_text()):
+        for line in text.splitlines():
+            if "nightly.sh " in line:
+                options = re.findall(r"--[a-z-]+", line.partition("nightly.sh ")[2].split("'")[0])
+                assert all(option in known for option in options), line
+        for script in re.findall(r"\bci/[a-z.-]+\b", text):
+            assert (SUITE / script).exists(), script
+    jobs = yaml.safe_load(pipeline)
+    assert {jobs[name]["stage"] for name in ("lint", "night")} == set(jobs["stages"])
+    assert all(jobs[name]["script"] for name in ("lint", "night"))
