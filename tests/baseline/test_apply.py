@@ -9,6 +9,7 @@ from tests.baseline.test_reference_text import PATTERN, changed_lines
 
 from fabricheck.baseline import apply
 from fabricheck.baseline.proposal import Case, Proposed, State, Step
+from fabricheck.baseline.reference_text import ReferenceText
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.model import CaseKey, Reference
 from fabricheck.judge.references import resolve
@@ -132,7 +133,7 @@ def test_a_change_that_reaches_further_is_refused(tmp_path: Path, monkeypatch: p
     path = tmp_path / "hpc.yaml"
     path.write_text(PATTERN + LEVELS)
     old = path.read_text()
-    monkeypatch.setattr(apply, "_written", lambda text, *_: text.replace("[11, -0.5", "[12, -0.5"))
+    monkeypatch.setattr(ReferenceText, "result", lambda _: old.replace("[11, -0.5", "[12, -0.5"))
     with pytest.raises(FabricheckError, match="the file is too intricate, edit it by hand"):
         accept(path, proposed(case()), others=[case("mpich", "rc-4n")])
     assert path.read_text() == old

@@ -105,10 +105,11 @@ def references(
         return Change(path, text, text)
     known = sorted({*cases, *(each.case for each in proposed)}, key=str)
     before = {case: _held(path, case) for case in known}
-    new = text or f"# References of system {wanted[0].case.key.system}.\n"
-    for check in sorted({each.case.check for each in wanted}):
-        new = _apart(new, path, check, [each for each in known if each.check == check], reindex)
-    new = _written(new, path, wanted, before)
+    file = _parsed(text or f"# References of system {wanted[0].case.key.system}.\n", path)
+    checks = {each.case.check for each in wanted}
+    file = _apart(file, path, [each for each in known if each.check in checks], reindex=reindex)
+    _write(file, wanted, before)
+    new = file.result()
     _verify(new, path, wanted, before)
     return Change(path, text, new)
 
@@ -173,28 +174,28 @@ def _parsed(text: str, path: Path) -> ReferenceText:
         raise FabricheckError(f"{path}: malformed YAML: {reason}") from error
 
 
-def _apart(text: str, path: Path, check: str, cases: Sequence[Case], reindex: bool) -> str:  # noqa: FBT001
-    """The text with indices that keep the cases of a check apart."""
-    for section in (check, check + LEVELS_SUFFIX):
-        index = _parsed(text, path).index(section)
-        names = lacking(index, [each.key for each in cases]) if index else ()
-        if names and not reindex:
-            raise FabricheckError(
-                f"{path}: expected {', '.join(names)} in the {section} $index, found "
-                f"[{', '.join(index or ())}], with which cases would share references: "
-                "--reindex adds it"
-            )
-        for name in names:
-            file = _parsed(text, path)
-            file.extend_index(section, name)
-            text = file.result()
-    return text
+def _apart(
+    file: ReferenceText, path: Path, cases: Sequence[Case], *, reindex: bool
+) -> ReferenceText:
+    """The file with indices that keep the cases of each check apart."""
+    for check in sorted({each.check for each in cases}):
+        for section in (check, check + LEVELS_SUFFIX):
+            index = file.index(section)
+            keys = [each.key for each in cases if each.check == check]
+            names = lacking(index, keys) if index else ()
+            if names and not reindex:
+                raise FabricheckError(
+                    f"{path}: expected {', '.join(names)} in the {section} $index, found "
+                    f"[{', '.join(index or ())}], with which cases would share references: "
+                    "--reindex adds it"
+                )
+            for name in names:
+                file.extend_index(section, name)
+                file = _parsed(file.result(), path)
+    return file
 
 
-def _written(
-    text: str, path: Path, proposed: Sequence[Proposed], before: Mapping[Case, Held]
-) -> str:
-    file = _parsed(text, path)
+def _write(file: ReferenceText, proposed: Sequence[Proposed], before: Mapping[Case, Held]) -> None:
     for each in proposed:
         check, key = each.case.check, each.case.key
         levels = each.levels(before[each.case][1])
@@ -203,7 +204,6 @@ def _written(
             file.write(section, keys, entry)
             if section != check:
                 file.remove(section, keys, "expired")
-    return file.result()
 
 
 def _held(path: Path, case: Case) -> Held:
