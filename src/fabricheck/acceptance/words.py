@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 
 from fabricheck.acceptance.model import Acceptance, Answer, Scope, Value, Verdict, most_further
-from fabricheck.history.series import SeriesKey
+from fabricheck.judge.wording import times
 from fabricheck.report.quantity import with_unit
+from fabricheck.units import format_size
 
 HEADINGS = {
     Scope.TRANSPORT: "Transports",
@@ -23,10 +24,17 @@ def name(scope: Scope, fields: Mapping[str, Value]) -> str:
         return f"{fields['system']} {fields['transport']}"
     if scope is Scope.NODES:
         return f"{fields['system']} {fields['nodes']}"
-    if scope is Scope.SERIES:
-        return str(SeriesKey(**fields))  # type: ignore[arg-type]  # its fields are a key's
     place = f"{fields['system']}:{fields['partition']}+{fields['environ']}"
-    return f"{place} {fields['benchmark']} {fields['placement']}".strip()
+    words = [place, str(fields["benchmark"]), str(fields["placement"])]
+    if scope is Scope.SERIES:
+        size = fields["size"]
+        variable = (
+            str(fields["metric"]),
+            str(fields["statistic"]),
+            format_size(size) if isinstance(size, int) else "",
+        )
+        words.append("_".join(filter(None, variable)))
+    return " ".join(filter(None, words))
 
 
 def shift(answer: Answer) -> str:
@@ -43,7 +51,9 @@ def shift(answer: Answer) -> str:
 
 
 def percent(share: float) -> str:
-    """A relative change with its sign."""
+    """A relative change with its sign, a large one as a factor."""
+    if share >= 1:
+        return times(1 + share)
     digits = 0 if abs(share) >= _LARGE else 1
     return f"{100 * share:+.{digits}f} %"
 

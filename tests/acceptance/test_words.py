@@ -1,0 +1,50 @@
+import pytest
+from tests.acceptance.made import ONE_CASE, accepted, judged, values
+
+from fabricheck.acceptance import words
+from fabricheck.acceptance.model import Scope, Verdict
+from fabricheck.acceptance.power import Campaign
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [(0.0, "+0.0 %"), (-0.021, "-2.1 %"), (0.25, "+25 %"), (1.5, "2.5x"), (41.0, "42x")],
+)
+def test_a_change_in_words(share: float, text: str):
+    assert words.percent(share) == text
+
+
+def test_every_scope_has_a_name():
+    found = accepted(Campaign(6))
+    names = {
+        each.question.scope: words.name(each.question.scope, each.question.fields)
+        for each in found.answers
+    }
+    assert names[Scope.TRANSPORT] == "simulated rc"
+    assert names[Scope.CASE] == names[Scope.FAILURES] == "simulated:fabric+openmpi latency0 rc-2n"
+    assert names[Scope.SERIES] == "simulated:fabric+openmpi latency0 rc-2n latency_p99_256KiB"
+
+
+def test_what_is_settled_needs_no_advice():
+    found = accepted(Campaign(20))
+    assert found.verdict is Verdict.ACCEPT
+    assert words.next_step(found) == ""
+    assert {words.advice(each) for each in found.answers} == {""}
+
+
+def test_five_pairs_are_told_that_one_more_is_needed():
+    found = accepted(Campaign(5))
+    assert words.next_step(found) == "1 more pair of runs would probably do"
+    assert "(too few pairs for an interval)" in words.shift(found.of(Scope.SERIES)[0])
+
+
+def test_what_more_runs_will_hardly_settle_is_said():
+    found = accepted(Campaign(20, 0.05))
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert "more runs will hardly settle them" in words.next_step(found)
+
+
+def test_runs_without_partner_are_told():
+    frame = values(Campaign(6), ONE_CASE)
+    (line,) = words.cautions(judged(frame.filter(frame["session"] != "night-0")))
+    assert line == "5 runs before and 6 after: those without partner were left out"
