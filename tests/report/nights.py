@@ -1,11 +1,13 @@
 """Histories that fit the sample runs: nights of normal noise, and a step where a test wants one."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import numpy as np
 
+from fabricheck.history.provenance import FILE, Origin, append
 from fabricheck.history.refresh import Request
 from fabricheck.history.series import Series, SeriesKey
 from fabricheck.history.store import History
@@ -20,7 +22,7 @@ SESSION = "night-{}"
 COLUMNS = (
     *("time", "level", "result", "system", "partition", "environment", "check", "benchmark"),
     *("transport", "nodes", "variable", "metric", "statistic", "size", "value", "unit", "job_id"),
-    "session",
+    *("session", "reference", "lower", "upper", "warning_lower", "warning_upper"),
 )
 
 Factor = Callable[[Case, Sample], float]
@@ -78,17 +80,30 @@ def past_of(run: Run, series: Sequence[Series], *, holds_run: bool = True) -> Pa
     """What the page gets from a history of these series."""
     trend = analyse(series, {})
     events = shown(trend)
-    bounds = {
+    differences = tuple(() for _ in events)
+    return Past(trend, events, differences, tuple(series), bounds_of(run), {}, holds_run)
+
+
+def bounds_of(run: Run) -> dict[SeriesKey, Bounds]:
+    """What the values of a run were judged by."""
+    return {
         _key(case, s): Bounds(s.reference, s.lower, s.upper, s.warning_lower, s.warning_upper)
         for case in run.cases
         for s in case.samples
     }
-    return Past(trend, events, tuple(() for _ in events), tuple(series), bounds, {}, holds_run)
 
 
-def recorded(run: Run, series: Sequence[Series], directory: Path) -> Past:
-    """What the page gets if the series stand in perflogs."""
-    write_perflog(series, directory / "perflogs")
+def recorded(
+    run: Run, series: Sequence[Series], directory: Path, *, upgraded: int | None = None
+) -> Past:
+    """What the page gets if the series stand in perflogs.
+
+    ``upgraded`` is the number of nights for which Open MPI has had another UCX; the nodes got
+    another kernel the night before.
+    """
+    write_perflog(series, directory / "perflogs", bounds_of(run))
+    if upgraded is not None:
+        write_provenance(series, directory / "perflogs", upgraded)
     store = directory / "history"
     now = datetime.fromisoformat(run.ended) + timedelta(days=1)
     with History.open(store) as history:
@@ -96,11 +111,35 @@ def recorded(run: Run, series: Sequence[Series], directory: Path) -> Past:
     return read_past(store, run, directory / "sites", directory / "references")
 
 
-def write_perflog(series: Sequence[Series], directory: Path) -> None:
+def write_provenance(series: Sequence[Series], directory: Path, upgraded: int) -> None:
+    """On what and with what each session measured."""
+    nights = len(series[0])
+    where = {(each.key.system, each.key.partition, each.key.environ) for each in series}
+    for night in range(nights):
+        new = night >= nights - upgraded
+        machine = {"kernel": "6.1.0-31" if night >= nights - upgraded - 1 else "6.1.0-28"}
+        software = {"ucx": "1.19.0" if new else "1.18.1"}
+        for place in sorted(where):
+            origin = Origin(
+                str(series[0].times[night]),
+                SESSION.format(night),
+                *place,
+                ("n1", "n2"),
+                machine,
+                software if place[2] == "openmpi" else {"ucx": "1.18.1"},
+            )
+            append(directory / FILE, origin)
+
+
+def write_perflog(
+    series: Sequence[Series], directory: Path, bounds: Mapping[SeriesKey, Bounds] | None = None
+) -> None:
     """The series as a perflog, for what reads a history itself."""
     lines = []
     for each in series:
         key = each.key
+        judged = (bounds or {}).get(key)
+        known = asdict(judged) if judged else {}
         for time, value, session in zip(each.times, each.values, each.sessions, strict=True):
             fields = {
                 "time": f"{time}+00:00",
@@ -113,6 +152,7 @@ def write_perflog(series: Sequence[Series], directory: Path) -> None:
                 "value": value,
                 "job_id": session,
                 "session": session,
+                **{name: "" if bound is None else bound for name, bound in known.items()},
             }
             lines.append("|".join(str(fields.get(c, getattr(key, c, ""))) for c in COLUMNS))
     directory.mkdir(parents=True, exist_ok=True)

@@ -88,7 +88,7 @@ def one_of(series, statistic, size, environ="openmpi", placement="tcp-2n"):
 
 
 def test_a_click_on_an_event_shows_its_trend(browser):
-    find(browser, "[id^=event-] a[data-row]")[-1].click()
+    find(browser, "[id^=event-] > p a[data-row]")[0].click()
     assert "latency openmpi tcp-2n (testbed:slurm)" in said(browser)
     assert ": new regression, +2" in said(browser)
     assert browser.current_url.endswith("#trends")
@@ -122,7 +122,7 @@ def test_any_night_can_be_held_against_the_level(browser, run_and_series):
     from selenium.webdriver.common.keys import Keys  # noqa: PLC0415
 
     _, series = run_and_series
-    find(browser, "[id^=event-] a[data-row]")[-1].click()
+    find(browser, "[id^=event-] > p a[data-row]")[0].click()
     choose(browser, "size", "8 B")
     night = find(browser, "#drill-night")[0]
     for _ in range(10):
@@ -135,7 +135,7 @@ def test_any_night_can_be_held_against_the_level(browser, run_and_series):
 
 
 def test_an_earlier_night_is_compared_with_its_own_level_and_a_later_one_with_that_before(browser):
-    find(browser, "[id^=event-] a[data-row]")[-1].click()
+    find(browser, "[id^=event-] > p a[data-row]")[0].click()
     assert "(+2" in said(browser)
     browser.execute_script(
         "const n = arguments[0]; n.value = 3; n.dispatchEvent(new Event('input'))",

@@ -1,5 +1,6 @@
 """The page of a run that has a history."""
 
+import dataclasses
 import json
 import re
 
@@ -53,6 +54,26 @@ def test_events_say_since_when_by_how_much_and_on_what(page):
     assert "▼ new regression on testbed +2" in text
     assert "Since 2026-11-18 05:46 on openmpi" in text
     assert "Nothing that is recorded with a session differs since then." in text
+
+
+def test_more_than_three_events_are_folded(judged):
+    run, summary = judged(sample.report("latency"))
+    past = nights.past_of(run, nights.series_of(run, factor=nights.slower_over_tcp))
+    several = dataclasses.replace(past, events=past.events * 5, differences=past.differences * 5)
+    html = render(run, summary, several)
+    assert "<summary>2 more events</summary>" in html
+    assert "<details>\n<summary>1 more" not in render(run, summary, past)
+    assert html.count("<ol") == html.count("</ol>")
+
+
+def test_an_event_lists_what_differs_the_most_telling_first(judged, tmp_path):
+    run, summary = judged(sample.report("latency"))
+    series = nights.series_of(run, factor=nights.slower_over_tcp)
+    past = nights.recorded(run, series, tmp_path, upgraded=4)
+    text = section(render(run, summary, past), "changed")
+    ucx, kernel = text.index("ucx 1.18.1 1.19.0"), text.index("kernel 6.1.0-28 6.1.0-31")
+    assert ucx < kernel
+    assert "63 of 63" in text[ucx:kernel]
 
 
 def test_the_matrix_has_courses_with_words(page):

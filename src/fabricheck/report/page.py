@@ -34,6 +34,9 @@ from fabricheck.report.summary import Summary, reference_legend
 
 _RED = "red"
 
+OPEN_EVENTS = 3
+"""Events that are seen without a click; the others are folded."""
+
 
 def write_page(run: Run, summary: Summary, path: Path, past: Past | None = None) -> None:
     """Write the page of a run, whole or not at all.
@@ -107,6 +110,7 @@ def _beside(run: Run, past: Past) -> dict[str, Any]:
     return {
         "past_verdict": past_verdict(past),
         "events": events,
+        "open_events": OPEN_EVENTS,
         "shown_days": SHOWN_DAYS,
         "drill": drill,
         "drill_names": {"trend": TREND, "curve": CURVE, "statistics": STATISTICS},

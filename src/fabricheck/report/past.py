@@ -67,7 +67,7 @@ class Past:
 
     Attributes:
         trend: what the detectors say.
-        events: the events to show: what asks for something first, then the latest.
+        events: the events to show: what asks for something first, then what most series show.
         differences: for each of the events what differs in provenance, most telling first.
         series: the series.
         bounds: the bounds of the series that have some.
@@ -128,7 +128,10 @@ def _after(run: Run) -> datetime | None:
 
 
 def shown(trend: Trend) -> tuple[Event, ...]:
-    """The events to show: those of the last days and the open ones; what is new first."""
+    """The events to show: those of the last days and all that are open.
+
+    What asks for something comes first; of that, what most series show.
+    """
     if trend.newest is None:
         return ()
     first = trend.newest - np.timedelta64(SHOWN_DAYS, "D")
@@ -140,6 +143,7 @@ def shown(trend: Trend) -> tuple[Event, ...]:
             key=lambda event: (
                 states.index(event.state),
                 kinds.index(event.kind),
+                -len(event.changes),
                 -event.since.astype(int),
             ),
         )

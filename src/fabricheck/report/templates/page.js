@@ -45,3 +45,7 @@ const draw = async (name) => {
 
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", paintAll);
 matchMedia("print").addEventListener("change", paintAll);
+// On paper nothing can be unfolded.
+addEventListener("beforeprint", () => {
+  for (const folded of document.querySelectorAll(".problems + details")) folded.open = true;
+});

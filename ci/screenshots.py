@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""Make the pictures of the page in docs/images with headless Chromium.
+
+Usage: ci/screenshots.py [--report RUN_REPORT.json --history DIR] [--out DIR]
+
+Without a run report the page shows the run that the tests are made of and 60 simulated nights
+before it: Open MPI became 12 % slower over TCP between two nodes when its UCX was upgraded four
+nights ago. Needs the development dependencies, Chromium and chromedriver.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+SUITE = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(SUITE))
+
+from tests.report import nights, sample  # noqa: E402
+from tests.report.chromium import find, start, wait_until  # noqa: E402
+
+from fabricheck.report.load import load  # noqa: E402
+from fabricheck.report.model import Case, Sample  # noqa: E402
+from fabricheck.report.page import write_page  # noqa: E402
+from fabricheck.report.past import read_past  # noqa: E402
+from fabricheck.report.summary import summarise  # noqa: E402
+
+SLOWER = 1.12
+NIGHTS = 4
+BENCHMARKS = ("latency", "bw", "mbw_mr", "barrier", "bcast", "allreduce", "alltoall")
+HIT = ("openmpi", "tcp-2n")
+
+
+@dataclass(frozen=True)
+class Shot:
+    """A picture: its file, the window in pixels, the colours, and what is at its top."""
+
+    name: str
+    width: int
+    height: int
+    scheme: str
+    top: str
+
+
+SHOTS = (
+    Shot("report.png", 1300, 1450, "light", "header"),
+    Shot("report-matrix.png", 1300, 700, "light", "#matrix"),
+    Shot("report-trends.png", 1300, 900, "light", "#drill-live"),
+    Shot("report-dark.png", 1300, 900, "dark", "#drill-live"),
+    Shot("report-narrow.png", 420, 900, "light", "header"),
+)
+
+
+def main() -> None:
+    """Write the page into a directory of its own, and the pictures of it."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--report", type=Path, metavar="RUN_REPORT.json")
+    parser.add_argument("--history", type=Path, metavar="DIR")
+    parser.add_argument("--out", type=Path, metavar="DIR", default=SUITE / "docs" / "images")
+    arguments = parser.parse_args()
+    if bool(arguments.report) != bool(arguments.history):
+        parser.error("expected --report and --history, found one of them: name both or none")
+    with tempfile.TemporaryDirectory() as scratch:
+        page = Path(scratch) / "page.html"
+        if arguments.report:
+            run = load(arguments.report)
+            past = read_past(arguments.history, run, SUITE / "sites", SUITE / "references")
+            write_page(run, summarise(run), page, past)
+        else:
+            write_simulated(page)
+        take(page, arguments.out)
+
+
+def write_simulated(page: Path) -> None:
+    """The page of a run that did not happen."""
+    record = page.parent / "run.json"
+    record.write_text(json.dumps(sample.only(sample.with_warning(), *BENCHMARKS)))
+    run = load(record)
+    series = nights.series_of(run, recent=NIGHTS, factor=slower)
+    write_page(
+        run, summarise(run), page, nights.recorded(run, series, page.parent, upgraded=NIGHTS)
+    )
+
+
+def slower(case: Case, sample: Sample) -> float:
+    """What the upgrade did to a value."""
+    if (case.environ, case.placement) != HIT:
+        return 1.0
+    return SLOWER if sample.metric == "latency" else 1 / SLOWER
+
+
+def take(page: Path, out: Path) -> None:
+    """Open the page once, and write all pictures of it."""
+    driver = start(page.parent / "profile")
+    try:
+        driver.get(page.as_uri())
+        wait_until(driver, lambda found: find(found, "#drill-live[data-ready]"))
+        wait_until(
+            driver, lambda found: len(find(found, ".chart")) == len(find(found, "[data-drawn]"))
+        )
+        for shot in SHOTS:
+            colors = [{"name": "prefers-color-scheme", "value": shot.scheme}]
+            driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": colors})
+            size = {"width": shot.width, "height": shot.height}
+            window = {**size, "deviceScaleFactor": 1, "mobile": False}
+            driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", window)
+            driver.execute_async_script(
+                """
+                const [top, done] = arguments;
+                const place = document.querySelector(top).getBoundingClientRect().top + scrollY;
+                scrollTo(0, top === "header" ? 0 : place - 50);
+                setTimeout(done, 1500);
+                """,
+                shot.top,
+            )
+            driver.save_screenshot(str(out / shot.name))
+            sys.stdout.write(f"{out / shot.name}\n")
+    finally:
+        driver.quit()
+
+
+if __name__ == "__main__":
+    main()
