@@ -10,11 +10,16 @@ Value = str | int | None
 
 
 class Verdict(StrEnum):
-    """Is it as good as before?"""
+    """Is it as good as before? What needs a look first comes first."""
 
-    ACCEPT = "accept"
-    INCONCLUSIVE = "inconclusive"
     REJECT = "reject"
+    INCONCLUSIVE = "inconclusive"
+    ACCEPT = "accept"
+
+    @property
+    def place(self) -> int:
+        """Place in the order of the definition."""
+        return list(Verdict).index(self)
 
     @property
     def exit_code(self) -> int:

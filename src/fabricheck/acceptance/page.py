@@ -39,8 +39,12 @@ def render(record: dict[str, Any]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    answers = sorted(
+        record["answers"],
+        key=lambda each: (Verdict(each["verdict"]).place, -(each["change"] or 0)),
+    )
     tables = [
-        (heading, [each for each in record["answers"] if each["scope"] == scope], scope in _OPEN)
+        (heading, [each for each in answers if each["scope"] == scope], scope in _OPEN)
         for scope, heading in HEADINGS.items()
     ]
     return environment.get_template("acceptance.html").render(

@@ -45,7 +45,7 @@ def show(found: Acceptance, console: Console, *, every: bool) -> None:
 
 
 def _table(heading: str, answers: list[Answer], console: Console, *, every: bool) -> None:
-    answers = sorted(answers, key=lambda each: (_ORDER.index(each.verdict), -(each.shift or 0)))
+    answers = sorted(answers, key=lambda each: (each.verdict.place, -(each.shift or 0)))
     shown = answers if every else answers[:_MOST]
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in (heading.lower(), "verdict", "change, + is worse", "median", "to settle it"):
@@ -64,6 +64,3 @@ def _table(heading: str, answers: list[Answer], console: Console, *, every: bool
     console.print(table)
     if len(shown) < len(answers):
         console.print(f"and {len(answers) - len(shown)} more: see --all and --json")
-
-
-_ORDER = (Verdict.REJECT, Verdict.INCONCLUSIVE, Verdict.ACCEPT)
