@@ -106,9 +106,10 @@ def test_health_stands_beside_another_reason_to_fail(tmp_path: Path) -> None:
     _, case = run(tmp_path, DURING=f'echo "1: DOWN" >"$TREE/{PORT}/state"', UNTRUSTED="1")
     assert case["level"] == "untrusted"
     first, second = case["findings"]
-    assert first == "the peer never came"
-    assert second.startswith("link down on ")
-    assert "the peer never came; link down on " in case["fail_reason"]
+    assert first.startswith("link down on ")
+    assert second == "the peer never came"
+    assert "untrusted: link down on " in case["fail_reason"]
+    assert case["fail_reason"].endswith("; the peer never came")
 
 
 def test_no_snapshot_is_not_green(tmp_path: Path) -> None:

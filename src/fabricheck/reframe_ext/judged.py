@@ -104,12 +104,10 @@ class Judged(FabricHealth, rfm.RunOnlyRegressionTest):
         Raises:
             SanityError: always.
         """
-        found = self.fabric_findings()
-        fabric = tell(found)
         self.level = str(Level.UNTRUSTED)
-        self.findings = [*objections, *fabric]
-        self.fabric_causes = list(tell(_critical(found)))
-        raise SanityError("; ".join([f"{Level.UNTRUSTED}: {objections[0]}", *fabric[:1]]))
+        self.findings = self._in_order(objections, self.fabric_findings())
+        gravest = dict.fromkeys([self.findings[0], objections[0]])
+        raise SanityError(f"{Level.UNTRUSTED}: {'; '.join(gravest)}")
 
     def measured_values(self) -> Values:
         """Value and unit of each performance variable; no values when the case is untrusted."""
@@ -143,11 +141,7 @@ class Judged(FabricHealth, rfm.RunOnlyRegressionTest):
         fabric = self.fabric_findings()
         self.level = str(worst([verdict.level, *(finding.level for finding in fabric)]))
         self.levels = {found.variable: str(found.level) for found in verdict.judgements}
-        # A dead link explains a slow value, not the other way round.
-        causes = _critical(fabric)
-        remarks = [finding for finding in fabric if finding not in causes]
-        self.fabric_causes = list(tell(causes))
-        self.findings = [*self.fabric_causes, *verdict.findings, *tell(remarks)]
+        self.findings = self._in_order(verdict.findings, fabric)
         if tolerance:
             self.reference_kind, self.reference_source = tolerance.kind, tolerance.source
             self.warning_bounds = {
@@ -157,6 +151,14 @@ class Judged(FabricHealth, rfm.RunOnlyRegressionTest):
             }
         if Level.NO_REFERENCE in self.levels.values():
             self._keep_unreferenced(values, references)
+
+    def _in_order(self, findings: Sequence[str], fabric: Sequence[Finding]) -> list[str]:
+        """A dead link explains a slow value or a missing row, not the other way round."""
+        critical = [finding for finding in fabric if finding.level is Level.CRITICAL]
+        self.fabric_causes = list(tell(critical))
+        causes = [finding for finding in critical if finding.place]
+        remarks = [finding for finding in fabric if finding not in causes]
+        return [*tell(causes), *findings, *tell(remarks)]
 
     def _keep_unreferenced(self, values: Values, references: Mapping[str, Reference]) -> None:
         """Let ReFrame record values without reference, which it would drop at the first of them.
@@ -170,10 +172,6 @@ class Judged(FabricHealth, rfm.RunOnlyRegressionTest):
             found = references[name]
             bounds[name] = (found.value, found.lower, found.upper, found.unit)
         self.reference = {self.current_partition.fullname: bounds}
-
-
-def _critical(findings: Sequence[Finding]) -> list[Finding]:
-    return [finding for finding in findings if finding.level is Level.CRITICAL]
 
 
 def _constant(value: float | None, unit: str) -> Callable[[], float | None]:

@@ -22,7 +22,7 @@
 #   gone.RANK      last words of an end that is over
 #   verdict.RANK   why the watch of this end has ended its program
 
-rank=${SLURM_PROCID:-0}
+rank=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-${SLURM_PROCID:-0}}}
 other=$((1 - rank))
 meeting=pair.${SLURM_JOB_ID:-0}.${SLURM_STEP_ID:-0}.${SLURM_RESTART_COUNT:-0}
 patience=${FABRICHECK_PAIR_WAIT:-30}
