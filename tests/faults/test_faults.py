@@ -15,7 +15,8 @@ from tests.testbed import conftest as testbed_fixtures
 
 from fabricheck.provenance import SUITE
 
-pytestmark = pytest.mark.testbed
+# All faults are met in the set-up of the first test.
+pytestmark = [pytest.mark.testbed, pytest.mark.timeout(900)]
 
 can_run_testbeds = testbed_fixtures.can_run_testbeds
 can_run_guests = testbed_fixtures.can_run_guests
