@@ -20,19 +20,21 @@ NEW_INDEX = ("$partition", "$environ", "benchmark", "placement")
 
 _XFAIL = "$xfail"
 
+Key = str | int
+
 
 @dataclass(slots=True)
 class _New:
     """What is to be written below a key that is not there: a mapping of keys, or an entry."""
 
     merge: str = ""
-    keys: dict[str, "_New"] = field(default_factory=dict)
+    keys: dict[Key, "_New"] = field(default_factory=dict)
     entry: dict[str, str] = field(default_factory=dict)
 
-    def lines(self, key: str) -> list[str]:
+    def lines(self, key: Key) -> list[str]:
         """The key and what is below it, as a block."""
         pad = " " * INDENT
-        found = [f"{key}:"]
+        found = [f"{scalar(key, in_braces=False)}:"]
         if self.merge:
             found.append(f"{pad}{MERGE}: *{self.merge}")
         found += [f"{pad}{name}: {value}" for name, value in self.entry.items()]
@@ -40,17 +42,17 @@ class _New:
             found += [pad + line for line in new.lines(name)]
         return found
 
-    def flow(self, key: str) -> str:
+    def flow(self, key: Key) -> str:
         """The same in braces."""
         parts = [f"{MERGE}: *{self.merge}"] if self.merge else []
         parts += [f"{name}: {value}" for name, value in self.entry.items()]
         parts += [new.flow(name) for name, new in self.keys.items()]
-        return f"{key}: {{{', '.join(parts)}}}"
+        return f"{scalar(key)}: {{{', '.join(parts)}}}"
 
 
-def path_of(case: CaseKey, index: Sequence[str]) -> tuple[str | int, ...]:
+def path_of(case: CaseKey, index: Sequence[str]) -> tuple[Key, ...]:
     """The keys of a case, one for each name of an index."""
-    values: dict[str, str | int] = {
+    values: dict[str, Key] = {
         "$system": case.system,
         "$partition": case.partition,
         "$environ": case.environ,
@@ -66,7 +68,7 @@ def lacking(index: Sequence[str], cases: Sequence[CaseKey]) -> tuple[str, ...]:
     """Names that an index lacks to keep the cases apart."""
     names = list(index)
     for name in reversed(NEW_INDEX):
-        groups: dict[tuple[str | int, ...], set[str | int]] = {}
+        groups: dict[tuple[Key, ...], set[Key]] = {}
         for case in cases:
             groups.setdefault(path_of(case, names), set()).update(path_of(case, (name,)))
         if any(len(values) > 1 for values in groups.values()):
@@ -87,7 +89,7 @@ class ReferenceText:
         root = parse(text)
         self._sections = root.pairs if root else []
         self._root = root
-        self._grown: dict[tuple[int, str], tuple[Node, Node | None, _New]] = {}
+        self._grown: dict[tuple[int, Key], tuple[Node, Node | None, _New]] = {}
         self._added: dict[str, _New] = {}
         self._anchors = set(re.findall(r"&(\w+)", text))
 
@@ -129,7 +131,7 @@ class ReferenceText:
                 draft.replace(at + 1, at + 1, " " * INDENT)
             at = draft.text.find("\n", at + 1)
 
-    def write(self, section: str, path: Sequence[str | int], entry: Entry) -> None:
+    def write(self, section: str, path: Sequence[Key], entry: Entry) -> None:
         """Give a case the keys of an entry; others that it has stay.
 
         Known failures stay, and of what says the same already nothing is changed.
@@ -140,29 +142,28 @@ class ReferenceText:
             entry: what to write.
         """
         node = self._section(section)
-        keys = [scalar(key) for key in path]
         if node is None:
-            self._fill(self._added.setdefault(section, _New()), None, keys, entry)
+            self._fill(self._added.setdefault(section, _New()), None, path, entry)
             return
-        for depth, (key, text) in enumerate(zip(path, keys, strict=True)):
+        for depth, key in enumerate(path):
             pair = node.own(str(key))
             if pair is None or pair[1].target:
-                known = (id(node), text)
+                known = (id(node), key)
                 alias = pair[1] if pair else None
                 new = self._grown.setdefault(known, (node, alias, _New()))[2]
-                self._fill(new, node.lookup(str(key)), keys[depth + 1 :], entry)
+                self._fill(new, node.lookup(str(key)), path[depth + 1 :], entry)
                 return
             node = pair[1]
             if node.shared:
                 line = self._draft.line(node)
                 raise FabricheckError(
                     f"{self._path}: line {line}: expected an entry of its own for "
-                    f"{' > '.join(keys)}, found one that others share by the anchor "
+                    f"{' > '.join(map(str, path))}, found one that others share by the anchor "
                     f"&{node.anchor}: write it apart first"
                 )
         self._update(node, entry)
 
-    def remove(self, section: str, path: Sequence[str | int], key: str) -> None:
+    def remove(self, section: str, path: Sequence[Key], key: str) -> None:
         """Remove a key of an entry, if it has it itself."""
         node = self._section(section)
         for each in path:
@@ -192,7 +193,7 @@ class ReferenceText:
         pair = self._root.own(name) if self._root else None
         return pair[1] if pair else None
 
-    def _fill(self, new: _New, fallback: Node | None, keys: Sequence[str], entry: Entry) -> None:
+    def _fill(self, new: _New, fallback: Node | None, keys: Sequence[Key], entry: Entry) -> None:
         """Write an entry below a key that is new.
 
         A new key hides the pattern that fitted so far. What the pattern has for other cases is
@@ -201,7 +202,7 @@ class ReferenceText:
         for key in keys:
             if fallback and fallback.pairs:
                 new.merge = self._anchor(fallback)
-            fallback = fallback.lookup(key) if fallback else None
+            fallback = fallback.lookup(str(key)) if fallback else None
             new = new.keys.setdefault(key, _New())
         new.entry.update(entry)
 

@@ -200,9 +200,12 @@ class Draft:
         self.replace(max(start, 0), len(self.text) if end < 0 else end, "")
 
 
-def scalar(value: object) -> str:
+def scalar(value: object, *, in_braces: bool = True) -> str:
     """A text, number or date in YAML on one line, quoted where it must be."""
     dumped: str = yaml.safe_dump(
-        value, default_flow_style=True, width=float("inf"), allow_unicode=True
+        [value] if in_braces else value,
+        default_flow_style=True,
+        width=float("inf"),
+        allow_unicode=True,
     )
-    return dumped.removesuffix("...\n").strip()
+    return dumped.strip()[1:-1] if in_braces else dumped.removesuffix("...\n").strip()
