@@ -27,7 +27,7 @@ def store(tmp_path: Path) -> Path:
 
 def test_a_refresh_says_what_it_read(tmp_path: Path, store: Path):
     first = run("refresh", "--perflogs", tmp_path / "logs", "--store", tmp_path / "other")
-    assert first.stdout.startswith("12 new values from 1 perflogs and 0 stored sessions in ")
+    assert first.stdout.startswith("12 new values from 1 files and 0 stored sessions in ")
     assert "1 lines with a problem: see fabricheck history status" in first.stdout
     again = json.loads(run("refresh", "--store", store, "--json").stdout)
     assert (again["values"], again["unchanged"], again["rebuilt"]) == (0, 1, "")

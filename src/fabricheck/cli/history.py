@@ -157,8 +157,8 @@ def _tell(outcome: "Outcome", *, machine: bool) -> None:
     if outcome.rebuilt:
         typer.echo(f"read anew: {outcome.rebuilt}")
     typer.echo(
-        f"{outcome.values} new values from {outcome.files} perflogs and {outcome.sessions} stored "
-        f"sessions in {outcome.seconds:.1f} s; {outcome.unchanged} perflogs as they were"
+        f"{outcome.values} new values from {outcome.files} files and {outcome.sessions} stored "
+        f"sessions in {outcome.seconds:.1f} s; {outcome.unchanged} files as they were"
     )
     if outcome.problems:
         typer.echo(f"{outcome.problems} lines with a problem: see fabricheck history status")
@@ -187,7 +187,7 @@ def status(*, store: StoreOption = DEFAULT_STORE, machine: MachineOption = False
         _write_json(_as_json(found, counts))
         return
     typer.echo(f"{found.values} values of {found.series} series, {found.oldest} to {found.newest}")
-    typer.echo(f"{found.sessions} sessions, {len(found.sources)} perflogs, read from:")
+    typer.echo(f"{found.sessions} sessions, {len(found.sources)} files, read from:")
     for kind, root in found.roots:
         typer.echo(f"  {kind}  {root}")
     typer.echo("problems: " + (", ".join(f"{n} {kind}" for kind, n in counts.items()) or "none"))

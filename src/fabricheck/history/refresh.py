@@ -57,8 +57,8 @@ class Outcome:
     """What a refresh did.
 
     Attributes:
-        files: perflogs that had something new.
-        unchanged: perflogs that had nothing new.
+        files: perflogs and files of provenance that had something new.
+        unchanged: those that had nothing new.
         sessions: sessions read from results databases.
         values: values that are new in the history.
         problems: number of lines with a new problem.
