@@ -31,7 +31,7 @@ for ((run = 1; run <= runs; run++)); do
     (($? == 1))
 done
 
-find perflogs/testbed -name '*.log' | while IFS= read -r log; do
+find perflogs/testbed -name '*.log' -o -name provenance.jsonl | while IFS= read -r log; do
   kept=perflogs/example/${log#perflogs/}.gz
   mkdir -p "${kept%/*}"
   gzip --best --no-name --stdout "$log" >"$kept"
