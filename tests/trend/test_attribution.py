@@ -2,14 +2,17 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tests.history.recorded import night, perflog, read
 from tests.trend.made import DAY, FIRST, noise, series, stepped
 
 from fabricheck.history.provenance import Origin, Provenance
 from fabricheck.history.selection import Selection
 from fabricheck.history.series import Series
+from fabricheck.history.store import History
 from fabricheck.trend.attribution import REACH, Difference, around, attribute
 from fabricheck.trend.detect import analyse
 from fabricheck.trend.show import difference_words
@@ -78,8 +81,8 @@ def test_another_node_is_a_difference_and_is_compared_with_those_before():
 
 
 def test_what_changed_within_reach_counts_and_what_changed_earlier_does_not():
-    for night, expected in ((AT - REACH, 1), (AT - REACH - 1, 0), (AT + REACH, 1)):
-        assert len(across(members(), since(origins(), night, software={"ucx": "2"}))) == expected
+    for place, expected in ((AT - REACH, 1), (AT - REACH - 1, 0), (AT + REACH, 1)):
+        assert len(across(members(), since(origins(), place, software={"ucx": "2"}))) == expected
 
 
 def test_of_two_that_explain_the_same_the_nearer_comes_first():
@@ -127,4 +130,14 @@ def test_of_a_long_history_only_what_is_needed_is_asked_for():
     assert 0 < first < AT - REACH
     assert needed.fields == {"system": ("hpc",)}
     assert attribute(event, found, Provenance(records[first:])) == across(found, records)
-    assert around([], needed) == needed
+
+
+def test_without_events_nothing_is_asked_for(tmp_path: Path):
+    perflog(tmp_path / "logs", night(0, commit="abc") + night(1, session=""))
+    read(tmp_path / "store", tmp_path / "logs")
+    with History.open_to_read(tmp_path / "store") as history:
+        series = next(history.series())
+        known = history.provenance(around([], Selection()))
+        assert known.of(series.key, str(series.sessions[0])).software == {}
+        known = history.provenance()
+        assert known.of(series.key, str(series.sessions[0])).software == {"commit": "abc"}

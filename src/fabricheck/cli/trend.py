@@ -92,8 +92,8 @@ def trend(
         if start is not None:
             first = np.datetime64(start.astimezone(UTC).replace(tzinfo=None), "s")
         events = [event for event in found.events if event.since >= first]
-        provenance = history.provenance(around(events, Selection(fields))) if events else None
-    differences = [attribute(event, series, provenance) for event in events if provenance]
+        provenance = history.provenance(around(events, Selection(fields)))
+    differences = [attribute(event, series, provenance) for event in events]
     if machine:
         json.dump(show.as_json(found, events, differences), sys.stdout, indent=2, allow_nan=False)
         sys.stdout.write("\n")

@@ -16,7 +16,7 @@ from fabricheck.history.series import Series, SeriesKey
 from fabricheck.history.store import History
 from fabricheck.report.model import Case, Run
 from fabricheck.trend.accepted import read_accepted
-from fabricheck.trend.attribution import Difference, attribute
+from fabricheck.trend.attribution import Difference, around, attribute
 from fabricheck.trend.detect import Trend, analyse
 from fabricheck.trend.events import Event, Kind, State
 from fabricheck.trend.settings import read_settings
@@ -103,7 +103,7 @@ def read_past(store: Path, run: Run, sites: Path, references: Path) -> Past:
         trend = analyse(series, settings, accepted)
         bounds = {} if trend.newest is None else _bounds(history, selection, trend.newest)
         events = shown(trend)
-        provenance = history.provenance(selection)
+        provenance = history.provenance(around(events, selection))
         lines = Counter[str]()
         for _, problem in history.status().problems:
             lines[problem.kind] += problem.lines

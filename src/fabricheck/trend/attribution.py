@@ -128,7 +128,7 @@ def attribute(event: Event, series: Sequence[Series], provenance: Provenance) ->
 
 
 def around(events: Sequence[Event], selection: Selection) -> Selection:
-    """The part of a selection whose provenance ``attribute`` looks at, for a history of years.
+    """The part of a selection whose provenance ``attribute`` looks at; nothing without events.
 
     Args:
         events: the events.
@@ -140,9 +140,9 @@ def around(events: Sequence[Event], selection: Selection) -> Selection:
         for change in event.changes
     ]
     if not first:
-        return selection
-    since = (min(first) - _MARGIN).astype(datetime).replace(tzinfo=UTC)
-    return replace(selection, since=since)
+        return replace(selection, since=datetime.max.replace(tzinfo=UTC))
+    begin: datetime = (min(first) - _MARGIN).astype(datetime)
+    return replace(selection, since=begin.replace(tzinfo=UTC))
 
 
 def _index(series: Series, event: Event, sessions: Sequence[str]) -> int:
