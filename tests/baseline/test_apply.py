@@ -65,6 +65,23 @@ def test_a_new_file_has_what_was_proposed_and_its_origin(tmp_path: Path):
     assert resolve(path, CHECK, case("mpich").key) == ({}, None)
 
 
+def test_reframe_reads_what_was_written(tmp_path: Path):
+    import reframe.core.pipeline as rfm  # noqa: PLC0415
+
+    # The reader of $ref behind RegressionTest.reference.
+    class MpiPointToPoint(rfm.RegressionTestPlugin):
+        pass
+
+    path = tmp_path / "hpc.yaml"
+    path.write_text(PATTERN + LEVELS)
+    accept(path, proposed(case()), others=[case("mpich")])
+    external = rfm._ReferenceDict({"$ref": str(path)}, test=None)
+    external._ReferenceDict__test_entry_name = CHECK
+    latency = external._read_ref_file(str(path))["hpc"]["openmpi"]["latency"]
+    assert latency["rc-2n"] == {"latency_p50_8B": (2.5, -0.5, 0.1, "us")}
+    assert latency["rc-4n"] == {"latency_p50_8B": (11, -0.5, 5, "us")}
+
+
 def test_twice_changes_nothing(tmp_path: Path):
     path = tmp_path / "hpc.yaml"
     path.write_text(PATTERN + LEVELS)

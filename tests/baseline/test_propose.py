@@ -78,6 +78,18 @@ def test_nights_since_a_change_are_enough_and_the_step_comes_with_them(tmp_path:
     assert {"regression", "improvement"} == {each.words.split()[0] for each in found.steps}
 
 
+def test_a_step_is_accepted_for_the_cases_that_get_references_alone(tmp_path: Path):
+    text = records(60, step(0.2, benchmark="latency"))
+    only_mpich = [line for line in text.splitlines(keepends=True)
+                  if "|openmpi|" not in line or "2026-10-0" not in line]  # fmt: skip
+    since = evidence.datetime.fromisoformat("2026-10-01T00:00:00+00:00")
+    found = proposed(tmp_path, "".join(only_mpich), since=since, least=25)
+    assert {each.case.key.environ for each in found.proposed} == {"mpich"}
+    records_of_step = [record for each in found.steps for record in each.series]
+    assert records_of_step
+    assert all(record["environ"] == ["mpich"] for record in records_of_step)
+
+
 def test_nights_before_an_accepted_step_do_not_count(tmp_path: Path):
     (tmp_path / "references").mkdir()
     (tmp_path / "references" / "hpc.accepted.yaml").write_text(

@@ -118,6 +118,15 @@ def test_a_step_is_accepted_with_its_references_and_not_raised_again(tmp_path: P
     assert place.level(12.0) is Level.GOOD
 
 
+def test_a_step_is_accepted_for_the_wanted_part_alone(tmp_path: Path):
+    place = Place(tmp_path, records(60, step(0.2, benchmark="latency")))
+    place.run("propose", "--since", "2026-10-01")
+    place.run("accept", "environ=mpich", "--by", "Ada", "--why", "Firmware 28.39")
+    assert "openmpi" not in place.accepted.read_text()
+    states = {event["state"] for event in place.trend()["events"]}  # type: ignore[attr-defined]
+    assert states == {"accepted", "open"}
+
+
 def test_a_step_can_be_accepted_before_there_are_references(tmp_path: Path):
     place = Place(tmp_path, records(45, step(0.2, environment="openmpi")))
     options = ("--step", "2026-10-01", "--by", "Ada", "--why", "Firmware")

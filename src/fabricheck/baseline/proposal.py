@@ -4,7 +4,7 @@ It is kept as JSON between the commands, so that what is accepted is what was lo
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -16,6 +16,7 @@ from fabricheck.judge.model import CaseKey, Reference, Tolerance
 from fabricheck.report.files import write_whole
 
 _FORMAT = 1
+_NARROWING = frozenset({"partition", "environ", "check", "benchmark", "placement"})
 
 
 class State(StrEnum):
@@ -36,13 +37,9 @@ class Case:
     def __str__(self) -> str:
         return f"{self.check} {self.key}"
 
-    def has(self, fields: Mapping[str, Sequence[str | int]]) -> bool:
-        """Whether its fields have these values.
-
-        Raises:
-            FabricheckError: for a field that a case has not, since its references go together.
-        """
-        own = {
+    def fields(self) -> dict[str, str | int]:
+        """The fields that all its series share."""
+        return {
             "system": self.key.system,
             "partition": self.key.partition.partition(":")[2],
             "environ": self.key.environ,
@@ -52,6 +49,14 @@ class Case:
             "transport": self.key.transport,
             "num_nodes": self.key.num_nodes,
         }
+
+    def has(self, fields: Mapping[str, Sequence[str | int]]) -> bool:
+        """Whether its fields have these values.
+
+        Raises:
+            FabricheckError: for a field that a case has not, since its references go together.
+        """
+        own = self.fields()
         if unknown := fields.keys() - own.keys():
             raise FabricheckError(
                 f"expected fields of {', '.join(own)}, found {', '.join(sorted(unknown))}: the "
@@ -140,6 +145,20 @@ class Step:
     words: str
     series: tuple[Mapping[str, Any], ...]
 
+    def of_cases(self, cases: Iterable[Case]) -> "Step":
+        """The step for the series of some cases alone."""
+        fields = [
+            {name: [value] for name, value in case.fields().items() if name in _NARROWING}
+            for case in cases
+        ]
+        narrow = tuple(
+            {**record, **case}
+            for case in fields
+            for record in self.series
+            if all(case[name][0] in record.get(name, case[name]) for name in case)
+        )
+        return replace(self, series=narrow)
+
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
@@ -163,9 +182,20 @@ class Proposal:
         """The part for cases whose fields have these values."""
         wanted = tuple(each for each in self.proposed if each.case.has(fields))
         rest = tuple(each.case for each in self.proposed if not each.case.has(fields))
-        numbers = sorted({number for each in wanted for number in each.steps})
-        steps = tuple(self.steps[number] for number in numbers)
-        return replace(self, proposed=wanted, steps=steps, others=(*self.others, *rest))
+        steps: dict[int, Step] = {}
+        for number, step in enumerate(self.steps):
+            own = [each.case for each in wanted if number in each.steps]
+            all_of_it = len(own) == sum(number in each.steps for each in self.proposed)
+            if own:
+                steps[number] = step if all_of_it else step.of_cases(own)
+        places = list(steps)
+        wanted = tuple(
+            replace(each, steps=tuple(places.index(number) for number in each.steps))
+            for each in wanted
+        )
+        return replace(
+            self, proposed=wanted, steps=tuple(steps.values()), others=(*self.others, *rest)
+        )
 
 
 def as_json(proposal: Proposal) -> dict[str, Any]:

@@ -129,7 +129,7 @@ def propose(
         system,
         tuple(_renumbered(each, numbers) for each in proposed),
         tuple(refused),
-        tuple(steps[number][0] for number in needed),
+        tuple(_accepted_with(proposed, number, *steps[number]) for number in needed),
         (*others, *(each.case for each in refused)),
     )
 
@@ -315,6 +315,14 @@ def _state(
             if high > _TOLERANCE_MOVED * low:
                 return State.CHANGED
     return State.SAME
+
+
+def _accepted_with(
+    proposed: Sequence[Proposed], number: int, step: Step, keys: frozenset[SeriesKey]
+) -> Step:
+    """A step for the cases that get references: those refused are raised again."""
+    own = [each.case for each in proposed if number in each.steps]
+    return step if {case_of(key) for key in keys} <= set(own) else step.of_cases(own)
 
 
 def _renumbered(proposed: Proposed, numbers: Mapping[int, int]) -> Proposed:
