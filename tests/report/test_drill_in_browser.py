@@ -10,6 +10,7 @@ import pytest
 from tests.report import chromium, nights, sample
 from tests.report.chromium import find, start, wait_until
 
+from fabricheck.history.series import Series
 from fabricheck.report.load import load
 from fabricheck.report.page import write_page
 from fabricheck.report.summary import summarise
@@ -25,7 +26,18 @@ def run_and_series(tmp_path_factory):
     document = sample.only(sample.with_critical(), "latency", "barrier", "bw")
     (directory / "run.json").write_text(json.dumps(document))
     run = load(directory / "run.json")
-    return run, nights.series_of(run, factor=nights.slower_over_tcp)
+    return run, [last(each) for each in nights.series_of(run, factor=nights.slower_over_tcp)]
+
+
+def last(series):
+    """Of one case only the last night."""
+    if (series.key.benchmark, series.key.environ, series.key.placement) != (
+        "bw",
+        "mpich",
+        "shm-1n",
+    ):
+        return series
+    return Series(series.key, series.times[-1:], series.values[-1:], series.sessions[-1:])
 
 
 @pytest.fixture(scope="module")
@@ -155,6 +167,18 @@ def test_a_figure_alone_has_no_percentiles(browser):
     choose(browser, "case", "bw openmpi tcp-2n (testbed:slurm)")
     assert find(browser, "#drill-curve")[0].is_displayed()
     assert not find(browser, "#drill-statistics")[0].is_displayed()
+
+
+def test_one_night_alone_is_drawn(browser):
+    choose(browser, "case", "bw mpich shm-1n (testbed:slurm)")
+    assert len(drawn(browser, "nights")["value"]) == 1
+    width = browser.execute_script(
+        """
+        const trend = Bokeh.documents.find((drawn) => drawn.get_model_by_name("nights")).roots()[0];
+        return trend.x_range.end - trend.x_range.start;
+        """
+    )
+    assert width == pytest.approx(86_400_000, rel=0.2)
 
 
 def test_the_table_has_every_night(browser):

@@ -158,7 +158,7 @@ def test_a_page_that_would_load_something_is_not_written(judged, tmp_path, monke
 def test_a_good_run_says_so(page):
     html = page(sample.only(sample.report(), "latency"))
     assert "Nothing: every case was measured, proved and judged good." in words(html)
-    assert "Every case of the record was measured." in words(html)
+    assert "Every case of the record ran to its end." in words(html)
 
 
 def test_a_run_without_cases_makes_a_red_page_without_scripts(page):

@@ -57,6 +57,8 @@ const levelFor = (row, night) => {
   return own[5] ? own : row.levels[Math.max(0, at - 1)];
 };
 
+const DAY = 86_400_000;
+
 const logTicks = (low, high) => {
   const exponents = [];
   for (let n = Math.floor(Math.log10(low)); n <= Math.ceil(Math.log10(high)); n += 1) exponents.push(n);
@@ -75,15 +77,18 @@ const tickLog = (axis, range, unit, label) => {
   axis.axis_label = `${label} in ${unit}`;
 };
 
-const setRange = (range, values, { log = false, right = 0.03, room = 0.08 } = {}) => {
+const setRange = (range, values, { log = false, right = 0.03, room = 0.08, least = 0 } = {}) => {
   const drawn = values.filter((value) => Number.isFinite(value) && (!log || value > 0));
   const [low, high] = [Math.min(...drawn), Math.max(...drawn)];
   if (log) {
     range.setv({ start: low / 1.4, end: high * 1.4 });
     return;
   }
-  const span = high - low || Math.abs(high) * 0.1 || 1;
-  range.setv({ start: low - room * span, end: high + Math.max(room, right) * span });
+  const span = Math.max(high - low, least) || Math.abs(high) * 0.1 || 1;
+  const spare = (span - high + low) / 2;
+  range.setv({
+    start: low - spare - room * span, end: high + spare + Math.max(room, right) * span,
+  });
 };
 
 const plots = {};
@@ -106,7 +111,7 @@ const fillTrend = (row, night, nights) => {
   const near = (row.bounds ?? []).slice(1, 3).filter((bound) => bound !== null)
     .map((bound) => bound / factor)
     .filter((bound) => bound > Math.min(...figures) - span && bound < Math.max(...figures) + span);
-  setRange(plot.x_range, times, { room: 0.03 });
+  setRange(plot.x_range, times, { room: 0.03, least: DAY });
   setRange(plot.y_range, [...figures, ...near]);
   fill(plot, "levels", {
     start: spans.map((each) => each[0]), end: spans.map((each) => each[1]),
@@ -180,7 +185,7 @@ const fillStatistics = (row, night) => {
   const nights = alike.map(nightsOf);
   const times = nights.map((list) => list.map((each) => index.times[each] * 1000));
   const values = nights.map((list, place) => list.map((each) => valueOf(alike[place], each) / factor));
-  setRange(plot.x_range, times.flat(), { room: 0.03, right: 0.12 });
+  setRange(plot.x_range, times.flat(), { room: 0.03, right: 0.12, least: DAY });
   setRange(plot.y_range, values.flat(), { log: true });
   fill(plot, "statistics", {
     times, values, color: looks.map((look) => look[0]), dash: looks.map((look) => look[1]),
