@@ -49,7 +49,7 @@ def run_reframe(place: Path, system: str, *options: str) -> str:
 
 
 def recorded_bytes() -> dict[Path, int]:
-    return {path: path.stat().st_size for path in (SUITE / "perflogs").glob("*/*/*.log")}
+    return {path: path.stat().st_size for path in (SUITE / "perflogs").glob("*/*/*")}
 
 
 def expected_cases(system: str) -> set[tuple[str, str, str]]:
@@ -127,3 +127,12 @@ def test_a_prefix_switches_mvapich2_on_for_rc_and_ud(
     )
     assert {case.rpartition("=")[2] for case in listed} == {"rc-2n", "ud-2n"}
     assert len(listed) == 2 * len(MPI_BENCHMARKS)
+
+
+def test_the_nightly_mode_is_the_tag(reframe: Callable[..., str]) -> None:
+    found = [
+        re.findall(r"^Found (\d+) check", reframe("local", option, "--list"), re.MULTILINE)
+        for option in ("--mode=nightly", "--tag=nightly", "--tag=.*")
+    ]
+    assert found[0] == found[1]
+    assert 0 < int(found[0][0]) < int(found[2][0])
