@@ -17,9 +17,6 @@ DAY = np.timedelta64(86400, "s")
 SIZES = (8, 64, 512, 4096, 32768, 262144)
 STATISTICS = ("p50", "p99")
 
-_BLOCK = 5.0
-"""Mean length of the blocks of the bootstrap in nights."""
-
 _LEVELS = (2.0, 200.0)
 _RAMP_NIGHTS = 10
 _SECOND_MODE = 0.5
@@ -79,16 +76,11 @@ class Injected:
 def bootstrap(noise: Sequence[Array], nights: int, generator: np.random.Generator) -> Array:
     """Noise of so many nights from one recorded series, drawn by the generator.
 
-    Blocks of random length keep what follows what: the stationary bootstrap (Politis and Romano
-    1994).
+    Each night is drawn by itself: recorded rounds are seconds apart, and a burst of minutes that
+    was kept together would stand for a week.
     """
     source = noise[int(generator.integers(len(noise)))]
-    begins = generator.random(nights) < 1 / _BLOCK
-    begins[0] = True
-    starts = generator.integers(len(source), size=nights)
-    last = np.maximum.accumulate(np.where(begins, np.arange(nights), 0))
-    places = (starts[last] + np.arange(nights) - last) % len(source)
-    return np.asarray(source[places])
+    return np.asarray(generator.choice(source, nights))
 
 
 def latencies(
