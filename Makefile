@@ -12,8 +12,8 @@ help: ## list the targets
 setup: ## install what `make run` needs: Debian packages, and Python in .venv
 	@ci/setup runtime
 
-run: setup ## start the testbed, run the checks, show the verdict
-	@.venv/bin/fabricheck run $(ARGS)
+run: setup ## start the testbed, run the nightly checks, show the verdict
+	@.venv/bin/fabricheck run --tag nightly $(ARGS)
 
 test: ## install what the tests need, lint, run all tests
 	@ci/test $(ARGS)

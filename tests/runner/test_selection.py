@@ -38,6 +38,7 @@ def test_what_exists_is_accepted(suite: Path) -> None:
         (Selection("cluster", transports=("ib",)), "expected a transport of the table"),
         (Selection("cluster", transports=("rc",)), "found 'rc', which needs the feature 'rdma'"),
         (Selection("cluster", environments=("lam",)), r"environment of system cluster \(mpi\)"),
+        (Selection("cluster", tags=("weekly",)), "expected a tag of smoke, nightly, acceptance"),
     ],
 )
 def test_what_is_not_there_is_named(suite: Path, selection: Selection, message: str) -> None:
@@ -82,13 +83,16 @@ def test_a_malformed_reference_file_is_named_with_its_line(suite: Path) -> None:
 
 
 def test_the_selection_becomes_options_of_reframe() -> None:
-    options = Selection("testbed", ("bw",), ("tcp", "shm"), ("mpich",)).reframe_options()
+    options = Selection(
+        "testbed", ("bw",), ("tcp", "shm"), ("mpich",), ("nightly",)
+    ).reframe_options()
     assert options == [
         "--system=testbed",
         "-E",
         "benchmark in ('bw',) and transport in ('tcp', 'shm')",
         "-p",
         "^(mpich)$",
+        "--tag=^nightly$",
     ]
 
 

@@ -210,6 +210,9 @@ MPI_BENCHMARKS: Mapping[str, MpiBenchmark] = MappingProxyType(
 )
 
 
+RUNS = ("smoke", "nightly", "acceptance")
+"""The tags that say when a check runs."""
+
 _ACCEPTANCE = frozenset({"acceptance"})
 _NIGHTLY = _ACCEPTANCE | {"nightly"}
 _SMOKE = _NIGHTLY | {"smoke"}

@@ -27,6 +27,12 @@ def run(
     environ: Annotated[
         list[str] | None, typer.Option(help="Only this environment (MPI); may be repeated.")
     ] = None,
+    tag: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Only checks of this run: smoke, nightly or acceptance; may be repeated."
+        ),
+    ] = None,
     mode: Annotated[
         str | None,
         typer.Option(
@@ -57,6 +63,8 @@ def run(
 
         fabricheck run --system local --environ mpich
 
+        fabricheck run --tag nightly
+
         fabricheck run --mode nightly --junit junit.xml
     """
     if mode and environ:
@@ -69,7 +77,11 @@ def run(
     from fabricheck.runner import selection, session  # noqa: PLC0415
 
     wanted = selection.Selection(
-        system, tuple(benchmark or ()), tuple(transport or ()), tuple(environ or ())
+        system,
+        tuple(benchmark or ()),
+        tuple(transport or ()),
+        tuple(environ or ()),
+        tuple(tag or ()),
     )
     selection.check(SUITE, wanted)
     lacking = selection.lacking(SUITE, wanted)

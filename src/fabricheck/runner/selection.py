@@ -22,12 +22,14 @@ class Selection:
         benchmarks: names of the registry.
         transports: names of the table of transports.
         environments: names of the system's environments.
+        tags: of ``registry.RUNS``; checks that have all of them.
     """
 
     system: str
     benchmarks: tuple[str, ...] = ()
     transports: tuple[str, ...] = ()
     environments: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
 
     def needs(self, feature: str) -> bool:
         """Whether the selection holds transports that need this feature of a partition."""
@@ -48,6 +50,7 @@ class Selection:
             options += ["-E", " and ".join(terms)]
         if self.environments:
             options += ["-p", f"^({'|'.join(self.environments)})$"]
+        options += [f"--tag=^{tag}$" for tag in self.tags]
         return options
 
 
@@ -67,14 +70,20 @@ def check(suite: Path, selection: Selection) -> None:
     """Refuse what can't be run, before anything is started or written.
 
     Raises:
-        FabricheckError: for an unknown system, benchmark, transport or environment, a transport
-            that the system lacks, a compiler that is missing, or a malformed reference file.
+        FabricheckError: for a system, benchmark, transport, environment or tag that is not known,
+            a transport that the system lacks, a compiler that is missing, or a malformed reference
+            file.
     """
     configuration = site_configuration(suite)
     system = _find_system(configuration, selection.system)
     for benchmark in selection.benchmarks:
         registry.find(benchmark)
     _check_transports(system, selection.transports)
+    for tag in selection.tags:
+        if tag not in registry.RUNS:
+            raise FabricheckError(
+                f"expected a tag of {', '.join(registry.RUNS)}, found {tag!r}: use one of these"
+            )
     environments = _environments(configuration, system)
     _check_known("environment", selection.environments, environments, selection.system)
     for name, environment in environments.items():
