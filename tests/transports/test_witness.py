@@ -47,6 +47,12 @@ def test_a_rank_that_never_ends_is_named(tmp_path: Path) -> None:
     assert str(unfinished_ranks(tmp_path)[0]).startswith("rank 3 on ")
 
 
+def test_a_program_that_was_ended_before_its_wrapper_never_ended(tmp_path: Path) -> None:
+    run_rank(tmp_path, 3, "sh", "-c", "kill -TERM $$")
+    assert read_witnesses(tmp_path) == []
+    assert str(unfinished_ranks(tmp_path)[0]).startswith("rank 3 on ")
+
+
 @pytest.mark.parametrize("cut", range(0, 60, 7))
 def test_a_damaged_witness_is_refused(tmp_path: Path, cut: int) -> None:
     run_rank(tmp_path, 0, "true")

@@ -89,6 +89,8 @@ else
 fi
 status=$?
 trap '' TERM
+# The program may have got its TERM (128 + 15) before this shell gets its own.
+if [ "$status" -eq 143 ]; then ended_by_force=yes; fi
 
 fabric after
 {
