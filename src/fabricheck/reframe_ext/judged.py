@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import reframe as rfm
+import yaml
 from reframe.core.builtins import run_after, run_before, variable
 from reframe.core.exceptions import PerformanceError, ReframeError, SanityError
 from reframe.core.logging import getlogger
@@ -19,6 +20,9 @@ from fabricheck.provenance import SUITE, commit, session
 from fabricheck.reframe_ext.fabric_health import FabricHealth
 
 REFERENCES = SUITE / "references"
+
+# ReFrame reads the whole reference file again for each case; libyaml takes a sixth of the time.
+yaml.SafeLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # type: ignore[misc]
 
 Values = Mapping[str, tuple[float | None, str]]
 
