@@ -21,17 +21,18 @@ import json
 import signal
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
-from fabricheck.drill.document import insert, table
+from fabricheck.drill.document import insert, rows, table
 from fabricheck.drill.drill import Outcome, drill
 from fabricheck.drill.model import Fault, read_faults
 from fabricheck.drill.scene import Scene
 from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE
+from fabricheck.report.files import write_whole
 
 LIST = SUITE / "ci" / "faults.yaml"
 DOCUMENT = SUITE / "docs" / "faults.md"
@@ -50,17 +51,22 @@ def main() -> int:
     )
     parser.add_argument("--json", action="store_true", help="print what was seen, for machines")
     parser.add_argument("--list", action="store_true", help="print the faults, and end")
-    parser.add_argument("--write", action="store_true", help=f"write the table in {DOCUMENT.name}")
+    parser.add_argument(
+        "--write", action="store_true", help=f"write the rows of the table in {DOCUMENT.name}"
+    )
     options = parser.parse_args()
-    if options.write and options.only:
-        parser.error("--write takes the whole list")
     signal.signal(signal.SIGTERM, stop)
     try:
-        faults = chosen(read_faults(LIST), options.only)
+        listed = read_faults(LIST)
+        faults = chosen(listed, options.only)
         if options.list:
             sys.stdout.writelines(f"{fault.name:<16}{fault.title}\n" for fault in faults)
             return 0
-        outcomes = hold([fault.quick() for fault in faults] if options.quick else faults)
+        outcomes = []
+        for outcome in hold([fault.quick() for fault in faults] if options.quick else faults):
+            outcomes.append(outcome)
+            if options.write:
+                write(outcomes, listed)
     except FabricheckError as error:
         sys.stderr.write(f"faults: {error}\n")
         return error.exit_code
@@ -69,8 +75,6 @@ def main() -> int:
             {"format": 1, "faults": [as_json(each) for each in outcomes]}, sys.stdout, indent=2
         )
         sys.stdout.write("\n")
-    if options.write:
-        DOCUMENT.write_text(insert(DOCUMENT.read_text(), table(outcomes)))
     return 0 if all(outcome.passed for outcome in outcomes) else 1
 
 
@@ -87,13 +91,19 @@ def chosen(faults: Sequence[Fault], names: Sequence[str] | None) -> list[Fault]:
     return [known[name] for name in names or known]
 
 
-def hold(faults: Sequence[Fault]) -> list[Outcome]:
+def write(outcomes: Sequence[Outcome], faults: Sequence[Fault]) -> None:
+    """Put the rows into the document, beside those of faults that were injected another time."""
+    text = DOCUMENT.read_text()
+    write_whole(DOCUMENT, insert(text, table(outcomes, faults, rows(text))))
+
+
+def hold(faults: Sequence[Fault]) -> Iterator[Outcome]:
     """Hold the drill on a testbed that goes with it."""
     with (
         tempfile.TemporaryDirectory(prefix="faults-") as directory,
         Scene(Path(directory) / "tb", tell) as scene,
     ):
-        return list(drill(scene, faults, tell))
+        yield from drill(scene, faults, tell)
 
 
 def tell(text: str) -> None:

@@ -15,9 +15,21 @@ HEAD = (
 )
 
 
-def table(outcomes: Sequence[Outcome]) -> str:
-    """The table: a row for each fault."""
-    return "\n".join([*HEAD, *(_row(outcome) for outcome in outcomes)])
+def table(outcomes: Sequence[Outcome], faults: Sequence[Fault], written: Sequence[str]) -> str:
+    """The table: a row for each fault, in the order of the list.
+
+    Args:
+        outcomes: the faults that were injected.
+        faults: the list.
+        written: rows of an earlier table, kept for the others.
+    """
+    known = {fault.name: row for fault in faults for row in written if _is_of(row, fault)}
+    known |= {outcome.fault.name: _row(outcome) for outcome in outcomes}
+    return "\n".join([*HEAD, *(known[fault.name] for fault in faults if fault.name in known)])
+
+
+def _is_of(row: str, fault: Fault) -> bool:
+    return row.startswith(f"| **{fault.name}**: ")
 
 
 def lead(fault: Fault) -> str:
