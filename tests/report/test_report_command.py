@@ -65,7 +65,7 @@ def test_the_page_is_written_and_its_path_told(fabricheck, write, tmp_path):
         (["none.json"], "cannot read the run report none.json: No such file"),
         ([], "found none: run the checks first"),
         (["bad.json"], "the file is cut or damaged"),
-        (["good.json", "--html", "none/page.html"], "cannot write the page none/page.html"),
+        (["good.json", "--html", "none/page.html"], "cannot write none/page.html"),
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_code_2(fabricheck, tmp_path, arguments, words):

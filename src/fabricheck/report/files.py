@@ -41,6 +41,6 @@ def _umask() -> int:
 
 def _cannot_write(path: Path, error: OSError) -> FabricheckError:
     return FabricheckError(
-        f"cannot write the page {path}: {error.strerror or error}; "
+        f"cannot write {path}: {error.strerror or error}; "
         "name a file in a directory that exists, is writable and has space"
     )
