@@ -193,7 +193,11 @@ def write_levels(rule: Rule, benchmark: Benchmark) -> list[str]:
     if rule.monotone is not None:
         lines.append(f"        monotone: {rule.monotone}")
     best = rule.best_latency if is_latency else rule.best_bandwidth
-    if best is not None and benchmark.family != "collective":
+    # Atomics have one size, which no link is full of.
+    has_best = benchmark.family != "collective" and (
+        is_latency or benchmark.max_size != benchmark.min_size
+    )
+    if best is not None and has_best:
         lines.append(f"        best: {best}")
     return lines
 
