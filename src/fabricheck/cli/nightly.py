@@ -9,20 +9,15 @@ from typing import Annotated, Any
 import typer
 
 from fabricheck.cli.history import MachineOption
+from fabricheck.cli.run import BenchmarkOption, SystemOption, TransportOption
 from fabricheck.provenance import SUITE
 
 
 def nightly(
     *,
-    system: Annotated[
-        str, typer.Option(help="System of sites/; 'testbed' starts the embedded cluster.")
-    ] = "testbed",
-    benchmark: Annotated[
-        list[str] | None, typer.Option(help="Only this benchmark; may be repeated.")
-    ] = None,
-    transport: Annotated[
-        list[str] | None, typer.Option(help="Only this transport; may be repeated.")
-    ] = None,
+    system: SystemOption = "testbed",
+    benchmark: BenchmarkOption = None,
+    transport: TransportOption = None,
     mail: Annotated[
         str,
         typer.Option(

@@ -12,18 +12,22 @@ from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE
 from fabricheck.testbed.layout import RDMA_PARTITION, STATE_VARIABLE, default_state_dir
 
+SystemOption = Annotated[
+    str, typer.Option(help="System of sites/; 'testbed' starts the embedded cluster.")
+]
+BenchmarkOption = Annotated[
+    list[str] | None, typer.Option(help="Only this benchmark; may be repeated.")
+]
+TransportOption = Annotated[
+    list[str] | None, typer.Option(help="Only this transport; may be repeated.")
+]
+
 
 def run(
     *,
-    system: Annotated[
-        str, typer.Option(help="System of sites/; 'testbed' starts the embedded cluster.")
-    ] = "testbed",
-    benchmark: Annotated[
-        list[str] | None, typer.Option(help="Only this benchmark; may be repeated.")
-    ] = None,
-    transport: Annotated[
-        list[str] | None, typer.Option(help="Only this transport; may be repeated.")
-    ] = None,
+    system: SystemOption = "testbed",
+    benchmark: BenchmarkOption = None,
+    transport: TransportOption = None,
     environ: Annotated[
         list[str] | None, typer.Option(help="Only this environment (MPI); may be repeated.")
     ] = None,
