@@ -1,24 +1,23 @@
 // mpi_probe: MPI latency, bandwidth, message rate and collectives, with the methods and the table
 // of the OSU micro-benchmarks. How each number is measured: docs/method.md.
 #include "common/arguments.hpp"
+#include "common/output.hpp"
+#include "common/world.hpp"
 #include "mpi_probe/measure.hpp"
 #include "mpi_probe/options.hpp"
 #include "mpi_probe/report.hpp"
-#include "mpi_probe/world.hpp"
 
-#include <chrono>
-#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <new>
 #include <optional>
 #include <string>
-#include <thread>
-#include <unistd.h>
 
 namespace mpi_probe {
 
 namespace {
+
+using namespace bench;
 
 // Rank 0 tells the user; every rank returns the same code, so that none waits for another.
 int refuse(const World& world, const std::string& sentence) {
@@ -30,7 +29,8 @@ int refuse(const World& world, const std::string& sentence) {
 
 // Only rank 0 writes, so only it can tell; the others hear it.
 void check_json_path(const World& world, const Options& options) {
-    const std::string reason = world.rank == 0 ? why_not_writable(options.json) : std::string();
+    const std::string reason =
+        world.rank == 0 ? bench::why_not_writable(options.json) : std::string();
     int refused = reason.empty() ? 0 : 1;
     check(MPI_Bcast(&refused, 1, MPI_INT, 0, MPI_COMM_WORLD), "MPI_Bcast");
     if (refused != 0) {
@@ -71,7 +71,7 @@ int finish(const World& world, const Options& options, const Table& table, std::
     }
     if (!options.json.empty()) {
         const std::string text = json_document(world, options, results, !wrong_size.has_value());
-        const std::string reason = write_file(options.json, text);
+        const std::string reason = bench::write_file(options.json, text);
         if (!reason.empty()) {
             (void)std::fprintf(stderr, "mpi_probe: %s could not be written: %s\n",
                                options.json.c_str(), reason.c_str());
@@ -110,40 +110,13 @@ int run(World& world, int argc, char** argv) {
     return code;
 }
 
-// MPICH 4.0 closes its UCX endpoints in MPI_Finalize and then waits in a PMI barrier, where it no
-// longer answers. Over TCP a close is a request that the peer must answer: a rank that still makes
-// progress in MPI when another one begins to close may send its own request too late, and then
-// hangs. So every rank is out of MPI before the first one finalizes, and a rank whose MPI_Finalize
-// does not return all the same says so and leaves with its results, instead of holding the job
-// until its time limit.
-constexpr std::chrono::milliseconds kLongerThanATimeSlice{100};
-constexpr unsigned kSecondsToFinalize = 10;
-int exit_code_without_finalize = kSuccess;
-
-extern "C" void leave_without_finalize(int /*signal*/) {
-    static const char note[] = "mpi_probe: MPI_Finalize did not return within 10 s\n";
-    [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, note, sizeof note - 1);
-    _exit(exit_code_without_finalize);
-}
-
-void finalize(int code) {
-    check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
-    std::this_thread::sleep_for(kLongerThanATimeSlice);
-    static_cast<void>(std::fflush(nullptr));
-    exit_code_without_finalize = code;
-    static_cast<void>(std::signal(SIGALRM, leave_without_finalize));
-    alarm(kSecondsToFinalize);
-    check(MPI_Finalize(), "MPI_Finalize");
-    alarm(0);
-}
-
 } // namespace
 
 } // namespace mpi_probe
 
 int main(int argc, char** argv) {
     using namespace mpi_probe;
-    World world = start_world(&argc, &argv);
+    World world = start_world("mpi_probe", &argc, &argv);
     int code = kSuccess;
     try {
         code = run(world, argc, argv);
@@ -154,6 +127,6 @@ int main(int argc, char** argv) {
     } catch (const std::exception& error) {
         abort_job(error.what());
     }
-    finalize(code);
+    finish_world(code);
     return code;
 }

@@ -34,11 +34,4 @@ class Table {
 std::string json_document(const World& world, const Options& options,
                           const std::vector<SizeResult>& results, bool complete);
 
-/// An explanation why `path` cannot be written, or nothing. Asked before anything is measured.
-std::string why_not_writable(const std::string& path);
-
-/// Writes beside `path` and renames, so that a reader never sees half a file; "-" is standard
-/// output. Returns an explanation, or nothing on success.
-std::string write_file(const std::string& path, const std::string& text);
-
 } // namespace mpi_probe

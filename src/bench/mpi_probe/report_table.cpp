@@ -1,12 +1,14 @@
+#include "common/output.hpp"
 #include "common/statistics.hpp"
 #include "mpi_probe/report.hpp"
 
 #include <algorithm>
-#include <cstdarg>
 
 namespace mpi_probe {
 
 namespace {
+
+using bench::print;
 
 constexpr int kSizeWidth = 10;
 constexpr int kWidth = 18;
@@ -15,15 +17,6 @@ constexpr int kBarrierWidth = 17;
 constexpr int kDecimals = 2;
 constexpr int kDecimalsBelowOne = 6;
 constexpr unsigned kThousandths = 1000;
-
-// Output that cannot be written is noticed at the end, by the caller's fflush.
-// NOLINTNEXTLINE(cert-dcl50-cpp): only a variadic function has its formats checked
-[[gnu::format(printf, 2, 3)]] void print(std::FILE* stream, const char* format, ...) {
-    va_list arguments; // NOLINT(cppcoreguidelines-init-variables): va_start does
-    va_start(arguments, format);
-    (void)std::vfprintf(stream, format, arguments);
-    va_end(arguments);
-}
 
 // Two decimals, as OSU prints; more where they would round what is slow to nothing.
 void print_number(std::FILE* stream, double value) {
@@ -134,7 +127,7 @@ void Table::print_complete(std::size_t sizes) const {
 
 void Table::print_validation_error(std::uint64_t size) const {
     print(stream_, "DATA VALIDATION ERROR: mpi_probe exited with status %d on message size %llu.\n",
-          kFailure, static_cast<unsigned long long>(size));
+          bench::kFailure, static_cast<unsigned long long>(size));
 }
 
 } // namespace mpi_probe
