@@ -58,9 +58,11 @@ constexpr std::chrono::milliseconds kLongerThanATimeSlice{100};
 constexpr unsigned kSecondsToFinalize = 10;
 int exit_code_without_finalize = kSuccess;
 
+std::string note_without_finalize;
+
 extern "C" void leave_without_finalize(int /*signal*/) {
-    static const char note[] = "MPI_Finalize did not return within 10 s\n";
-    [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, note, sizeof note - 1);
+    [[maybe_unused]] const ssize_t written =
+        write(STDERR_FILENO, note_without_finalize.data(), note_without_finalize.size());
     _exit(exit_code_without_finalize);
 }
 
@@ -111,6 +113,8 @@ void finish_world(int code) {
     std::this_thread::sleep_for(kLongerThanATimeSlice);
     static_cast<void>(std::fflush(nullptr));
     exit_code_without_finalize = code;
+    note_without_finalize = std::string(program_name) + ": MPI_Finalize did not return within " +
+                            std::to_string(kSecondsToFinalize) + " s\n";
     static_cast<void>(std::signal(SIGALRM, leave_without_finalize));
     alarm(kSecondsToFinalize);
     check(MPI_Finalize(), "MPI_Finalize");
