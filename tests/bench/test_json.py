@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from fabricheck.benchmarks.registry import MPI_BENCHMARKS
+from fabricheck.benchmarks.osu import MPI_BENCHMARKS
 
 RESULT_KEYS = ["size", "iterations", "warmup", "samples", "avg", "min", "max"]
 RESULT_KEYS += ["p50", "p90", "p95", "p99", "p99.9"]
@@ -80,6 +80,17 @@ def test_time_budget_never_adds_iterations_and_leaves_ten(openmpi, tmp_path):
     assert json.loads(path.read_text())["results"][0]["iterations"] == 7
     openmpi.run(2, "bcast", *sizes, "-i", "5000", "--time-budget", "0.000000001")
     assert json.loads(path.read_text())["results"][0]["iterations"] == 10
+
+
+def test_an_iteration_far_longer_than_the_budget_is_the_only_sample(openmpi, tmp_path):
+    path = tmp_path / "result.json"
+    slow = ("-m", "1048576:1048576", "-W", "1024", "-c", "--time-budget", "0.000001")
+    done = openmpi.run(2, "bw", *slow, "--json", str(path))
+    assert done.returncode == 0, done.stderr
+    result = json.loads(path.read_text())["results"][0]
+    assert (result["iterations"], result["samples"], result["warmup"]) == (1, 1, 1)
+    assert result["avg"] > 0
+    assert result["valid"] is True
 
 
 def test_an_ended_job_leaves_no_half_file(openmpi, tmp_path):

@@ -7,7 +7,8 @@ from types import MappingProxyType
 import pytest
 
 from fabricheck.benchmarks.curve import Curve, Point
-from fabricheck.benchmarks.registry import Metric, sweep
+from fabricheck.benchmarks.model import Metric
+from fabricheck.benchmarks.registry import sweep
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.levels import Level
 from fabricheck.judge.references import Reference, Tolerance
@@ -310,9 +311,18 @@ def test_a_bandwidth_must_reach_its_best_at_one_size():
     verdict = judge_curve(curve, wide, reaching(3.1))
     assert verdict.level is Level.CRITICAL
     assert verdict.findings == (
-        "bandwidth_avg is 3 MB/s at the most (at 2B), expected 3.1 MB/s or more at some size: "
+        "bandwidth_avg is 3 MB/s at the most (at 2B), expected 3.1 MB/s or more at some large size: "
         "something limits the path: look at the rate of the link, at shaping and congestion",
     )
+
+
+def test_small_messages_that_fit_into_buffers_make_no_bandwidth():
+    curve = bandwidth({1: 90.0, 32: 90.0, 64: 2.0, 1024: 2.5})
+    wide = {n: Reference(90.0, -0.99, None, "MB/s") for n in curve.variables()}
+    verdict = judge_curve(curve, wide, reaching(30.0))
+    assert verdict.level is Level.CRITICAL
+    assert "2.5 MB/s at the most (at 1KiB)" in verdict.findings[0]
+    assert judge_curve(curve, wide, reaching(2.5)).level is Level.GOOD
 
 
 @pytest.mark.parametrize("statistic", ["p50", "avg"])

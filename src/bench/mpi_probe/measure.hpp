@@ -8,6 +8,7 @@
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -97,6 +98,11 @@ class Validator {
 /// However small the budget: fewer samples say nothing about a distribution.
 constexpr std::uint64_t kFewestIterations = 10;
 
+/// Budgets, and seconds, that one iteration lasts at the least to be the only sample: on a path so
+/// much slower than its site expects, more would end at the job's time limit and say nothing at all.
+constexpr double kMostBudgets = 10.0;
+constexpr double kLongIteration = 0.1;
+
 /// Decides from the warm-up how many iterations fit into the time budget. Rank 0's clock decides
 /// for all ranks.
 class Calibration {
@@ -111,6 +117,10 @@ class Calibration {
     /// None before the first iteration, nor where the fewest iterations alone take longer than the
     /// budget: messages that long need no warm caches.
     [[nodiscard]] int rehearsals() const;
+    /// Whether the second iteration alone took so long that it has to be the sample.
+    [[nodiscard]] bool is_sample_enough() const {
+        return settled_ == 1 && elapsed_ > std::max(kMostBudgets * budget_, kLongIteration);
+    }
 
   private:
     Rounds rounds_;
@@ -130,13 +140,19 @@ Timings run_rounds(const Options& options, std::uint64_t size, Step step) {
     int rehearsals = kRehearsals;
     if (options.time_budget) {
         Calibration calibration(rounds, *options.time_budget);
+        double last = 0.0;
         while (const std::uint64_t block = calibration.next_block()) {
             rehearsals = calibration.rehearsals();
             const double start = MPI_Wtime();
             for (std::uint64_t done = 0; done < block; ++done) {
-                (void)step(iteration++, rehearsals);
+                last = step(iteration++, rehearsals);
             }
             calibration.finish_block(block, MPI_Wtime() - start);
+        }
+        if (calibration.is_sample_enough()) {
+            timings.warmup = calibration.warmup() - 1;
+            timings.seconds.assign(1, last);
+            return timings;
         }
         rehearsals = calibration.rehearsals();
         timings.warmup = calibration.warmup();

@@ -1,11 +1,15 @@
 """What a curve tells as a whole, whatever its single sizes are compared with."""
 
 from fabricheck.benchmarks.curve import Curve
-from fabricheck.benchmarks.registry import DIRECTIONS, UNITS, Direction, Metric, find
+from fabricheck.benchmarks.model import DIRECTIONS, UNITS, Direction, Metric
+from fabricheck.benchmarks.registry import find
 from fabricheck.judge.wording import amount, size_ranges, times
 from fabricheck.units import format_size
 
 _ROBUST_FIRST = ("p50", "avg")
+_LARGE = 16
+"""A bandwidth is a path's from this fraction of the largest message on: what is smaller fits, all
+messages of a test together, into the buffers in front of a slow link."""
 
 
 def falling_latency(curve: Curve, noise: float | None) -> tuple[str, ...]:
@@ -36,7 +40,8 @@ def poor_best(curve: Curve, best: float | None) -> tuple[str, ...]:
     """A sentence on a curve that is poor at every size, even at its best one.
 
     A machine that is busy now and then spoils one size or the other; what limits the path itself,
-    such as a link that was throttled or a detour, spoils them all.
+    such as a link that was throttled or a detour, spoils them all. Of a bandwidth the large sizes
+    count, from a sixteenth of the largest on.
 
     Args:
         curve: a measured curve.
@@ -46,15 +51,16 @@ def poor_best(curve: Curve, best: float | None) -> tuple[str, ...]:
     if best is None:
         return ()
     metric = find(curve.benchmark).metrics[0]
+    lower = DIRECTIONS[metric] is Direction.LOWER
+    smallest = 0 if lower else max(point.size or 0 for point in curve.points) / _LARGE
     for statistic in _ROBUST_FIRST:
         series = {
             point.values[metric, statistic]: point.size
             for point in curve.points
-            if (metric, statistic) in point.values
+            if (metric, statistic) in point.values and (point.size or 0) >= smallest
         }
         if not series:
             continue
-        lower = DIRECTIONS[metric] is Direction.LOWER
         found = min(series) if lower else max(series)
         if found > best if lower else found < best:
             return (_told(f"{metric}_{statistic}", found, series[found], best, lower=lower),)
@@ -73,7 +79,7 @@ def _told(name: str, found: float, size: int | None, best: float, *, lower: bool
         )
     return (
         f"{name} is {amount(found, unit)} at the most{at}, expected {amount(best, unit)} or more "
-        "at some size: something limits the path: look at the rate of the link, at shaping and "
+        "at some large size: something limits the path: look at the rate of the link, at shaping and "
         "congestion"
     )
 
