@@ -26,8 +26,10 @@ from typing import Annotated
 import typer
 
 from fabricheck.benchmarks.curve import Curve
+from fabricheck.benchmarks.model import MpiBenchmark
+from fabricheck.benchmarks.osu import MPI_BENCHMARKS
 from fabricheck.benchmarks.parser import check_complete, parse
-from fabricheck.benchmarks.registry import MPI_BENCHMARKS, MpiBenchmark, sweep
+from fabricheck.benchmarks.registry import sweep
 from fabricheck.errors import FabricheckError
 from fabricheck.transports import settings
 from fabricheck.units import format_size

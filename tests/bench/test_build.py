@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from fabricheck.benchmarks.registry import MPI_BENCHMARKS
+from fabricheck.benchmarks.osu import MPI_BENCHMARKS
 
 # Open MPI, PMIx and UCX keep memory of their own until the process ends, some of it with no pointer
 # left, so the leak checker would report them and not us. Everything else stays on.

@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from fabricheck.benchmarks.registry import MPI_BENCHMARKS
+from fabricheck.benchmarks.osu import MPI_BENCHMARKS
 
 TIMEOUT = 120
 

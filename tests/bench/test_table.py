@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from fabricheck.benchmarks.osu import MPI_BENCHMARKS
 from fabricheck.benchmarks.parser import parse
-from fabricheck.benchmarks.registry import MPI_BENCHMARKS
 
 SAMPLES = Path(__file__).parents[1] / "data" / "osu-7.4"
 QUICK = ("-i", "20", "-x", "2")

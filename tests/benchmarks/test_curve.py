@@ -1,7 +1,7 @@
 import pytest
 
 from fabricheck.benchmarks.curve import Curve, Point, split_variable, variable_name
-from fabricheck.benchmarks.registry import Metric
+from fabricheck.benchmarks.model import Metric
 from fabricheck.errors import FabricheckError
 
 

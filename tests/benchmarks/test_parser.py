@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from fabricheck.benchmarks.model import Metric
 from fabricheck.benchmarks.parser import ParseError, check_complete, parse, parse_file
-from fabricheck.benchmarks.registry import Metric, find, sweep
+from fabricheck.benchmarks.registry import find, sweep
 
 DATA = Path(__file__).parents[1] / "data"
 OSU = DATA / "osu-7.4"

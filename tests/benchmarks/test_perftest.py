@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from fabricheck.benchmarks.model import MIB, Metric
+from fabricheck.benchmarks.pairs import PAIR_BENCHMARKS
 from fabricheck.benchmarks.parser import ParseError, check_complete
 from fabricheck.benchmarks.perftest import (
     cause,
@@ -16,7 +18,7 @@ from fabricheck.benchmarks.perftest import (
     used,
 )
 from fabricheck.benchmarks.perftest_table import CONNECTION, DEVICE, GID_INDEX, INLINE, LINK, MTU
-from fabricheck.benchmarks.registry import MIB, PAIR_BENCHMARKS, Metric, sweep
+from fabricheck.benchmarks.registry import sweep
 
 DATA = Path(__file__).parents[1] / "data" / "perftest-4.5"
 SEND_LAT = (DATA / "send_lat.rc.txt").read_text()

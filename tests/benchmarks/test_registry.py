@@ -1,15 +1,9 @@
 import pytest
 
-from fabricheck.benchmarks.registry import (
-    DIRECTIONS,
-    MPI_BENCHMARKS,
-    PAIR_BENCHMARKS,
-    REGISTRY,
-    UNITS,
-    Metric,
-    find,
-    sweep,
-)
+from fabricheck.benchmarks.model import DIRECTIONS, UNITS, Metric
+from fabricheck.benchmarks.osu import MPI_BENCHMARKS
+from fabricheck.benchmarks.pairs import PAIR_BENCHMARKS
+from fabricheck.benchmarks.registry import REGISTRY, find, sweep
 from fabricheck.errors import FabricheckError
 
 

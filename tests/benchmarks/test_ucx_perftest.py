@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from fabricheck.benchmarks.model import Metric
+from fabricheck.benchmarks.pairs import PAIR_BENCHMARKS
 from fabricheck.benchmarks.parser import check_complete
-from fabricheck.benchmarks.registry import PAIR_BENCHMARKS, Metric, sweep
+from fabricheck.benchmarks.registry import sweep
 from fabricheck.benchmarks.table import ParseError
 from fabricheck.benchmarks.ucx_perftest import batch, batch_name, parse
 

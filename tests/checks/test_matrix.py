@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fabricheck.benchmarks.registry import MPI_BENCHMARKS, names
+from fabricheck.benchmarks.osu import MPI_BENCHMARKS
+from fabricheck.benchmarks.registry import names
 from fabricheck.transports import Placement, placements
 
 SUITE = Path(__file__).resolve().parents[2]

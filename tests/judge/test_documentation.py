@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck.benchmarks.registry import REGISTRY, UNITS
+from fabricheck.benchmarks.model import UNITS
+from fabricheck.benchmarks.registry import REGISTRY
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.leaves import LEVEL_KEYS
 from fabricheck.judge.levels import Level

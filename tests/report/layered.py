@@ -2,7 +2,8 @@
 
 from tests.report import sample
 
-from fabricheck.benchmarks.registry import MPI_BENCHMARKS, PAIR_BENCHMARKS
+from fabricheck.benchmarks.osu import MPI_BENCHMARKS
+from fabricheck.benchmarks.pairs import PAIR_BENCHMARKS
 
 BELOW_MPI = "builtin"
 RDMA = {"ib_send_lat": 0.9, "ib_write_bw": 0.9, "ucx_tag_lat": 0.95, "ucx_tag_bw": 0.95}

@@ -12,15 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from fabricheck.benchmarks.curve import variable_name
-from fabricheck.benchmarks.registry import (
-    MPI_BENCHMARKS,
-    UNITS,
-    Benchmark,
-    Metric,
-    MpiBenchmark,
-    RanksRule,
-    sweep,
-)
+from fabricheck.benchmarks.model import UNITS, Benchmark, Metric, MpiBenchmark, RanksRule
+from fabricheck.benchmarks.osu import MPI_BENCHMARKS
+from fabricheck.benchmarks.registry import sweep
 
 Report = dict[str, Any]
 

@@ -11,7 +11,7 @@ from typing import Final
 import polars as pl
 
 from fabricheck.acceptance.settings import Settings
-from fabricheck.benchmarks.registry import DIRECTIONS, Direction, Metric
+from fabricheck.benchmarks.model import DIRECTIONS, Direction, Metric
 from fabricheck.history.frame import KEY
 
 SIDES: Final = ("before", "after")

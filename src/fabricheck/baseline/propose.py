@@ -14,7 +14,8 @@ from fabricheck.baseline.proposal import Case, Proposal, Proposed, Refused, Stat
 from fabricheck.baseline.software import Used, change_of
 from fabricheck.baseline.steps import steps_of
 from fabricheck.benchmarks.curve import variable_name
-from fabricheck.benchmarks.registry import DIRECTIONS, REGISTRY, UNITS, Metric
+from fabricheck.benchmarks.model import DIRECTIONS, UNITS, Metric
+from fabricheck.benchmarks.registry import REGISTRY
 from fabricheck.history.series import Series, SeriesKey
 from fabricheck.judge.model import CHECKS, CaseKey, Reference, Tolerance
 from fabricheck.judge.references import resolve

@@ -7,7 +7,7 @@ import numpy as np
 
 from fabricheck.baseline.proposal import Proposal, Proposed, State
 from fabricheck.benchmarks.curve import split_variable
-from fabricheck.benchmarks.registry import DIRECTIONS, Direction
+from fabricheck.benchmarks.model import DIRECTIONS, Direction
 from fabricheck.judge.model import Reference
 
 _REFUSED = 20

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 
-from fabricheck.benchmarks.registry import Metric
+from fabricheck.benchmarks.model import Metric
 
 
 class Role(StrEnum):

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from fabricheck.benchmarks.registry import UNITS, Metric, find
+from fabricheck.benchmarks.model import UNITS, Metric
+from fabricheck.benchmarks.registry import find
 from fabricheck.errors import FabricheckError
 from fabricheck.units import format_size, parse_size
 

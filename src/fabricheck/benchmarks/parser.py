@@ -13,7 +13,9 @@ from types import MappingProxyType
 
 from fabricheck.benchmarks import perftest, ucx_perftest
 from fabricheck.benchmarks.curve import Curve
-from fabricheck.benchmarks.registry import MPI_BENCHMARKS, MpiBenchmark, find
+from fabricheck.benchmarks.model import MpiBenchmark
+from fabricheck.benchmarks.osu import MPI_BENCHMARKS
+from fabricheck.benchmarks.registry import find
 from fabricheck.benchmarks.table import ParseError, Table
 from fabricheck.units import format_size
 

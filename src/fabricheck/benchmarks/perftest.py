@@ -13,6 +13,8 @@ from itertools import pairwise
 from types import MappingProxyType
 
 from fabricheck.benchmarks.curve import Curve, Point
+from fabricheck.benchmarks.model import Metric, PairBenchmark
+from fabricheck.benchmarks.pairs import PAIR_BENCHMARKS
 from fabricheck.benchmarks.perftest_table import (
     BENCHMARK,
     CONNECTION,
@@ -26,7 +28,6 @@ from fabricheck.benchmarks.perftest_table import (
     Table,
     read_table,
 )
-from fabricheck.benchmarks.registry import PAIR_BENCHMARKS, Metric, PairBenchmark
 from fabricheck.benchmarks.table import ParseError
 
 _USED = (DEVICE, CONNECTION, MTU, LINK, GID_INDEX)

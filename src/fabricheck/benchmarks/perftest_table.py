@@ -8,7 +8,8 @@ from types import MappingProxyType
 from typing import Final
 
 from fabricheck.benchmarks.curve import Point
-from fabricheck.benchmarks.registry import PAIR_BENCHMARKS, Metric
+from fabricheck.benchmarks.model import Metric
+from fabricheck.benchmarks.pairs import PAIR_BENCHMARKS
 from fabricheck.benchmarks.table import ParseError
 
 PROGRAM: Final = "perftest"

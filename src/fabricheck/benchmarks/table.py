@@ -6,7 +6,8 @@ from types import MappingProxyType
 
 from fabricheck.benchmarks.columns import Column, Role, is_column_line, read_columns
 from fabricheck.benchmarks.curve import Point
-from fabricheck.benchmarks.registry import Metric, MpiBenchmark, next_size
+from fabricheck.benchmarks.model import Metric, MpiBenchmark
+from fabricheck.benchmarks.registry import next_size
 from fabricheck.errors import FabricheckError
 
 _ROW_START = re.compile(

@@ -13,7 +13,8 @@ from types import MappingProxyType
 from typing import Final
 
 from fabricheck.benchmarks.curve import Curve, Point
-from fabricheck.benchmarks.registry import PAIR_BENCHMARKS, Metric, PairBenchmark
+from fabricheck.benchmarks.model import Metric, PairBenchmark
+from fabricheck.benchmarks.pairs import PAIR_BENCHMARKS
 from fabricheck.benchmarks.table import ParseError
 
 PROGRAM: Final = "ucx_perftest"

@@ -11,9 +11,10 @@ from rich.console import Console
 from rich.table import Table
 
 from fabricheck.benchmarks.curve import Curve, Point
+from fabricheck.benchmarks.model import UNITS, Metric
 from fabricheck.benchmarks.parser import ParseError, check_complete, decode, parse_file
 from fabricheck.benchmarks.parser import parse as parse_text
-from fabricheck.benchmarks.registry import UNITS, Metric, find, sweep
+from fabricheck.benchmarks.registry import find, sweep
 from fabricheck.errors import FabricheckError
 from fabricheck.units import format_size, parse_size
 

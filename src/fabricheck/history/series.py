@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from fabricheck.benchmarks.registry import DIRECTIONS, Direction, Metric
+from fabricheck.benchmarks.model import DIRECTIONS, Direction, Metric
 from fabricheck.errors import FabricheckError
 from fabricheck.units import format_size
 

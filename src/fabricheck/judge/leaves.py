@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, cast, get_args
 
 from fabricheck.benchmarks.curve import split_variable
-from fabricheck.benchmarks.registry import DIRECTIONS, UNITS, Direction
+from fabricheck.benchmarks.model import DIRECTIONS, UNITS, Direction
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.model import Fractions, Kind, Reference, Tolerance
 

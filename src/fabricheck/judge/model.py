@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from fabricheck.benchmarks.registry import Family
+from fabricheck.benchmarks.model import Family
 from fabricheck.errors import FabricheckError
 
 Kind = Literal["bound", "ratio", "measured", "vendor", "paper"]

@@ -5,7 +5,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from fabricheck.benchmarks.curve import split_variable
-from fabricheck.benchmarks.registry import Benchmark, find
+from fabricheck.benchmarks.model import Benchmark
+from fabricheck.benchmarks.registry import find
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.model import CHECKS, CaseKey, Fractions, Reference, Tolerance
 from fabricheck.judge.reference_file import Entry, Levels, Section, load

@@ -6,6 +6,7 @@ from reframe.core.builtins import run_after, sanity_function
 
 from fabricheck.benchmarks import registry
 from fabricheck.benchmarks.curve import Curve, variable_name
+from fabricheck.benchmarks.model import UNITS
 from fabricheck.judge.levels import Level, worst
 from fabricheck.judge.references import Reference, Tolerance
 from fabricheck.judge.verdict import Verdict, judge_curve
@@ -58,7 +59,7 @@ class CurveBenchmark(Judged):
             return self._curve.variables()
         benchmark = registry.find(self.benchmark)
         return {
-            variable_name(metric, statistic, size): (None, registry.UNITS[metric])
+            variable_name(metric, statistic, size): (None, UNITS[metric])
             for size in self.sizes() or (None,)
             for metric in benchmark.metrics
             for statistic in benchmark.statistics

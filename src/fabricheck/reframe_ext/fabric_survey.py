@@ -8,7 +8,7 @@ from reframe.core.builtins import run_after, run_before, sanity_function, variab
 from reframe.core.logging import getlogger
 
 from fabricheck.benchmarks.curve import variable_name
-from fabricheck.benchmarks.registry import UNITS, Metric
+from fabricheck.benchmarks.model import UNITS, Metric
 from fabricheck.errors import FabricheckError
 from fabricheck.fabric.job import Node, read_nodes, readings
 from fabricheck.fabric.model import Band

@@ -4,8 +4,9 @@ from pathlib import Path
 
 from reframe.core.builtins import fixture, run_after, run_before, variable
 
-from fabricheck.benchmarks import registry
 from fabricheck.benchmarks.curve import variable_name
+from fabricheck.benchmarks.model import Metric
+from fabricheck.benchmarks.osu import MPI_BENCHMARKS
 from fabricheck.errors import FabricheckError
 from fabricheck.reframe_ext.build import BenchBuild
 from fabricheck.reframe_ext.curve_benchmark import CurveBenchmark
@@ -91,7 +92,7 @@ class MpiBenchmark(CurveBenchmark):
             FabricheckError: if this case has no such value.
         """
         values = self._curve.variables() if self._curve else {}
-        name = variable_name(registry.Metric.LATENCY, "p50", size)
+        name = variable_name(Metric.LATENCY, "p50", size)
         if name not in values:
             raise FabricheckError(
                 f"expected {name} of {self.display_name}, found none: "
@@ -100,11 +101,11 @@ class MpiBenchmark(CurveBenchmark):
         return values[name][0]
 
     def _options(self) -> list[str]:
-        benchmark = registry.MPI_BENCHMARKS[self.benchmark]
+        benchmark = MPI_BENCHMARKS[self.benchmark]
         options = ["--json", PROBE_JSON]
         if sizes := self.sizes():
             options += ["-c", "-m", f"{sizes[0]}:{sizes[-1]}"]
-        if registry.Metric.LATENCY in benchmark.metrics:
+        if Metric.LATENCY in benchmark.metrics:
             options.append("-z50,99")
         if benchmark.datatype:
             options += ["-T", benchmark.datatype]

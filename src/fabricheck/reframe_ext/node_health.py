@@ -9,7 +9,7 @@ from reframe.core.builtins import run_after, run_before, sanity_function, variab
 from reframe.core.logging import getlogger
 
 from fabricheck.benchmarks.curve import variable_name
-from fabricheck.benchmarks.registry import UNITS, Metric
+from fabricheck.benchmarks.model import UNITS, Metric
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.judgement import Judgement
 from fabricheck.judge.levels import worst

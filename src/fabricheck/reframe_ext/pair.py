@@ -6,8 +6,9 @@ from pathlib import Path
 
 from reframe.core.builtins import run_after, run_before, variable
 
-from fabricheck.benchmarks import registry
 from fabricheck.benchmarks.curve import Curve
+from fabricheck.benchmarks.model import Family
+from fabricheck.benchmarks.pairs import PAIR_BENCHMARKS
 from fabricheck.errors import FabricheckError
 from fabricheck.reframe_ext.curve_benchmark import CurveBenchmark
 from fabricheck.reframe_ext.evidence import (
@@ -42,11 +43,11 @@ from fabricheck.transports.witness import (
 _RANKS = 2
 
 
-def cases(family: registry.Family) -> list[tuple[str, str]]:
+def cases(family: Family) -> list[tuple[str, str]]:
     """Each benchmark of a family with each placement that it can run on."""
     return [
         (benchmark.name, str(Placement(transport, 2 - (transport.scope is Scope.INTRA_NODE))))
-        for benchmark in registry.PAIR_BENCHMARKS.values()
+        for benchmark in PAIR_BENCHMARKS.values()
         if benchmark.family == family
         for transport in map(find, benchmark.transports)
     ]
@@ -67,7 +68,7 @@ class PairBenchmark(CurveBenchmark):
     def place(self) -> None:
         """Take benchmark and placement from the case, and ask for what they need."""
         self.benchmark, self.placement = self.case
-        self._entry = registry.PAIR_BENCHMARKS[self.benchmark]
+        self._entry = PAIR_BENCHMARKS[self.benchmark]
         super().place()
         self.valid_systems = [
             " ".join([*self.valid_systems, *(f"+{n}" for n in self._entry.needs)])

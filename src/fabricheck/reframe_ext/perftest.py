@@ -8,8 +8,8 @@ from reframe.core.exceptions import ReframeError
 from fabricheck.benchmarks import perftest, perftest_table
 from fabricheck.benchmarks.budget import iterations, thin
 from fabricheck.benchmarks.curve import Curve
+from fabricheck.benchmarks.model import MIB
 from fabricheck.benchmarks.parser import check_complete
-from fabricheck.benchmarks.registry import MIB
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.levels import worst
 from fabricheck.judge.link_rate import (

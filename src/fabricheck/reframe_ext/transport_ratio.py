@@ -6,7 +6,7 @@ from reframe.core.builtins import run_after, sanity_function, variable
 from reframe.utility import udeps
 
 from fabricheck.benchmarks.curve import variable_name
-from fabricheck.benchmarks.registry import UNITS, Metric
+from fabricheck.benchmarks.model import UNITS, Metric
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.references import Reference, Tolerance
 from fabricheck.judge.verdict import Verdict, judge_values

@@ -4,7 +4,9 @@ import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from fabricheck.benchmarks.registry import PAIR_BENCHMARKS, REGISTRY, Benchmark, Metric
+from fabricheck.benchmarks.model import Benchmark, Metric
+from fabricheck.benchmarks.pairs import PAIR_BENCHMARKS
+from fabricheck.benchmarks.registry import REGISTRY
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.layers import Diagnosis, Layer, Path, State, common_nodes, diagnose
 from fabricheck.judge.levels import Level

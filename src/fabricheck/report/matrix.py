@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from fabricheck.benchmarks.registry import REGISTRY, UNITS, Benchmark
+from fabricheck.benchmarks.model import UNITS, Benchmark
+from fabricheck.benchmarks.registry import REGISTRY
 from fabricheck.report.model import Case, Run, Sample
 from fabricheck.report.status import Status
 

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from fabricheck.benchmarks.registry import DIRECTIONS, REGISTRY
+from fabricheck.benchmarks.model import DIRECTIONS
+from fabricheck.benchmarks.registry import REGISTRY
 from fabricheck.report import charts
 from fabricheck.report.courses import Course
 from fabricheck.report.curves import Group, anchor, series
@@ -18,6 +19,7 @@ _KINDS = {
     "collective": "collective",
     "verbs": "without MPI and UCX",
     "ucx": "without MPI",
+    "program": "own program",
 }
 
 

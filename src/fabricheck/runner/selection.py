@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fabricheck.benchmarks import registry
+from fabricheck.benchmarks.model import RUNS
+from fabricheck.benchmarks.registry import find as find_benchmark
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.reference_file import load
 from fabricheck.reframe_ext.config import lacking_environments, site_configuration
@@ -22,7 +23,7 @@ class Selection:
         benchmarks: names of the registry.
         transports: names of the table of transports.
         environments: names of the system's environments.
-        tags: of ``registry.RUNS``; checks that have all of them.
+        tags: of ``model.RUNS``; checks that have all of them.
     """
 
     system: str
@@ -77,12 +78,12 @@ def check(suite: Path, selection: Selection) -> None:
     configuration = site_configuration(suite)
     system = _find_system(configuration, selection.system)
     for benchmark in selection.benchmarks:
-        registry.find(benchmark)
+        find_benchmark(benchmark)
     _check_transports(system, selection.transports)
     for tag in selection.tags:
-        if tag not in registry.RUNS:
+        if tag not in RUNS:
             raise FabricheckError(
-                f"expected a tag of {', '.join(registry.RUNS)}, found {tag!r}: use one of these"
+                f"expected a tag of {', '.join(RUNS)}, found {tag!r}: use one of these"
             )
     environments = _environments(configuration, system)
     _check_known("environment", selection.environments, environments, selection.system)
