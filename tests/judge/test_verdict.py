@@ -311,8 +311,8 @@ def test_a_bandwidth_must_reach_its_best_at_one_size():
     verdict = judge_curve(curve, wide, reaching(3.1))
     assert verdict.level is Level.CRITICAL
     assert verdict.findings == (
-        "bandwidth_avg is 3 MB/s at the most (at 2B), expected 3.1 MB/s or more at some large size: "
-        "something limits the path: look at the rate of the link, at shaping and congestion",
+        "bandwidth_avg is 3 MB/s at the most (at 2B), expected 3.1 MB/s or more at some large "
+        "size: something limits the path: look at the rate of the link, at shaping and congestion",
     )
 
 

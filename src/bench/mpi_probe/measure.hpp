@@ -99,7 +99,8 @@ class Validator {
 constexpr std::uint64_t kFewestIterations = 10;
 
 /// Budgets, and seconds, that one iteration lasts at the least to be the only sample: on a path so
-/// much slower than its site expects, more would end at the job's time limit and say nothing at all.
+/// much slower than its site expects, more would end at the job's time limit and say nothing at
+/// all.
 constexpr double kMostBudgets = 10.0;
 constexpr double kLongIteration = 0.1;
 

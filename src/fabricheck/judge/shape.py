@@ -79,8 +79,8 @@ def _told(name: str, found: float, size: int | None, best: float, *, lower: bool
         )
     return (
         f"{name} is {amount(found, unit)} at the most{at}, expected {amount(best, unit)} or more "
-        "at some large size: something limits the path: look at the rate of the link, at shaping and "
-        "congestion"
+        "at some large size: something limits the path: look at the rate of the link, at shaping "
+        "and congestion"
     )
 
 
