@@ -59,20 +59,26 @@ SizeRange parse_size_range(std::string_view option, std::string_view text, SizeR
     return range;
 }
 
-std::vector<unsigned> parse_percentiles(std::string_view option, std::string_view text,
+std::vector<std::uint64_t> parse_counts(std::string_view option, std::string_view text,
+                                        std::uint64_t minimum, std::uint64_t maximum,
                                         std::size_t most) {
-    std::vector<unsigned> percentiles;
+    std::vector<std::uint64_t> counts;
     for (std::size_t start = 0; start <= text.size();) {
         const std::size_t comma = std::min(text.find(',', start), text.size());
-        percentiles.push_back(
-            static_cast<unsigned>(parse_count(option, text.substr(start, comma - start), 0, 100)));
+        counts.push_back(parse_count(option, text.substr(start, comma - start), minimum, maximum));
         start = comma + 1;
     }
-    if (percentiles.size() > most) {
+    if (counts.size() > most) {
         throw UsageError(quoted(option, text) + " lists more than " + std::to_string(most) +
-                         " percentiles");
+                         " numbers");
     }
-    return percentiles;
+    return counts;
+}
+
+std::vector<unsigned> parse_percentiles(std::string_view option, std::string_view text,
+                                        std::size_t most) {
+    const std::vector<std::uint64_t> counts = parse_counts(option, text, 0, 100, most);
+    return {counts.begin(), counts.end()};
 }
 
 } // namespace bench

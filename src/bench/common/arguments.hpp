@@ -30,6 +30,11 @@ struct SizeRange {
 SizeRange parse_size_range(std::string_view option, std::string_view text, SizeRange defaults,
                            std::uint64_t limit);
 
+/// "2000,4000": decimal numbers in [minimum, maximum], at most `most` of them.
+std::vector<std::uint64_t> parse_counts(std::string_view option, std::string_view text,
+                                        std::uint64_t minimum, std::uint64_t maximum,
+                                        std::size_t most);
+
 /// "50,90,99": whole percentiles from 0 to 100, at most `most` of them.
 std::vector<unsigned> parse_percentiles(std::string_view option, std::string_view text,
                                         std::size_t most);

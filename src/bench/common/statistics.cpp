@@ -1,6 +1,7 @@
 #include "common/statistics.hpp"
 
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 
 namespace bench {
@@ -36,6 +37,20 @@ double sum(const std::vector<double>& samples) {
         total = next;
     }
     return total + compensation;
+}
+
+double coefficient_of_variation(const std::vector<double>& samples) {
+    const auto count = static_cast<double>(samples.size());
+    const double mean = sum(samples) / count;
+    if (samples.size() < 2 || mean == 0.0) {
+        return std::numeric_limits<double>::quiet_NaN();
+    }
+    std::vector<double> squares;
+    squares.reserve(samples.size());
+    for (const double sample : samples) {
+        squares.push_back((sample - mean) * (sample - mean));
+    }
+    return std::sqrt(sum(squares) / (count - 1)) / mean;
 }
 
 } // namespace bench

@@ -22,4 +22,7 @@ double percentile_of_sorted(const std::vector<double>& ascending, Percentile per
 /// Sum of the samples, compensated (Neumaier), so that millions of small times lose nothing.
 double sum(const std::vector<double>& samples);
 
+/// Sample standard deviation over the mean; NaN for fewer than two samples or a mean of zero.
+double coefficient_of_variation(const std::vector<double>& samples);
+
 } // namespace bench

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <stdexcept>
 #include <vector>
 
@@ -51,6 +52,14 @@ TEST_CASE("a sum loses nothing to a large sample") {
     CHECK(bench::sum(samples) == 1000.0);
     CHECK(bench::sum({}) == 0.0);
     CHECK(bench::sum({0.5, 0.25}) == 0.75);
+}
+
+TEST_CASE("the spread is a share of the mean") {
+    CHECK(bench::coefficient_of_variation({9.0, 10.0, 11.0}) == doctest::Approx(0.1));
+    CHECK(bench::coefficient_of_variation({5.0, 5.0}) == 0.0);
+    CHECK(std::isnan(bench::coefficient_of_variation({5.0})));
+    CHECK(std::isnan(bench::coefficient_of_variation({})));
+    CHECK(std::isnan(bench::coefficient_of_variation({-1.0, 1.0})));
 }
 
 TEST_CASE("the clock's cost is per read and undisturbed by a pause") {
