@@ -1,4 +1,4 @@
-#include "mpi_probe/buffer.hpp"
+#include "common/buffer.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include <utility>
 
-namespace mpi_probe {
+namespace bench {
 
 PageBuffer::PageBuffer(std::size_t bytes, int fill, Touch touch) {
     const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
@@ -32,4 +32,4 @@ PageBuffer& PageBuffer::operator=(PageBuffer&& other) noexcept {
     return *this;
 }
 
-} // namespace mpi_probe
+} // namespace bench
