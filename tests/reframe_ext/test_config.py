@@ -19,7 +19,10 @@ SITE = f"""\
 running_partitions: {VARIABLE}
 systems:
   - name: cluster
-    partitions: [{{name: main, environs: [a]}}, {{name: rdma, environs: [a, b]}}]
+    hostnames: [x]
+    partitions:
+      - {{name: main, scheduler: local, launcher: local, environs: [a]}}
+      - {{name: rdma, scheduler: local, launcher: local, environs: [a, b]}}
 environments:
   - {{name: a, features: [ucx], target_systems: [cluster]}}
   - name: b

@@ -4,10 +4,9 @@ import os
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from fabricheck.errors import FabricheckError
 from fabricheck.reframe_ext.perflog import HANDLER
+from fabricheck.sites.document import read
 from fabricheck.transports import MPI_FAMILIES
 
 _FALLBACK = "local"
@@ -29,8 +28,8 @@ def site_configuration(suite: Path) -> dict[str, Any]:
         suite: root of the suite.
 
     Raises:
-        FabricheckError: for a site file that is not YAML or lacks its two lists, where none of a
-            site's partitions runs, for an unknown MPI family and for a prefix without its compiler.
+        FabricheckError: for a site file with anything wrong, where none of a site's partitions
+            runs, for an unknown MPI family and for a prefix without its compiler.
     """
     sites = _read_sites(suite)
     (suite / "reports").mkdir(exist_ok=True)
@@ -140,21 +139,18 @@ def _running_systems(site: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _read_sites(suite: Path) -> list[dict[str, Any]]:
-    return [_read_site(path) for path in sorted((suite / "sites").glob("*.yaml"))]
-
-
-def _read_site(path: Path) -> dict[str, Any]:
-    try:
-        site = yaml.safe_load(path.read_text())
-    except (OSError, yaml.YAMLError) as error:
-        reason = " ".join(str(error).split())
-        raise FabricheckError(f"expected a site file in YAML at {path}, found: {reason}") from error
-    if not isinstance(site, dict) or not {"systems", "environments"} <= site.keys():
-        raise FabricheckError(
-            f"expected the lists 'systems' and 'environments' in the site file {path}, "
-            "found no such keys: see docs/add-a-system.md"
-        )
-    return site
+    found: dict[str, Path] = {}
+    sites = []
+    for path in sorted((suite / "sites").glob("*.yaml")):
+        site = read(path)
+        for system in site["systems"]:
+            if (first := found.setdefault(system["name"], path)) != path:
+                raise FabricheckError(
+                    f"expected one site file for system {system['name']}, found {first} and "
+                    f"{path}: give one of them another name"
+                )
+        sites.append(site)
+    return sites
 
 
 def _logging(suite: Path) -> dict[str, Any]:

@@ -100,7 +100,7 @@ def _find_system(configuration: dict[str, Any], name: str) -> dict[str, Any]:
     if name not in systems:
         raise FabricheckError(
             f"expected a system of sites/ ({', '.join(sorted(systems))}), found {name!r}: "
-            "use one of these, or write a site file (docs/add-a-system.md)"
+            "use one of these, or write a site file (docs/sites.md)"
         )
     return systems[name]
 

@@ -126,7 +126,7 @@ def read_section(sites: Path, key: str, kind: type[_Section], page: str) -> dict
         if not isinstance(site, dict):
             raise FabricheckError(
                 f"expected keys and values in the site file {path}, found "
-                f"{type(site).__name__}: see docs/add-a-system.md"
+                f"{type(site).__name__}: see docs/sites.md"
             )
         values = _values(site.get(key, {}), key, kind, path, page)
         try:

@@ -1,0 +1,1 @@
+"""Site files: a system's partitions and environments as data, checked before anything uses them."""

@@ -1,0 +1,145 @@
+"""Site files: what is wrong is named with its line, its key and what to do."""
+
+import json
+import re
+from collections.abc import Callable
+from importlib import resources
+from pathlib import Path
+
+import pytest
+
+from fabricheck.errors import FabricheckError
+from fabricheck.provenance import SUITE
+from fabricheck.sites.document import known_extras, read
+
+SITE = """\
+systems:
+  - name: hpc
+    hostnames: ['^login']
+    partitions:
+      - name: cpu
+        scheduler: squeue
+        launcher: srun
+        environs: [openmpi]
+        features: [rdma, nodes-2]
+        extras:
+          link_rate: 100
+          ucx_net_devices: {rdma: 'mlx5_0:1'}
+environments:
+  - name: openmpi
+    cc: mpicc
+    features: [mpi]
+    extras: {mpi_family: openmpi, pmi: pmix}
+    target_systems: [hpc]
+"""
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Callable[[str], Path]:
+    def write(text: str) -> Path:
+        path = tmp_path / "hpc.yaml"
+        path.write_text(text)
+        return path
+
+    return write
+
+
+def test_a_site_that_is_right_is_read(written: Callable[[str], Path]) -> None:
+    site = read(written(SITE))
+    assert site["systems"][0]["partitions"][0]["extras"]["link_rate"] == 100
+
+
+@pytest.mark.parametrize("path", sorted((SUITE / "sites").glob("*.yaml")), ids=lambda p: p.stem)
+def test_the_shipped_sites_are_right(path: Path) -> None:
+    assert [system["name"] for system in read(path)["systems"]] == [path.stem]
+
+
+PARTITION = "systems > hpc > partitions > cpu"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "message"),
+    [
+        (
+            "scheduler: squeue",
+            "schedular: squeue",
+            6,
+            f"{PARTITION} > schedular: unknown key 'schedular': did you mean 'scheduler'? known",
+        ),
+        (
+            "link_rate: 100",
+            "link_rat: 100",
+            11,
+            f"{PARTITION} > extras > link_rat: unknown key 'link_rat': did you mean 'link_rate'?",
+        ),
+        (
+            "link_rate: 100",
+            "link_rate: fast",
+            11,
+            f"{PARTITION} > extras > link_rate: expected a number of Gbit/s above 0, found 'fast'",
+        ),
+        ("link_rate: 100", "link_rate: 0", 11, "a number of Gbit/s above 0, found 0"),
+        ("link_rate: 100", "fabric: myrinet", 11, "infiniband, roce or ethernet, found 'myrinet'"),
+        ("link_rate: 100", "gid_index: -1", 11, "expected a whole number, 0 or more, found -1"),
+        ("link_rate: 100", "pin: block", 11, "expected one of cyclic, found 'block'"),
+        ("{rdma: 'mlx5_0:1'}", "{rdma: 1}", 12, "ucx_net_devices > rdma: expected text, found 1"),
+        ("features: [rdma,", "features: rdma #", 9, "expected a list of names, found 'rdma'"),
+        ("        launcher: srun\n", "", 5, "expected the keys launcher, found none: add them"),
+        ("{mpi_family: openmpi,", "{family: openmpi,", 17, "unknown key 'family'"),
+        ("environments:", "nodes: []\nenvironments:", 13, "unknown key 'nodes'"),
+        ("    hostnames: ['^login']\n", "    hostnames: []\n", 3, "regular expressions of host"),
+    ],
+)
+def test_what_is_wrong_is_named(
+    written: Callable[[str], Path], old: str, new: str, line: int, message: str
+) -> None:
+    assert old in SITE
+    path = written(SITE.replace(old, new))
+    with pytest.raises(FabricheckError) as caught:
+        read(path)
+    assert str(caught.value).startswith(f"{path}: line {line}: ")
+    assert message in str(caught.value)
+    assert str(caught.value).endswith("see docs/sites.md")
+
+
+def test_an_environment_that_nobody_describes_is_named(written: Callable[[str], Path]) -> None:
+    with pytest.raises(
+        FabricheckError, match=r"system hpc \(openmpi\) in partition cpu, .*'mpich'"
+    ):
+        read(written(SITE.replace("[openmpi]\n        features", "[mpich]\n        features")))
+
+
+@pytest.mark.parametrize("text", ["- 1\n", "systems: []\n", ""])
+def test_a_file_that_is_no_site_is_named(written: Callable[[str], Path], text: str) -> None:
+    with pytest.raises(FabricheckError, match="expected the lists 'systems' and 'environments'"):
+        read(written(text))
+
+
+@pytest.mark.parametrize("text", ["systems: [\n", "\0"])
+def test_a_file_that_is_no_yaml_is_named(written: Callable[[str], Path], text: str) -> None:
+    with pytest.raises(FabricheckError, match="expected a site file in YAML"):
+        read(written(text))
+
+
+def test_every_extra_that_the_library_reads_is_known() -> None:
+    code = "\n".join(
+        path.read_text()
+        for root in ("src/fabricheck", "checks")
+        for path in (SUITE / root).rglob("*.py")
+    )
+    asked = set(re.findall(r"\bextras(?:\.get\(|\[)\"(\w+)\"", code))
+    assert len(asked) > 10
+    assert asked <= {*known_extras("partition"), *known_extras("environment")}
+
+
+def test_every_extra_is_described() -> None:
+    page = (SUITE / "docs" / "sites.md").read_text()
+    every = [*known_extras("partition"), *known_extras("environment")]
+    assert [name for name in every if f"| `{name}` |" not in page] == []
+
+
+def test_the_schema_is_a_schema() -> None:
+    from jsonschema import Draft202012Validator  # noqa: PLC0415
+
+    text = resources.files("fabricheck.sites").joinpath("site.schema.json").read_text()
+    Draft202012Validator.check_schema(json.loads(text))
