@@ -1,67 +1,83 @@
 """Building what the checks run."""
 
-import hashlib
-import shutil
 from pathlib import Path
-from typing import Any
 
 import reframe as rfm
-from reframe.core.builtins import run_before, sanity_function
+from reframe.core.builtins import run_after, run_before, sanity_function
+from reframe.core.exceptions import ReframeError
 from reframe.utility import sanity as sn
 
-from fabricheck.provenance import SUITE
-
-BENCH_SOURCES = SUITE / "src" / "bench"
+from fabricheck.benchmarks.model import MpiBenchmark
+from fabricheck.errors import FabricheckError
+from fabricheck.reframe_ext.cmake_build import CMakeBuild
+from fabricheck.reframe_ext.spack_build import SpackBuild
 
 
 class BenchBuild(rfm.CompileOnlyRegressionTest):
-    """Builds ``src/bench`` with CMake, once for each MPI.
+    """The programs that checks run, built once for each environment.
 
-    The build folder outlives the run, so that the next one compiles only what has changed. Its
-    name holds the MPI's compiler wrapper and that file's age, and the suite's own place: another
-    MPI, an upgrade or a suite that was moved, which CMake would refuse, gets a fresh one.
+    An environment with the feature ``spack`` gets the OSU Micro-Benchmarks and our programs from
+    Spack (``SpackBuild``); any other gets our programs from CMake (``CMakeBuild``), with
+    ``mpi_probe`` in OSU's place. Both give the same answers; ``provider`` says which it is.
     """
 
-    descr = "Build of src/bench"
+    descr = "Build of the benchmark programs"
     sourcesdir = None
-    build_system = "CMake"
     build_locally = True
+
+    @run_after("setup")
+    def choose(self) -> None:
+        """Build with what the environment offers, and say with which programs it will measure."""
+        environ = self.current_environ
+        self._build: CMakeBuild | SpackBuild
+        if "spack" in environ.features:
+            try:
+                stage = Path(self.stagedir)
+                self._build = SpackBuild(environ, stage, dry_run=self.is_dry_run())
+            except FabricheckError as error:
+                raise ReframeError(str(error)) from None
+        else:
+            self._build = CMakeBuild(self.current_system.name, environ)
+        self.build_system = self._build.build_system
+        self.logger.info(f"{environ.name} is measured with {self._build.provider}")
 
     @run_before("compile")
     def configure(self) -> None:
-        """Ask for an optimised build without its own tests, alone in its folder."""
-        folder = self._folder
-        folder.mkdir(parents=True, exist_ok=True)
-        self.prebuild_cmds = [f"exec 9>{folder}/.lock && flock 9"]
-        cmake: Any = self.build_system
-        cmake.configuredir = str(BENCH_SOURCES)
-        cmake.builddir = str(folder)
-        cmake.config_opts = ["-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DBUILD_TESTING=OFF"]
-        cmake.max_concurrency = 2
+        """Tell ReFrame's build system what to build, and how."""
+        self.prebuild_cmds = self._build.before()
+        self._build.configure(self.build_system)
+        self.postbuild_cmds = self._build.after()
 
     @sanity_function
-    def find_program(self) -> object:
-        """The build has left the program."""
-        return sn.assert_true(
-            Path(self.program).is_file(),
-            msg=f"expected the program {self.program} after the build, found none",
-        )
+    def find_programs(self) -> object:
+        """The build has left the programs, linked to the MPI of the environment."""
+        try:
+            missing = self._build.missing()
+        except FabricheckError as error:
+            missing = str(error)
+        return sn.assert_false(missing, msg=missing)
 
     @property
-    def program(self) -> str:
-        """Path of ``mpi_probe``."""
-        return str(self._folder / "mpi_probe" / "mpi_probe")
+    def provider(self) -> str:
+        """Which programs measure MPI: ``osu`` or ``mpi_probe``."""
+        return self._build.provider
+
+    def command(self, benchmark: MpiBenchmark) -> list[str]:
+        """The program that measures a benchmark of MPI, and its first arguments.
+
+        Raises:
+            ReframeError: if Spack's OSU Micro-Benchmarks have no such program.
+        """
+        try:
+            return self._build.command(benchmark)
+        except FabricheckError as error:
+            raise ReframeError(str(error)) from None
+
+    def program(self, name: str) -> str:
+        """Path of one of our programs, such as ``mpi_probe`` or ``rdma_stream``."""
+        return self._build.program(name)
 
     @property
     def yield_library(self) -> str:
         """Path of the library that makes idle ranks yield, for ``rank.sh``."""
-        return str(self._folder / "yield_when_idle" / "libyield_when_idle.so")
-
-    @property
-    def _folder(self) -> Path:
-        environ = self.current_environ
-        wrapper = Path(shutil.which(environ.cxx) or environ.cxx).resolve()
-        age = wrapper.stat().st_mtime_ns if wrapper.exists() else 0
-        key = f"{SUITE} {environ.cxx} {wrapper} {age} {environ.modules}"
-        digest = hashlib.sha256(key.encode()).hexdigest()[:8]
-        return SUITE / "build" / "bench" / f"{self.current_system.name}-{environ.name}-{digest}"
+        return self._build.yield_library

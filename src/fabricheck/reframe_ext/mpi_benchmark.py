@@ -78,9 +78,10 @@ class MpiBenchmark(CurveBenchmark):
 
     @run_before("run")
     def launch(self) -> None:
-        """Run the probe below the wrapper that witnesses each rank."""
+        """Run the benchmark's program below the wrapper that witnesses each rank."""
+        program = self.build.command(MPI_BENCHMARKS[self.benchmark])
         self.executable = str(RANK_WRAPPER)
-        self.executable_opts = [self.build.program, self.benchmark, *self._options()]
+        self.executable_opts = [*program, *self._options()]
         if self.current_partition.launcher_type.registered_name == "srun":
             pmi = self.current_environ.extras["pmi"]
             self.job.launcher.options += [f"--mpi={pmi}", "--kill-on-bad-exit=1"]

@@ -1,0 +1,91 @@
+"""Which MPI a program is really linked to: a spec is a claim, not a fact."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+from fabricheck.errors import FabricheckError
+
+_PATIENCE = 30
+
+# MPI_Get_library_version may be called before MPI_Init (MPI 4.0, section 9.1.1), so that nothing
+# is started. 8192 is MPICH's MPI_MAX_LIBRARY_VERSION_STRING; Open MPI's is 256.
+_ASK = """
+import ctypes, sys
+library = ctypes.CDLL(sys.argv[1], mode=ctypes.RTLD_GLOBAL)
+text, length = ctypes.create_string_buffer(8192), ctypes.c_int()
+library.MPI_Get_library_version(text, ctypes.byref(length))
+print(text.value.decode(errors="replace"))
+"""
+
+_ANNOUNCED: Mapping[str, str] = MappingProxyType(
+    {
+        "openmpi": r"Open MPI v",
+        "mpich": r"MPICH Version",
+        "mvapich2": r"MVAPICH2 Version",
+        "mvapich": r"MVAPICH Version",
+    }
+)
+"""How the version string of each MPI family begins."""
+
+
+def check_mpi(program: Path, family: str) -> str:
+    """The version string of the MPI that a program is linked to, which must be of that family.
+
+    The dynamic linker says which library it would load, and the library itself what it is: MPICH
+    and MVAPICH share the name ``libmpi.so.12``.
+
+    Raises:
+        FabricheckError: if it is linked to another MPI or none, or a library is missing.
+    """
+    library = _mpi_library(program)
+    version = _library_version(library)
+    if not re.match(_ANNOUNCED[family], version):
+        raise FabricheckError(
+            f"expected {program} to be linked to an MPI of the family {family}, found {library}, "
+            f"which says {version!r}: correct the prefix or the compilers of that MPI in "
+            "packages.yaml, and install again"
+        )
+    return version
+
+
+def _mpi_library(program: Path) -> str:
+    said = _ask(["ldd", str(program)], f"the libraries of {program}")
+    if missing := re.findall(r"(\S+) => not found", said):
+        raise FabricheckError(
+            f"expected every library of {program}, found no {', '.join(missing)}: "
+            "install it, or install the program again"
+        )
+    match = re.search(r"\blibmpi(?:ch)?\.so\S* => (\S+)", said)
+    if not match:
+        raise FabricheckError(
+            f"expected {program} to be linked to an MPI, found none among its libraries (ldd): "
+            "it was built without MPI's compiler wrapper"
+        )
+    return match[1]
+
+
+def _library_version(library: str) -> str:
+    version = _ask([sys.executable, "-c", _ASK, library], f"the version of {library}")
+    return " ".join(version.split())
+
+
+def _ask(command: list[str], wanted: str) -> str:
+    try:
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_PATIENCE,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        words = (getattr(error, "stderr", "") or str(error)).strip().splitlines()
+        raise FabricheckError(
+            f"expected {wanted} from {command[0]}, found: {words[-1] if words else error}"
+        ) from None
+    return done.stdout

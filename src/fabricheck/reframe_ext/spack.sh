@@ -1,0 +1,25 @@
+# Sourced by a build that installs with Spack: says when there is none, and shows why one failed.
+
+command -v spack >/dev/null || {
+  echo "expected the command spack on PATH, found none: run ci/spack-bootstrap, and source setup-env.sh" >&2
+  exit 127
+}
+
+# Spack, with the last lines of the right log where a build fails.
+spack() {
+  local said
+  said=$(mktemp) || return
+  command spack "$@" 2> >(tee "$said" >&2)
+  local status=$?
+  if ((status)); then
+    wait
+    local log
+    log=$(grep -Eo '/[^ ]*spack-build-[^ ]*\.txt' "$said" | tail -n 1)
+    if [[ -f $log ]]; then
+      echo "the last lines of $log:" >&2
+      tail -n 20 "$log" >&2
+    fi
+  fi
+  rm -f "$said"
+  return $status
+}
