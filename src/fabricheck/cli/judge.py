@@ -20,8 +20,8 @@ from fabricheck.cli.parse import (
     unchecked,
 )
 from fabricheck.judge.levels import Level
-from fabricheck.judge.references import CHECKS, CaseKey, Reference, Tolerance, resolve
-from fabricheck.judge.verdict import Verdict, judge_curve
+from fabricheck.judge.references import CHECKS, CaseKey, Tolerance, resolve
+from fabricheck.judge.verdict import Judgement, Verdict, judge_curve
 from fabricheck.transports import placements
 
 _USUAL_NODES = (1, 2, 4, 8, 16)
@@ -155,6 +155,7 @@ def _as_json(
             "warning": tolerance.warning,
             "monotone": tolerance.monotone,
             "best": tolerance.best,
+            "good": dict(tolerance.good),
         },
         "judgements": [
             {
@@ -162,7 +163,7 @@ def _as_json(
                 "level": judgement.level,
                 "value": judgement.value,
                 "unit": judgement.unit,
-                "reference": _reference(judgement.reference, tolerance),
+                "reference": _reference(judgement, tolerance),
                 "message": judgement.message,
             }
             for judgement in verdict.judgements
@@ -170,13 +171,13 @@ def _as_json(
     }
 
 
-def _reference(reference: Reference | None, tolerance: Tolerance | None) -> dict[str, Any] | None:
-    if reference is None:
+def _reference(judgement: Judgement, tolerance: Tolerance | None) -> dict[str, Any] | None:
+    if (reference := judgement.reference) is None:
         return None
-    warning = tolerance.warning_of(reference) if tolerance else (None, None)
+    bounds = tolerance.warning_bounds(judgement.variable, reference) if tolerance else ()
     return {
         "value": reference.value,
         "critical": list(reference.bounds()),
-        "warning": list(reference.bounds(warning)),
+        "warning": list(bounds) or [None, None],
         "expected_failure": reference.expected_failure or None,
     }

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.levels import Level
-from fabricheck.judge.model import Fractions, Reference
+from fabricheck.judge.model import Fractions, Reference, is_lower_better
 from fabricheck.judge.wording import amount, times
 
 
@@ -40,8 +40,13 @@ def judge_value(
     unit: str,
     reference: Reference | None,
     warning: Fractions = (None, None),
+    *,
+    good: float | None = None,
 ) -> Judgement:
     """Judge one value: critical outside of the reference's bounds, warning outside ``warning``.
+
+    With ``good``, only what is better than this value is good: the edge of a band belongs to the
+    warnings, while the edge towards critical is a warning still.
 
     A reference that is marked as expected failure (``$xfail``) is never good: outside its bounds
     the value is a known problem, inside them the mark is out of date; both are warnings. ReFrame
@@ -68,12 +73,19 @@ def judge_value(
     elif _exceeded(value, reference.bounds(warning)):
         level, limits = Level.WARNING, reference.bounds(warning)
     limit = _limit(level, value, limits, unit)
+    if level is Level.GOOD and good is not None and not _better(variable, value, good):
+        side = "below" if is_lower_better(variable) else "above"
+        level, limit = Level.WARNING, f"good only {side} {amount(good, unit)}"
     message = f"{found}, {_compared(value, reference)}: {limit}"
     note = ""
     if reference.expected_failure:
         note = _expected_failure_note(level, reference.expected_failure)
         level, message = Level.WARNING, f"{message}; {note}"
     return Judgement(variable, level, value, unit, reference, message, limit, note)
+
+
+def _better(variable: str, value: float, edge: float) -> bool:
+    return value < edge if is_lower_better(variable) else value > edge
 
 
 def _exceeded(value: float, limits: Fractions) -> bool:

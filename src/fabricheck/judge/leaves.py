@@ -18,7 +18,7 @@ _REFERENCE_LENGTH = 4
 _SHAPE = "[value, lower, upper, unit]"
 _REQUIRED_LEVEL_KEYS = ("warning", "kind", "source", "date")
 _TEXT_KEYS = ("commit", "software", "expired")
-LEVEL_KEYS = (*_REQUIRED_LEVEL_KEYS, "monotone", "best", "samples", *_TEXT_KEYS)
+LEVEL_KEYS = (*_REQUIRED_LEVEL_KEYS, "monotone", "best", "good", "samples", *_TEXT_KEYS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +144,7 @@ def read_tolerance(leaves: Mapping[str, Leaf], place: Place) -> Tolerance:
         date=_read_date(leaves["date"]),
         monotone=_read_monotone(leaves.get("monotone")),
         best=_read_best(leaves.get("best")),
+        good=_read_good(leaves.get("good")),
         samples=_read_samples(leaves.get("samples")),
         **{key: _read_text(leaves[key], f"text as {key}") for key in _TEXT_KEYS if key in leaves},
     )
@@ -209,6 +210,21 @@ def _read_best(leaf: Leaf | None) -> float | None:
     if best <= 0:
         raise leaf.error(f"expected a value above 0 that the best size must reach, found {best:g}")
     return best
+
+
+def _read_good(leaf: Leaf | None) -> dict[str, float]:
+    if leaf is None:
+        return {}
+    if not isinstance(leaf.value, dict) or not leaf.value:
+        raise leaf.error(f"expected variables with the edge of their good band, found {leaf.value}")
+    edges = {}
+    for variable, value in leaf.value.items():
+        edges[str(variable)] = leaf.number(value, f"edge of the good band of {variable}")
+        try:
+            split_variable(str(variable))
+        except FabricheckError as error:
+            raise leaf.error(f"unknown variable: {error}") from error
+    return edges
 
 
 def _is_exponent(value: object) -> bool:

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
-from fabricheck.benchmarks.model import Family
+from fabricheck.benchmarks.curve import split_variable
+from fabricheck.benchmarks.model import DIRECTIONS, Direction, Family
 from fabricheck.errors import FabricheckError
 
 Kind = Literal["bound", "ratio", "measured", "vendor", "paper"]
@@ -73,6 +74,9 @@ class Tolerance:
             that is not checked.
         best: what the best size of a curve must reach, in the unit of its metric; ``None`` if that
             is not checked.
+        good: for variables whose source gives bands, the edge of the good one in their unit: only
+            what is better than the edge is good, a value on it is a warning. It holds instead of
+            ``warning`` on its side.
         samples: of measured references, the nights that they were measured in.
         commit: of measured references, the suite's git commit on the last of these nights.
         software: of measured references, with what they were measured.
@@ -85,6 +89,7 @@ class Tolerance:
     date: str
     monotone: float | None
     best: float | None = None
+    good: Mapping[str, float] = field(default_factory=dict)
     samples: int | None = None
     commit: str = ""
     software: str = ""
@@ -99,6 +104,23 @@ class Tolerance:
             None if lower is None else lower * self.warning,
             None if upper is None else upper * self.warning,
         )
+
+    def warning_bounds(self, variable: str, reference: Reference) -> Fractions:
+        """The absolute limits between which a variable is good; an edge of ``good`` is outside."""
+        lower, upper = reference.bounds(self.warning_of(reference))
+        edge = self.good.get(variable)
+        if edge is None:
+            return lower, upper
+        return (lower, edge) if is_lower_better(variable) else (edge, upper)
+
+
+def is_lower_better(variable: str) -> bool:
+    """Whether lower values of a variable such as ``latency_p50_8B`` are the better ones.
+
+    Raises:
+        FabricheckError: for a variable of no metric.
+    """
+    return DIRECTIONS[split_variable(variable)[0]] is Direction.LOWER
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from fabricheck.benchmarks.model import Benchmark
 from fabricheck.benchmarks.registry import find
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.model import CHECKS, CaseKey, Fractions, Reference, Tolerance
-from fabricheck.judge.reference_file import Entry, Levels, Section, load
+from fabricheck.judge.reference_file import Entry, Levels, Located, Section, load
 
 __all__ = ["CHECKS", "CaseKey", "Fractions", "Reference", "Tolerance", "levels_of", "resolve"]
 
@@ -105,17 +105,34 @@ def _check_variables(entry: Entry, benchmark: Benchmark) -> None:
 
 
 def _check_warning(entry: Entry, levels: Levels) -> None:
-    for located in entry.variables.values():
+    if unknown := [name for name in levels.tolerance.good if name not in entry.variables]:
+        raise levels.place.error(
+            f"a good band for {', '.join(unknown)}, which has no reference at {entry.place}: give "
+            "it one, or correct the name"
+        )
+    for name, located in entry.variables.items():
         reference = located.reference
         lower, upper = levels.tolerance.warning_of(reference)
         too_low = None not in (lower, reference.lower) and lower < reference.lower  # type: ignore[operator]
         too_high = None not in (upper, reference.upper) and upper > reference.upper  # type: ignore[operator]
-        if too_low or too_high:
+        if name in levels.tolerance.good:
+            _check_good(name, located, levels)
+        elif too_low or too_high:
             raise levels.place.error(
                 f"the warning bounds [{_yaml(lower)}, {_yaml(upper)}] are wider than the critical "
                 f"bounds [{_yaml(reference.lower)}, {_yaml(reference.upper)}] of "
                 f"{located.place}: a warning must come before critical"
             )
+
+
+def _check_good(name: str, located: Located, levels: Levels) -> None:
+    edge = levels.tolerance.good[name]
+    lower, upper = located.reference.bounds()
+    if (lower is not None and edge < lower) or (upper is not None and edge > upper):
+        raise levels.place.error(
+            f"the good band of {name} ends at {edge:g}, outside of the critical bounds of "
+            f"{located.place}: a warning must come before critical"
+        )
 
 
 def _yaml(fraction: float | None) -> str:

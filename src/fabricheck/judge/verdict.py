@@ -7,7 +7,7 @@ from fabricheck.benchmarks.curve import Curve
 from fabricheck.judge.findings import group, missing_variables
 from fabricheck.judge.judgement import Judgement, judge_value
 from fabricheck.judge.levels import Level, worst
-from fabricheck.judge.model import Fractions, Reference, Tolerance
+from fabricheck.judge.model import Reference, Tolerance, is_lower_better
 from fabricheck.judge.shape import falling_latency, poor_best
 
 __all__ = ["Judgement", "Verdict", "judge_curve", "judge_value", "judge_values"]
@@ -61,7 +61,7 @@ def judge_values(
         FabricheckError: if the unit of a reference is not that of the value.
     """
     judgements = tuple(
-        judge_value(variable, value, unit, *_expected(references.get(variable), tolerance))
+        _judge(variable, value, unit, references.get(variable), tolerance)
         for variable, (value, unit) in values.items()
     )
     missing = missing_variables([name for name in references if name not in values])
@@ -71,12 +71,17 @@ def judge_values(
     return Verdict(worst(levels), judgements, group(judgements) + missing + expired)
 
 
-def _expected(
-    reference: Reference | None, tolerance: Tolerance | None
-) -> tuple[Reference | None, Fractions]:
+def _judge(
+    variable: str, value: float, unit: str, reference: Reference | None, tolerance: Tolerance | None
+) -> Judgement:
     if reference is None or tolerance is None:
-        return reference, (None, None)
-    return reference, tolerance.warning_of(reference)
+        return judge_value(variable, value, unit, reference)
+    lower, upper = tolerance.warning_of(reference)
+    edge = tolerance.good.get(variable)
+    if edge is not None:
+        # The band's edge holds on its own side.
+        lower, upper = (lower, None) if is_lower_better(variable) else (None, upper)
+    return judge_value(variable, value, unit, reference, (lower, upper), good=edge)
 
 
 def _expired(tolerance: Tolerance | None) -> tuple[str, ...]:

@@ -149,7 +149,7 @@ class Judged(FabricHealth, rfm.RunOnlyRegressionTest):
         if tolerance:
             self.reference_kind, self.reference_source = tolerance.kind, tolerance.source
             self.warning_bounds = {
-                found.variable: list(found.reference.bounds(tolerance.warning_of(found.reference)))
+                found.variable: list(tolerance.warning_bounds(found.variable, found.reference))
                 for found in verdict.judgements
                 if found.reference
             }
