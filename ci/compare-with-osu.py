@@ -31,7 +31,7 @@ from fabricheck.benchmarks.osu import MPI_BENCHMARKS
 from fabricheck.benchmarks.parser import check_complete, parse
 from fabricheck.benchmarks.registry import sweep
 from fabricheck.errors import FabricheckError
-from fabricheck.transports import settings
+from fabricheck.transports import Ports, settings
 from fabricheck.units import format_size
 
 EPILOG = """Example:
@@ -126,7 +126,7 @@ class Runner:
     sizes: tuple[int, int]
     ranks: int
     iterations: int | None
-    devices: Mapping[str, str]
+    ports: Ports
     timeout: float
 
     def run(self, setting: Setting, program: str) -> Curve:
@@ -139,7 +139,7 @@ class Runner:
         # What proves the transport in the checks would only add lines here.
         chosen = {
             name: value
-            for name, value in settings(setting.mpi, setting.transport, self.devices).items()
+            for name, value in settings(setting.mpi, setting.transport, self.ports).items()
             if not name.startswith(("UCX_LOG", "UCX_PROTO"))
         }
         root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
@@ -329,7 +329,7 @@ def main(
         sizes=(int(low), int(high)),
         ranks=ranks,
         iterations=iterations,
-        devices={"tcp": tcp_device},
+        ports=Ports({"tcp": tcp_device}),
         timeout=timeout,
     )
     if runner.osu.keys() != runner.probe.keys():

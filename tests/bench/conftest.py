@@ -57,7 +57,7 @@ class Build:
         )
 
     def environment(self, **extra: str) -> dict[str, str]:
-        chosen = settings(self.mpi, "shm", {})
+        chosen = settings(self.mpi, "shm")
         chosen = {name: value for name, value in chosen.items() if not name.startswith("UCX_LOG")}
         root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
         return {**os.environ, **chosen, **root, **extra}

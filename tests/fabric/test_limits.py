@@ -6,13 +6,13 @@ from fabricheck.fabric.limits import Limits, read_limits
 
 
 def test_nothing_is_expected_without_extras() -> None:
-    assert read_limits({}, "rdma") == Limits()
+    assert read_limits({}) == Limits()
 
 
 def test_what_a_site_file_says() -> None:
     limits = read_limits(
         {
-            "ucx_net_devices": {"rdma": "mlx5_0:1,mlx5_3", "dc": "all"},
+            "ucx_net_devices": {"rdma": "mlx5_0:1,mlx5_3", "tcp": "all"},
             "gid_index": 3,
             "link_rate": 100,
             "fabric_health": {
@@ -22,8 +22,7 @@ def test_what_a_site_file_says() -> None:
                 "ignore": ["VL15_dropped"],
                 "bands": {"ecn": [1000, None]},
             },
-        },
-        "rdma",
+        }
     )
     assert limits.devices == ("mlx5_0:1", "mlx5_3:1")
     assert (limits.gid_index, limits.rate, limits.mtu, limits.width) == (3, 100.0, 4096, 2)
@@ -34,7 +33,7 @@ def test_what_a_site_file_says() -> None:
 
 @pytest.mark.parametrize("devices", ["all", ""])
 def test_all_devices_are_no_certain_ones(devices: str) -> None:
-    assert read_limits({"ucx_net_devices": {"dc": devices}}, "dc").devices == ()
+    assert read_limits({"ucx_net_devices": {"rdma": devices}}).devices == ()
 
 
 @pytest.mark.parametrize(
@@ -57,5 +56,5 @@ def test_all_devices_are_no_certain_ones(devices: str) -> None:
 )
 def test_what_makes_no_sense_is_refused(extras, words) -> None:
     with pytest.raises(FabricheckError) as caught:
-        read_limits(extras, "rdma")
+        read_limits(extras)
     assert words in str(caught.value)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fabricheck.reframe_ext.evidence import PROBE_JSON, Evidence, Expectation, examine
-from fabricheck.transports import find
+from fabricheck.transports import choice, find
 
 SIZES = (1, 2, 4)
 TABLE = """
@@ -75,6 +75,7 @@ def look(stage: Path, transport: str = "tcp", num_nodes: int = 2, **more: object
             sizes=SIZES,
             bound=True,
             quiet=True,
+            choice=choice("openmpi", transport),
             **more,  # type: ignore[arg-type]
         ),
     )

@@ -1,12 +1,13 @@
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import pytest
 
-from fabricheck.transports import applied_settings, find
+from fabricheck.transports import choice, find
 from fabricheck.transports import proof as proving
-from fabricheck.transports.proof import Load
+from fabricheck.transports.proof import Load, Proof
+from fabricheck.transports.statement import hear_lanes, hear_parameters
+from fabricheck.transports.table import Transport
 from fabricheck.transports.witness import (
     Lane,
     UcxLog,
@@ -17,8 +18,19 @@ from fabricheck.transports.witness import (
 
 DATA = Path(__file__).parents[1] / "data"
 RECORDED = sorted((DATA / "ucx").glob("*.txt"))
-prove = partial(proving.prove, quiet=True)
 LOAD = Load(payload=100_000_000, calls=10_000)
+
+
+def prove(
+    transport: Transport,
+    load: Load,
+    logs: list[UcxLog],
+    witnesses: list[Witness],
+    *,
+    quiet: bool = True,
+) -> Proof:
+    said = hear_lanes(transport, logs, len(witnesses))
+    return proving.prove(transport, load, said, witnesses, quiet=quiet)
 
 
 def logs(*lanes: str, hosts: tuple[str, ...] = ("n1", "n2")) -> list[UcxLog]:
@@ -221,12 +233,8 @@ def test_an_endpoint_that_the_asynchronous_thread_made_is_seen() -> None:
 @pytest.mark.parametrize("asked", ["rc", "ud"])
 def test_what_mvapich2_applied_is_held_against_what_was_asked(asked: str, served: str) -> None:
     errors = (DATA / "mvapich2" / f"2.3.7-{served}.txt").read_text()
-    expected = applied_settings("mvapich2", asked)
-    assert expected is not None
-    applied = read_mvapich2_parameters(errors)
-    proof = proving.prove_without_ucx(
-        find(asked), LOAD, expected, applied, witnesses(RDMA), quiet=True
-    )
+    said = hear_parameters(find(asked), choice("mvapich2", asked), read_mvapich2_parameters(errors))
+    proof = proving.prove(find(asked), LOAD, said, witnesses(RDMA), quiet=True)
     only_ud = {"rc": "0", "ud": "1"}
     if asked == served:
         assert proof.objections == ()
@@ -239,22 +247,24 @@ def test_what_mvapich2_applied_is_held_against_what_was_asked(asked: str, served
 
 
 def test_mvapich2_without_list_or_packets_is_not_believed() -> None:
-    expected = {"MV2_USE_ONLY_UD": "1"}
+    ud, choose_ud = find("ud"), choice("mvapich2", "ud")
+    silent = hear_parameters(ud, choose_ud, read_mvapich2_parameters("mpi_probe: hello\n"))
+    assert "expected MV2_USE_ONLY_UD=1 for ud, found nothing" in silent.objections[0]
+    said = hear_parameters(ud, choose_ud, {"MV2_USE_ONLY_UD": "1"})
+    assert said.objections == ()
     still = witnesses({("rdma", "rxe0:1", "sent_pkts"): 7})
-    hear = partial(proving.prove_without_ucx, find("ud"), LOAD, expected, quiet=True)
-    first, *_ = hear(read_mvapich2_parameters("mpi_probe: hello\n"), witnesses(RDMA)).objections
-    assert "expected MV2_USE_ONLY_UD=1 for ud, found nothing" in first
-    assert "RDMA ports of n2 for ud, found 7" in hear(expected, still).objections[1]
+    objections = proving.prove(ud, LOAD, said, still, quiet=True).objections
+    assert "RDMA ports of n2 for ud, found 7" in objections[1]
 
 
 def test_other_traffic_says_nothing_against_shared_memory() -> None:
     hosts = ("vm", "vm")
     lanes = logs("tag(sysv/memory", hosts=hosts)
-    proof = proving.prove(find("shm"), LOAD, lanes, witnesses(MOVED, hosts=hosts), quiet=False)
+    proof = prove(find("shm"), LOAD, lanes, witnesses(MOVED, hosts=hosts), quiet=False)
     assert proof.objections == ()
     assert "not heard" in proof.evidence
 
 
 def test_other_traffic_does_not_excuse_tcp() -> None:
-    proof = proving.prove(find("tcp"), LOAD, logs("tag(tcp/eth0"), witnesses(STILL), quiet=False)
+    proof = prove(find("tcp"), LOAD, logs("tag(tcp/eth0"), witnesses(STILL), quiet=False)
     assert proof.objections

@@ -1,107 +1,101 @@
 import pytest
 
 from fabricheck.errors import FabricheckError
-from fabricheck.transports import (
-    MPI_FAMILIES,
-    TRANSPORTS,
-    Placement,
-    applied_settings,
-    families,
-    placements,
-    settings,
-    ucx_settings,
-)
+from fabricheck.transports import MPI_FAMILIES, TRANSPORTS, Statement, choice, families, find
+from fabricheck.transports.families import CHOICES
+from fabricheck.transports.table import Counter, Scope
+
+ON_UCX = [name for name, transport in TRANSPORTS.items() if transport.ucx_tls]
 
 
-def test_only_placements_that_can_exist_are_made() -> None:
-    made = placements([1, 2, 4])
-    assert "shm-1n" in made
-    assert "tcp-2n" in made
-    assert "shm-2n" not in made
-    assert "tcp-1n" not in made
-    assert {name.split("-")[0] for name in made} == set(TRANSPORTS) - {"uc"}
+def test_an_unknown_transport_is_named() -> None:
+    with pytest.raises(FabricheckError, match=r"rc, ud, uc, dc, tcp, shm, auto.*found 'ib'"):
+        find("ib")
 
 
-@pytest.mark.parametrize("text", placements([1, 2, 16]))
-def test_a_placement_reads_back(text: str) -> None:
-    assert str(Placement.read(text)) == text
+@pytest.mark.parametrize("transport", TRANSPORTS.values(), ids=str)
+def test_a_variant_stands_on_a_plain_transport_of_its_kind(transport) -> None:
+    base = find(transport.base)
+    assert base.base == base.name
+    assert base.scope is transport.scope
+    assert base.counter is transport.counter
+    assert transport.name in (transport.base, transport.feature)
 
 
-def test_features_name_transport_and_nodes() -> None:
-    assert Placement.read("ud-4n").features == ("rdma", "nodes-4")
-
-
-@pytest.mark.parametrize(
-    ("text", "part"),
-    [
-        ("tcp", "such as tcp-2n"),
-        ("tcp-n", "such as tcp-2n"),
-        ("ib-2n", "rc, ud, uc, dc, tcp, shm"),
-        ("shm-2n", "one node"),
-        ("rc-1n", "two nodes or more"),
-    ],
-)
-def test_a_placement_that_cannot_exist_is_refused(text: str, part: str) -> None:
-    with pytest.raises(FabricheckError, match=part):
-        Placement.read(text)
-
-
-@pytest.mark.parametrize("family", ["openmpi", "mpich"])
-@pytest.mark.parametrize("transport", [name for name in TRANSPORTS if name != "uc"])
-def test_families_on_ucx_have_all_its_transports(family: str, transport: str) -> None:
-    variables = settings(family, transport, {"tcp": "eth0", "rdma": "mlx5_0:1"})
-    assert variables["UCX_TLS"].startswith(("sm" if transport == "shm" else transport) + ",")
-    assert variables["UCX_LOG_LEVEL"] == "info"
-    device = {"tcp": "eth0", "rc": "mlx5_0:1", "ud": "mlx5_0:1"}.get(transport)
-    assert variables.get("UCX_NET_DEVICES") == device
-    assert applied_settings(family, transport) is None
-
-
-@pytest.mark.parametrize(("transport", "only_ud"), [("rc", "0"), ("ud", "1")])
-def test_mvapich2_has_settings_of_its_own(transport: str, only_ud: str) -> None:
-    plain = settings("mvapich2", transport, {})
-    assert plain["MV2_USE_ONLY_UD"] == only_ud
-    assert applied_settings("mvapich2", transport).items() <= plain.items()  # type: ignore[union-attr]
-    assert not any(name.startswith("UCX") or "HCA" in name or "RoCE" in name for name in plain)
-    assert plain.pop("FABRICHECK_DEVICES") == "MV2_IBA_HCA"
-    roce = settings("mvapich2", transport, {"rdma": "mlx5_0:1"}, gid_index=3)
-    assert roce == {
-        **plain,
-        "MV2_IBA_HCA": "mlx5_0",
-        "MV2_DEFAULT_PORT": "1",
-        "MV2_USE_RoCE": "1",
-        "MV2_DEFAULT_GID_INDEX": "3",
+@pytest.mark.parametrize("transport", TRANSPORTS.values(), ids=str)
+def test_lanes_are_of_the_counters_that_must_move(transport) -> None:
+    kinds = {
+        Counter.RDMA: ("rc_", "ud_", "dc_"),
+        Counter.NETDEV: ("tcp",),
+        Counter.NONE: ("sysv", "posix", "cma", "xpmem", "knem"),
     }
+    if transport.counter is Counter.ANY or transport.name == "ud_verbs_sm":
+        return
+    assert all(lane.startswith(kinds[transport.counter]) for lane in transport.lanes)
+    assert bool(transport.lanes) == bool(transport.ucx_tls)
+
+
+def test_families_on_ucx_have_all_its_transports() -> None:
+    for family in ("openmpi", "mpich", "mvapich"):
+        assert set(ON_UCX) <= set(CHOICES[family])
 
 
 def test_families_are_those_that_have_the_transport() -> None:
-    assert families("rc") == families("ud") == MPI_FAMILIES
-    assert families("dc") == families("tcp") == families("shm") == ("openmpi", "mpich")
+    assert families("rc") == families("ud") == families("shm") == MPI_FAMILIES
+    assert families("dc") == families("tcp") == families("auto") == ("openmpi", "mpich", "mvapich")
+    assert families("hybrid") == ("mvapich2",)
+    assert families("ob1_tcp") == families("ob1_shm") == ("openmpi",)
     assert families("uc") == ()
-    with pytest.raises(FabricheckError, match=r"transport tcp \(openmpi, mpich\), found mvapich2"):
-        settings("mvapich2", "tcp", {})
+
+
+def test_a_family_without_the_transport_is_refused() -> None:
+    with pytest.raises(
+        FabricheckError, match=r"transport tcp \(openmpi, mpich, mvapich\), found mvapich2"
+    ):
+        choice("mvapich2", "tcp")
+    with pytest.raises(FabricheckError, match=r"transport uc \(none has\), found mpich"):
+        choice("mpich", "uc")
 
 
 def test_an_unknown_family_is_named() -> None:
     with pytest.raises(
-        FabricheckError, match=r"openmpi, mpich, mvapich2.*'intelmpi'.*extras.mpi_family"
+        FabricheckError, match=r"openmpi, mpich, mvapich2, mvapich.*'intelmpi'.*extras.mpi_family"
     ):
-        settings("intelmpi", "tcp", {})
+        choice("intelmpi", "tcp")
 
 
-def test_unreliable_connections_are_for_programs_on_verbs_alone() -> None:
-    assert Placement.read("uc-2n").features == ("rdma", "nodes-2")
-    with pytest.raises(FabricheckError, match="found 'uc': only programs on verbs have it"):
-        ucx_settings("uc", {})
-    with pytest.raises(FabricheckError, match=r"transport uc \(none has\), found mpich"):
-        settings("mpich", "uc", {})
+@pytest.mark.parametrize("family", MPI_FAMILIES)
+def test_every_choice_makes_the_library_speak(family: str) -> None:
+    speaks = {
+        Statement.UCX: {"UCX_LOG_LEVEL": "info"},
+        Statement.PARAMETERS: {"MV2_SHOW_ENV_INFO": "2"},
+        Statement.BTL: {"OMPI_MCA_btl_base_verbose": "1"},
+    }
+    for chosen in CHOICES[family].values():
+        assert speaks[chosen.statement].items() <= chosen.variables.items()
+        assert bool(chosen.said) == (chosen.statement is not Statement.UCX)
 
 
-@pytest.mark.parametrize(
-    ("transport", "index"), [("rc", "3"), ("ud", "3"), ("dc", "3"), ("tcp", None), ("shm", None)]
-)
-def test_the_gid_index_is_for_rdma(transport: str, index: str | None) -> None:
-    variables = ucx_settings(transport, {}, gid_index=3)
-    assert variables.get("UCX_IB_GID_INDEX") == index
-    assert settings("mpich", transport, {}, 3).items() >= variables.items()
-    assert "UCX_IB_GID_INDEX" not in ucx_settings(transport, {})
+def test_what_mvapich2_must_say_is_what_it_was_told() -> None:
+    for chosen in CHOICES["mvapich2"].values():
+        assert chosen.said.items() <= chosen.variables.items()
+
+
+def test_the_settings_of_the_ai_cluster_are_one_entry() -> None:
+    chosen = choice("openmpi", "ud_verbs_sm")
+    assert chosen.variables["UCX_TLS"] == "ud_verbs,self,sm"
+    assert chosen.variables["OMPI_MCA_pml"] == "ucx"
+    assert chosen.variables["OMPI_MCA_btl"] == "^openib,tcp"
+    assert "OMPI_MCA_btl" not in choice("openmpi", "ud_verbs").variables
+
+
+def test_no_two_transports_of_a_family_are_the_same() -> None:
+    for choices in CHOICES.values():
+        chosen = [tuple(sorted(each.variables.items())) for each in choices.values()]
+        assert len(set(chosen)) == len(chosen)
+
+
+def test_inside_a_node_nothing_names_devices() -> None:
+    for transport in TRANSPORTS.values():
+        if transport.scope is Scope.INTRA_NODE:
+            assert not transport.port

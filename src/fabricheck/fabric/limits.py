@@ -39,13 +39,12 @@ class Limits:
     bands: Bands = field(default_factory=lambda: BANDS)
 
 
-def read_limits(extras: Mapping[str, Any], feature: str) -> Limits:
+def read_limits(extras: Mapping[str, Any]) -> Limits:
     """The limits of a partition.
 
     Args:
         extras: the partition's extras: ``ucx_net_devices``, ``gid_index``, ``link_rate`` and
             ``fabric_health`` are read.
-        feature: the feature whose devices are used, ``rdma`` or ``dc``.
 
     Raises:
         FabricheckError: for a key that is not known or a value that makes no sense.
@@ -53,7 +52,7 @@ def read_limits(extras: Mapping[str, Any], feature: str) -> Limits:
     own = extras.get("fabric_health", {})
     if not isinstance(own, Mapping) or own.keys() - set(_KEYS):
         raise _refuse("fabric_health", f"a mapping with keys of {', '.join(_KEYS)}", own)
-    devices = str(extras.get("ucx_net_devices", {}).get(feature, ""))
+    devices = str(extras.get("ucx_net_devices", {}).get("rdma", ""))
     return Limits(
         devices=() if devices in _NO_DEVICES else tuple(map(_port, devices.split(","))),
         gid_index=_whole(extras, "gid_index", "gid_index"),

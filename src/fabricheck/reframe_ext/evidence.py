@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,12 +11,12 @@ from ClusterShell.NodeSet import NodeSet
 from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.parser import check_complete, parse
 from fabricheck.errors import FabricheckError
-from fabricheck.transports import Transport
-from fabricheck.transports.proof import Load, prove, prove_without_ucx
+from fabricheck.transports import Choice, Transport
+from fabricheck.transports.proof import Load, prove
+from fabricheck.transports.statement import hear
 from fabricheck.transports.witness import (
     Witness,
     by_host,
-    read_mvapich2_parameters,
     read_ucx_complaints,
     read_ucx_logs,
     read_witnesses,
@@ -57,7 +57,8 @@ class Expectation:
         bound: whether each rank must have a CPU of its own to run on.
         quiet: whether the nodes' interfaces carry nothing but the job.
         silent_nodes: asks the scheduler which of some hosts are down or don't respond.
-        applied: parameters that an MPI without UCX must say it applied; ``None`` for one on UCX.
+        choice: how the MPI was made to use the transport; ``None`` for a program without MPI.
+        offers: features of the partition.
     """
 
     benchmark: str
@@ -68,7 +69,8 @@ class Expectation:
     bound: bool
     quiet: bool
     silent_nodes: Callable[[Sequence[str]], Sequence[str]] = lambda _: ()
-    applied: Mapping[str, str] | None = None
+    choice: Choice | None = None
+    offers: Collection[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,17 +118,16 @@ def examine(directory: Path, stdout: Path, stderr: Path, expected: Expectation) 
         load = _read_load(directory, curve)
     except FabricheckError as error:
         return Evidence(hosts=hosts, objections=(str(error),))
-    if expected.applied is None:
-        proof = prove(expected.transport, load, logs, witnesses, quiet=expected.quiet)
-    else:
-        proof = prove_without_ucx(
-            expected.transport,
-            load,
-            expected.applied,
-            read_mvapich2_parameters(errors),
-            witnesses,
-            quiet=expected.quiet,
-        )
+    assert expected.choice is not None, "only programs with MPI are examined here"
+    said = hear(
+        expected.transport,
+        expected.choice,
+        directory,
+        errors,
+        ranks=len(witnesses),
+        offers=expected.offers,
+    )
+    proof = prove(expected.transport, load, said, witnesses, quiet=expected.quiet)
     objections = [
         *_world_objections(curve, expected),
         *host_objections(witnesses, expected),
@@ -141,7 +142,7 @@ def examine(directory: Path, stdout: Path, stderr: Path, expected: Expectation) 
         ucx_version=", ".join(versions),
         proof=proof.evidence,
         objections=tuple(objections),
-        remarks=tuple(dict.fromkeys(_NO_FINALIZE.findall(errors))),
+        remarks=(*dict.fromkeys(_NO_FINALIZE.findall(errors)), *proof.remarks),
     )
 
 

@@ -50,7 +50,7 @@ class FabricHealth(rfm.RegressionTestPlugin):
         """
         if self.current_partition.launcher_type.registered_name != "srun" or not self.transport:
             return
-        if find(self.transport).counter is Counter.RDMA:
+        if self._may_use_ports():
             look = f"{SCRIPT} after >>fabric.$(hostname)"
             self.postrun_cmds: list[str] = [
                 "status=$?",
@@ -79,10 +79,15 @@ class FabricHealth(rfm.RegressionTestPlugin):
         """Whether the case ran below the wrapper that looks at ports, on a transport of RDMA."""
         if not self.transport or self.executable != str(RANK_WRAPPER):
             return False
-        return find(self.transport).counter is Counter.RDMA
+        return self._may_use_ports()
+
+    def _may_use_ports(self) -> bool:
+        """Whether the transport uses RDMA ports, or may choose them where there are any."""
+        counter = find(self.transport).counter
+        may_choose = counter is Counter.ANY and "rdma" in self.current_partition.features
+        return counter is Counter.RDMA or may_choose
 
     @property
     def fabric_limits(self) -> Limits:
         """What the partition expects of its fabric."""
-        feature = find(self.transport).feature if self.transport else "rdma"
-        return read_limits(self.current_partition.extras, feature)
+        return read_limits(self.current_partition.extras)

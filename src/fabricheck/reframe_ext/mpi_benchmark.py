@@ -12,7 +12,15 @@ from fabricheck.reframe_ext.build import BenchBuild
 from fabricheck.reframe_ext.curve_benchmark import CurveBenchmark
 from fabricheck.reframe_ext.evidence import PROBE_JSON, Evidence, Expectation, examine
 from fabricheck.reframe_ext.slurm import silent_nodes
-from fabricheck.transports import MPI_FAMILIES, Placement, applied_settings, families, settings
+from fabricheck.transports import (
+    MPI_FAMILIES,
+    Placement,
+    Ports,
+    choice,
+    families,
+    launcher_options,
+    settings,
+)
 from fabricheck.transports.witness import RANK_WRAPPER
 
 
@@ -29,13 +37,12 @@ class MpiBenchmark(CurveBenchmark):
     ``placement`` (such as ``tcp-2n``); everything else follows from the registry, the table of
     transports, the partition's extras and the reference file of the system.
 
-    Partition extras that are read: ``ucx_net_devices`` (the device for each feature),
-    ``gid_index`` (the RoCE address), ``max_message_size`` in bytes, ``time_budget`` in seconds for
-    each size and ``pin`` (``cyclic`` where the scheduler doesn't bind ranks). Partition features
-    that sharpen the proof: ``bound_ranks`` (each rank has CPUs of its own) and ``quiet_interfaces``
-    (nothing but the job uses the nodes' interfaces). With ``shared_cores`` (nodes that are
-    namespaces of one machine), ranks yield when they outnumber the cores. Environment extras:
-    ``mpi_family`` and ``pmi`` (what ``srun --mpi`` must speak).
+    Partition extras that are read: those of ``Ports``, ``max_message_size`` in bytes,
+    ``time_budget`` in seconds for each size and ``pin`` (``cyclic`` where the scheduler doesn't
+    bind ranks). Partition features that sharpen the proof: ``bound_ranks`` (each rank has CPUs of
+    its own) and ``quiet_interfaces`` (nothing but the job uses the nodes' interfaces). With
+    ``shared_cores`` (nodes that are namespaces of one machine), ranks yield when they outnumber the
+    cores. Environment extras: ``mpi_family`` and ``pmi`` (what ``srun --mpi`` must speak).
     """
 
     build = fixture(BenchBuild, scope="environment")
@@ -63,14 +70,7 @@ class MpiBenchmark(CurveBenchmark):
     def choose_transport(self) -> None:
         """Set the transport's variables of this MPI family."""
         extras = self.current_partition.extras
-        self.env_vars.update(
-            settings(
-                self.mpi,
-                self.transport,
-                extras.get("ucx_net_devices", {}),
-                extras.get("gid_index"),
-            )
-        )
+        self.env_vars.update(settings(self.mpi, self.transport, Ports.read(extras)))
         if "pin" in extras:
             self.env_vars["FABRICHECK_PIN"] = extras["pin"]
         if "shared_cores" in self.current_partition.features:
@@ -82,9 +82,11 @@ class MpiBenchmark(CurveBenchmark):
         program = self.build.command(MPI_BENCHMARKS[self.benchmark])
         self.executable = str(RANK_WRAPPER)
         self.executable_opts = [*program, *self._options()]
-        if self.current_partition.launcher_type.registered_name == "srun":
+        launcher = self.current_partition.launcher_type.registered_name
+        if launcher == "srun":
             pmi = self.current_environ.extras["pmi"]
             self.job.launcher.options += [f"--mpi={pmi}", "--kill-on-bad-exit=1"]
+        self.job.launcher.options += launcher_options(self.mpi, launcher, self.env_vars)
 
     def median_latency(self, size: int) -> float:
         """Median latency in us at a size in bytes, for checks that depend on this one.
@@ -131,6 +133,7 @@ class MpiBenchmark(CurveBenchmark):
                 bound="bound_ranks" in features,
                 quiet="quiet_interfaces" in features,
                 silent_nodes=silent_nodes,
-                applied=applied_settings(self.mpi, self.transport),
+                choice=choice(self.mpi, self.transport),
+                offers=features,
             ),
         )

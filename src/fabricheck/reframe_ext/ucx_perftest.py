@@ -14,8 +14,9 @@ from fabricheck.benchmarks.parser import check_complete
 from fabricheck.benchmarks.table import ParseError
 from fabricheck.errors import FabricheckError
 from fabricheck.reframe_ext.pair import PairBenchmark
-from fabricheck.transports import find, ucx_settings
+from fabricheck.transports import Ports, find, ucx_settings
 from fabricheck.transports.proof import Load, Proof, prove
+from fabricheck.transports.statement import hear_lanes
 from fabricheck.transports.witness import Witness, read_ucx_complaints, read_ucx_logs
 
 _SLOWEST_BATCH = 150
@@ -27,11 +28,11 @@ _TIME_BUDGET = 0.1
 class UcxPairBenchmark(PairBenchmark):
     """One benchmark of the family ``ucx`` on one placement, without MPI.
 
-    Partition extras that are read beside those of every pair: ``ucx_net_devices`` (the device for
-    each feature), ``gid_index`` (the RoCE address), ``time_budget`` in seconds for each size, and
-    ``typical``, the ``latency`` (us) and ``bandwidth`` (MB/s) that are usual there: ucx_perftest
-    knows a number of iterations but no time, so the two give the number that fits the budget; and
-    ``size_step`` (each size is so many times the one before), as each costs a set-up of UCX.
+    Partition extras that are read beside those of every pair: those of ``Ports``, ``time_budget``
+    in seconds for each size, and ``typical``, the ``latency`` (us) and ``bandwidth`` (MB/s) that
+    are usual there: ucx_perftest knows a number of iterations but no time, so the two give the
+    number that fits the budget; and ``size_step`` (each size is so many times the one before), as
+    each costs a set-up of UCX.
     """
 
     def sizes(self) -> tuple[int, ...]:
@@ -41,9 +42,8 @@ class UcxPairBenchmark(PairBenchmark):
     @run_before("run")
     def choose_transport(self) -> None:
         """Set the transport's variables of UCX."""
-        extras = self.current_partition.extras
-        devices = extras.get("ucx_net_devices", {})
-        self.env_vars.update(ucx_settings(self.transport, devices, extras.get("gid_index")))
+        ports = Ports.read(self.current_partition.extras)
+        self.env_vars.update(ucx_settings(self.transport, ports))
         self.env_vars["FABRICHECK_PAIR_LIMIT"] = str(_SLOWEST_BATCH)
 
     @run_before("run")
@@ -93,7 +93,7 @@ class UcxPairBenchmark(PairBenchmark):
         return prove(
             find(self.transport),
             Load(payload, calls),
-            read_ucx_logs(directory),
+            hear_lanes(find(self.transport), read_ucx_logs(directory), len(witnesses)),
             witnesses,
             quiet="quiet_interfaces" in self.current_partition.features,
         )

@@ -32,6 +32,7 @@ _GROUNDS = {
     Counter.RDMA: "the fabric below MPI and UCX",
     Counter.NETDEV: "the network below UCX",
     Counter.NONE: "the memory of the node, below UCX",
+    Counter.ANY: "the path that UCX chose",
 }
 # Verbs have no test over dc; rc uses the same ports and the same fabric.
 _VERBS_TRANSPORT = {"dc": "rc"}
@@ -188,7 +189,11 @@ def _layers(case: Case, benchmark: Benchmark) -> list[Layer]:
     own = _LAYER_OF_FAMILY.get(benchmark.family, Layer.MPI)
     every = list(Layer)
     below = every[: every.index(own)]
-    if find(case.transport or "").counter is not Counter.RDMA:
+    counter = find(case.transport or "").counter
+    if counter is Counter.ANY:
+        # Which path to compare with is known only of each run.
+        return [own]
+    if counter is not Counter.RDMA:
         below = [layer for layer in below if layer is not Layer.VERBS]
     return [*below, own]
 
@@ -205,7 +210,7 @@ def _members(run: Run, case: Case, layer: Layer) -> list[Case]:
 
     Variants of a verbs test measure one option, not the path, so they are left out.
     """
-    transport = case.transport or ""
+    transport = find(case.transport or "").base
     if layer is Layer.VERBS:
         transport = _VERBS_TRANSPORT.get(transport, transport)
     names = {
@@ -329,11 +334,11 @@ def _suspects(run: Run, case: Case) -> tuple[int, tuple[str, ...]]:
 
 def _command(case: Case, layer: Layer) -> str:
     """What to run to measure a layer below a case."""
-    transport = case.transport or ""
+    if layer not in _FAMILIES:
+        return _run(case.system, [case.benchmark or ""], case.transport or "")
+    transport = find(case.transport or "").base
     if layer is Layer.VERBS:
         transport = _VERBS_TRANSPORT.get(transport, transport)
-    if layer not in _FAMILIES:
-        return _run(case.system, [case.benchmark or ""], transport)
     wanted = _metrics(REGISTRY[case.benchmark or ""])
     names = [
         benchmark.name

@@ -1,26 +1,22 @@
 """How data travels: one table of settings and proofs for each MPI family and transport."""
 
-from fabricheck.transports.table import (
-    MPI_FAMILIES,
-    TRANSPORTS,
-    Placement,
-    Transport,
-    applied_settings,
-    families,
-    find,
-    placements,
-    settings,
-    ucx_settings,
-)
+from fabricheck.transports.families import MPI_FAMILIES, Choice, Statement, choice, families
+from fabricheck.transports.placement import Placement, placements
+from fabricheck.transports.settings import Ports, launcher_options, settings, ucx_settings
+from fabricheck.transports.table import TRANSPORTS, Transport, find
 
 __all__ = [
     "MPI_FAMILIES",
     "TRANSPORTS",
+    "Choice",
     "Placement",
+    "Ports",
+    "Statement",
     "Transport",
-    "applied_settings",
+    "choice",
     "families",
     "find",
+    "launcher_options",
     "placements",
     "settings",
     "ucx_settings",

@@ -1,22 +1,17 @@
 """Proof that a transport carried the data, by two independent witnesses.
 
-The first witness is what UCX says it selected: the lanes of its endpoint configurations, at
-``UCX_LOG_LEVEL=info``; or, for an MPI that is not on UCX, the parameters that it says it applied.
-The second is the kernel: the counters of the ports, which move with the
-payload on the transport that carries it and stay still on the others.
+The first witness is what the library says it chose (``statement``): UCX its lanes, MVAPICH2 the
+parameters that it applied, Open MPI without UCX its BTLs. The second is the kernel: the counters
+of the ports, which move with the payload on the transport that carries it and stay still on the
+others.
 """
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 
+from fabricheck.transports.statement import Said
 from fabricheck.transports.table import Counter, Transport
-from fabricheck.transports.witness import UcxLog, Witness, by_host
-
-# What UCX prints in the line of an endpoint configuration and no message travels on: the lane that
-# asks whether the peer is alive, where ud is right for rc and dc. Wire-up and connection managers
-# have no entry there (ucp_worker_print_used_tls, UCX 1.13 to 1.22). Any other kind, also one that a
-# later UCX invents, counts as a lane for data.
-_AUXILIARY_OPERATIONS = ("ka",)
+from fabricheck.transports.witness import Witness, by_host
 
 # Slurm, PMI and PMIx talk over the same interfaces as the benchmark: so much may move there while
 # shared memory carries the payload.
@@ -52,69 +47,37 @@ class Proof:
     Attributes:
         evidence: a sentence that names lanes and counters.
         objections: a sentence for each reason not to believe the transport; empty when proved.
+        remarks: a sentence for each thing that is true and not as it should be.
     """
 
     evidence: str
     objections: tuple[str, ...]
+    remarks: tuple[str, ...] = ()
 
 
 def prove(
     transport: Transport,
     load: Load,
-    logs: Sequence[UcxLog],
+    said: Said,
     witnesses: Sequence[Witness],
     *,
     quiet: bool,
 ) -> Proof:
-    """Hear both witnesses about a transport of UCX.
+    """Hear both witnesses about a transport.
 
     Args:
         transport: the transport that was asked for.
         load: the least that each rank exchanged.
-        logs: the UCX log of every rank.
+        said: what the library said of its choice.
         witnesses: the witness file of every rank.
         quiet: whether the nodes' interfaces carry nothing but the job. Where they do, bytes on them
-            speak against shared memory and against RDMA; elsewhere the lanes are the only witness
+            speak against shared memory and against RDMA; elsewhere the library is the only witness
             of shared memory, and the RDMA ports must move all the same.
     """
-    lanes = sorted({str(lane) for log in logs for lane in log.lanes})
-    ports = _hear_ports(transport, load, witnesses, quiet=quiet)
+    ports = _hear_ports(replace(transport, counter=said.counter), load, witnesses, quiet=quiet)
     return Proof(
-        f"UCX lanes {', '.join(lanes) or 'none'}; {ports.evidence}",
-        (*_lane_objections(transport, logs, len(witnesses)), *ports.objections),
+        f"{said.evidence}; {ports.evidence}", (*said.objections, *ports.objections), said.remarks
     )
-
-
-def prove_without_ucx(
-    transport: Transport,
-    load: Load,
-    expected: Mapping[str, str],
-    applied: Mapping[str, str],
-    witnesses: Sequence[Witness],
-    *,
-    quiet: bool,
-) -> Proof:
-    """Hear both witnesses about an MPI that is not on UCX: its list of parameters takes the lanes'
-    place.
-
-    Args:
-        transport: as for ``prove``.
-        load: as for ``prove``.
-        expected: the parameters that choose the transport, and their values.
-        applied: the parameters that the library says it applied.
-        witnesses: as for ``prove``.
-        quiet: as for ``prove``.
-    """
-    found = {name: applied.get(name, "nothing") for name in expected}
-    objections = [
-        f"expected {name}={value} for {transport.name}, found {found[name]} in the library's list "
-        "of parameters: it did not choose this transport, or its list was lost"
-        for name, value in expected.items()
-        if found[name] != value
-    ]
-    ports = _hear_ports(transport, load, witnesses, quiet=quiet)
-    said = ", ".join(f"{name}={value}" for name, value in found.items())
-    return Proof(f"the library applied {said}; {ports.evidence}", (*objections, *ports.objections))
 
 
 def _hear_ports(
@@ -125,29 +88,6 @@ def _hear_ports(
         objections = _counter_objections(transport, load, witnesses, quiet=quiet)
         return Proof(evidence, tuple(objections))
     return Proof(f"{evidence} (not heard: other traffic shares these interfaces)", ())
-
-
-def _lane_objections(transport: Transport, logs: Sequence[UcxLog], ranks: int) -> list[str]:
-    if len(logs) != ranks:
-        return [
-            f"expected {ranks} UCX logs, one for each rank, found {len(logs)}: "
-            "the MPI did not run on UCX, or its log was lost"
-        ]
-    objections = []
-    for log in logs:
-        data = {lane for lane in log.lanes if lane.operation not in _AUXILIARY_OPERATIONS}
-        strangers = sorted(str(lane) for lane in data if lane.transport not in transport.lanes)
-        if not data:
-            objections.append(
-                f"expected UCX lanes to other ranks on {transport.name}, "
-                f"found none on {log.host or 'a rank without endpoint configuration'}"
-            )
-        elif strangers:
-            objections.append(
-                f"expected data lanes on {transport.name} ({', '.join(sorted(transport.lanes))}), "
-                f"found {', '.join(strangers)} on {log.host}"
-            )
-    return list(dict.fromkeys(objections))
 
 
 def _counter_objections(
@@ -165,6 +105,8 @@ def _counter_objections(
             objections += _ports_must_move(transport, load, host, max(ranks, key=_sent))
             if quiet:
                 objections += _must_stay(transport, load, host, moved, below_ports)
+        elif transport.counter is Counter.ANY:
+            objections += _something_must_move(transport, load, host, moved, max(ranks, key=_sent))
         else:
             objections += _must_stay(transport, load, host, moved)
     return objections
@@ -186,6 +128,24 @@ def _must_move(transport: Transport, load: Load, host: str, seen: Witness) -> li
             f"{transport.name}, found {packets}: something else carried the messages"
         ]
     return []
+
+
+def _something_must_move(
+    transport: Transport, load: Load, host: str, interfaces: Witness, ports: Witness
+) -> list[str]:
+    """Where lanes of both kinds share the data, their counters do too."""
+    packets = interfaces.total("netdev", "packets", without=("lo",)) + _sent(ports)
+    moved = interfaces.total("netdev", "bytes", without=("lo",))
+    moved += (_sent(ports) + _received(ports)) * _LARGEST_PACKET
+    if moved >= _SHARE_THAT_MUST_MOVE * load.payload and (
+        load.payload or packets >= _SHARE_THAT_MUST_MOVE * load.calls
+    ):
+        return []
+    return [
+        f"expected {load.payload} B and {load.calls} calls or more through interfaces and RDMA "
+        f"ports of {host} for {transport.name}, found {moved} B at most in {packets} packets: "
+        "something else carried the data"
+    ]
 
 
 def _ports_must_move(transport: Transport, load: Load, host: str, seen: Witness) -> list[str]:
@@ -237,11 +197,15 @@ def _received(seen: Witness) -> int:
 
 def _describe_counters(transport: Transport, witnesses: Sequence[Witness]) -> str:
     hosts = by_host(witnesses)
+    packets = {host: f"{max(map(_sent, ranks))} packets" for host, ranks in hosts.items()}
+    bytes_ = {
+        host: f"{max(rank.total('netdev', 'bytes') for rank in ranks)} B"
+        for host, ranks in hosts.items()
+    }
     if transport.counter is Counter.RDMA:
-        moved = {host: f"{max(map(_sent, ranks))} packets" for host, ranks in hosts.items()}
+        moved = packets
+    elif transport.counter is Counter.ANY:
+        moved = {host: f"{packets[host]} and {bytes_[host]}" for host in hosts}
     else:
-        moved = {
-            host: f"{max(rank.total('netdev', 'bytes') for rank in ranks)} B"
-            for host, ranks in hosts.items()
-        }
+        moved = bytes_
     return "ports moved " + ", ".join(f"{amount} on {host}" for host, amount in moved.items())

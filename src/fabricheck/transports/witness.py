@@ -22,6 +22,12 @@ _UCX_VERSION = re.compile(r"UCX\s+INFO\s+Version (\S+)")
 # MV2_SHOW_ENV_INFO=2 prints it on rank 0, each line "<TAB>NAME : VALUE".
 _MVAPICH2_LIST = "MVAPICH2 All Parameters"
 _MVAPICH2_PARAMETER = re.compile(r"^\t(\w+) +: (.*)$", re.MULTILINE)
+# Open MPI 4.1 and 5.0 at btl_base_verbose 1, where a rank names its BTL to itself too.
+_PEER_BTL = re.compile(
+    r"^\[(?P<host>[^:\]\s]+):(?P<process>\d+)\] mca: bml: Using (?P<btl>\w+) btl for send to \S+ "
+    r"on node (?P<to>\S+)$",
+    re.MULTILINE,
+)
 # A GID index out of range and a device that does not exist are no errors to UCX, but the reason for
 # those that follow.
 _UCX_COMPLAINT = re.compile(
@@ -56,6 +62,23 @@ class UcxLog:
     host: str
     version: str
     lanes: tuple[Lane, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PeerBtl:
+    """What one process of Open MPI without UCX took to one of its peers.
+
+    Attributes:
+        host: host name of the process.
+        process: its process number there.
+        btl: the BTL, such as ``tcp`` or ``vader``.
+        to: the node of the peer.
+    """
+
+    host: str
+    process: int
+    btl: str
+    to: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +159,15 @@ def read_mvapich2_parameters(errors: str) -> dict[str, str]:
     """The parameters that MVAPICH2 says it applied, from a job's error output."""
     _, _, listed = errors.partition(_MVAPICH2_LIST)
     return dict(_MVAPICH2_PARAMETER.findall(listed))
+
+
+def read_peer_btls(errors: str) -> list[PeerBtl]:
+    """What Open MPI says it took to each peer, from a job's error output; not to a rank itself."""
+    return [
+        PeerBtl(match["host"], int(match["process"]), match["btl"], match["to"])
+        for match in _PEER_BTL.finditer(errors)
+        if match["btl"] != "self"
+    ]
 
 
 def read_witness(path: Path) -> Witness:

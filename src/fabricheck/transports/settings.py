@@ -1,0 +1,185 @@
+"""The environment variables and launcher options of a case: its transport, at a site's ports."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from fabricheck.errors import FabricheckError
+from fabricheck.transports.families import Statement, choice, ucx_variables
+from fabricheck.transports.table import TRANSPORTS, Counter, Scope, Transport, find
+
+_LARGEST_SERVICE_LEVEL = 15
+# Bit 15 of a pkey says full member; UCX and MVAPICH2 ask for the partition by the other bits.
+_MEMBERSHIP = 0x8000
+_LARGEST_PKEY = 0xFFFF
+
+# Open MPI's own launchers give the ranks on other nodes its own variables (OMPI_MCA_...), and
+# others only where they are named. Those of MPICH and its kin give them all, and so does srun.
+_NAMES_VARIABLES = {"openmpi": ("mpirun", "mpiexec")}
+_GIVEN_ANYWAY = "OMPI_"
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """Which ports of its nodes a site gives to the suite.
+
+    Attributes:
+        devices: ``UCX_NET_DEVICES`` of the key ``tcp`` and of the key ``rdma``; without one UCX
+            takes every device.
+        is_roce: whether the RDMA ports are RoCE.
+        gid_index: the RoCE address to use, an index of the port's GID table; ``None`` leaves the
+            choice to the library.
+        service_level: of InfiniBand, on RoCE the priority of the Ethernet frames, 0 to 15.
+        pkey: the InfiniBand partition, without the bit that says full member.
+    """
+
+    devices: Mapping[str, str] = field(default_factory=dict)
+    is_roce: bool = False
+    gid_index: int | None = None
+    service_level: int | None = None
+    pkey: int | None = None
+
+    @classmethod
+    def read(cls, extras: Mapping[str, Any]) -> "Ports":
+        """Those of a partition's extras.
+
+        Args:
+            extras: ``ucx_net_devices``, ``fabric`` (``roce`` or ``infiniband``; without it a
+                ``gid_index`` says RoCE), ``gid_index``, ``service_level`` and ``pkey`` are read.
+
+        Raises:
+            FabricheckError: for a value that makes no sense.
+        """
+        gid_index = _whole(extras, "gid_index", 0, 255)
+        pkey = _whole(extras, "pkey", 1, _LARGEST_PKEY)
+        return cls(
+            devices=extras.get("ucx_net_devices", {}),
+            is_roce=extras.get("fabric", "roce" if gid_index is not None else "") == "roce",
+            gid_index=gid_index,
+            service_level=_whole(extras, "service_level", 0, _LARGEST_SERVICE_LEVEL),
+            pkey=None if pkey is None else pkey & ~_MEMBERSHIP,
+        )
+
+    def named(self, key: str) -> tuple[tuple[str, str], ...]:
+        """Device and port of each device of a key; empty where it names none but ``all``."""
+        text = self.devices.get(key, "")
+        if text in ("", "all"):
+            return ()
+        return tuple((name, port) for name, _, port in (d.partition(":") for d in text.split(",")))
+
+
+ANY_PORTS = Ports()
+"""What a site gives that says nothing of its ports."""
+
+
+def _whole(extras: Mapping[str, Any], key: str, least: int, most: int) -> int | None:
+    value = extras.get(key)
+    if value is None:
+        return None
+    if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
+        return value
+    raise FabricheckError(
+        f"expected a whole number of {least} to {most} as extras.{key} of the partition, found "
+        f"{value!r}: correct the site file"
+    )
+
+
+def ucx_settings(transport: str, ports: Ports = ANY_PORTS) -> dict[str, str]:
+    """Environment variables that make UCX use a transport and say so.
+
+    Args:
+        transport: name of the transport.
+        ports: what the site gives.
+
+    Raises:
+        FabricheckError: for an unknown transport, and for one that UCX doesn't have.
+    """
+    if not find(transport).ucx_tls:
+        on_ucx = ", ".join(name for name, each in TRANSPORTS.items() if each.ucx_tls)
+        raise FabricheckError(
+            f"expected a transport of UCX ({on_ucx}), found {transport!r}: UCX doesn't have it"
+        )
+    return {**ucx_variables(transport), **_ucx_ports(find(transport), ports)}
+
+
+def settings(family: str, transport: str, ports: Ports = ANY_PORTS) -> dict[str, str]:
+    """Environment variables that make an MPI family use a transport and say so.
+
+    Args:
+        family: one of ``MPI_FAMILIES``.
+        transport: name of the transport.
+        ports: what the site gives.
+
+    Raises:
+        FabricheckError: for an unknown family or transport, and for one that the family lacks.
+    """
+    chosen = choice(family, transport)
+    of_site = _OF_SITE[chosen.statement]
+    return {**chosen.variables, **of_site(find(transport), ports)}
+
+
+def launcher_options(family: str, launcher: str, variables: Iterable[str]) -> list[str]:
+    """Options of a launcher that carry environment variables to the ranks on other nodes.
+
+    Args:
+        family: the MPI family.
+        launcher: ReFrame's name of the launcher.
+        variables: names of the variables that the case sets.
+    """
+    if launcher not in _NAMES_VARIABLES.get(family, ()):
+        return []
+    named = [name for name in variables if not name.startswith(_GIVEN_ANYWAY)]
+    return [option for name in named for option in ("-x", name)]
+
+
+def _ucx_ports(transport: Transport, ports: Ports) -> dict[str, str]:
+    variables = {}
+    if transport.port in ports.devices:
+        variables["UCX_NET_DEVICES"] = ports.devices[transport.port]
+    elif not transport.port and transport.scope is Scope.INTER_NODE:
+        variables["UCX_NET_DEVICES"] = "all"
+    if transport.counter in (Counter.RDMA, Counter.ANY):
+        for name, value in (
+            ("UCX_IB_GID_INDEX", ports.gid_index),
+            ("UCX_IB_SL", ports.service_level),
+            ("UCX_IB_PKEY", None if ports.pkey is None else hex(ports.pkey)),
+        ):
+            if value is not None:
+                variables[name] = str(value)
+    return variables
+
+
+def _mvapich2_ports(transport: Transport, ports: Ports) -> dict[str, str]:
+    if transport.counter is not Counter.RDMA:
+        return {}
+    variables = {}
+    if named := ports.named(transport.port):
+        variables["MV2_IBA_HCA"] = ":".join(dict.fromkeys(device for device, _ in named))
+        if port := named[0][1]:
+            variables["MV2_DEFAULT_PORT"] = port
+    else:
+        # It takes a card that it doesn't know only by name.
+        variables["FABRICHECK_DEVICES"] = "MV2_IBA_HCA"
+    if ports.is_roce:
+        variables["MV2_USE_RoCE"] = "1"
+    for name, value in (
+        ("MV2_DEFAULT_GID_INDEX", ports.gid_index),
+        ("MV2_DEFAULT_SERVICE_LEVEL", ports.service_level),
+        ("MV2_DEFAULT_PKEY", None if ports.pkey is None else hex(ports.pkey)),
+    ):
+        if value is not None:
+            variables[name] = str(value)
+    return variables
+
+
+def _btl_ports(transport: Transport, ports: Ports) -> dict[str, str]:
+    if transport.port not in ports.devices:
+        return {}
+    return {"OMPI_MCA_btl_tcp_if_include": ports.devices[transport.port]}
+
+
+_OF_SITE = {
+    Statement.UCX: _ucx_ports,
+    Statement.PARAMETERS: _mvapich2_ports,
+    Statement.BTL: _btl_ports,
+}

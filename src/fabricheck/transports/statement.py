@@ -1,0 +1,181 @@
+"""The first witness of a transport: what the library in the job said of its choice."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fabricheck.transports.families import Choice, Statement
+from fabricheck.transports.table import MEMORY_LANES, RDMA_LANES, TCP_LANES, Counter, Transport
+from fabricheck.transports.witness import (
+    Lane,
+    PeerBtl,
+    UcxLog,
+    read_mvapich2_parameters,
+    read_peer_btls,
+    read_ucx_logs,
+)
+
+# What UCX prints in the line of an endpoint configuration and no message travels on: the lane that
+# asks whether the peer is alive, where ud is right for rc and dc. Wire-up and connection managers
+# have no entry there (ucp_worker_print_used_tls, UCX 1.13 to 1.22). Any other kind, also one that a
+# later UCX invents, counts as a lane for data.
+_AUXILIARY_OPERATIONS = ("ka",)
+
+_FALLBACK_OF = "rdma"
+"""The feature of a partition where ``auto`` must not end on sockets without a word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a library said of its choice.
+
+    Attributes:
+        evidence: a phrase that names it.
+        counter: the counters that must bear it out.
+        objections: a sentence for each reason not to believe the transport.
+        remarks: a sentence for each thing that is true and not as it should be.
+    """
+
+    evidence: str
+    counter: Counter
+    objections: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+
+def hear(
+    transport: Transport,
+    choice: Choice,
+    directory: Path,
+    errors: str,
+    *,
+    ranks: int,
+    offers: Collection[str],
+) -> Said:
+    """What the MPI of a finished job said, wherever it says it.
+
+    Args:
+        transport: the transport that was asked for.
+        choice: how the MPI was made to use it.
+        directory: working directory of the job.
+        errors: its error output.
+        ranks: how many ranks there were.
+        offers: features of the partition.
+    """
+    if choice.statement is Statement.PARAMETERS:
+        return hear_parameters(transport, choice, read_mvapich2_parameters(errors))
+    if choice.statement is Statement.BTL:
+        return hear_btls(transport, choice, read_peer_btls(errors), ranks)
+    return hear_lanes(transport, read_ucx_logs(directory), ranks, offers)
+
+
+def hear_lanes(
+    transport: Transport, logs: Sequence[UcxLog], ranks: int, offers: Collection[str] = ()
+) -> Said:
+    """What UCX said: the lanes of its endpoint configurations.
+
+    Args:
+        transport: the transport that was asked for.
+        logs: the UCX log of every rank.
+        ranks: how many ranks there were.
+        offers: features of the partition. Where they hold ``rdma`` and UCX, left to itself, chose
+            sockets, that is worth a remark: the values are true, and no user should get them.
+    """
+    lanes = sorted({str(lane) for log in logs for lane in log.lanes})
+    evidence = f"UCX lanes {', '.join(lanes) or 'none'}"
+    objections = tuple(_lane_objections(transport, logs, ranks))
+    if transport.counter is not Counter.ANY or objections:
+        return Said(evidence, transport.counter, objections)
+    chosen = {lane.transport for log in logs for lane in _data(log)} - MEMORY_LANES
+    if not chosen:
+        why = "expected UCX lanes between nodes, found only shared memory of one"
+        return Said(evidence, transport.counter, (why,))
+    if chosen <= RDMA_LANES:
+        return Said(evidence, Counter.RDMA)
+    remarks = (_fallback(chosen),) if _FALLBACK_OF in offers and not chosen & RDMA_LANES else ()
+    counter = Counter.NETDEV if chosen <= TCP_LANES else Counter.ANY
+    return Said(evidence, counter, remarks=remarks)
+
+
+def hear_parameters(transport: Transport, choice: Choice, applied: dict[str, str]) -> Said:
+    """What MVAPICH2 said: the parameters that it applied.
+
+    Args:
+        transport: the transport that was asked for.
+        choice: how MVAPICH2 was made to use it.
+        applied: the parameters of its list and their values.
+    """
+    found = {name: applied.get(name, "nothing") for name in choice.said}
+    objections = [
+        f"expected {name}={value} for {transport.name}, found {found[name]} in the library's list "
+        "of parameters: it did not choose this transport, or its list was lost"
+        for name, value in choice.said.items()
+        if found[name] != value
+    ]
+    said = ", ".join(f"{name}={value}" for name, value in found.items())
+    return Said(f"the library applied {said}", transport.counter, tuple(objections))
+
+
+def hear_btls(transport: Transport, choice: Choice, peers: Sequence[PeerBtl], ranks: int) -> Said:
+    """What Open MPI without UCX said: the BTL that it took to each peer.
+
+    Args:
+        transport: the transport that was asked for.
+        choice: how Open MPI was made to use it.
+        peers: the BTLs that the ranks named, without those to themselves.
+        ranks: how many ranks there were.
+    """
+    expected = choice.said["btl"]
+    named = sorted({peer.btl for peer in peers})
+    spoke = len({(peer.host, peer.process) for peer in peers})
+    objections = []
+    if spoke != ranks:
+        objections.append(
+            f"expected the BTL of all {ranks} ranks to their peers, found it of {spoke}: "
+            "Open MPI did not run on ob1, or its words were lost"
+        )
+    objections += dict.fromkeys(
+        f"expected BTL {expected} for {transport.name}, found {peer.btl} from {peer.host} to "
+        f"{peer.to}: something else carried the data"
+        for peer in peers
+        if peer.btl not in _NAMES.get(expected, {expected})
+    )
+    return Said(f"BTL {', '.join(named) or 'none'}", transport.counter, tuple(objections))
+
+
+# One component under two names: vader up to Open MPI 4.1, sm since 5.0.
+_NAMES = {"vader": {"vader", "sm"}}
+
+
+def _lane_objections(transport: Transport, logs: Sequence[UcxLog], ranks: int) -> list[str]:
+    if len(logs) != ranks:
+        return [
+            f"expected {ranks} UCX logs, one for each rank, found {len(logs)}: "
+            "the MPI did not run on UCX, or its log was lost"
+        ]
+    objections = []
+    for log in logs:
+        data = _data(log)
+        strangers = sorted(str(lane) for lane in data if lane.transport not in transport.lanes)
+        if not data:
+            objections.append(
+                f"expected UCX lanes to other ranks on {transport.name}, "
+                f"found none on {log.host or 'a rank without endpoint configuration'}"
+            )
+        elif strangers and transport.counter is not Counter.ANY:
+            objections.append(
+                f"expected data lanes on {transport.name} ({', '.join(sorted(transport.lanes))}), "
+                f"found {', '.join(strangers)} on {log.host}"
+            )
+    return list(dict.fromkeys(objections))
+
+
+def _data(log: UcxLog) -> set[Lane]:
+    return {lane for lane in log.lanes if lane.operation not in _AUXILIARY_OPERATIONS}
+
+
+def _fallback(chosen: Collection[str]) -> str:
+    return (
+        f"UCX, left to choose, took {', '.join(sorted(chosen))} where the partition offers RDMA: "
+        "every user without settings gets this: see why UCX has no RDMA device (ucx_info -d) on "
+        "these nodes"
+    )

@@ -1,0 +1,40 @@
+import pytest
+
+from fabricheck.errors import FabricheckError
+from fabricheck.transports import TRANSPORTS, Placement, placements
+
+
+def test_only_placements_that_can_exist_are_made() -> None:
+    made = placements([1, 2, 4])
+    assert "shm-1n" in made
+    assert "tcp-2n" in made
+    assert "shm-2n" not in made
+    assert "tcp-1n" not in made
+    assert {name.split("-")[0] for name in made} == set(TRANSPORTS) - {"uc"}
+
+
+@pytest.mark.parametrize("text", placements([1, 2, 16]))
+def test_a_placement_reads_back(text: str) -> None:
+    assert str(Placement.read(text)) == text
+
+
+def test_features_name_transport_and_nodes() -> None:
+    assert Placement.read("ud-4n").features == ("rdma", "nodes-4")
+    assert Placement.read("uc-2n").features == ("rdma", "nodes-2")
+    assert Placement.read("rc_mlx5-2n").features == ("rc_mlx5", "nodes-2")
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("tcp", "such as tcp-2n"),
+        ("tcp-n", "such as tcp-2n"),
+        ("ib-2n", "rc, ud, uc, dc, tcp, shm"),
+        ("shm-2n", "one node"),
+        ("ob1_shm-2n", "one node"),
+        ("rc-1n", "two nodes or more"),
+    ],
+)
+def test_a_placement_that_cannot_exist_is_refused(text: str, part: str) -> None:
+    with pytest.raises(FabricheckError, match=part):
+        Placement.read(text)

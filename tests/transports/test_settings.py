@@ -1,0 +1,118 @@
+import pytest
+
+from fabricheck.errors import FabricheckError
+from fabricheck.transports import TRANSPORTS, Ports, launcher_options, settings, ucx_settings
+from fabricheck.transports.families import CHOICES
+from fabricheck.transports.table import Counter
+
+ON_UCX = [name for name, transport in TRANSPORTS.items() if transport.ucx_tls]
+SITE = {
+    "ucx_net_devices": {"tcp": "eth0", "rdma": "mlx5_0:1"},
+    "fabric": "roce",
+    "gid_index": 3,
+    "service_level": 4,
+    "pkey": 0x8012,
+}
+
+
+@pytest.mark.parametrize("family", ["openmpi", "mpich", "mvapich"])
+@pytest.mark.parametrize("transport", ON_UCX)
+def test_a_site_names_the_devices_of_ucx(family: str, transport: str) -> None:
+    variables = settings(family, transport, Ports.read(SITE))
+    device = {"tcp": "eth0", "shm": None, "auto": "all", "ud_verbs_sm": "all"}
+    assert variables.get("UCX_NET_DEVICES") == device.get(transport, "mlx5_0:1")
+    assert ucx_settings(transport, Ports.read(SITE)).items() <= variables.items()
+
+
+@pytest.mark.parametrize("transport", ON_UCX)
+def test_address_level_and_partition_are_for_rdma(transport: str) -> None:
+    variables = ucx_settings(transport, Ports.read(SITE))
+    found = {name: variables[name] for name in variables if name.startswith("UCX_IB_")}
+    if TRANSPORTS[transport].counter in (Counter.RDMA, Counter.ANY):
+        assert found == {"UCX_IB_GID_INDEX": "3", "UCX_IB_SL": "4", "UCX_IB_PKEY": "0x12"}
+    else:
+        assert found == {}
+    assert not any(name.startswith("UCX_IB_") for name in ucx_settings(transport))
+
+
+@pytest.mark.parametrize("transport", ["rc", "ud", "hybrid"])
+def test_mvapich2_has_names_of_its_own(transport: str) -> None:
+    plain = settings("mvapich2", transport)
+    assert not any(name.startswith("UCX") or "HCA" in name or "RoCE" in name for name in plain)
+    assert plain.pop("FABRICHECK_DEVICES") == "MV2_IBA_HCA"
+    assert settings("mvapich2", transport, Ports.read(SITE)) == {
+        **plain,
+        "MV2_IBA_HCA": "mlx5_0",
+        "MV2_DEFAULT_PORT": "1",
+        "MV2_USE_RoCE": "1",
+        "MV2_DEFAULT_GID_INDEX": "3",
+        "MV2_DEFAULT_SERVICE_LEVEL": "4",
+        "MV2_DEFAULT_PKEY": "0x12",
+    }
+
+
+def test_mvapich2_takes_several_devices_and_looks_for_all() -> None:
+    several = Ports({"rdma": "mlx5_0:1,mlx5_1:1"})
+    assert settings("mvapich2", "rc", several)["MV2_IBA_HCA"] == "mlx5_0:mlx5_1"
+    every = settings("mvapich2", "rc", Ports({"rdma": "all"}))
+    assert every["FABRICHECK_DEVICES"] == "MV2_IBA_HCA"
+    assert "MV2_IBA_HCA" not in every
+
+
+def test_mvapich2_needs_no_port_inside_a_node() -> None:
+    inside = settings("mvapich2", "shm", Ports.read(SITE))
+    assert inside == CHOICES["mvapich2"]["shm"].variables
+
+
+@pytest.mark.parametrize(
+    ("extras", "is_roce"),
+    [
+        ({}, False),
+        ({"gid_index": 1}, True),
+        ({"fabric": "roce"}, True),
+        ({"fabric": "infiniband", "gid_index": 0}, False),
+    ],
+)
+def test_a_fabric_is_roce_where_the_site_says_so(extras: dict[str, object], is_roce: bool) -> None:
+    assert Ports.read(extras).is_roce is is_roce
+    chosen = settings("mvapich2", "rc", Ports.read(extras))
+    assert ("MV2_USE_RoCE" in chosen) is is_roce
+
+
+@pytest.mark.parametrize(
+    ("extras", "words"),
+    [
+        ({"gid_index": "3"}, "0 to 255 as extras.gid_index of the partition, found '3'"),
+        ({"gid_index": -1}, "found -1"),
+        ({"service_level": 16}, "0 to 15 as extras.service_level"),
+        ({"service_level": True}, "found True"),
+        ({"pkey": 0}, "1 to 65535 as extras.pkey"),
+        ({"pkey": "0x8001"}, "found '0x8001': correct the site file"),
+    ],
+)
+def test_a_setting_that_makes_no_sense_is_refused(extras: dict[str, object], words: str) -> None:
+    with pytest.raises(FabricheckError) as caught:
+        Ports.read(extras)
+    assert words in str(caught.value)
+
+
+def test_ob1_takes_the_interface_of_the_site() -> None:
+    ports = Ports.read(SITE)
+    assert settings("openmpi", "ob1_tcp", ports)["OMPI_MCA_btl_tcp_if_include"] == "eth0"
+    assert settings("openmpi", "ob1_shm", ports) == CHOICES["openmpi"]["ob1_shm"].variables
+    assert not any(name.startswith("UCX") for name in settings("openmpi", "ob1_tcp", ports))
+
+
+@pytest.mark.parametrize("transport", ["uc", "hybrid", "ob1_tcp"])
+def test_ucx_refuses_what_it_does_not_have(transport: str) -> None:
+    with pytest.raises(FabricheckError, match=f"found '{transport}': UCX doesn't have it"):
+        ucx_settings(transport)
+
+
+def test_launchers_of_open_mpi_must_be_told_what_to_carry() -> None:
+    names = ["OMPI_MCA_pml", "UCX_TLS", "FABRICHECK_PIN"]
+    told = ["-x", "UCX_TLS", "-x", "FABRICHECK_PIN"]
+    assert launcher_options("openmpi", "mpirun", names) == told
+    assert launcher_options("openmpi", "mpiexec", names) == told
+    assert launcher_options("openmpi", "srun", names) == []
+    assert launcher_options("mpich", "mpirun", names) == []
