@@ -1,0 +1,51 @@
+#include "mpi_matmul/freivalds.hpp"
+
+#include "mpi_matmul/matrices.hpp"
+
+namespace mpi_matmul {
+
+Freivalds::Freivalds(std::uint64_t n, std::uint64_t seed) : n_(n), state_(seed), x_(n), bx_(n) {}
+
+std::optional<std::uint64_t> Freivalds::wrong_row(const std::vector<double>& a,
+                                                  const std::vector<double>& b,
+                                                  const std::vector<double>& c) {
+    draw();
+    for (std::uint64_t row = 0; row < n_; ++row) {
+        bx_[row] = times(&b[row * n_], x_);
+    }
+    for (std::uint64_t row = 0; row < n_; ++row) {
+        const Triple expected = times(&a[row * n_], bx_);
+        const Triple found = times(&c[row * n_], x_);
+        // Not "differs": a NaN equals nothing.
+        if (!(expected == found)) {
+            return row;
+        }
+    }
+    return std::nullopt;
+}
+
+std::uint64_t Freivalds::bytes(std::uint64_t n) {
+    return 2 * n * sizeof(Triple);
+}
+
+void Freivalds::draw() {
+    for (Triple& signs : x_) {
+        std::uint64_t bits = scramble(state_++);
+        for (double& sign : signs) {
+            sign = (bits & 1U) != 0 ? 1.0 : -1.0;
+            bits >>= 1U;
+        }
+    }
+}
+
+Freivalds::Triple Freivalds::times(const double* row, const std::vector<Triple>& vectors) const {
+    Triple sums{};
+    for (std::uint64_t column = 0; column < n_; ++column) {
+        for (std::size_t vector = 0; vector < kVectors; ++vector) {
+            sums[vector] += row[column] * vectors[column][vector];
+        }
+    }
+    return sums;
+}
+
+} // namespace mpi_matmul

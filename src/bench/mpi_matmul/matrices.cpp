@@ -1,0 +1,28 @@
+#include "mpi_matmul/matrices.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace mpi_matmul {
+
+std::uint64_t scramble(std::uint64_t state) {
+    std::uint64_t mixed = state + 0x9e3779b97f4a7c15U;
+    mixed = (mixed ^ (mixed >> 30U)) * 0xbf58476d1ce4e5b9U;
+    mixed = (mixed ^ (mixed >> 27U)) * 0x94d049bb133111ebU;
+    return mixed ^ (mixed >> 31U);
+}
+
+void fill(std::vector<double>& matrix, Name name, std::uint64_t seed) {
+    constexpr std::uint64_t kValues = 2 * kLargestElement + 1;
+    const std::uint64_t start = scramble(scramble(seed) + static_cast<std::uint64_t>(name));
+    for (std::uint64_t index = 0; index < matrix.size(); ++index) {
+        const auto value = static_cast<std::int64_t>(scramble(start + index) % kValues);
+        matrix[index] = static_cast<double>(value - kLargestElement);
+    }
+}
+
+void poison(double* values, std::uint64_t count) {
+    std::fill_n(values, count, std::numeric_limits<double>::quiet_NaN());
+}
+
+} // namespace mpi_matmul

@@ -1,0 +1,158 @@
+#include "mpi_matmul/phases.hpp"
+
+#include "common/world.hpp"
+#include "mpi_matmul/blas.hpp"
+
+namespace mpi_matmul {
+
+namespace {
+
+using bench::check;
+
+constexpr int kRoot = 0;
+constexpr int kTag = 1;
+
+void barrier() {
+    check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
+}
+
+} // namespace
+
+Transfers::Transfers(Mode mode, std::uint64_t n, int rank, int ranks, std::uint64_t largest_count)
+    : mode_(mode), n_(n), rank_(rank), shares_(shares(n, ranks)) {
+    const Counting count = counting(n, largest_count);
+    if (count.in_rows) {
+        check(MPI_Type_contiguous(static_cast<int>(n), MPI_DOUBLE, &unit_), "MPI_Type_contiguous");
+        check(MPI_Type_commit(&unit_), "MPI_Type_commit");
+    }
+    whole_ = count.of(n, n);
+    for (const Share& share : shares_) {
+        counts_.push_back(count.of(share.rows, n));
+        offsets_.push_back(count.of(share.first, n));
+    }
+    requests_.resize(shares_.size());
+}
+
+Transfers::~Transfers() {
+    if (unit_ != MPI_DOUBLE) {
+        (void)MPI_Type_free(&unit_);
+    }
+}
+
+double* Transfers::rows_of(std::vector<double>& matrix, int rank) const {
+    const std::uint64_t first = rank_ == kRoot ? shares_[static_cast<std::size_t>(rank)].first : 0;
+    return matrix.data() + first * n_;
+}
+
+void Transfers::send(std::vector<double>& matrix, int peer, int rows_of_rank) {
+    const int count = counts_[static_cast<std::size_t>(rows_of_rank)];
+    double* const rows = rows_of(matrix, rows_of_rank);
+    if (mode_ == Mode::Blocking) {
+        check(MPI_Send(rows, count, unit_, peer, kTag, MPI_COMM_WORLD), "MPI_Send");
+        return;
+    }
+    check(MPI_Isend(rows, count, unit_, peer, kTag, MPI_COMM_WORLD,
+                    &requests_[static_cast<std::size_t>(pending_++)]),
+          "MPI_Isend");
+}
+
+void Transfers::receive(std::vector<double>& matrix, int peer, int rows_of_rank) {
+    const int count = counts_[static_cast<std::size_t>(rows_of_rank)];
+    double* const rows = rows_of(matrix, rows_of_rank);
+    if (mode_ == Mode::Blocking) {
+        check(MPI_Recv(rows, count, unit_, peer, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE),
+              "MPI_Recv");
+        return;
+    }
+    check(MPI_Irecv(rows, count, unit_, peer, kTag, MPI_COMM_WORLD,
+                    &requests_[static_cast<std::size_t>(pending_++)]),
+          "MPI_Irecv");
+}
+
+void Transfers::wait() {
+    if (pending_ == 0) {
+        return; // blocking: nothing is under way
+    }
+    check(MPI_Waitall(pending_, requests_.data(), MPI_STATUSES_IGNORE), "MPI_Waitall");
+    pending_ = 0;
+}
+
+void Transfers::transfer_a(Matrices& matrices) {
+    if (mode_ == Mode::Collective) {
+        void* const rows = rank_ == kRoot ? MPI_IN_PLACE : matrices.a.data();
+        check(MPI_Scatterv(matrices.a.data(), counts_.data(), offsets_.data(), unit_, rows,
+                           counts_[static_cast<std::size_t>(rank_)], unit_, kRoot, MPI_COMM_WORLD),
+              "MPI_Scatterv");
+        return;
+    }
+    if (rank_ == kRoot) {
+        for (int peer = 1; peer < static_cast<int>(shares_.size()); ++peer) {
+            send(matrices.a, peer, peer);
+        }
+    } else {
+        receive(matrices.a, kRoot, rank_);
+    }
+    wait();
+}
+
+void Transfers::broadcast_b(Matrices& matrices) {
+    if (mode_ != Mode::Nonblocking) {
+        check(MPI_Bcast(matrices.b.data(), whole_, unit_, kRoot, MPI_COMM_WORLD), "MPI_Bcast");
+        return;
+    }
+    check(MPI_Ibcast(matrices.b.data(), whole_, unit_, kRoot, MPI_COMM_WORLD,
+                     &requests_[static_cast<std::size_t>(pending_++)]),
+          "MPI_Ibcast");
+    wait();
+}
+
+void Transfers::transfer_c(Matrices& matrices) {
+    if (mode_ == Mode::Collective) {
+        const void* const rows = rank_ == kRoot ? MPI_IN_PLACE : matrices.c.data();
+        check(MPI_Gatherv(rows, counts_[static_cast<std::size_t>(rank_)], unit_, matrices.c.data(),
+                          counts_.data(), offsets_.data(), unit_, kRoot, MPI_COMM_WORLD),
+              "MPI_Gatherv");
+        return;
+    }
+    if (rank_ == kRoot) {
+        for (int peer = 1; peer < static_cast<int>(shares_.size()); ++peer) {
+            receive(matrices.c, peer, peer);
+        }
+    } else {
+        send(matrices.c, kRoot, rank_);
+    }
+    wait();
+}
+
+Seconds repeat_once(Transfers& transfers, Matrices& matrices, std::uint64_t n, bool inject) {
+    Seconds seconds{};
+    const std::uint64_t rows = transfers.own().rows;
+
+    barrier();
+    const double begin = MPI_Wtime();
+    transfers.transfer_a(matrices);
+    seconds[kTransferA] = MPI_Wtime() - begin;
+
+    barrier();
+    double start = MPI_Wtime();
+    transfers.broadcast_b(matrices);
+    seconds[kBroadcastB] = MPI_Wtime() - start;
+
+    barrier();
+    start = MPI_Wtime();
+    multiply(matrices.a.data(), matrices.b.data(), matrices.c.data(), rows, n);
+    seconds[kCompute] = MPI_Wtime() - start;
+
+    if (inject) {
+        matrices.c[rows * n - 1] += 1.0;
+    }
+    barrier();
+    start = MPI_Wtime();
+    transfers.transfer_c(matrices);
+    const double end = MPI_Wtime();
+    seconds[kTransferC] = end - start;
+    seconds[kTotal] = end - begin;
+    return seconds;
+}
+
+} // namespace mpi_matmul
