@@ -113,9 +113,12 @@ def test_edges_of_a_bandwidth_band(value, level, bound):
 
 
 def test_the_bounds_of_a_band_are_those_that_are_recorded():
-    reference = MILLISECONDS["latency_avg_1MiB"]
-    assert BAND.warning_bounds("latency_avg_1MiB", reference) == (None, 10.0)
-    assert BAND.warning_bounds("latency_avg_2MiB", reference) == (None, 10.6 * 1.5)
+    measured = {"latency_avg_1MiB": (5.0, "us")}
+    (banded,) = judge_values(measured, MILLISECONDS, BAND).judgements
+    assert banded.good == (None, 10.0)
+    plain = Tolerance((-0.5, 0.5), "paper", "test", "2026-11-21", None)
+    (unbanded,) = judge_values(measured, MILLISECONDS, plain).judgements
+    assert unbanded.good == (10.6 * 0.5, 10.6 * 1.5)
 
 
 def test_expired_references_are_never_good():

@@ -36,7 +36,8 @@ class Check(StrEnum):
     UCX = "UcxPerftest"
 
 
-_CHECK_OF_FAMILY = {CHECKS[check]: check for check in Check}
+# Of two checks of a family the first, which is that of single ranks.
+_CHECK_OF_FAMILY = {CHECKS[check]: check for check in reversed(Check)}
 
 
 def _complete_placement(incomplete: str) -> list[str]:
@@ -163,7 +164,7 @@ def _as_json(
                 "level": judgement.level,
                 "value": judgement.value,
                 "unit": judgement.unit,
-                "reference": _reference(judgement, tolerance),
+                "reference": _reference(judgement),
                 "message": judgement.message,
             }
             for judgement in verdict.judgements
@@ -171,13 +172,12 @@ def _as_json(
     }
 
 
-def _reference(judgement: Judgement, tolerance: Tolerance | None) -> dict[str, Any] | None:
+def _reference(judgement: Judgement) -> dict[str, Any] | None:
     if (reference := judgement.reference) is None:
         return None
-    bounds = tolerance.warning_bounds(judgement.variable, reference) if tolerance else ()
     return {
         "value": reference.value,
         "critical": list(reference.bounds()),
-        "warning": list(bounds) or [None, None],
+        "warning": list(judgement.good),
         "expected_failure": reference.expected_failure or None,
     }

@@ -22,6 +22,7 @@ class Judgement:
         message: one sentence on what was found, what was expected, and the bound.
         limit: the bound that decided, such as ``critical above 24 us``.
         note: what an expected failure (ReFrame's ``$xfail``) changes about the level.
+        good: the limits between which the value would be good; the edge of a band is not.
     """
 
     variable: str
@@ -32,6 +33,7 @@ class Judgement:
     message: str
     limit: str = ""
     note: str = ""
+    good: Fractions = (None, None)
 
 
 def judge_value(
@@ -67,25 +69,25 @@ def judge_value(
         raise FabricheckError(
             f"expected the reference of {variable} in {unit}, found {reference.unit}"
         )
+    lower, upper = reference.bounds(warning)
     level, limits = Level.GOOD, reference.bounds()
     if _exceeded(value, limits):
         level = Level.CRITICAL
-    elif _exceeded(value, reference.bounds(warning)):
-        level, limits = Level.WARNING, reference.bounds(warning)
+    elif _exceeded(value, (lower, upper)):
+        level, limits = Level.WARNING, (lower, upper)
     limit = _limit(level, value, limits, unit)
-    if level is Level.GOOD and good is not None and not _better(variable, value, good):
-        side = "below" if is_lower_better(variable) else "above"
-        level, limit = Level.WARNING, f"good only {side} {amount(good, unit)}"
+    if good is not None:
+        is_lower = is_lower_better(variable)
+        lower, upper = (lower, good) if is_lower else (good, upper)
+        if level is Level.GOOD and (value >= good if is_lower else value <= good):
+            side = "below" if is_lower else "above"
+            level, limit = Level.WARNING, f"good only {side} {amount(good, unit)}"
     message = f"{found}, {_compared(value, reference)}: {limit}"
     note = ""
     if reference.expected_failure:
         note = _expected_failure_note(level, reference.expected_failure)
         level, message = Level.WARNING, f"{message}; {note}"
-    return Judgement(variable, level, value, unit, reference, message, limit, note)
-
-
-def _better(variable: str, value: float, edge: float) -> bool:
-    return value < edge if is_lower_better(variable) else value > edge
+    return Judgement(variable, level, value, unit, reference, message, limit, note, (lower, upper))
 
 
 def _exceeded(value: float, limits: Fractions) -> bool:

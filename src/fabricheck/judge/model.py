@@ -14,7 +14,14 @@ Fractions = tuple[float | None, float | None]
 
 CHECKS: Mapping[str, Family | None] = {
     "MpiPointToPoint": "pt2pt",
+    "MpiPointToPointFull": "pt2pt",
     "MpiCollective": "collective",
+    "MpiOneSided": "one_sided",
+    "MpiNonblocking": "nonblocking",
+    "MpiNeighborhood": "neighborhood",
+    "MpiPersistent": "persistent",
+    "MpiCongestion": "congestion",
+    "MpiStartup": "startup",
     "VerbsPerftest": "verbs",
     "UcxPerftest": "ucx",
     "TransportOrder": None,
@@ -22,7 +29,9 @@ CHECKS: Mapping[str, Family | None] = {
 """Classes that may have references, each with the family of benchmarks whose curves it judges;
 ``None`` where the variables are not those of a curve."""
 
-_PLACEMENT = re.compile(r"(?P<transport>[a-z][a-z0-9_]*)-(?P<num_nodes>[1-9]\d{0,6})n", re.ASCII)
+_PLACEMENT = re.compile(
+    r"(?P<transport>[a-z][a-z0-9_]*)-(?P<num_nodes>[1-9]\d{0,6})n(?:-full)?", re.ASCII
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +114,20 @@ class Tolerance:
             None if upper is None else upper * self.warning,
         )
 
-    def warning_bounds(self, variable: str, reference: Reference) -> Fractions:
-        """The absolute limits between which a variable is good; an edge of ``good`` is outside."""
-        lower, upper = reference.bounds(self.warning_of(reference))
-        edge = self.good.get(variable)
-        if edge is None:
-            return lower, upper
-        return (lower, edge) if is_lower_better(variable) else (edge, upper)
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """A reference that nobody wrote down, since it follows from what is known of the system.
+
+    Attributes:
+        reference: the reference.
+        warning: fractions as in ``Tolerance``.
+        source: what it follows from, in words.
+    """
+
+    reference: Reference
+    warning: Fractions
+    source: str
 
 
 def is_lower_better(variable: str) -> bool:
@@ -162,7 +178,7 @@ class CaseKey:
         if not match:
             raise FabricheckError(
                 f"expected a placement such as tcp-2n or shm-1n, found {self.placement!r}: "
-                "write <transport>-<nodes>n"
+                "write <transport>-<nodes>n, or <transport>-<nodes>n-full"
             )
         return match
 

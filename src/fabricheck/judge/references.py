@@ -90,10 +90,8 @@ def _look_up(section: Section | None, key: CaseKey) -> Any:
 def _check_variables(entry: Entry, benchmark: Benchmark) -> None:
     for name, located in entry.variables.items():
         metric, statistic, size = split_variable(name)
-        if metric not in benchmark.metrics or statistic not in benchmark.statistics:
-            recorded = ", ".join(
-                f"{m}_{s}" for m in benchmark.metrics for s in benchmark.statistics
-            )
+        if (metric, statistic) not in benchmark.recorded:
+            recorded = ", ".join(f"{m}_{s}" for m, s in benchmark.recorded)
             raise located.place.error(
                 f"unknown variable: the benchmark {benchmark.name} records {recorded}"
             )

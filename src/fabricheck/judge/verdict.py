@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from fabricheck.benchmarks.curve import Curve
 from fabricheck.judge.findings import group, missing_variables
 from fabricheck.judge.judgement import Judgement, judge_value
 from fabricheck.judge.levels import Level, worst
-from fabricheck.judge.model import Reference, Tolerance, is_lower_better
+from fabricheck.judge.model import Derived, Reference, Tolerance, is_lower_better
 from fabricheck.judge.shape import falling_latency, poor_best
 
 __all__ = ["Judgement", "Verdict", "judge_curve", "judge_value", "judge_values"]
@@ -31,14 +32,23 @@ class Verdict:
 
 
 def judge_curve(
-    curve: Curve, references: Mapping[str, Reference], tolerance: Tolerance | None
+    curve: Curve,
+    references: Mapping[str, Reference],
+    tolerance: Tolerance | None,
+    derived: Mapping[str, Derived] | None = None,
 ) -> Verdict:
     """Judge every variable of a curve, and its shape.
+
+    Args:
+        curve: what was measured.
+        references: references by variable.
+        tolerance: when to warn.
+        derived: what judges variables without reference.
 
     Raises:
         FabricheckError: if the unit of a reference is not that of the curve.
     """
-    verdict = judge_values(curve.variables(), references, tolerance)
+    verdict = judge_values(curve.variables(), references, tolerance, derived or {})
     if tolerance is None:
         return verdict
     shape = falling_latency(curve, tolerance.monotone)
@@ -51,6 +61,7 @@ def judge_values(
     values: Mapping[str, tuple[float, str]],
     references: Mapping[str, Reference],
     tolerance: Tolerance | None,
+    derived: Mapping[str, Derived] = MappingProxyType({}),
 ) -> Verdict:
     """Judge values, each with its unit, by variable.
 
@@ -61,7 +72,9 @@ def judge_values(
         FabricheckError: if the unit of a reference is not that of the value.
     """
     judgements = tuple(
-        _judge(variable, value, unit, references.get(variable), tolerance)
+        _judge_derived(variable, value, derived[variable])
+        if variable in derived and variable not in references
+        else _judge(variable, value, unit, references.get(variable), tolerance)
         for variable, (value, unit) in values.items()
     )
     missing = missing_variables([name for name in references if name not in values])
@@ -82,6 +95,11 @@ def _judge(
         # The band's edge holds on its own side.
         lower, upper = (lower, None) if is_lower_better(variable) else (None, upper)
     return judge_value(variable, value, unit, reference, (lower, upper), good=edge)
+
+
+def _judge_derived(variable: str, value: float, derived: Derived) -> Judgement:
+    reference = derived.reference
+    return judge_value(variable, value, reference.unit, reference, derived.warning)
 
 
 def _expired(tolerance: Tolerance | None) -> tuple[str, ...]:

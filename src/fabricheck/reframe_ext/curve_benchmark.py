@@ -1,6 +1,7 @@
 """What every check of one benchmark on one placement inherits: from its evidence to its verdict."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 from reframe.core.builtins import run_after, sanity_function
 
@@ -8,11 +9,14 @@ from fabricheck.benchmarks import registry
 from fabricheck.benchmarks.curve import Curve, variable_name
 from fabricheck.benchmarks.model import UNITS
 from fabricheck.judge.levels import Level, worst
+from fabricheck.judge.physics import Links, derived, impossible, read_links
 from fabricheck.judge.references import Reference, Tolerance
 from fabricheck.judge.verdict import Verdict, judge_curve
 from fabricheck.reframe_ext.evidence import Evidence
 from fabricheck.reframe_ext.judged import Judged, Values
 from fabricheck.transports import Placement
+from fabricheck.transports.table import Counter, Scope
+from fabricheck.transports.witness import Witness, read_witnesses
 
 
 class CurveBenchmark(Judged):
@@ -24,10 +28,10 @@ class CurveBenchmark(Judged):
     @run_after("init")
     def place(self) -> None:
         """Take transport and nodes from the placement, and ask for what they need."""
-        placement = Placement.read(self.placement)
-        self.transport = placement.transport.name
-        self.num_nodes = placement.num_nodes
-        self.valid_systems = [" ".join(f"+{feature}" for feature in placement.features)]
+        self._placement = Placement.read(self.placement)
+        self.transport = self._placement.transport.name
+        self.num_nodes = self._placement.num_nodes
+        self.valid_systems = [" ".join(f"+{feature}" for feature in self._placement.features)]
         self._curve: Curve | None = None
         self._remarks: tuple[str, ...] = ()
 
@@ -36,14 +40,30 @@ class CurveBenchmark(Judged):
         """Trust nothing until everything about the run has been proved."""
         found = self.examine()
         self._record(found)
-        if found.objections:
-            self.distrust(found.objections)
+        objections = found.objections
+        if not objections and found.curve and (links := self.links()):
+            objections = impossible(found.curve, links)
+        if objections:
+            self.distrust(objections)
         self._curve = found.curve
         return True
 
     def examine(self) -> Evidence:
         """What the job left behind."""
         raise NotImplementedError
+
+    def links(self) -> Links | None:
+        """The links between the nodes; none inside a node."""
+        transport = Placement.read(self.placement).transport
+        if transport.scope is Scope.INTRA_NODE:
+            return None
+        return read_links(
+            self.current_partition.extras,
+            self.num_nodes,
+            _ports_used(read_witnesses(Path(self.stagedir))),
+            rdma=transport.counter is Counter.RDMA,
+            datagram=transport.base == "ud",
+        )
 
     def sizes(self) -> tuple[int, ...]:
         """The message sizes in bytes to measure; none for a benchmark without payload."""
@@ -61,8 +81,7 @@ class CurveBenchmark(Judged):
         return {
             variable_name(metric, statistic, size): (None, UNITS[metric])
             for size in self.sizes() or (None,)
-            for metric in benchmark.metrics
-            for statistic in benchmark.statistics
+            for metric, statistic in benchmark.recorded
         }
 
     def find_verdict(
@@ -70,7 +89,12 @@ class CurveBenchmark(Judged):
     ) -> Verdict:
         """The verdict on the whole curve, and on how the program ended."""
         assert self._curve is not None, "a case without curve is untrusted and never judged"
-        verdict = judge_curve(self._curve, references, tolerance)
+        links = self.links()
+        expected = derived(self._curve, links) if links else {}
+        verdict = judge_curve(self._curve, references, tolerance, expected)
+        if expected and tolerance is None:
+            self.reference_kind = "physics"
+            self.reference_source = next(iter(expected.values())).source
         if not self._remarks:
             return verdict
         level = worst([verdict.level, Level.WARNING])
@@ -85,3 +109,15 @@ class CurveBenchmark(Judged):
             self.program = found.curve.program
             self.program_version = found.curve.version
             self.mpi_version = found.curve.metadata.get("MPI", "")
+
+
+def _ports_used(witnesses: Iterable[Witness]) -> int:
+    """The most RDMA ports of one node that sent or received packets."""
+    ports: dict[str, set[str]] = {}
+    for witness in witnesses:
+        ports.setdefault(witness.host, set()).update(
+            device
+            for (kind, device, counter), moved in witness.moved.items()
+            if kind == "rdma" and counter.endswith(("pkts", "packets")) and moved
+        )
+    return max(map(len, ports.values()), default=0)

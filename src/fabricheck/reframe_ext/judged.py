@@ -91,7 +91,10 @@ class Judged(FabricHealth, rfm.RunOnlyRegressionTest):
         }
         if self.level == Level.UNTRUSTED:
             self.levels = dict.fromkeys(values, str(Level.UNTRUSTED))
-        elif not self.is_dry_run():
+        elif self.is_dry_run():
+            # Nothing is measured that a reference could judge.
+            self._replace_references(values, {})
+        else:
             self._judge(values)
         for line in [f"level {self.level}", *self.findings] if self.level else []:
             getlogger().info(f"     L: {line}")
@@ -146,15 +149,14 @@ class Judged(FabricHealth, rfm.RunOnlyRegressionTest):
         self.level = str(worst([verdict.level, *(finding.level for finding in fabric)]))
         self.levels = {found.variable: str(found.level) for found in verdict.judgements}
         self.findings = self._in_order(verdict.findings, fabric)
+        self.warning_bounds = {
+            found.variable: list(found.good) for found in verdict.judgements if found.reference
+        }
         if tolerance:
             self.reference_kind, self.reference_source = tolerance.kind, tolerance.source
-            self.warning_bounds = {
-                found.variable: list(tolerance.warning_bounds(found.variable, found.reference))
-                for found in verdict.judgements
-                if found.reference
-            }
-        if Level.NO_REFERENCE in self.levels.values():
-            self._keep_unreferenced(values, references)
+        judged = {found.variable: found.reference for found in verdict.judgements}
+        if any(reference is None or name not in references for name, reference in judged.items()):
+            self._replace_references(values, judged)
 
     def _in_order(self, findings: Sequence[str], fabric: Sequence[Finding]) -> list[str]:
         """A dead link explains a slow value or a missing row, not the other way round."""
@@ -164,17 +166,20 @@ class Judged(FabricHealth, rfm.RunOnlyRegressionTest):
         remarks = [finding for finding in fabric if finding not in causes]
         return [*tell(causes), *findings, *tell(remarks)]
 
-    def _keep_unreferenced(self, values: Values, references: Mapping[str, Reference]) -> None:
-        """Let ReFrame record values without reference, which it would drop at the first of them.
+    def _replace_references(
+        self, values: Values, references: Mapping[str, Reference | None]
+    ) -> None:
+        """Give ReFrame what the file lacks: what was derived, no bounds where nothing judges.
 
-        The case fails all the same: ``refuse_unreferenced`` sees to it.
+        ReFrame would drop all values at the first one without reference. The case fails all the
+        same: ``refuse_unreferenced`` sees to it.
         """
         bounds: dict[str, tuple[float, float | None, float | None, str]] = {
             name: (0, None, None, unit) for name, (_, unit) in values.items()
         }
-        for name in bounds.keys() & references.keys():
-            found = references[name]
-            bounds[name] = (found.value, found.lower, found.upper, found.unit)
+        for name, found in references.items():
+            if found is not None:
+                bounds[name] = (found.value, found.lower, found.upper, found.unit)
         self.reference = {self.current_partition.fullname: bounds}
 
 
