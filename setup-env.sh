@@ -9,5 +9,10 @@ export FABRICHECK_ROOT
 export RFM_CONFIG_FILES="$FABRICHECK_ROOT/reframe-config.py"
 # A test that ReFrame cannot instantiate would otherwise be skipped with a warning, and the run green.
 export RFM_WARN_AS_ERROR=1
+# Written by ci/spack-bootstrap: where Spack and its store are.
+if [ -f "$FABRICHECK_ROOT/build/spack/env.sh" ]; then
+    # shellcheck source=/dev/null
+    . "$FABRICHECK_ROOT/build/spack/env.sh"
+fi
 PATH="$FABRICHECK_ROOT/ci/bin:$FABRICHECK_ROOT/.venv/bin:$PATH"
 export PATH

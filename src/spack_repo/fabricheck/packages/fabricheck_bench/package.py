@@ -1,22 +1,53 @@
 """Spack recipe of the benchmark programs under src/bench."""
 
-from spack.package import depends_on, license, version
+from pathlib import Path
+
+from spack.package import depends_on, license, variant, version
+from spack_repo.builtin.build_systems.cmake import CMakeBuilder as SpackCMakeBuilder
 from spack_repo.builtin.build_systems.cmake import CMakePackage
+
+_SOURCES = Path(__file__).resolve().parents[4] / "bench"
 
 
 class FabricheckBench(CMakePackage):
-    """MPI benchmarks of the fabricheck suite: OSU's methods, with percentiles and validation."""
+    """Benchmark programs of the fabricheck suite, for MPI, verbs, and both with computation."""
 
     license("BSD-3-Clause")
 
-    # No URL: the sources are those of the checkout, whose place spack.yaml names under `develop`.
+    # The sources are those of the checkout that this recipe is in, so nothing is downloaded, and a
+    # lock file fits every checkout. `spack develop` builds those of another one.
+    has_code = False
     version("0.1.0")
+
+    variant("mpi", default=True, description="Build the programs that need MPI")
+    variant("verbs", default=True, description="Build the programs that need libibverbs")
+    variant("blas", default=True, when="+mpi", description="Build the programs that need a BLAS")
 
     depends_on("c", type="build")
     depends_on("cxx", type="build")
     depends_on("cmake@3.25:", type="build")
-    depends_on("mpi")
+    depends_on("mpi", when="+mpi")
+    depends_on("rdma-core", when="+verbs")
+    depends_on("openblas", when="+blas")
+
+
+class CMakeBuilder(SpackCMakeBuilder):
+    """Configures the programs; the suite builds and runs their unit tests itself."""
+
+    @property
+    def root_cmakelists_dir(self):
+        """The sources: this checkout's, or those that are being developed."""
+        developed = "dev_path" in self.spec.variants
+        return super().root_cmakelists_dir if developed else str(_SOURCES)
 
     def cmake_args(self):
-        """Build the programs only; the suite builds and runs their unit tests itself."""
-        return [self.define("BUILD_TESTING", False)]
+        """Build what the variants name, with the compiler wrapper of the spec's own MPI."""
+        arguments = [
+            self.define("BUILD_TESTING", False),
+            self.define_from_variant("FABRICHECK_MPI", "mpi"),
+            self.define_from_variant("FABRICHECK_VERBS", "verbs"),
+            self.define_from_variant("FABRICHECK_BLAS", "blas"),
+        ]
+        if self.spec.satisfies("+mpi"):
+            arguments.append(self.define("MPI_CXX_COMPILER", self.spec["mpi"].mpicxx))
+        return arguments

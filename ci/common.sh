@@ -1,0 +1,59 @@
+# Sourced by ci/setup and ci/spack-bootstrap: saying what is done, Debian packages, Python.
+# They run in the root of the checkout; $root is its path, $log their log file.
+
+say() { printf '%s: [%3d s] %s\n' "${0##*/}" "$SECONDS" "$*"; }
+
+fail() {
+  printf '%s: %s\n' "${0##*/}" "$*" >&2
+  exit 2
+}
+
+# How far a command has come, for those that can tell.
+progress() { :; }
+
+# Runs a command with its output in the log, and shows every 15 seconds that it is alive.
+run_logged() {
+  local what=$1 next=$((SECONDS + 15)) status=0
+  shift
+  "$@" >>"$log" 2>&1 </dev/null 9<&- &
+  local child=$!
+  trap 'kill "$child" 2>/dev/null; wait "$child"; exit 130' INT TERM
+  while kill -0 "$child" 2>/dev/null; do
+    sleep 0.2
+    if ((SECONDS >= next)); then
+      say "$what: still at work$(progress)"
+      next=$((SECONDS + 15))
+    fi
+  done
+  wait "$child" || status=$?
+  trap - INT TERM
+  if ((status)); then
+    tail -n 20 "$log" >&2
+    fail "$what failed with exit code $status; its last lines are above, the whole log is $log"
+  fi
+}
+
+wanted_packages() { # GROUP...
+  local group
+  for group; do
+    sed -e 's/[[:space:]]*#.*//' -e '/^$/d' "ci/packages/$group.txt"
+  done
+}
+
+missing_packages() { # GROUP...
+  local installed
+  installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' | sed -n 's/^installed //p' | sort -u)
+  comm -23 <(wanted_packages "$@" | sort -u) <(printf '%s\n' "$installed")
+}
+
+find_python() {
+  local candidate
+  for candidate in "$(command -v python3 || true)" /usr/bin/python3; do
+    [[ -n $candidate && $candidate != "$root"/.venv/* ]] || continue
+    if "$candidate" -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+      printf '%s\n' "$candidate"
+      return
+    fi
+  done
+  fail 'expected a python3 of version 3.11 or newer with its venv module, found none; install python3 and python3-venv'
+}
