@@ -4,7 +4,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -22,20 +22,28 @@ TIMEOUT = 120
 
 @dataclass(frozen=True)
 class Build:
-    """A build folder of src/bench for one MPI."""
+    """A build folder of src/bench for one MPI, and the program of it that is run."""
 
     mpi: str
     folder: Path
+    name: str = "mpi_probe"
 
     @property
-    def probe(self) -> Path:
-        return self.folder / "mpi_probe" / "mpi_probe"
+    def program(self) -> Path:
+        return self.folder / self.name / self.name
+
+    def of(self, name: str) -> "Build":
+        """The same build, to run another of its programs."""
+        other = replace(self, name=name)
+        if not other.program.exists():
+            pytest.skip(f"{name} was not built: see what cmake said of the library it needs")
+        return other
 
     def command(self, ranks: int, *arguments: str) -> list[str]:
-        return [*LAUNCHERS[self.mpi], "-n", str(ranks), str(self.probe), *arguments]
+        return [*LAUNCHERS[self.mpi], "-n", str(ranks), str(self.program), *arguments]
 
     def run(self, ranks: int, *arguments: str, **environment: str) -> subprocess.CompletedProcess:
-        """Run mpi_probe over shared memory with that many ranks."""
+        """Run the program over shared memory with that many ranks."""
         return subprocess.run(
             self.command(ranks, *arguments),
             env=self.environment(**environment),
@@ -46,9 +54,9 @@ class Build:
         )
 
     def run_alone(self, *arguments: str) -> subprocess.CompletedProcess:
-        """Run mpi_probe without a launcher, as a world of one rank."""
+        """Run the program without a launcher, as a world of one rank."""
         return subprocess.run(
-            [self.probe, *arguments],
+            [self.program, *arguments],
             env=self.environment(),
             capture_output=True,
             text=True,

@@ -104,7 +104,7 @@ def test_a_rank_that_cannot_go_on_ends_the_job(built):
     gibibyte = str(1 << 30)
     limited = 'if [ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = 1 ]; then ulimit -v 1000000; fi; '
     command = built.command(2, "bcast", "-m", f"{gibibyte}:{gibibyte}", "-i", "1", "-x", "0")
-    program = command.index(str(built.probe))
+    program = command.index(str(built.program))
     command[program:program] = ["sh", "-c", limited + 'exec "$@"', "limited"]
     done = subprocess.run(
         command,

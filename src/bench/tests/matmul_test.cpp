@@ -1,7 +1,9 @@
 #include "mpi_matmul/freivalds.hpp"
 #include "mpi_matmul/matrices.hpp"
 #include "mpi_matmul/memory.hpp"
+#include "mpi_matmul/options.hpp"
 #include "mpi_matmul/shares.hpp"
+#include "tests/fuzzed_arguments.hpp"
 
 #include <doctest/doctest.h>
 
@@ -183,4 +185,33 @@ TEST_CASE("memory that is there is the least of what kernel and control groups l
     CHECK(available_bytes(root.path()) == 400'000);
     root.write("sys/fs/cgroup/slurm/job_7/memory.max", "40000\n");
     CHECK(available_bytes(root.path()) == 0);
+}
+
+TEST_CASE("any command line is taken or refused with a sentence") {
+    const std::vector<std::string> words = {"-n",
+                                            "2000,4000",
+                                            "240",
+                                            "-m",
+                                            "blocking",
+                                            "--mode",
+                                            "collective",
+                                            "-i",
+                                            "10",
+                                            "-x",
+                                            "-c",
+                                            "--inject",
+                                            "--seed",
+                                            "--time-budget",
+                                            "--json",
+                                            "result.json",
+                                            "--largest-count",
+                                            "-h",
+                                            "--version"};
+    bench_tests::fuzz_arguments(words, [](int argc, char** argv) {
+        const Options options = parse_options(argc, argv);
+        CHECK_FALSE(options.orders.empty());
+        CHECK(std::is_sorted(options.orders.begin(), options.orders.end()));
+        CHECK(options.orders.back() <= kLargestOrder);
+        CHECK(options.repetitions > 0);
+    });
 }
