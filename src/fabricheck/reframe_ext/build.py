@@ -81,3 +81,17 @@ class BenchBuild(rfm.CompileOnlyRegressionTest):
     def yield_library(self) -> str:
         """Path of the library that makes idle ranks yield, for ``rank.sh``."""
         return self._build.yield_library
+
+    @property
+    def mpi_version(self) -> str:
+        """What the MPI below Spack's programs says of itself; empty where the program says it."""
+        return self._build.mpi_version
+
+    @property
+    def ucx_info(self) -> str:
+        """The ``ucx_info`` to ask on a node; empty where nothing but proofs is asked."""
+        return self._build.ucx_info
+
+    def origin(self) -> dict[str, str]:
+        """What the record should say of this build, as facts of ``SOFTWARE``."""
+        return self._build.origin()

@@ -23,6 +23,8 @@ class CMakeBuild:
 
     provider = PROBE
     build_system = "CMake"
+    mpi_version = ""
+    ucx_info = ""
 
     def __init__(self, system: str, environ: Any) -> None:
         self._has_mpi = "mpi" in environ.features
@@ -59,6 +61,10 @@ class CMakeBuild:
     def program(self, name: str) -> str:
         """Path of one of our programs."""
         return str(self._folder / name / name)
+
+    def origin(self) -> dict[str, str]:
+        """What the record should say of the build beside the commit: nothing."""
+        return {}
 
     @property
     def yield_library(self) -> str:

@@ -23,3 +23,12 @@ spack() {
   rm -f "$said"
   return $status
 }
+
+# Installs SPEC of the Spack environment again where SOURCES, which it was built from, have changed
+# since: Spack knows it by its version, and has it already.
+renew() { # ENVIRONMENT SPEC SOURCES
+  local prefix
+  prefix=$(command spack -e "$1" location -i "$2" 2>/dev/null) || return 0
+  [[ -z $(find "$3" -newer "$prefix/.spack/spec.json" -print -quit) ]] ||
+    spack -e "$1" install --only-concrete --overwrite --yes-to-all "$2"
+}

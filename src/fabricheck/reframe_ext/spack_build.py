@@ -9,6 +9,7 @@ from typing import Any
 from fabricheck.benchmarks.model import MpiBenchmark
 from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE
+from fabricheck.reframe_ext.cmake_build import BENCH_SOURCES
 from fabricheck.reframe_ext.linkage import check_mpi
 
 OSU = "osu-micro-benchmarks"
@@ -16,7 +17,9 @@ BENCH = "fabricheck-bench"
 
 _WATCH = Path(__file__).with_name("spack.sh")
 _RECORD = "spack-installed.tsv"
-_FORMAT = r"{name}\t{hash}\t{prefix}\t{compiler}\t{name}{@version}{variants}"
+_FORMAT = (
+    r"{name}\t{hash}\t{prefix}\t{compiler.name} {compiler.version}\t{name}{@version}{variants}"
+)
 _VARIABLES = ("FABRICHECK_SITE", "FABRICHECK_STORE")
 
 
@@ -81,6 +84,7 @@ class SpackBuild:
         self._family = environ.extras.get("mpi_family")
         self._stage, self._dry_run = stage, dry_run
         self._installed: dict[str, Installed] = {}
+        self.mpi_version = ""
         self._specs = [f"{BENCH}~mpi"]
         if "mpi" in environ.features:
             if not (mpi := environ.extras.get("mpi_spec")):
@@ -98,12 +102,13 @@ class SpackBuild:
             )
 
     def before(self) -> list[str]:
-        """Commands before the build: one installation at a time, and watched."""
+        """Commands before the build: one at a time, watched, our programs as they are now."""
         lock = SUITE / "build" / "spack.lock"
         return [
             f"mkdir -p {lock.parent}",
             f"exec 9>{lock} && flock 9",
             f". {_WATCH}",
+            f"renew {SUITE} {shlex.quote(self._specs[-1])} {BENCH_SOURCES}",
         ]
 
     def configure(self, spack: Any) -> None:
@@ -139,9 +144,25 @@ class SpackBuild:
         Raises:
             FabricheckError: if a program is missing or linked to another MPI.
         """
+        self._package(BENCH)
         if self._family:
-            check_mpi(Path(self._osu_program("osu_hello")), self._family)
+            self.mpi_version = check_mpi(Path(self._osu_program("osu_hello")), self._family)
         return ""
+
+    @property
+    def ucx_info(self) -> str:
+        """The ``ucx_info`` of the MPI's UCX; that on ``PATH`` below an MPI that is not Spack's."""
+        ucx = self._roots_and_dependencies().get("ucx")
+        return str(ucx.prefix / "bin" / "ucx_info") if ucx else "ucx_info"
+
+    def origin(self) -> dict[str, str]:
+        """Compiler, and name, version, variants and hash of what was installed, for the record."""
+        installed = self._roots_and_dependencies()
+        roots = [installed[name] for name in (OSU, BENCH) if name in installed]
+        return {
+            "compiler": ", ".join(sorted({root.compiler for root in roots})),
+            "spack": "; ".join(f"{root.spec} /{root.hash}" for root in roots),
+        }
 
     def _osu_program(self, name: str) -> str:
         programs = self._prefix(OSU) / "libexec" / OSU / "mpi"
@@ -159,12 +180,15 @@ class SpackBuild:
         return Path("/", package) if self._dry_run else self._package(package).prefix
 
     def _package(self, package: str) -> Installed:
-        if not self._installed:
-            self._installed = read_installed(self._stage / _RECORD)
         try:
-            return self._installed[package]
+            return self._roots_and_dependencies()[package]
         except KeyError:
             raise FabricheckError(
                 f"expected {package} in {self._stage / _RECORD}, found "
                 f"{', '.join(self._installed) or 'nothing'}: concretise spack.yaml again"
             ) from None
+
+    def _roots_and_dependencies(self) -> dict[str, Installed]:
+        if not self._installed and not self._dry_run:
+            self._installed = read_installed(self._stage / _RECORD)
+        return self._installed

@@ -1,0 +1,32 @@
+"""A check that runs whatever the build of its environment gives it for a benchmark."""
+
+import reframe as rfm
+from reframe.core.builtins import fixture, run_before, sanity_function
+from reframe.utility import sanity as sn
+
+from fabricheck.benchmarks.osu import MPI_BENCHMARKS
+from fabricheck.reframe_ext.build import BenchBuild
+
+
+@rfm.simple_test
+class UsesBuild(rfm.RunOnlyRegressionTest):
+    build = fixture(BenchBuild, scope="environment")
+    valid_systems = ["*"]  # noqa: RUF012 - a ReFrame variable, copied for each test
+    valid_prog_environs = ["+mpi"]  # noqa: RUF012
+
+    @run_before("run")
+    def launch(self) -> None:
+        told = {
+            "provider": self.build.provider,
+            "command": " ".join(self.build.command(MPI_BENCHMARKS["latency"])),
+            "own": self.build.program("rdma_stream"),
+            "mpi": self.build.mpi_version,
+            "ucx_info": self.build.ucx_info,
+            **self.build.origin(),
+        }
+        self.executable = "echo"
+        self.executable_opts = [f"'{name}={value}'" for name, value in told.items()]
+
+    @sanity_function
+    def told(self):
+        return sn.assert_found("provider=", self.stdout)
