@@ -268,3 +268,48 @@ def test_other_traffic_says_nothing_against_shared_memory() -> None:
 def test_other_traffic_does_not_excuse_tcp() -> None:
     proof = prove(find("tcp"), LOAD, logs("tag(tcp/eth0"), witnesses(STILL), quiet=False)
     assert proof.objections
+
+
+def test_auto_is_proved_by_the_counters_of_the_lanes_that_ucx_chose() -> None:
+    auto = find("auto")
+    rdma, tcp = logs("tag(rc_mlx5/mlx5_0:1"), logs("tag(tcp/eth0")
+    assert prove(auto, LOAD, rdma, witnesses(CARDS)).objections == ()
+    assert prove(auto, LOAD, tcp, witnesses(MOVED)).objections == ()
+    assert (
+        "RDMA ports of n1 for auto, found 0"
+        in prove(auto, LOAD, rdma, witnesses(MOVED), quiet=False).objections[0]
+    )
+    assert "interfaces of n1 for auto" in prove(auto, LOAD, tcp, witnesses(CARDS)).objections[0]
+
+
+def test_where_ucx_chose_both_kinds_of_lanes_both_counters_count() -> None:
+    auto, both = find("auto"), logs("tag(tcp/eth0", "rma_bw(rc_verbs/rxe0:1")
+    half = {
+        ("netdev", "eth0", "tx_bytes"): 50_000_000,
+        ("netdev", "eth0", "tx_packets"): 6_000,
+        ("rdma", "rxe0:1", "sent_pkts"): 12_500,
+    }
+    proof = prove(auto, LOAD, both, witnesses(half))
+    assert proof.objections == ()
+    assert "ports moved 12500 packets and 50000000 B on n1" in proof.evidence
+    (few, _) = prove(auto, LOAD, both, witnesses(STILL)).objections
+    assert "through interfaces and RDMA ports of n1 for auto, found 60000 B" in few
+    barrier = Load(payload=0, calls=100_000)
+    assert "18500 packets" in prove(auto, barrier, both, witnesses(half)).objections[0]
+
+
+def test_datagrams_with_shared_memory_inside_are_proved_by_packets() -> None:
+    seed = find("ud_verbs_sm")
+    lanes = logs("tag(ud_verbs/mlx5_0:1", "tag(sysv/memory")
+    assert prove(seed, LOAD, lanes, witnesses(CARDS)).objections == ()
+    inside = logs("tag(sysv/memory")
+    assert "RDMA ports of n1" in prove(seed, LOAD, inside, witnesses(STILL)).objections[0]
+    other = logs("tag(ud_mlx5/mlx5_0:1")
+    assert "found tag(ud_mlx5" in prove(seed, LOAD, other, witnesses(CARDS)).objections[0]
+
+
+@pytest.mark.parametrize(("asked", "other"), [("rc_verbs", "rc_mlx5"), ("ud_mlx5", "ud_verbs")])
+def test_a_flavour_is_not_the_other(asked: str, other: str) -> None:
+    served = logs(f"tag({other}/mlx5_0:1")
+    assert f"found tag({other}/" in prove(find(asked), LOAD, served, witnesses(CARDS)).objections[0]
+    assert prove(find(find(asked).base), LOAD, served, witnesses(CARDS)).objections == ()
