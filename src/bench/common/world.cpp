@@ -1,6 +1,8 @@
 #include "common/world.hpp"
 
+#include "common/arguments.hpp"
 #include "common/clock.hpp"
+#include "common/interrupt.hpp"
 
 #include <algorithm>
 #include <array>
@@ -8,6 +10,8 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
+#include <new>
 #include <thread>
 #include <unistd.h>
 
@@ -28,10 +32,15 @@ std::string library_line() {
     return line;
 }
 
-std::vector<std::string> gather_hosts(const World& world) {
+std::array<char, MPI_MAX_PROCESSOR_NAME> processor_name() {
     std::array<char, MPI_MAX_PROCESSOR_NAME> name{};
     int length = 0;
     check(MPI_Get_processor_name(name.data(), &length), "MPI_Get_processor_name");
+    return name;
+}
+
+std::vector<std::string> gather_hosts(const World& world) {
+    const std::array<char, MPI_MAX_PROCESSOR_NAME> name = processor_name();
     const bool root = world.rank == 0;
     std::vector<char> names(root ? name.size() * static_cast<std::size_t>(world.size) : 0);
     const int width = static_cast<int>(name.size());
@@ -40,10 +49,7 @@ std::vector<std::string> gather_hosts(const World& world) {
         "MPI_Gather");
     std::vector<std::string> hosts;
     for (std::size_t start = 0; start < names.size(); start += name.size()) {
-        const std::string host(&names[start]);
-        if (std::find(hosts.begin(), hosts.end(), host) == hosts.end()) {
-            hosts.push_back(host);
-        }
+        hosts.emplace_back(&names[start]);
     }
     return hosts;
 }
@@ -66,6 +72,29 @@ extern "C" void leave_without_finalize(int /*signal*/) {
     _exit(exit_code_without_finalize);
 }
 
+// MPI_Init, MPI_ERRORS_RETURN, and rank and size.
+World start_world(int* argc, char*** argv) {
+    check(MPI_Init(argc, argv), "MPI_Init");
+    check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+    World world;
+    check(MPI_Comm_rank(MPI_COMM_WORLD, &world.rank), "MPI_Comm_rank");
+    check(MPI_Comm_size(MPI_COMM_WORLD, &world.size), "MPI_Comm_size");
+    return world;
+}
+
+void finish_world(int code) {
+    check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
+    std::this_thread::sleep_for(kLongerThanATimeSlice);
+    static_cast<void>(std::fflush(nullptr));
+    exit_code_without_finalize = code;
+    note_without_finalize = std::string(program_name) + ": MPI_Finalize did not return within " +
+                            std::to_string(kSecondsToFinalize) + " s\n";
+    static_cast<void>(std::signal(SIGALRM, leave_without_finalize));
+    alarm(kSecondsToFinalize);
+    check(MPI_Finalize(), "MPI_Finalize");
+    alarm(0);
+}
+
 } // namespace
 
 void abort_job(const std::string& sentence) {
@@ -86,19 +115,14 @@ void abort_mpi(const char* call, int error) {
     abort_job(std::string(call) + " failed: " + text.data());
 }
 
-World start_world(const char* program, int* argc, char*** argv) {
-    program_name = program;
-    check(MPI_Init(argc, argv), "MPI_Init");
-    check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
-    World world;
-    check(MPI_Comm_rank(MPI_COMM_WORLD, &world.rank), "MPI_Comm_rank");
-    check(MPI_Comm_size(MPI_COMM_WORLD, &world.size), "MPI_Comm_size");
-    return world;
-}
-
 void describe_world(World& world) {
     world.library = library_line();
-    world.hosts = gather_hosts(world);
+    world.host_of_rank = gather_hosts(world);
+    for (const std::string& host : world.host_of_rank) {
+        if (std::find(world.hosts.begin(), world.hosts.end(), host) == world.hosts.end()) {
+            world.hosts.push_back(host);
+        }
+    }
     const double overhead = bench::clock_overhead_ns([] { return MPI_Wtime(); });
     if (world.rank == 0) {
         world.clock_overhead_ns.resize(static_cast<std::size_t>(world.size));
@@ -108,17 +132,59 @@ void describe_world(World& world) {
           "MPI_Gather");
 }
 
-void finish_world(int code) {
-    check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
-    std::this_thread::sleep_for(kLongerThanATimeSlice);
-    static_cast<void>(std::fflush(nullptr));
-    exit_code_without_finalize = code;
-    note_without_finalize = std::string(program_name) + ": MPI_Finalize did not return within " +
-                            std::to_string(kSecondsToFinalize) + " s\n";
-    static_cast<void>(std::signal(SIGALRM, leave_without_finalize));
-    alarm(kSecondsToFinalize);
-    check(MPI_Finalize(), "MPI_Finalize");
-    alarm(0);
+int run_world(const char* program, int argc, char** argv, const char* when_out_of_memory,
+              int (*run)(World& world, int argc, char** argv)) {
+    program_name = program;
+    World world = start_world(&argc, &argv);
+    int code = kSuccess;
+    try {
+        code = run(world, argc, argv);
+    } catch (const UsageError& error) {
+        // Every rank returns the same code, so that none waits for another.
+        code = kUsage;
+        if (world.rank == 0) {
+            (void)std::fprintf(stderr, "%s: %s\n", program, error.what());
+        }
+    } catch (const std::bad_alloc&) {
+        abort_job(std::string("out of memory: ") + when_out_of_memory);
+    } catch (const std::exception& error) {
+        abort_job(error.what());
+    }
+    finish_world(code);
+    return code;
+}
+
+void check_writable(const World& world, const std::string& json) {
+    const std::string reason = world.rank == 0 ? why_not_writable(json) : std::string();
+    int refused = reason.empty() ? 0 : 1;
+    check(MPI_Bcast(&refused, 1, MPI_INT, 0, MPI_COMM_WORLD), "MPI_Bcast");
+    if (refused != 0) {
+        throw UsageError("option --json: " + json + " cannot be written: " + reason);
+    }
+}
+
+void agree(const World& world, const std::string& refusal) {
+    const int mine = refusal.empty() ? world.size : world.rank;
+    int first = world.size;
+    check(MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD), "MPI_Allreduce");
+    if (first == world.size) {
+        return;
+    }
+    std::array<char, 1024> text{};
+    if (first == world.rank) {
+        (void)std::snprintf(text.data(), text.size(), "on %s: %s", processor_name().data(),
+                            refusal.c_str());
+    }
+    check(MPI_Bcast(text.data(), static_cast<int>(text.size()), MPI_CHAR, first, MPI_COMM_WORLD),
+          "MPI_Bcast");
+    throw UsageError(text.data());
+}
+
+int common_signal() {
+    const int own = interrupted_by();
+    int any = 0;
+    check(MPI_Allreduce(&own, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD), "MPI_Allreduce");
+    return any;
 }
 
 } // namespace bench

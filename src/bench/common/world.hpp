@@ -29,18 +29,28 @@ struct World {
     int rank = 0;
     int size = 1;
     std::string library;                   ///< first line of MPI_Get_library_version
+    std::vector<std::string> host_of_rank; ///< of each rank
     std::vector<std::string> hosts;        ///< unique, in rank order
     std::vector<double> clock_overhead_ns; ///< of each rank
 };
 
-/// MPI_Init, MPI_ERRORS_RETURN, and rank and size. `program` begins every message.
-World start_world(const char* program, int* argc, char*** argv);
+/// The main function of a program of MPI: starts the world, calls `run` and finishes it. `run` may
+/// throw UsageError, on all ranks alike, which rank 0 tells the user; anything else that it throws
+/// ends the whole job. `program` begins every message, `when_out_of_memory` says what to do then.
+int run_world(const char* program, int argc, char** argv, const char* when_out_of_memory,
+              int (*run)(World& world, int argc, char** argv));
+
+/// Throws UsageError on all ranks if --json's file cannot be written, which only rank 0 can tell.
+void check_writable(const World& world, const std::string& json);
+
+/// Throws UsageError on all ranks if one of them has a refusal: that of the lowest rank, with its
+/// host. Collective; empty is no refusal.
+void agree(const World& world, const std::string& refusal);
+
+/// The signal that any rank got (see interrupted_by); collective.
+int common_signal();
 
 /// Gathers hosts and clock overheads to rank 0; collective.
 void describe_world(World& world);
-
-/// MPI_Finalize once every rank is out of MPI; collective. A rank whose MPI_Finalize does not
-/// return leaves with `code` all the same.
-void finish_world(int code);
 
 } // namespace bench

@@ -1,6 +1,5 @@
 // mpi_matmul: the phases of a matrix multiplication on all ranks. How each number is measured:
 // docs/programs/mpi_matmul.md.
-#include "common/arguments.hpp"
 #include "common/interrupt.hpp"
 #include "common/output.hpp"
 #include "common/world.hpp"
@@ -11,8 +10,6 @@
 #include "mpi_matmul/requirement.hpp"
 
 #include <cstdio>
-#include <exception>
-#include <new>
 #include <string>
 #include <utility>
 
@@ -21,24 +18,6 @@ namespace mpi_matmul {
 namespace {
 
 using namespace bench;
-
-// Rank 0 tells the user; every rank returns the same code, so that none waits for another.
-int refuse(const World& world, const std::string& sentence) {
-    if (world.rank == 0) {
-        (void)std::fprintf(stderr, "mpi_matmul: %s\n", sentence.c_str());
-    }
-    return kUsage;
-}
-
-// Only rank 0 writes, so only it can tell; the others hear it.
-void check_json_path(const World& world, const Options& options) {
-    const std::string reason = world.rank == 0 ? why_not_writable(options.json) : std::string();
-    int refused = reason.empty() ? 0 : 1;
-    check(MPI_Bcast(&refused, 1, MPI_INT, 0, MPI_COMM_WORLD), "MPI_Bcast");
-    if (refused != 0) {
-        throw UsageError("option --json: " + options.json + " cannot be written: " + reason);
-    }
-}
 
 // Until the last order, or the first that ends early.
 std::vector<Result> measure_orders(const World& world, const Options& options, const Table& table) {
@@ -53,14 +32,6 @@ std::vector<Result> measure_orders(const World& world, const Options& options, c
         }
     }
     return results;
-}
-
-// The signal may have come to one rank only.
-int common_signal() {
-    const int own = interrupted_by();
-    int any = 0;
-    check(MPI_Allreduce(&own, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD), "MPI_Allreduce");
-    return any;
 }
 
 // Rank 0: the last line of the table, and the JSON. Returns its exit code.
@@ -97,7 +68,7 @@ int run(World& world, int argc, char** argv) {
         }
         return kSuccess;
     }
-    check_json_path(world, options);
+    check_writable(world, options.json);
     require_memory(world, options);
     describe_world(world);
     use_one_thread();
@@ -124,18 +95,6 @@ int run(World& world, int argc, char** argv) {
 } // namespace mpi_matmul
 
 int main(int argc, char** argv) {
-    using namespace mpi_matmul;
-    World world = start_world("mpi_matmul", &argc, &argv);
-    int code = kSuccess;
-    try {
-        code = run(world, argc, argv);
-    } catch (const bench::UsageError& error) {
-        code = refuse(world, error.what());
-    } catch (const std::bad_alloc&) {
-        abort_job("out of memory: the matrices do not fit; choose a smaller N");
-    } catch (const std::exception& error) {
-        abort_job(error.what());
-    }
-    finish_world(code);
-    return code;
+    return bench::run_world("mpi_matmul", argc, argv, "the matrices do not fit; choose a smaller N",
+                            mpi_matmul::run);
 }

@@ -1,6 +1,5 @@
 // mpi_probe: MPI latency, bandwidth, message rate and collectives, with the methods and the table
 // of the OSU micro-benchmarks. How each number is measured: docs/method.md.
-#include "common/arguments.hpp"
 #include "common/output.hpp"
 #include "common/world.hpp"
 #include "mpi_probe/measure.hpp"
@@ -8,8 +7,6 @@
 #include "mpi_probe/report.hpp"
 
 #include <cstdio>
-#include <exception>
-#include <new>
 #include <optional>
 #include <string>
 
@@ -18,25 +15,6 @@ namespace mpi_probe {
 namespace {
 
 using namespace bench;
-
-// Rank 0 tells the user; every rank returns the same code, so that none waits for another.
-int refuse(const World& world, const std::string& sentence) {
-    if (world.rank == 0) {
-        (void)std::fprintf(stderr, "mpi_probe: %s\n", sentence.c_str());
-    }
-    return kUsage;
-}
-
-// Only rank 0 writes, so only it can tell; the others hear it.
-void check_json_path(const World& world, const Options& options) {
-    const std::string reason =
-        world.rank == 0 ? bench::why_not_writable(options.json) : std::string();
-    int refused = reason.empty() ? 0 : 1;
-    check(MPI_Bcast(&refused, 1, MPI_INT, 0, MPI_COMM_WORLD), "MPI_Bcast");
-    if (refused != 0) {
-        throw bench::UsageError("option --json: " + options.json + " cannot be written: " + reason);
-    }
-}
 
 // Returns the size at which wrong data arrived, or nothing.
 std::optional<std::uint64_t> measure_sizes(const World& world, const Options& options,
@@ -92,7 +70,7 @@ int run(World& world, int argc, char** argv) {
         return kSuccess;
     }
     check_world_size(*options.benchmark, world.size);
-    check_json_path(world, options);
+    check_writable(world, options.json);
     describe_world(world);
 
     std::FILE* const stream = options.json == "-" ? stderr : stdout;
@@ -115,18 +93,6 @@ int run(World& world, int argc, char** argv) {
 } // namespace mpi_probe
 
 int main(int argc, char** argv) {
-    using namespace mpi_probe;
-    World world = start_world("mpi_probe", &argc, &argv);
-    int code = kSuccess;
-    try {
-        code = run(world, argc, argv);
-    } catch (const bench::UsageError& error) {
-        code = refuse(world, error.what());
-    } catch (const std::bad_alloc&) {
-        abort_job("out of memory: the buffers or samples do not fit; lower -m or -i");
-    } catch (const std::exception& error) {
-        abort_job(error.what());
-    }
-    finish_world(code);
-    return code;
+    return bench::run_world("mpi_probe", argc, argv,
+                            "the buffers or samples do not fit; lower -m or -i", mpi_probe::run);
 }

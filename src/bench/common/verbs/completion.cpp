@@ -53,12 +53,14 @@ void CompletionQueue::arm() {
     }
 }
 
-void CompletionQueue::sleep(std::chrono::milliseconds longest) {
+void CompletionQueue::sleep(std::chrono::microseconds longest) {
     if (channel_ == nullptr) {
         return;
     }
     pollfd descriptor{channel_->fd, POLLIN, 0};
-    if (::poll(&descriptor, 1, static_cast<int>(longest.count())) != 1) {
+    constexpr long kMicro = 1'000'000;
+    const timespec limit{longest.count() / kMicro, longest.count() % kMicro * 1000};
+    if (::ppoll(&descriptor, 1, &limit, nullptr) != 1) {
         return; // its time is over, or a signal came: the caller looks what to do
     }
     ibv_cq* queue = nullptr;

@@ -37,7 +37,7 @@ class CompletionQueue {
     /// wake nobody, so the request is made first and the queue polled once more: call `arm`, poll,
     /// and only if that found nothing `sleep`.
     void arm();
-    void sleep(std::chrono::milliseconds longest);
+    void sleep(std::chrono::microseconds longest);
 
     [[nodiscard]] Waiting waiting() const {
         return channel_ == nullptr ? Waiting::Polling : Waiting::Events;

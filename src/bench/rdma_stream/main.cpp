@@ -1,0 +1,136 @@
+// rdma_stream: streams of numbered messages, counted exactly. How each number is measured:
+// docs/programs/rdma_stream.md.
+#include "common/interrupt.hpp"
+#include "common/output.hpp"
+#include "common/world.hpp"
+#include "rdma_stream/job.hpp"
+#include "rdma_stream/options.hpp"
+#include "rdma_stream/report.hpp"
+#include "rdma_stream/stream.hpp"
+#include "rdma_stream/ways.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+namespace rdma_stream {
+
+namespace {
+
+using namespace bench;
+
+void keep_failure(Side& side, const std::string& failure) {
+    (void)std::snprintf(side.failure.data(), side.failure.size(), "%s", failure.c_str());
+}
+
+std::vector<Side> stream_out(const World& world, const Options& options, const Role& role,
+                             std::size_t content_bytes) {
+    const auto sender = connected_sender(world, options, role);
+    check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
+    const Sent sent = transmit(*sender, options, content_bytes);
+    tell_end(role.receiver(), sent);
+    Side side;
+    side.elapsed = sent.elapsed;
+    side.cpu = sent.cpu;
+    side.messages = sent.completed;
+    side.numbers = sent.numbers;
+    keep_failure(side, sent.failure);
+    // Receivers may still wait for what is on its way: the sockets and queue pairs stay until then.
+    check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
+    return {side};
+}
+
+std::vector<Side> stream_in(const World& world, const Options& options, const Role& role,
+                            std::size_t content_bytes) {
+    const auto receiver = connected_receiver(world, options, role);
+    std::vector<Received> streams;
+    double cpu = 0.0;
+    {
+        MpiEnds ends(role, role.streams());
+        check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
+        streams = receive(*receiver, ends, options, role.streams(), content_bytes, cpu);
+    }
+    check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
+    std::vector<Side> sides;
+    for (const Received& stream : streams) {
+        Side& side = sides.emplace_back();
+        side.elapsed = stream.elapsed;
+        side.cpu = cpu;
+        side.messages = stream.sequence.received();
+        side.duplicates = stream.sequence.duplicates();
+        side.out_of_order = stream.sequence.out_of_order();
+        side.foreign = stream.sequence.foreign();
+        side.wrong = stream.wrong;
+        side.end = stream.sequence.end();
+        keep_failure(side, stream.failure);
+    }
+    return sides;
+}
+
+// Rank 0: what was found, and the exit code.
+int finish(const Report& report, int signal) {
+    const Options& options = report.options;
+    std::FILE* const stream = options.json == "-" ? stderr : stdout;
+    print_report(stream, report);
+    int code = report.complete ? kSuccess : kFailure;
+    if (signal != 0) {
+        code = interrupted_code(signal);
+    }
+    if (std::fflush(stream) != 0 || std::ferror(stream) != 0) {
+        (void)std::fprintf(stderr, "rdma_stream: the table could not be written\n");
+        code = kFailure;
+    }
+    if (!options.json.empty()) {
+        const std::string reason = write_file(options.json, json_document(report));
+        if (!reason.empty()) {
+            (void)std::fprintf(stderr, "rdma_stream: %s could not be written: %s\n",
+                               options.json.c_str(), reason.c_str());
+            code = kFailure;
+        }
+    }
+    return code;
+}
+
+int run(World& world, int argc, char** argv) {
+    const Options options = parse_options(argc, argv);
+    if (options.action != Options::Action::Run) {
+        if (world.rank == 0) {
+            const bool help = options.action == Options::Action::Help;
+            (void)std::fputs(help ? help_text().c_str() : "rdma_stream " RDMA_STREAM_VERSION "\n",
+                             stdout);
+        }
+        return kSuccess;
+    }
+    check_world_size(options, world.size);
+    check_writable(world, options.json);
+    describe_world(world);
+    watch_interrupts();
+
+    const Role role(options, world.rank);
+    const std::size_t content_bytes = options.message_size - content_offset(options.method);
+    const std::vector<Side> sides = role.receives()
+                                        ? stream_in(world, options, role, content_bytes)
+                                        : stream_out(world, options, role, content_bytes);
+    std::vector<Stream> streams = gather_streams(world, options, sides);
+    const int signal = common_signal();
+    int code = kSuccess;
+    if (world.rank == 0) {
+        const bool complete = std::none_of(streams.begin(), streams.end(), has_failed);
+        code = finish({options, world.library, world.host_of_rank, std::move(streams), complete},
+                      signal);
+    }
+    check(MPI_Bcast(&code, 1, MPI_INT, 0, MPI_COMM_WORLD), "MPI_Bcast");
+    return code;
+}
+
+} // namespace
+
+} // namespace rdma_stream
+
+int main(int argc, char** argv) {
+    return bench::run_world("rdma_stream", argc, argv,
+                            "the slots of all streams do not fit; lower --num-blks, --num-cmsgs or "
+                            "--msg-size",
+                            rdma_stream::run);
+}

@@ -1,0 +1,325 @@
+// Messages over UDP: a datagram each, many of them in one call of the kernel.
+#include "common/arguments.hpp"
+#include "common/buffer.hpp"
+#include "rdma_stream/ways.hpp"
+
+#include <algorithm>
+#include <arpa/inet.h>
+#include <cerrno>
+#include <cstring>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <random>
+#include <stdexcept>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <utility>
+
+namespace rdma_stream {
+
+namespace {
+
+constexpr std::uint32_t kDatagramsAtOnce = 64;
+// Twice what the kernel allows is used if it lets us; a burst may fill more than its default.
+constexpr int kSocketBuffer = 16 << 20;
+
+std::string reason(const std::string& what) {
+    return what + ": " + std::strerror(errno); // NOLINT(concurrency-mt-unsafe): one thread
+}
+
+/// Owns a socket.
+class Socket {
+  public:
+    Socket() : descriptor_(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
+        if (descriptor_ < 0) {
+            throw std::runtime_error(reason("no socket for UDP"));
+        }
+        for (const int option : {SO_RCVBUF, SO_RCVBUFFORCE, SO_SNDBUF, SO_SNDBUFFORCE}) {
+            // FORCE is for root only; the others are cut to what the kernel allows.
+            (void)setsockopt(descriptor_, SOL_SOCKET, option, &kSocketBuffer, sizeof kSocketBuffer);
+        }
+    }
+    ~Socket() {
+        if (descriptor_ >= 0) {
+            (void)close(descriptor_);
+        }
+    }
+    Socket(Socket&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+    Socket& operator=(Socket&& other) noexcept {
+        std::swap(descriptor_, other.descriptor_);
+        return *this;
+    }
+    Socket(const Socket&) = delete;
+    Socket& operator=(const Socket&) = delete;
+    [[nodiscard]] int descriptor() const { return descriptor_; }
+
+  private:
+    int descriptor_;
+};
+
+struct InterfacesGone {
+    void operator()(ifaddrs* list) const { freeifaddrs(list); }
+};
+
+// The first IPv4 address of the interface; without a name that of the first one that leads to
+// other nodes, or else of the loopback, which is enough on one node.
+in_addr address_of(const std::string& interface) {
+    ifaddrs* found = nullptr;
+    if (getifaddrs(&found) != 0) {
+        throw std::runtime_error(reason("the network interfaces cannot be listed"));
+    }
+    const std::unique_ptr<ifaddrs, InterfacesGone> list(found);
+    std::optional<in_addr> loopback;
+    std::string names;
+    for (const ifaddrs* each = list.get(); each != nullptr; each = each->ifa_next) {
+        const bool is_up = (each->ifa_flags & IFF_UP) != 0;
+        if (each->ifa_addr == nullptr || each->ifa_addr->sa_family != AF_INET || !is_up) {
+            continue;
+        }
+        sockaddr_in address{};
+        std::memcpy(&address, each->ifa_addr, sizeof address);
+        names += (names.empty() ? "" : ", ") + std::string(each->ifa_name);
+        const bool is_loopback = (each->ifa_flags & IFF_LOOPBACK) != 0;
+        if (interface.empty() ? !is_loopback : interface == each->ifa_name) {
+            return address.sin_addr;
+        }
+        if (interface.empty() && !loopback) {
+            loopback = address.sin_addr;
+        }
+    }
+    if (!loopback) {
+        throw bench::UsageError("option --dev: no network interface \"" + interface +
+                                "\" that is up and has an IPv4 address; this machine has " +
+                                (names.empty() ? "none" : names));
+    }
+    return *loopback;
+}
+
+sockaddr_in bound_address(const Socket& socket) {
+    sockaddr_in address{};
+    socklen_t length = sizeof address;
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): the API of sockets
+    if (getsockname(socket.descriptor(), reinterpret_cast<sockaddr*>(&address), &length) != 0) {
+        throw std::runtime_error(reason("the address of a socket cannot be read"));
+    }
+    return address;
+}
+
+Socket bound_socket(const std::string& interface) {
+    Socket socket;
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr = address_of(interface);
+    if (bind(socket.descriptor(), reinterpret_cast<const sockaddr*>(&address), sizeof address) !=
+        0) {
+        throw std::runtime_error(reason("no port for UDP"));
+    }
+    return socket;
+}
+
+// Where a datagram comes from does not prove that it is of this run: the stream's own word does.
+struct Place {
+    sockaddr_in address;
+    std::uint32_t word;
+};
+
+Blob to_blob(const Place& place) {
+    static_assert(sizeof(Place) <= std::tuple_size_v<Blob>);
+    Blob blob{};
+    std::memcpy(blob.data(), &place, sizeof place);
+    return blob;
+}
+
+Place from_blob(const Blob& blob) {
+    Place place{};
+    std::memcpy(&place, blob.data(), sizeof place);
+    return place;
+}
+
+void connect_to(const Socket& socket, const Place& peer) {
+    if (connect(socket.descriptor(), reinterpret_cast<const sockaddr*>(&peer.address),
+                sizeof peer.address) != 0) {
+        throw std::runtime_error(reason("no route for UDP to the other side"));
+    }
+}
+
+// Waits for one of the sockets; a signal or the end of the time ends it too.
+void wait_for(std::vector<pollfd>& sockets, std::chrono::microseconds longest) {
+    constexpr long kMicro = 1'000'000;
+    const timespec limit{longest.count() / kMicro, longest.count() % kMicro * 1000};
+    (void)ppoll(sockets.data(), sockets.size(), &limit, nullptr);
+}
+
+class UdpSender : public Sender {
+  public:
+    explicit UdpSender(const Options& options)
+        : options_(options), socket_(bound_socket(options.device)),
+          buffer_(std::size_t{options.slots()} * options.message_size, 0),
+          waited_{{socket_.descriptor(), POLLOUT, 0}} {}
+
+    [[nodiscard]] Blob address() const override { return to_blob({bound_address(socket_), 0}); }
+
+    void connect(const Blob& peer) override {
+        const Place place = from_blob(peer);
+        word_ = place.word;
+        connect_to(socket_, place);
+    }
+
+    unsigned char* content(std::uint64_t turn) override {
+        return message(turn) + content_offset(Method::Udp);
+    }
+
+    void post(std::uint64_t turn, const std::uint32_t* numbers, std::uint32_t count) override {
+        for (std::uint32_t index = 0; index < count; ++index) {
+            write_header(message(turn + index), word_, numbers[index]);
+        }
+        posted_ = turn + count;
+    }
+
+    // The kernel takes the datagrams here, as many as its buffer has room for.
+    std::uint32_t reap() override {
+        std::array<mmsghdr, kDatagramsAtOnce> headers{};
+        std::array<iovec, kDatagramsAtOnce> pieces{};
+        const auto count =
+            static_cast<std::uint32_t>(std::min<std::uint64_t>(posted_ - left_, kDatagramsAtOnce));
+        for (std::uint32_t index = 0; index < count; ++index) {
+            pieces[index] = {message(left_ + index), options_.message_size};
+            headers[index].msg_hdr.msg_iov = &pieces[index];
+            headers[index].msg_hdr.msg_iovlen = 1;
+        }
+        if (count == 0) {
+            return 0;
+        }
+        const int taken = sendmmsg(socket_.descriptor(), headers.data(), count, 0);
+        // ENOBUFS: the interface's queue is full; ECONNREFUSED: the receiver has ended already.
+        if (taken < 0 && errno != EAGAIN && errno != EINTR && errno != ENOBUFS &&
+            errno != ECONNREFUSED) {
+            throw std::runtime_error(reason("a datagram of UDP could not be sent"));
+        }
+        const auto freed = static_cast<std::uint32_t>(std::max(taken, 0));
+        left_ += freed;
+        return freed;
+    }
+
+    void wait(std::chrono::microseconds longest) override {
+        if (left_ < posted_) {
+            wait_for(waited_, longest);
+        } else if (longest > kWorthSleeping) {
+            (void)usleep(static_cast<useconds_t>((longest - kWorthSleeping).count()));
+        }
+    }
+
+  private:
+    // The kernel wakes a sleeper up to so much later.
+    static constexpr std::chrono::microseconds kWorthSleeping{100};
+
+    [[nodiscard]] unsigned char* message(std::uint64_t turn) const {
+        return reinterpret_cast<unsigned char*>(buffer_.data()) +
+               turn % options_.slots() * options_.message_size;
+    }
+
+    const Options& options_;
+    Socket socket_;
+    bench::PageBuffer buffer_;
+    std::vector<pollfd> waited_;
+    std::uint32_t word_ = 0;
+    std::uint64_t posted_ = 0;
+    std::uint64_t left_ = 0;
+};
+
+class UdpReceiver : public Receiver {
+  public:
+    UdpReceiver(const Options& options, std::uint32_t streams)
+        : options_(options),
+          // One byte more than a message: a longer datagram is none of ours.
+          stride_(options.message_size + 1), buffer_(std::size_t{kDatagramsAtOnce} * stride_, 0) {
+        std::random_device source;
+        for (std::uint32_t stream = 0; stream < streams; ++stream) {
+            streams_.push_back(
+                {bound_socket(options.device), static_cast<std::uint32_t>(source())});
+            waited_.push_back({streams_.back().socket.descriptor(), POLLIN, 0});
+        }
+    }
+
+    [[nodiscard]] Blob address(std::uint32_t stream) const override {
+        return to_blob({bound_address(streams_[stream].socket), streams_[stream].word});
+    }
+
+    void connect(std::uint32_t stream, const Blob& peer) override {
+        connect_to(streams_[stream].socket, from_blob(peer));
+    }
+
+    // One socket at a time, in turn.
+    std::uint32_t take(Arrival* arrivals, std::uint32_t room) override {
+        for (std::size_t tried = 0; tried < streams_.size(); ++tried) {
+            next_ = next_ + 1 < streams_.size() ? next_ + 1 : 0;
+            if (const std::uint32_t count = take_from(next_, arrivals, room); count != 0) {
+                return count;
+            }
+        }
+        return 0;
+    }
+
+    void release(const Arrival* /*arrivals*/, std::uint32_t /*count*/) override {}
+
+    void wait(std::chrono::microseconds longest) override { wait_for(waited_, longest); }
+
+  private:
+    struct Stream {
+        Socket socket;
+        std::uint32_t word; ///< what its messages begin with
+    };
+
+    std::uint32_t take_from(std::uint32_t stream, Arrival* arrivals, std::uint32_t room) {
+        std::array<mmsghdr, kDatagramsAtOnce> headers{};
+        std::array<iovec, kDatagramsAtOnce> pieces{};
+        const std::uint32_t most = std::min(room, kDatagramsAtOnce);
+        for (std::uint32_t index = 0; index < most; ++index) {
+            pieces[index] = {buffer_.data() + std::size_t{index} * stride_, stride_};
+            headers[index].msg_hdr.msg_iov = &pieces[index];
+            headers[index].msg_hdr.msg_iovlen = 1;
+        }
+        const int count = recvmmsg(streams_[stream].socket.descriptor(), headers.data(), most,
+                                   MSG_DONTWAIT, nullptr);
+        if (count < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNREFUSED) {
+            throw std::runtime_error(reason("a datagram of UDP could not be received"));
+        }
+        for (int index = 0; index < count; ++index) {
+            const auto slot = static_cast<std::uint32_t>(index);
+            arrivals[index] = arrival(stream, slot, headers[slot].msg_len);
+        }
+        return static_cast<std::uint32_t>(std::max(count, 0));
+    }
+
+    [[nodiscard]] Arrival arrival(std::uint32_t stream, std::uint32_t slot,
+                                  std::uint32_t bytes) const {
+        const auto* const message =
+            reinterpret_cast<const unsigned char*>(buffer_.data()) + std::size_t{slot} * stride_;
+        if (bytes != options_.message_size ||
+            read_header(message).stream != streams_[stream].word) {
+            return {stream, slot, kForeign, nullptr};
+        }
+        return {stream, slot, read_header(message).number, message + content_offset(Method::Udp)};
+    }
+
+    const Options& options_;
+    std::uint32_t stride_;
+    bench::PageBuffer buffer_;
+    std::vector<Stream> streams_;
+    std::vector<pollfd> waited_;
+    std::size_t next_ = 0;
+};
+
+} // namespace
+
+std::unique_ptr<Sender> udp_sender(const Options& options) {
+    return std::make_unique<UdpSender>(options);
+}
+
+std::unique_ptr<Receiver> udp_receiver(const Options& options, std::uint32_t streams) {
+    return std::make_unique<UdpReceiver>(options, streams);
+}
+
+} // namespace rdma_stream
