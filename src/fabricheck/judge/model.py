@@ -24,10 +24,13 @@ CHECKS: Mapping[str, Family | None] = {
     "MpiStartup": "startup",
     "VerbsPerftest": "verbs",
     "UcxPerftest": "ucx",
+    "RdmaBatch": "program",
+    "RdmaBatchBeside": "program",
     "TransportOrder": None,
+    "TrainingStep": None,
 }
 """Classes that may have references, each with the family of benchmarks whose curves it judges;
-``None`` where the variables are not those of a curve."""
+``None`` where the variables are not those of a curve. Nothing measures a ``TrainingStep`` yet."""
 
 _PLACEMENT = re.compile(
     r"(?P<transport>[a-z][a-z0-9_]*)-(?P<num_nodes>[1-9]\d{0,6})n(?:-full)?", re.ASCII
