@@ -1,15 +1,78 @@
 """What can be said of the Spack files without Spack: paths, names and pins."""
 
 import ast
+import json
+import re
+import shutil
+import subprocess
+from itertools import product
 from pathlib import Path
 
 import pytest
 import yaml
 
+from fabricheck.transports import MPI_FAMILIES
+
 ROOT = Path(__file__).resolve().parent.parent
 ENVIRONMENT = yaml.safe_load((ROOT / "spack.yaml").read_text())["spack"]
 REPOSITORY = ROOT / ENVIRONMENT["repos"]["fabricheck"]
 SITES = sorted(path.name for path in (ROOT / "sites/spack").iterdir())
+LOCKS = sorted((ROOT / "sites/spack").glob("*/spack.lock"))
+DEFINITIONS = {name: value for each in ENVIRONMENT["definitions"] for name, value in each.items()}
+# What `spack.yaml` and `packages.yaml` may hold, as far as it is used here (Spack 1.1).
+ENVIRONMENT_KEYS = {
+    *("include", "config", "repos", "concretizer", "toolchains", "definitions", "specs", "view"),
+}
+PACKAGE_KEYS = {"externals", "buildable", "require", "prefer"}
+EXTERNAL_KEYS = {"spec", "prefix", "extra_attributes"}
+# Debian's package of each external whose version can be asked for.
+DEBIAN = {
+    "gcc": "g++-12",
+    "openmpi": "libopenmpi-dev",
+    "mpich": "libmpich-dev",
+    "ucx": "libucx-dev",
+    "rdma-core": "libibverbs-dev",
+    "pmix": "libpmix-dev",
+    "munge": "munge",
+    "hwloc": "libhwloc-dev",
+    "numactl": "libnuma-dev",
+    "libevent": "libevent-dev",
+    "libpciaccess": "libpciaccess-dev",
+    "pciutils": "libpci-dev",
+    "libxml2": "libxml2-dev",
+    "zlib": "zlib1g-dev",
+    "openblas": "libopenblas-serial-dev",
+    "cmake": "cmake",
+    "gmake": "make",
+    "pkgconf": "pkgconf",
+    "perl": "perl",
+    "m4": "m4",
+    "autoconf": "autoconf",
+    "automake": "automake",
+    "libtool": "libtool",
+    "bison": "bison",
+    "flex": "flex",
+}
+
+
+def packages_of(site):
+    return yaml.safe_load((ROOT / "sites/spack" / site / "packages.yaml").read_text())["packages"]
+
+
+def roots():
+    """The roots that spack.yaml names, each as one text."""
+    found = []
+    for entry in ENVIRONMENT["specs"]:
+        if isinstance(entry, str):
+            found += DEFINITIONS[entry.removeprefix("$")]
+        else:
+            (axes,) = entry.values()
+            lists = [
+                [each for name in axis for each in DEFINITIONS[name.removeprefix("$")]]
+                for axis in axes
+            ]
+            found += [" ".join(combination) for combination in product(*lists)]
+    return found
 
 
 def test_own_repository_lies_where_its_namespace_says():
@@ -28,23 +91,95 @@ def test_builtin_recipes_are_pinned():
     assert ENVIRONMENT["repos"]["builtin"]["tag"].startswith("v")
 
 
-def test_developed_packages_are_recipes_with_sources_here():
-    for name, place in ENVIRONMENT["develop"].items():
-        assert (REPOSITORY / "packages" / name.replace("-", "_") / "package.py").is_file()
-        assert (ROOT / place["path"]).is_dir()
-
-
 def test_every_definition_is_used_and_every_use_defined():
-    defined = {name for definition in ENVIRONMENT["definitions"] for name in definition}
-    used = {name for name in defined if f"${name}" in str(ENVIRONMENT["specs"])}
-    assert used == defined
+    used = {name for name in DEFINITIONS if f"${name}" in str(ENVIRONMENT["specs"])}
+    assert used == set(DEFINITIONS)
+    assert DEFINITIONS["mpis"] == [f"%{name}" for name in ENVIRONMENT["toolchains"]]
 
 
 @pytest.mark.parametrize("site", SITES)
 def test_no_site_forbids_to_build_mpi_or_allows_a_ucx_without_infiniband(site):
-    packages = yaml.safe_load((ROOT / "sites/spack" / site / "packages.yaml").read_text())[
-        "packages"
-    ]
+    packages = packages_of(site)
     assert "mpi" not in packages
     ucx = str(packages["ucx"])
     assert all(variant in ucx for variant in ("+verbs", "+rc", "+ud", "+dc"))
+
+
+def test_every_mpi_family_has_its_toolchain():
+    named = [
+        re.match(r"%mpi=([a-z0-9]+)", part["spec"])[1]
+        for toolchain in ENVIRONMENT["toolchains"].values()
+        for part in toolchain
+    ]
+    assert sorted(named) == sorted(MPI_FAMILIES)
+
+
+def test_every_mpi_has_a_root_for_each_benchmark():
+    benchmarks = ("osu-micro-benchmarks@7.4", "fabricheck-bench")
+    expected = {f"{name} %{chain}" for name in benchmarks for chain in ENVIRONMENT["toolchains"]}
+    assert expected < set(roots())
+    assert {root.split()[0].split("+")[0] for root in set(roots()) - expected} == {
+        *("ucx", "perftest", "fabricheck-bench~mpi"),
+    }
+
+
+def test_only_known_keys_are_used():
+    assert set(ENVIRONMENT) <= ENVIRONMENT_KEYS
+    for site, (name, package) in ((s, item) for s in SITES for item in packages_of(s).items()):
+        assert set(package) <= PACKAGE_KEYS, (site, name)
+        for external in package.get("externals", []):
+            assert {"spec", "prefix"} <= set(external) <= EXTERNAL_KEYS
+            assert external["spec"].startswith(f"{name}@"), external
+            assert external["prefix"].startswith(("/", "$FABRICHECK_MPI/")), external
+
+
+@pytest.mark.parametrize("name", sorted(DEBIAN))
+def test_versions_of_debian_are_those_of_its_packages(name):
+    (external,) = packages_of("debian12")[name]["externals"]
+    claimed = re.match(r"[^@]+@([^ +~]+)", external["spec"])[1]
+    if not shutil.which("dpkg-query"):
+        pytest.skip("expected dpkg-query, which only Debian has, found none")
+    done = subprocess.run(
+        ["dpkg-query", "-W", "-f", "${Version}", DEBIAN[name]],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode or not done.stdout:
+        pytest.skip(f"expected Debian's package {DEBIAN[name]}, found it not installed")
+    assert re.match(rf"(\d+:)?{re.escape(claimed)}\b", done.stdout)
+
+
+def test_a_site_of_the_suite_names_a_root_of_spack():
+    names = {
+        re.match(r"%mpi=([a-z0-9]+)", c[0]["spec"])[1] for c in ENVIRONMENT["toolchains"].values()
+    }
+    for path in (ROOT / "sites").glob("*.yaml"):
+        for environment in yaml.safe_load(path.read_text())["environments"]:
+            spec = environment.get("extras", {}).get("mpi_spec")
+            assert spec is None or spec.removeprefix("^").partition("@")[0] in names, path.name
+
+
+@pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.parent.name)
+class TestLock:
+    def test_has_the_roots_of_the_environment(self, lock):
+        found = [root["spec"] for root in json.loads(lock.read_text())["roots"]]
+        assert sorted(map(_normal, found)) == sorted(map(_normal, roots()))
+
+    def test_fits_any_checkout(self, lock):
+        """No path of the machine on which it was made; those of Debian are the same everywhere."""
+        for node in json.loads(lock.read_text())["concrete_specs"].values():
+            path = node.get("external", {}).get("path", "/usr")
+            assert path.startswith(("/usr", "/opt/fabricheck/mpi/")), node["name"]
+            assert "dev_path" not in node["parameters"]
+
+    def test_every_ucx_has_infiniband(self, lock):
+        nodes = json.loads(lock.read_text())["concrete_specs"].values()
+        variants = [node["parameters"] for node in nodes if node["name"] == "ucx"]
+        assert variants
+        for each in variants:
+            assert all(each[name] for name in ("verbs", "rc", "ud", "dc", "rdmacm"))
+
+
+def _normal(spec):
+    return "".join(sorted(spec.replace(" ", "")))

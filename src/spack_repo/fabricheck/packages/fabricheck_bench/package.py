@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from spack.package import depends_on, license, variant, version
-from spack_repo.builtin.build_systems.cmake import CMakeBuilder as SpackCMakeBuilder
 from spack_repo.builtin.build_systems.cmake import CMakePackage
 
 _SOURCES = Path(__file__).resolve().parents[4] / "bench"
@@ -30,18 +29,17 @@ class FabricheckBench(CMakePackage):
     depends_on("rdma-core", when="+verbs")
     depends_on("openblas", when="+blas")
 
-
-class CMakeBuilder(SpackCMakeBuilder):
-    """Configures the programs; the suite builds and runs their unit tests itself."""
-
     @property
     def root_cmakelists_dir(self):
         """The sources: this checkout's, or those that are being developed."""
         developed = "dev_path" in self.spec.variants
-        return super().root_cmakelists_dir if developed else str(_SOURCES)
+        return self.stage.source_path if developed else str(_SOURCES)
 
     def cmake_args(self):
-        """Build what the variants name, with the compiler wrapper of the spec's own MPI."""
+        """Build what the variants name, with the compiler wrapper of the spec's own MPI.
+
+        The suite builds and runs the unit tests itself.
+        """
         arguments = [
             self.define("BUILD_TESTING", False),
             self.define_from_variant("FABRICHECK_MPI", "mpi"),
