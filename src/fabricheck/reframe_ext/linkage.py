@@ -33,7 +33,7 @@ _ANNOUNCED: Mapping[str, str] = MappingProxyType(
 
 
 def check_mpi(program: Path, family: str) -> str:
-    """The version string of the MPI that a program is linked to, which must be of that family.
+    """The first line of what the MPI of a program says of itself, which must be of that family.
 
     The dynamic linker says which library it would load, and the library itself what it is: MPICH
     and MVAPICH share the name ``libmpi.so.12``.
@@ -70,7 +70,8 @@ def _mpi_library(program: Path) -> str:
 
 def _library_version(library: str) -> str:
     version = _ask([sys.executable, "-c", _ASK, library], f"the version of {library}")
-    return " ".join(version.split())
+    # As mpi_probe prints it, so that the record has one name for one MPI.
+    return next(iter(version.splitlines()), "").replace("\t", " ").rstrip()
 
 
 def _ask(command: list[str], wanted: str) -> str:
