@@ -1,0 +1,192 @@
+#include "rdma_batch/initiator.hpp"
+
+#include "rdma_batch/channel.hpp"
+#include "rdma_batch/numa.hpp"
+#include "rdma_batch/pattern.hpp"
+#include "rdma_batch/team.hpp"
+
+#include <stdexcept>
+
+namespace rdma_batch {
+
+namespace {
+
+// Seconds that the target has to answer; longer for rows, whose data it writes or compares.
+constexpr double kAnswer = 10.0;
+constexpr double kRowAnswer = 120.0;
+// Seconds without any completion after which a batch is given up; after an interrupt, fewer.
+constexpr double kStalled = 30.0;
+constexpr double kStalledInterrupted = 2.0;
+constexpr std::uint64_t kSeed = 20'250'912; // any number; the same data in each run
+
+Manner manner_of(const Options& options, const Resources& resources) {
+    Manner manner;
+    manner.operation = options.operation;
+    manner.batch_transfer = options.batch_transfer;
+    manner.session = options.session;
+    manner.chain = options.chain;
+    manner.queue_depth = resources.queue_depth();
+    manner.inline_bytes = options.inline_bytes;
+    return manner;
+}
+
+Directory directory_of(const Resources& resources, const Endpoint& target) {
+    Directory directory;
+    const auto begin = reinterpret_cast<std::uintptr_t>(resources.data());
+    directory.memory[local_memory_name()] = {begin, resources.local_key()};
+    directory.memory[remote_memory_name()] = {target.address, target.key};
+    for (std::size_t worker = 0; worker < resources.queues(); ++worker) {
+        directory.queue_pairs[queue_pairs_name(static_cast<unsigned>(worker))] =
+            resources.pairs_of(worker);
+    }
+    return directory;
+}
+
+Used used_of(const Resources& resources) {
+    const bench::verbs::Port& port = resources.port();
+    Used used;
+    used.device = port.name();
+    used.gid_index = port.gid() ? port.gid()->gid_index : 0;
+    used.mtu = bench::verbs::mtu_bytes(port.mtu());
+    used.queue_depth = resources.queue_depth();
+    used.reads_in_flight = resources.reads_in_flight();
+    used.link = port.is_ethernet() ? "Ethernet" : "InfiniBand";
+    return used;
+}
+
+class Measurement {
+  public:
+    Measurement(const Options& options, unsigned rank, Together& together, Channel channel,
+                Resources& resources, const Endpoint& target)
+        : options_(options), rank_(rank), together_(together), channel_(std::move(channel)),
+          resources_(resources), directory_(directory_of(resources, target)),
+          team_(manner_of(options, resources), resources, directory_,
+                [this](double seconds) { return why_give_up(seconds); }) {}
+
+    RawRow measure(Shape shape, std::uint64_t seed) {
+        RawRow row;
+        row.shape = shape;
+        const Layout layout = lay_out(shape, options_.most_memory);
+        row.slots = layout.slots;
+        order(layout, seed);
+        team_.prepare(shape, layout, options_.queue_pairs);
+        for (std::uint64_t count = 0; count < options_.warmup; ++count) {
+            (void)team_.run();
+        }
+        row.samples.reserve(options_.iterations);
+        const double begin = now();
+        while (together_.agree(rank_, goes_on(row.samples.size(), begin))) {
+            row.samples.push_back(team_.run());
+        }
+        if (options_.validate && !row.samples.empty()) {
+            row.wrong = compare(layout, seed);
+            row.valid = row.wrong.empty();
+        }
+        return row;
+    }
+
+    void end() { channel_.send(Type::Done); }
+
+  private:
+    [[nodiscard]] bool goes_on(std::size_t done, double begin) const {
+        if (done >= options_.iterations || together_.interrupted()) {
+            return false;
+        }
+        return done == 0 || !options_.time_budget || now() - begin < *options_.time_budget;
+    }
+
+    [[nodiscard]] std::string why_give_up(double seconds) const {
+        if (together_.interrupted() && seconds > kStalledInterrupted) {
+            return "interrupted while nothing completed";
+        }
+        if (seconds > kStalled) {
+            return "expected completions, found none for " +
+                   std::to_string(static_cast<int>(kStalled)) +
+                   " s: the target died or the link is down";
+        }
+        return {};
+    }
+
+    // Both ends write their buffers, so that only the transfers can make them alike.
+    void order(const Layout& layout, std::uint64_t seed) {
+        RowOrder wanted;
+        wanted.size = layout.size;
+        wanted.slots = layout.slots;
+        wanted.seed = seed;
+        wanted.inject_error = options_.inject_error;
+        channel_.send(Type::Row, encode(wanted));
+        if (options_.operation == Operation::Read) {
+            clear(resources_.data(), layout, seed);
+        } else {
+            fill(resources_.data(), layout, seed);
+        }
+        (void)channel_.receive(Type::Prepared, kRowAnswer);
+    }
+
+    // What is wrong with the data, at the end to which they went.
+    std::string compare(const Layout& layout, std::uint64_t seed) {
+        if (options_.operation == Operation::Write) {
+            channel_.send(Type::Check);
+            return decode_text(channel_.receive(Type::Verdict, kRowAnswer));
+        }
+        std::byte* const data = resources_.data();
+        if (options_.inject_error) {
+            data[layout.bytes() / 2] ^= std::byte{1};
+        }
+        return difference(data, layout, seed).value_or("");
+    }
+
+    const Options& options_;
+    unsigned rank_;
+    Together& together_;
+    Channel channel_;
+    Resources& resources_;
+    Directory directory_;
+    Team team_;
+};
+
+Hello hello_of(const Options& options, unsigned rank, std::uint64_t bytes) {
+    Hello hello;
+    hello.rank = rank;
+    hello.initiators = options.initiators;
+    hello.read = options.operation == Operation::Read;
+    hello.queue_pairs = options.queue_pairs;
+    hello.bytes = bytes;
+    return hello;
+}
+
+} // namespace
+
+void initiate(const Options& options, unsigned rank, Together& together, NewsWriter& news) {
+    const std::vector<Shape> shapes = options.shapes();
+    const std::uint64_t bytes = buffer_bytes(shapes, options.most_memory);
+    bind(options.numa, port_options(options, rank).device);
+    Resources resources(options, rank, bytes, options.queue_pairs, options.workers);
+    Channel channel = connect_to(options.host, options.tcp_port, options.patience);
+    channel.send(Type::Hello, encode(hello_of(options, rank, bytes)));
+    const Endpoint target = decode_endpoint(channel.receive(Type::Endpoint, kAnswer));
+    resources.connect(target, options.reads_in_flight);
+    channel.send(Type::Endpoint, encode(resources.endpoint()));
+    (void)channel.receive(Type::Ready, kAnswer);
+    news.tell(used_of(resources));
+
+    Measurement initiator(options, rank, together, std::move(channel), resources, target);
+    std::uint64_t seed = kSeed;
+    for (const Shape& shape : shapes) {
+        if (!together.agree(rank, !together.interrupted())) {
+            break;
+        }
+        const RawRow row = initiator.measure(shape, seed++);
+        if (!row.samples.empty()) {
+            news.tell(row);
+        }
+        if (!row.wrong.empty()) {
+            throw std::runtime_error("wrong data at " + std::to_string(shape.size) + " bytes x " +
+                                     std::to_string(shape.batch) + ": " + row.wrong);
+        }
+    }
+    initiator.end();
+    news.done();
+}
+
+} // namespace rdma_batch

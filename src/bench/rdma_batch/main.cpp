@@ -1,0 +1,49 @@
+// rdma_batch: batches of RDMA reads and writes, as MORI-IO's benchmark measures them. Method and
+// options: docs/programs/rdma_batch.md.
+#include "common/arguments.hpp"
+#include "common/output.hpp"
+#include "rdma_batch/options.hpp"
+#include "rdma_batch/run.hpp"
+#include "rdma_batch/target.hpp"
+#include "rdma_batch/wire.hpp"
+
+#include <cstdio>
+#include <exception>
+#include <string>
+
+namespace {
+
+int refuse(const std::string& sentence, int code) {
+    (void)std::fprintf(stderr, "rdma_batch: %s\n", sentence.c_str());
+    return code;
+}
+
+int start(int argc, char** argv) {
+    using namespace rdma_batch;
+    const Options options = parse_options(argc, argv);
+    switch (options.action) {
+    case Options::Action::Help:
+        (void)std::fputs(help_text().c_str(), stdout);
+        return bench::kSuccess;
+    case Options::Action::Version:
+        (void)std::fputs("rdma_batch " RDMA_BATCH_VERSION "\n", stdout);
+        return bench::kSuccess;
+    case Options::Action::Run:
+        break;
+    }
+    return options.host.empty() ? serve(options) : run(options);
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    try {
+        return start(argc, argv);
+    } catch (const bench::UsageError& error) {
+        return refuse(error.what(), bench::kUsage);
+    } catch (const rdma_batch::PeerError& error) {
+        return refuse(error.what(), bench::kUsage);
+    } catch (const std::exception& error) {
+        return refuse(error.what(), bench::kFailure);
+    }
+}

@@ -1,0 +1,87 @@
+// The command line of rdma_batch: MORI-IO's options, and this program's own.
+#pragma once
+
+#include "common/arguments.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rdma_batch {
+
+enum class Operation : std::uint8_t { Read, Write };
+enum class PollMode : std::uint8_t { Polling, Event };
+
+/// Which columns the tables have. Short and Seed are those of MORI-IO's two tables; Full adds
+/// median, 99th percentile and iterations.
+enum class Columns : std::uint8_t { Short, Seed, Full };
+
+/// A memory node to bind to: none, that of the device, or a number.
+struct Numa {
+    enum class Kind : std::uint8_t { None, OfDevice, Node };
+    Kind kind = Kind::None;
+    unsigned node = 0;
+};
+
+/// One row of the sweep: so many transfers of so many bytes make a batch.
+struct Shape {
+    std::uint64_t size;
+    std::uint64_t batch;
+};
+
+struct Options {
+    enum class Action : std::uint8_t { Run, Help, Version };
+
+    Action action = Action::Run;
+    Operation operation = Operation::Read;
+    bool all = false;
+    bool all_batch = false;
+    std::vector<std::uint64_t> sizes;   ///< of --all
+    std::vector<std::uint64_t> batches; ///< of --all-batch
+    std::uint64_t buffer_size = 32768;
+    std::uint64_t batch = 256;
+    bool batch_transfer = false;
+    bool session = false;
+    unsigned initiators = 1;
+    unsigned targets = 1;
+    unsigned queue_pairs = 1;
+    unsigned workers = 1;
+    PollMode poll = PollMode::Polling;
+    std::uint64_t iterations = 128;
+    std::uint64_t warmup = 1;
+    std::optional<double> time_budget; ///< seconds for each row
+    std::vector<std::string> devices;  ///< NAME[:PORT] of each rank; empty: the first active ports
+    unsigned port = 1;                 ///< of devices that are named without one
+    std::optional<unsigned> gid_index;
+    unsigned mtu = 0; ///< bytes; 0: the port's
+    unsigned service_level = 0;
+    unsigned queue_depth = 1024;
+    unsigned chain = 64;
+    std::optional<unsigned> reads_in_flight; ///< none: as many as both devices can
+    unsigned inline_bytes = 0;
+    std::uint64_t most_memory = std::uint64_t{1} << 29;
+    Numa numa;
+    bool validate = true;
+    bool inject_error = false;
+    Columns columns = Columns::Full;
+    std::string json; ///< empty: none, "-": standard output
+    std::uint16_t tcp_port = 18515;
+    double patience = 10.0; ///< seconds to wait for the other end
+    std::string host;       ///< the target's; empty: this is the target
+
+    /// The rows of the sweep in their order.
+    [[nodiscard]] std::vector<Shape> shapes() const;
+};
+
+const char* operation_name(Operation operation);
+const char* poll_name(PollMode poll);
+
+/// Throws bench::UsageError with one sentence.
+Options parse_options(int argc, char** argv);
+
+/// The text of --help.
+std::string help_text();
+
+} // namespace rdma_batch
