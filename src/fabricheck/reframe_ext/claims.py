@@ -1,0 +1,41 @@
+"""What Spack claims of the programs that it built, held against what a node of the job says."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from fabricheck.reframe_ext.build import BenchBuild
+from fabricheck.reframe_ext.evidence import Evidence
+from fabricheck.transports import Choice, Statement, Transport
+from fabricheck.transports.ucx_info import objection
+
+LISTING = "ucx_info.txt"
+
+
+def asks_ucx(build: BenchBuild, choice: Choice) -> bool:
+    """Whether a node must say what its UCX can do: Spack has built it, and the MPI is on it."""
+    return bool(build.ucx_info) and choice.statement is Statement.UCX
+
+
+def questions(build: BenchBuild, choice: Choice) -> list[str]:
+    """Commands before the run, on its first node; they take as long as UCX's start."""
+    return [f"{build.ucx_info} -d > {LISTING} 2>&1"] if asks_ucx(build, choice) else []
+
+
+def confirm(
+    found: Evidence, build: BenchBuild, choice: Choice, transport: Transport, directory: Path
+) -> Evidence:
+    """The evidence, with what the program doesn't say of its MPI, and what its UCX lacks first.
+
+    OSU's programs print no version of the MPI; ``build`` has asked the library that they load.
+    """
+    if found.curve and build.mpi_version:
+        metadata = {**found.curve.metadata, "MPI": build.mpi_version}
+        found = replace(found, curve=replace(found.curve, metadata=metadata))
+    if not asks_ucx(build, choice):
+        return found
+    listing = directory / LISTING
+    if found.objections and not listing.exists():
+        return found  # the job did not come so far
+    text = listing.read_text(errors="replace") if listing.exists() else ""
+    lacking = objection(transport, text)
+    return replace(found, objections=(lacking, *found.objections)) if lacking else found
