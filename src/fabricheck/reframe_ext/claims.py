@@ -17,8 +17,13 @@ def asks_ucx(build: BenchBuild, choice: Choice) -> bool:
 
 
 def questions(build: BenchBuild, choice: Choice) -> list[str]:
-    """Commands before the run, on its first node; they take as long as UCX's start."""
-    return [f"{build.ucx_info} -d > {LISTING} 2>&1"] if asks_ucx(build, choice) else []
+    """Commands before the run, on its first node; they take as long as UCX's start.
+
+    Without the variables of the ranks' logs, or this would leave one among them.
+    """
+    if not asks_ucx(build, choice):
+        return []
+    return [f"env -u UCX_LOG_FILE -u UCX_LOG_LEVEL {build.ucx_info} -d > {LISTING} 2>&1"]
 
 
 def confirm(
