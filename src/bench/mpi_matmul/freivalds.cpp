@@ -2,6 +2,9 @@
 
 #include "mpi_matmul/matrices.hpp"
 
+#include <algorithm>
+#include <cmath>
+
 namespace mpi_matmul {
 
 Freivalds::Freivalds(std::uint64_t n, std::uint64_t seed) : n_(n), state_(seed), x_(n), bx_(n) {}
@@ -16,8 +19,7 @@ std::optional<std::uint64_t> Freivalds::wrong_row(const std::vector<double>& a,
     for (std::uint64_t row = 0; row < n_; ++row) {
         const Triple expected = times(&a[row * n_], bx_);
         const Triple found = times(&c[row * n_], x_);
-        // Not "differs": a NaN equals nothing.
-        if (!(expected == found)) {
+        if (!is_exact(&c[row * n_]) || expected != found) {
             return row;
         }
     }
@@ -36,6 +38,16 @@ void Freivalds::draw() {
             bits >>= 1U;
         }
     }
+}
+
+bool Freivalds::is_exact(const double* row) const {
+    constexpr auto kLargestProduct = static_cast<double>(kLargestElement * kLargestElement);
+    const double limit = kLargestProduct * static_cast<double>(n_);
+    return std::all_of(row, row + n_, [limit](double value) {
+        // A NaN is not within the limit either.
+        return std::fabs(value) <= limit &&
+               static_cast<double>(static_cast<std::int64_t>(value)) == value;
+    });
 }
 
 Freivalds::Triple Freivalds::times(const double* row, const std::vector<Triple>& vectors) const {

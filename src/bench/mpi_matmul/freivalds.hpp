@@ -9,13 +9,14 @@
 
 namespace mpi_matmul {
 
-/// Compares A(Bx) with Cx for three random vectors x of -1 and 1.
+/// Compares A(Bx) with Cx for three random vectors x of -1 and 1. All numbers are whole and small
+/// enough to be exact (matrices.hpp), so nothing differs by rounding; that C's are is looked at
+/// too, as a sum would round away a wrong last bit.
 ///
-/// If C is wrong, one such vector misses it with a probability of at most 1/2: in a wrong row
-/// C - AB has an element d that is not 0, and for any choice of the other signs at most one of d
-/// and -d makes the row's sum 0. Three independent vectors miss it with at most 1/8. A row with one
-/// wrong element is always found, as its sum is then d or -d. All numbers are whole and exact
-/// (matrices.hpp), so that nothing is wrong by rounding and no wrong element is too small.
+/// If C is wrong, one such vector misses it with a probability of at most 1/2: in a wrong row C -
+/// AB has an element d that is not 0, and for any choice of the other signs at most one of d and -d
+/// makes the row's sum 0. Three independent vectors miss it with at most 1/8. A row with one wrong
+/// element is always found, as its sum is then d or -d.
 class Freivalds {
   public:
     static constexpr std::size_t kVectors = 3;
@@ -35,6 +36,7 @@ class Freivalds {
     using Triple = std::array<double, kVectors>;
 
     void draw();
+    [[nodiscard]] bool is_exact(const double* row) const;
     [[nodiscard]] Triple times(const double* row, const std::vector<Triple>& vectors) const;
 
     std::uint64_t n_;

@@ -133,7 +133,8 @@ TEST_CASE("one wrong element is always found, wherever it is and however small")
     Freivalds check(n, 1);
     for (std::uint64_t index = 0; index < n * n; ++index) {
         const double right = product.c[index];
-        for (const double wrong : {right + 1, std::nextafter(right, 1e9), std::nan("")}) {
+        for (const double wrong :
+             {right + 1, std::nextafter(right, 1e9), 1e300, -HUGE_VAL, std::nan("")}) {
             product.c[index] = wrong;
             CHECK(check.wrong_row(product.a, product.b, product.c) == index / n);
         }
