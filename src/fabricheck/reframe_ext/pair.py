@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from reframe.core.builtins import run_after, run_before, variable
 
@@ -54,7 +55,7 @@ def cases(family: Family) -> list[tuple[str, str]]:
 
 
 class PairBenchmark(CurveBenchmark):
-    """One benchmark of the families ``verbs`` and ``ucx`` on one placement.
+    """One benchmark of a server and its client on one placement.
 
     A check that inherits from it declares the parameter ``case``, a benchmark and its placement,
     out of ``cases``. Rank 0 is the server, rank 1 the client, on two nodes or, inside a node, both
@@ -68,12 +69,12 @@ class PairBenchmark(CurveBenchmark):
     def place(self) -> None:
         """Take benchmark and placement from the case, and ask for what they need."""
         self.benchmark, self.placement = self.case
-        self._entry = PAIR_BENCHMARKS[self.benchmark]
+        self._entry = self.find_entry()
         super().place()
         self.valid_systems = [
             " ".join([*self.valid_systems, *(f"+{n}" for n in self._entry.needs)])
         ]
-        self.valid_prog_environs = [f"+{self._entry.family}"]
+        self.valid_prog_environs = [f"+{self.layer()}"]
         self.tags = {*self._entry.runs, self._entry.family}
 
     @run_after("setup")
@@ -91,10 +92,22 @@ class PairBenchmark(CurveBenchmark):
         self.executable = str(RANK_WRAPPER)
         self.executable_opts = [
             str(PAIR_WRAPPER),
-            *arguments(self._entry.program, self.common_options(), self.runs()),
+            *arguments(self.command(), self.common_options(), self.runs()),
         ]
         if self.current_partition.launcher_type.registered_name == "srun":
             self.job.launcher.options += ["--mpi=none"]
+
+    def find_entry(self) -> Any:
+        """The benchmark's entry in the registry."""
+        return PAIR_BENCHMARKS[self.benchmark]
+
+    def layer(self) -> str:
+        """The feature of environments that can run the program."""
+        return str(self._entry.family)
+
+    def command(self) -> str:
+        """What runs at both ends: a program on ``PATH``, or its path."""
+        return str(self._entry.program)
 
     def common_options(self) -> Sequence[str]:
         """Options of the program in every run."""

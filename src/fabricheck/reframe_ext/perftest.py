@@ -24,6 +24,7 @@ from fabricheck.judge.link_rate import (
 from fabricheck.judge.references import Reference, Tolerance
 from fabricheck.judge.verdict import Verdict
 from fabricheck.reframe_ext.pair import PairBenchmark
+from fabricheck.reframe_ext.verbs_options import mtu, perftest_options, ports
 from fabricheck.transports.proof import Proof
 from fabricheck.transports.verbs import prove_packets
 from fabricheck.transports.witness import Witness
@@ -76,18 +77,10 @@ class Perftest(PairBenchmark):
 
     def common_options(self) -> Sequence[str]:
         """What makes the program this benchmark, on this port, over this connection."""
-        extras = self.current_partition.extras
-        options = [*self._entry.options, "-F", "-c", self._connection]
-        if "gid_index" in extras:
-            options += ["-x", str(extras["gid_index"])]
-        if self._mtu:
-            options += ["-m", str(self._mtu)]
-        device, number = self._port
-        if device:
-            options += ["-d", device]
-        if number:
-            options += ["-i", number]
-        return options
+        return [
+            *self._entry.options,
+            *perftest_options(self.current_partition.extras, self._connection),
+        ]
 
     def runs(self) -> Sequence[Sequence[str]]:
         """One run with every size, or one for each."""
@@ -159,9 +152,7 @@ class Perftest(PairBenchmark):
     @property
     def _port(self) -> tuple[str, str]:
         """Device and port; empty where each node has its own."""
-        devices = self.current_partition.extras.get("ucx_net_devices", {})
-        device, _, number = devices.get("rdma", "").partition(",")[0].partition(":")
-        return device, number
+        return ports(self.current_partition.extras)[0]
 
     @property
     def _rate(self) -> Rate | None:
@@ -169,8 +160,7 @@ class Perftest(PairBenchmark):
 
     @property
     def _mtu(self) -> int | None:
-        mtu: int | None = self.current_partition.extras.get("fabric_health", {}).get("mtu")
-        return mtu
+        return mtu(self.current_partition.extras)
 
     def _asked(self) -> dict[str, str]:
         """What perftest must say that it used."""
