@@ -1,22 +1,19 @@
 """What the checks of rdma_batch inherit: sweeps of batches, and comparisons inside one job."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from statistics import median
-from types import MappingProxyType
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from reframe.core.builtins import fixture, run_before
 
 from fabricheck.benchmarks import perftest, rdma_batch
+from fabricheck.benchmarks import rdma_batch_beside as beside
 from fabricheck.benchmarks.budget import iterations, thin
-from fabricheck.benchmarks.curve import Curve, Point
-from fabricheck.benchmarks.model import Metric
+from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.parser import check_complete
 from fabricheck.benchmarks.programs import (
     PROGRAM_BENCHMARKS,
     RDMA_BATCH_COMPARISONS,
     RDMA_BATCH_SWEEPS,
-    RdmaBatchComparison,
 )
 from fabricheck.judge.batches import batch_shapes
 from fabricheck.judge.levels import Level, worst
@@ -32,9 +29,6 @@ from fabricheck.transports.witness import Witness
 
 _LONGEST_RUN = 240
 """Seconds of one run; the job's time limit must leave room beside it."""
-
-_ROUNDS = 3
-"""How often a comparison takes turns: enough that one disturbed run is outvoted."""
 
 _LARGEST_MTU = 4096
 
@@ -184,39 +178,7 @@ class RdmaBatchBeside(_RdmaBatch):
 
     def runs(self) -> Sequence[Sequence[str]]:
         """The other program and ours in turns, at each size."""
-        return [words for _, words in self._turns()]
-
-    def _turns(self) -> Iterator[tuple[tuple[str, int], list[str]]]:
-        for _ in range(_ROUNDS):
-            for size in self.sizes():
-                yield ("rival", size), self._rival(size)
-                yield ("own", size), self._own(self._entry.options, size)
-
-    def _own(self, options: Sequence[str], size: int) -> list[str]:
-        return [
-            self.build.program("rdma_batch"),
-            *options,
-            *("--buffer-size", str(size), "--transfer-batch-size", str(self._entry.batch)),
-            *("--iters", str(self._count(size)), "--no-validate"),
-            *self.own_options(1),
-        ]
-
-    def _rival(self, size: int) -> list[str]:
-        entry: RdmaBatchComparison = self._entry
-        if entry.rival == entry.program:
-            return self._own(entry.rival_options, size)
-        extras = self.current_partition.extras
-        count = self._count(size) * entry.batch
-        options = [*entry.rival_options, *perftest_options(extras, "RC")]
-        return [entry.rival, *options, "-s", str(size), "-n", str(count)]
-
-    def _count(self, size: int) -> int:
-        """Batches of a run, or as many as fit into the time budget."""
-        extras = self.current_partition.extras
-        if "time_budget" not in extras:
-            return _SINGLE_BATCHES if self._entry.batch == 1 else _BATCHES
-        fitting = iterations(size, extras["time_budget"], **extras.get("typical", {}))
-        return max(_FEWEST_BATCHES, int(fitting) // int(self._entry.batch))
+        return [turn.words for turn in self._turns()]
 
     def read(self, outputs: Sequence[str]) -> Curve:
         """The curve of the ratios.
@@ -224,49 +186,27 @@ class RdmaBatchBeside(_RdmaBatch):
         Raises:
             FabricheckError: if an output is damaged.
         """
-        found: dict[tuple[str, int], list[float]] = {}
-        self._rows: list[rdma_batch.Row] = []
-        for number, (((who, size), _), text) in enumerate(
-            zip(self._turns(), outputs, strict=True), start=1
-        ):
-            source = f"the output of run {number} in {self.stdout}"
-            is_perftest = who == "rival" and self._entry.rival != self._entry.program
-            value = self._perftest(text, source) if is_perftest else self._batch(text, source)
-            found.setdefault((who, size), []).append(value)
-        points = []
-        for size in self.sizes():
-            own, rival = median(found["own", size]), median(found["rival", size])
-            ratio = rival / own if self._entry.of is Metric.LATENCY else own / rival
-            values = {(Metric.RATIO, "p50"): ratio}
-            points.append(Point(size, MappingProxyType(values), None, None))
-        return Curve(
-            benchmark=self.benchmark,
-            program=rdma_batch.PROGRAM,
-            version="",
-            datatype=None,
-            metadata=MappingProxyType({}),
-            points=tuple(points),
+        sides = beside.read(self._entry, self._turns(), outputs, f"the output in {self.stdout}")
+        self._rows = sides.rows
+        return beside.ratios(self._entry, sides)
+
+    def _turns(self) -> list[beside.Turn]:
+        setting = beside.Setting(
+            program=self.build.program("rdma_batch"),
+            own_options=self.own_options(1),
+            perftest_options=perftest_options(self.current_partition.extras, "RC"),
+            count=self._count,
         )
+        return beside.turns(self._entry, self.sizes(), setting)
 
-    def _batch(self, text: str, source: str) -> float:
-        (row,) = rdma_batch.read(text, source).tables[0]
-        self._rows.append(row)
-        if self._entry.of is Metric.BANDWIDTH:
-            return row.bandwidth["avg"]
-        return row.latency["avg" if self._is_rate else "p50"]
-
-    def _perftest(self, text: str, source: str) -> float:
-        (point,) = perftest.parse([text], source).points
-        if self._entry.of is Metric.BANDWIDTH:
-            return point.values[Metric.BANDWIDTH, "avg"]
-        if self._is_rate:
-            return 1e6 / point.values[Metric.MESSAGE_RATE, "avg"]
-        return point.values[Metric.LATENCY, "p50"]
-
-    @property
-    def _is_rate(self) -> bool:
-        """Whether the other program tells a latency as a rate of one message at a time."""
-        return bool(self._entry.rival.endswith("_bw")) and self._entry.of is Metric.LATENCY
+    def _count(self, size: int) -> int:
+        """Batches of a run, or as many as fit into the time budget."""
+        extras = self.current_partition.extras
+        batch: int = self._entry.batch
+        if "time_budget" not in extras:
+            return _SINGLE_BATCHES if batch == 1 else _BATCHES
+        fitting = iterations(size, extras["time_budget"], **extras.get("typical", {}))
+        return max(_FEWEST_BATCHES, fitting // batch)
 
     def prove_transport(self, curve: Curve, witnesses: Sequence[Witness]) -> Proof:
         """The packets of our runs; those of the other program come on top."""

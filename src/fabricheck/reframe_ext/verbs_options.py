@@ -3,14 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
+from fabricheck.transports.settings import Ports
 
-def ports(extras: Mapping[str, Any]) -> list[tuple[str, str]]:
+
+def ports(extras: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     """Device and port number of each RDMA port of a node, the first of them first.
 
     One pair of empty strings where each node has its own.
     """
-    named = extras.get("ucx_net_devices", {}).get("rdma", "")
-    return [(device, number) for device, _, number in (p.partition(":") for p in named.split(","))]
+    return Ports.read(extras).named("rdma") or (("", ""),)
 
 
 def mtu(extras: Mapping[str, Any]) -> int | None:
@@ -21,26 +22,29 @@ def mtu(extras: Mapping[str, Any]) -> int | None:
 
 def perftest_options(extras: Mapping[str, Any], connection: str) -> list[str]:
     """Options of perftest: the first port, over this connection (``RC``, ``UC``, ``UD``)."""
-    options = ["-F", "-c", connection]
-    if "gid_index" in extras:
-        options += ["-x", str(extras["gid_index"])]
-    if size := mtu(extras):
-        options += ["-m", str(size)]
     device, number = ports(extras)[0]
-    options += ["-d", device] if device else []
-    options += ["-i", number] if number else []
-    return options
+    given = {"-d": device or None, "-i": number or None}
+    return ["-F", "-c", connection, *_address(extras, "-x", "-m", "-S"), *_flat(given)]
 
 
 def rdma_batch_options(extras: Mapping[str, Any], devices: int) -> list[str]:
     """Options of rdma_batch: so many ports of each node, or as many as the site names."""
-    options = []
-    if "gid_index" in extras:
-        options += ["--gid-index", str(extras["gid_index"])]
-    if size := mtu(extras):
-        options += ["--mtu", str(size)]
     named = [":".join(filter(None, port)) for port in ports(extras)][:devices]
-    if named != [""]:
-        options += ["--dev", ",".join(named)]
-    count = str(len(named))
-    return [*options, "--num-initiator-dev", count, "--num-target-dev", count]
+    given = {
+        "--dev": ",".join(named) or None,
+        "--num-initiator-dev": len(named),
+        "--num-target-dev": len(named),
+    }
+    return [*_address(extras, "--gid-index", "--mtu", "--sl"), *_flat(given)]
+
+
+def _address(extras: Mapping[str, Any], gid: str, size: str, level: str) -> list[str]:
+    """GID index, MTU and service level under a program's names for them."""
+    site = Ports.read(extras)
+    return _flat({gid: site.gid_index, size: mtu(extras), level: site.service_level})
+
+
+def _flat(given: Mapping[str, object]) -> list[str]:
+    return [
+        word for name, value in given.items() if value is not None for word in (name, str(value))
+    ]

@@ -1,0 +1,84 @@
+"""rdma_batch beside perftest, and its reduced sweeps, on two nodes with RDMA devices."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from fabricheck.benchmarks import rdma_batch
+from fabricheck.benchmarks import rdma_batch_beside as beside
+from fabricheck.benchmarks.model import Metric
+from fabricheck.benchmarks.programs import RDMA_BATCH_COMPARISONS, RdmaBatchComparison
+from fabricheck.errors import FabricheckError
+from fabricheck.reframe_ext.verbs_options import perftest_options, rdma_batch_options
+from fabricheck.units import format_size
+
+DOCUMENT = "docs/programs/rdma_batch.md"
+ROUNDS = 5
+BUDGET = 0.5
+_BATCHES = {1: 500, 64: 5, 128: 20, 256: 5}
+_SMALL = ("--time-budget", str(BUDGET), "--enable-sess", "--enable-batch-transfer")
+_SWEEPS = (
+    ("--op", "read", "--all", "--sizes", "8,64,1024,4096,65536", "--num-qp-per-transfer", "2"),
+    ("--op", "write", "--all", "--sizes", "8,64,1024,4096,65536", "--num-qp-per-transfer", "4"),
+    (
+        *("--op", "write", "--all-batch", "--batches", "1,8,64,512", "--buffer-size", "1024"),
+        *("--num-qp-per-transfer", "16"),
+    ),
+)
+
+
+class Pair(Protocol):
+    """Two nodes, with what their ports need."""
+
+    extras: dict[str, object]
+
+    def program(self, name: str) -> str:
+        """Path of one of our programs."""
+
+    def run(self, runs: Sequence[Sequence[str]]) -> list[str]:
+        """What the second node's end of each run printed; the first one is its server."""
+
+
+def measure(pair: Pair) -> dict[str, str]:
+    """The tables of the page, by name."""
+    return {"perftest": _table_beside(pair), "sweeps": _sweeps(pair)}
+
+
+def _table_beside(pair: Pair) -> str:
+    lines = [
+        "| case | size | transfers | beside | its median | rdma_batch | ratio |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for entry in RDMA_BATCH_COMPARISONS:
+        size = entry.min_size or 0
+        runs = beside.turns(entry, [size], _setting(pair, entry), ROUNDS)
+        sides = beside.read(entry, runs, pair.run([turn.words for turn in runs]), entry.name)
+        unit = "us" if entry.of is Metric.LATENCY else "MB/s"
+        other = " ".join((entry.rival, *entry.rival_options))
+        lines.append(
+            f"| `{entry.name}` | {format_size(size)} | {entry.batch} | `{other}` | "
+            f"{sides.rival[size]:.4g} {unit} | {sides.own[size]:.4g} {unit} | "
+            f"{beside.ratio(entry, sides, size):.3f} |"
+        )
+    return "\n".join(lines)
+
+
+def _setting(pair: Pair, entry: RdmaBatchComparison) -> beside.Setting:
+    return beside.Setting(
+        program=pair.program("rdma_batch"),
+        own_options=rdma_batch_options(pair.extras, 1),
+        perftest_options=perftest_options(pair.extras, "RC"),
+        count=lambda _: _BATCHES[entry.batch],
+    )
+
+
+def _sweeps(pair: Pair) -> str:
+    options = rdma_batch_options(pair.extras, 1)
+    runs = [(pair.program("rdma_batch"), *_SMALL, *sweep, *options) for sweep in _SWEEPS]
+    blocks = []
+    for sweep, text in zip(_SWEEPS, pair.run(runs), strict=True):
+        rdma_batch.read(text, "rdma_batch")  # refuses a row that breaks an identity
+        start = text.find("+--")
+        if start < 0:
+            raise FabricheckError(f"expected a table of rdma_batch, found {text[:120]!r}")
+        blocks.append(f"`{' '.join(sweep)}`:\n\n```\n{text[start:].rstrip()}\n```")
+    return "\n\n".join(blocks)

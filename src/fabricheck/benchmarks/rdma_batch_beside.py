@@ -1,0 +1,169 @@
+"""rdma_batch beside another program in the same job: the commands in turns, and what they tell."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from types import MappingProxyType
+
+from fabricheck.benchmarks import perftest, rdma_batch
+from fabricheck.benchmarks.curve import Curve, Point
+from fabricheck.benchmarks.model import Metric
+from fabricheck.benchmarks.programs import RdmaBatchComparison
+
+ROUNDS = 3
+"""How often both take turns: enough that one disturbed run is outvoted."""
+
+_MICRO = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Where both programs run.
+
+    Attributes:
+        program: path of ``rdma_batch``.
+        own_options: its options for port and address.
+        perftest_options: those of perftest.
+        count: how many batches are measured at a size.
+    """
+
+    program: str
+    own_options: Sequence[str]
+    perftest_options: Sequence[str]
+    count: Callable[[int], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One run: of which side, at which size in bytes, and its words."""
+
+    is_own: bool
+    size: int
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """The medians of both sides.
+
+    Attributes:
+        own: us or MB/s of ours, by size in bytes.
+        rival: the same of the other program.
+        rows: every row that ours printed.
+    """
+
+    own: Mapping[int, float]
+    rival: Mapping[int, float]
+    rows: tuple[rdma_batch.Row, ...]
+
+
+def turns(
+    entry: RdmaBatchComparison, sizes: Sequence[int], setting: Setting, rounds: int = ROUNDS
+) -> list[Turn]:
+    """The runs of a comparison in their order."""
+    return [
+        turn
+        for _ in range(rounds)
+        for size in sizes
+        for turn in (
+            Turn(is_own=False, size=size, words=_rival(entry, size, setting)),
+            Turn(is_own=True, size=size, words=_own(entry, entry.options, size, setting)),
+        )
+    ]
+
+
+def read(
+    entry: RdmaBatchComparison, runs: Sequence[Turn], outputs: Sequence[str], source: str
+) -> Sides:
+    """What both sides measured.
+
+    Raises:
+        ParseError: if an output is damaged.
+    """
+    found: dict[tuple[bool, int], list[float]] = {}
+    rows = []
+    for number, (turn, text) in enumerate(zip(runs, outputs, strict=True), start=1):
+        place = f"{source}: run {number}"
+        if turn.words[0] == entry.rival:
+            value = _of_perftest(entry, text, place)
+        else:
+            (row,) = rdma_batch.read(text, place).tables[0]
+            rows.append(row)
+            value = _of_row(entry, row)
+        found.setdefault((turn.is_own, turn.size), []).append(value)
+    medians = {key: median(values) for key, values in found.items()}
+    own, rival = (
+        MappingProxyType({size: value for (o, size), value in medians.items() if o is is_own})
+        for is_own in (True, False)
+    )
+    return Sides(own, rival, tuple(rows))
+
+
+def ratios(entry: RdmaBatchComparison, sides: Sides) -> Curve:
+    """How many times better ours is, at each size."""
+    return Curve(
+        benchmark=entry.name,
+        program=rdma_batch.PROGRAM,
+        version="",
+        datatype=None,
+        metadata=MappingProxyType({}),
+        points=tuple(
+            Point(
+                size,
+                MappingProxyType({(Metric.RATIO, "p50"): ratio(entry, sides, size)}),
+                None,
+                None,
+            )
+            for size in sides.own
+        ),
+    )
+
+
+def ratio(entry: RdmaBatchComparison, sides: Sides, size: int) -> float:
+    """How many times better ours is at a size in bytes."""
+    own, rival = sides.own[size], sides.rival[size]
+    return rival / own if entry.of is Metric.LATENCY else own / rival
+
+
+def _own(
+    entry: RdmaBatchComparison, options: Sequence[str], size: int, setting: Setting
+) -> tuple[str, ...]:
+    return (
+        setting.program,
+        *options,
+        *("--buffer-size", str(size), "--transfer-batch-size", str(entry.batch)),
+        *("--iters", str(setting.count(size)), "--no-validate"),
+        *setting.own_options,
+    )
+
+
+def _rival(entry: RdmaBatchComparison, size: int, setting: Setting) -> tuple[str, ...]:
+    if entry.rival == entry.program:
+        return _own(entry, entry.rival_options, size, setting)
+    messages = setting.count(size) * entry.batch
+    return (
+        entry.rival,
+        *entry.rival_options,
+        *setting.perftest_options,
+        *("-s", str(size), "-n", str(messages)),
+    )
+
+
+def _of_row(entry: RdmaBatchComparison, row: rdma_batch.Row) -> float:
+    if entry.of is Metric.BANDWIDTH:
+        return row.bandwidth["avg"]
+    return row.latency["avg" if _is_rate(entry) else "p50"]
+
+
+def _of_perftest(entry: RdmaBatchComparison, text: str, source: str) -> float:
+    (point,) = perftest.parse([text], source).points
+    if entry.of is Metric.BANDWIDTH:
+        return point.values[Metric.BANDWIDTH, "avg"]
+    if _is_rate(entry):
+        return _MICRO / point.values[Metric.MESSAGE_RATE, "avg"]
+    return point.values[Metric.LATENCY, "p50"]
+
+
+def _is_rate(entry: RdmaBatchComparison) -> bool:
+    """Whether the other program tells a latency as a rate, of one message at a time."""
+    return entry.rival.endswith("_bw") and entry.of is Metric.LATENCY
