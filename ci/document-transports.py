@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+"""Write the tables in docs/transports.md from the code.
+
+With --check nothing is written: the exit code is 1 when the document is out of date.
+
+example:
+    ci/document-transports.py
+"""
+
+import argparse
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from fabricheck.transports import TRANSPORTS, Ports, Transport, families, settings
+from fabricheck.transports.families import CHOICES, Choice
+from fabricheck.transports.table import Counter
+
+DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "transports.md"
+BEGIN, END = "<!-- from here: ci/document-transports.py -->", "<!-- to here -->"
+MUST_MOVE = {
+    Counter.RDMA: "packets of the RDMA ports",
+    Counter.NETDEV: "bytes of the interfaces",
+    Counter.NONE: "nothing, no interface may",
+    Counter.ANY: "those of the lanes that UCX chose",
+}
+EXAMPLE = {
+    "ucx_net_devices": {"rdma": "mlx5_0:1", "tcp": "ens1"},
+    "fabric": "roce",
+    "gid_index": 3,
+    "service_level": 4,
+    "pkey": 0x8012,
+}
+READERS = {
+    "UCX": (("mpich", "rc"), ("mpich", "tcp")),
+    "MVAPICH2": (("mvapich2", "rc"),),
+    "Open MPI's ob1": (("openmpi", "ob1_tcp"),),
+}
+
+
+def transports() -> Iterator[str]:
+    """What each transport is."""
+    yield "| transport | carries data by | nodes | feature | data lanes of UCX | must move | MPI |"
+    yield "|---|---|---|---|---|---|---|"
+    for each in TRANSPORTS.values():
+        cells = (
+            f"`{each.name}`",
+            each.meaning,
+            "one" if each.counter is Counter.NONE else "two and more",
+            f"`{each.feature}`",
+            lanes(each),
+            MUST_MOVE[each.counter],
+            ", ".join(families(each.name)) or "none, only programs on verbs",
+        )
+        yield f"| {' | '.join(cells)} |"
+
+
+def lanes(transport: Transport) -> str:
+    """The lanes that prove a transport."""
+    return "any" if transport.counter is Counter.ANY else code(sorted(transport.lanes))
+
+
+def code(words: Iterable[str]) -> str:
+    """Words in the document's type for what is typed; a dash for none."""
+    return ", ".join(f"`{word}`" for word in words) or "-"
+
+
+def variables() -> Iterator[str]:
+    """What makes each MPI use each transport: what all have in common, then what differs."""
+    yield "| MPI | says what it chose in | always | transports, with what each adds |"
+    yield "|---|---|---|---|"
+    for family, choices in CHOICES.items():
+        for statement in dict.fromkeys(each.statement for each in choices.values()):
+            alike = {name: c for name, c in choices.items() if c.statement is statement}
+            common = shared(alike.values())
+            added = "<br>".join(own(name, chosen, common) for name, chosen in alike.items())
+            yield f"| {family} | {statement} | {assignments(common)} | {added} |"
+
+
+def own(name: str, chosen: Choice, common: Mapping[str, str]) -> str:
+    """A transport and the variables that it alone has."""
+    values = {key: value for key, value in chosen.variables.items() if key not in common}
+    return f"{name}: {assignments(values)}"
+
+
+def shared(choices: Iterable[Choice]) -> dict[str, str]:
+    """The variables that all choices set alike."""
+    sets = [set(each.variables.items()) for each in choices]
+    return dict(sorted(set.intersection(*sets)))
+
+
+def assignments(values: Mapping[str, str]) -> str:
+    """Variables as a shell writes them."""
+    return code(f"{name}={value}" for name, value in values.items())
+
+
+def ports() -> Iterator[str]:
+    """What each of a site's settings becomes."""
+    yield f"| extra of the partition | example | {' | '.join(READERS)} |"
+    yield "|---|---|" + "---|" * len(READERS)
+    for key, value in EXAMPLE.items():
+        cells = (assignments(from_site(cases, {key: value})) for cases in READERS.values())
+        yield f"| `{key}` | `{shown(key, value)}` | {' | '.join(cells)} |"
+
+
+def shown(key: str, value: object) -> str:
+    """A value as a site file writes it."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{name}: {text!r}" for name, text in value.items()) + "}"
+    return hex(value) if key == "pkey" and isinstance(value, int) else str(value)
+
+
+def from_site(cases: Iterable[tuple[str, str]], extras: Mapping[str, object]) -> dict[str, str]:
+    """The variables that come with some extras, out of several cases."""
+    found: dict[str, str] = {}
+    for case in cases:
+        plain = settings(*case, Ports.read({}))
+        chosen = settings(*case, Ports.read(extras)).items()
+        for name, value in chosen - plain.items():
+            found[name] = f"{found[name]} or {value}" if name in found else value
+    return dict(sorted(found.items()))
+
+
+def main() -> int:
+    """Write or check."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--check", action="store_true", help="write nothing")
+    options = parser.parse_args()
+    text = DOCUMENT.read_text()
+    parts = text.split(BEGIN)
+    tables = ["\n".join(table()).strip() for table in (transports, variables, ports)]
+    if len(parts) != len(tables) + 1:
+        sys.exit(f"expected {BEGIN!r} {len(tables)} times in {DOCUMENT}, found {len(parts) - 1}")
+    written = parts[0]
+    for table, part in zip(tables, parts[1:], strict=True):
+        written += f"{BEGIN}\n\n{table}\n\n{END}{part.partition(END)[2]}"
+    if not options.check:
+        DOCUMENT.write_text(written)
+    elif written != text:
+        sys.stderr.write(f"{DOCUMENT} is out of date: run ci/document-transports.py\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,58 @@
+"""A system that offers every transport to every MPI, below each launcher."""
+
+import os
+from pathlib import Path
+
+import yaml
+
+from fabricheck.reframe_ext.config import site_configuration as _site_configuration
+from fabricheck.transports import MPI_FAMILIES, TRANSPORTS
+
+LAUNCHERS = ("srun", "mpirun", "mpiexec")
+
+_EXTRAS = {
+    "ucx_net_devices": {"rdma": "mlx5_0:1", "tcp": "ens1"},
+    "fabric": "roce",
+    "gid_index": 3,
+    "service_level": 4,
+    "pkey": 0x8012,
+    "max_message_size": 64,
+}
+_PMI = {"openmpi": "pmix"}
+
+
+def write(suite: Path) -> None:
+    """Write the site file below the root of a suite."""
+    features = {each.feature for each in TRANSPORTS.values()}
+    partitions = [
+        {
+            "name": launcher,
+            "scheduler": "squeue",
+            "launcher": launcher,
+            "environs": list(MPI_FAMILIES),
+            "features": sorted(features | {"nodes-1", "nodes-2"}),
+            "extras": _EXTRAS,
+            "sched_options": {"use_nodes_option": True},
+        }
+        for launcher in LAUNCHERS
+    ]
+    environments = [
+        {
+            "name": family,
+            "cc": "mpicc",
+            "cxx": "mpicxx",
+            "ftn": "",
+            "features": ["mpi"],
+            "extras": {"mpi_family": family, "pmi": _PMI.get(family, "pmi2")},
+            "target_systems": ["every"],
+        }
+        for family in MPI_FAMILIES
+    ]
+    system = {"name": "every", "hostnames": [".*"], "partitions": partitions}
+    (suite / "sites").mkdir()
+    site = {"systems": [system], "environments": environments}
+    (suite / "sites" / "every.yaml").write_text(yaml.safe_dump(site))
+
+
+if "JOB_SUITE" in os.environ:
+    site_configuration = _site_configuration(Path(os.environ["JOB_SUITE"]))

@@ -1,0 +1,77 @@
+"""The job script of one case for each MPI, transport and launcher, word for word.
+
+With FABRICHECK_WRITE_SCRIPTS=1 the expected scripts are written anew: read the difference before it
+is committed.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.checks import job_site
+
+from fabricheck.transports import MPI_FAMILIES, TRANSPORTS, Placement, families
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+EXPECTED = ROOT / "tests" / "data" / "job-scripts"
+# What differs from machine to machine or belongs to the benchmark, and what ReFrame calls the case.
+VARYING = (
+    (re.compile(r"(/mpi_probe latency) .*"), r"\1 OPTIONS"),
+    (re.compile(rf"{ROOT}/build/bench/every-(\w+)-\w+"), r"BUILD/\1"),
+    (re.compile(str(ROOT)), "SUITE"),
+    (re.compile(r"rfm_EveryTransport_\w+"), "CASE"),
+)
+
+
+@pytest.fixture(scope="module")
+def scripts(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], dict[str, str]]:
+    """(launcher, MPI) to the script of each transport, from a dry run of everything."""
+    suite = tmp_path_factory.mktemp("suite")
+    job_site.write(suite)
+    done = subprocess.run(
+        [
+            Path(sys.executable).parent / "reframe",
+            f"--config-file={HERE / 'job_site.py'}",
+            "--system=every",
+            f"--checkpath={HERE / 'job_suite.py'}",
+            f"--prefix={suite}",
+            f"--stage={suite / 'stage'}",
+            f"--report-file={suite / 'report.json'}",
+            "--dry-run",
+        ],
+        env={**os.environ, "JOB_SUITE": str(suite)},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    cases = json.loads((suite / "report.json").read_text())["runs"][0]["testcases"]
+    found: dict[tuple[str, str], dict[str, str]] = {}
+    for case in cases:
+        if "placement" in case:
+            text = (Path(case["stagedir"]) / "rfm_job.sh").read_text()
+            for pattern, word in VARYING:
+                text = pattern.sub(word, text)
+            transport = Placement.read(case["placement"]).transport.name
+            found.setdefault((case["partition"], case["environ"]), {})[transport] = text
+    return found
+
+
+@pytest.mark.parametrize("family", MPI_FAMILIES)
+@pytest.mark.parametrize("launcher", job_site.LAUNCHERS)
+def test_job_scripts_are_those_that_were_read(
+    scripts: dict[tuple[str, str], dict[str, str]], launcher: str, family: str
+) -> None:
+    made = scripts[launcher, family]
+    assert set(made) == {name for name in TRANSPORTS if family in families(name)}
+    text = "\n".join(f"==== {name}\n{made[name]}" for name in TRANSPORTS if name in made)
+    expected = EXPECTED / f"{launcher}-{family}.txt"
+    if "FABRICHECK_WRITE_SCRIPTS" in os.environ:
+        expected.write_text(text)
+    assert text == expected.read_text()
