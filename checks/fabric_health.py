@@ -9,4 +9,4 @@ from fabricheck.reframe_ext.fabric_survey import FabricSurvey
 class FabricHealth(FabricSurvey):
     descr = "RDMA ports of every node"
     time_limit = "3m"
-    tags = {"smoke", "nightly", "health"}
+    tags = {"smoke", "nightly", "full", "health"}

@@ -5,14 +5,13 @@ from reframe.core.builtins import parameter
 
 from fabricheck.benchmarks.registry import names
 from fabricheck.reframe_ext.mpi_benchmark import MpiBenchmark
-from fabricheck.transports import placements
+from fabricheck.reframe_ext.offered import offered
 
 
 @rfm.simple_test
 class MpiCollective(MpiBenchmark):
     descr = "MPI collective over all ranks"
     benchmark = parameter(names("collective"), type=str, loggable=True)
-    placement = parameter(placements([1, 2, 4, 8, 16]), type=str, loggable=True)
-    time_limit = "3m"
-    tags = {"nightly", "acceptance", "collective"}
+    placement = parameter([*offered(), *offered(full=True)], type=str, loggable=True)
+    time_limit = "5m"
     acceptance_only = ["ud"]

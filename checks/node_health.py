@@ -9,4 +9,4 @@ from fabricheck.reframe_ext.node_health import NodeSurvey
 class NodeHealth(NodeSurvey):
     descr = "Prerequisites of every node"
     time_limit = "3m"
-    tags = {"smoke", "nightly", "health"}
+    tags = {"smoke", "nightly", "full", "health"}

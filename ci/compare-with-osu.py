@@ -27,7 +27,7 @@ import typer
 
 from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.model import MpiBenchmark
-from fabricheck.benchmarks.osu import MPI_BENCHMARKS
+from fabricheck.benchmarks.osu import PROBE_BENCHMARKS
 from fabricheck.benchmarks.parser import check_complete, parse
 from fabricheck.benchmarks.registry import sweep
 from fabricheck.errors import FabricheckError
@@ -334,9 +334,9 @@ def main(
     )
     if runner.osu.keys() != runner.probe.keys():
         raise FabricheckError("expected --osu and --probe for the same MPIs: name each in both")
-    names = benchmark or list(MPI_BENCHMARKS)
+    names = benchmark or list(PROBE_BENCHMARKS)
     wanted = [
-        Setting(mpi, way, MPI_BENCHMARKS[name])
+        Setting(mpi, way, PROBE_BENCHMARKS[name])
         for mpi, way, name in product(runner.osu, transport or ["shm", "tcp"], names)
     ]
     comparisons = compare(runner, wanted, repetitions, quiet=quiet)

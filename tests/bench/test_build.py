@@ -4,12 +4,12 @@ import subprocess
 
 import pytest
 
-from fabricheck.benchmarks.osu import MPI_BENCHMARKS
+from fabricheck.benchmarks.osu import PROBE_BENCHMARKS
 
 # Open MPI, PMIx and UCX keep memory of their own until the process ends, some of it with no pointer
 # left, so the leak checker would report them and not us. Everything else stays on.
 NO_LEAK_CHECK = "detect_leaks=0:verbosity=1"
-SANITIZED_RUNS = [name for name in MPI_BENCHMARKS if name != "barrier"]
+SANITIZED_RUNS = [name for name in PROBE_BENCHMARKS if name != "barrier"]
 
 
 def test_unit_tests(built):

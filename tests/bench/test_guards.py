@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from fabricheck.benchmarks.osu import MPI_BENCHMARKS
+from fabricheck.benchmarks.osu import PROBE_BENCHMARKS
 
 TIMEOUT = 120
 
@@ -81,7 +81,7 @@ def test_wrong_number_of_ranks(built, benchmark, ranks, sentence):
     assert done.stdout == ""
 
 
-@pytest.mark.parametrize("benchmark", [name for name in MPI_BENCHMARKS if name != "barrier"])
+@pytest.mark.parametrize("benchmark", [name for name in PROBE_BENCHMARKS if name != "barrier"])
 def test_one_wrong_element_is_found(built, tmp_path, benchmark):
     path = tmp_path / "result.json"
     arguments = (benchmark, *QUICK, "--validate", "--json", str(path))
@@ -123,6 +123,6 @@ def test_help_and_version(openmpi):
     assert done.returncode == 0
     assert done.stdout.count("Usage: ") == 1
     assert "Examples" in done.stdout
-    assert all(name in done.stdout for name in MPI_BENCHMARKS)
+    assert all(name in done.stdout for name in PROBE_BENCHMARKS)
     done = openmpi.run_alone("-v")
     assert (done.returncode, done.stdout) == (0, "mpi_probe 0.1.0\n")

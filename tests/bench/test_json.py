@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from fabricheck.benchmarks.osu import MPI_BENCHMARKS
+from fabricheck.benchmarks.osu import PROBE_BENCHMARKS
 
 RESULT_KEYS = ["size", "iterations", "warmup", "samples", "avg", "min", "max"]
 RESULT_KEYS += ["p50", "p90", "p95", "p99", "p99.9"]
@@ -15,7 +15,7 @@ DOCUMENT_KEYS = ["program", "version", "benchmark", "unit", "datatype", "ranks",
 DOCUMENT_KEYS += ["clock_overhead_ns", "options", "results", "complete"]
 
 
-@pytest.mark.parametrize("benchmark", list(MPI_BENCHMARKS))
+@pytest.mark.parametrize("benchmark", list(PROBE_BENCHMARKS))
 def test_document(openmpi, tmp_path, benchmark):
     path = tmp_path / "result.json"
     sizes = () if benchmark == "barrier" else ("-m", "4:16")
@@ -31,7 +31,7 @@ def test_document(openmpi, tmp_path, benchmark):
     assert len(document["clock_overhead_ns"]) == 2
     assert all(0 < cost < 1e6 for cost in document["clock_overhead_ns"])
     for result in document["results"]:
-        collective = MPI_BENCHMARKS[benchmark].family == "collective"
+        collective = PROBE_BENCHMARKS[benchmark].family == "collective"
         extra = ["rank_avg_min", "rank_avg_max"] if collective else []
         extra += ["message_rate"] if benchmark == "mbw_mr" else []
         assert list(result) == [*RESULT_KEYS, *extra, "valid"]

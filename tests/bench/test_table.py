@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck.benchmarks.osu import MPI_BENCHMARKS
+from fabricheck.benchmarks.osu import PROBE_BENCHMARKS
 from fabricheck.benchmarks.parser import parse
 
 SAMPLES = Path(__file__).parents[1] / "data" / "osu-7.4"
@@ -66,10 +66,10 @@ def test_metadata_stands_in_order_before_the_columns(openmpi, table_of):
     assert lines[-1] == "# Complete: 2 sizes"
 
 
-@pytest.mark.parametrize("benchmark", list(MPI_BENCHMARKS))
+@pytest.mark.parametrize("benchmark", list(PROBE_BENCHMARKS))
 def test_the_parser_reads_every_benchmark_of_every_mpi(built, benchmark):
     sizes = () if benchmark == "barrier" else ("-m", "4:64", "-c")
-    full = ("-f",) if MPI_BENCHMARKS[benchmark].family == "collective" else ()
+    full = ("-f",) if PROBE_BENCHMARKS[benchmark].family == "collective" else ()
     done = built.run(2, benchmark, *sizes, *full, "-z50,99", *QUICK)
     assert done.returncode == 0, done.stdout + done.stderr
     curve = parse(done.stdout, benchmark)
@@ -85,7 +85,8 @@ def test_the_parser_reads_every_benchmark_of_every_mpi(built, benchmark):
 
 
 @pytest.mark.parametrize(
-    "benchmark", [name for name in MPI_BENCHMARKS if MPI_BENCHMARKS[name].family == "collective"]
+    "benchmark",
+    [name for name in PROBE_BENCHMARKS if PROBE_BENCHMARKS[name].family == "collective"],
 )
 def test_collectives_are_right_with_an_odd_number_of_ranks(built, benchmark):
     options = () if benchmark == "barrier" else ("-c", "-m", "1:16")

@@ -32,8 +32,8 @@ CASES = {
         r"found no title line .* ends with 'This test requires exactly two processes'",
     ),
     "unknown benchmark": (
-        "# OSU MPI_Put Latency Test v7.4\n# Size  Latency (us)\n1 0.15\n",
-        r"line 1: unknown benchmark 'MPI_Put Latency Test': fabricheck reads the tables of latency",
+        "# OSU MPI_Pot Latency Test v7.4\n# Size  Latency (us)\n1 0.15\n",
+        r"line 1: unknown benchmark 'MPI_Pot Latency Test': fabricheck reads the tables of latency",
     ),
     "cut title": ("# OSU MPI Latency Te\n", r"line 1: .* the title is cut or damaged"),
     "singletons": (

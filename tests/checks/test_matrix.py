@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fabricheck.benchmarks.osu import MPI_BENCHMARKS
+from fabricheck.benchmarks.osu import PROBE_BENCHMARKS
 from fabricheck.benchmarks.registry import names
 from fabricheck.transports import Placement, placements
 
@@ -82,14 +82,14 @@ def test_the_matrix_is_what_the_site_offers(reframe: Callable[..., str], system:
     }
     expected = {(benchmark, placement) for benchmark, placement, _ in expected_cases(system)}
     assert expected <= listed
-    assert {case for case in listed - expected if case[0] in MPI_BENCHMARKS} == set()
+    assert {case for case in listed - expected if case[0] in PROBE_BENCHMARKS} == set()
 
 
 def test_the_rdma_partition_of_the_testbed_is_for_rc_and_ud(reframe: Callable[..., str]) -> None:
     described = json.loads(reframe("testbed:rdma", "--describe"))
     placed = {(check["benchmark"], check.get("placement")) for check in described}
-    mpi = {case for case in placed if case[0] in MPI_BENCHMARKS}
-    assert mpi == {(name, f"{way}-2n") for name in MPI_BENCHMARKS for way in ("rc", "ud")}
+    mpi = {case for case in placed if case[0] in PROBE_BENCHMARKS}
+    assert mpi == {(name, f"{way}-2n") for name in PROBE_BENCHMARKS for way in ("rc", "ud")}
 
 
 @pytest.mark.parametrize("system", SITES)
@@ -127,7 +127,7 @@ def test_a_prefix_switches_mvapich2_on_for_rc_and_ud(
         r"^- (Mpi\w+.*) /", reframe("testbed", "-l", "-p", "mvapich2"), re.MULTILINE
     )
     assert {case.rpartition("=")[2] for case in listed} == {"rc-2n", "ud-2n"}
-    assert len(listed) == 2 * len(MPI_BENCHMARKS)
+    assert len(listed) == 2 * len(PROBE_BENCHMARKS)
 
 
 def test_the_nightly_mode_is_the_tag(reframe: Callable[..., str]) -> None:

@@ -2,7 +2,7 @@
 
 from tests.report import sample
 
-from fabricheck.benchmarks.osu import MPI_BENCHMARKS
+from fabricheck.benchmarks.osu import PROBE_BENCHMARKS
 from fabricheck.benchmarks.pairs import PAIR_BENCHMARKS
 
 BELOW_MPI = "builtin"
@@ -15,7 +15,7 @@ def layered() -> sample.Report:
     cases = [entry for entry in document["runs"][0]["testcases"] if entry["fixture"]]
     for environ in sample.ENVIRONS:
         for name in ("latency", "bw"):
-            entry = sample.mpi_case(MPI_BENCHMARKS[name], environ, "tcp-2n")
+            entry = sample.mpi_case(PROBE_BENCHMARKS[name], environ, "tcp-2n")
             entry["display_name"] = entry["display_name"].replace("tcp-2n", "rc-2n")
             entry.update(placement="rc-2n", transport="rc", partition="rdma")
             entry.update(name=entry["display_name"], unique_name=f"{name}_{environ}_rc")

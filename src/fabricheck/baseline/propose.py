@@ -88,7 +88,7 @@ def case_of(key: SeriesKey) -> Case | None:
     benchmark = REGISTRY.get(key.benchmark)
     if CHECKS.get(key.check) is None or benchmark is None or not key.placement:
         return None
-    if key.metric not in benchmark.metrics or key.statistic not in benchmark.statistics:
+    if (key.metric, key.statistic) not in benchmark.recorded:
         return None
     place = f"{key.system}:{key.partition}"
     return Case(key.check, CaseKey(key.system, place, key.environ, key.benchmark, key.placement))

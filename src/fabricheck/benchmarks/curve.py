@@ -5,16 +5,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from fabricheck.benchmarks.labels import point_label, read_label
 from fabricheck.benchmarks.model import UNITS, Metric
 from fabricheck.benchmarks.registry import find
 from fabricheck.errors import FabricheckError
-from fabricheck.units import format_size, parse_size
 
-Program = Literal["mpi_probe", "osu", "perftest", "ucx_perftest"]
+Program = Literal["mpi_probe", "osu", "perftest", "ucx_perftest", "rdma_batch", "mpi_matmul"]
 
 _METRICS = "|".join(sorted(Metric, key=len, reverse=True))
 _VARIABLE = re.compile(
-    rf"(?P<metric>{_METRICS})_(?P<statistic>avg|min|max|p\d{{1,3}}(?:\.\d+)?)(?:_(?P<size>\w+))?",
+    rf"(?P<metric>{_METRICS})_(?P<statistic>avg|min|max|rank_min|rank_max|p\d{{1,3}}(?:\.\d+)?)(?:_(?P<size>\w+))?",
     re.ASCII,
 )
 
@@ -64,12 +64,12 @@ class Curve:
         Only the statistics that the registry lists for the benchmark are in it, in the order
         of the sizes: ``{"latency_p50_8B": (1.97, "us"), ...}``.
         """
-        recorded = find(self.benchmark).statistics
+        recorded = find(self.benchmark).recorded
         return {
             variable_name(metric, statistic, point.size): (value, UNITS[metric])
             for point in self.points
             for (metric, statistic), value in point.values.items()
-            if statistic in recorded
+            if (metric, statistic) in recorded
         }
 
 
@@ -80,7 +80,7 @@ def variable_name(metric: str, statistic: str, size: int | None) -> str:
     ('latency_p50_1KiB', 'latency_avg')
     """
     name = f"{metric}_{statistic}"
-    return name if size is None else f"{name}_{format_size(size)}"
+    return name if size is None else f"{name}_{point_label(metric, size)}"
 
 
 def split_variable(name: str) -> tuple[Metric, str, int | None]:
@@ -94,13 +94,14 @@ def split_variable(name: str) -> tuple[Metric, str, int | None]:
         raise FabricheckError(
             f"expected a variable name such as latency_p50_1KiB, found {name!r}: write "
             "METRIC_STATISTIC_SIZE with a metric of "
-            f"{', '.join(Metric)} and a statistic of avg, min, max, pNN"
+            f"{', '.join(Metric)} and a statistic of avg, min, max, rank_min, rank_max, pNN"
         )
     label = match["size"]
-    size = None if label is None else parse_size(label)
-    if label is not None and size is not None and format_size(size) != label:
+    size = None if label is None else read_label(match["metric"], label)
+    if label is not None and size is not None and point_label(match["metric"], size) != label:
         raise FabricheckError(
-            f"expected the size of variable {name!r} as {format_size(size)}, found {label}: "
+            f"expected the size of variable {name!r} as {point_label(match['metric'], size)}, "
+            f"found {label}: "
             "write it with the largest unit that divides it"
         )
     return Metric(match["metric"]), match["statistic"], size

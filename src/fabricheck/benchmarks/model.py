@@ -6,10 +6,21 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Literal
 
-KIB = 1 << 10
 MIB = 1 << 20
 
-Family = Literal["pt2pt", "collective", "verbs", "ucx", "program"]
+Family = Literal[
+    "pt2pt",
+    "collective",
+    "one_sided",
+    "nonblocking",
+    "neighborhood",
+    "persistent",
+    "congestion",
+    "startup",
+    "verbs",
+    "ucx",
+    "program",
+]
 
 
 class Metric(StrEnum):
@@ -18,6 +29,16 @@ class Metric(StrEnum):
     LATENCY = "latency"
     BANDWIDTH = "bandwidth"
     MESSAGE_RATE = "message_rate"
+    COMMUNICATION = "communication"
+    OVERLAP = "overlap"
+    STARTUP = "startup"
+    LAUNCH = "launch"
+    TOTAL = "total"
+    TRANSFER_A = "transfer_a"
+    BROADCAST_B = "broadcast_b"
+    COMPUTE = "compute"
+    TRANSFER_C = "transfer_c"
+    VARIATION = "variation"
     RATIO = "ratio"
     CLOCK_SKEW = "clock_skew"
     UNMET = "unmet"
@@ -25,6 +46,19 @@ class Metric(StrEnum):
     CE_RATIO = "ce_ratio"
     ECN_RATE = "ecn_rate"
     PAUSE_RATE = "pause_rate"
+
+
+BY_ORDER = frozenset(
+    {
+        Metric.TOTAL,
+        Metric.TRANSFER_A,
+        Metric.BROADCAST_B,
+        Metric.COMPUTE,
+        Metric.TRANSFER_C,
+        Metric.VARIATION,
+    }
+)
+"""Metrics of matrix multiplication: their sizes are orders of the matrices, not bytes."""
 
 
 class Direction(StrEnum):
@@ -47,6 +81,16 @@ UNITS: Mapping[Metric, str] = MappingProxyType(
         Metric.LATENCY: "us",
         Metric.BANDWIDTH: "MB/s",
         Metric.MESSAGE_RATE: "messages/s",
+        Metric.COMMUNICATION: "us",
+        Metric.OVERLAP: "%",
+        Metric.STARTUP: "ms",
+        Metric.LAUNCH: "ms",
+        Metric.TOTAL: "us",
+        Metric.TRANSFER_A: "us",
+        Metric.BROADCAST_B: "us",
+        Metric.COMPUTE: "us",
+        Metric.TRANSFER_C: "us",
+        Metric.VARIATION: "1",
         Metric.RATIO: "1",
         Metric.CLOCK_SKEW: "us",
         Metric.UNMET: "1",
@@ -57,14 +101,24 @@ UNITS: Mapping[Metric, str] = MappingProxyType(
     }
 )
 """Units as the programs print them; a MB is 10^6 bytes, as in OSU. A ratio has the unit 1: slower
-path over faster one, lost or marked packets over all; so has the number of prerequisites that a
-node does not meet."""
+path over faster one, lost or marked packets over all, standard deviation over mean; so has the
+number of prerequisites that a node does not meet."""
 
 DIRECTIONS: Mapping[Metric, Direction] = MappingProxyType(
     {
         Metric.LATENCY: Direction.LOWER,
         Metric.BANDWIDTH: Direction.HIGHER,
         Metric.MESSAGE_RATE: Direction.HIGHER,
+        Metric.COMMUNICATION: Direction.LOWER,
+        Metric.OVERLAP: Direction.HIGHER,
+        Metric.STARTUP: Direction.LOWER,
+        Metric.LAUNCH: Direction.LOWER,
+        Metric.TOTAL: Direction.LOWER,
+        Metric.TRANSFER_A: Direction.LOWER,
+        Metric.BROADCAST_B: Direction.LOWER,
+        Metric.COMPUTE: Direction.LOWER,
+        Metric.TRANSFER_C: Direction.LOWER,
+        Metric.VARIATION: Direction.LOWER,
         Metric.RATIO: Direction.HIGHER,
         Metric.CLOCK_SKEW: Direction.LOWER,
         Metric.UNMET: Direction.LOWER,
@@ -82,10 +136,9 @@ class Benchmark:
 
     Attributes:
         name: short name, the key in references, perflogs and reports.
-        family: ``pt2pt`` or ``collective`` of MPI, ``verbs`` or ``ucx``, or ``program`` of our own.
-        title: what it is, in words; of an MPI benchmark what stands between ``MPI`` and the version
-            in the title line of the output.
-        metrics: what is measured.
+        family: ``verbs``, ``ucx``, ``program`` for one of our own, or a family of MPI benchmarks.
+        title: what it is, in words.
+        metrics: what is measured, the one that names the benchmark first.
         statistics: the statistics that are recorded and judged.
         min_size: smallest message in bytes, ``None`` if the benchmark sends no payload.
         max_size: largest message in bytes, ``None`` if the benchmark sends no payload.
@@ -99,22 +152,47 @@ class Benchmark:
     min_size: int | None
     max_size: int | None
 
+    @property
+    def recorded(self) -> tuple[tuple[Metric, str], ...]:
+        """Metric and statistic of each value that is recorded and judged at a size."""
+        return tuple((metric, each) for metric in self.metrics for each in self.statistics)
+
 
 @dataclass(frozen=True, slots=True)
 class MpiBenchmark(Benchmark):
-    """A benchmark of MPI, which ``mpi_probe`` has as a subcommand of the same name.
+    """A benchmark of MPI.
 
     Attributes:
-        osu_program: the OSU program that measures the same.
+        osu_program: the OSU program that measures it.
+        printed: what stands between the program and its version in the title line of the output.
+            Some OSU programs print the title of another.
         datatype: what to pass with ``-T``; ``None`` for the program's default. Reductions are
             never left at ``MPI_CHAR``: data validation of ``osu_allreduce`` then fails on a
             healthy Open MPI 4.1.4 (its ``op/avx`` component).
         ranks: how many ranks it can run with.
+        runs: the runs that it belongs to, as tags of ``RUNS``.
+        validates: whether OSU can check the data received (``-c``).
+        in_probe: whether ``mpi_probe`` measures it too, as a subcommand of the same name.
+        options: options of OSU without which its program measures something else.
     """
 
     osu_program: str
+    printed: str
     datatype: str | None
     ranks: RanksRule
+    runs: frozenset[str]
+    validates: bool = True
+    in_probe: bool = False
+    options: tuple[str, ...] = ()
+
+    @property
+    def recorded(self) -> tuple[tuple[Metric, str], ...]:
+        """As of every benchmark; of a metric beside the first only the average."""
+        first, *others = self.metrics
+        return (
+            *((first, statistic) for statistic in self.statistics),
+            *((metric, "avg") for metric in others),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +203,7 @@ class PairBenchmark(Benchmark):
         program: the program on ``PATH``.
         options: what makes the program this benchmark; never sizes, counts, devices or transports.
         transports: the transports that it can use.
-        runs: the runs that it belongs to, as tags: ``smoke``, ``nightly``, ``acceptance``.
+        runs: the runs that it belongs to, as tags of ``RUNS``.
         needs: features that a partition must offer beside those of the transport.
     """
 
@@ -136,10 +214,12 @@ class PairBenchmark(Benchmark):
     needs: tuple[str, ...] = ()
 
 
-RUNS = ("smoke", "nightly", "acceptance")
-"""The tags that say when a check runs."""
+RUNS = ("smoke", "nightly", "acceptance", "full")
+"""The tags that say when a check runs, each run with all of the one before it: a look at the fabric
+in minutes; every night; before and after a change; everything there is."""
 
-ACCEPTANCE = frozenset({"acceptance"})
+FULL = frozenset({"full"})
+ACCEPTANCE = FULL | {"acceptance"}
 NIGHTLY = ACCEPTANCE | {"nightly"}
 SMOKE = NIGHTLY | {"smoke"}
 

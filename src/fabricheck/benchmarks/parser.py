@@ -1,4 +1,4 @@
-"""Parser of the tables that ``mpi_probe`` and the OSU Micro-Benchmarks (5.9 to 7.x) print.
+"""Parser of what ``mpi_probe`` and the OSU Micro-Benchmarks (5.9 to 7.x) print.
 
 What perftest and ``ucx_perftest`` print is known by their titles, and left to their own parsers.
 
@@ -11,18 +11,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-from fabricheck.benchmarks import perftest, ucx_perftest
+from fabricheck.benchmarks import matmul_table, osu_startup, perftest, rdma_batch, ucx_perftest
 from fabricheck.benchmarks.curve import Curve
+from fabricheck.benchmarks.labels import point_label
 from fabricheck.benchmarks.model import MpiBenchmark
 from fabricheck.benchmarks.osu import MPI_BENCHMARKS
 from fabricheck.benchmarks.registry import find
 from fabricheck.benchmarks.table import ParseError, Table
-from fabricheck.units import format_size
 
 __all__ = ["ParseError", "check_complete", "decode", "parse", "parse_file"]
 
 _TITLE = re.compile(
-    r"^#\s+(?P<program>OSU|mpi_probe)\s+(?P<name>MPI.*?)\s+v(?P<version>\d[\w.+-]*)$"
+    r"^#\s+(?P<program>OSU|mpi_probe)\s+(?P<printed>MPI.*?)\s+v(?P<version>\d[\w.+-]*)$"
 )
 _TITLE_START = re.compile(r"^#\s+(?:OSU|mpi_probe)\b")
 _END_MARK = re.compile(r"^# Complete: (?P<count>\d+) sizes?$", re.ASCII)
@@ -64,13 +64,15 @@ def decode(data: bytes, source: str) -> str:
         ) from error
 
 
-def parse(text: str, source: str) -> Curve:
+def parse(text: str, source: str, name: str = "") -> Curve:
     """The curve that a program printed.
 
     Args:
         text: the whole output, with the line end of its last line: a row without one is taken
             as cut.
         source: what to call the text in messages, usually the file's path.
+        name: the benchmark that ran, where several print one title; without it such a table is
+            taken for that of the first of them in the registry.
 
     Raises:
         ParseError: if there is no table, more than one, or one that is empty, damaged, cut or
@@ -86,6 +88,10 @@ def parse(text: str, source: str) -> Curve:
         )
     if ucx_perftest.is_output(text):
         return ucx_perftest.parse(text, source)
+    if matmul_table.is_output(text):
+        return matmul_table.parse(text, source)
+    if rdma_batch.is_output(text):
+        return rdma_batch.parse(text, source)
     if perftest.is_output(text):
         return perftest.parse(perftest.split_runs(text), source)
     lines = [line.rstrip() for line in text.split("\n")]
@@ -96,7 +102,9 @@ def parse(text: str, source: str) -> Curve:
             f"{source}: line {title_number}: expected a title with a version, found "
             f"{lines[title_number - 1]!r}: the title is cut or damaged"
         )
-    benchmark = _find_benchmark(title["name"], f"{source}: line {title_number}")
+    benchmark = _find_benchmark(title["printed"], name, f"{source}: line {title_number}")
+    if benchmark.family == "startup":
+        return osu_startup.parse(text, source, benchmark, title["version"])
     _refuse_validation_error(lines, source)
     _refuse_rows_before(lines[: title_number - 1], source)
 
@@ -135,19 +143,20 @@ def check_complete(curve: Curve, expected_sizes: Sequence[int], source: str = ""
     prefix = f"{source}: " if source else ""
     if missing := [size for size in expected_sizes if size not in found]:
         raise ParseError(
-            f"{prefix}expected {len(expected_sizes)} message sizes, but {_labels(missing)} "
+            f"{prefix}expected {len(expected_sizes)} message sizes, but {_labels(curve, missing)} "
             f"{'is' if len(missing) == 1 else 'are'} missing: the benchmark was cut short or "
             "ran with other sizes"
         )
     if extra := [size for size in found if size is not None and size not in expected_sizes]:
         raise ParseError(
-            f"{prefix}expected {len(expected_sizes)} message sizes, but found {_labels(extra)} "
-            "as well: the benchmark ran with other sizes"
+            f"{prefix}expected {len(expected_sizes)} message sizes, but found "
+            f"{_labels(curve, extra)} as well: the benchmark ran with other sizes"
         )
 
 
-def _labels(sizes: Sequence[int]) -> str:
-    return ", ".join(format_size(size) for size in sorted(sizes))
+def _labels(curve: Curve, sizes: Sequence[int]) -> str:
+    metric = find(curve.benchmark).metrics[0]
+    return ", ".join(point_label(metric, size) for size in sorted(sizes))
 
 
 def _find_title(lines: Sequence[str], source: str) -> int:
@@ -169,14 +178,14 @@ def _find_title(lines: Sequence[str], source: str) -> int:
     )
 
 
-def _find_benchmark(name: str, place: str) -> MpiBenchmark:
-    for benchmark in MPI_BENCHMARKS.values():
-        if name == f"MPI {benchmark.title}":
-            return benchmark
-    raise ParseError(
-        f"{place}: unknown benchmark {name!r}: fabricheck reads the tables of "
-        f"{', '.join(MPI_BENCHMARKS)}"
-    )
+def _find_benchmark(printed: str, name: str, place: str) -> MpiBenchmark:
+    found = {each.name: each for each in MPI_BENCHMARKS.values() if each.printed == printed}
+    if not found:
+        raise ParseError(
+            f"{place}: unknown benchmark {printed!r}: fabricheck reads the tables of "
+            f"{', '.join(MPI_BENCHMARKS)}"
+        )
+    return found.get(name) or next(iter(found.values()))
 
 
 def _refuse_validation_error(lines: Sequence[str], source: str) -> None:

@@ -3,14 +3,15 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from fabricheck.benchmarks.model import Benchmark, Family
+from fabricheck.benchmarks.matmul import MATMUL_BENCHMARKS
+from fabricheck.benchmarks.model import Benchmark, Family, RanksRule
 from fabricheck.benchmarks.osu import MPI_BENCHMARKS
 from fabricheck.benchmarks.pairs import PAIR_BENCHMARKS
 from fabricheck.benchmarks.programs import PROGRAM_BENCHMARKS
 from fabricheck.errors import FabricheckError
 
 REGISTRY: Mapping[str, Benchmark] = MappingProxyType(
-    {**MPI_BENCHMARKS, **PAIR_BENCHMARKS, **PROGRAM_BENCHMARKS}
+    {**MPI_BENCHMARKS, **PAIR_BENCHMARKS, **PROGRAM_BENCHMARKS, **MATMUL_BENCHMARKS}
 )
 
 
@@ -50,6 +51,11 @@ def next_size(size: int) -> int:
     return size * 2 if size else 1
 
 
-def names(family: Family) -> list[str]:
-    """Names of the benchmarks of a family, in the registry's order."""
-    return [benchmark.name for benchmark in REGISTRY.values() if benchmark.family == family]
+def names(family: Family, ranks: RanksRule | None = None) -> list[str]:
+    """Names of the benchmarks of a family, or of those of MPI with a rule on ranks, in order."""
+    return [
+        benchmark.name
+        for benchmark in REGISTRY.values()
+        if benchmark.family == family
+        and (ranks is None or getattr(benchmark, "ranks", None) is ranks)
+    ]

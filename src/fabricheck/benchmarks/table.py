@@ -4,7 +4,13 @@ import math
 import re
 from types import MappingProxyType
 
-from fabricheck.benchmarks.columns import Column, Role, is_column_line, read_columns
+from fabricheck.benchmarks.columns import (
+    Column,
+    Role,
+    as_bandwidths,
+    is_column_line,
+    read_columns,
+)
 from fabricheck.benchmarks.curve import Point
 from fabricheck.benchmarks.model import Metric, MpiBenchmark
 from fabricheck.benchmarks.registry import next_size
@@ -15,6 +21,14 @@ _ROW_START = re.compile(
 )
 _NUMBER = re.compile(r"^\d{1,30}(?:\.\d{1,30})?(?:[eE][+-]?\d{1,3})?$", re.ASCII)
 _WHOLE_NUMBER = re.compile(r"^\d{1,18}$", re.ASCII)
+_VALIDATIONS = {
+    "Pass": True,
+    "Fail": False,
+    # Of the one-sided atomics.
+    "passed": True,
+    "failed": False,
+    "skipped": None,
+}
 _AGAIN = "run the benchmark again with its output in a file of its own"
 
 
@@ -61,6 +75,8 @@ class Table:
         columns, rest = read_columns(comment)
         if rest:
             raise self._error(number, f"expected the name of a known column, found {rest!r}")
+        if self._benchmark.family == "congestion":
+            columns = as_bandwidths(columns)
         self._check_columns(number, columns)
         self.columns = columns
         return True
@@ -144,8 +160,10 @@ class Table:
                 self._check_order(number, size)
             elif column.role is Role.ITERATIONS:
                 iterations = self._whole_number(number, column, word)
-            else:
+            elif column.role is Role.VALIDATION:
                 valid = self._validation(number, word)
+            else:
+                self._value(number, column, word)
         if size is None and self.points:
             raise self._error(number, "expected one row, found a second: outputs are mixed up")
         self.points.append(Point(size, MappingProxyType(values), iterations, valid))
@@ -185,12 +203,12 @@ class Table:
             )
         return int(word)
 
-    def _validation(self, number: int, word: str) -> bool:
-        if word == "Fail":
-            raise self._error(number, "data validation failed, the received data was wrong")
-        if word != "Pass":
+    def _validation(self, number: int, word: str) -> bool | None:
+        if word not in _VALIDATIONS:
             raise self._error(number, f"expected Pass or Fail as Validation, found {word!r}")
-        return True
+        if _VALIDATIONS[word] is False:
+            raise self._error(number, "data validation failed, the received data was wrong")
+        return _VALIDATIONS[word]
 
     def _error(self, number: int, message: str) -> ParseError:
         return ParseError(f"{self._source}: line {number}: {message}")

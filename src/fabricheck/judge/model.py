@@ -26,6 +26,8 @@ CHECKS: Mapping[str, Family | None] = {
     "UcxPerftest": "ucx",
     "RdmaBatch": "program",
     "RdmaBatchBeside": "program",
+    "MpiMatmul": "program",
+    "MatmulShape": None,
     "TransportOrder": None,
     "TrainingStep": None,
 }

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from fabricheck.benchmarks.model import RUNS
 from fabricheck.errors import FabricheckError
 from fabricheck.reframe_ext.perflog import HANDLER
 from fabricheck.sites.document import read
@@ -63,14 +64,15 @@ def site_configuration(suite: Path) -> dict[str, Any]:
         ],
         "modes": [
             {
-                "name": "nightly",
+                "name": run,
                 # A fixed order would let what drifts in an hour always hit the same cases.
                 "options": [
-                    "--tag=nightly",
+                    f"--tag=^{run}$",
                     "--exec-order=random",
-                    "--session-extras=kind=nightly",
+                    f"--session-extras=kind={run}",
                 ],
             }
+            for run in RUNS
         ],
         "storage": [
             {

@@ -7,6 +7,7 @@ from typing import Any
 
 from bokeh.models import ColumnDataSource, FixedTicker, HoverTool, Range1d
 
+from fabricheck.benchmarks.model import BY_ORDER
 from fabricheck.judge.levels import Level
 from fabricheck.report.canvas import (
     CRITICAL,
@@ -23,7 +24,7 @@ from fabricheck.report.model import Case, Sample
 from fabricheck.report.quantity import size_label, with_unit
 
 _MARKERS = ("circle", "square", "inverted_triangle", "hex", "diamond", "star")
-_DASHES = {"p99": "dashed", "avg": "dotted"}
+_DASHES = {"p99": "dashed", "avg": "dotted", "max": "dotdash"}
 _OUTSIDE = {
     Level.WARNING: ("triangle", WARNING),
     Level.CRITICAL: ("x", CRITICAL),
@@ -70,7 +71,7 @@ def chart(group: Group, metric: str, environs: Sequence[str], target: str) -> di
         x_range=Range1d(start=sizes[0] / 1.5, end=sizes[-1] * 1.5),
         y_range=Range1d(start=extent.low, end=extent.high),
     )
-    _axes(plot, sizes, extent, unit)
+    _axes(plot, sizes, extent, metric, unit)
     _bands(plot, lines, extent)
     for case in {id(line.case): line.case for line in lines}.values():
         points = _case(plot, case, [line for line in lines if line.case is case], environs)
@@ -115,12 +116,12 @@ def _extent(lines: Sequence[Series]) -> Extent:
     return Extent(min([low, *bounds]) / _ROOM, max([high, *bounds]) * _ROOM)
 
 
-def _axes(plot: Any, sizes: Sequence[int], extent: Extent, unit: str) -> None:
+def _axes(plot: Any, sizes: Sequence[int], extent: Extent, metric: str, unit: str) -> None:
     step = max(1, math.ceil(len(sizes) / 6))
     shown = sizes[::-1][::step][::-1]
     plot.xaxis.ticker = FixedTicker(ticks=shown, minor_ticks=list(sizes))
-    plot.xaxis.major_label_overrides = {size: size_label(size) for size in shown}
-    plot.xaxis.axis_label = "message size"
+    plot.xaxis.major_label_overrides = {size: size_label(size, metric) for size in shown}
+    plot.xaxis.axis_label = "order of the matrices" if metric in BY_ORDER else "message size"
     ticks = log_ticks(extent.low, extent.high)
     plot.yaxis.ticker = FixedTicker(ticks=ticks)
     plot.yaxis.major_label_overrides = {tick: with_unit(tick, unit, digits=1) for tick in ticks}
@@ -249,7 +250,7 @@ def _source(lines: Sequence[Series]) -> ColumnDataSource:
 def _words(samples: Sequence[Sample]) -> str:
     figures = ", ".join(f"{s.statistic} {with_unit(s.value or 0, s.unit)}" for s in samples)
     levels = {str(sample.level or "no level") for sample in samples}
-    size = size_label(samples[0].size or 0)
+    size = size_label(samples[0].size or 0, samples[0].metric)
     return f"{size}: {figures}; {', '.join(sorted(levels))}; bounds {bounds_words(samples[0])}"
 
 

@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from fabricheck.benchmarks.model import Benchmark, Metric
+from fabricheck.benchmarks.model import Benchmark, Metric, MpiBenchmark, RanksRule
 from fabricheck.benchmarks.pairs import PAIR_BENCHMARKS
 from fabricheck.benchmarks.registry import REGISTRY
 from fabricheck.errors import FabricheckError
@@ -17,6 +17,7 @@ from fabricheck.transports.table import TRANSPORTS, Counter, find
 
 _LAYER_OF_FAMILY = {"verbs": Layer.VERBS, "ucx": Layer.UCX}
 _FAMILIES = {Layer.VERBS: "verbs", Layer.UCX: "ucx"}
+_WITHOUT_LAYERS = ("startup", "program")
 _STATES = {
     Status.GOOD: State.GOOD,
     Status.WARNING: State.GOOD,
@@ -111,7 +112,7 @@ def line_up(run: Run, case: Case) -> LineUp:
     """
     benchmark = REGISTRY.get(case.benchmark or "")
     transport = TRANSPORTS.get(case.transport or "")
-    if benchmark is None or transport is None:
+    if benchmark is None or transport is None or benchmark.family in _WITHOUT_LAYERS:
         raise FabricheckError(
             f"expected a case of MPI, UCX or verbs on a path between ranks, found {case.title}, "
             "which has no layers below it: its findings stand in fabricheck report"
@@ -179,7 +180,8 @@ def _is_mpi(case: Case) -> bool:
     benchmark = REGISTRY.get(case.benchmark or "")
     return (
         benchmark is not None
-        and benchmark.family not in _LAYER_OF_FAMILY
+        and isinstance(benchmark, MpiBenchmark)
+        and benchmark.family not in _WITHOUT_LAYERS
         and case.transport in TRANSPORTS
     )
 
@@ -199,8 +201,8 @@ def _layers(case: Case, benchmark: Benchmark) -> list[Layer]:
 
 
 def _metrics(benchmark: Benchmark) -> set[Metric]:
-    """What a benchmark depends on: a collective on both latency and bandwidth."""
-    if benchmark.family == "collective":
+    """What a benchmark depends on: one of all ranks on both latency and bandwidth."""
+    if isinstance(benchmark, MpiBenchmark) and benchmark.ranks is RanksRule.AT_LEAST_TWO:
         return {Metric.LATENCY, Metric.BANDWIDTH}
     return set(benchmark.metrics)
 

@@ -17,6 +17,12 @@ from fabricheck.report.summary import Summary
 _KINDS = {
     "pt2pt": "point to point",
     "collective": "collective",
+    "one_sided": "one-sided",
+    "nonblocking": "non-blocking collective",
+    "neighborhood": "collective of neighbours",
+    "persistent": "persistent collective",
+    "congestion": "congestion",
+    "startup": "start of a job",
     "verbs": "without MPI and UCX",
     "ucx": "without MPI",
     "program": "own program",
@@ -192,7 +198,8 @@ def _alternative(group: Group, metric: str) -> str:
             )
             ends.append(
                 f"{case.environ} {first.statistic} from {figure(first)} at "
-                f"{size_label(first.size or 0)} to {figure(last)} at {size_label(last.size or 0)}"
+                f"{size_label(first.size or 0, metric)} to {figure(last)} at "
+                f"{size_label(last.size or 0, metric)}"
             )
     words = metric.replace("_", " ")
     return f"{words} of {group.benchmark}, {group.placement_words}: {'; '.join(ends)}"
@@ -209,7 +216,7 @@ def _values(group: Group, metric: str) -> Values:
             for case in cases
             for cell in _row_cells([case.find(metric, name, size) for name in statistics])
         ]
-        rows.append(("no payload" if size is None else size_label(size), tuple(cells)))
+        rows.append(("no payload" if size is None else size_label(size, metric), tuple(cells)))
     return Values(
         caption=f"{group.benchmark}, {group.placement_words}: {metric.replace('_', ' ')} "
         f"in {TABLE_UNITS.get(unit, unit)}",

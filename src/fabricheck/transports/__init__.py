@@ -2,7 +2,13 @@
 
 from fabricheck.transports.families import MPI_FAMILIES, Choice, Statement, choice, families
 from fabricheck.transports.placement import Placement, placements
-from fabricheck.transports.settings import Ports, launcher_options, settings, ucx_settings
+from fabricheck.transports.settings import (
+    Ports,
+    inside_nodes_too,
+    launcher_options,
+    settings,
+    ucx_settings,
+)
 from fabricheck.transports.table import TRANSPORTS, Transport, find
 
 __all__ = [
@@ -16,6 +22,7 @@ __all__ = [
     "choice",
     "families",
     "find",
+    "inside_nodes_too",
     "launcher_options",
     "placements",
     "settings",

@@ -1,27 +1,48 @@
 """A transport and the number of nodes that it spans."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fabricheck.errors import FabricheckError
 from fabricheck.transports.families import families
-from fabricheck.transports.table import TRANSPORTS, Scope, Transport, find
+from fabricheck.transports.table import MEMORY_LANES, TRANSPORTS, Scope, Transport, find
+
+_FULL = "-full"
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """A transport and the number of nodes that it spans, written ``tcp-2n``."""
+    """A transport and the nodes that it spans, written ``tcp-2n``, with all their cores
+    ``tcp-2n-full``.
+
+    Attributes:
+        transport: between the nodes, or inside the only one.
+        num_nodes: how many nodes.
+        full: whether every core of the nodes has a rank, not one core of each (two of one node).
+    """
 
     transport: Transport
     num_nodes: int
+    full: bool = False
 
     def __str__(self) -> str:
-        return f"{self.transport.name}-{self.num_nodes}n"
+        return f"{self.transport.name}-{self.num_nodes}n{_FULL * self.full}"
 
     @property
     def features(self) -> tuple[str, ...]:
-        """What a partition must offer: the transport and the number of nodes."""
-        return (self.transport.feature, f"nodes-{self.num_nodes}")
+        """What a partition must offer: the transport, the number of nodes, all of their cores."""
+        return (
+            self.transport.feature,
+            f"nodes-{self.num_nodes}",
+            *(["full_nodes"] if self.full else []),
+        )
+
+    @property
+    def carrier(self) -> Transport:
+        """What carries the data: beside the transport shared memory, between ranks of a node."""
+        if not self.full:
+            return self.transport
+        return replace(self.transport, lanes=self.transport.lanes | MEMORY_LANES)
 
     @classmethod
     def read(cls, text: str) -> "Placement":
@@ -30,11 +51,12 @@ class Placement:
         Raises:
             FabricheckError: if it is not ``<transport>-<nodes>n`` or cannot exist.
         """
-        name, _, nodes = text.rpartition("-")
+        full = text.endswith(_FULL)
+        name, _, nodes = text.removesuffix(_FULL).rpartition("-")
         if not (nodes[:-1].isdigit() and nodes.endswith("n")):
             raise FabricheckError(
                 f"expected a placement such as tcp-2n, found {text!r}: "
-                "write <transport>-<number of nodes>n"
+                f"write <transport>-<number of nodes>n, for all cores with {_FULL} behind it"
             )
         transport, num_nodes = find(name), int(nodes[:-1])
         if (transport.scope is Scope.INTRA_NODE) != (num_nodes == 1):
@@ -43,17 +65,17 @@ class Placement:
                 f"expected {needs} for transport {transport.name}, found placement {text!r}: "
                 "choose a placement that can exist"
             )
-        return cls(transport, num_nodes)
+        return cls(transport, num_nodes, full)
 
 
-def placements(node_counts: Sequence[int]) -> list[str]:
+def placements(node_counts: Sequence[int], *, full: bool = False) -> list[str]:
     """Every placement of MPI that can exist with these node counts.
 
     Intra-node transports get one node, inter-node transports two or more; a combination that cannot
-    exist is never made.
+    exist is never made. With ``full``, those with a rank on every core.
     """
     return [
-        str(Placement(transport, nodes))
+        str(Placement(transport, nodes, full))
         for transport in TRANSPORTS.values()
         if families(transport.name)
         for nodes in node_counts

@@ -118,6 +118,16 @@ def settings(family: str, transport: str, ports: Ports = ANY_PORTS) -> dict[str,
     return {**chosen.variables, **of_site(find(transport), ports)}
 
 
+def inside_nodes_too(variables: Mapping[str, str]) -> dict[str, str]:
+    """The settings of a transport between nodes, with shared memory between ranks of one.
+
+    An MPI without UCX has its own, which it uses unasked.
+    """
+    if "UCX_TLS" not in variables:
+        return dict(variables)
+    return {**variables, "UCX_TLS": f"{variables['UCX_TLS']},sm"}
+
+
 def launcher_options(family: str, launcher: str, variables: Iterable[str]) -> list[str]:
     """Options of a launcher that carry environment variables to the ranks on other nodes.
 

@@ -171,7 +171,7 @@ const fillCurve = (row, night) => {
   tickLog(plot.left[0], plot.y_range, unit, label(row));
 };
 
-const STYLES = { p50: ["#2f7fc1", "solid"], avg: ["#17967f", "dotted"], p99: ["#d4622a", "dashed"] };
+const STYLES = { p50: ["#2f7fc1", "solid"], avg: ["#17967f", "dotted"], p99: ["#d4622a", "dashed"], max: ["#a33", "dotdash"] };
 const OTHERS = ["#9166cc", "#c2477f", "#85801a"];
 
 const fillStatistics = (row, night) => {
