@@ -282,3 +282,25 @@ def test_a_node_that_took_the_error_output_with_it_is_asked_for(stage: Path) -> 
     found = look(stage, silent_nodes=lambda hosts: [host for host in hosts if host == "n1"])
     assert "Slurm lost node n1 in mid-job (rank 0 on n1, rank 1 on n2" in found.objections[0]
     assert found.hosts == ("n1", "n2")
+
+
+def test_sockets_where_ucx_could_have_rdma_are_a_remark(stage: Path) -> None:
+    found = look(stage, "auto", offers=("rdma", "tcp"))
+    assert found.objections == ()
+    assert "tag(tcp/eth0)" in found.proof
+    (remark,) = found.remarks
+    assert "took tcp where the partition offers RDMA" in remark
+    assert look(stage, "auto", offers=("tcp",)).remarks == ()
+
+
+def test_open_mpi_without_ucx_is_believed_by_the_btls_it_names(stage: Path) -> None:
+    for path in stage.glob("ucx.*"):
+        path.unlink()
+    line = "[n{}:7] mca: bml: Using tcp btl for send to [[1,1],{}] on node n{}\n"
+    (stage / "err").write_text(line.format(1, 1, 2) + line.format(2, 0, 1))
+    found = look(stage, "ob1_tcp")
+    assert found.objections == ()
+    assert found.proof.startswith("BTL tcp; ports moved ")
+    assert found.ucx_version == ""
+    (stage / "err").write_text(line.format(1, 1, 2))
+    assert "found it of 1" in look(stage, "ob1_tcp").objections[0]
