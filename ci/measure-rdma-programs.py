@@ -65,11 +65,11 @@ class NodePair:
         return read_runs(outputs[1][0], len(runs))
 
 
-def build() -> None:
+def build(programs: Sequence[str]) -> None:
     """Build the programs."""
     for command in (
         ["cmake", "-S", SUITE / "src" / "bench", "-B", BUILD, "-DBUILD_TESTING=OFF"],
-        ["cmake", "--build", BUILD, "-j2"],
+        ["cmake", "--build", BUILD, "-j2", "--target", *programs],
     ):
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
@@ -95,9 +95,10 @@ def main() -> int:
     parser.add_argument("--print", action="store_true", help="print, and leave the pages alone")
     options = parser.parse_args()
     try:
-        build()
+        programs = PROGRAMS if options.only is None else (options.only,)
+        build(programs)
         pair = NodePair(Testbed(default_state_dir()))
-        for program in PROGRAMS if options.only is None else (options.only,):
+        for program in programs:
             module = importlib.import_module(f"measure_{program}")
             for name, table in module.measure(pair).items():
                 if options.print:

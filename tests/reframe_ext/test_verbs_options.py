@@ -22,12 +22,12 @@ EIGHT = {"ucx_net_devices": {"rdma": "a:1,b:2,c:1"}}
 )
 def test_what_the_site_says_is_passed_on_and_nothing_else(extras, perftest, rdma_batch):
     assert " ".join(perftest_options(extras, "RC")) == f"-F -c RC {perftest}".strip()
-    one = "--num-initiator-dev 1 --num-target-dev 1"
+    one = "--num-initiator-dev 1 --num-target-dev 1 --wait 60"
     assert " ".join(rdma_batch_options(extras, 1)) == f"{rdma_batch} {one}".strip()
 
 
 def test_several_devices_are_used_as_far_as_there_are_some():
     assert ports(EIGHT) == (("a", "1"), ("b", "2"), ("c", "1"))
     assert rdma_batch_options(EIGHT, 8)[:2] == ["--dev", "a:1,b:2,c:1"]
-    assert rdma_batch_options(EIGHT, 8)[-1] == "3"
+    assert rdma_batch_options(EIGHT, 8)[2:4] == ["--num-initiator-dev", "3"]
     assert rdma_batch_options(EIGHT, 2)[:2] == ["--dev", "a:1,b:2"]

@@ -5,6 +5,9 @@ from typing import Any
 
 from fabricheck.transports.settings import Ports
 
+_PATIENCE = 60
+"""Seconds that one end of rdma_batch waits for the other, on a busy machine."""
+
 
 def ports(extras: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     """Device and port number of each RDMA port of a node, the first of them first.
@@ -34,6 +37,7 @@ def rdma_batch_options(extras: Mapping[str, Any], devices: int) -> list[str]:
         "--dev": ",".join(named) or None,
         "--num-initiator-dev": len(named),
         "--num-target-dev": len(named),
+        "--wait": _PATIENCE,
     }
     return [*_address(extras, "--gid-index", "--mtu", "--sl"), *_flat(given)]
 
