@@ -112,6 +112,21 @@ def test_the_plan_says_what_is_downloaded_and_does_nothing(checkout: Checkout) -
     assert checkout.said == []
 
 
+def test_the_plan_knows_what_is_in_the_padded_store(checkout: Checkout, tmp_path: Path) -> None:
+    (checkout.site / "spack.lock").write_text(lock_of("12.2.0", str(checkout.give_gcc("12.2.0"))))
+    database = tmp_path / "store/__spack_path_placeholder__/__spack_path/.spack-db/index.json"
+    database.parent.mkdir(parents=True)
+    installs = {"b": {"installed": True}, "c": {"installed": False}}
+
+    def planned() -> str:
+        database.write_text(json.dumps({"database": {"installs": installs}}))
+        return checkout.run("--site", "here", "--plan", "--store", str(tmp_path / "store")).stdout
+
+    assert "not built yet: 1 packages: zlib 1.3.1" in planned()
+    installs["c"]["installed"] = True
+    assert "everything is built" in planned()
+
+
 def test_a_lock_file_that_fits_is_installed(checkout: Checkout, tmp_path: Path) -> None:
     (checkout.site / "spack.lock").write_text(lock_of("12.2.0", str(checkout.give_gcc("12.2.0"))))
     done = checkout.run("--site", "here", "--store", f"{tmp_path}/a store", "zlib")
