@@ -103,7 +103,8 @@ def test_the_shipped_sites_are_accepted(request: pytest.FixtureRequest) -> None:
 
 
 @pytest.mark.parametrize(
-    ("transports", "needed"), [((), True), (("rc",), True), (("tcp", "shm"), False)]
+    ("transports", "needed"),
+    [((), True), (("rc",), True), (("hybrid",), True), (("tcp", "shm", "ob1_tcp"), False)],
 )
 def test_rdma_devices_are_needed_only_by_transports_on_them(
     transports: tuple[str, ...], needed: bool

@@ -33,8 +33,13 @@ class Selection:
     tags: tuple[str, ...] = ()
 
     def needs(self, feature: str) -> bool:
-        """Whether the selection holds transports that need this feature of a partition."""
-        return not self.transports or any(find(name).feature == feature for name in self.transports)
+        """Whether the selection holds transports that need this feature of a partition, or a
+        variant of one that does.
+        """
+        chosen = [find(name) for name in self.transports]
+        return not chosen or any(
+            feature in (each.feature, find(each.base).feature) for each in chosen
+        )
 
     def reframe_options(self) -> list[str]:
         """The options of ``reframe`` that select the same."""
