@@ -17,6 +17,7 @@ from fabricheck.benchmarks.programs import (
 )
 from fabricheck.judge.batches import batch_shapes
 from fabricheck.judge.levels import Level, worst
+from fabricheck.judge.physics import Links
 from fabricheck.judge.references import Reference, Tolerance
 from fabricheck.judge.verdict import Verdict
 from fabricheck.reframe_ext.build import BenchBuild
@@ -149,6 +150,10 @@ class RdmaBatch(_RdmaBatch):
         return Proof(
             f"rdma_batch used {used}; {packets.evidence}", (*packets.objections, *unchecked)
         )
+
+    def links(self) -> Links | None:
+        """The links; none for a sweep of batches, whose small transfers need not fill one."""
+        return None if self._entry.transfer else super().links()
 
     def find_verdict(
         self, references: Mapping[str, Reference], tolerance: Tolerance | None
