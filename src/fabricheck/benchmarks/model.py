@@ -6,6 +6,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Literal
 
+KIB = 1 << 10
 MIB = 1 << 20
 
 Family = Literal[

@@ -12,7 +12,8 @@ def offered(least: int = 1, most: int | None = None, *, full: bool = False) -> l
     """Every placement of MPI that a partition of some site offers.
 
     What a site writes down as features is the whole choice: transports, node counts (``nodes-N``)
-    and ``full_nodes``. A case that no site could run is never made.
+    and ``full_nodes``. A case that no site could run is not made, except for one where there would
+    be none at all: a check must have a case.
 
     Args:
         least: the fewest nodes.
@@ -29,8 +30,10 @@ def offered(least: int = 1, most: int | None = None, *, full: bool = False) -> l
         if match
     }
     wanted = sorted(count for count in counts if least <= count <= (most or count))
-    return [
+    possible = placements(wanted or [max(least, 2)], full=full)
+    found = [
         name
-        for name in placements(wanted, full=full)
+        for name in possible
         if any(set(Placement.read(name).features) <= features for features in offers())
     ]
+    return found or possible[:1]
