@@ -25,6 +25,8 @@ SIZES = ("1B", "2B", "4B", "8B", "16B")
 STATISTICS = ("avg", "p50", "p99")
 ETHERNET_PLACEMENTS = ("shm-1n", "tcp-2n")
 PLACEMENTS = (*ETHERNET_PLACEMENTS, "rc-2n", "ud-2n")
+# Variants that the testbed's site file doesn't offer unless a test writes them down there.
+VARIANTS = ("auto-2n", "ob1_tcp-2n", "ob1_shm-1n", "rc_verbs-2n", "ud_verbs_sm-2n")
 # Anything plausible is inside: these tests are about guards, not about speed.
 ABSURD = "[1.0, -0.9999, 1.0e+6, us]"
 
@@ -32,7 +34,7 @@ ABSURD = "[1.0, -0.9999, 1.0e+6, us]"
 def references() -> str:
     """A reference file of the tests' own, one line for each variable, so that one can go."""
     lines = ["MpiPointToPoint:", "  $index: [benchmark, placement]", "  latency:"]
-    for placement in PLACEMENTS:
+    for placement in (*PLACEMENTS, *VARIANTS):
         lines.append(f"    {placement}:")
         lines += [f"      latency_{s}_{size}: {ABSURD}" for s in STATISTICS for size in SIZES]
     lines += [

@@ -1,7 +1,7 @@
 """The whole pipeline on a real testbed, broken on purpose: each guard goes red by its own name."""
 
 import pytest
-from tests.guards.suite import ABSURD, REFERENCES, SIZES, STATISTICS, Outcome, Suite
+from tests.guards.suite import ABSURD, REFERENCES, SITE, SIZES, STATISTICS, Outcome, Suite
 
 pytestmark = pytest.mark.testbed
 
@@ -60,6 +60,26 @@ def test_another_transport_than_asked_for_is_untrusted(suite: Suite) -> None:
     assert_red(outcome, "untrusted", "expected data lanes on shm")
     assert any("found" in each and "tcp/lo" in each for each in outcome.case["findings"])
     assert_perflog(suite, "untrusted")
+
+
+def test_variants_are_proved_by_what_each_library_says(suite: Suite) -> None:
+    suite.edit(SITE, "[tcp, shm, nodes-1", "[auto, ob1_tcp, ob1_shm, tcp, shm, nodes-1")
+    outcome = suite.run("auto-2n", "ob1_tcp-2n", "ob1_shm-1n")
+    assert (outcome.reframe_exit, outcome.report_exit) == (0, 0)
+    evidence = {case["placement"]: case["evidence"] for case in outcome.testcases}
+    assert evidence["auto-2n"].startswith("UCX lanes ")
+    assert "(tcp/eth0)" in evidence["auto-2n"]
+    assert evidence["ob1_tcp-2n"].startswith("BTL tcp; ports moved ")
+    assert evidence["ob1_shm-1n"].startswith("BTL vader; ports moved ")
+
+
+def test_ucx_where_open_mpi_was_to_do_without_is_untrusted(suite: Suite) -> None:
+    suite.edit(SITE, "[tcp, shm, nodes-1", "[ob1_tcp, tcp, shm, nodes-1")
+    suite.break_rank("export OMPI_MCA_pml=ucx UCX_TLS=tcp,self")
+    outcome = suite.run("ob1_tcp-2n")
+    assert_red(
+        outcome, "untrusted", "expected the BTL of all 2 ranks to their peers, found it of 0"
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """MPI over rc and ud on Soft-RoCE: proved when healthy, untrusted when something else served."""
 
 import pytest
-from tests.guards.suite import Outcome, Suite
+from tests.guards.suite import SITE, Outcome, Suite
 
 pytestmark = pytest.mark.testbed
 
@@ -60,6 +60,31 @@ def test_another_transport_than_rc_is_untrusted(
     found = untrusted(rdma_suite.run("rc-2n", environ=environ))
     for finding in findings:
         assert finding in found
+
+
+def offer(suite: Suite, *features: str) -> None:
+    """Let the partition offer more."""
+    suite.edit(SITE, "[rdma, nodes-2", f"[{', '.join(features)}, rdma, nodes-2")
+
+
+def test_variants_are_proved_on_rdma_ports(rdma_suite: Suite) -> None:
+    offer(rdma_suite, "auto", "rc_verbs", "ud_verbs_sm")
+    outcome = rdma_suite.run("auto-2n", "rc_verbs-2n", "ud_verbs_sm-2n")
+    assert (outcome.reframe_exit, outcome.report_exit) == (0, 0)
+    evidence = {case["placement"]: case["evidence"] for case in outcome.testcases}
+    assert "tag(rc_verbs/rxe0:1), tag(rc_verbs/rxe1:1)" in evidence["rc_verbs-2n"]
+    assert "tag(ud_verbs/rxe0:1), tag(ud_verbs/rxe1:1)" in evidence["ud_verbs_sm-2n"]
+    assert "_verbs/rxe0:1)" in evidence["auto-2n"]
+    assert all(text.endswith(" packets on rx2") for text in evidence.values())
+
+
+def test_auto_that_ends_on_sockets_is_a_warning(rdma_suite: Suite) -> None:
+    offer(rdma_suite, "auto")
+    rdma_suite.break_rank("export UCX_TLS=tcp,self UCX_NET_DEVICES=eth0")
+    outcome = rdma_suite.run("auto-2n", environ="mpich")
+    assert (outcome.reframe_exit, outcome.case["result"]) == (0, "pass")
+    assert outcome.case["level"] == outcome.record["verdict"] == "warning"
+    assert "UCX, left to choose, took tcp where the partition offers RDMA" in outcome.output
 
 
 def test_shared_memory_cannot_serve_between_nodes(rdma_suite: Suite) -> None:

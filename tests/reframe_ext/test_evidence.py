@@ -199,7 +199,9 @@ def test_a_dead_node_is_the_only_fault(stage: Path) -> None:
 def test_last_words_are_the_programs_and_not_the_launchers(stage: Path) -> None:
     edit("witness.1", "exit 0", "exit 1")(stage)
     append(
-        "err", "mpi_probe: out of luck\nTerminated\nsrun: error: n2: task 1: Exited with code 1\n"
+        "err",
+        "mpi_probe: out of luck\n[n1:7] mca: bml: Using tcp btl for send to [[1,1],0] on node n2\n"
+        "Terminated\nsrun: error: n2: task 1: Exited with code 1\n",
     )(stage)
     (objection,) = look(stage).objections
     assert objection.endswith("last words: mpi_probe: out of luck")

@@ -35,8 +35,11 @@ _TIME_LIMIT = re.compile(r"DUE TO TIME LIMIT", re.I)
 _WRONG_DATA = re.compile(r"wrong data at .*")
 # Debian's Open MPI below a PMI that it doesn't speak doesn't even make a world of one.
 _NO_WORLD = re.compile(r"MPI_COMM_WORLD has (?P<size>\d+)|OPAL ERROR: Unreachable.*")
-# "Terminated" is what the wrapper's shell says of a program that the scheduler has ended.
-_LAUNCHER_LINE = re.compile(r"(srun|slurmstepd|mpirun|mpiexec)\b.*:|Terminated$")
+# "Terminated" is what the wrapper's shell says of a program that the scheduler has ended; "mca: bml:"
+# begins what Open MPI was asked to say of its BTLs.
+_LAUNCHER_LINE = re.compile(
+    r"(srun|slurmstepd|mpirun|mpiexec)\b.*:|Terminated$|\[\S+\] mca: bml: Using "
+)
 _FRAMED = re.compile(r"^-{60,}\n.*?\n-{60,}\n", re.MULTILINE | re.DOTALL)
 _NO_FINALIZE = re.compile(r"MPI_Finalize did not return.*")
 
