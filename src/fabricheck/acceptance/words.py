@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 
 from fabricheck.acceptance.model import Acceptance, Answer, Scope, Value, Verdict, most_further
+from fabricheck.benchmarks.labels import point_label
 from fabricheck.judge.wording import times
 from fabricheck.report.quantity import with_unit
-from fabricheck.units import format_size
 
 HEADINGS = {
     Scope.TRANSPORT: "Transports",
@@ -31,7 +31,7 @@ def name(scope: Scope, fields: Mapping[str, Value]) -> str:
         variable = (
             str(fields["metric"]),
             str(fields["statistic"]),
-            format_size(size) if isinstance(size, int) else "",
+            point_label(str(fields["metric"]), size) if isinstance(size, int) else "",
         )
         words.append("_".join(filter(None, variable)))
     return " ".join(filter(None, words))

@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Final
 
 from fabricheck.benchmarks.model import ACCEPTANCE, NIGHTLY, Metric
 from fabricheck.benchmarks.programs import ProgramBenchmark
 
-PROGRAM = "mpi_matmul"
+PROGRAM: Final = "mpi_matmul"
 
 TRANSFERS = (Metric.TRANSFER_A, Metric.BROADCAST_B, Metric.TRANSFER_C)
 """The phases that move data: rows of A, all of B, rows of C."""

@@ -11,16 +11,18 @@ from rich.console import Console
 from rich.table import Table
 
 from fabricheck.benchmarks.curve import Curve, Point
+from fabricheck.benchmarks.labels import point_label
 from fabricheck.benchmarks.model import UNITS, Metric
 from fabricheck.benchmarks.parser import ParseError, check_complete, decode, parse_file
 from fabricheck.benchmarks.parser import parse as parse_text
 from fabricheck.benchmarks.registry import find, sweep
 from fabricheck.errors import FabricheckError
-from fabricheck.units import format_size, parse_size
+from fabricheck.units import parse_size
 
 STANDARD_INPUT = Path("-")
 _EXPECTATION = re.compile(r"(?P<min>\d{1,18}\w*):(?P<max>\d{1,18}\w*)", re.ASCII)
 _PIPE_WIDTH = 160
+_MARKING_THE_END = ("mpi_probe", "mpi_matmul")
 
 FileArgument = Annotated[
     Path,
@@ -97,7 +99,7 @@ def read_curve(file: Path, expect: str | None) -> Curve:
 def is_checked(curve: Curve, expect: str | None) -> bool:
     """Whether the curve is known to be complete."""
     has_sizes = find(curve.benchmark).min_size is not None
-    return curve.program == "mpi_probe" or expect is not None or not has_sizes
+    return curve.program in _MARKING_THE_END or expect is not None or not has_sizes
 
 
 def unchecked(curve: Curve) -> str:
@@ -162,7 +164,7 @@ def _show(curve: Curve, *, checked: bool) -> None:
     sizes = [point.size for point in curve.points if point.size is not None]
     if sizes:
         console.print(
-            f"{len(sizes)} sizes {format_size(sizes[0])}..{format_size(sizes[-1])}, "
+            f"{len(sizes)} sizes {_size(curve.points[0])}..{_size(curve.points[-1])}, "
             + ("complete" if checked else unchecked(curve)),
             soft_wrap=True,
         )
@@ -186,7 +188,8 @@ def _table(curve: Curve) -> Table:
 
 
 def _size(point: Point) -> str:
-    return "-" if point.size is None else format_size(point.size)
+    metric, _ = next(iter(point.values))
+    return "-" if point.size is None else point_label(metric, point.size)
 
 
 def _validation(point: Point) -> str:

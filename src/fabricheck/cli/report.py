@@ -67,6 +67,14 @@ def report(
     ] = None,
     sites: SitesOption = SUITE / "sites",
     references: ReferencesOption = SUITE / "references",
+    plots: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Write the phases of matrix multiplications as SVG and PNG files.",
+            show_default=False,
+        ),
+    ] = None,
     machine: Annotated[
         bool, typer.Option("--json", help="Print the summary as JSON instead of text.")
     ] = False,
@@ -88,9 +96,13 @@ def report(
         fabricheck history refresh && fabricheck report --html fabric.html --history reports/history
 
         fabricheck report --json | jq .counts
+
+        fabricheck report --plots phases
     """
     path = run_report or newest_report(reports)
     compared = Compared(history, sites, references)
+    if plots is not None:
+        _write_plots(path, plots)
     raise typer.Exit(show(path, html=html, table=table, machine=machine, compared=compared))
 
 
@@ -148,6 +160,14 @@ def _write_page(run: Run, summary: Summary, html: Path, compared: Compared) -> N
         store = beside
     past = read_past(store, run, compared.sites, compared.references) if store else None
     write_page(run, summary, html, past)
+
+
+def _write_plots(path: Path, directory: Path) -> None:
+    # Matplotlib too takes a while to import.
+    from fabricheck.report.phase_files import write_phases  # noqa: PLC0415
+    from fabricheck.report.phases import phase_figures  # noqa: PLC0415
+
+    write_phases(phase_figures(load(path)), directory)
 
 
 def _console() -> Console:

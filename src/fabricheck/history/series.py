@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from fabricheck.benchmarks.labels import point_label
 from fabricheck.benchmarks.model import DIRECTIONS, Direction, Metric
 from fabricheck.errors import FabricheckError
-from fabricheck.units import format_size
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -48,7 +48,7 @@ class SeriesKey:
         variable = [
             self.metric,
             self.statistic,
-            "" if self.size is None else format_size(self.size),
+            "" if self.size is None else point_label(self.metric, self.size),
         ]
         words = [
             place,

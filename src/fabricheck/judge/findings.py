@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Sequence
 
 from fabricheck.benchmarks.curve import split_variable
+from fabricheck.benchmarks.labels import point_label
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.judgement import Judgement
 from fabricheck.judge.levels import Level
 from fabricheck.judge.wording import amount, size_ranges, times
-from fabricheck.units import format_size
 
 Series = dict[int, Judgement]
 
@@ -21,7 +21,7 @@ def group(judgements: Sequence[Judgement]) -> tuple[str, ...]:
         for level, note in sorted({(j.level, j.note) for j in by_size.values()}):
             chosen = {s: j for s, j in by_size.items() if (j.level, j.note) == (level, note)}
             if level is Level.NO_REFERENCE:
-                where = _where(list(chosen), list(by_size))
+                where = _where(name, list(chosen), list(by_size))
                 unreferenced.setdefault(where, []).append(name)
             elif level is not Level.GOOD:
                 sentences.append((level, _sentence(name, level, chosen, list(by_size))))
@@ -46,8 +46,8 @@ def missing_variables(names: Iterable[str]) -> tuple[str, ...]:
     for name, sizes in series.items():
         ordered = sorted(sizes)
         sentences.append(
-            f"{name} has references but was not measured {_where(ordered, ordered)}: the sweep is "
-            "shorter than the references, or the statistic was not asked for"
+            f"{name} has references but was not measured {_where(name, ordered, ordered)}: the "
+            "sweep is shorter than the references, or the statistic was not asked for"
         )
     return tuple(sentences)
 
@@ -79,13 +79,13 @@ def _sentence(name: str, level: Level, chosen: Series, every: Sequence[int]) -> 
     if len(chosen) == 1:
         return next(iter(chosen.values())).message
     note = next(iter(chosen.values())).note
-    head = f"{name} {level} {_where(list(chosen), every)}"
+    head = f"{name} {level} {_where(name, list(chosen), every)}"
     size, extreme = max(chosen.items(), key=lambda item: _distance(item[1]))
-    return f"{head}, worst {_worst(size, extreme)}" + (f"; {note}" if note else "")
+    return f"{head}, worst {_worst(name, size, extreme)}" + (f"; {note}" if note else "")
 
 
-def _worst(size: int, judgement: Judgement) -> str:
-    label, found = format_size(size), amount(judgement.value, judgement.unit)
+def _worst(name: str, size: int, judgement: Judgement) -> str:
+    label, found = point_label(_metric(name), size), amount(judgement.value, judgement.unit)
     reference = judgement.reference
     if reference is None or not reference.value:
         return f"{found} at {label}, {judgement.limit}"
@@ -102,7 +102,12 @@ def _distance(judgement: Judgement) -> float:
     return max(ratio, 1 / ratio) if ratio else float("inf")
 
 
-def _where(chosen: Sequence[int], every: Sequence[int]) -> str:
+def _metric(name: str) -> str:
+    """The metric of a series."""
+    return name.rpartition("_")[0]
+
+
+def _where(name: str, chosen: Sequence[int], every: Sequence[int]) -> str:
     if len(chosen) == 1:
-        return f"at {format_size(chosen[0])}"
-    return f"at {len(chosen)} sizes {size_ranges(chosen, every)}"
+        return f"at {point_label(_metric(name), chosen[0])}"
+    return f"at {len(chosen)} sizes {size_ranges(_metric(name), chosen, every)}"

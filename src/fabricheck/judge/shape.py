@@ -96,7 +96,7 @@ def _falls(name: str, series: dict[int, float], noise: float) -> tuple[str, ...]
     unit = UNITS[Metric.LATENCY]
     return tuple(
         f"{name} falls with the size: {format_size(top)} takes {amount(series[top], unit)}, "
-        f"but {size_ranges(fallen, sizes)} only "
+        f"but {size_ranges(Metric.LATENCY, fallen, sizes)} only "
         f"{amount(min(series[size] for size in fallen), unit)} at the least, beyond the allowed "
         f"noise of {times(1 + noise)}"
         for top, fallen in below.items()

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from fabricheck.units import format_size
+from fabricheck.benchmarks.labels import point_label
 
 DIMENSIONLESS = "1"
 _WHOLE_FROM = 10_000
@@ -20,10 +20,10 @@ def times(ratio: float) -> str:
     return f"{ratio:.0f}x" if ratio >= _RATIO_WHOLE_FROM else f"{ratio:.3g}x"
 
 
-def size_ranges(chosen: Sequence[int], every: Sequence[int]) -> str:
-    """Chosen sizes in bytes, neighbours in the list of every measured size drawn together.
+def size_ranges(metric: str, chosen: Sequence[int], every: Sequence[int]) -> str:
+    """Chosen sizes of a metric, neighbours in the list of every measured size drawn together.
 
-    >>> size_ranges([1024, 2048, 8192], [512, 1024, 2048, 4096, 8192])
+    >>> size_ranges("latency", [1024, 2048, 8192], [512, 1024, 2048, 4096, 8192])
     '1KiB..2KiB, 8KiB'
     """
     runs: list[list[int]] = []
@@ -35,6 +35,6 @@ def size_ranges(chosen: Sequence[int], every: Sequence[int]) -> str:
         else:
             runs.append([size])
     return ", ".join(
-        format_size(run[0]) if len(run) == 1 else f"{format_size(run[0])}..{format_size(run[-1])}"
+        "..".join(point_label(metric, size) for size in dict.fromkeys((run[0], run[-1])))
         for run in runs
     )

@@ -11,6 +11,7 @@ HEIGHT = 320
 
 # Colours with a contrast of at least 3:1 on the page's light and dark grounds.
 SERIES_COLORS = ("#2f7fc1", "#d4622a", "#17967f", "#9166cc", "#c2477f", "#85801a")
+MARKERS = ("circle", "square", "inverted_triangle", "hex", "diamond", "star")
 NEUTRAL = "#7a7f87"
 GOOD, WARNING, CRITICAL, UNKNOWN = "#2e9e5b", "#c98a00", "#d43d3d", "#a050c0"
 

@@ -12,6 +12,7 @@ from fabricheck.judge.levels import Level
 from fabricheck.report.canvas import (
     CRITICAL,
     GOOD,
+    MARKERS,
     NEUTRAL,
     SERIES_COLORS,
     UNKNOWN,
@@ -23,7 +24,6 @@ from fabricheck.report.curves import PRIMARY, Group, Series, series
 from fabricheck.report.model import Case, Sample
 from fabricheck.report.quantity import size_label, with_unit
 
-_MARKERS = ("circle", "square", "inverted_triangle", "hex", "diamond", "star")
 _DASHES = {"p99": "dashed", "avg": "dotted", "max": "dotdash"}
 _OUTSIDE = {
     Level.WARNING: ("triangle", WARNING),
@@ -78,7 +78,7 @@ def chart(group: Group, metric: str, environs: Sequence[str], target: str) -> di
         plot.add_tools(HoverTool(renderers=[points], tooltips=[(case.environ, "@words")]))
     _outside(plot, lines)
     statistics = len(group.statistics(metric))
-    _legend(plot, statistics if statistics > 1 else _LEGEND_COLUMNS)
+    legend(plot, statistics if statistics > 1 else _LEGEND_COLUMNS)
     return finish(plot, target)
 
 
@@ -192,7 +192,7 @@ def _case(plot: Any, case: Case, lines: Sequence[Series], environs: Sequence[str
     """Draw a case's statistics; returns the points of the primary one, which have the tooltip."""
     number = environs.index(case.environ)
     color = SERIES_COLORS[number % len(SERIES_COLORS)]
-    marker = _MARKERS[number % len(_MARKERS)]
+    marker = MARKERS[number % len(MARKERS)]
     source = _source(lines)
     first = _primary(lines)[0] if _primary(lines) else lines[0]
     points = None
@@ -263,17 +263,18 @@ def bounds_words(sample: Sample) -> str:
     return f"at least {lower}" if lower else f"at most {upper}" if upper else "none"
 
 
-def _legend(plot: Any, columns: int) -> None:
-    legend = plot.legend[0]
-    plot.add_layout(legend, "above")
-    legend.orientation = "horizontal"
-    legend.location = "left"
-    legend.ncols = columns
-    legend.padding = legend.margin = 0
-    legend.spacing = 6
-    legend.label_text_font_size = "11px"
-    legend.label_text_color = NEUTRAL
-    legend.label_height = legend.glyph_height = 16
-    legend.background_fill_alpha = 0
-    legend.border_line_color = None
-    legend.click_policy = "hide"
+def legend(plot: Any, columns: int) -> None:
+    """Put the legend above the chart, in so many columns; a click on a name hides its line."""
+    box = plot.legend[0]
+    plot.add_layout(box, "above")
+    box.orientation = "horizontal"
+    box.location = "left"
+    box.ncols = columns
+    box.padding = box.margin = 0
+    box.spacing = 6
+    box.label_text_font_size = "11px"
+    box.label_text_color = NEUTRAL
+    box.label_height = box.glyph_height = 16
+    box.background_fill_alpha = 0
+    box.border_line_color = None
+    box.click_policy = "hide"

@@ -88,7 +88,7 @@ def _course(case: Case, series: Series, changes: Sequence[Change], row: int | No
     last = changes[-1] if changes else None
     since = len(line) if last is None else max(0, len(line) - (len(series) - last.index))
     settled = last is None or last.state in _QUIET
-    size = "" if key.size is None else f" at {size_label(key.size)}"
+    size = "" if key.size is None else f" at {size_label(key.size, key.metric)}"
     return Course(
         case=case.title,
         figure=f"{key.metric.replace('_', ' ')} {key.statistic}{size}",

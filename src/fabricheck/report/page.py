@@ -22,6 +22,8 @@ from fabricheck.report.nights import packed_json
 from fabricheck.report.nodes import node_tables
 from fabricheck.report.offline import require_offline
 from fabricheck.report.past import SHOWN_DAYS, Past
+from fabricheck.report.phase_charts import phase_chart
+from fabricheck.report.phases import PhaseFigure, phase_figures
 from fabricheck.report.sections import (
     benchmark_views,
     chart_name,
@@ -60,7 +62,8 @@ def render(run: Run, summary: Summary, past: Past | None = None) -> str:
     matrix = build_matrix(run)
     curves = groups(matrix)
     beside = _beside(run, past) if past else _NOTHING
-    documents = _charts(curves, matrix)
+    phases = phase_figures(run)
+    documents = _charts(curves, matrix) | _phase_charts(phases)
     verdict = beside["past_verdict"]
     worse = verdict and verdict.color == _RED and summary.verdict.passes
     drill = beside["drill"]
@@ -80,6 +83,7 @@ def render(run: Run, summary: Summary, past: Past | None = None) -> str:
             rows=matrix_rows(matrix, summary, beside["by_case"]),
             legend=reference_legend(run),
             benchmarks=benchmark_views(curves),
+            phase_figures=phases,
             node_tables=node_tables(run),
             not_measured=not_measured(run),
             provenance=provenance(run),
@@ -146,3 +150,8 @@ def _charts(curves: Sequence[Group], matrix: Matrix) -> dict[str, dict[str, Any]
             if document is not None:
                 found[name] = document
     return found
+
+
+def _phase_charts(figures: Sequence[PhaseFigure]) -> dict[str, dict[str, Any]]:
+    """The documents of matrix multiplications by the name of their element."""
+    return {panel.name: phase_chart(panel) for figure in figures for panel in figure.panels}

@@ -2,8 +2,9 @@
 
 import math
 
+from fabricheck.benchmarks.labels import point_label
+from fabricheck.benchmarks.model import BY_ORDER
 from fabricheck.judge.wording import DIMENSIONLESS
-from fabricheck.units import format_size
 
 TABLE_UNITS = {"us": "µs", "MB/s": "MB/s", "messages/s": "M/s"}
 """Units of tables, fixed so that a row can be compared at a glance (M/s: million messages/s)."""
@@ -79,12 +80,16 @@ def significant(value: float, digits: int = 3) -> str:
     return f"{value:.{decimals}f}" if decimals <= _MOST_DECIMALS else f"{value:.2g}"
 
 
-def size_label(size: int) -> str:
-    """A message size with a space before its IEC unit.
+def size_label(size: int, metric: str = "") -> str:
+    """A message size with a space before its IEC unit, or the order of matrices.
 
     >>> size_label(1048576)
     '1 MiB'
+    >>> size_label(2000, "compute")
+    'N 2000'
     """
-    label = format_size(size)
+    label = point_label(metric, size)
+    if metric in BY_ORDER:
+        return f"N {label[1:]}"
     digits = label.rstrip("BKMGi")
     return f"{digits} {label[len(digits) :]}"

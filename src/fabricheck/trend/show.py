@@ -1,7 +1,7 @@
 """A trend as text of a few lines, and as data."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -9,11 +9,11 @@ import numpy as np
 from rich.console import Console
 from rich.text import Text
 
+from fabricheck.benchmarks.labels import point_label
 from fabricheck.history.sparkline import sparkline
 from fabricheck.trend.attribution import Difference
 from fabricheck.trend.detect import Trend
 from fabricheck.trend.events import Change, Event, Kind, State, Value
-from fabricheck.units import format_size
 
 LINES = 20
 """Most lines, unless all are asked for."""
@@ -155,16 +155,18 @@ def _percent(share: float) -> str:
 
 def where_words(event: Event) -> str:
     """What the series of an event share and others don't, in words."""
-    words = [f"{_names(name, values)}" for name, values in event.shared.items()]
+    metrics = {change.key.metric for change in event.changes}
+    words = [_names(name, values, metrics) for name, values in event.shared.items()]
     return " × ".join(words) or "everything"
 
 
-def _names(name: str, values: tuple[Value, ...]) -> str:
+def _names(name: str, values: tuple[Value, ...], metrics: Collection[str]) -> str:
     if name == "size":
         sizes = [value for value in values if isinstance(value, int)]
         if not sizes:
             return "no size"
-        low, high = format_size(min(sizes)), format_size(max(sizes))
+        metric = next(iter(metrics)) if len(metrics) == 1 else ""
+        low, high = point_label(metric, min(sizes)), point_label(metric, max(sizes))
         return low if low == high else f"{len(sizes)} sizes {low} to {high}"
     if name == "num_nodes":
         return f"{', '.join(map(str, values))} nodes"
@@ -176,7 +178,7 @@ def _names(name: str, values: tuple[Value, ...]) -> str:
 def series_words(change: Change) -> str:
     """A series, short."""
     key = change.key
-    size = "" if key.size is None else format_size(key.size)
+    size = "" if key.size is None else point_label(key.metric, key.size)
     parts = (key.partition, key.environ, key.benchmark, key.placement, key.statistic, size)
     return " ".join(part for part in parts if part)
 
