@@ -9,7 +9,6 @@ from pathlib import Path
 from ClusterShell.NodeSet import NodeSet
 
 from fabricheck.benchmarks.curve import Curve
-from fabricheck.benchmarks.osu import MPI_BENCHMARKS
 from fabricheck.benchmarks.parser import check_complete, parse
 from fabricheck.benchmarks.registry import find
 from fabricheck.errors import FabricheckError
@@ -35,8 +34,8 @@ _TIME_LIMIT = re.compile(r"DUE TO TIME LIMIT", re.I)
 _WRONG_DATA = re.compile(r"wrong data at .*")
 # Debian's Open MPI below a PMI that it doesn't speak doesn't even make a world of one.
 _NO_WORLD = re.compile(r"MPI_COMM_WORLD has (?P<size>\d+)|OPAL ERROR: Unreachable.*")
-# "Terminated" is what the wrapper's shell says of a program that the scheduler has ended; "mca: bml:"
-# begins what Open MPI was asked to say of its BTLs.
+# "Terminated" is what the wrapper's shell says of a program that the scheduler has ended, and the
+# line on a BTL is what Open MPI was asked to say.
 _LAUNCHER_LINE = re.compile(
     r"(srun|slurmstepd|mpirun|mpiexec)\b.*:|Terminated$|\[\S+\] mca: bml: Using "
 )
@@ -324,8 +323,7 @@ def _curve_objections(curve: Curve, expected: Expectation) -> Iterator[str]:
         check_complete(curve, expected.sizes)
     except FabricheckError as error:
         yield str(error)
-    benchmark = MPI_BENCHMARKS.get(curve.benchmark)
-    if benchmark and not benchmark.validates:
+    if not getattr(find(curve.benchmark), "validates", True):
         return
     # Wrong data never come so far: the parser refuses their table.
     unchecked = [point.size for point in curve.points if point.size is not None and not point.valid]
