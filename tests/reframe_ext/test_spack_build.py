@@ -66,9 +66,13 @@ class Ran:
     ) -> None:
         self.prefix = place / "store"
         osu = self.prefix / "osu-micro-benchmarks/libexec/osu-micro-benchmarks/mpi"
-        for name in ("startup/osu_hello", "pt2pt/osu_latency"):
-            (osu / name).parent.mkdir(parents=True)
-            shutil.copy(program, osu / name)
+        for path in (
+            osu / "startup/osu_hello",
+            osu / "pt2pt/osu_latency",
+            self.prefix / "fabricheck-bench/bin/mpi_probe",
+        ):
+            path.parent.mkdir(parents=True)
+            shutil.copy(program, path)
         rows = [
             [name, 8 * letter, str(self.prefix / name), "gcc 12.2.0", f"{name}@{version}~papi"]
             for name, letter, version in (

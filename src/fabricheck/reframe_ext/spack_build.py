@@ -9,7 +9,7 @@ from typing import Any
 from fabricheck.benchmarks.model import MpiBenchmark
 from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE
-from fabricheck.reframe_ext.cmake_build import BENCH_SOURCES
+from fabricheck.reframe_ext.cmake_build import BENCH_SOURCES, PROBE
 from fabricheck.reframe_ext.linkage import check_mpi
 
 OSU = "osu-micro-benchmarks"
@@ -146,7 +146,8 @@ class SpackBuild:
         """
         self._package(BENCH)
         if self._family:
-            self.mpi_version = check_mpi(Path(self._osu_program("osu_hello")), self._family)
+            for program in (self.program(PROBE), self._osu_program("osu_hello")):
+                self.mpi_version = check_mpi(Path(program), self._family)
         return ""
 
     @property
