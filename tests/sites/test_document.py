@@ -83,6 +83,7 @@ PARTITION = "systems > hpc > partitions > cpu"
         ("link_rate: 100", "gid_index: -1", 11, "expected a whole number, 0 or more, found -1"),
         ("link_rate: 100", "pin: block", 11, "expected one of cyclic, found 'block'"),
         ("{rdma: 'mlx5_0:1'}", "{rdma: 1}", 12, "ucx_net_devices > rdma: expected text, found 1"),
+        ("{rdma: 'mlx5_0:1'}", "{dc: 'mlx5_0:1'}", 12, "unknown key 'dc': known are tcp, rdma"),
         ("features: [rdma,", "features: rdma #", 9, "expected a list of names, found 'rdma'"),
         ("        launcher: srun\n", "", 5, "expected the keys launcher, found none: add them"),
         ("{mpi_family: openmpi,", "{family: openmpi,", 17, "unknown key 'family'"),
