@@ -74,6 +74,15 @@ class _RdmaBatch(PairBenchmark):
         """The sizes in bytes; a sparse sweep leaves sizes out."""
         return thin(super().sizes(), self.current_partition.extras.get("size_step"))
 
+    def explain(self, words: str) -> str | None:
+        """The cause that the words of both ends name."""
+        if "/rdma_batch on PATH of" in words:
+            return (
+                "expected rdma_batch to be built, found that it was not: install libibverbs-dev "
+                "(Debian) or rdma-core's headers where the suite builds its programs"
+            )
+        return perftest.cause(words, self.current_partition.extras.get("gid_index"))
+
     def own_options(self, devices: int) -> list[str]:
         """Options of the program on this partition."""
         extras = self.current_partition.extras
@@ -217,7 +226,3 @@ class RdmaBatchBeside(_RdmaBatch):
         """The packets of our runs; those of the other program come on top."""
         del curve
         return self.prove_moved(self._rows, witnesses, reads="read" in self._entry.options)
-
-    def explain(self, words: str) -> str | None:
-        """The cause that perftest's own words name."""
-        return perftest.cause(words, self.current_partition.extras.get("gid_index"))

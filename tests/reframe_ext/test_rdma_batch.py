@@ -1,0 +1,143 @@
+"""The checks of rdma_batch, with a program that does all that it should not."""
+
+import functools
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.fabric.conftest import unpack
+from tests.reframe_ext.test_perftest import CONFIGURATION, SLOW
+
+ROOT = Path(__file__).resolve().parents[2]
+REFRAME = Path(sys.executable).parent / "reframe"
+CHECK = ROOT / "checks" / "rdma_batch.py"
+BINS = [Path(__file__).with_name(name) for name in ("bin_rdma_batch", "bin")]
+
+
+class Ran:
+    """One case: ReFrame's record of it, and its command."""
+
+    def __init__(self, place: Path, benchmark: str, extras: Any = SLOW, **fake: object) -> None:
+        config = place / "config.py"
+        text = CONFIGURATION.replace('"name": "cards"', f'"name": {place.name!r}')
+        config.write_text(text.replace("EXTRAS", repr(extras)))
+        done = subprocess.run(
+            [
+                REFRAME, f"--config-file={config}", f"--checkpath={CHECK}", "--run",
+                f"--prefix={place}", f"--report-file={place / 'run.json'}", "--keep-stage-files",
+                "-E", f"benchmark == {benchmark!r}",
+            ],
+            cwd=place,
+            env={
+                **os.environ,
+                "PATH": f"{':'.join(map(str, BINS))}:{os.environ['PATH']}",
+                "FAKE": json.dumps(fake),
+                "FABRICHECK_SNAPSHOT_ROOT": str(unpack("rxe", place / "tree")),
+                "FABRICHECK_PAIR_WAIT": "10",
+                "FABRICHECK_PAIR_GRACE": "2",
+                "RFM_WARN_AS_ERROR": "1",
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+        )  # fmt: skip
+        sys.stdout.write(done.stdout + done.stderr)
+        cases = json.loads((place / "run.json").read_text())["runs"][-1]["testcases"]
+        (self.case,) = [case for case in cases if not case["fixture"]]
+        self.level = self.case["level"]
+        self.findings = self.case["findings"]
+        self._place = place
+
+    @property
+    def command(self) -> str:
+        """What ``pair.sh`` was told to run."""
+        (line,) = [
+            line
+            for script in self._place.glob("stage/**/rfm_job.sh")
+            for line in script.read_text().splitlines()
+            if "both-ranks" in line
+        ]
+        return line.partition("pair.sh ")[2]
+
+
+@pytest.fixture
+def ran(tmp_path: Path) -> Iterator[Callable[..., Ran]]:
+    yield functools.partial(Ran, tmp_path)
+    # Where the suite builds for a system of that name.
+    for folder in (ROOT / "build" / "bench").glob(f"{tmp_path.name}-*"):
+        shutil.rmtree(folder)
+
+
+def test_a_good_sweep_is_believed(ran: Callable[..., Ran]) -> None:
+    good = ran("rdma_batch_write")
+    # The system has no reference file, so nothing judges what has been proved.
+    assert good.level == "no-reference", good.findings
+    options = good.command.partition(" ")[2]
+    assert options.startswith("--enable-sess --enable-batch-transfer --op write ")
+    assert "--all --sizes 8,256,8192,65536 --gid-index 1 " in options
+    assert options.endswith(" --time-budget 0.05 ::: --json rdma_batch_write.json")
+    assert [name.rpartition(":")[2] for name in good.case["perfvalues"]][:3] == [
+        "latency_min_8B", "latency_avg_8B", "bandwidth_avg_8B",
+    ]  # fmt: skip
+    assert good.case["program_version"] == "9.9.9"
+    assert good.case["evidence"] == (
+        "rdma_batch used devices rxe1:1, mtu 4096, gid_index 1; ports sent 10000000 packets from "
+        "n0, 10000000 packets from n1"
+    )
+
+
+def test_a_sweep_of_batches_has_the_bytes_of_a_batch_as_size(ran: Callable[..., Ran]) -> None:
+    batches = ran("rdma_batch_write_batches")
+    assert batches.level == "no-reference", batches.findings
+    assert " --all-batch --batches 1,8,64 " in batches.command
+    names = {name.rpartition("_")[2] for name in batches.case["perfvalues"]}
+    assert names == {"1KiB", "8KiB", "64KiB"}
+
+
+UNTRUSTED = {
+    "not compared": (
+        {"settings": {"validate": "False"}},
+        "expected data that were compared, found that they were not",
+    ),
+    "silent port": (
+        {"sent": {"1": 0}},
+        "packets or more from the RDMA ports of n1, found 0: the messages went another way",
+    ),
+    "interrupted": ({"end": "Interrupted"}, "the run was interrupted or failed"),
+    "no device": (
+        {"faults": {"target": "this machine has no RDMA device"}},
+        "this machine has no RDMA device",
+    ),
+    "wrong data": (
+        {"faults": {"initiator": "initiator rank 0: wrong data at 8 bytes x 128"}},
+        "run 1: the client",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", UNTRUSTED)
+def test_what_is_not_proved_is_not_believed(ran: Callable[..., Ran], kind: str) -> None:
+    fake, message = UNTRUSTED[kind]
+    doubtful = ran("rdma_batch_write", **fake)
+    assert doubtful.level == "untrusted"
+    assert message in " ".join(doubtful.findings)
+    assert all(value[0] is None for value in doubtful.case["perfvalues"].values())
+
+
+def test_two_programs_in_turns_give_a_ratio(ran: Callable[..., Ran]) -> None:
+    both = ran("rdma_batch_read_latency")
+    assert both.level == "no-reference", both.findings
+    program, *runs = both.command.split(" ::: ")
+    assert program == "env"
+    assert len(runs) == 6
+    assert runs[0].startswith("ib_read_lat -F -c RC -x 1 -s 8 -n ")
+    assert "/rdma_batch --enable-sess --enable-batch-transfer --op read --buffer-size 8 " in runs[1]
+    ((value, *_),) = both.case["perfvalues"].values()
+    # The two programs' medians: 2.10 us, and what the fake of ours says of 8 bytes.
+    assert value == pytest.approx(2.10 / 2.00, rel=0.01)
