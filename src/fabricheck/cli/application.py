@@ -5,8 +5,18 @@ from typing import Final
 
 import typer
 
-COMMANDS: Final = ("run", "parse", "judge", "report", "explain", "trend", "accept", "nightly")
-GROUPS: Final = ("testbed", "history", "simulate", "baseline")
+COMMANDS: Final = (
+    "run",
+    "parse",
+    "judge",
+    "report",
+    "explain",
+    "trend",
+    "accept",
+    "nightly",
+    "plan",
+)
+GROUPS: Final = ("testbed", "history", "simulate", "baseline", "references", "site")
 
 
 def build(wanted: list[str]) -> typer.Typer:

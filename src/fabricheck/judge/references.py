@@ -11,7 +11,16 @@ from fabricheck.errors import FabricheckError
 from fabricheck.judge.model import CHECKS, CaseKey, Fractions, Reference, Tolerance
 from fabricheck.judge.reference_file import Entry, Levels, Located, Section, load
 
-__all__ = ["CHECKS", "CaseKey", "Fractions", "Reference", "Tolerance", "levels_of", "resolve"]
+__all__ = [
+    "CHECKS",
+    "CaseKey",
+    "Fractions",
+    "Reference",
+    "Tolerance",
+    "entry_of",
+    "levels_of",
+    "resolve",
+]
 
 
 def resolve(path: Path, check: str, key: CaseKey) -> tuple[dict[str, Reference], Tolerance | None]:
@@ -63,6 +72,16 @@ def levels_of(path: Path, check: str, key: CaseKey) -> Levels | None:
         FabricheckError: if the file cannot be read or is wrong anywhere.
     """
     found: Levels | None = _look_up(load(path).levels.get(check), key)
+    return found
+
+
+def entry_of(path: Path, check: str, key: CaseKey) -> Entry | None:
+    """The references of a case and where they stand, ``None`` if it has none.
+
+    Raises:
+        FabricheckError: if the file cannot be read or is wrong anywhere.
+    """
+    found: Entry | None = _look_up(load(path).references.get(check), key)
     return found
 
 

@@ -1,0 +1,51 @@
+"""``fabricheck plan``: what a run on a system measures, and why it measures nothing else."""
+
+import json
+import sys
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from fabricheck.cli.parse import JsonOption
+from fabricheck.provenance import SUITE
+
+SystemOption = Annotated[
+    str, typer.Option(help="ReFrame's name of the system.", show_default=False)
+]
+
+
+def plan(
+    *,
+    system: SystemOption,
+    tag: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Only the run of this tag, such as nightly; may be repeated.", show_default="all"
+        ),
+    ] = None,
+    machine: JsonOption = False,
+) -> None:
+    """Show the matrix of a system, and for every case that is left out what it lacks.
+
+    The checks are loaded by ReFrame and selected by its own rules; nothing runs. With --json, every
+    single case is listed.
+
+    Exit code 0: shown. 2: bad input.
+
+    Examples:
+
+        fabricheck plan --system testbed
+
+        fabricheck plan --system testbed --tag nightly --json | jq '.left_out[].reason'
+    """
+    from fabricheck.planning import show  # noqa: PLC0415
+    from fabricheck.planning.plan import make  # noqa: PLC0415
+
+    made = make(SUITE, system, tag or ())
+    if machine:
+        json.dump(asdict(made), sys.stdout, indent=2)
+        sys.stdout.write("\n")
+        return
+    for line in show.plan_lines(made):
+        typer.echo(line)

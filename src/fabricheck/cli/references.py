@@ -1,0 +1,72 @@
+"""``fabricheck references``: what judges a system, and whether that fits what it measures."""
+
+import json
+import sys
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+
+from fabricheck.cli.parse import JsonOption
+from fabricheck.cli.plan import SystemOption
+from fabricheck.provenance import SUITE
+
+app = typer.Typer(no_args_is_help=True, help="What judges a system, and whether it fits the cases.")
+
+
+@app.command("list")
+def list_(
+    *,
+    system: SystemOption,
+    check: Annotated[
+        str | None, typer.Option(help="Only those of one check class.", show_default="all")
+    ] = None,
+    machine: JsonOption = False,
+) -> None:
+    """List every reference of a system: limits, unit, kind, source and date.
+
+    Exit code 0: listed. 2: bad input.
+
+    Examples:
+
+        fabricheck references list --system roce25g-8n
+
+        fabricheck references list --system testbed --check MpiCollective --json | jq '.[].source'
+    """
+    from fabricheck.planning import references, show  # noqa: PLC0415
+
+    found = [row for row in references.rows(SUITE, system) if check in (None, row.check)]
+    if machine:
+        _write_json([asdict(row) for row in found])
+        return
+    for line in show.reference_lines(found):
+        typer.echo(line)
+
+
+@app.command()
+def check(*, system: SystemOption, machine: JsonOption = False) -> None:
+    """Find cases without a reference, and references without a case.
+
+    The cases are those of "fabricheck plan". A value that nothing judges fails its case; a
+    reference whose value is not measured does too.
+
+    Exit code 0: they meet. 1: they don't. 2: bad input.
+
+    Examples:
+
+        fabricheck references check --system testbed
+    """
+    from fabricheck.planning import plan, references, show  # noqa: PLC0415
+
+    found = references.check(SUITE, plan.make(SUITE, system))
+    if machine:
+        _write_json(asdict(found))
+    else:
+        for line in show.check_lines(found):
+            typer.echo(line)
+    raise typer.Exit(int(bool(found.without_reference or found.partly or found.without_case)))
+
+
+def _write_json(data: Any) -> None:
+    json.dump(data, sys.stdout, indent=2, allow_nan=False)
+    sys.stdout.write("\n")

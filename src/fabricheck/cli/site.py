@@ -1,0 +1,84 @@
+"""``fabricheck site``: write the file of a new site, and say what it lacks."""
+
+import json
+import shlex
+import socket
+import sys
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from fabricheck.cli.parse import JsonOption
+from fabricheck.provenance import SUITE
+
+app = typer.Typer(no_args_is_help=True, help="The file of a site: write it, check it.")
+
+NameArgument = Annotated[
+    str, typer.Argument(help="Name of the system and of its file.", metavar="NAME")
+]
+
+
+@app.command()
+def init(
+    name: NameArgument,
+    *,
+    on_node: Annotated[
+        str,
+        typer.Option(
+            metavar="COMMAND",
+            help="Asks for the hardware on a node instead of here, such as 'srun -N1 -p compute'.",
+            show_default=False,
+        ),
+    ] = "",
+    hostname: Annotated[
+        str | None,
+        typer.Option(
+            metavar="REGEX",
+            help="Hosts from which ReFrame is started.",
+            show_default="this host",
+        ),
+    ] = None,
+) -> None:
+    """Write sites/NAME.yaml from what sinfo, ibv_devinfo, ucx_info, lscpu and Spack say.
+
+    A file that exists is never changed. What could not be asked is listed.
+
+    Exit code 0: written. 2: bad input.
+
+    Examples:
+
+        fabricheck site init mycluster --on-node "srun -N1 -p compute"
+    """
+    from fabricheck.planning import site_init  # noqa: PLC0415
+
+    facts = site_init.gather(site_init.run_tool, shlex.split(on_node))
+    path = SUITE / "sites" / f"{name}.yaml"
+    site_init.write(path, name, facts, hostname or f"^{socket.gethostname()}$")
+    for sentence in facts.missing:
+        typer.echo(f"not found: {sentence}")
+    typer.echo(f"{path}: look through it, then: fabricheck site check {name}")
+
+
+@app.command()
+def check(name: NameArgument, *, machine: JsonOption = False) -> None:
+    """Say what a site lacks: what fails its runs, and what makes them see less.
+
+    Exit code 0: nothing is wrong. 1: something is. 2: no such site, or its file breaks the schema.
+
+    Examples:
+
+        fabricheck site check testbed
+    """
+    from fabricheck.planning import site_check  # noqa: PLC0415
+
+    remarks = site_check.check(SUITE, name)
+    wrong = sum(remark.effect is site_check.Effect.WRONG for remark in remarks)
+    if machine:
+        json.dump([asdict(remark) for remark in remarks], sys.stdout, indent=2)
+        sys.stdout.write("\n")
+    else:
+        for remark in remarks:
+            typer.echo(f"{remark.effect}: {remark.words}")
+        typer.echo(f"{name}: {wrong} wrong; see what it measures: fabricheck plan --system {name}")
+    raise typer.Exit(int(bool(wrong)))

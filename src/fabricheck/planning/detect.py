@@ -1,0 +1,158 @@
+"""What tools say of a machine, as far as a site file needs it, each read from its output."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from fabricheck.errors import FabricheckError
+
+SINFO_FORMAT = "%R|%D|%a|%l"
+"""``sinfo -h -o``: partition, nodes, whether it is up, time limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """A partition of Slurm.
+
+    Attributes:
+        name: its name.
+        nodes: how many nodes it has.
+    """
+
+    name: str
+    nodes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """An RDMA port.
+
+    Attributes:
+        device: such as ``mlx5_0``.
+        number: from 1.
+        is_active: whether its link is up.
+        layer: ``InfiniBand`` or ``Ethernet``.
+        gigabits: its rate; ``None`` where the tool doesn't say.
+    """
+
+    device: str
+    number: int
+    is_active: bool
+    layer: str
+    gigabits: float | None
+
+    def __str__(self) -> str:
+        return f"{self.device}:{self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Processor:
+    """CPUs of a node, in ReFrame's terms."""
+
+    num_cpus: int
+    num_cpus_per_core: int
+    num_sockets: int
+
+
+def read_sinfo(text: str) -> list[Partition]:
+    """The partitions that are up, from ``sinfo -h -o`` with ``SINFO_FORMAT``.
+
+    Raises:
+        FabricheckError: for a line of another form.
+    """
+    nodes: dict[str, int] = {}
+    for line in filter(None, map(str.strip, text.splitlines())):
+        fields = line.split("|")
+        if len(fields) != len(SINFO_FORMAT.split("|")) or not fields[1].isdigit():
+            raise FabricheckError(
+                f"expected lines of sinfo as partition|nodes|state|limit, found {line!r}: see "
+                "whether this sinfo is Slurm's"
+            )
+        # One partition has a line for each group of nodes with another limit or state.
+        if fields[2] == "up":
+            nodes[fields[0]] = nodes.get(fields[0], 0) + int(fields[1])
+    return [Partition(name, count) for name, count in nodes.items()]
+
+
+def read_ibv_devinfo(text: str) -> list[Port]:
+    """The ports in the output of ``ibv_devinfo -v``."""
+    return [
+        _port(device, number, lines)
+        for device, ports in _blocks(text, r"^hca_id:\s*(\S+)")
+        for number, lines in _blocks(ports, r"^\s+port:\s*(\d+)")
+    ]
+
+
+def read_ucx_info(text: str) -> dict[str, set[str]]:
+    """Transports of ``ucx_info -d``, each with its devices."""
+    found: dict[str, set[str]] = {}
+    transport = ""
+    for line in text.splitlines():
+        if match := re.match(r"#\s+Transport:\s*(\S+)", line):
+            transport = match[1]
+        elif (match := re.match(r"#\s+Device:\s*(\S+)", line)) and transport:
+            found.setdefault(transport, set()).add(match[1])
+    return found
+
+
+def read_lscpu(text: str) -> Processor | None:
+    """The processor in the output of ``lscpu --json``; ``None`` where it doesn't say."""
+    try:
+        fields = {each["field"].rstrip(":"): each["data"] for each in _flat(json.loads(text))}
+        threads = int(fields["Thread(s) per core"])
+        sockets = int(fields["Socket(s)"])
+        return Processor(int(fields["CPU(s)"]), threads, sockets)
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def read_spack_find(text: str) -> list[str]:
+    """Names of the packages in the output of ``spack find --format '{name}'``."""
+    return list(dict.fromkeys(line.strip() for line in text.splitlines() if line.strip()))
+
+
+def read_mpi_types(text: str) -> list[str]:
+    """What ``srun --mpi=list`` offers."""
+    return [
+        word
+        for word in re.findall(r"^\s*(\w+)\s*$", text.replace("srun:", ""), re.MULTILINE)
+        if word != "none"
+    ]
+
+
+def _flat(node: Mapping[str, object] | list[Mapping[str, object]]) -> Iterator[dict[str, str]]:
+    """Fields of lscpu, which newer versions nest."""
+    if isinstance(node, list):
+        for each in node:
+            yield {"field": str(each["field"]), "data": str(each.get("data"))}
+            yield from _flat(each.get("children", []))  # type: ignore[arg-type]
+    else:
+        yield from _flat(node["lscpu"])  # type: ignore[arg-type]
+
+
+def _blocks(text: str, head: str) -> Iterator[tuple[str, str]]:
+    """The parts of a text that begin with a heading, each with what the heading names."""
+    matches = list(re.finditer(head, text, re.MULTILINE))
+    ends = [match.start() for match in matches[1:]] + [len(text)]
+    for match, end in zip(matches, ends, strict=True):
+        yield match[1], text[match.end() : end]
+
+
+def _port(device: str, number: str, text: str) -> Port:
+    def field(name: str) -> str:
+        match = re.search(rf"^\s+{name}:\s*(.+?)\s*$", text, re.MULTILINE)
+        return match[1] if match else ""
+
+    # "active_width: 4X (2)", "active_speed: 25.0 Gbps (32)": lanes times the rate of a lane.
+    width, speed = (
+        re.match(r"(\d+)X", field("active_width")),
+        re.match(r"([\d.]+) Gbps", field("active_speed")),
+    )
+    return Port(
+        device,
+        int(number),
+        "PORT_ACTIVE" in field("state"),
+        field("link_layer"),
+        float(width[1]) * float(speed[1]) if width and speed else None,
+    )

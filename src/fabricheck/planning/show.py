@@ -1,0 +1,121 @@
+"""Plans and references as text for a terminal."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from fabricheck.planning.plan import LeftOut, Plan
+from fabricheck.planning.references import Check, Row
+from fabricheck.reframe_ext.matrix import Case
+
+_SHOWN = 4
+_REASONS = 20
+
+
+def plan_lines(plan: Plan) -> Iterator[str]:
+    """The matrix as a table, then what is left out, the most frequent reason first."""
+    yield f"{plan.system}: {len(plan.cases)} cases run, {len(plan.left_out)} are left out"
+    yield ""
+    yield from table(
+        ("partition", "environment", "check", "placements", "cases"), _matrix_rows(plan.cases)
+    )
+    for sentence in plan.absent:
+        yield f"nothing with {sentence}"
+    if plan.left_out:
+        yield ""
+        yield "left out:"
+        rows = list(_reason_rows(plan.left_out))
+        yield from table(("partition", "reason", "cases", "such as"), rows[:_REASONS])
+        if rest := rows[_REASONS:]:
+            yield (
+                f"and {len(rest)} more reasons for {sum(int(row[2]) for row in rest)} cases: "
+                "--json lists every case"
+            )
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Columns as wide as their widest cell; the last one is not padded."""
+    every = [tuple(head), *map(tuple, rows)]
+    widths = [max(len(row[column]) for row in every) for column in range(len(head) - 1)]
+    for row in every:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
+        yield "  ".join([*cells, row[-1]]).rstrip()
+
+
+def shortened(names: Iterable[str]) -> str:
+    """The first few of several names, and how many more there are."""
+    every = list(dict.fromkeys(name for name in names if name))
+    more = f" and {len(every) - _SHOWN} more" if len(every) > _SHOWN else ""
+    return ", ".join(every[:_SHOWN]) + more
+
+
+def _matrix_rows(cases: Sequence[Case]) -> Iterator[tuple[str, ...]]:
+    groups: dict[tuple[str, str, str], list[Case]] = {}
+    for case in cases:
+        groups.setdefault((case.partition, case.environ, case.check), []).append(case)
+    for key, members in sorted(groups.items()):
+        placements = Counter(case.placement for case in members)
+        yield (*key, " ".join(sorted(filter(None, placements))) or "-", str(len(members)))
+
+
+def _reason_rows(left_out: Sequence[LeftOut]) -> Iterator[tuple[str, ...]]:
+    groups: dict[tuple[str, str], list[Case]] = {}
+    for each in left_out:
+        groups.setdefault((each.case.partition, each.reason), []).append(each.case)
+    for (partition, reason), members in sorted(groups.items(), key=lambda item: -len(item[1])):
+        examples = shortened(f"{case.benchmark} {case.placement}".strip() for case in members)
+        yield partition, reason, str(len(members)), examples
+
+
+def reference_lines(rows: Sequence[Row]) -> Iterator[str]:
+    """A table of references, and below it the sources with a letter of their own."""
+    sources = list(dict.fromkeys((row.kind, row.source, row.date) for row in rows))
+    head = ("check", "case", "variable", "value", "good", "critical", "unit", "from", "note")
+    yield from table(
+        head,
+        (
+            (
+                row.check,
+                " ".join(str(key) for name, key in row.keys.items() if name != "$system"),
+                row.variable,
+                f"{row.value:g}",
+                _limits(row.good),
+                _limits(row.critical),
+                row.unit,
+                str(sources.index((row.kind, row.source, row.date)) + 1),
+                row.note,
+            )
+            for row in rows
+        ),
+    )
+    yield ""
+    for number, (kind, source, date) in enumerate(sources, 1):
+        yield f"{number}: {kind}, {source}, {date}"
+
+
+def check_lines(found: Check) -> Iterator[str]:
+    """What doesn't meet, many cases of a kind in one line."""
+    complete = found.cases - len(found.without_reference) - len(found.partly)
+    yield f"{found.system}: {complete} of {found.cases} cases have a reference for every value"
+    if found.without_reference:
+        yield f"no reference in {found.path}:"
+        yield from table(("check", "environment", "cases", "such as"), _without(found))
+    for case, lacking in found.partly:
+        yield (
+            f"{case.check} {case.benchmark} {case.placement} with {case.environ}: no reference for "
+            f"{len(lacking)} of {len(case.variables)} values, such as {shortened(lacking)}"
+        )
+    yield from found.without_case
+
+
+def _limits(limits: tuple[float | None, float | None]) -> str:
+    lower, upper = (None if limit is None else f"{limit:.6g}" for limit in limits)
+    return f"{lower or ''}..{upper or ''}"
+
+
+def _without(found: Check) -> Iterator[tuple[str, ...]]:
+    groups: dict[tuple[str, str], list[Case]] = {}
+    for case in found.without_reference:
+        groups.setdefault((case.check, case.environ), []).append(case)
+    for key, members in groups.items():
+        examples = shortened(f"{case.benchmark} {case.placement}".strip() for case in members)
+        yield *key, str(len(members)), examples

@@ -1,0 +1,195 @@
+"""What a site file still lacks: what would fail a run, and what would make it see less."""
+
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from fabricheck.errors import FabricheckError
+from fabricheck.fabric.limits import read_limits
+from fabricheck.judge.link_rate import read_rate
+from fabricheck.judge.reference_file import load
+from fabricheck.node_health.expectations import read_expectations
+from fabricheck.reframe_ext.config import site_configuration
+from fabricheck.sites import features
+from fabricheck.sites.document import PAGE, read
+
+_COMMANDS = {"squeue": "sbatch", "slurm": "sbatch"}
+"""What a scheduler of ReFrame needs on PATH; others are not looked at."""
+
+
+class Effect(StrEnum):
+    """What follows from something that a site lacks."""
+
+    WRONG = "wrong"
+    WEAKER = "less is seen"
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """Something about a site.
+
+    Attributes:
+        effect: whether runs fail by it, or see less than they could.
+        words: what is missing, what follows from it and what to do.
+    """
+
+    effect: Effect
+    words: str
+
+
+def check(suite: Path, name: str) -> list[Remark]:
+    """What a site lacks, what is wrong first.
+
+    Args:
+        suite: root of the suite.
+        name: name of the site's file.
+
+    Raises:
+        FabricheckError: if there is no such file, or it breaks the schema.
+    """
+    path = suite / "sites" / f"{name}.yaml"
+    if not path.exists():
+        known = ", ".join(sorted(each.stem for each in path.parent.glob("*.yaml")))
+        raise FabricheckError(
+            f"expected a site file {path}, found none; there are {known}: use one of these, or "
+            f"write one with fabricheck site init {name}"
+        )
+    site = read(path)
+    remarks = [
+        remark
+        for system in site["systems"]
+        for partition in system["partitions"]
+        for remark in _partition_remarks(partition)
+    ]
+    remarks += [
+        remark
+        for environment in site["environments"]
+        for remark in _environment_remarks(environment)
+    ]
+    remarks += [*_pmi_remarks(site), *_refusal("all sites", site_configuration, suite)]
+    remarks += _reference_remarks(suite, site)
+    return sorted(dict.fromkeys(remarks), key=lambda remark: remark.effect is not Effect.WRONG)
+
+
+def _partition_remarks(partition: Mapping[str, Any]) -> Iterator[Remark]:
+    name, offered = partition["name"], partition.get("features", [])
+    extras = partition.get("extras", {})
+    for feature in features.unknown(offered, features.OF_PARTITION):
+        yield Remark(
+            Effect.WRONG,
+            f"partition {name}: no check asks for the feature {feature!r}: correct it, known are "
+            f"nodes-N, {', '.join(features.OF_PARTITION)}",
+        )
+    for reader in (read_limits, read_rate, lambda extras: read_expectations(offered, extras)):
+        yield from _refusal(f"partition {name}", reader, extras)
+    command = _COMMANDS.get(partition["scheduler"])
+    for needed in filter(None, (command, partition["launcher"])):
+        if needed not in ("local", "mpirun", "mpiexec") and shutil.which(needed) is None:
+            yield Remark(
+                Effect.WRONG, f"partition {name}: {needed} is not on PATH here, no job can start"
+            )
+    if not any(feature.startswith("nodes-") for feature in offered):
+        yield Remark(
+            Effect.WRONG, f"partition {name}: no feature nodes-N, so no case has nodes to run on"
+        )
+    yield from _advice(name, offered, extras)
+
+
+def _advice(name: str, offered: list[str], extras: Mapping[str, Any]) -> Iterator[Remark]:
+    """What makes the proof or the judgement weaker than it could be."""
+    devices = extras.get("ucx_net_devices", {})
+    if "tcp" in offered and "tcp" not in devices:
+        yield Remark(
+            Effect.WEAKER,
+            f"partition {name}: extras.ucx_net_devices names no interface for tcp, so UCX takes "
+            "every one, the management network too",
+        )
+    if "bound_ranks" not in offered:
+        yield Remark(
+            Effect.WEAKER,
+            f"partition {name}: without the feature bound_ranks two ranks may share a core unseen",
+        )
+    if "rdma" not in offered:
+        return
+    consequences = {
+        "link_rate": "bandwidths are not held against the link, and none is too fast to be true",
+        "fabric": "the link's headers are taken to be the smallest ones, InfiniBand's",
+        "ucx_net_devices": "perftest takes the first card, and no port is missed when it is gone",
+    }
+    if extras.get("fabric") == "roce":
+        consequences["gid_index"] = "UCX and perftest each choose a RoCE address of their own"
+    for extra, consequence in consequences.items():
+        if extra not in extras:
+            yield Remark(Effect.WEAKER, f"partition {name}: without extras.{extra} {consequence}")
+
+
+def _environment_remarks(environment: Mapping[str, Any]) -> Iterator[Remark]:
+    name, offered = environment["name"], environment.get("features", [])
+    extras = environment.get("extras", {})
+    for feature in features.unknown(offered, features.OF_ENVIRONMENT):
+        yield Remark(
+            Effect.WRONG,
+            f"environment {name}: no check asks for the feature {feature!r}: correct it, known "
+            f"are {', '.join(features.OF_ENVIRONMENT)}",
+        )
+    if "spack" in offered:
+        if "mpi_spec" not in extras:
+            yield Remark(
+                Effect.WRONG, f"environment {name}: with the feature spack it needs extras.mpi_spec"
+            )
+        if shutil.which("spack") is None:
+            yield Remark(
+                Effect.WRONG,
+                f"environment {name}: spack is not on PATH here: ci/spack-bootstrap installs it; "
+                "without the feature spack CMake builds what needs no Spack",
+            )
+    elif "prefix_variable" not in environment:
+        for key in ("cc", "cxx"):
+            compiler = environment.get(key)
+            if compiler and not environment.get("modules") and shutil.which(compiler) is None:
+                yield Remark(
+                    Effect.WRONG, f"environment {name}: {key} {compiler} is not on PATH here"
+                )
+
+
+def _pmi_remarks(site: Mapping[str, Any]) -> Iterator[Remark]:
+    """MPIs that srun would start as worlds of one rank."""
+    started = {
+        environ
+        for system in site["systems"]
+        for partition in system["partitions"]
+        if partition["launcher"] == "srun"
+        for environ in partition["environs"]
+    }
+    for environment in site["environments"]:
+        is_mpi = "mpi" in environment.get("features", [])
+        speaks = "pmi" in environment.get("extras", {})
+        if is_mpi and not speaks and environment["name"] in started:
+            yield Remark(
+                Effect.WRONG,
+                f"environment {environment['name']}: srun needs extras.pmi, what srun "
+                "--mpi=list offers and the MPI speaks: pmix for Open MPI, pmi2 for MPICH",
+            )
+
+
+def _reference_remarks(suite: Path, site: Mapping[str, Any]) -> Iterator[Remark]:
+    for system in site["systems"]:
+        path = suite / "references" / f"{system['name']}.yaml"
+        if not path.exists():
+            yield Remark(
+                Effect.WEAKER,
+                f"system {system['name']}: no file {path}, so every case ends as no-reference: "
+                f"measure, then docs/references.md ({PAGE} has the order)",
+            )
+        else:
+            yield from _refusal(f"system {system['name']}", load, path)
+
+
+def _refusal(where: str, reader: Callable[[Any], object], given: Any) -> Iterator[Remark]:
+    try:
+        reader(given)
+    except FabricheckError as error:
+        yield Remark(Effect.WRONG, f"{where}: {error}")

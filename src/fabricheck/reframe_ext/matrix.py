@@ -1,0 +1,182 @@
+"""Every case that the checks could have on a system, by ReFrame itself: taken, or why not.
+
+ReFrame lists what it would run and is silent about the rest. Here its loader makes every test, and
+its own rules say of each partition and environment whether the test takes it; where it doesn't, the
+same rules are asked about each term of ``valid_systems`` and ``valid_prog_environs`` alone. As
+ReFrame's runtime can be made only once, this runs in a process of its own.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from fabricheck.errors import FabricheckError
+from fabricheck.judge.model import CHECKS
+
+Rule = Callable[[Any, list[str]], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A check with one partition and environment.
+
+    Attributes:
+        check: name of the check class.
+        benchmark: what it measures, empty for a check that measures no benchmark.
+        placement: transport and nodes, empty where it has none.
+        partition: name of the partition.
+        environ: name of the environment; empty where the partition is lacking something already.
+        tags: the runs and groups that it belongs to.
+        lacking: what partition or environment lack for it, as terms such as ``rdma``, ``nodes-4``
+            and ``mpi_family=openmpi``; empty for a case that runs.
+        variables: of a case that runs, what it measures, such as ``latency_p50_1KiB``; empty for
+            one that is judged by no reference.
+    """
+
+    check: str
+    benchmark: str
+    placement: str
+    partition: str
+    environ: str
+    tags: tuple[str, ...]
+    lacking: tuple[str, ...]
+    variables: tuple[str, ...] = ()
+
+
+_LISTS = ("tags", "lacking", "variables")
+
+
+def read_cases(suite: Path, system: str) -> list[Case]:
+    """Every case of every check on a system, in the order of the checks.
+
+    Args:
+        suite: root of the suite.
+        system: name of the system.
+
+    Raises:
+        FabricheckError: if ReFrame can't load the configuration or a check; the message is its own.
+    """
+    with tempfile.NamedTemporaryFile(suffix=".json") as written:
+        ended = subprocess.run(
+            [sys.executable, "-m", __name__, str(suite), system, written.name],
+            cwd=suite,
+            env={**os.environ, "FABRICHECK_ROOT": str(suite)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if ended.returncode:
+            raise FabricheckError(
+                f"expected the checks of {suite / 'checks'} for system {system}, found that "
+                f"ReFrame can't load them: {_last_words(ended.stderr)}"
+            )
+        rows = json.loads(Path(written.name).read_text())
+    return [Case(**{**row, **{name: tuple(row[name]) for name in _LISTS}}) for row in rows]
+
+
+def _last_words(errors: str) -> str:
+    """What the last exception of a traceback says."""
+    raised = re.findall(r"^(?:\w+\.)*\w+: (.+)$", errors, re.MULTILINE)
+    return str(raised[-1]) if raised else " ".join(errors.split())[-200:] or "it says nothing"
+
+
+def lacking_terms(specs: Iterable[str], fits: Callable[[str], bool]) -> tuple[str, ...]:
+    """The terms that keep the nearest of several specifications from fitting.
+
+    Args:
+        specs: such as ``+rdma +nodes-2``, of which one must fit.
+        fits: whether a specification fits.
+
+    Returns:
+        The terms without their signs; a feature that must be absent begins with ``no``. None if one
+        of the specifications fits.
+    """
+    ways: list[list[str]] = []
+    for spec in specs:
+        if fits(spec):
+            return ()
+        ways.append([term for term in spec.split() if not fits(term)])
+    if not ways:
+        return ("nothing that could fit",)
+    return tuple(map(_term, min(ways, key=len)))
+
+
+def _term(term: str) -> str:
+    return f"no {term[1:]}" if term.startswith("-") else term.lstrip("+%")
+
+
+def _cases(tests: Sequence[Any], system: Any, part_fits: Rule, env_fits: Rule) -> list[Case]:
+    found = []
+    for test in tests:
+        for partition in system.partitions:
+            lacking = lacking_terms(test.valid_systems, lambda spec: part_fits(partition, [spec]))  # noqa: B023
+            if lacking:
+                found.append(_case(test, partition.name, "", lacking))
+                continue
+            for environ in partition.environs:
+                lacking = lacking_terms(
+                    test.valid_prog_environs,
+                    lambda spec: env_fits(environ, [spec]),  # noqa: B023
+                )
+                variables = () if lacking else _variables(test, partition, environ)
+                found.append(_case(test, partition.name, environ.name, lacking, variables))
+    return found
+
+
+def _variables(test: Any, partition: Any, environ: Any) -> tuple[str, ...]:
+    """What a judged test will measure; it asks its partition for the sizes."""
+    if type(test).__name__ not in CHECKS:
+        return ()
+    test._current_partition, test._current_environ = partition, environ
+    return tuple(test.measured_values())
+
+
+def _case(
+    test: Any,
+    partition: str,
+    environ: str,
+    lacking: tuple[str, ...],
+    variables: tuple[str, ...] = (),
+) -> Case:
+    return Case(
+        check=type(test).__name__,
+        benchmark=str(getattr(test, "benchmark", "")),
+        placement=str(getattr(test, "placement", "")),
+        partition=partition,
+        environ=environ,
+        tags=tuple(sorted(test.tags)),
+        lacking=lacking,
+        variables=variables,
+    )
+
+
+def _write(suite: Path, system: str, path: Path) -> None:
+    """Load everything as ``reframe`` does, a test that can't be made being an error."""
+    from reframe.core import config, logging, runtime  # noqa: PLC0415
+    from reframe.frontend.loader import RegressionCheckLoader  # noqa: PLC0415
+
+    site = config.load_config("<builtin>", str(suite / "reframe-config.py"))
+    site.validate()
+    site.select_subconfig(system)
+    runtime.init_runtime(site)
+    logging.configure_logging(site, warn_as_error=True)
+    tests = RegressionCheckLoader([str(suite / "checks")], recurse=True).load_all(force=True)
+    cases = _cases(
+        [test for test in tests if not test.is_fixture()],
+        runtime.runtime().system,
+        # What the listing itself asks; ReFrame has no public name for the two.
+        runtime._is_valid_part,
+        runtime._is_valid_env,
+    )
+    path.write_text(json.dumps([asdict(case) for case in cases]))
+
+
+if __name__ == "__main__":
+    _write(Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3]))

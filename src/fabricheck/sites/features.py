@@ -1,0 +1,42 @@
+"""The features that a site file can offer, with what each says."""
+
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from fabricheck.transports.table import TRANSPORTS
+
+_TRANSPORTS = {
+    feature: " or ".join(each.name for each in TRANSPORTS.values() if each.feature == feature)
+    for feature in dict.fromkeys(each.feature for each in TRANSPORTS.values())
+}
+
+OF_PARTITION: Mapping[str, str] = MappingProxyType(
+    {
+        **{feature: f"transport {names}" for feature, names in _TRANSPORTS.items()},
+        "bound_ranks": "each rank has CPUs of its own",
+        "full_nodes": "cases with a rank on every core",
+        "inline": "cards take data inside a request",
+        "quiet_interfaces": "nothing but the job uses the nodes' interfaces",
+        "shared_cores": "the nodes are namespaces of one machine",
+    }
+)
+"""Features of a partition, beside ``nodes-N`` and ``node-ranks-N`` (N ranks on each node)."""
+
+OF_ENVIRONMENT: Mapping[str, str] = MappingProxyType(
+    {
+        "mpi": "an MPI, named by extras.mpi_family",
+        "mpi4": "that MPI has what MPI 4.0 added",
+        "spack": "Spack builds the programs, for extras.mpi_spec",
+        "ucx": "ucx_perftest is on PATH",
+        "verbs": "perftest is on PATH",
+    }
+)
+"""Features of an environment."""
+
+_COUNTS = re.compile(r"(?:nodes|node-ranks)-[1-9]\d*", re.ASCII)
+
+
+def unknown(features: list[str], known: Mapping[str, str]) -> list[str]:
+    """The features that no check asks for."""
+    return [each for each in features if each not in known and not _COUNTS.fullmatch(each)]
