@@ -10,7 +10,9 @@ from fabricheck.benchmarks.model import UNITS, Metric
 from fabricheck.benchmarks.registry import find
 from fabricheck.errors import FabricheckError
 
-Program = Literal["mpi_probe", "osu", "perftest", "ucx_perftest", "rdma_batch", "mpi_matmul"]
+Program = Literal[
+    "mpi_probe", "osu", "perftest", "ucx_perftest", "rdma_batch", "rdma_stream", "mpi_matmul"
+]
 
 _METRICS = "|".join(sorted(Metric, key=len, reverse=True))
 _VARIABLE = re.compile(

@@ -11,7 +11,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-from fabricheck.benchmarks import matmul_table, osu_startup, perftest, rdma_batch, ucx_perftest
+from fabricheck.benchmarks import (
+    matmul_table,
+    osu_startup,
+    perftest,
+    rdma_batch,
+    rdma_stream,
+    ucx_perftest,
+)
 from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.labels import point_label
 from fabricheck.benchmarks.model import MpiBenchmark
@@ -86,12 +93,11 @@ def parse(text: str, source: str, name: str = "") -> Curve:
             f"{source}: expected the output of a benchmark, found nothing: the program did not "
             "start, or its output went elsewhere"
         )
-    if ucx_perftest.is_output(text):
-        return ucx_perftest.parse(text, source)
-    if matmul_table.is_output(text):
-        return matmul_table.parse(text, source)
-    if rdma_batch.is_output(text):
-        return rdma_batch.parse(text, source)
+    for reader in (ucx_perftest, matmul_table, rdma_batch):
+        if reader.is_output(text):
+            return reader.parse(text, source)
+    if rdma_stream.is_output(text):
+        return rdma_stream.parse(text, source, name)
     if perftest.is_output(text):
         return perftest.parse(perftest.split_runs(text), source)
     lines = [line.rstrip() for line in text.split("\n")]

@@ -8,10 +8,17 @@ from fabricheck.benchmarks.model import Benchmark, Family, RanksRule
 from fabricheck.benchmarks.osu import MPI_BENCHMARKS
 from fabricheck.benchmarks.pairs import PAIR_BENCHMARKS
 from fabricheck.benchmarks.programs import PROGRAM_BENCHMARKS
+from fabricheck.benchmarks.streams import STREAM_BENCHMARKS
 from fabricheck.errors import FabricheckError
 
 REGISTRY: Mapping[str, Benchmark] = MappingProxyType(
-    {**MPI_BENCHMARKS, **PAIR_BENCHMARKS, **PROGRAM_BENCHMARKS, **MATMUL_BENCHMARKS}
+    {
+        **MPI_BENCHMARKS,
+        **PAIR_BENCHMARKS,
+        **PROGRAM_BENCHMARKS,
+        **STREAM_BENCHMARKS,
+        **MATMUL_BENCHMARKS,
+    }
 )
 
 

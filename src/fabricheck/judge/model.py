@@ -26,6 +26,7 @@ CHECKS: Mapping[str, Family | None] = {
     "UcxPerftest": "ucx",
     "RdmaBatch": "program",
     "RdmaBatchBeside": "program",
+    "RdmaStream": "program",
     "MpiMatmul": "program",
     "MatmulShape": None,
     "TransportOrder": None,

@@ -128,6 +128,10 @@ class MpiBenchmark(CurveBenchmark):
         del curve
         return None
 
+    def has_own_cpus(self) -> bool:
+        """Whether each rank must have CPUs of its own."""
+        return "bound_ranks" in self.current_partition.features
+
     def median_latency(self, size: int) -> float:
         """Median latency in us at a size in bytes, for checks that depend on this one.
 
@@ -189,7 +193,7 @@ class MpiBenchmark(CurveBenchmark):
                 num_nodes=self.num_nodes,
                 num_tasks=self.num_tasks,
                 sizes=self.sizes(),
-                bound="bound_ranks" in features,
+                bound=self.has_own_cpus(),
                 quiet="quiet_interfaces" in features,
                 silent_nodes=silent_nodes,
                 choice=choice(self.mpi, self.transport),

@@ -42,6 +42,18 @@ def rdma_batch_options(extras: Mapping[str, Any], devices: int) -> list[str]:
     return [*_address(extras, "--gid-index", "--mtu", "--sl"), *_flat(given)]
 
 
+def rdma_stream_options(extras: Mapping[str, Any], method: str) -> list[str]:
+    """Options of rdma_stream: the first RDMA port, or for datagrams the network interface."""
+    if method == "udp":
+        named = Ports.read(extras).devices.get("tcp")
+        return _flat({"--dev": named})
+    if method == "mpi":
+        return []
+    device, number = ports(extras)[0]
+    given = {"--dev": device or None, "--port": number or None}
+    return [*_address(extras, "--gid-index", "--mtu", "--sl"), *_flat(given)]
+
+
 def _address(extras: Mapping[str, Any], gid: str, size: str, level: str) -> list[str]:
     """GID index, MTU and service level under a program's names for them."""
     site = Ports.read(extras)
