@@ -101,8 +101,8 @@ void print_end(std::FILE* stream, const Report& report) {
                   each.sent.failure.data());
         }
     }
-    print(stream, "# %s: %zu streams\n", report.complete ? "Complete" : "Incomplete",
-          report.streams.size());
+    print(stream, "# %s: %zu stream%s\n", report.complete ? "Complete" : "Incomplete",
+          report.streams.size(), report.streams.size() == 1 ? "" : "s");
 }
 
 void write_side(bench::JsonWriter& json, const Report& report, int rank, const Side& side,

@@ -34,11 +34,11 @@ _ROW = re.compile(
     r"^ {2}(?P<rx>\d+) +(?P<rx_host>\S+) +(?P<tx>\d+) +(?P<tx_host>\S+) +(?P<elapsed>\d+\.\d+) +"
     r"(?P<rx_rate>\d+\.\d+) +(?P<tx_rate>\d+\.\d+) +(?P<missed>\d+) +(?P<trailing>\d+) +"
     r"(?P<received>\d+) +(?P<total>\d+) +(?P<repeated>\d+) +(?P<disordered>\d+) +(?P<wrong>\d+) +"
-    r"(?P<loss>[\d.e+-]+) +[\d.]+ +[\d.]+$",
+    r"(?P<loss>\d+(?:\.\d+)?(?:e-\d+)?) +[\d.]+ +[\d.]+$",
     re.ASCII,
 )
 _ROW_LIKE = re.compile(r"^ {2}\d+ ")
-_ENDED = re.compile(r"^# (?P<how>Complete|Incomplete): (?P<count>\d+) streams$", re.ASCII)
+_ENDED = re.compile(r"^# (?P<how>Complete|Incomplete): (?P<count>\d+) streams?$", re.ASCII)
 _WHY = re.compile(r"^# Rank \d+ did not come to its end: .+$", re.MULTILINE)
 _SEREN = re.compile(
     r"^(?:INFO:__main__:)?Rank (?P<rank>\d+) (?:transmitter|receiver from transmitter (?P<tx>\d+))"
@@ -51,6 +51,7 @@ _SHAPE = re.compile(
     r"\d+, \d+, (?P<size>\d+)\)$",
     re.MULTILINE | re.ASCII,
 )
+_NEEDED = {"Method": "rdma|mpi|udp", "Message": r"\d{1,10}", "Ranks": r"\d+", "MPI": ".+"}
 _AGAIN = "run it again with its output in a file of its own"
 _MB_OF_GBIT = 125.0
 _ROUNDING = 1e-4
@@ -105,12 +106,12 @@ def parse(text: str, source: str, name: str = "") -> Curve:
     topology = topology_of(
         [(f"{each.hosts[0]}:{each.receiver}", each.hosts[1]) for each in streams]
     )
-    if topology is None:
+    ran = benchmark_name(metadata["Method"], topology) if topology else ""
+    if ran not in STREAM_BENCHMARKS:
         raise ParseError(
             f"{source}: expected streams of one of the topologies T1 to T7, found receivers and "
             "transmitters on other nodes: the launcher placed the ranks elsewhere"
         )
-    ran = benchmark_name(metadata["Method"], topology)
     return curve(streams, ran, int(metadata["Message"]), metadata)
 
 
@@ -145,8 +146,12 @@ def read(text: str, source: str) -> tuple[list[Stream], dict[str, str]]:
             f"{source}: expected {ended[-1]['count']} streams, found {len(rows)}: rows are missing "
             f"or repeated; {_AGAIN}"
         )
-    if missing := {"Method", "Message", "Ranks", "MPI"} - metadata.keys():
-        raise ParseError(f"{source}: expected the lines {', '.join(sorted(missing))}, found none")
+    for key, form in _NEEDED.items():
+        if not re.fullmatch(form, metadata.get(key, ""), re.ASCII):
+            raise ParseError(
+                f"{source}: expected the line '# {key}:' above the table, found "
+                f"{metadata.get(key, 'none')!r}: it is cut or damaged"
+            )
     assert title is not None, "a title is what the lines below begin with"
     return _numbered(rows, source), {**metadata, "Version": title["version"]}
 

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from reframe.core.builtins import run_after, run_before
 
 from fabricheck.benchmarks.curve import Curve
-from fabricheck.benchmarks.rdma_stream import MISSED, UNEVEN
 from fabricheck.benchmarks.streams import STREAM_BENCHMARKS, Topology
-from fabricheck.judge.levels import Level, worst
+from fabricheck.judge.levels import worst
 from fabricheck.judge.references import Reference, Tolerance
+from fabricheck.judge.streams import EVEN, stream_findings
 from fabricheck.judge.verdict import Verdict
 from fabricheck.reframe_ext.mpi_benchmark import MpiBenchmark, with_family
 from fabricheck.reframe_ext.verbs_options import rdma_stream_options
@@ -29,9 +29,6 @@ _MEGA = 1_000_000
 _TYPICAL: Mapping[str, float] = {"latency": 2.0, "bandwidth": 10_000.0}
 _TYPICAL_DATAGRAM: Mapping[str, float] = {"latency": 10.0, "bandwidth": 10_000.0}
 """Latency in us and bandwidth in MB/s; a datagram costs a call of the kernel on each side."""
-
-_EVEN = 0.05
-"""How far streams that share a link may lie from their mean, as a share."""
 
 
 def stream_cases() -> list[tuple[str, str]]:
@@ -166,21 +163,10 @@ class StreamBenchmark(MpiBenchmark):
         """The verdict on the rates, on lost messages, and on streams that share a link."""
         verdict = super().find_verdict(references, tolerance)
         assert self._curve is not None, "a case without curve is untrusted and never judged"
-        level, findings = verdict.level, list(verdict.findings)
-        missed, even = self._curve.metadata[MISSED], self._share()
-        if not missed.startswith("0 of "):
-            level = worst([level, Level.CRITICAL])
-            findings.append(
-                f"expected no lost message, found {missed} lost: look at the ports' counters, and "
-                "at the receivers' CPUs where nothing repeats what is lost"
-            )
-        if (apart := float(self._curve.metadata[UNEVEN])) > even:
-            level = worst([level, Level.WARNING])
-            findings.append(
-                f"expected streams into one receiver to share the link within {even:.0%} of their "
-                f"mean, found one {apart:.1%} away: one of the paths is slower"
-            )
-        return Verdict(level, verdict.judgements, tuple(findings))
+        found = stream_findings(self._curve, self._share())
+        level = worst([verdict.level, *(level for level, _ in found)])
+        findings = tuple(finding for _, finding in found)
+        return Verdict(level, verdict.judgements, findings + verdict.findings)
 
     def has_own_cpus(self) -> bool:
         """Not where the suite pins three ranks or more: such nodes may have two CPUs."""
@@ -204,7 +190,7 @@ class StreamBenchmark(MpiBenchmark):
         """The program says itself what it exchanged, whoever built it."""
 
     def _share(self) -> float:
-        return float(self.current_partition.extras.get("stream_share", _EVEN))
+        return float(self.current_partition.extras.get("stream_share", EVEN))
 
     def _pace(self) -> float:
         """Time in us from one message to the next where the path is as usual."""

@@ -1,0 +1,36 @@
+"""What streams must not do, whatever their rate: lose messages, share a link unevenly."""
+
+from fabricheck.benchmarks.curve import Curve
+from fabricheck.benchmarks.rdma_stream import MISSED, UNEVEN
+from fabricheck.judge.levels import Level
+
+EVEN = 0.05
+"""How far streams that share a link may lie from their mean, as a share."""
+
+
+def stream_findings(curve: Curve, even: float = EVEN) -> list[tuple[Level, str]]:
+    """What is wrong with the streams, gravest first.
+
+    Args:
+        curve: of a benchmark of ``rdma_stream``.
+        even: how far the rate of a stream may lie from the mean of its receiver's, as a share.
+    """
+    findings = []
+    missed, apart = curve.metadata[MISSED], float(curve.metadata[UNEVEN])
+    if not missed.startswith("0 of "):
+        findings.append(
+            (
+                Level.CRITICAL,
+                f"expected no lost message, found {missed} lost: look at the ports' counters, and "
+                "at the receivers' CPUs where nothing repeats what is lost",
+            )
+        )
+    if apart > even:
+        findings.append(
+            (
+                Level.WARNING,
+                f"expected streams into one receiver to share the link within {even:.0%} of their "
+                f"mean, found one {apart:.1%} away: one of the paths is slower",
+            )
+        )
+    return findings

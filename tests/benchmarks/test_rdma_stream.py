@@ -1,0 +1,210 @@
+"""What rdma_stream and SEREN's program print: the seed's rates, each damage with its sentence."""
+
+import csv
+import random
+from pathlib import Path
+
+import pytest
+
+from fabricheck.benchmarks.parser import parse
+from fabricheck.benchmarks.rdma_stream import is_output, read, read_seren
+from fabricheck.benchmarks.streams import STREAM_BENCHMARKS, TOPOLOGIES, topology_of
+from fabricheck.benchmarks.table import ParseError
+from fabricheck.judge.levels import Level
+from fabricheck.judge.references import CaseKey, resolve
+from fabricheck.judge.streams import stream_findings
+from fabricheck.judge.verdict import judge_curve
+
+ROOT = Path(__file__).parents[2]
+SEREN = ROOT / "tests" / "data" / "seren"
+REFERENCES = ROOT / "references" / "seren-10n.yaml"
+SCENARIOS = {
+    "t1": ("same-node-pairs-10n", "rc-10n"),
+    "t2": ("1-pair-2n", "rc-2n"),
+    "t3": ("2-pairs-4n", "rc-4n"),
+    "t4": ("1node-1rxproc-2tx", "rc-1n"),
+}
+OWN = (ROOT / "tests" / "data" / "rdma_stream" / "t6.txt").read_text()
+ROW = next(line for line in OWN.splitlines() if line.startswith("  0 "))
+
+
+def seren(topology: str) -> str:
+    return (SEREN / f"{topology}.txt").read_text()
+
+
+def judged(topology: str, text: str, placement: str):
+    curve = parse(text, topology, f"rdma_stream_{topology}")
+    key = CaseKey("seren-10n", "seren-10n:compute", "openmpi", curve.benchmark, placement)
+    references, tolerance = resolve(REFERENCES, "RdmaStream", key)
+    return judge_curve(curve, references, tolerance), stream_findings(curve)
+
+
+def test_all_30_rates_of_the_seed_are_read():
+    with (SEREN / "rates.csv").open() as file:
+        wanted = {
+            (row["scenario"], row["role"], int(row["rank"]), int(row["from_tx"] or 0)): float(
+                row["rate_gbps"]
+            )
+            for row in csv.DictReader(file)
+        }
+    found = {}
+    for topology, (scenario, _) in SCENARIOS.items():
+        streams, _ = read_seren(seren(topology), topology)
+        for each in streams:
+            found[scenario, "rx", each.receiver, each.number] = each.rate
+            found[scenario, "tx", each.receiver + each.number, 0] = each.sent_rate
+            assert (each.missed, each.received) == (0, each.total)
+    assert len(wanted) == 30
+    assert found == pytest.approx(wanted, abs=1e-3)
+
+
+@pytest.mark.parametrize("topology", SCENARIOS)
+def test_the_seeds_rates_are_good_against_their_references(topology):
+    verdict, findings = judged(topology, seren(topology), SCENARIOS[topology][1])
+    assert (verdict.level, verdict.findings, findings) == (Level.GOOD, (), [])
+
+
+@pytest.mark.parametrize(("rate", "level"), [("95.0", Level.WARNING), ("92.0", Level.CRITICAL)])
+def test_a_slower_stream_is_seen(rate, level):
+    slower = seren("t2").replace("97.71920957824764", rate)
+    assert judged("t2", slower, "rc-2n")[0].level is level
+
+
+def test_a_lost_message_is_critical_whatever_the_rate():
+    lost = (
+        seren("t2")
+        .replace("missed is 0", "missed is 1")
+        .replace("received is 100000", "received is 99999")
+    )
+    lost = lost.replace("loss rate is 0.0", "loss rate is 1e-05")
+    verdict, ((level, words),) = judged("t2", lost, "rc-2n")
+    assert level is verdict.level is Level.CRITICAL
+    assert words.startswith("expected no lost message, found 1 of 100000 lost")
+
+
+def test_streams_that_share_a_link_unevenly_are_a_warning():
+    text = seren("t4").replace(
+        "transmitter 1, data rate is 51.98501352333627", "transmitter 1, data rate is 46.0"
+    )
+    ((level, words),) = judged("t4", text, "rc-1n")[1]
+    assert level is Level.WARNING
+    assert "found one 6.1% away" in words
+
+
+def test_what_serens_program_prints_needs_the_name_of_its_topology():
+    assert is_output(seren("t1"))
+    with pytest.raises(ParseError, match="expected one table of rdma_stream, found 0"):
+        parse(seren("t1"), "out")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("Rank 0 transmitter data rate", "Rank 0 x data rate", "expected the 'data rate'"),
+        ("missed is 0", "missed is 3", "expected missed and received messages to be the total"),
+        ("message total is 100000", "message total is 100001", "to be the total"),
+        ("Rank 0 transmitter", "Rank 7 transmitter", "expected the 'data rate'"),
+    ],
+)
+def test_damage_of_serens_output(old, new, words):
+    with pytest.raises(ParseError, match=words):
+        read_seren(seren("t2").replace(old, new), "out")
+
+
+def test_own_output_tells_its_topology():
+    curve = parse(OWN, "out")
+    assert curve.benchmark == "mpi_stream_t6"
+    assert (curve.program, curve.version) == ("rdma_stream", "0.1.0")
+    (point,) = curve.points
+    assert (point.size, point.iterations) == (4096, 500)
+    assert list(curve.variables()) == [
+        "bandwidth_avg_4KiB",
+        "bandwidth_min_4KiB",
+        "error_ratio_avg_4KiB",
+    ]
+    assert curve.variables()["error_ratio_avg_4KiB"] == (0.1, "1")
+    assert stream_findings(curve, even=1.0)[0][1].startswith(
+        "expected no lost message, found 100 of 1000 lost"
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("# Complete: 2 streams", "# Complete: 3 streams", "expected 3 streams, found 2"),
+        ("# Complete: 2 streams\n", "", "the table is cut"),
+        ("# Complete", "# Incomplete", "expected streams that came to their end"),
+        (f"{ROW}\n", f"{ROW}\n{ROW}\n", "expected 2 streams, found 3"),
+        (ROW, ROW[:60], "expected a row of the table"),
+        ("# Method: mpi\n", "", "expected the line '# Method:'"),
+        ("# Rx ", "# R ", "expected the line that names the columns"),
+        ("# rdma_stream v", "# rdma_stream v1\n# rdma_stream v", "expected one table"),
+        (" n3 ", " n1 ", "expected streams of one of the topologies"),
+    ],
+)
+def test_damage_of_own_output(old, new, words):
+    assert old in OWN
+    with pytest.raises(ParseError, match=words):
+        parse(OWN.replace(old, new), "out")
+
+
+def test_why_a_side_gave_up_is_told():
+    why = "# Rank 2 did not come to its end: gave up after 10.00 s without a completion\n"
+    text = OWN.replace("# Complete", why + "# Incomplete")
+    with pytest.raises(ParseError, match="Rank 2 did not come to its end: gave up after"):
+        parse(text, "out")
+
+
+def test_random_damage_is_an_error_and_never_a_traceback():
+    chance = random.Random(1)
+    for _ in range(2000):
+        text = list(OWN)
+        for _ in range(chance.randrange(1, 6)):
+            place = chance.randrange(len(text))
+            text[place : place + chance.randrange(3)] = chance.choice(
+                ["", "7", "\n", "é", " ", "-"]
+            )
+        try:
+            streams, _ = read("".join(text), "out")
+        except ParseError:
+            continue
+        assert all(each.missed + each.received == each.total for each in streams)
+
+
+def test_topologies_are_the_sources():
+    assert TOPOLOGIES["T1"].places(10) == [*range(10), *range(10)]
+    assert TOPOLOGIES["T2"].places(2) == [0, 1]
+    assert TOPOLOGIES["T3"].places(4) == [0, 1, 2, 3]
+    assert TOPOLOGIES["T4"].places(1) == [0, 0, 0]
+    assert TOPOLOGIES["T5"].places(2) == [0, 1, 0, 1, 0, 1]
+    assert TOPOLOGIES["T6"].places(3) == [0, 1, 2]
+    assert TOPOLOGIES["T6"].places(2) == [0, 1, 1]
+    assert TOPOLOGIES["T7"].places(6) == [0, 1, 2, 3, 4, 5]
+    assert [name for name, each in TOPOLOGIES.items() if each.units_on(5)] == ["T1", "T5"]
+    assert [name for name, each in TOPOLOGIES.items() if each.units_on(1)] == ["T4"]
+
+
+@pytest.mark.parametrize("name", TOPOLOGIES)
+def test_a_topology_is_recognised_by_its_hosts(name):
+    topology = TOPOLOGIES[name]
+    for nodes in (1, 2, 3, 4, 6, 10):
+        units = topology.units_on(nodes)
+        if not units:
+            continue
+        places = topology.places(nodes)
+        streams = [
+            (f"n{places[tx % units]}:{tx % units}", f"n{places[units + tx]}")
+            for tx in range(units * topology.transmitters)
+        ]
+        assert topology_of(streams) is topology
+
+
+def test_what_is_no_topology_is_none():
+    assert topology_of([("n1:0", "n1"), ("n2:1", "n3")]) is None
+    assert topology_of([("n1:0", "n2"), ("n1:0", "n3"), ("n4:1", "n5")]) is None
+    assert topology_of([("n1:0", "n1")]) is None
+
+
+def test_sizes_are_the_sources():
+    assert STREAM_BENCHMARKS["rdma_stream_t1"].max_size == 65536
+    assert {each.method for each in STREAM_BENCHMARKS.values()} == {"rdma", "mpi", "udp"}
