@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from fabricheck.benchmarks.model import UNITS, Benchmark
+from fabricheck.benchmarks.model import BY_ORDER, UNITS, Benchmark
 from fabricheck.benchmarks.registry import REGISTRY
 from fabricheck.report.model import Case, Run, Sample
 from fabricheck.report.status import Status
@@ -103,13 +103,17 @@ def build_matrix(run: Run) -> Matrix:
 def key_figures(case: Case, metric: str) -> tuple[Sample | None, ...]:
     """The samples that stand for a case: latency p50 at 8 B and 1 MiB, bandwidth at 1 MiB.
 
-    A benchmark without message sizes has one figure. Where an asked size or statistic was not
+    A benchmark without message sizes has one figure, and so has matrix multiplication, the whole time
+    at its largest order. Where an asked size or statistic was not
     measured the figure is None: absent, never replaced by another size.
     """
     unsized = [s for s in case.samples if s.metric == metric and s.size is None]
     if unsized:
         best = [s for s in unsized if s.statistic == "p50"] or unsized
         return (best[0],)
+    if metric in BY_ORDER:
+        orders = [sample.size for sample in case.samples if sample.size is not None]
+        return (case.find(metric, "p50", max(orders, default=None)),)
     wanted = _FIGURES.get(metric, ())
     return tuple(case.find(metric, statistic, size) for statistic, size in wanted)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
@@ -16,7 +17,7 @@ _INCHES = (6.4, 4.4)
 _DOTS_PER_INCH = 150
 # The same run gives the same bytes: no date, and no random names inside the SVG.
 _METADATA = {"svg": {"Date": None}, "png": {"Software": None}}
-_STYLE = {"svg.hashsalt": "fabricheck", "svg.fonttype": "none"}
+_STYLE: dict[Any, Any] = {"svg.hashsalt": "fabricheck", "svg.fonttype": "none"}
 
 
 def write_phases(figures: Sequence[PhaseFigure], directory: Path) -> list[Path]:

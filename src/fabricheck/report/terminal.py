@@ -195,7 +195,7 @@ def _cell(cases: Sequence[Case], row: Row, console: Console) -> Text:
         return Text("." if console.options.ascii_only else "·", "dim")
     status = worst_status(cases)
     samples = key_figures(cases[0], row.metric)
-    widths = (4, 5) if len(samples) > 1 else (5,)
+    widths = (4, 5) if len(samples) > 1 else (5,) * len(samples)
     figures = " ".join(
         f"{_figure(sample):>{width}}" for sample, width in zip(samples, widths, strict=True)
     )
@@ -228,6 +228,7 @@ def _legend(run: Run, console: Console) -> list[str]:
     absent = "." if console.options.ascii_only else "·"
     return [
         *([symbols] if symbols else []),
-        f"{absent} no such case; latency: p50 at 8 B, at 1 MiB (barrier: one); bandwidth: at 1 MiB",
+        f"{absent} no such case; latency: p50 at 8 B, at 1 MiB (barrier: one); bandwidth: at 1 MiB; "
+        "matrix multiplication: all of it, at the largest order",
         *reference_legend(run),
     ]

@@ -1,0 +1,85 @@
+"""What the phases of matrix multiplications show beside each other."""
+
+from types import MappingProxyType
+
+import pytest
+
+from fabricheck.benchmarks.curve import Curve, Point
+from fabricheck.benchmarks.matmul import PHASES
+from fabricheck.benchmarks.model import Metric
+from fabricheck.errors import FabricheckError
+from fabricheck.judge.matmul import SHAPES, Measured, ratios, shape_cases
+
+TIMES = dict(zip(PHASES, (100.0, 10.0, 30.0, 40.0, 12.0), strict=True))
+
+
+def curve(*orders: int, variation: float | None = 0.1, **changed: float) -> Curve:
+    times = {phase: changed.get(phase, TIMES[phase]) for phase in PHASES}
+
+    def point(order: int) -> Point:
+        values = {(phase, "p50"): time * order for phase, time in times.items()}
+        if variation is not None:
+            values[Metric.VARIATION, "max"] = variation
+        return Point(order, MappingProxyType(values), 10, valid=True)
+
+    points = tuple(point(order) for order in orders)
+    return Curve("matmul_blocking_np2", "mpi_matmul", "0.1.0", None, MappingProxyType({}), points)
+
+
+@pytest.mark.parametrize(
+    ("shape", "upper", "lower", "expected"),
+    [
+        ("shm_fastest", curve(1, broadcast_b=82.0), curve(1), 2.0),
+        ("rdma_faster", curve(1), curve(1, broadcast_b=4.0), 2.0),
+        # Half of the compute phase and as much communication: 40/52 over 20/52.
+        ("compute_falls", curve(1), curve(1, compute=20.0), 2.0),
+        # Communication falls as much as compute: no longer 1 by the compute phase alone.
+        (
+            "compute_falls",
+            curve(1),
+            curve(1, compute=20.0, transfer_a=5.0, broadcast_b=15.0, transfer_c=6.0),
+            1.0,
+        ),
+        ("broadcast_largest", curve(1), curve(1), 30 / 12),
+        ("nonblocking_faster", curve(1), curve(1, broadcast_b=4.0), 2.0),
+        ("nonblocking_unsteady", curve(1, variation=0.4), curve(1, variation=0.1), 4.0),
+    ],
+)
+def test_ratios(shape, upper, lower, expected):
+    assert ratios(SHAPES[shape], upper, lower) == {1: pytest.approx(expected)}
+
+
+def test_each_order_has_its_ratio():
+    found = ratios(SHAPES["broadcast_largest"], curve(240, 480), curve(240, 480))
+    assert list(found) == [240, 480]
+
+
+@pytest.mark.parametrize(
+    ("upper", "lower", "sentence"),
+    [
+        (curve(240), curve(480), r"expected the same orders .* \[240\] and \[480\]"),
+        (curve(240, variation=None), curve(240), "expected a figure above 0"),
+        (curve(240), curve(240, variation=0.0), "expected a figure above 0"),
+    ],
+)
+def test_what_cannot_be_compared(upper, lower, sentence):
+    with pytest.raises(FabricheckError, match=sentence):
+        ratios(SHAPES["nonblocking_unsteady"], upper, lower)
+
+
+def test_cases_have_both_of_their_sides():
+    cases = list(shape_cases(["shm-1n", "tcp-2n"]))
+    assert ("shm_fastest", "tcp-2n", 8) in cases
+    assert ("broadcast_largest", "shm-1n", 32) in cases
+    assert ("compute_falls", "tcp-2n", 16) in cases
+    # There are no cases of 64 ranks, and none over RDMA here.
+    assert ("compute_falls", "tcp-2n", 32) not in cases
+    assert all(name != "rdma_faster" for name, _, _ in cases)
+
+
+def test_sides_of_a_case():
+    shape = SHAPES["compute_falls"]
+    assert shape.upper.case("rc-2n", 8) == Measured("matmul_blocking_np8", "rc-2n")
+    assert shape.lower.case("rc-2n", 8) == Measured("matmul_blocking_np16", "rc-2n")
+    shape = SHAPES["shm_fastest"]
+    assert shape.lower.case("tcp-2n", 8) == Measured("matmul_blocking_np8", "shm-1n")
