@@ -64,6 +64,7 @@ void fuzz_arguments(const std::vector<std::string>& words, Parse parse) {
     for (int number = 0; number < kCommandLines; ++number) {
         std::vector<std::string> line = random_line(random, words);
         std::vector<char*> arguments;
+        arguments.reserve(line.size() + 1);
         for (std::string& word : line) {
             arguments.push_back(word.data());
         }

@@ -39,8 +39,9 @@ const inWords = (value, unit) => {
   const [factor, name] = unitFor(unit, value);
   return `${significant(value / factor)} ${name}`.trim();
 };
-const sizeWords = (size) => {
+const sizeWords = ({ size, metric }) => {
   if (size === null) return "no payload";
+  if (index.by_order.includes(metric)) return `N ${size}`;
   const steps = size ? Math.min(3, Math.floor(Math.log2(size) / 10)) : 0;
   const power = size % 1024 ** steps ? 0 : steps;
   return `${size / 1024 ** power} ${["B", "KiB", "MiB", "GiB"][power]}`;
@@ -159,7 +160,7 @@ const fillCurve = (row, night) => {
   });
   fill(plot, "curve", {
     size: measured.map((each) => each.size), value: values,
-    words: measured.map((each) => `${sizeWords(each.size)}: ${inWords(valueOf(each, night), each.unit)}, `
+    words: measured.map((each) => `${sizeWords(each)}: ${inWords(valueOf(each, night), each.unit)}, `
       + `level ${inWords(levelFor(each, night)[2], each.unit)}`),
   });
   fill(plot, "chosen", { x: [row.size ?? NaN], y: [scaled(valueOf(row, night))] });
@@ -167,7 +168,7 @@ const fillCurve = (row, night) => {
   const step = Math.max(1, Math.ceil(sizes.length / 6));
   const ticks = sizes.toReversed().filter((_, place) => place % step === 0);
   plot.below[0].ticker.ticks = ticks;
-  plot.below[0].major_label_overrides = new Map(ticks.map((size) => [size, sizeWords(size)]));
+  plot.below[0].major_label_overrides = new Map(ticks.map((size) => [size, sizeWords({ ...row, size })]));
   tickLog(plot.left[0], plot.y_range, unit, label(row));
 };
 
@@ -206,7 +207,7 @@ const boundWords = ([reference, lower, upper], unit) => {
 const say = (row, night, nights) => {
   const [, , level, low, high] = levelFor(row, night);
   const value = valueOf(row, night);
-  const size = row.size === null ? "" : ` at ${sizeWords(row.size)}`;
+  const size = row.size === null ? "" : ` at ${sizeWords(row)}`;
   const ratio = level > 0 ? ` (${value < level ? "" : "+"}${((value / level - 1) * 100).toFixed(1)} %)` : "";
   const words = `${label(row)}${size}, ${index.cases[row.item][1]}: ${inWords(value, row.unit)}${ratio} on `
     + `${nightWords(night)} UTC. Level to compare with: ${inWords(level, row.unit)}; nine of ten nights from `
@@ -215,7 +216,7 @@ const say = (row, night, nights) => {
     ` ${place < 0 ? "Before these nights" : `Since ${nightWords(place)}`}: ${what}.`);
   element("words").textContent = words + changes.join("");
   element("trend-chart").setAttribute("aria-label", `Trend over ${nights.length} nights. ${words}`);
-  element("curve-chart").setAttribute("aria-label", `Curve over message sizes on ${nightWords(night)}.`);
+  element("curve-chart").setAttribute("aria-label", `Curve over sizes on ${nightWords(night)}.`);
   element("statistics-chart").setAttribute("aria-label", `Statistics over ${nights.length} nights${size}.`);
 };
 
@@ -249,7 +250,7 @@ const show = (row, night) => {
   element("case").value = row.item;
   options(element("figure"), unique(mates.map(label)).map((each) => [each, each]), label(row));
   const sizes = mates.filter((each) => label(each) === label(row));
-  options(element("size"), sizes.map((each) => [String(each.number), sizeWords(each.size)]), String(row.number));
+  options(element("size"), sizes.map((each) => [String(each.number), sizeWords(each)]), String(row.number));
   Object.assign(element("night"), { max: nights.length - 1, value: nights.indexOf(chosenNight) });
   element("night").setAttribute("aria-valuetext", nightWords(chosenNight));
   element("date").textContent = `${nightWords(chosenNight)} UTC`;
