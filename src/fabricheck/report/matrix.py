@@ -103,9 +103,9 @@ def build_matrix(run: Run) -> Matrix:
 def key_figures(case: Case, metric: str) -> tuple[Sample | None, ...]:
     """The samples that stand for a case: latency p50 at 8 B and 1 MiB, bandwidth at 1 MiB.
 
-    A benchmark without message sizes has one figure, and so has matrix multiplication, the whole time
-    at its largest order. Where an asked size or statistic was not
-    measured the figure is None: absent, never replaced by another size.
+    A benchmark without message sizes has one figure, and so has matrix multiplication, the whole
+    time at its largest order. Where an asked size or statistic was not measured the figure is None:
+    absent, never replaced by another size.
     """
     unsized = [s for s in case.samples if s.metric == metric and s.size is None]
     if unsized:

@@ -228,7 +228,7 @@ def _legend(run: Run, console: Console) -> list[str]:
     absent = "." if console.options.ascii_only else "·"
     return [
         *([symbols] if symbols else []),
-        f"{absent} no such case; latency: p50 at 8 B, at 1 MiB (barrier: one); bandwidth: at 1 MiB; "
-        "matrix multiplication: all of it, at the largest order",
+        f"{absent} no such case; latency: p50 at 8 B, at 1 MiB (barrier: one); bandwidth: at 1 MiB"
+        "; matrix multiplication: all of it, at the largest order",
         *reference_legend(run),
     ]

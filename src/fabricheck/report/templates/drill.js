@@ -167,6 +167,7 @@ const fillCurve = (row, night) => {
   const sizes = alike.map((each) => each.size);
   const step = Math.max(1, Math.ceil(sizes.length / 6));
   const ticks = sizes.toReversed().filter((_, place) => place % step === 0);
+  plot.below[0].axis_label = index.by_order.includes(row.metric) ? "order of the matrices" : "message size";
   plot.below[0].ticker.ticks = ticks;
   plot.below[0].major_label_overrides = new Map(ticks.map((size) => [size, sizeWords({ ...row, size })]));
   tickLog(plot.left[0], plot.y_range, unit, label(row));
