@@ -153,6 +153,11 @@ class Reception {
     void run() {
         start_ = Clock::now();
         while (left_ != 0) {
+            // A signal comes to all ranks, so transmitters get a moment to say their ends.
+            if (bench::interrupted_by() != 0 && stopping_.seconds() > options_.drain()) {
+                fail(stopped_by_signal());
+                return;
+            }
             const std::uint32_t count = receiver_.take(arrivals_.data(), kArrivalsAtOnce);
             if (count != 0) {
                 idle_.end();
@@ -202,9 +207,7 @@ class Reception {
                 all_ended = all_ended && streams_[stream].sent.has_value();
             }
         }
-        if (left_ != 0 && bench::interrupted_by() != 0 && idle > options_.drain()) {
-            fail(stopped_by_signal());
-        } else if (left_ != 0 && !all_ended && idle > options_.timeout) {
+        if (left_ != 0 && !all_ended && idle > options_.timeout) {
             fail(gave_up("a message", options_.timeout));
         }
         receiver_.wait(kLongestWait);
@@ -241,6 +244,7 @@ class Reception {
     std::array<Arrival, kArrivalsAtOnce> arrivals_{};
     Clock::time_point start_;
     Idle idle_;
+    Idle stopping_; ///< since a signal came
 };
 
 } // namespace
