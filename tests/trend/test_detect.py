@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from tests.trend.made import DAY, FIRST, noise, series, stepped
 
+from fabricheck.history.series import Series
 from fabricheck.trend.accepted import Acceptance
 from fabricheck.trend.detect import Trend, analyse
 from fabricheck.trend.events import Change, Confidence, Detector, Event, Kind, State
@@ -136,6 +137,32 @@ def test_a_young_series_that_falls_to_pieces_is_named_the_same_night():
         Detector.SUDDEN, Confidence.ONE_NIGHT,
     )  # fmt: skip
     assert found.exit_code == 1
+
+
+def curve(bad: set[tuple[str, int]]) -> list[Series]:
+    """Three nights of a curve of eight sizes, in the last of which some variables are bad."""
+    return [
+        series(
+            [10.0, 10.2, 60.0 if (statistic, size) in bad else 10.1], statistic=statistic, size=size
+        )
+        for statistic in ("avg", "p50", "p99")
+        for size in (1, 2, 4, 8, 16, 32, 64, 128)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("bad", "raised"),
+    [
+        ({("p50", 8)}, 0),
+        ({("p99", size) for size in (1, 2, 4, 8, 16)} | {("avg", 1)}, 0),
+        ({("p50", 64), ("p50", 128)}, 2),
+        ({(name, size) for name in ("avg", "p50", "p99") for size in (64, 128)}, 6),
+    ],
+)
+def test_medians_of_several_sizes_bear_a_sudden_change_out(bad, raised):
+    found = analyse(curve(bad), {})
+    assert sum(len(each.changes) for each in found.events) == raised
+    assert found.exit_code == int(raised > 0)
 
 
 def test_what_was_sudden_and_is_gone_has_recovered():

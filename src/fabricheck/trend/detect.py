@@ -15,7 +15,7 @@ from fabricheck.trend.multiplicity import adjusted
 from fabricheck.trend.robust import Array, Rows, align
 from fabricheck.trend.segments import Step, change_points, shift_between
 from fabricheck.trend.settings import Settings
-from fabricheck.trend.sudden import Sudden, sudden
+from fabricheck.trend.sudden import Sudden, borne_out, sudden
 
 _LATEST = max(window.RECENT)
 _TOLERANCE = 3
@@ -171,7 +171,8 @@ class _System:
         changes = self._steps(alarms)
         changes += self._noisier(matrix, {id(change.series) for change in changes})
         seen = {id(change.series) for change in changes if change.detector is not Detector.SPREAD}
-        for found in sudden(whole, self._settings):
+        keys = [row.series.key for row in self._rows]
+        for found in borne_out(list(sudden(whole, self._settings)), keys):
             row = self._rows[found.row]
             if id(row.series) not in seen and len(row.x) + found.place >= row.start:
                 changes.append(self._sudden(row, found))

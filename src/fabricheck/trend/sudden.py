@@ -1,15 +1,18 @@
 """Sudden changes: one night that leaves everything that its series has ever shown.
 
 Steps take three nights to be told from outliers. A fabric at half its rate must not wait so long,
-and a young series has no history to speak of.
+and a young series has no history to speak of. But one night is full of single values that an
+interrupted iteration has spoiled, so a curve must bear them out.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
+from fabricheck.history.series import SeriesKey
 from fabricheck.trend.robust import Array, Rows, medians
 from fabricheck.trend.settings import Settings
 
@@ -22,6 +25,10 @@ _YOUNG = 6.0
 
 _BEYOND = 2.0
 """How much further than the worst night so far, in distances from the median."""
+
+_ROBUST_FIRST = ("p50", "avg")
+_SIZES = 4
+"""A curve of so many sizes bears a change out with a quarter of them, and with two at the least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +68,39 @@ def sudden(rows: Rows, settings: Settings) -> Iterator[Sudden]:
         for row in np.flatnonzero(found & ~done):
             yield Sudden(int(row), place, int(count[row]), bool(tonight[row] >= now[row] / 2))
         done |= found
+
+
+def borne_out(found: Sequence[Sudden], keys: Sequence[SeriesKey]) -> list[Sudden]:
+    """The sudden changes that their curves bear out.
+
+    What limits a path worsens many sizes, and their medians. One size alone, or averages and high
+    percentiles whose medians stayed, were interrupted: they wait for a step of several nights.
+
+    Args:
+        found: sudden changes.
+        keys: key of each row.
+    """
+    sizes: dict[tuple[SeriesKey, str], int] = defaultdict(int)
+    for key in keys:
+        sizes[_curve(key), key.statistic] += 1
+    changed: dict[tuple[SeriesKey, str, int], int] = defaultdict(int)
+    for each in found:
+        key = keys[each.row]
+        changed[_curve(key), key.statistic, each.place] += 1
+
+    def is_borne_out(each: Sudden) -> bool:
+        key = keys[each.row]
+        curve = _curve(key)
+        robust = next((name for name in _ROBUST_FIRST if (curve, name) in sizes), key.statistic)
+        count = sizes[curve, robust]
+        least = 1 if count < _SIZES else max(2, count / _SIZES)
+        return changed[curve, robust, each.place] >= least
+
+    return [each for each in found if is_borne_out(each)]
+
+
+def _curve(key: SeriesKey) -> SeriesKey:
+    return replace(key, statistic="", size=None)
 
 
 def _worsening(difference: Array, worse: npt.NDArray[np.int8]) -> Array:
