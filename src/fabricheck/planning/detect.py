@@ -134,8 +134,8 @@ def _flat(node: Mapping[str, object] | list[Mapping[str, object]]) -> Iterator[d
 def _blocks(text: str, head: str) -> Iterator[tuple[str, str]]:
     """The parts of a text that begin with a heading, each with what the heading names."""
     matches = list(re.finditer(head, text, re.MULTILINE))
-    ends = [match.start() for match in matches[1:]] + [len(text)]
-    for match, end in zip(matches, ends, strict=True):
+    ends = [*(match.start() for match in matches[1:]), len(text)]
+    for match, end in zip(matches, ends, strict=False):
         yield match[1], text[match.end() : end]
 
 

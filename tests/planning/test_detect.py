@@ -1,0 +1,104 @@
+"""What the tools say, read from their output."""
+
+import json
+
+import pytest
+
+from fabricheck.errors import FabricheckError
+from fabricheck.planning.detect import (
+    Partition,
+    Port,
+    Processor,
+    read_ibv_devinfo,
+    read_lscpu,
+    read_mpi_types,
+    read_sinfo,
+    read_spack_find,
+    read_ucx_info,
+)
+
+IBV_DEVINFO = """\
+hca_id:\tmlx5_0
+\ttransport:\t\t\tInfiniBand (0)
+\tfw_ver:\t\t\t\t20.31.1014
+\tphys_port_cnt:\t\t\t1
+\t\tport:\t1
+\t\t\tstate:\t\t\tPORT_ACTIVE (4)
+\t\t\tmax_mtu:\t\t4096 (5)
+\t\t\tactive_width:\t\t4X (2)
+\t\t\tactive_speed:\t\t25.0 Gbps (32)
+\t\t\tlink_layer:\t\tInfiniBand
+
+hca_id:\trocep1s0
+\tphys_port_cnt:\t\t\t2
+\t\tport:\t1
+\t\t\tstate:\t\t\tPORT_DOWN (1)
+\t\t\tlink_layer:\t\tEthernet
+\t\tport:\t2
+\t\t\tstate:\t\t\tPORT_ACTIVE (4)
+\t\t\tactive_width:\t\t1X (1)
+\t\t\tactive_speed:\t\t2.5 Gbps (1)
+\t\t\tlink_layer:\t\tEthernet
+"""
+UCX_INFO = """\
+#
+# Memory domain: mlx5_0
+#
+#      Transport: rc_verbs
+#         Device: mlx5_0:1
+#           Type: network
+#      Transport: tcp
+#         Device: eth0
+#      Transport: tcp
+#         Device: lo
+"""
+
+
+def test_ports_have_rate_layer_and_state() -> None:
+    assert read_ibv_devinfo(IBV_DEVINFO) == [
+        Port("mlx5_0", 1, True, "InfiniBand", 100.0),
+        Port("rocep1s0", 1, False, "Ethernet", None),
+        Port("rocep1s0", 2, True, "Ethernet", 2.5),
+    ]
+    assert read_ibv_devinfo("No IB devices found\n") == []
+
+
+def test_transports_of_ucx_have_devices() -> None:
+    assert read_ucx_info(UCX_INFO) == {"rc_verbs": {"mlx5_0:1"}, "tcp": {"eth0", "lo"}}
+
+
+def test_partitions_that_are_up_have_all_their_nodes() -> None:
+    said = "compute|60|up|1-00:00:00\ncompute|4|up|1-00:00:00\ndebug|2|up|30:00\nold|9|down|x\n"
+    assert read_sinfo(said) == [Partition("compute", 64), Partition("debug", 2)]
+    assert read_sinfo("") == []
+
+
+def test_another_sinfo_is_named() -> None:
+    with pytest.raises(FabricheckError, match=r"expected lines of sinfo .* found 'usage: sinfo'"):
+        read_sinfo("usage: sinfo\n")
+
+
+FLAT = [
+    {"field": "CPU(s):", "data": "128"},
+    {"field": "Thread(s) per core:", "data": "2"},
+    {"field": "Socket(s):", "data": "2"},
+]
+
+
+@pytest.mark.parametrize(
+    "fields", [FLAT, [{**FLAT[0], "children": [{"field": "x:", "data": None}, *FLAT[1:]]}]]
+)
+def test_the_processor_is_read_from_old_and_new_lscpu(fields: list[dict[str, object]]) -> None:
+    assert read_lscpu(json.dumps({"lscpu": fields})) == Processor(128, 2, 2)
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"lscpu": []}', "lscpu: bad usage"])
+def test_an_lscpu_that_says_nothing_is_no_error(text: str) -> None:
+    assert read_lscpu(text) is None
+
+
+def test_packages_and_pmis_are_words() -> None:
+    assert read_spack_find("openmpi\nopenmpi\n\nmpich\n") == ["openmpi", "mpich"]
+    listed = "MPI plugin types are...\n\tnone\n\tpmi2\n\tpmix\nspecific pmix plugin versions: v4\n"
+    assert read_mpi_types(listed) == ["pmi2", "pmix"]
+    assert read_mpi_types("srun: MPI types are...\nsrun: pmi2\nsrun: none\n") == ["pmi2"]

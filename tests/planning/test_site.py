@@ -1,0 +1,228 @@
+"""New sites are written from what the tools say, and told what they lack."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+import yaml
+from tests.planning.test_detect import IBV_DEVINFO, UCX_INFO
+
+from fabricheck.errors import FabricheckError
+from fabricheck.planning.site_check import Effect, check
+from fabricheck.planning.site_init import Facts, gather, run_tool, write
+from fabricheck.provenance import SUITE
+from fabricheck.sites.document import read
+from fabricheck.sites.features import OF_ENVIRONMENT, OF_PARTITION
+from fabricheck.transports import TRANSPORTS
+
+LSCPU = '{"lscpu": [{"field": "CPU(s):", "data": "64"}, {"field": "Thread(s) per core:", \
+"data": "1"}, {"field": "Socket(s):", "data": "2"}]}'
+SAID = {
+    "sinfo": "compute|10|up|infinite\n",
+    "ibv_devinfo": IBV_DEVINFO,
+    "ucx_info": UCX_INFO,
+    "lscpu": LSCPU,
+    "spack": "openmpi\nzlib\n",
+    "srun": "MPI plugin types are...\n\tpmix\n\tpmi2\n",
+    "mpicc.mpich": "gcc",
+}
+
+
+def cluster(command: Sequence[str]) -> str | None:
+    return SAID.get(command[0])
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Path:
+    (tmp_path / "sites").mkdir()
+    return tmp_path
+
+
+def test_a_cluster_becomes_a_site(suite: Path) -> None:
+    path = suite / "sites" / "hpc.yaml"
+    write(path, "hpc", gather(cluster), "^login$")
+    site = read(path)
+    (partition,) = site["systems"][0]["partitions"]
+    assert partition["access"] == ["--partition=compute"]
+    assert partition["features"] == [
+        *("tcp", "shm", "rdma"),
+        *("nodes-1", "nodes-2", "nodes-4", "nodes-8"),
+    ]
+    assert partition["extras"] == {
+        "fabric": "infiniband",
+        "link_rate": 100.0,
+        "ucx_net_devices": {"rdma": "mlx5_0:1"},
+    }
+    assert partition["processor"]["num_cpus"] == 64
+    openmpi, mpich, builtin = site["environments"]
+    assert openmpi["features"] == ["mpi", "spack"]
+    assert openmpi["extras"] == {"mpi_family": "openmpi", "pmi": "pmix", "mpi_spec": "^openmpi"}
+    assert (mpich["cc"], mpich["extras"]["pmi"]) == ("mpicc.mpich", "pmi2")
+    assert builtin["name"] == "builtin"
+
+
+def test_hardware_is_asked_on_a_node() -> None:
+    asked: list[list[str]] = []
+
+    def run(command: Sequence[str]) -> str | None:
+        asked.append(list(command))
+        return None
+
+    facts = gather(run, ["srun", "-N1"])
+    assert ["srun", "-N1", "ibv_devinfo", "-v"] in asked
+    assert ["sinfo", "-h", "-o", "%R|%D|%a|%l"] in asked
+    assert "RDMA ports: srun -N1 ibv_devinfo -v gave nothing" in facts.missing
+
+
+def test_a_machine_with_nothing_becomes_a_site_of_one_machine(suite: Path) -> None:
+    path = suite / "sites" / "laptop.yaml"
+    write(path, "laptop", Facts(), "^laptop$")
+    (partition,) = read(path)["systems"][0]["partitions"]
+    assert (partition["scheduler"], partition["features"]) == ("local", ["shm", "nodes-1"])
+
+
+def test_a_site_file_is_never_replaced(suite: Path) -> None:
+    path = suite / "sites" / "hpc.yaml"
+    path.write_text("mine")
+    with pytest.raises(FabricheckError, match="which is left as it is"):
+        write(path, "hpc", Facts(), "x")
+    assert path.read_text() == "mine"
+
+
+def test_a_suite_without_sites_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FabricheckError, match="expected a directory of site files"):
+        write(tmp_path / "sites" / "hpc.yaml", "hpc", Facts(), "x")
+
+
+def test_a_name_that_is_none_is_named(suite: Path) -> None:
+    with pytest.raises(FabricheckError, match="a name of letters, digits"):
+        write(suite / "sites" / "hpc.yaml", "my cluster", Facts(), "x")
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [(["nothing-of-this-name"], None), (["false"], None), (["echo", "word"], "word\n")],
+)
+def test_a_tool_that_is_missing_or_fails_says_nothing(command: list[str], said: str | None) -> None:
+    assert run_tool(command) == said
+
+
+SITE = {
+    "systems": [
+        {
+            "name": "hpc",
+            "hostnames": ["x"],
+            "partitions": [
+                {
+                    "name": "cpu",
+                    "scheduler": "local",
+                    "launcher": "mpirun",
+                    "environs": ["gnu"],
+                    "features": ["shm", "nodes-1", "bound_ranks"],
+                }
+            ],
+        }
+    ],
+    "environments": [
+        {
+            "name": "gnu",
+            "cc": "sh",
+            "features": ["mpi"],
+            "extras": {"mpi_family": "openmpi"},
+            "target_systems": ["hpc"],
+        }
+    ],
+}
+
+
+def remarks(suite: Path, **changes: object) -> dict[str, Effect]:
+    """What is said of SITE with keys of its partition (or of its environment) changed."""
+    site = yaml.safe_load(yaml.safe_dump(SITE))
+    for key, value in changes.items():
+        place = site["environments"][0] if key.startswith("env_") else None
+        place = site["systems"][0]["partitions"][0] if place is None else place
+        place[key.removeprefix("env_")] = value
+    (suite / "sites" / "hpc.yaml").write_text(yaml.safe_dump(site))
+    (suite / "references").mkdir(exist_ok=True)
+    (suite / "references" / "hpc.yaml").write_text("MpiStartup.levels: {$index: [benchmark]}\n")
+    return {remark.words: remark.effect for remark in check(suite, "hpc")}
+
+
+def test_a_complete_site_lacks_nothing(suite: Path) -> None:
+    assert remarks(suite) == {}
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"features": ["rmda", "nodes-1", "bound_ranks"]}, "no check asks for the feature 'rmda'"),
+        ({"features": ["shm", "bound_ranks"]}, "no feature nodes-N"),
+        ({"launcher": "srun-of-elsewhere"}, "srun-of-elsewhere is not on PATH"),
+        ({"extras": {"link_shares": {"warning": 0.1}, "link_rate": 1}}, "expected link_shares"),
+        ({"extras": {"fabric_health": {"mtuu": 1}}}, "expected a mapping with keys of mtu"),
+        ({"extras": {"node_health": {"memlok": 1}}}, "expected a key of extras.node_health"),
+        ({"env_features": ["mpi", "gpu"]}, "no check asks for the feature 'gpu'"),
+        ({"env_cc": "cc-of-elsewhere"}, "cc cc-of-elsewhere is not on PATH"),
+        ({"env_features": ["mpi", "spack"]}, "it needs extras.mpi_spec"),
+        ({"env_extras": {"mpi_family": "lam"}}, "mpi_family of environment gnu, found 'lam'"),
+    ],
+)
+def test_what_fails_a_run_is_wrong(suite: Path, changes: dict[str, object], words: str) -> None:
+    found = {said: effect for said, effect in remarks(suite, **changes).items() if words in said}
+    assert list(found.values()) == [Effect.WRONG]
+
+
+def test_an_mpi_below_srun_needs_its_pmi(
+    suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "srun").touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    (said,) = remarks(suite, launcher="srun")
+    assert "srun needs extras.pmi" in said
+
+
+@pytest.mark.parametrize(
+    ("extras", "words"),
+    [
+        ({}, "without extras.link_rate bandwidths are not held against the link"),
+        ({}, "without extras.fabric the link's headers"),
+        ({}, "without extras.ucx_net_devices perftest takes the first card"),
+        ({"fabric": "roce"}, "without extras.gid_index"),
+    ],
+)
+def test_what_makes_a_run_see_less_is_told(
+    suite: Path, extras: dict[str, object], words: str
+) -> None:
+    features = ["rdma", "nodes-2", "bound_ranks"]
+    found = remarks(suite, features=features, extras=extras)
+    assert set(found.values()) == {Effect.WEAKER}
+    assert any(words in said for said in found)
+
+
+def test_a_system_without_references_is_told(suite: Path) -> None:
+    remarks(suite)
+    (suite / "references" / "hpc.yaml").unlink()
+    (remark,) = check(suite, "hpc")
+    assert remark.effect is Effect.WEAKER
+    assert "every case ends as no-reference" in remark.words
+
+
+def test_a_site_that_is_not_there_is_named(suite: Path) -> None:
+    remarks(suite)
+    with pytest.raises(FabricheckError, match="there are hpc: use one of these"):
+        check(suite, "hcp")
+
+
+@pytest.mark.parametrize("name", ["testbed", "local"])
+def test_nothing_is_wrong_with_our_own_sites(name: str) -> None:
+    shipped = [remark.words for remark in check(SUITE, name) if remark.effect is Effect.WRONG]
+    # Compilers and Slurm may be missing where only Python is installed.
+    assert [words for words in shipped if "not on PATH" not in words] == []
+
+
+def test_every_feature_is_described() -> None:
+    page = (SUITE / "docs" / "sites.md").read_text()
+    # Variants of transports stand in docs/transports.md.
+    transports = {each.feature for each in TRANSPORTS.values()} - {"tcp", "rdma", "dc", "shm"}
+    features = [*(set(OF_PARTITION) - transports), *OF_ENVIRONMENT, "nodes-1", "node-ranks-N"]
+    assert [each for each in features if f"`{each}`" not in page] == []
