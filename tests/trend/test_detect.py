@@ -165,6 +165,17 @@ def test_medians_of_several_sizes_bear_a_sudden_change_out(bad, raised):
     assert found.exit_code == int(raised > 0)
 
 
+def test_one_size_that_is_slow_again_does_not_keep_a_sudden_change_open():
+    def after(again: set[int]) -> Trend:
+        sizes = (1, 2, 4, 8, 16, 32, 64, 128)
+        nights = {size: [10.0, 10.2, 60.0, 60.0 if size in again else 10.1] for size in sizes}
+        return analyse([series(nights[size], statistic="p50", size=size) for size in sizes], {})
+
+    assert event(after({4})).state is State.RECOVERED
+    assert after({4}).exit_code == 0
+    assert after({64, 128}).exit_code == 1
+
+
 def test_what_was_sudden_and_is_gone_has_recovered():
     found = trend([10.0, 10.2, 60.0, 10.1])
     assert event(found).state is State.RECOVERED

@@ -5,7 +5,7 @@ and a young series has no history to speak of. But one night is full of single v
 interrupted iteration has spoiled, so a curve must bear them out.
 """
 
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -71,7 +71,7 @@ def sudden(rows: Rows, settings: Settings) -> Iterator[Sudden]:
 
 
 def borne_out(found: Sequence[Sudden], keys: Sequence[SeriesKey]) -> list[Sudden]:
-    """The sudden changes that their curves bear out.
+    """The sudden changes that their curves bear out; so with those that hold.
 
     What limits a path worsens many sizes, and their medians. One size alone, or averages and high
     percentiles whose medians stayed, were interrupted: they wait for a step of several nights.
@@ -80,23 +80,26 @@ def borne_out(found: Sequence[Sudden], keys: Sequence[SeriesKey]) -> list[Sudden
         found: sudden changes.
         keys: key of each row.
     """
-    sizes: dict[tuple[SeriesKey, str], int] = defaultdict(int)
-    for key in keys:
-        sizes[_curve(key), key.statistic] += 1
-    changed: dict[tuple[SeriesKey, str, int], int] = defaultdict(int)
-    for each in found:
-        key = keys[each.row]
-        changed[_curve(key), key.statistic, each.place] += 1
+    sizes = Counter((_curve(key), key.statistic) for key in keys)
 
-    def is_borne_out(each: Sudden) -> bool:
-        key = keys[each.row]
-        curve = _curve(key)
-        robust = next((name for name in _ROBUST_FIRST if (curve, name) in sizes), key.statistic)
-        count = sizes[curve, robust]
-        least = 1 if count < _SIZES else max(2, count / _SIZES)
-        return changed[curve, robust, each.place] >= least
+    def borne(changes: Sequence[Sudden]) -> list[Sudden]:
+        votes = Counter(
+            (_curve(keys[each.row]), keys[each.row].statistic, each.place) for each in changes
+        )
 
-    return [each for each in found if is_borne_out(each)]
+        def is_borne_out(each: Sudden) -> bool:
+            key = keys[each.row]
+            curve = _curve(key)
+            robust = next((name for name in _ROBUST_FIRST if (curve, name) in sizes), key.statistic)
+            count = sizes[curve, robust]
+            least = 1 if count < _SIZES else max(2, count / _SIZES)
+            return votes[curve, robust, each.place] >= least
+
+        return [each for each in changes if is_borne_out(each)]
+
+    believed = borne(found)
+    holding = set(borne([each for each in believed if each.holds]))
+    return [replace(each, holds=each in holding) for each in believed]
 
 
 def _curve(key: SeriesKey) -> SeriesKey:
