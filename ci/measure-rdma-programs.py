@@ -26,7 +26,8 @@ from fabricheck.transports.pair import PAIR_WRAPPER, arguments, read_runs
 
 SUITE = Path(__file__).resolve().parents[1]
 BUILD = SUITE / "build" / "measure-rdma"
-PROGRAMS = ("rdma_batch", "rdma_stream")
+MODULES = sorted(path.stem for path in Path(__file__).parent.glob("measure_rdma_*.py"))
+PROGRAMS = [module.removeprefix("measure_") for module in MODULES]
 SERVER, CLIENT = "rx1", "rx2"
 SECONDS = 570.0
 END = "<!-- to here -->"
@@ -95,7 +96,7 @@ def main() -> int:
     parser.add_argument("--print", action="store_true", help="print, and leave the pages alone")
     options = parser.parse_args()
     try:
-        programs = PROGRAMS if options.only is None else (options.only,)
+        programs = PROGRAMS if options.only is None else [options.only]
         build(programs)
         pair = NodePair(Testbed(default_state_dir()))
         for program in programs:

@@ -68,7 +68,7 @@ class Worker {
         std::vector<ibv_sge> pieces;
     };
 
-    void build(std::size_t lane, std::uint64_t begin, std::uint64_t end);
+    void build(std::size_t index, std::uint64_t begin, std::uint64_t end);
     [[nodiscard]] std::uint64_t chain_at(const Lane& lane, std::uint64_t position) const;
     void post(std::size_t index);
     std::uint64_t reap();
