@@ -95,7 +95,8 @@ def parse(text: str, source: str, name: str = "") -> Curve:
         )
     for reader in (ucx_perftest, matmul_table, rdma_batch):
         if reader.is_output(text):
-            return reader.parse(text, source)
+            curve: Curve = reader.parse(text, source)
+            return curve
     if rdma_stream.is_output(text):
         return rdma_stream.parse(text, source, name)
     if perftest.is_output(text):

@@ -212,7 +212,7 @@ class _Reader:
 
     def titles(self) -> dict[int, str]:
         """Line numbers and titles of all tables."""
-        found = {}
+        found: dict[int, str] = {}
         for number, line in enumerate(self._lines, start=1):
             if match := _TITLE.match(line):
                 if match["title"] in found.values():

@@ -105,7 +105,7 @@ def lacking_terms(specs: Iterable[str], fits: Callable[[str], bool]) -> tuple[st
         ways.append([term for term in spec.split() if not fits(term)])
     if not ways:
         return ("nothing that could fit",)
-    return tuple(map(_term, min(ways, key=len)))
+    return tuple(_term(term) for term in min(ways, key=len))
 
 
 def _term(term: str) -> str:
