@@ -4,7 +4,8 @@
 The BLAS is that which the program is linked with, called from this process through its Fortran
 interface, without MPI, for the same rows of the same order. Both run in turn, A B B A ..., so that
 a drift of the machine meets both; with two ranks, two processes call the BLAS at the same time,
-each on the core of its rank. The phases are measured over shared memory and over TCP.
+each on the core of its rank. The least times are compared, because whatever disturbs a run can only
+add to it. The phases are measured over shared memory and over TCP.
 
 Run it on a quiet machine, from the repository's virtual environment. docs/programs/mpi_matmul.md
 has the tables that it prints.
@@ -15,7 +16,6 @@ import json
 import multiprocessing
 import os
 import re
-import statistics
 import subprocess
 import sys
 import time
@@ -114,7 +114,7 @@ class Work:
 
 
 def call_blas(library: Path, work: Work, rank: int, together: Barrier, out: Any) -> None:
-    """In a process of its own: multiply the rows of a rank, and put the median in us into out."""
+    """In a process of its own: multiply the rows of a rank, put the least time in us into out."""
     os.sched_setaffinity(0, {rank % (os.cpu_count() or 1)})
     dgemm = ctypes.CDLL(str(library)).dgemm_
     random = np.random.default_rng(1)
@@ -131,11 +131,11 @@ def call_blas(library: Path, work: Work, rank: int, together: Barrier, out: Any)
         # Column by column, C^T = B^T A^T, as in src/bench/mpi_matmul/blas.cpp.
         dgemm(b"N", b"N", size, own, size, one, first, size, second, size, zero, result, size)
         times.append((time.perf_counter() - start) * 1e6)
-    out.put(statistics.median(times[1:]))
+    out.put(min(times[1:]))
 
 
 def blas_alone(library: Path, work: Work) -> float:
-    """The slower median in us of as many processes as there are ranks."""
+    """The least time in us of the slowest of as many processes as there are ranks."""
     context = multiprocessing.get_context("spawn")
     together, out = context.Barrier(work.ranks), context.Queue()
     processes = [
@@ -144,20 +144,20 @@ def blas_alone(library: Path, work: Work) -> float:
     ]
     for process in processes:
         process.start()
-    medians: list[float] = [out.get(timeout=TIMEOUT) for _ in processes]
+    found: list[float] = [out.get(timeout=TIMEOUT) for _ in processes]
     for process in processes:
         process.join()
-    return max(medians)
+    return max(found)
 
 
 def compare(mpi: str, program: Path, work: Work, rounds: int) -> tuple[float, float]:
-    """Medians in us over the rounds: of the compute phase, and of the BLAS alone."""
+    """Least times in us over the rounds: of the compute phase, and of the BLAS alone."""
     library = library_of(program)
     options = ("-n", str(work.order), "-i", str(work.repetitions))
 
     def ask_program() -> float:
         document = run_program(mpi, program, "shm", work.ranks, options)
-        return float(document["results"][0]["compute"]["p50"])
+        return float(document["results"][0]["compute"]["min"])
 
     ours, alone = [], []
     for number in range(rounds):
@@ -167,7 +167,7 @@ def compare(mpi: str, program: Path, work: Work, rounds: int) -> tuple[float, fl
         else:
             alone.append(blas_alone(library, work))
             ours.append(ask_program())
-    return statistics.median(ours), statistics.median(alone)
+    return min(ours), min(alone)
 
 
 def phase_rows(
