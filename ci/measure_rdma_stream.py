@@ -14,7 +14,7 @@ from fabricheck.benchmarks.model import Metric
 from fabricheck.benchmarks.streams import TOPOLOGIES
 from fabricheck.errors import FabricheckError
 from fabricheck.reframe_ext.verbs_options import perftest_options, rdma_stream_options
-from fabricheck.testbed import Testbed
+from fabricheck.testbed import Testbed, layout
 from fabricheck.testbed.guest.devices import cable
 from fabricheck.transports import Ports, settings
 from fabricheck.units import format_size
@@ -23,7 +23,10 @@ DOCUMENT = "docs/programs/rdma_stream.md"
 ROUNDS = 5
 LOSSES = 3
 RATE = 100_000_000
-"""Bits of payload a second that both programs of datagrams send; the link is shaped above it."""
+"""Bits of payload a second that both programs of datagrams send."""
+SHAPED = "rate 200mbit burst 256kb limit 4mb"
+"""The link meanwhile, as tc-tbf(8) words it; and one of a tenth of their rate, which drops."""
+NARROW = "rate 10mbit burst 32kb limit 64kb"
 
 _MPI = "openmpi"
 _RDMA_NODES, _HOST_NODES = ("rx1", "rx2"), ("n1", "n2")
@@ -53,6 +56,7 @@ def measure(pair: Pair) -> dict[str, str]:
         "losses": _losses(pair),
         "beside-perftest": _beside_perftest(pair),
         "beside-iperf3": _beside_iperf3(pair),
+        "narrow-link": _narrow_link(pair),
     }
 
 
@@ -115,11 +119,9 @@ def _losses(pair: Pair) -> str:
     lines = ["| run | sent | missed | dropped by netem |", "|---|---|---|---|"]
     sender = _RDMA_NODES[1]
     for run in range(1, LOSSES + 1):
-        # Only packets of RoCE are lost: the kernel's own, such as neighbours' questions, are not
-        # messages.
         pair.testbed.netem(sender, "loss 1%")
         try:
-            before = _dropped(pair.testbed, sender)
+            before = _dropped(pair.testbed, sender, cable(sender), "netem")
             (stream,) = _stream(
                 pair,
                 _RDMA_NODES,
@@ -127,17 +129,17 @@ def _losses(pair: Pair) -> str:
                 *_verbs(pair, "--qp-type", "uc", "--msg-size", "4096", "--nmsg", "5000"),
                 *("--send-delay", "1000"),
             )
-            dropped = _dropped(pair.testbed, sender) - before
+            dropped = _dropped(pair.testbed, sender, cable(sender), "netem") - before
         finally:
             pair.testbed.clear_netem(sender)
         lines.append(f"| {run} | {stream.total} | {stream.missed} | {dropped} |")
     return "\n".join(lines)
 
 
-def _dropped(testbed: Testbed, node: str) -> int:
-    done = testbed.run(node, "/sbin/tc", "-s", "-json", "qdisc", "show", "dev", cable(node), "root")
-    (found,) = [each for each in json.loads(done.stdout) if each["kind"] == "netem"]
-    return int(found["drops"])
+def _dropped(testbed: Testbed, host: str, interface: str, kind: str) -> int:
+    show = ("/sbin/tc", "-s", "-json", "qdisc", "show", "dev", interface, "root")
+    queues = json.loads(testbed.run(host, *show).stdout)
+    return sum(int(each["drops"]) for each in queues if each["kind"] == kind)
 
 
 def _beside_perftest(pair: Pair) -> str:
@@ -185,6 +187,14 @@ def _beside_iperf3(pair: Pair) -> str:
     iperf3 = shutil.which("iperf3")
     if iperf3 is None:
         raise FabricheckError("expected iperf3 on PATH, found none: apt-get install iperf3")
+    pair.testbed.shape(_HOST_NODES[0], SHAPED)
+    try:
+        return _datagrams(pair, iperf3)
+    finally:
+        pair.testbed.unshape(_HOST_NODES[0])
+
+
+def _datagrams(pair: Pair, iperf3: str) -> str:
     lines = [
         "| datagram | asked Mbit/s | iperf3 Mbit/s | lost | rdma_stream Mbit/s | missed | ratio |",
         "|---|---|---|---|---|---|---|",
@@ -205,6 +215,29 @@ def _beside_iperf3(pair: Pair) -> str:
             f"| {size} | {RATE / 1e6:.0f} | {other:.2f} | {lost} | {own:.2f} | {stream.missed} | "
             f"{own / other:.3f} |"
         )
+    return "\n".join(lines)
+
+
+def _narrow_link(pair: Pair) -> str:
+    """Datagrams of one packet over a link that is too slow: what its queue drops is missed."""
+    lines = ["| run | sent | missed | dropped by tbf |", "|---|---|---|---|"]
+    receiver = _HOST_NODES[0]
+    size = 1400
+    for run in range(1, LOSSES + 1):
+        pair.testbed.shape(receiver, NARROW)
+        try:
+            before = _dropped(pair.testbed, layout.SWITCH, layout.switch_port(receiver), "tbf")
+            (stream,) = _stream(
+                pair,
+                _HOST_NODES,
+                (0, 1),
+                *("--method", "udp", "--dev", "eth0", "--msg-size", str(size), "--nmsg", "5000"),
+                *("--send-delay", str(8e6 * size / RATE)),
+            )
+            after = _dropped(pair.testbed, layout.SWITCH, layout.switch_port(receiver), "tbf")
+        finally:
+            pair.testbed.unshape(receiver)
+        lines.append(f"| {run} | {stream.total} | {stream.missed} | {after - before} |")
     return "\n".join(lines)
 
 
@@ -229,5 +262,5 @@ def _iperf3(testbed: Testbed, iperf3: str, size: int) -> tuple[float, int]:
         server.kill()
     if done.returncode:
         raise FabricheckError(f"expected iperf3 to succeed, found {done.stdout}{done.stderr}")
-    found = json.loads(done.stdout[done.stdout.index("{") :])["end"]["sum"]
-    return found["bits_per_second"] / 1e6, int(found["lost_packets"])
+    end = json.loads(done.stdout[done.stdout.index("{") :])["end"]
+    return end["sum_received"]["bits_per_second"] / 1e6, int(end["sum"]["lost_packets"])
