@@ -1,0 +1,147 @@
+"""The plan: ReFrame's own matrix, and a reason for every case that is not in it."""
+
+import dataclasses
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fabricheck.errors import FabricheckError
+from fabricheck.planning.plan import LeftOut, Plan, make
+from fabricheck.planning.references import check
+from fabricheck.planning.show import check_lines, plan_lines
+from fabricheck.provenance import SUITE
+from fabricheck.reframe_ext.matrix import Case, lacking_terms
+
+REFRAME = Path(sys.executable).parent / "reframe"
+
+
+@pytest.fixture(scope="module")
+def local() -> Plan:
+    return make(SUITE, "local")
+
+
+def test_the_plan_is_the_listing_of_reframe(local: Plan, tmp_path: Path) -> None:
+    listed = subprocess.run(
+        [
+            REFRAME,
+            f"--config-file={SUITE / 'reframe-config.py'}",
+            "--system=local",
+            "-c",
+            SUITE / "checks",
+            "-lC",
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    found = re.findall(r"^- (\w+) .*@local:(\S+)\+(\S+)$", listed, re.MULTILINE)
+    assert sorted(found) == sorted((c.check, c.partition, c.environ) for c in local.cases)
+    assert len(found) > 20
+
+
+def test_every_case_that_is_left_out_has_a_reason(local: Plan) -> None:
+    assert all(each.reason and each.case.lacking for each in local.left_out)
+    reasons = {each.reason for each in local.left_out}
+    assert "partition here lacks nodes-2" in {reason.replace("rdma, ", "") for reason in reasons}
+
+
+def test_every_value_of_the_local_system_has_a_reference(local: Plan) -> None:
+    found = check(SUITE, local)
+    own = [case for case in found.without_reference if case.check.startswith(("Mpi", "Ucx"))]
+    assert own == []
+    assert [case for case, _ in found.partly] == []
+
+
+def test_an_unknown_system_is_named() -> None:
+    with pytest.raises(FabricheckError, match=r"expected a system of sites/ .* found 'lokal'"):
+        make(SUITE, "lokal")
+
+
+@pytest.mark.parametrize(
+    ("specs", "has", "lacking"),
+    [
+        (["+rdma +nodes-2"], {"rdma", "nodes-2"}, ()),
+        (["+rdma +nodes-2"], {"rdma"}, ("nodes-2",)),
+        (["+rdma +nodes-2"], set(), ("rdma", "nodes-2")),
+        (["+a +b +c", "+d"], {"a"}, ("d",)),
+        (["+mpi %mpi_family=mpich"], {"mpi"}, ("mpi_family=mpich",)),
+        (["-shared"], {"shared"}, ("no shared",)),
+        ([], set(), ("nothing that could fit",)),
+    ],
+)
+def test_the_nearest_specification_says_what_is_lacking(
+    specs: list[str], has: set[str], lacking: tuple[str, ...]
+) -> None:
+    def fits(spec: str) -> bool:
+        return all(
+            (term[1:] in has) is (term[0] != "-") if term[0] in "+-" else term[1:] in has
+            for term in spec.split()
+        )
+
+    assert lacking_terms(specs, fits) == lacking
+
+
+CASE = Case("MpiPointToPoint", "latency", "rc-2n", "cpu", "gnu", ("nightly",), ())
+REFERENCES = """\
+MpiPointToPoint:
+  $index: [$environ, benchmark, placement]
+  gnu:
+    latency:
+      rc-2n: {latency_p50_1B: [1, null, 1, us], latency_p50_2B: [1, null, 1, us]}
+      ud-2n: {latency_p50_1B: [1, null, 1, us]}
+MpiPointToPoint.levels:
+  $index: [benchmark]
+  .*: {warning: [null, null], kind: measured, source: one run, date: 2026-11-21}
+"""
+
+
+def of_cases(*cases: Case) -> Plan:
+    return Plan("hpc", cases, (), ())
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Path:
+    (tmp_path / "references").mkdir()
+    (tmp_path / "references" / "hpc.yaml").write_text(REFERENCES)
+    return tmp_path
+
+
+def test_cases_and_references_that_do_not_meet_are_found(suite: Path) -> None:
+    measured = dataclasses.replace(CASE, variables=("latency_p50_1B", "latency_p99_1B"))
+    other = dataclasses.replace(CASE, benchmark="bw")
+    unjudged = dataclasses.replace(CASE, check="NodeHealth")
+    found = check(suite, of_cases(measured, other, unjudged))
+    assert found.cases == 2
+    assert found.without_reference == (other,)
+    assert found.partly == ((measured, ("latency_p99_1B",)),)
+    unmeasured, unused = found.without_case
+    assert "no case of this system measures latency_p50_2B" in unmeasured
+    assert "ud-2n: no case of this system has these 1 references" in unused
+    lines = list(check_lines(found))
+    assert lines[0] == "hpc: 0 of 2 cases have a reference for every value"
+    assert any("no reference for 1 of 2 values, such as latency_p99_1B" in line for line in lines)
+
+
+def test_what_meets_is_said_in_one_line(suite: Path) -> None:
+    names = ("latency_p50_1B", "latency_p50_2B")
+    rc = dataclasses.replace(CASE, variables=names)
+    ud = dataclasses.replace(CASE, placement="ud-2n", variables=names[:1])
+    lines = list(check_lines(check(suite, of_cases(rc, ud))))
+    assert lines == ["hpc: 2 of 2 cases have a reference for every value"]
+
+
+def test_without_a_file_nothing_has_a_reference(tmp_path: Path) -> None:
+    assert check(tmp_path, of_cases(CASE)).without_reference == (CASE,)
+
+
+def test_the_text_names_cases_reasons_and_what_is_absent() -> None:
+    out = LeftOut(dataclasses.replace(CASE, placement="dc-2n"), "partition cpu lacks dc")
+    plan = Plan("hpc", (CASE, CASE), (out,), ("environment mvapich2: no prefix",))
+    text = "\n".join(plan_lines(plan))
+    assert text.startswith("hpc: 2 cases run, 1 are left out")
+    assert re.search(r"cpu +gnu +MpiPointToPoint +rc-2n +2\n", text)
+    assert "nothing with environment mvapich2: no prefix" in text
+    assert re.search(r"cpu +partition cpu lacks dc +1 +latency dc-2n", text)
