@@ -1,6 +1,7 @@
 """The whole matrix of every shipped system, gone through without running anything."""
 
 import functools
+import itertools
 import json
 import os
 import re
@@ -8,16 +9,19 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
-from fabricheck.benchmarks.osu import PROBE_BENCHMARKS
+from fabricheck.benchmarks.model import RUNS, MpiBenchmark
+from fabricheck.benchmarks.osu import MPI_BENCHMARKS, PROBE_BENCHMARKS
 from fabricheck.benchmarks.registry import names
-from fabricheck.transports import Placement, placements
+from fabricheck.transports import Placement, families, placements
 
 SUITE = Path(__file__).resolve().parents[2]
 REFRAME = Path(sys.executable).parent / "reframe"
+OWN_SITES = ("local", "testbed")
 SITES = sorted(path.stem for path in (SUITE / "sites").glob("*.yaml"))
 
 
@@ -53,24 +57,45 @@ def recorded_bytes() -> dict[Path, int]:
     return {path: path.stat().st_size for path in (SUITE / "perflogs").glob("*/*/*")}
 
 
+NODES = {"pt2pt": (1, 2), "one_sided": (1, 2), "congestion": (2, 99)}
+WITH_ALL_CORES = {**dict.fromkeys(names("collective"), 99), "mbw_mr": 2, "multi_lat": 2}
+
+
+def can_run(benchmark: MpiBenchmark, placement: Placement, environment: dict[str, Any]) -> bool:
+    """Whether an environment has the program of a benchmark for a placement."""
+    features = set(environment["features"])
+    needs = {"mpi"} | (set() if benchmark.in_probe else {"spack"})
+    needs |= {"mpi4"} if benchmark.family == "persistent" else set()
+    return needs <= features and environment["extras"]["mpi_family"] in families(
+        placement.transport.name
+    )
+
+
 def expected_cases(system: str) -> set[tuple[str, str, str]]:
     """(benchmark, placement, environment) of every MPI case that the site's features allow."""
     site = yaml.safe_load((SUITE / "sites" / f"{system}.yaml").read_text())
-    with_mpi = {
-        each["name"]
+    environments = {
+        each["name"]: each
         for each in site["environments"]
         if "mpi" in each["features"] and "prefix_variable" not in each
     }
     cases = set()
     for partition in site["systems"][0]["partitions"]:
-        for family, nodes in (("pt2pt", [1, 2]), ("collective", [1, 2, 4, 8, 16])):
-            for placement in placements(nodes):
-                if set(Placement.read(placement).features) <= set(partition["features"]):
-                    cases |= {
-                        (benchmark, placement, environment)
-                        for benchmark in names(family)
-                        for environment in with_mpi & set(partition["environs"])
-                    }
+        features = set(partition["features"])
+        counts = [int(f.partition("-")[2]) for f in features if re.fullmatch(r"nodes-\d+", f)]
+        every = [*placements(counts), *placements(counts, full=True)]
+        offered = [p for p in map(Placement.read, every) if set(p.features) <= features]
+        for benchmark in MPI_BENCHMARKS.values():
+            least, most = NODES.get(benchmark.family, (1, 99))
+            cases |= {
+                (benchmark.name, str(placement), name)
+                for placement in offered
+                if least <= placement.num_nodes <= most
+                if not placement.full
+                or placement.num_nodes <= WITH_ALL_CORES.get(benchmark.name, 0)
+                for name in environments.keys() & set(partition["environs"])
+                if can_run(benchmark, placement, environments[name])
+            }
     return cases
 
 
@@ -82,17 +107,17 @@ def test_the_matrix_is_what_the_site_offers(reframe: Callable[..., str], system:
     }
     expected = {(benchmark, placement) for benchmark, placement, _ in expected_cases(system)}
     assert expected <= listed
-    assert {case for case in listed - expected if case[0] in PROBE_BENCHMARKS} == set()
+    assert {case for case in listed - expected if case[0] in MPI_BENCHMARKS} == set()
 
 
 def test_the_rdma_partition_of_the_testbed_is_for_rc_and_ud(reframe: Callable[..., str]) -> None:
     described = json.loads(reframe("testbed:rdma", "--describe"))
     placed = {(check["benchmark"], check.get("placement")) for check in described}
-    mpi = {case for case in placed if case[0] in PROBE_BENCHMARKS}
+    mpi = {case for case in placed if case[0] in MPI_BENCHMARKS}
     assert mpi == {(name, f"{way}-2n") for name in PROBE_BENCHMARKS for way in ("rc", "ud")}
 
 
-@pytest.mark.parametrize("system", SITES)
+@pytest.mark.parametrize("system", OWN_SITES)
 def test_the_whole_matrix_passes_a_dry_run(reframe: Callable[..., str], system: str) -> None:
     record = recorded_bytes()
     output = reframe(system, "--dry-run")
@@ -116,7 +141,7 @@ def test_collectives_over_ud_wait_for_the_acceptance_run(reframe: Callable[..., 
     assert "rc-2n" in listed("nightly")
 
 
-def test_a_prefix_switches_mvapich2_on_for_rc_and_ud(
+def test_a_prefix_switches_mvapich2_on_for_rc_ud_and_shm(
     reframe: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "bin").mkdir()
@@ -124,10 +149,25 @@ def test_a_prefix_switches_mvapich2_on_for_rc_and_ud(
         (tmp_path / "bin" / compiler).touch(mode=0o755)
     monkeypatch.setenv("FABRICHECK_MVAPICH2", str(tmp_path))
     listed = re.findall(
-        r"^- (Mpi\w+.*) /", reframe("testbed", "-l", "-p", "mvapich2"), re.MULTILINE
+        r"^- (Mpi(?:PointToPoint|Collective) .*) /",
+        reframe("testbed", "-l", "-p", "mvapich2"),
+        re.MULTILINE,
     )
-    assert {case.rpartition("=")[2] for case in listed} == {"rc-2n", "ud-2n"}
-    assert len(listed) == 2 * len(PROBE_BENCHMARKS)
+    assert {case.rpartition("=")[2] for case in listed} == {"rc-2n", "ud-2n", "shm-1n"}
+    assert len(listed) == 3 * len(PROBE_BENCHMARKS)
+
+
+def test_each_run_holds_the_one_before_it(reframe: Callable[..., str]) -> None:
+    tags = {
+        check["display_name"]: set(check["tags"])
+        for check in json.loads(reframe("testbed", "--describe"))
+        # What looks after the fabric every night is no part of an acceptance campaign.
+        if "health" not in check["tags"]
+    }
+    runs = [{name for name, found in tags.items() if run in found} for run in RUNS]
+    for smaller, larger in itertools.pairwise(runs):
+        assert smaller <= larger
+    assert runs[-1] == {name for name in tags if not name.startswith("BenchBuild")}
 
 
 def test_the_nightly_mode_is_the_tag(reframe: Callable[..., str]) -> None:

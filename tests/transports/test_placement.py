@@ -2,6 +2,7 @@ import pytest
 
 from fabricheck.errors import FabricheckError
 from fabricheck.transports import TRANSPORTS, Placement, placements
+from fabricheck.transports.table import MEMORY_LANES
 
 
 def test_only_placements_that_can_exist_are_made() -> None:
@@ -13,7 +14,7 @@ def test_only_placements_that_can_exist_are_made() -> None:
     assert {name.split("-")[0] for name in made} == set(TRANSPORTS) - {"uc"}
 
 
-@pytest.mark.parametrize("text", placements([1, 2, 16]))
+@pytest.mark.parametrize("text", [*placements([1, 2, 16]), *placements([1, 2], full=True)])
 def test_a_placement_reads_back(text: str) -> None:
     assert str(Placement.read(text)) == text
 
@@ -24,11 +25,23 @@ def test_features_name_transport_and_nodes() -> None:
     assert Placement.read("rc_mlx5-2n").features == ("rc_mlx5", "nodes-2")
 
 
+def test_all_cores_are_a_placement_of_their_own_that_a_site_must_offer() -> None:
+    full = Placement.read("rc-2n-full")
+    assert full.features == ("rdma", "nodes-2", "full_nodes")
+    assert set(placements([2], full=True)).isdisjoint(placements([2]))
+    # Between ranks of one node shared memory carries what the transport carries between nodes.
+    assert full.carrier.lanes == full.transport.lanes | MEMORY_LANES
+    assert Placement.read("rc-2n").carrier is Placement.read("rc-2n").transport
+
+
 @pytest.mark.parametrize(
     ("text", "part"),
     [
         ("tcp", "such as tcp-2n"),
         ("tcp-n", "such as tcp-2n"),
+        ("tcp-2n-half", "such as tcp-2n"),
+        ("tcp-full", "with -full behind it"),
+        ("shm-2n-full", "one node"),
         ("ib-2n", "rc, ud, uc, dc, tcp, shm"),
         ("shm-2n", "one node"),
         ("ob1_shm-2n", "one node"),

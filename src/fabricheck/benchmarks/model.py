@@ -174,7 +174,6 @@ class MpiBenchmark(Benchmark):
         runs: the runs that it belongs to, as tags of ``RUNS``.
         validates: whether OSU can check the data received (``-c``).
         in_probe: whether ``mpi_probe`` measures it too, as a subcommand of the same name.
-        options: options of OSU without which its program measures something else.
     """
 
     osu_program: str
@@ -184,7 +183,6 @@ class MpiBenchmark(Benchmark):
     runs: frozenset[str]
     validates: bool = True
     in_probe: bool = False
-    options: tuple[str, ...] = ()
 
     @property
     def recorded(self) -> tuple[tuple[Metric, str], ...]:

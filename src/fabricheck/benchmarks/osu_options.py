@@ -80,7 +80,7 @@ def options(
     if benchmark.family not in _OF_ALL_RANKS:
         return []
     repeated = counts(benchmark, iterations)
-    words = ["-i", str(repeated.iterations), "-x", str(repeated.warmup), *benchmark.options]
+    words = ["-i", str(repeated.iterations), "-x", str(repeated.warmup)]
     if sizes:
         words += ["-m", f"{sizes[0]}:{sizes[-1]}"]
     if _OF_ALL_RANKS[benchmark.family]:

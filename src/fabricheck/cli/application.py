@@ -11,6 +11,7 @@ COMMANDS: Final = (
     "judge",
     "report",
     "explain",
+    "scaling",
     "trend",
     "accept",
     "nightly",

@@ -1,0 +1,143 @@
+"""``fabricheck scaling``: what collectives keep of their bandwidth as nodes are added."""
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from fabricheck.errors import FabricheckError
+from fabricheck.report import scaling as steps_of
+from fabricheck.report.load import load, newest_report
+from fabricheck.report.model import Run
+from fabricheck.report.quantity import with_unit
+from fabricheck.report.scaling import Curve, Step
+from fabricheck.units import format_size, parse_size
+
+_PIPE_WIDTH = 200
+_Steps = Mapping[Curve, Sequence[Step]]
+
+
+def scaling(
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="ReFrame's run report. Default: the newest one in the reports directory.",
+            show_default=False,
+        ),
+    ] = None,
+    reports: Annotated[
+        Path,
+        typer.Option(
+            envvar="FABRICHECK_REPORTS", help="Directory in which to look for the newest report."
+        ),
+    ] = Path("reports"),
+    benchmark: Annotated[
+        list[str] | None, typer.Option(help="Only these collectives.", show_default=False)
+    ] = None,
+    size: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Only these message sizes, such as 1MiB. Default: the largest that all have.",
+            show_default=False,
+        ),
+    ] = None,
+    machine: Annotated[  # noqa: FBT002
+        bool, typer.Option("--json", help="Print every step as JSON instead of a table.")
+    ] = False,
+) -> None:
+    """Show time, bytes on the wire, effective bandwidth and parallel efficiency by nodes.
+
+    The bytes are the least that the busiest rank must send or receive; the efficiency is the
+    effective bandwidth over that of two nodes (docs/osu.md).
+
+    Exit code 0: there is something to show. 2: nothing, or no usable run report.
+
+    Examples:
+
+        fabricheck scaling
+
+        fabricheck scaling --benchmark allreduce --size 1KiB --size 1MiB
+
+        fabricheck scaling --json | jq '.curves[] | select(.benchmark == "alltoall")'
+    """
+    run = load(report or newest_report(reports))
+    found = {
+        curve: steps
+        for curve, steps in steps_of.scaling(run).items()
+        if not benchmark or curve.benchmark in benchmark
+    }
+    sizes = tuple(parse_size(text) for text in size or ())
+    chosen = {curve: _chosen(steps, sizes, every=machine) for curve, steps in found.items()}
+    chosen = {curve: steps for curve, steps in chosen.items() if steps}
+    if not chosen:
+        raise FabricheckError(
+            f"expected collectives between nodes in {run.path}, found none that were asked for: "
+            "run MpiCollective on two nodes and more, or ask for others"
+        )
+    if machine:
+        json.dump(_as_json(run, chosen), sys.stdout, indent=2, allow_nan=False)
+        sys.stdout.write("\n")
+    else:
+        _show(run, chosen)
+
+
+def _chosen(steps: Sequence[Step], sizes: Sequence[int], *, every: bool) -> list[Step]:
+    if sizes:
+        return [step for step in steps if step.size in sizes]
+    if every:
+        return list(steps)
+    by_nodes = [{s.size for s in steps if s.nodes == n} for n in {s.nodes for s in steps}]
+    shared = set.intersection(*by_nodes)
+    return [step for step in steps if shared and step.size == max(shared)]
+
+
+def _show(run: Run, found: _Steps) -> None:
+    console = Console(highlight=False, markup=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, markup=False, width=_PIPE_WIDTH)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for head in ("collective", "size"):
+        table.add_column(head)
+    for head in ("nodes", "ranks", "time", "on the wire", "effective", "efficiency"):
+        table.add_column(head, justify="right")
+    for curve, steps in found.items():
+        for number, step in enumerate(steps):
+            table.add_row("" if number else _title(curve), *_cells(step))
+    console.print(table)
+    console.print(f"record  {run.path}", soft_wrap=True)
+
+
+def _title(curve: Curve) -> str:
+    full = " full" if curve.full else ""
+    place = f"{curve.system}:{curve.partition}"
+    return f"{curve.benchmark} {curve.environ} {curve.transport}{full} on {place}"
+
+
+def _cells(step: Step) -> list[str]:
+    return [
+        format_size(step.size),
+        str(step.nodes),
+        str(step.ranks),
+        with_unit(step.latency, "us"),
+        f"{step.wire:.0f} B",
+        with_unit(step.bandwidth, "MB/s"),
+        "-" if step.efficiency is None else f"{step.efficiency:.0%}",
+    ]
+
+
+def _as_json(run: Run, found: _Steps) -> dict[str, Any]:
+    return {
+        "format": 1,
+        "report": str(run.path),
+        "curves": [
+            {**asdict(curve), "steps": [asdict(step) for step in steps]}
+            for curve, steps in found.items()
+        ],
+    }

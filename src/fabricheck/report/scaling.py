@@ -1,0 +1,123 @@
+"""How collectives scale: the same operation on ever more nodes, beside two of them."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from fabricheck.benchmarks.model import Metric
+from fabricheck.benchmarks.wire import effective_bandwidth, has_wire, wire_bytes
+from fabricheck.report.model import Case, Run
+
+BASE_NODES = 2
+"""What the efficiency is held against: the fewest nodes with a network between them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """What stays the same as nodes are added.
+
+    Attributes:
+        system: name of the system.
+        partition: name of the partition.
+        environ: name of the environment.
+        benchmark: name in the registry.
+        transport: name of the transport.
+        full: whether every core of the nodes has a rank.
+    """
+
+    system: str
+    partition: str
+    environ: str
+    benchmark: str
+    transport: str
+    full: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One number of nodes at one message size.
+
+    Attributes:
+        nodes: number of nodes.
+        ranks: number of ranks.
+        size: message size in bytes.
+        latency: average time in us.
+        wire: bytes that the busiest rank must move in one direction.
+        bandwidth: effective bandwidth in MB/s: those bytes over the time.
+        efficiency: effective bandwidth over that of two nodes; ``None`` where these were not
+            measured.
+    """
+
+    nodes: int
+    ranks: int
+    size: int
+    latency: float
+    wire: float
+    bandwidth: float
+    efficiency: float | None
+
+
+def scaling(run: Run) -> dict[Curve, tuple[Step, ...]]:
+    """The steps of each collective between nodes, by size and then by nodes.
+
+    Of the run's cases those count that have a trusted average and whose bytes are known. What one
+    job measured is compared with what another did: on a machine that others share it tells little.
+    """
+    cases: dict[Curve, list[Case]] = defaultdict(list)
+    for case in run.cases:
+        if (curve := _curve(case)) is not None:
+            cases[curve].append(case)
+    return {curve: _steps(curve, found) for curve, found in cases.items()}
+
+
+def _curve(case: Case) -> Curve | None:
+    if not (case.benchmark and case.placement and case.transport and has_wire(case.benchmark)):
+        return None
+    if (case.num_nodes or 0) < BASE_NODES or not _latencies(case):
+        return None
+    return Curve(
+        system=case.system,
+        partition=case.partition,
+        environ=case.environ,
+        benchmark=case.benchmark,
+        transport=case.transport,
+        full=case.placement.endswith("-full"),
+    )
+
+
+def _latencies(case: Case) -> dict[int, float]:
+    return {
+        sample.size: sample.value
+        for sample in case.samples
+        if (sample.metric, sample.statistic) == (Metric.LATENCY, "avg")
+        if sample.size and sample.value
+    }
+
+
+def _steps(curve: Curve, cases: Iterable[Case]) -> tuple[Step, ...]:
+    in_order = sorted(cases, key=lambda case: case.num_nodes or 0)
+    base = next((case for case in in_order if case.num_nodes == BASE_NODES), None)
+    at_base = _bandwidths(curve, base) if base else {}
+    steps = []
+    for case in in_order:
+        bandwidths, latencies = _bandwidths(curve, case), _latencies(case)
+        for size, bandwidth in bandwidths.items():
+            steps.append(
+                Step(
+                    nodes=case.num_nodes or 0,
+                    ranks=case.num_tasks or 0,
+                    size=size,
+                    latency=latencies[size],
+                    wire=wire_bytes(curve.benchmark, size, case.num_tasks or 0),
+                    bandwidth=bandwidth,
+                    efficiency=bandwidth / at_base[size] if size in at_base else None,
+                )
+            )
+    return tuple(sorted(steps, key=lambda step: (step.size, step.nodes)))
+
+
+def _bandwidths(curve: Curve, case: Case) -> dict[int, float]:
+    return {
+        size: effective_bandwidth(curve.benchmark, size, case.num_tasks or 0, latency)
+        for size, latency in _latencies(case).items()
+    }

@@ -1,0 +1,51 @@
+"""Placements are what the sites offer."""
+
+import pytest
+
+from fabricheck.reframe_ext import offered as module
+from fabricheck.reframe_ext.offered import offered
+from fabricheck.sites.offers import offers
+from fabricheck.transports import Placement
+
+SITES = (
+    frozenset({"tcp", "shm", "nodes-1", "nodes-2", "nodes-12"}),
+    frozenset({"rdma", "nodes-2", "nodes-4", "full_nodes"}),
+)
+
+
+@pytest.fixture
+def two_sites(monkeypatch):
+    monkeypatch.setattr(module, "offers", lambda: SITES)
+
+
+def test_a_site_with_more_nodes_gets_cases_for_them(two_sites):
+    assert {name for name in offered() if name.startswith("tcp")} == {"tcp-2n", "tcp-12n"}
+
+
+def test_a_case_that_no_site_could_run_is_not_made(two_sites):
+    made = offered()
+    assert "rc-4n" in made
+    assert "tcp-4n" not in made
+    assert not any(name.startswith("auto") for name in made)
+
+
+def test_nodes_are_bounded_as_the_check_says(two_sites):
+    assert {Placement.read(name).num_nodes for name in offered(most=2)} == {1, 2}
+    assert {Placement.read(name).num_nodes for name in offered(least=2)} == {2, 4, 12}
+
+
+def test_all_cores_where_a_site_offers_them(two_sites):
+    assert {name for name in offered(full=True) if name.startswith("rc-")} == (
+        {"rc-2n-full", "rc-4n-full"}
+    )
+    assert not any(name.startswith("tcp") for name in offered(full=True))
+
+
+def test_a_check_always_has_a_case(monkeypatch):
+    monkeypatch.setattr(module, "offers", lambda: (frozenset({"health"}),))
+    assert len(offered()) == len(offered(full=True)) == 1
+
+
+def test_the_shipped_sites_offer_what_the_testbed_has():
+    assert {"tcp-2n", "tcp-4n", "shm-1n", "rc-2n"} <= set(offered())
+    assert all(isinstance(features, frozenset) for features in offers())
