@@ -14,7 +14,7 @@ from fabricheck.units import format_size
 DOCUMENT = "docs/programs/rdma_batch.md"
 ROUNDS = 5
 BUDGET = 0.5
-_BATCHES = {1: 500, 64: 5, 128: 20, 256: 5}
+_BATCHES = {1: 500, 64: 5, 128: 20, 256: 3}
 _SMALL = ("--time-budget", str(BUDGET), "--enable-sess", "--enable-batch-transfer")
 _SWEEPS = (
     ("--op", "read", "--all", "--sizes", "8,64,1024,4096,65536", "--num-qp-per-transfer", "2"),

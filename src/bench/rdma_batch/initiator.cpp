@@ -181,6 +181,7 @@ void initiate(const Options& options, unsigned rank, Together& together, NewsWri
             news.tell(row);
         }
         if (!row.wrong.empty()) {
+            initiator.end(); // the target did its part
             throw std::runtime_error("wrong data at " + std::to_string(shape.size) + " bytes x " +
                                      std::to_string(shape.batch) + ": " + row.wrong);
         }

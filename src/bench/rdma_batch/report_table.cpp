@@ -12,9 +12,11 @@ namespace {
 constexpr bench::Percentile kMedian{50'000};
 constexpr bench::Percentile kTail{99'000};
 
-std::string two_decimals(double value) {
+// Two decimals, as MORI-IO prints; in our own table more where they would round to nothing.
+std::string number(double value, Columns columns) {
     std::array<char, 64> buffer{};
-    (void)std::snprintf(buffer.data(), buffer.size(), "%.2f", value);
+    const bool fine = columns == Columns::Full && value < 1;
+    (void)std::snprintf(buffer.data(), buffer.size(), fine ? "%.6f" : "%.2f", value);
     return buffer.data();
 }
 
@@ -50,12 +52,12 @@ std::vector<std::string> cells(const RowResult& row, Columns columns) {
     }
     for (const double value : {row.total_megabytes(), row.max_bandwidth, row.average_bandwidth,
                                row.ascending_us.front(), row.average_us}) {
-        words.push_back(two_decimals(value));
+        words.push_back(number(value, columns));
     }
     if (columns == Columns::Full) {
         for (const bench::Percentile percentile : {kMedian, kTail}) {
             words.push_back(
-                two_decimals(bench::percentile_of_sorted(row.ascending_us, percentile)));
+                number(bench::percentile_of_sorted(row.ascending_us, percentile), columns));
         }
         words.push_back(std::to_string(row.ascending_us.size()));
     }

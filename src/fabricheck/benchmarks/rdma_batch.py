@@ -267,7 +267,9 @@ class _Reader:
     def _row(self, number: int, columns: Sequence[str], batch: str) -> Row:
         words = self._cells(number)
         if len(words) != len(columns):
-            raise self._error(number, f"expected {len(columns)} cells, found {len(words)}")
+            raise self._error(
+                number, f"expected {len(columns)} cells, found {len(words)}: the table is cut"
+            )
         cells = dict(zip(columns, words, strict=True))
         size = self._whole(number, _SIZE, cells[_SIZE])
         many = self._whole(number, _BATCH, cells.get(_BATCH, batch))
