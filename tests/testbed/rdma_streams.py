@@ -1,0 +1,69 @@
+"""rdma_stream on the guest's two nodes, started by Slurm."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.bench.conftest import build
+
+from fabricheck.benchmarks import rdma_stream
+from fabricheck.testbed import Testbed
+from fabricheck.testbed.guest.devices import cable
+from fabricheck.transports import Ports, settings
+
+SECONDS = 200.0
+FEW = ("--nmsg", "300", "--num-blks", "4", "--num-cmsgs", "10", "--gid-index", "1")
+# Each packet is a message, so that one that is dropped is one that is missed.
+SINGLE = ("--msg-size", "4096", "--send-delay", "1000")
+RUNS = [
+    (("rx1", "rx2"), ("--msg-size", "65536")),
+    (("rx1", "rx2"), ("--poll-cq-mode", "polling", "--test", "increment", "--msg-size", "8192")),
+    (("rx1", "rx2"), ("--qp-type", "uc", *SINGLE)),
+    (("rx1", "rx2"), ("--qp-type", "ud", "--msg-size", "2048", "--send-delay", "1000")),
+    (("rx1", "rx2", "rx2"), ("--nlink", "2", "--msg-size", "4096")),
+]
+REFUSED = {
+    ("--dev", "mlx5_9"): 'option --dev: unknown device "mlx5_9"; this machine has rxe',
+    ("--gid-index", "200"): "option --gid-index: 200 of rxe",
+    ("--mtu", "1500"): "option --mtu: 1500 is none of RDMA's MTUs 256, 512, 1024, 2048, 4096",
+    ("--port", "2"): "option --port: rxe",
+    ("--qp-type", "ud", "--msg-size", "8192"): "a message of ud must fit into the MTU of rxe",
+}
+
+
+def launch(
+    testbed: Testbed, place: Path, nodes: tuple[str, ...], *options: str
+) -> subprocess.CompletedProcess[str]:
+    """Run it with rank r on the r-th of the nodes."""
+    folder = build("openmpi", "openmpi").folder
+    if not (folder / "common" / "libbench_verbs.a").exists():
+        pytest.skip("libibverbs-dev is not installed, so rdma_stream has no verbs")
+    listed = place / "hosts"
+    listed.write_text("".join(f"{node}\n" for node in nodes))
+    variables = settings("openmpi", "tcp", Ports(devices={"tcp": "eth0"}))
+    given = {**variables, "UCX_LOG_LEVEL": "error", "SLURM_HOSTFILE": str(listed)}
+    return testbed.run(
+        "login",
+        *("env", *(f"{name}={text}" for name, text in given.items()), "srun", "--partition=rdma"),
+        *(f"--nodes={len(set(nodes))}", f"--ntasks={len(nodes)}", "--distribution=arbitrary"),
+        *("--overcommit", "--mpi=pmix", "--kill-on-bad-exit=1"),
+        *(str(folder / "rdma_stream" / "rdma_stream"), *FEW, *options),
+        timeout_seconds=SECONDS,
+    )
+
+
+def streams(testbed: Testbed, place: Path, nodes: tuple[str, ...], *options: str):
+    """The streams of a run that succeeded."""
+    done = launch(testbed, place, nodes, *options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return rdma_stream.read(done.stdout, "rdma_stream")[0]
+
+
+def missed_and_dropped(testbed: Testbed, place: Path) -> tuple[int, int]:
+    """Messages that were missed over uc, and packets that netem dropped meanwhile."""
+    testbed.netem("rx2", "loss 5%")
+    (stream,) = streams(testbed, place, ("rx1", "rx2"), "--qp-type", "uc", *SINGLE)
+    shown = testbed.run("rx2", "/sbin/tc", "-s", "-json", "qdisc", "show", "dev", cable("rx2"))
+    (queue,) = [each for each in json.loads(shown.stdout) if each["kind"] == "netem"]
+    return stream.missed, queue["drops"]
