@@ -51,7 +51,7 @@ def test_a_cluster_becomes_a_site(suite: Path) -> None:
     assert partition["extras"] == {
         "fabric": "infiniband",
         "link_rate": 100.0,
-        "ucx_net_devices": {"rdma": "mlx5_0:1"},
+        "ucx_net_devices": {"tcp": "eth0", "rdma": "mlx5_0:1"},
     }
     assert partition["processor"]["num_cpus"] == 64
     openmpi, mpich, builtin = site["environments"]
@@ -59,6 +59,12 @@ def test_a_cluster_becomes_a_site(suite: Path) -> None:
     assert openmpi["extras"] == {"mpi_family": "openmpi", "pmi": "pmix", "mpi_spec": "^openmpi"}
     assert (mpich["cc"], mpich["extras"]["pmi"]) == ("mpicc.mpich", "pmi2")
     assert builtin["name"] == "builtin"
+
+
+def test_of_several_interfaces_none_is_chosen(suite: Path) -> None:
+    path = suite / "sites" / "hpc.yaml"
+    write(path, "hpc", Facts(lanes={"tcp": {"lo", "eth0", "eno1"}}), "x")
+    assert "extras" not in read(path)["systems"][0]["partitions"][0]
 
 
 def test_hardware_is_asked_on_a_node() -> None:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import textwrap
 from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
@@ -120,6 +121,13 @@ def test_a_file_that_is_no_site_is_named(written: Callable[[str], Path], text: s
 def test_a_file_that_is_no_yaml_is_named(written: Callable[[str], Path], text: str) -> None:
     with pytest.raises(FabricheckError, match="expected a site file in YAML"):
         read(written(text))
+
+
+def test_the_examples_of_the_page_are_sites(written: Callable[[str], Path]) -> None:
+    page = (SUITE / "docs" / "sites.md").read_text()
+    examples = re.findall(r"^ *```yaml\n(.*?)^ *```", page, re.DOTALL | re.MULTILINE)
+    names = [read(written(textwrap.dedent(each)))["systems"][0]["name"] for each in examples]
+    assert names == ["demo", "mycluster"]
 
 
 def test_every_extra_that_the_library_reads_is_known() -> None:

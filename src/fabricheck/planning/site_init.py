@@ -214,6 +214,11 @@ def _transports(facts: Facts) -> list[str]:
 
 def _hardware(facts: Facts) -> dict[str, Any]:
     extras: dict[str, Any] = {}
+    devices = {}
+    # Of several interfaces, which one is for the data only the site knows.
+    interfaces = facts.lanes.get("tcp", set()) - {"lo"}
+    if len(interfaces) == 1:
+        devices["tcp"] = next(iter(interfaces))
     active = [port for port in facts.ports if port.is_active]
     if active:
         first = active[0]
@@ -221,7 +226,9 @@ def _hardware(facts: Facts) -> dict[str, Any]:
         extras["fabric"] = "infiniband" if first.layer == "InfiniBand" else "roce"
         if first.gigabits:
             extras["link_rate"] = first.gigabits
-        extras["ucx_net_devices"] = {"rdma": ",".join(map(str, same))}
+        devices["rdma"] = ",".join(map(str, same))
+    if devices:
+        extras["ucx_net_devices"] = devices
     found: dict[str, Any] = {}
     if facts.processor:
         found["processor"] = {
