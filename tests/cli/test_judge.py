@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from fabricheck.benchmarks.registry import REGISTRY
 from fabricheck.cli import main
-from fabricheck.cli.judge import Check
+from fabricheck.cli.judge import Check, check_of
 from fabricheck.judge.references import CHECKS
 
 DATA = Path(__file__).parents[1] / "data"
@@ -159,7 +160,7 @@ def test_choices_are_the_checks_that_judge_curves():
     [
         (
             "fabricheck judge --check ",
-            {"MpiPointToPoint", "MpiCollective", "VerbsPerftest", "UcxPerftest"},
+            {str(check) for check in Check},
         ),
         ("fabricheck judge --placement tcp", {"tcp-2n", "tcp-4n", "tcp-8n", "tcp-16n"}),
     ],
@@ -178,3 +179,10 @@ def test_shell_completion_offers_choices(words, offered):
         check=False,
     )
     assert set(found.stdout.split()) == offered
+
+
+def test_every_benchmark_that_checks_measure_has_one_that_judges_it():
+    families = {family for family in CHECKS.values() if family}
+    for benchmark in REGISTRY.values():
+        assert benchmark.family in families
+        assert CHECKS[check_of(benchmark)] == benchmark.family

@@ -10,6 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from fabricheck.benchmarks.curve import Curve
+from fabricheck.benchmarks.model import Benchmark
+from fabricheck.benchmarks.programs import ProgramBenchmark
 from fabricheck.benchmarks.registry import find
 from fabricheck.cli.parse import (
     ExpectOption,
@@ -31,13 +33,36 @@ class Check(StrEnum):
     """The check classes that judge curves."""
 
     POINT_TO_POINT = "MpiPointToPoint"
+    POINT_TO_POINT_FULL = "MpiPointToPointFull"
     COLLECTIVE = "MpiCollective"
+    ONE_SIDED = "MpiOneSided"
+    NONBLOCKING = "MpiNonblocking"
+    NEIGHBORHOOD = "MpiNeighborhood"
+    PERSISTENT = "MpiPersistent"
+    CONGESTION = "MpiCongestion"
+    STARTUP = "MpiStartup"
     VERBS = "VerbsPerftest"
     UCX = "UcxPerftest"
+    RDMA_BATCH = "RdmaBatch"
+    RDMA_BATCH_BESIDE = "RdmaBatchBeside"
+    RDMA_STREAM = "RdmaStream"
+    MATMUL = "MpiMatmul"
 
 
 # Of two checks of a family the first, which is that of single ranks.
 _CHECK_OF_FAMILY = {CHECKS[check]: check for check in reversed(Check)}
+_CHECK_OF_PROGRAM = {
+    "rdma_batch": Check.RDMA_BATCH,
+    "rdma_stream": Check.RDMA_STREAM,
+    "mpi_matmul": Check.MATMUL,
+}
+
+
+def check_of(benchmark: Benchmark) -> Check:
+    """The check that judges the curves of a benchmark."""
+    if isinstance(benchmark, ProgramBenchmark):
+        return _CHECK_OF_PROGRAM[benchmark.program]
+    return _CHECK_OF_FAMILY[benchmark.family]
 
 
 def _complete_placement(incomplete: str) -> list[str]:
@@ -100,7 +125,7 @@ def judge(
     name, _, _ = system.partition(":")
     partition = system if ":" in system else ""
     key = CaseKey(name, partition, environ, curve.benchmark, placement)
-    chosen = check or _CHECK_OF_FAMILY[find(curve.benchmark).family]
+    chosen = check or check_of(find(curve.benchmark))
     expected, tolerance = resolve(references, chosen, key)
     verdict = judge_curve(curve, expected, tolerance)
     checked = is_checked(curve, expect)
