@@ -29,7 +29,7 @@ def list_(
 
     Examples:
 
-        fabricheck references list --system roce25g-8n
+        fabricheck references list --system mycluster
 
         fabricheck references list --system testbed --check MpiCollective --json | jq '.[].source'
     """
