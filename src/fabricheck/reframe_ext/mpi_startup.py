@@ -35,13 +35,17 @@ class StartupBenchmark(MpiBenchmark):
         if found.curve is None or Metric.LAUNCH not in self._entry.metrics:
             return found
         try:
-            return replace(found, curve=_with_launch(found.curve, Path(self.stagedir)))
+            return replace(found, curve=with_launch(found.curve, Path(self.stagedir)))
         except FabricheckError as error:
             return replace(found, objections=(*found.objections, str(error)))
 
 
-def _with_launch(curve: Curve, directory: Path) -> Curve:
-    """The curve of a hello, with the time that its launch took in ms."""
+def with_launch(curve: Curve, directory: Path) -> Curve:
+    """The curve of a hello, with the time that its launch took in ms.
+
+    Raises:
+        FabricheckError: if the job script left no time behind.
+    """
     took = (_clock(directory / _END) - _clock(directory / _BEGIN)) / _NS_OF_MS
     values = MappingProxyType({(Metric.LAUNCH, "avg"): took})
     return replace(curve, points=(replace(curve.points[0], values=values),))
