@@ -1,9 +1,12 @@
 """Bands of single variables: their edges are exact, and belong to the warnings."""
 
+from pathlib import Path
+
 import pytest
 
+from fabricheck.errors import FabricheckError
 from fabricheck.judge.levels import Level
-from fabricheck.judge.references import Reference, Tolerance
+from fabricheck.judge.references import CaseKey, Reference, Tolerance, resolve
 from fabricheck.judge.verdict import judge_values
 
 BAND = Tolerance((None, 0.5), "paper", "test", "2026-11-21", None, good={"latency_avg_1MiB": 10.0})
@@ -51,3 +54,48 @@ def test_the_bounds_of_a_band_are_those_that_are_recorded():
     plain = Tolerance((-0.5, 0.5), "paper", "test", "2026-11-21", None)
     (unbanded,) = judge_values(measured, MILLISECONDS, plain).judgements
     assert unbanded.good == (10.6 * 0.5, 10.6 * 1.5)
+
+
+FILE = """\
+MpiCollective:
+  $index: [benchmark]
+  allreduce: {latency_avg_1MiB: [10600, -0.5, 1, us], latency_avg_2MiB: [21000, null, 1, us]}
+MpiCollective.levels:
+  $index: [benchmark]
+  allreduce:
+    warning: [null, null]
+    good: {latency_avg_1MiB: 10000}
+    kind: measured
+    source: a table
+    date: 2026-11-21
+"""
+KEY = CaseKey("hpc", "hpc:cpu", "gnu", "allreduce", "rc-8n")
+EDGE = "{latency_avg_1MiB: 10000}"
+
+
+def test_a_band_is_read(tmp_path: Path):
+    path = tmp_path / "hpc.yaml"
+    path.write_text(FILE)
+    _, tolerance = resolve(path, "MpiCollective", KEY)
+    assert tolerance.good == {"latency_avg_1MiB": 10000}
+
+
+@pytest.mark.parametrize(
+    ("edge", "message"),
+    [
+        ("10000", "expected variables with the edge of their good band, found 10000"),
+        ("{}", "expected variables with the edge of their good band"),
+        ("{latency_avg_1MiB: fast}", "expected a number as edge of the good band"),
+        ("{latenzy_1MiB: 1}", "unknown variable"),
+        ("{latency_avg_4MiB: 1}", "a good band for latency_avg_4MiB, which has no reference"),
+        ("{latency_avg_1MiB: 30000}", "ends at 30000, outside of the critical bounds"),
+        ("{latency_avg_1MiB: 5000}", "ends at 5000, outside of the critical bounds"),
+    ],
+)
+def test_a_band_that_makes_no_sense_is_named(tmp_path: Path, edge: str, message: str):
+    path = tmp_path / "hpc.yaml"
+    path.write_text(FILE.replace(EDGE, edge))
+    with pytest.raises(FabricheckError) as caught:
+        resolve(path, "MpiCollective", KEY)
+    assert message in str(caught.value)
+    assert str(caught.value).startswith(f"{path}: line ")

@@ -37,8 +37,11 @@ def test_the_plan_is_the_listing_of_reframe(local: Plan, tmp_path: Path) -> None
         text=True,
         check=True,
     ).stdout
-    found = re.findall(r"^- (\w+) .*@local:(\S+)\+(\S+)$", listed, re.MULTILINE)
-    assert sorted(found) == sorted((c.check, c.partition, c.environ) for c in local.cases)
+    # What others depend on stands below them, after a caret; builds have a scope, after a tilde.
+    lines = r"^(?:- | +\^)(?=[^~]*$)(\w+) .*/(\w+) @local:(\S+)\+(\S+)$"
+    found = {match.groups() for match in re.finditer(lines, listed, re.MULTILINE)}
+    listed_cases = sorted((check, partition, environ) for check, _, partition, environ in found)
+    assert listed_cases == sorted((c.check, c.partition, c.environ) for c in local.cases)
     assert len(found) > 20
 
 
