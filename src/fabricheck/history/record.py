@@ -29,7 +29,7 @@ class Record:
         upper: the critical upper bound in ``unit``, empty if there is none.
         warning_lower: the warning bound below, in ``unit``.
         warning_upper: the warning bound above, in ``unit``.
-        reference_kind: bound, ratio, measured, vendor or paper.
+        reference_kind: bound, ratio, measured, vendor, paper or physics.
         node_list: host names, separated by commas.
         commit: git commit of the suite, with ``+`` when the tree was changed.
         session: which run of ReFrame measured it.
