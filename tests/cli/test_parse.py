@@ -162,3 +162,15 @@ def test_reads_what_perftest_printed_in_one_run_and_in_several(fabricheck):
     code, out, err = fabricheck("parse", folder / "write_lat.rc.sizes.txt")
     assert (code, err) == (0, "")
     assert "completeness not checked: perftest doesn't tell its sizes, give --expect" in out
+
+
+def test_a_title_of_several_programs_is_read_with_the_name_of_the_one(fabricheck):
+    file = OSU / "families" / "bw_fan_in.txt"
+    code, out, _ = fabricheck("parse", file, "--benchmark", "bw_fan_in", "--json")
+    assert (code, json.loads(out)["benchmark"]) == (0, "bw_fan_in")
+    code, _, err = fabricheck("parse", file)
+    assert (code, "expected columns for average bandwidth" in err) == (2, True)
+    code, _, err = fabricheck("parse", OSU / "openmpi.lat.txt", "--benchmark", "bw")
+    assert (code, "expected bw, found latency in its title" in err) == (2, True)
+    code, _, err = fabricheck("parse", file, "--benchmark", "fan_in")
+    assert (code, "unknown benchmark 'fan_in'" in err) == (2, True)

@@ -39,8 +39,8 @@ _VALIDATION_ERROR = "DATA VALIDATION ERROR"
 _SHOWN_TITLES = 5
 
 
-def parse_file(path: Path) -> Curve:
-    """Read the output of a benchmark program from a file.
+def parse_file(path: Path, name: str = "") -> Curve:
+    """Read the output of a benchmark program from a file, as ``parse`` does its text.
 
     Raises:
         ParseError: if the file cannot be read or ``parse`` refuses its text.
@@ -52,7 +52,7 @@ def parse_file(path: Path) -> Curve:
             f"{path}: expected the output of a benchmark, but the file cannot be read "
             f"({error.strerror}): check the path"
         ) from error
-    return parse(decode(data, str(path)), str(path))
+    return parse(decode(data, str(path)), str(path), name)
 
 
 def decode(data: bytes, source: str) -> str:

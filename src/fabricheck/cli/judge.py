@@ -14,6 +14,7 @@ from fabricheck.benchmarks.model import Benchmark
 from fabricheck.benchmarks.programs import ProgramBenchmark
 from fabricheck.benchmarks.registry import find
 from fabricheck.cli.parse import (
+    BenchmarkOption,
     ExpectOption,
     FileArgument,
     JsonOption,
@@ -103,6 +104,7 @@ def judge(
         ),
     ] = None,
     expect: ExpectOption = None,
+    benchmark: BenchmarkOption = "",
     machine: JsonOption = False,
 ) -> None:
     """Judge a measured curve: what is wrong, then the level on the last line.
@@ -121,7 +123,7 @@ def judge(
         srun -N2 osu_bw | fabricheck judge - --references site.yaml \\
             --system hpc:cpu --environ mpich --placement rc-2n --json
     """
-    curve = read_curve(file, expect)
+    curve = read_curve(file, expect, benchmark)
     name, _, _ = system.partition(":")
     partition = system if ":" in system else ""
     key = CaseKey(name, partition, environ, curve.benchmark, placement)

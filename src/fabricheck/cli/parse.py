@@ -43,6 +43,14 @@ ExpectOption = Annotated[
         show_default=False,
     ),
 ]
+BenchmarkOption = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="The benchmark that ran, such as bw_fan_in, where OSU prints the title of another.",
+        show_default=False,
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
 
 
@@ -50,6 +58,7 @@ def parse(
     file: FileArgument,
     *,
     expect: ExpectOption = None,
+    benchmark: BenchmarkOption = "",
     machine: JsonOption = False,
 ) -> None:
     """Read the output of a benchmark: sizes, columns, units and validation.
@@ -65,9 +74,11 @@ def parse(
 
         srun -N2 osu_latency | fabricheck parse - --expect 1:4MiB
 
+        fabricheck parse fan_in.out --benchmark bw_fan_in
+
         fabricheck parse allreduce.out --json | jq '.points[].values.latency_p50'
     """
-    curve = read_curve(file, expect)
+    curve = read_curve(file, expect, benchmark)
     checked = is_checked(curve, expect)
     if machine:
         json.dump(_as_json(curve, checked=checked), sys.stdout, indent=2, allow_nan=False)
@@ -76,19 +87,24 @@ def parse(
         _show(curve, checked=checked)
 
 
-def read_curve(file: Path, expect: str | None) -> Curve:
+def read_curve(file: Path, expect: str | None, benchmark: str = "") -> Curve:
     """The curve in a file or on standard input, complete as far as that can be known.
 
     Raises:
-        FabricheckError: if there is no complete table, or ``expect`` isn't ``MIN:MAX``.
+        FabricheckError: if there is no complete table or none of ``benchmark``, or ``expect``
+            isn't ``MIN:MAX``.
     """
+    if benchmark:
+        find(benchmark)
     sizes = _expected_sizes(expect) if expect is not None else None
     if file == STANDARD_INPUT:
         source = "standard input"
-        curve = parse_text(decode(sys.stdin.buffer.read(), source), source)
+        curve = parse_text(decode(sys.stdin.buffer.read(), source), source, benchmark)
     else:
         source = str(file)
-        curve = parse_file(file)
+        curve = parse_file(file, benchmark)
+    if benchmark and curve.benchmark != benchmark:
+        raise ParseError(f"{source}: expected {benchmark}, found {curve.benchmark} in its title")
     if sizes is not None:
         if find(curve.benchmark).min_size is None:
             raise ParseError(f"{source}: {curve.benchmark} has no message sizes: omit --expect")
