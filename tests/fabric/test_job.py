@@ -6,7 +6,7 @@ from tests.fabric.conftest import Grow, later, risen, snapshot_of, told
 
 from fabricheck.errors import FabricheckError
 from fabricheck.fabric.finding import Finding, tell
-from fabricheck.fabric.job import Node, judge_job, read_nodes, readings
+from fabricheck.fabric.job import Node, common_rate, judge_job, read_nodes, readings
 from fabricheck.fabric.limits import Limits
 from fabricheck.judge.levels import Level
 
@@ -44,6 +44,23 @@ def test_a_node_that_was_cut_short_is_judged_as_it_was(tmp_path: Path) -> None:
     down = replace(later(before, state="DOWN"), moment="before")
     link, _ = judge_job([Node(down, down)], Limits())
     assert "link down on n1 rxe0:1: the port is DOWN" in str(link)
+
+
+@pytest.mark.parametrize(
+    ("tree", "changes", "rate"),
+    [
+        ("mlx5_ib", {}, 200.0),
+        ("mlx5_ib", {"rate": None}, None),
+        ("mlx5_ib", {"rate": 100.0}, None),
+        ("mlx5_ib", {"state": "DOWN"}, 200.0),
+        ("rxe", {}, None),
+    ],
+)
+def test_the_rate_of_a_job_is_the_one_that_all_cards_tell(
+    tmp_path: Path, tree: str, changes: dict[str, object], rate: float | None
+) -> None:
+    one = snapshot_of(tree, tmp_path)
+    assert common_rate([Node(one, one), Node(one, later(one, **changes))]) == rate
 
 
 def test_the_advice_names_the_nodes_of_the_job(tmp_path: Path) -> None:

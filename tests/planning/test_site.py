@@ -190,7 +190,7 @@ def test_an_mpi_below_srun_needs_its_pmi(
 @pytest.mark.parametrize(
     ("extras", "words"),
     [
-        ({}, "without extras.link_rate bandwidths are not held against the link"),
+        ({}, "without extras.link_rate a port may come up slower unseen"),
         ({}, "without extras.fabric the link's headers"),
         ({}, "without extras.ucx_net_devices perftest takes the first card"),
         ({"fabric": "roce"}, "without extras.gid_index"),

@@ -16,6 +16,7 @@ PREFIX = "fabric."
 """Files of snapshots are called so, with the host name behind it."""
 BEFORE = "before"
 """What ``rank.sh`` calls the snapshot that it takes before the program starts."""
+_IN_SOFTWARE = ("rxe", "rdma_rxe", "siw")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,20 @@ def read_nodes(directory: Path) -> list[Node]:
     """
     told = [read_snapshots(path) for path in sorted(directory.glob(f"{PREFIX}*"))]
     return [Node(snapshots[0], snapshots[-1]) for snapshots in told if snapshots]
+
+
+def common_rate(nodes: Sequence[Node]) -> float | None:
+    """The rate in Gbit/s that every active port of a job's cards tells.
+
+    ``None`` where they differ or tell none. A device in software has a rate only for the form.
+    """
+    rates = {
+        port.rate
+        for node in nodes
+        for port in node.after.ports.values()
+        if port.active and port.driver not in _IN_SOFTWARE
+    }
+    return rates.pop() if len(rates) == 1 else None
 
 
 def judge_job(nodes: Sequence[Node], limits: Limits) -> list[Finding]:

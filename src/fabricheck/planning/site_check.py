@@ -115,7 +115,7 @@ def _advice(name: str, offered: list[str], extras: Mapping[str, Any]) -> Iterato
     if "rdma" not in offered:
         return
     consequences = {
-        "link_rate": "bandwidths are not held against the link, and none is too fast to be true",
+        "link_rate": "a port may come up slower unseen, and perftest is not held against the link",
         "fabric": "the link's headers are taken to be the smallest ones, InfiniBand's",
         "ucx_net_devices": "perftest takes the first card, and no port is missed when it is gone",
     }

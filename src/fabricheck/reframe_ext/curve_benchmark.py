@@ -2,12 +2,15 @@
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from reframe.core.builtins import run_after, sanity_function
 
 from fabricheck.benchmarks import registry
 from fabricheck.benchmarks.curve import Curve, variable_name
 from fabricheck.benchmarks.model import UNITS
+from fabricheck.errors import FabricheckError
+from fabricheck.fabric.job import common_rate, read_nodes
 from fabricheck.judge.levels import Level, worst
 from fabricheck.judge.physics import Links, derived, impossible, read_links
 from fabricheck.judge.references import Reference, Tolerance
@@ -58,12 +61,24 @@ class CurveBenchmark(Judged):
         if transport.scope is Scope.INTRA_NODE:
             return None
         return read_links(
-            self.current_partition.extras,
+            self._extras_with_rate(),
             self.num_nodes,
             _ports_used(read_witnesses(Path(self.stagedir))),
             rdma=transport.counter is Counter.RDMA,
             datagram=transport.base == "ud",
         )
+
+    def _extras_with_rate(self) -> Mapping[str, Any]:
+        """The partition's extras; where they give no rate, with the one that all cards tell."""
+        extras: Mapping[str, Any] = self.current_partition.extras
+        if "link_rate" in extras or not self.uses_ports():
+            return extras
+        try:
+            rate = common_rate(read_nodes(Path(self.stagedir)))
+        except FabricheckError:
+            # A damaged snapshot is a finding of the fabric's health.
+            return extras
+        return extras if rate is None else {**extras, "link_rate": rate}
 
     def sizes(self) -> tuple[int, ...]:
         """The message sizes in bytes to measure; none for a benchmark without payload."""
