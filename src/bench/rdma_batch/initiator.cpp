@@ -160,7 +160,7 @@ Hello hello_of(const Options& options, unsigned rank, std::uint64_t bytes) {
 void initiate(const Options& options, unsigned rank, Together& together, NewsWriter& news) {
     const std::vector<Shape> shapes = options.shapes();
     const std::uint64_t bytes = buffer_bytes(shapes, options.most_memory);
-    bind(options.numa, port_options(options, rank).device);
+    bind_to(options.numa, port_options(options, rank).device);
     Resources resources(options, rank, bytes, options.queue_pairs, options.workers);
     Channel channel = connect_to(options.host, options.tcp_port, options.patience);
     channel.send(Type::Hello, encode(hello_of(options, rank, bytes)));

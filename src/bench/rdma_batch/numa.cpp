@@ -66,7 +66,7 @@ std::vector<unsigned> parse_cpu_list(const std::string& text) {
     return cpus;
 }
 
-void bind(const Numa& numa, const std::string& device) {
+void bind_to(const Numa& numa, const std::string& device) {
     if (numa.kind == Numa::Kind::None) {
         return;
     }

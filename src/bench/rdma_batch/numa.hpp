@@ -13,6 +13,6 @@ std::vector<unsigned> parse_cpu_list(const std::string& text);
 
 /// Binds this process, and what it allocates from now on, as the option asks; `device` is the name
 /// of the RDMA device. Throws bench::UsageError if the machine has no such node.
-void bind(const Numa& numa, const std::string& device);
+void bind_to(const Numa& numa, const std::string& device);
 
 } // namespace rdma_batch

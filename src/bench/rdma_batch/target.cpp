@@ -65,7 +65,7 @@ void serve_rows(Channel& channel, const Resources& resources, bool read) {
 }
 
 void serve_initiator(const Options& options, Channel& channel, const Hello& hello) {
-    bind(options.numa, port_options(options, hello.rank).device);
+    bind_to(options.numa, port_options(options, hello.rank).device);
     // The other end knows nothing of this one's rows, but no row needs more than this.
     if (hello.bytes > options.most_memory) {
         throw bench::UsageError("the initiator asks for a buffer of " +
