@@ -127,7 +127,7 @@ def test_the_charts_show_what_was_measured(browser, run_and_series):
     assert curve["value"][3] == pytest.approx(each.values[-1], rel=1.001e-3)
     bounds = drawn(browser, "curve-bounds")
     assert bounds["reference"][3] == 20
-    assert sorted(drawn(browser, "statistic-names")["name"]) == ["avg", "p50", "p99"]
+    assert sorted(drawn(browser, "statistic-names")["name"]) == ["avg", "max", "p50", "p99"]
 
 
 def test_any_night_can_be_held_against_the_level(browser, run_and_series):
