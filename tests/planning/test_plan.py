@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fabricheck.errors import FabricheckError
-from fabricheck.planning.plan import LeftOut, Plan, make
+from fabricheck.planning.plan import LeftOut, Plan, divide, make
 from fabricheck.planning.references import check
 from fabricheck.planning.show import check_lines, plan_lines
 from fabricheck.provenance import SUITE
@@ -88,6 +88,26 @@ def test_the_nearest_specification_says_what_is_lacking(
 
 
 CASE = Case("MpiPointToPoint", "latency", "rc-2n", "cpu", "gnu", ("nightly",), ())
+WITHOUT_DC = dataclasses.replace(CASE, environ="", lacking=("dc",))
+WITHOUT_MPI = dataclasses.replace(CASE, environ="builtin", lacking=("mpi", "mpi_family=mpich"))
+
+
+def test_cases_are_left_out_for_what_is_lacking_and_for_the_run() -> None:
+    weekly = dataclasses.replace(CASE, tags=("weekly",))
+    plan = divide("hpc", (CASE, WITHOUT_DC, WITHOUT_MPI, weekly), ["nightly"])
+    assert plan.cases == (CASE,)
+    assert [each.reason for each in plan.left_out] == [
+        "partition cpu lacks dc",
+        "environment builtin lacks mpi, mpi_family=mpich",
+        "not in the run nightly",
+    ]
+
+
+def test_a_tag_that_no_check_has_is_named() -> None:
+    with pytest.raises(FabricheckError, match=r"tag of the checks \(nightly\), found 'nightyl'"):
+        divide("hpc", [CASE], ["nightyl"])
+
+
 REFERENCES = """\
 MpiPointToPoint:
   $index: [$environ, benchmark, placement]

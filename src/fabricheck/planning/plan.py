@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fabricheck.errors import FabricheckError
-from fabricheck.reframe_ext.config import lacking_environments, site_configuration
+from fabricheck.reframe_ext.config import find_system, lacking_environments, site_configuration
 from fabricheck.reframe_ext.matrix import Case, read_cases
 
 
@@ -49,21 +49,34 @@ def make(suite: Path, system: str, tags: Sequence[str] = ()) -> Plan:
         tags: runs such as ``nightly``; a case that lacks one of them is left out for that.
 
     Raises:
-        FabricheckError: for an unknown system and a bad site file, or a check that can't be loaded.
+        FabricheckError: for an unknown system or tag, a bad site file, and a check that can't be
+            loaded.
     """
-    known = [each["name"] for each in site_configuration(suite)["systems"]]
-    if system not in known:
-        raise FabricheckError(
-            f"expected a system of sites/ ({', '.join(sorted(known))}), found {system!r}: use one "
-            "of these, or write a site file (docs/sites.md)"
-        )
-    cases, left_out = [], []
-    for case in read_cases(suite, system):
-        if reason := _reason(case, tags):
-            left_out.append(LeftOut(case, reason))
-        else:
-            cases.append(case)
-    return Plan(system, tuple(cases), tuple(left_out), tuple(_absent(suite, system)))
+    find_system(site_configuration(suite), system)
+    return divide(system, read_cases(suite, system), tags, _absent(suite, system))
+
+
+def divide(
+    system: str, cases: Sequence[Case], tags: Sequence[str] = (), absent: Sequence[str] = ()
+) -> Plan:
+    """What of a system's cases will run, and what is left out.
+
+    Raises:
+        FabricheckError: for a tag that no check has.
+    """
+    known = sorted({tag for case in cases for tag in case.tags})
+    for tag in tags:
+        if tag not in known:
+            raise FabricheckError(
+                f"expected a tag of the checks ({', '.join(known)}), found {tag!r}: use one of these"
+            )
+    reasons = [(case, _reason(case, tags)) for case in cases]
+    return Plan(
+        system,
+        tuple(case for case, reason in reasons if not reason),
+        tuple(LeftOut(case, reason) for case, reason in reasons if reason),
+        tuple(absent),
+    )
 
 
 def _reason(case: Case, tags: Sequence[str]) -> str:

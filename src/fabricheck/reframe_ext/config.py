@@ -85,6 +85,21 @@ def site_configuration(suite: Path) -> dict[str, Any]:
     }
 
 
+def find_system(configuration: dict[str, Any], name: str) -> dict[str, Any]:
+    """A system of the configuration.
+
+    Raises:
+        FabricheckError: if there is none of that name; the message lists the names.
+    """
+    systems: dict[str, dict[str, Any]] = {each["name"]: each for each in configuration["systems"]}
+    if name not in systems:
+        raise FabricheckError(
+            f"expected a system of sites/ ({', '.join(sorted(systems))}), found {name!r}: "
+            "use one of these, or write a site file (docs/sites.md)"
+        )
+    return systems[name]
+
+
 def lacking_environments(suite: Path, system: str) -> list[dict[str, Any]]:
     """The environments of a system that are left out, because nothing names their prefix."""
     return [

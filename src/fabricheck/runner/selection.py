@@ -10,7 +10,7 @@ from fabricheck.benchmarks.model import RUNS
 from fabricheck.benchmarks.registry import find as find_benchmark
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.reference_file import load
-from fabricheck.reframe_ext.config import lacking_environments, site_configuration
+from fabricheck.reframe_ext.config import find_system, lacking_environments, site_configuration
 from fabricheck.transports import families, find
 
 
@@ -81,7 +81,7 @@ def check(suite: Path, selection: Selection) -> None:
             file.
     """
     configuration = site_configuration(suite)
-    system = _find_system(configuration, selection.system)
+    system = find_system(configuration, selection.system)
     for benchmark in selection.benchmarks:
         find_benchmark(benchmark)
     _check_transports(system, selection.transports)
@@ -98,16 +98,6 @@ def check(suite: Path, selection: Selection) -> None:
     references = suite / "references" / f"{selection.system}.yaml"
     if references.exists():
         load(references)
-
-
-def _find_system(configuration: dict[str, Any], name: str) -> dict[str, Any]:
-    systems: dict[str, dict[str, Any]] = {each["name"]: each for each in configuration["systems"]}
-    if name not in systems:
-        raise FabricheckError(
-            f"expected a system of sites/ ({', '.join(sorted(systems))}), found {name!r}: "
-            "use one of these, or write a site file (docs/sites.md)"
-        )
-    return systems[name]
 
 
 def _check_known(kind: str, asked: Sequence[str], known: Iterable[str], system: str) -> None:
