@@ -68,7 +68,7 @@ def divide(
     for tag in tags:
         if tag not in known:
             raise FabricheckError(
-                f"expected a tag of the checks ({', '.join(known)}), found {tag!r}: use one of these"
+                f"expected a tag of the checks ({', '.join(known)}), found {tag!r}: use one"
             )
     reasons = [(case, _reason(case, tags)) for case in cases]
     return Plan(
