@@ -7,6 +7,7 @@ from reframe.core.builtins import run_after, run_before
 from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.streams import STREAM_BENCHMARKS, Topology
 from fabricheck.judge.levels import worst
+from fabricheck.judge.physics import Links
 from fabricheck.judge.references import Reference, Tolerance
 from fabricheck.judge.streams import EVEN, stream_findings
 from fabricheck.judge.verdict import Verdict
@@ -167,6 +168,10 @@ class StreamBenchmark(MpiBenchmark):
         level = worst([verdict.level, *(level for level, _ in found)])
         findings = tuple(finding for _, finding in found)
         return Verdict(level, verdict.judgements, findings + verdict.findings)
+
+    def links(self) -> Links | None:
+        """The links between the nodes; a stream inside a node turns round before its link."""
+        return super().links() if self._streams.topology.nodes > 1 else None
 
     def has_own_cpus(self) -> bool:
         """Not where the suite pins three ranks or more: such nodes may have two CPUs."""
