@@ -12,6 +12,6 @@ from fabricheck.reframe_ext.offered import offered
 class MpiNeighborhood(MpiBenchmark):
     descr = "MPI collective with neighbours"
     benchmark = parameter(names("neighborhood"), type=str, loggable=True)
-    placement = parameter(offered(), type=str, loggable=True)
+    placement = parameter([*offered(most=1), *offered(least=3)], type=str, loggable=True)
     time_limit = "5m"
     acceptance_only = ["ud"]

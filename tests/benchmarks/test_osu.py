@@ -125,10 +125,15 @@ def test_reads_what_every_program_prints(name):
     for point in curve.points:
         assert set(benchmark.recorded) <= set(point.values)
         assert point.valid is (True if benchmark.validates else None)
-        if benchmark.ranks is RanksRule.AT_LEAST_TWO and Metric.LATENCY in benchmark.metrics:
+        if benchmark.ranks.all_at_once and Metric.LATENCY in benchmark.metrics:
             assert (Metric.LATENCY, "rank_max") in point.values or benchmark.metrics[1:]
         if (Metric.LATENCY, "max") in point.values:
             assert point.values[Metric.LATENCY, "max"] >= point.values[Metric.LATENCY, "p50"]
+
+
+def test_a_ring_of_neighbours_has_three_ranks_at_least():
+    assert {b.ranks.least for b in MPI_BENCHMARKS.values() if b.family == "neighborhood"} == {3}
+    assert find("allreduce").ranks.least == RanksRule.EXACTLY_TWO.least == 2
 
 
 def test_overlap_stands_beside_the_time_that_it_hides():

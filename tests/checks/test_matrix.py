@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from fabricheck.benchmarks.model import RUNS, MpiBenchmark
+from fabricheck.benchmarks.model import RUNS, MpiBenchmark, RanksRule
 from fabricheck.benchmarks.osu import MPI_BENCHMARKS, PROBE_BENCHMARKS
 from fabricheck.benchmarks.registry import names
 from fabricheck.transports import Placement, families, placements
@@ -87,10 +87,12 @@ def expected_cases(system: str) -> set[tuple[str, str, str]]:
         offered = [p for p in map(Placement.read, every) if set(p.features) <= features]
         for benchmark in MPI_BENCHMARKS.values():
             least, most = NODES.get(benchmark.family, (1, 99))
+            few = {2} if benchmark.ranks is RanksRule.AT_LEAST_THREE else set()
             cases |= {
                 (benchmark.name, str(placement), name)
                 for placement in offered
                 if least <= placement.num_nodes <= most
+                if placement.num_nodes not in few
                 if not placement.full
                 or placement.num_nodes <= WITH_ALL_CORES.get(benchmark.name, 0)
                 for name in environments.keys() & set(partition["environs"])

@@ -75,6 +75,17 @@ class RanksRule(StrEnum):
     EXACTLY_TWO = "exactly two"
     EVEN = "an even number"
     AT_LEAST_TWO = "at least two"
+    AT_LEAST_THREE = "at least three"
+
+    @property
+    def least(self) -> int:
+        """The fewest ranks."""
+        return 3 if self is RanksRule.AT_LEAST_THREE else 2
+
+    @property
+    def all_at_once(self) -> bool:
+        """Whether all ranks take part in one operation, however many there are."""
+        return self in (RanksRule.AT_LEAST_TWO, RanksRule.AT_LEAST_THREE)
 
 
 UNITS: Mapping[Metric, str] = MappingProxyType(

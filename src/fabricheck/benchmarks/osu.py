@@ -99,6 +99,7 @@ def _collective(
     payload: bool = True,
     largest: int = _LARGEST_OF_ALL_RANKS,
     validates: bool = True,
+    ranks: RanksRule = RanksRule.AT_LEAST_TWO,
     title: str = "",
     in_probe: bool = False,
 ) -> MpiBenchmark:
@@ -115,7 +116,7 @@ def _collective(
         osu_program=f"osu_{name}",
         printed=f"MPI {operation} Latency Test",
         datatype=datatype,
-        ranks=RanksRule.AT_LEAST_TWO,
+        ranks=ranks,
         runs=runs,
         validates=payload and validates,
         in_probe=in_probe,
@@ -144,7 +145,10 @@ def _nonblocking(
 
 
 def _neighborhood(name: str, operation: str, runs: frozenset[str] = FULL) -> MpiBenchmark:
-    """A collective with the neighbours on a ring, OSU's default graph."""
+    """A collective with the neighbours on a ring, OSU's default graph.
+
+    Two ranks are no ring: its programs then say so, measure nothing, and end with exit code 0.
+    """
     overlapped = name.startswith("i")
     return _collective(
         name,
@@ -152,6 +156,7 @@ def _neighborhood(name: str, operation: str, runs: frozenset[str] = FULL) -> Mpi
         family="neighborhood",
         metrics=_OVERLAPPED if overlapped else _LATENCY,
         runs=runs,
+        ranks=RanksRule.AT_LEAST_THREE,
         title="" if operation.startswith("Neighborhood") else f"Neighborhood {operation}",
     )
 

@@ -88,8 +88,8 @@ class MpiBenchmark(CurveBenchmark):
 
     @run_after("setup")
     def size(self) -> None:
-        """Give each node one rank between nodes, two inside one, or a rank for each core."""
-        self.num_tasks = max(2, self.num_nodes)
+        """Give each node one rank, a single one as few as can be, or a rank for each core."""
+        self.num_tasks = max(self._entry.ranks.least, self.num_nodes)
         if self._placement.full:
             self.num_tasks = self._cores_of_a_node() * self.num_nodes
             if self._entry.ranks is RanksRule.EVEN:

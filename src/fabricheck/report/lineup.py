@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from fabricheck.benchmarks.model import Benchmark, Metric, MpiBenchmark, RanksRule
+from fabricheck.benchmarks.model import Benchmark, Metric, MpiBenchmark
 from fabricheck.benchmarks.pairs import PAIR_BENCHMARKS
 from fabricheck.benchmarks.registry import REGISTRY
 from fabricheck.errors import FabricheckError
@@ -202,7 +202,7 @@ def _layers(case: Case, benchmark: Benchmark) -> list[Layer]:
 
 def _metrics(benchmark: Benchmark) -> set[Metric]:
     """What a benchmark depends on: one of all ranks on both latency and bandwidth."""
-    if isinstance(benchmark, MpiBenchmark) and benchmark.ranks is RanksRule.AT_LEAST_TWO:
+    if isinstance(benchmark, MpiBenchmark) and benchmark.ranks.all_at_once:
         return {Metric.LATENCY, Metric.BANDWIDTH}
     return set(benchmark.metrics)
 
