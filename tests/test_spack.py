@@ -115,7 +115,7 @@ def test_every_mpi_family_has_its_toolchain():
 
 
 def test_every_mpi_has_a_root_for_each_benchmark():
-    benchmarks = ("osu-micro-benchmarks@7.4", "fabricheck-bench")
+    benchmarks = ("osu-micro-benchmarks@7.4", "fabricheck-bench+mpi+verbs+blas")
     expected = {f"{name} %{chain}" for name in benchmarks for chain in ENVIRONMENT["toolchains"]}
     assert expected < set(roots())
     assert {root.split()[0].split("+")[0] for root in set(roots()) - expected} == {
@@ -130,7 +130,7 @@ def test_only_known_keys_are_used():
         for external in package.get("externals", []):
             assert {"spec", "prefix"} <= set(external) <= EXTERNAL_KEYS
             assert external["spec"].startswith(f"{name}@"), external
-            assert external["prefix"].startswith(("/", "$FABRICHECK_MPI/")), external
+            assert re.fullmatch("(/[a-z0-9_-]+)+", external["prefix"]), external
 
 
 @pytest.mark.parametrize("name", sorted(DEBIAN))
@@ -164,7 +164,14 @@ def test_a_site_of_the_suite_names_a_root_of_spack():
 class TestLock:
     def test_has_the_roots_of_the_environment(self, lock):
         found = [root["spec"] for root in json.loads(lock.read_text())["roots"]]
-        assert sorted(map(_normal, found)) == sorted(map(_normal, roots()))
+        assert sorted(map(_words, found)) == sorted(map(_words, map(_spelled_out, roots())))
+
+    def test_every_root_has_the_mpi_that_it_asks_for(self, lock):
+        content = json.loads(lock.read_text())
+        for root in content["roots"]:
+            if asked := re.search(r"mpi=([a-z0-9]+)", root["spec"]):
+                below = content["concrete_specs"][root["hash"]]["dependencies"]
+                assert asked[1] in [each["name"] for each in below]
 
     def test_fits_any_checkout(self, lock):
         """No path of the machine on which it was made; those of Debian are the same everywhere."""
@@ -181,5 +188,13 @@ class TestLock:
             assert all(each[name] for name in ("verbs", "rc", "ud", "dc", "rdmacm"))
 
 
-def _normal(spec):
-    return "".join(sorted(spec.replace(" ", "")))
+def _spelled_out(root):
+    """A root with its toolchain in Spack's words."""
+    name, _, chain = root.partition(" %")
+    return f"{name} {ENVIRONMENT['toolchains'][chain][0]['spec']}" if chain else root
+
+
+def _words(spec):
+    """What a spec says, in an order that does not depend on how it is written."""
+    words = spec.replace("%[when='%mpi'] mpi=", "%mpi=").split()
+    return sorted("".join(sorted(word)) for word in words)
