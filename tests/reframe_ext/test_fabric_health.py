@@ -124,6 +124,12 @@ def test_cases_that_use_no_port_are_not_judged(tmp_path: Path, env: dict[str, st
     assert (code, case["findings"]) == (0, [])
 
 
+def test_where_there_are_ports_auto_may_use_them(tmp_path: Path) -> None:
+    down = f'echo "1: DOWN" >"$TREE/{PORT}/state"'
+    code, case = run(tmp_path, DURING=down, TRANSPORT="auto")
+    assert (code, case["level"]) == (1, "critical")
+
+
 def test_the_survey_lists_ports_and_records_what_they_can_tell(tmp_path: Path) -> None:
     code, case = run(tmp_path, SURVEY)
     assert (code, case["level"], case["findings"]) == (0, "good", [])

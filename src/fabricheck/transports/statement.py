@@ -24,6 +24,9 @@ _AUXILIARY_OPERATIONS = ("ka",)
 _FALLBACK_OF = "rdma"
 """The feature of a partition where ``auto`` must not end on sockets without a word."""
 
+# One component under two names: vader up to Open MPI 4.1, sm since 5.0.
+_NAMES = {"vader": {"vader", "sm"}}
+
 
 @dataclass(frozen=True, slots=True)
 class Said:
@@ -140,10 +143,6 @@ def hear_btls(transport: Transport, choice: Choice, peers: Sequence[PeerBtl], ra
         if peer.btl not in _NAMES.get(expected, {expected})
     )
     return Said(f"BTL {', '.join(named) or 'none'}", transport.counter, tuple(objections))
-
-
-# One component under two names: vader up to Open MPI 4.1, sm since 5.0.
-_NAMES = {"vader": {"vader", "sm"}}
 
 
 def _lane_objections(transport: Transport, logs: Sequence[UcxLog], ranks: int) -> list[str]:
