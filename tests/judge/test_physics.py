@@ -49,6 +49,8 @@ def test_a_bandwidth_on_the_ceiling_is_believed_and_one_above_is_not() -> None:
         ("bw", Links(RATE, number=2, nodes=2), 2),
         ("mbw_mr", Links(RATE, number=1, nodes=8), 4),
         ("mbw_mr", Links(RATE, number=1, nodes=2), 1),
+        ("bw", Links(RATE, number=1, nodes=8), 1),
+        ("bw_fan_in", Links(RATE, number=1, nodes=8), 7),
     ],
 )
 def test_directions_links_and_pairs_carry_more(benchmark: str, links: Links, times: int) -> None:
@@ -119,6 +121,10 @@ def test_a_reference_goes_before_the_link() -> None:
     tolerance = Tolerance((-0.05, None), "measured", "test", "2026-11-21", None)
     verdict = judge_curve(measured, references, tolerance, derived(measured, LINKS))
     assert verdict.level is Level.GOOD
+
+
+def test_a_crowd_at_one_node_has_no_floor() -> None:
+    assert derived(bandwidth(1.0, "bw_fan_in"), Links(RATE, number=1, nodes=8)) == {}
 
 
 @pytest.mark.parametrize(

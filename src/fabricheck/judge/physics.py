@@ -106,12 +106,14 @@ def impossible(curve: Curve, links: Links) -> tuple[str, ...]:
 def derived(curve: Curve, links: Links) -> dict[str, Derived]:
     """References of bandwidths by variable: the share of one link that large messages must reach.
 
-    They hold for connections. What a node has more than one link for may be more.
+    They hold for connections between two ends. What a node has more than one link for may be more.
     """
     rate = links.rate
     if rate is None or links.datagram:
         return {}
     benchmark = find(curve.benchmark)
+    if benchmark.family not in _ONE_WAY:
+        return {}
     found = {}
     for point in curve.points:
         if (point.size or 0) < _FILLS_LINK_ALONE or (Metric.BANDWIDTH, "avg") not in point.values:
@@ -148,10 +150,14 @@ def least_time(benchmark: Benchmark, size: int | None, links: Links) -> float | 
 
 
 def _carried(benchmark: Benchmark, size: int, links: Links, rate: Rate, number: int) -> float:
-    """Payload in MB/s of a number of links for each pair of nodes."""
+    """Payload in MB/s of a number of links for each node that sends."""
     directions = 2 if "bibw" in benchmark.name else 1
-    pairs = max(1, links.nodes // 2)
-    return (number * pairs) * ceiling(
+    senders = 1
+    if benchmark.family == "congestion":
+        senders = links.nodes - 1
+    elif benchmark.name == "mbw_mr":
+        senders = max(1, links.nodes // 2)
+    return (number * senders) * ceiling(
         rate.gigabits, size, links.mtu, links.layer, datagram=links.datagram, directions=directions
     )
 
