@@ -1,0 +1,55 @@
+"""The cases of rdma_stream, and what its programs are told of a partition's ports."""
+
+from fabricheck.benchmarks.streams import STREAM_BENCHMARKS
+from fabricheck.reframe_ext.rdma_stream import stream_cases
+from fabricheck.reframe_ext.verbs_options import rdma_stream_options
+
+EXTRAS = {
+    "ucx_net_devices": {"rdma": "mlx5_0:1,mlx5_1:1", "tcp": "eth0"},
+    "gid_index": 3,
+    "service_level": 2,
+    "fabric_health": {"mtu": 4096},
+}
+
+
+def placements(benchmark: str) -> list[str]:
+    return [placement for name, placement in stream_cases() if name == benchmark]
+
+
+def test_every_topology_has_cases_on_the_nodes_that_fit_it():
+    assert placements("rdma_stream_t2") == ["rc-2n"]
+    assert placements("rdma_stream_t4") == ["rc-1n"]
+    assert placements("rdma_stream_t6") == ["rc-2n", "rc-3n"]
+    assert {"rc-2n", "rc-10n"} <= set(placements("rdma_stream_t1"))
+    assert {"rc-4n", "rc-10n"} <= set(placements("rdma_stream_t3"))
+    assert {"rc-6n", "rc-9n"} <= set(placements("rdma_stream_t7"))
+    assert {"tcp-2n", "tcp-3n"} == set(placements("udp_stream_t6"))
+    assert {name for name, _ in stream_cases()} == STREAM_BENCHMARKS.keys()
+
+
+def test_no_case_is_made_twice_or_where_it_does_not_fit():
+    cases = stream_cases()
+    assert len(cases) == len(set(cases))
+    for name, placement in cases:
+        nodes = int(placement.rpartition("-")[2].removesuffix("n"))
+        topology = STREAM_BENCHMARKS[name].topology
+        assert topology.units_on(nodes)
+        assert set(topology.places(nodes)) == set(range(nodes))
+
+
+def test_verbs_get_the_first_port_and_its_address():
+    words = rdma_stream_options(EXTRAS, "rdma")
+    given = dict(zip(words[::2], words[1::2], strict=True))
+    assert given == {
+        "--dev": "mlx5_0",
+        "--port": "1",
+        "--gid-index": "3",
+        "--mtu": "4096",
+        "--sl": "2",
+    }
+    assert rdma_stream_options({}, "rdma") == []
+
+
+def test_datagrams_get_the_interface_and_mpi_nothing():
+    assert rdma_stream_options(EXTRAS, "udp") == ["--dev", "eth0"]
+    assert rdma_stream_options(EXTRAS, "mpi") == []
