@@ -12,7 +12,6 @@ from fabricheck.reframe_ext.verbs_options import perftest_options, rdma_batch_op
 from fabricheck.units import format_size
 
 DOCUMENT = "docs/programs/rdma_batch.md"
-ROUNDS = 5
 BUDGET = 0.5
 _BATCHES = {1: 500, 64: 5, 128: 20, 256: 3}
 _SMALL = ("--time-budget", str(BUDGET), "--enable-sess", "--enable-batch-transfer")
@@ -50,7 +49,7 @@ def _table_beside(pair: Pair) -> str:
     ]
     for entry in RDMA_BATCH_COMPARISONS:
         size = entry.min_size or 0
-        runs = beside.turns(entry, [size], _setting(pair, entry), ROUNDS)
+        runs = beside.turns(entry, [size], _setting(pair, entry))
         sides = beside.read(entry, runs, pair.run([turn.words for turn in runs]), entry.name)
         unit = "us" if entry.of is Metric.LATENCY else "MB/s"
         other = " ".join((entry.rival, *entry.rival_options))
