@@ -1,0 +1,112 @@
+"""``fabricheck plan``, ``references`` and ``site``: what is printed, and the exit codes."""
+
+import json
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from fabricheck.cli import plan, references, site
+from fabricheck.planning import plan as planning
+from fabricheck.planning.site_init import Facts
+from fabricheck.reframe_ext.matrix import Case
+
+SITE = """\
+systems:
+  - name: hpc
+    hostnames: [x]
+    partitions:
+      - name: cpu
+        scheduler: local
+        launcher: mpirun
+        environs: [gnu]
+        features: [shm, nodes-1, bound_ranks]
+environments:
+  - {name: gnu, cc: sh, target_systems: [hpc]}
+"""
+REFERENCES = """\
+MpiPointToPoint:
+  $index: [benchmark]
+  latency: {latency_p50_1B: [1, null, 1, us]}
+MpiPointToPoint.levels:
+  $index: [benchmark]
+  .*: {warning: [null, null], kind: measured, source: one run, date: 2026-11-21}
+"""
+CASE = Case(
+    "MpiPointToPoint", "latency", "shm-1n", "cpu", "gnu", ("nightly",), (), ("latency_p50_1B",)
+)
+OUT = Case("MpiPointToPoint", "latency", "rc-2n", "cpu", "", ("nightly",), ("rdma",))
+
+
+@pytest.fixture
+def suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name, text in (("sites", SITE), ("references", REFERENCES)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "hpc.yaml").write_text(text)
+    for module in (plan, references, site):
+        monkeypatch.setattr(module, "SUITE", tmp_path)
+    monkeypatch.setattr(planning, "read_cases", lambda *_: [CASE, OUT])
+    return tmp_path
+
+
+def run(app: typer.Typer, *arguments: str) -> tuple[int, str]:
+    done = CliRunner().invoke(app, list(arguments), catch_exceptions=False)
+    return done.exit_code, done.stdout
+
+
+def only(command: object) -> typer.Typer:
+    app = typer.Typer()
+    app.command()(command)  # type: ignore[type-var]
+    return app
+
+
+def test_a_plan_is_text_or_json(suite: Path) -> None:
+    code, text = run(only(plan.plan), "--system", "hpc")
+    assert (code, text.splitlines()[0]) == (0, "hpc: 1 cases run, 1 are left out")
+    assert "partition cpu lacks rdma" in text
+    code, text = run(only(plan.plan), "--system", "hpc", "--tag", "nightly", "--json")
+    found = json.loads(text)
+    assert found["cases"][0]["variables"] == ["latency_p50_1B"]
+    assert found["left_out"][0]["reason"] == "partition cpu lacks rdma"
+
+
+def test_references_are_listed(suite: Path) -> None:
+    code, text = run(references.app, "list", "--system", "hpc", "--json")
+    (row,) = json.loads(text)
+    assert (code, row["critical"], row["source"]) == (0, [None, 2], "one run")
+    code, text = run(references.app, "list", "--system", "hpc", "--check", "MpiCollective")
+    assert "latency_p50_1B" not in text
+
+
+def test_references_that_meet_the_cases_are_exit_code_0_others_1(suite: Path) -> None:
+    assert run(references.app, "check", "--system", "hpc")[0] == 0
+    path = suite / "references" / "hpc.yaml"
+    path.write_text(REFERENCES.replace("1B:", "2B:"))
+    code, text = run(references.app, "check", "--system", "hpc")
+    assert code == 1
+    assert "no reference for 1 of 1 values" in text
+    assert "no case of this system measures latency_p50_2B" in text
+    code, text = run(references.app, "check", "--system", "hpc", "--json")
+    assert (code, len(json.loads(text)["partly"])) == (1, 1)
+
+
+def test_a_site_is_written_once(suite: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "fabricheck.planning.site_init.gather", lambda *_: Facts(missing=("CPUs: nothing",))
+    )
+    code, text = run(site.app, "init", "new", "--hostname", "^new$")
+    assert code == 0
+    assert "not found: CPUs: nothing" in text
+    assert "fabricheck site check new" in text
+    assert (suite / "sites" / "new.yaml").exists()
+
+
+def test_a_site_with_something_wrong_is_exit_code_1(suite: Path) -> None:
+    assert run(site.app, "check", "hpc")[0] == 0
+    path = suite / "sites" / "hpc.yaml"
+    path.write_text(SITE.replace("[shm,", "[rmda,"))
+    code, text = run(site.app, "check", "hpc")
+    assert (code, text.splitlines()[0][:6]) == (1, "wrong:")
+    code, text = run(site.app, "check", "hpc", "--json")
+    assert (code, json.loads(text)[0]["effect"]) == (1, "wrong")
