@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from tests.bench.conftest import ROOT
 from tests.bench.test_build import NO_LEAK_CHECK
 
 TIMEOUT = 120
@@ -226,3 +227,18 @@ def test_help_and_version(openmpi_matmul):
     assert "Examples" in done.stdout
     done = openmpi_matmul.run_alone("-v")
     assert (done.returncode, done.stdout) == (0, "mpi_matmul 0.1.0\n")
+
+
+def test_without_a_blas_cmake_says_what_it_leaves_out(openmpi, tmp_path):
+    done = subprocess.run(
+        [
+            *("cmake", "-S", ROOT / "src" / "bench", "-B", tmp_path, "-DBUILD_TESTING=OFF"),
+            *("-DFABRICHECK_BLAS=OFF", f"-DCMAKE_CXX_COMPILER=mpicxx.{openmpi.mpi}"),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "mpi_matmul is not built" in done.stdout
+    assert not (tmp_path / "mpi_matmul" / "CMakeFiles" / "mpi_matmul.dir").exists()
