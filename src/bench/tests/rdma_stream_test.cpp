@@ -32,6 +32,7 @@ Sequence counted(std::uint64_t total, std::initializer_list<std::uint64_t> numbe
 Options parsed(std::vector<std::string> words) {
     words.insert(words.begin(), "rdma_stream");
     std::vector<char*> arguments;
+    arguments.reserve(words.size() + 1);
     for (std::string& word : words) {
         arguments.push_back(word.data());
     }
