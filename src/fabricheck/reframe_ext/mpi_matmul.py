@@ -28,6 +28,18 @@ def matmul_placements() -> list[str]:
     ]
 
 
+def least_exchanged(curve: Curve) -> Load:
+    """The least that each node exchanges with others: in each repetition it gets or gives B once.
+
+    B has 8 N^2 bytes. Where a node has several ranks, the others may get it inside the node.
+    """
+    counts = [(point.size or 0, point.iterations or 0) for point in curve.points]
+    return Load(
+        payload=sum(_DOUBLE * order * order * count for order, count in counts),
+        calls=sum(count for _, count in counts),
+    )
+
+
 class MatmulBenchmark(MpiBenchmark):
     """A matrix multiplication of the registry on one placement with one MPI, at every order.
 
@@ -70,15 +82,8 @@ class MatmulBenchmark(MpiBenchmark):
         return tuple(self.current_partition.extras.get("matrix_orders", ORDERS))
 
     def exchanged(self, curve: Curve) -> Load:
-        """The least that a node with a share exchanges: in each repetition it gets B once.
-
-        B has 8 N^2 bytes. Where the node has several ranks, the others may get it inside the node.
-        """
-        counts = [(point.size or 0, point.iterations or 0) for point in curve.points]
-        return Load(
-            payload=sum(_DOUBLE * order * order * count for order, count in counts),
-            calls=sum(count for _, count in counts),
-        )
+        """The least that a node exchanges."""
+        return least_exchanged(curve)
 
     def trusted_curve(self) -> Curve:
         """The curve, for checks that depend on this one.
