@@ -82,6 +82,8 @@ PARTITION = "systems > hpc > partitions > cpu"
         ("link_rate: 100", "link_rate: 0", 11, "a number of Gbit/s above 0, found 0"),
         ("link_rate: 100", "fabric: myrinet", 11, "infiniband, roce or ethernet, found 'myrinet'"),
         ("link_rate: 100", "gid_index: -1", 11, "expected a whole number, 0 or more, found -1"),
+        ("link_rate: 100", "service_level: 16", 11, "a whole number of 0 to 15, found 16"),
+        ("link_rate: 100", "pkey: 0x1ffff", 11, "a whole number of 1 to 0xffff, found 131071"),
         ("link_rate: 100", "pin: block", 11, "expected one of cyclic, found 'block'"),
         ("{rdma: 'mlx5_0:1'}", "{rdma: 1}", 12, "ucx_net_devices > rdma: expected text, found 1"),
         ("{rdma: 'mlx5_0:1'}", "{dc: 'mlx5_0:1'}", 12, "unknown key 'dc': known are tcp, rdma"),
