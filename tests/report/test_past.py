@@ -75,7 +75,7 @@ def test_steady_nights_are_green(run):
 def test_too_few_nights_are_never_green(run):
     verdict = past_verdict(nights.past_of(run, nights.series_of(run, nights=6)))
     assert (verdict.word, verdict.color) == ("Not judged", "magenta")
-    assert "none of 256 series has enough nights" in verdict.sentence
+    assert "none of 340 series has enough nights" in verdict.sentence
 
 
 def test_an_empty_history_is_never_green(run):
@@ -88,8 +88,8 @@ def test_an_event_names_its_series_and_their_place(slower):
     assert event.title == "new regression on testbed"
     assert event.since == "2026-11-18 05:46"
     assert "openmpi" in event.where
-    assert event.count == "63 of 63 series"
-    assert len(event.rows) + event.more == 63
+    assert event.count == "84 of 84 series"
+    assert len(event.rows) + event.more == 84
     assert "openmpi latency tcp-2n" in event.rows[0].words
     assert slower.series[event.row].key.environ == "openmpi"
 
@@ -135,5 +135,5 @@ def test_remarks_say_what_was_not_judged(run):
     past = dataclasses.replace(past, lines={"cut": 2, "future": 1})
     text = " ".join(remarks(past))
     assert "This run is not in the history" in text
-    assert "256 of 256 series have too few nights" in text
+    assert "340 of 340 series have too few nights" in text
     assert "2 cut, 1 future" in text
