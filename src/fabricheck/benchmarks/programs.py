@@ -45,6 +45,14 @@ class RdmaBatchSweep(ProgramBenchmark):
     transfer: int | None = None
     most_devices: int = 1
 
+    @property
+    def recorded(self) -> tuple[tuple[Metric, str], ...]:
+        """Both statistics of the latency; the greatest bandwidth is that of the least latency."""
+        return (
+            *((Metric.LATENCY, statistic) for statistic in self.statistics),
+            (Metric.BANDWIDTH, "avg"),
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RdmaBatchComparison(ProgramBenchmark):
