@@ -18,7 +18,9 @@ FEW = ("--nmsg", "300", "--num-blks", "4", "--num-cmsgs", "10", "--gid-index", "
 SINGLE = ("--msg-size", "4096", "--send-delay", "1000")
 RUNS = [
     (("rx1", "rx2"), ("--msg-size", "65536")),
-    (("rx1", "rx2"), ("--poll-cq-mode", "polling", "--test", "increment", "--msg-size", "8192")),
+    (("rx1", "rx2"), ("--test", "increment", "--msg-size", "8192")),
+    # Who polls in an emulator waits for the kernel's threads.
+    (("rx1", "rx2"), ("--poll-cq-mode", "polling", "--msg-size", "4096", "--nmsg", "20")),
     (("rx1", "rx2"), ("--qp-type", "uc", *SINGLE)),
     (("rx1", "rx2"), ("--qp-type", "ud", "--msg-size", "2048", "--send-delay", "1000")),
     (("rx1", "rx2", "rx2"), ("--nlink", "2", "--msg-size", "4096")),
@@ -26,8 +28,6 @@ RUNS = [
 REFUSED = {
     ("--dev", "mlx5_9"): 'option --dev: unknown device "mlx5_9"; this machine has rxe',
     ("--gid-index", "200"): "option --gid-index: 200 of rxe",
-    ("--mtu", "1500"): "option --mtu: 1500 is none of RDMA's MTUs 256, 512, 1024, 2048, 4096",
-    ("--port", "2"): "option --port: rxe",
     ("--qp-type", "ud", "--msg-size", "8192"): "a message of ud must fit into the MTU of rxe",
 }
 
