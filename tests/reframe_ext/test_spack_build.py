@@ -31,7 +31,8 @@ printf '%s\\n' "$*" >>"$ASKED"
 case $3 in
   location) [[ -d $PREFIX/fabricheck-bench ]] && printf '%s\\n' "$PREFIX/fabricheck-bench" ;;
   install) {install} ;;
-  find) cat "$PREFIX/installed" ;;
+  # A backslash in a format makes the next letter itself, so that only a tab is a tab.
+  find) [[ $* == *{{name}}$'\\t'{{hash}}* ]] && cat "$PREFIX/installed" ;;
 esac
 """
 
