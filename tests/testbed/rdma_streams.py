@@ -42,7 +42,8 @@ def launch(
     listed = place / "hosts"
     listed.write_text("".join(f"{node}\n" for node in nodes))
     variables = settings("openmpi", "tcp", Ports(devices={"tcp": "eth0"}))
-    given = {**variables, "UCX_LOG_LEVEL": "error", "SLURM_HOSTFILE": str(listed)}
+    quiet = {name: text for name, text in variables.items() if not name.startswith("UCX_LOG")}
+    given = {**quiet, "SLURM_HOSTFILE": str(listed)}
     return testbed.run(
         "login",
         *("env", *(f"{name}={text}" for name, text in given.items()), "srun", "--partition=rdma"),
