@@ -75,7 +75,8 @@ def test_variants_are_proved_by_what_each_library_says(suite: Suite) -> None:
 
 def test_ucx_where_open_mpi_was_to_do_without_is_untrusted(suite: Suite) -> None:
     suite.edit(SITE, "[tcp, shm, nodes-1", "[ob1_tcp, tcp, shm, nodes-1")
-    suite.break_rank("export OMPI_MCA_pml=ucx UCX_TLS=tcp,self")
+    allowed = "OMPI_MCA_opal_common_ucx_tls=any OMPI_MCA_opal_common_ucx_devices=any"
+    suite.break_rank(f"export OMPI_MCA_pml=ucx UCX_TLS=tcp,self {allowed}")
     outcome = suite.run("ob1_tcp-2n")
     assert_red(
         outcome, "untrusted", "expected the BTL of all 2 ranks to their peers, found it of 0"
