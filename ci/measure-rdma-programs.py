@@ -13,6 +13,7 @@ example:
 
 import argparse
 import importlib
+import os
 import subprocess
 import sys
 import tempfile
@@ -21,7 +22,7 @@ from pathlib import Path
 
 from fabricheck.errors import FabricheckError
 from fabricheck.testbed import Testbed
-from fabricheck.testbed.layout import default_state_dir
+from fabricheck.testbed.layout import STATE_VARIABLE, default_state_dir
 from fabricheck.transports.pair import PAIR_WRAPPER, arguments, read_runs
 
 SUITE = Path(__file__).resolve().parents[1]
@@ -98,7 +99,7 @@ def main() -> int:
     try:
         programs = PROGRAMS if options.only is None else [options.only]
         build(programs)
-        pair = NodePair(Testbed(default_state_dir()))
+        pair = NodePair(Testbed(Path(os.environ.get(STATE_VARIABLE) or default_state_dir())))
         for program in programs:
             module = importlib.import_module(f"measure_{program}")
             for name, table in module.measure(pair).items():
