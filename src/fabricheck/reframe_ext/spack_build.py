@@ -17,9 +17,7 @@ BENCH = "fabricheck-bench"
 
 _WATCH = Path(__file__).with_name("spack.sh")
 _RECORD = "spack-installed.tsv"
-_FORMAT = (
-    "{name}\t{hash}\t{prefix}\t{compiler.name} {compiler.version}\t{name}{@version}{variants}"
-)
+_FORMAT = "{name}\t{hash}\t{prefix}\t{compiler.name} {compiler.version}\t{name}{@version}{variants}"
 _VARIABLES = ("FABRICHECK_SITE", "FABRICHECK_STORE")
 
 
