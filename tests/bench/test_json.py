@@ -84,7 +84,7 @@ def test_time_budget_never_adds_iterations_and_leaves_ten(openmpi, tmp_path):
 
 def test_an_iteration_far_longer_than_the_budget_is_the_only_sample(openmpi, tmp_path):
     path = tmp_path / "result.json"
-    slow = ("-m", "1048576:1048576", "-W", "1024", "-c", "--time-budget", "0.000001")
+    slow = ("-m", "1048576:1048576", "-W", "8192", "-c", "--time-budget", "0.000001")
     done = openmpi.run(2, "bw", *slow, "--json", str(path))
     assert done.returncode == 0, done.stderr
     result = json.loads(path.read_text())["results"][0]

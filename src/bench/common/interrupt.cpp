@@ -18,6 +18,7 @@ extern "C" void note_signal(int signal) {
 } // namespace
 
 void watch_interrupts() {
+    first_signal = 0;
     struct sigaction action {};
     action.sa_handler = note_signal;
     // SA_RESTART: MPI and verbs must not see calls that were cut off.

@@ -6,7 +6,8 @@
 namespace bench {
 
 /// From now on SIGINT (Ctrl-C) and SIGTERM (a scheduler) only set a mark, which the program looks
-/// at between measurements. A second signal of the same kind ends it at once.
+/// at between measurements; an earlier mark is gone. A second signal of the same kind ends it at
+/// once.
 void watch_interrupts();
 
 /// The signal that arrived first, 0 for none.

@@ -11,6 +11,10 @@ TEST_CASE("the first signal is kept, and a second one of its kind would end the 
     CHECK(bench::interrupted_by() == SIGTERM);
     CHECK(std::raise(SIGINT) == 0);
     CHECK(bench::interrupted_by() == SIGTERM);
+    bench::watch_interrupts();
+    CHECK(bench::interrupted_by() == 0);
+    CHECK(std::signal(SIGINT, SIG_DFL) != SIG_ERR);
+    CHECK(std::signal(SIGTERM, SIG_DFL) != SIG_ERR);
 
     struct sigaction left {};
     CHECK(sigaction(SIGTERM, nullptr, &left) == 0);
