@@ -1,6 +1,7 @@
 """The drill-down in Chromium: a reader chooses a case, a figure, a size and a night."""
 
 import json
+import re
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
@@ -147,13 +148,14 @@ def test_any_night_can_be_held_against_the_level(browser, run_and_series):
 
 
 def test_an_earlier_night_is_compared_with_its_own_level_and_a_later_one_with_that_before(browser):
+    tonight = re.compile(r"\(\+2[\d.]+ %\) on ")
     find(browser, "[id^=event-] > p a[data-row]")[0].click()
-    assert "(+2" in said(browser)
+    assert tonight.search(said(browser))
     browser.execute_script(
         "const n = arguments[0]; n.value = 3; n.dispatchEvent(new Event('input'))",
         find(browser, "#drill-night")[0],
     )
-    assert "(+2" not in said(browser)
+    assert not tonight.search(said(browser))
 
 
 def test_a_figure_without_sizes_has_no_curve(browser):
