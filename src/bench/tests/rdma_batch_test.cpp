@@ -19,6 +19,7 @@ Options parsed(const std::vector<const char*>& words) {
     std::vector<std::string> texts = {"rdma_batch"};
     texts.insert(texts.end(), words.begin(), words.end());
     std::vector<char*> arguments;
+    arguments.reserve(texts.size() + 1);
     for (std::string& text : texts) {
         arguments.push_back(text.data());
     }
@@ -27,7 +28,7 @@ Options parsed(const std::vector<const char*>& words) {
     return parse_options(count, arguments.data());
 }
 
-RowResult row_of(std::vector<Sample> samples) {
+RowResult row_of(const std::vector<Sample>& samples) {
     return make_row({1000, 4}, 4, samples, true);
 }
 
