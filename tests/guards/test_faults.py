@@ -11,7 +11,8 @@ from tests.guards.test_guards import assert_red
 pytestmark = pytest.mark.testbed
 
 
-def wait_until(condition: Callable[[], object], what: str, seconds: float = 60.0) -> None:
+def wait_until(condition: Callable[[], object], what: str, seconds: float = 300.0) -> None:
+    """Wait; the first case of a copied suite also waits for the build of its programs."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, f"{what}: not within {seconds:g} s"
