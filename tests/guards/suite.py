@@ -22,7 +22,7 @@ SITE = "sites/testbed.yaml"
 
 LARGEST_SIZE = 16
 SIZES = ("1B", "2B", "4B", "8B", "16B")
-STATISTICS = ("avg", "p50", "p99")
+STATISTICS = ("avg", "p50", "p99", "max")
 ETHERNET_PLACEMENTS = ("shm-1n", "tcp-2n")
 PLACEMENTS = (*ETHERNET_PLACEMENTS, "rc-2n", "ud-2n")
 # Variants that the testbed's site file doesn't offer unless a test writes them down there.

@@ -111,7 +111,7 @@ def test_a_ratio_of_what_was_not_measured_is_untrusted(suite: Suite) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("$index: [benchmark]", "$index: [benchmark", "line 70: malformed YAML"),
+        ("$index: [benchmark]", "$index: [benchmark", "line 195: malformed YAML"),
         (f"{ABSURD}\n    tcp-2n", "[1.0, 0.9, 0.1, us]\n    tcp-2n",
          "line 19: MpiPointToPoint > latency > shm-1n > latency_p99_16B: the bounds are inverted"),
     ],
