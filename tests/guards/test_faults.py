@@ -113,7 +113,7 @@ def test_a_ratio_of_what_was_not_measured_is_untrusted(suite: Suite) -> None:
     [
         ("$index: [benchmark]", "$index: [benchmark", "line 195: malformed YAML"),
         (f"{ABSURD}\n    tcp-2n", "[1.0, 0.9, 0.1, us]\n    tcp-2n",
-         "line 19: MpiPointToPoint > latency > shm-1n > latency_p99_16B: the bounds are inverted"),
+         "line 24: MpiPointToPoint > latency > shm-1n > latency_max_16B: the bounds are inverted"),
     ],
     ids=["no YAML", "inverted bounds"],
 )  # fmt: skip
