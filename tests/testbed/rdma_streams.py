@@ -61,10 +61,22 @@ def streams(testbed: Testbed, place: Path, nodes: tuple[str, ...], *options: str
     return rdma_stream.read(done.stdout, "rdma_stream")[0]
 
 
-def missed_and_dropped(testbed: Testbed, place: Path) -> tuple[int, int]:
-    """Messages that were missed over uc, and packets that netem dropped meanwhile."""
+def packets(testbed: Testbed, node: str, counter: str) -> int:
+    """A counter of the node's only RDMA device."""
+    path = f"/sys/class/infiniband/rxe*/ports/1/hw_counters/{counter}"
+    return int(testbed.run(node, "sh", "-c", f"cat {path}").stdout)
+
+
+def lost(testbed: Testbed) -> int:
+    """RDMA packets that rx2 sent and rx1 did not receive, since both devices are there."""
+    return packets(testbed, "rx2", "sent_pkts") - packets(testbed, "rx1", "rcvd_pkts")
+
+
+def missed_lost_and_dropped(testbed: Testbed, place: Path) -> tuple[int, int, int]:
+    """Messages missed over uc, RDMA packets lost meanwhile, and packets that netem dropped."""
     testbed.netem("rx2", "loss 5%")
+    before = lost(testbed)
     (stream,) = streams(testbed, place, ("rx1", "rx2"), "--qp-type", "uc", *SINGLE)
     shown = testbed.run("rx2", "/sbin/tc", "-s", "-json", "qdisc", "show", "dev", cable("rx2"))
     (queue,) = [each for each in json.loads(shown.stdout) if each["kind"] == "netem"]
-    return stream.missed, queue["drops"]
+    return stream.missed, lost(testbed) - before, queue["drops"]
