@@ -13,7 +13,8 @@ from fabricheck.units import format_size
 
 DOCUMENT = "docs/programs/rdma_batch.md"
 BUDGET = 0.5
-_BATCHES = {1: 500, 64: 5, 128: 20, 256: 3}
+_ROUNDS = 9
+_BATCHES = {1: 2000, 64: 8, 128: 40, 256: 5}
 _SMALL = ("--time-budget", str(BUDGET), "--enable-sess", "--enable-batch-transfer")
 _SWEEPS = (
     ("--op", "read", "--all", "--sizes", "8,64,1024,4096,65536", "--num-qp-per-transfer", "2"),
@@ -49,7 +50,7 @@ def _table_beside(pair: Pair) -> str:
     ]
     for entry in RDMA_BATCH_COMPARISONS:
         size = entry.min_size or 0
-        runs = beside.turns(entry, [size], _setting(pair, entry))
+        runs = beside.turns(entry, [size], _setting(pair, entry), _ROUNDS)
         sides = beside.read(entry, runs, pair.run([turn.words for turn in runs]), entry.name)
         unit = "us" if entry.of is Metric.LATENCY else "MB/s"
         other = " ".join((entry.rival, *entry.rival_options))

@@ -20,8 +20,8 @@ from fabricheck.transports import Ports, settings
 from fabricheck.units import format_size
 
 DOCUMENT = "docs/programs/rdma_stream.md"
-ROUNDS = 3
-LOSSES = 2
+ROUNDS = 9
+LOSSES = 3
 RATE = 100_000_000
 """Bits of payload a second that both programs of datagrams send."""
 SHAPED = "rate 200mbit burst 256kb limit 4mb"
@@ -31,7 +31,7 @@ NARROW = "rate 10mbit burst 32kb limit 64kb"
 _MPI = "openmpi"
 _RDMA_NODES, _HOST_NODES = ("rx1", "rx2"), ("n1", "n2")
 _DEPTH = 100
-_SIZE, _COUNT = 65536, 300
+_SIZE, _COUNT = 65536, 1000
 _MB_OF_GBIT = 125.0
 _SECONDS = 300.0
 _DATAGRAMS = (8192, 65507)
