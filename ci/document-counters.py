@@ -7,7 +7,6 @@ example:
     ci/document-counters.py
 """
 
-import argparse
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -15,9 +14,9 @@ from pathlib import Path
 from fabricheck.fabric.bands import BANDS
 from fabricheck.fabric.model import Band, Counter, Measure
 from fabricheck.fabric.table import KERNEL_DRIVERS, TABLE
+from fabricheck.report.generated import write_or_check
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "fabric-health.md"
-BEGIN, END = "<!-- from here: ci/document-counters.py -->", "<!-- to here -->"
 TITLES = {
     "any": "Every port",
     "mlx5": "mlx5 (NVIDIA ConnectX, BlueField)",
@@ -74,25 +73,8 @@ def lines(rows: Iterable[Counter]) -> Iterator[str]:
 
 def main() -> int:
     """Write or check."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--check", action="store_true", help="write nothing")
-    options = parser.parse_args()
-    text = DOCUMENT.read_text()
-    parts = text.split(BEGIN)
-    tables = ["\n".join(bands()), "\n".join(counters()).lstrip()]
-    if len(parts) != len(tables) + 1:
-        sys.exit(f"expected {BEGIN!r} {len(tables)} times in {DOCUMENT}, found {len(parts) - 1}")
-    written = parts[0]
-    for table, part in zip(tables, parts[1:], strict=True):
-        written += f"{BEGIN}\n\n{table}\n\n{END}{part.partition(END)[2]}"
-    if not options.check:
-        DOCUMENT.write_text(written)
-    elif written != text:
-        sys.stderr.write(f"{DOCUMENT} is out of date: run ci/document-counters.py\n")
-        return 1
-    return 0
+    tables = ["\n".join(bands()), "\n".join(counters())]
+    return write_or_check(__doc__, DOCUMENT, "ci/document-counters.py", tables)
 
 
 if __name__ == "__main__":

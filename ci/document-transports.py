@@ -7,17 +7,16 @@ example:
     ci/document-transports.py
 """
 
-import argparse
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from fabricheck.report.generated import write_or_check
 from fabricheck.transports import TRANSPORTS, Ports, Transport, families, settings
 from fabricheck.transports.families import CHOICES, Choice
 from fabricheck.transports.table import Counter
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "transports.md"
-BEGIN, END = "<!-- from here: ci/document-transports.py -->", "<!-- to here -->"
 MUST_MOVE = {
     Counter.RDMA: "packets of the RDMA ports",
     Counter.NETDEV: "bytes of the interfaces",
@@ -123,25 +122,8 @@ def from_site(cases: Iterable[tuple[str, str]], extras: Mapping[str, object]) ->
 
 def main() -> int:
     """Write or check."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--check", action="store_true", help="write nothing")
-    options = parser.parse_args()
-    text = DOCUMENT.read_text()
-    parts = text.split(BEGIN)
-    tables = ["\n".join(table()).strip() for table in (transports, variables, ports)]
-    if len(parts) != len(tables) + 1:
-        sys.exit(f"expected {BEGIN!r} {len(tables)} times in {DOCUMENT}, found {len(parts) - 1}")
-    written = parts[0]
-    for table, part in zip(tables, parts[1:], strict=True):
-        written += f"{BEGIN}\n\n{table}\n\n{END}{part.partition(END)[2]}"
-    if not options.check:
-        DOCUMENT.write_text(written)
-    elif written != text:
-        sys.stderr.write(f"{DOCUMENT} is out of date: run ci/document-transports.py\n")
-        return 1
-    return 0
+    tables = ["\n".join(table()) for table in (transports, variables, ports)]
+    return write_or_check(__doc__, DOCUMENT, "ci/document-transports.py", tables)
 
 
 if __name__ == "__main__":

@@ -26,13 +26,14 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
-from fabricheck.drill.document import insert, rows, table
+from fabricheck.drill.document import COMMAND, rows, table
 from fabricheck.drill.drill import Outcome, drill
 from fabricheck.drill.model import Fault, read_faults
 from fabricheck.drill.scene import Scene
 from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE
 from fabricheck.report.files import write_whole
+from fabricheck.report.generated import insert
 
 LIST = SUITE / "ci" / "faults.yaml"
 DOCUMENT = SUITE / "docs" / "faults.md"
@@ -94,7 +95,7 @@ def chosen(faults: Sequence[Fault], names: Sequence[str] | None) -> list[Fault]:
 def write(outcomes: Sequence[Outcome], faults: Sequence[Fault]) -> None:
     """Put the rows into the document, beside those of faults that were injected another time."""
     text = DOCUMENT.read_text()
-    write_whole(DOCUMENT, insert(text, table(outcomes, faults, rows(text))))
+    write_whole(DOCUMENT, insert(text, COMMAND, [table(outcomes, faults, rows(text))], DOCUMENT))
 
 
 def hold(faults: Sequence[Fault]) -> Iterator[Outcome]:

@@ -21,6 +21,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fabricheck.errors import FabricheckError
+from fabricheck.report.files import write_whole
+from fabricheck.report.generated import insert
 from fabricheck.testbed import Testbed
 from fabricheck.testbed.layout import STATE_VARIABLE, default_state_dir
 from fabricheck.transports.pair import PAIR_WRAPPER, arguments, read_runs
@@ -31,7 +33,6 @@ MODULES = sorted(path.stem for path in Path(__file__).parent.glob("measure_rdma_
 PROGRAMS = [module.removeprefix("measure_") for module in MODULES]
 SERVER, CLIENT = "rx1", "rx2"
 SECONDS = 570.0
-END = "<!-- to here -->"
 
 
 class NodePair:
@@ -78,14 +79,10 @@ def build(programs: Sequence[str]) -> None:
             raise FabricheckError(f"the build failed: {done.stdout[-2000:]}{done.stderr[-2000:]}")
 
 
-def put(document: Path, name: str, table: str) -> None:
+def put(page: Path, name: str, table: str) -> None:
     """Replace a table of a page."""
-    begin = f"<!-- from here: ci/measure-rdma-programs.py {name} -->"
-    before, found, rest = document.read_text().partition(begin)
-    _, end, after = rest.partition(END)
-    if not (found and end):
-        raise FabricheckError(f"expected the marks {begin} and {END} in {document}, found none")
-    document.write_text(f"{before}{begin}\n\n{table}\n\n{END}{after}")
+    mark = f"ci/measure-rdma-programs.py {name}"
+    write_whole(page, insert(page.read_text(), mark, [table], page))
 
 
 def main() -> int:

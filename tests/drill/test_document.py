@@ -1,11 +1,8 @@
 """The table of faults: what it tells, and that the documentation has it for the list as it is."""
 
-import pytest
-
-from fabricheck.drill.document import BEGIN, END, insert, lead, rows, table
+from fabricheck.drill.document import lead, rows, table
 from fabricheck.drill.drill import Outcome, Sight
 from fabricheck.drill.model import Fault, Key, read_faults
-from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE
 from fabricheck.report.status import Status
 
@@ -64,13 +61,6 @@ def test_rows_of_other_faults_stay_in_the_order_of_the_list() -> None:
     assert [row.split("**")[1] for row in written] == ["second", "third"]
     assert "old" not in written[0]
     assert written[1] == old[0]
-
-
-def test_the_table_takes_the_place_of_the_old_one() -> None:
-    text = f"a\n{BEGIN}\nold\n{END}\nb\n"
-    assert insert(text, "new") == f"a\n{BEGIN}\n\nnew\n\n{END}\nb\n"
-    with pytest.raises(FabricheckError, match="put them back"):
-        insert(text.replace(END, ""), "new")
 
 
 def test_every_fault_of_the_list_has_its_row() -> None:

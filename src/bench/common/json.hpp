@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,26 @@ class JsonWriter {
     void value(std::uint64_t number);
     void value(double number); ///< null for what JSON cannot hold: NaN and infinities
     void null();
+
+    /// null where there is none.
+    template <class Value>
+    void value(const std::optional<Value>& content) {
+        if (content) {
+            value(*content);
+        } else {
+            null();
+        }
+    }
+
+    /// An array.
+    template <class Value>
+    void value(const std::vector<Value>& items) {
+        begin_array();
+        for (const Value& item : items) {
+            value(item);
+        }
+        end_array();
+    }
 
     template <class Value>
     void member(std::string_view name, const Value& content) {

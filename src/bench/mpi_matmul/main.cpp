@@ -35,36 +35,22 @@ std::vector<Result> measure_orders(const World& world, const Options& options, c
 }
 
 // Rank 0: the last line of the table, and the JSON. Returns its exit code.
-int finish(const World& world, const Options& options, const Table& table, std::FILE* stream,
+int finish(const World& world, const Options& options, const Table& table,
            const std::vector<Result>& results, int signal) {
     table.print_end(results, signal);
     int code = results.back().ending == Result::Ending::Wrong ? kFailure : kSuccess;
     if (signal != 0) {
         code = interrupted_code(signal);
     }
-    if (std::fflush(stream) != 0 || std::ferror(stream) != 0) {
-        (void)std::fprintf(stderr, "mpi_matmul: the table could not be written\n");
-        code = kFailure;
-    }
-    if (!options.json.empty()) {
-        const std::string reason =
-            write_file(options.json, json_document(world, options, results, signal));
-        if (!reason.empty()) {
-            (void)std::fprintf(stderr, "mpi_matmul: %s could not be written: %s\n",
-                               options.json.c_str(), reason.c_str());
-            code = kFailure;
-        }
-    }
-    return code;
+    return end_output("mpi_matmul", options.json, json_document(world, options, results, signal),
+                      code);
 }
 
 int run(World& world, int argc, char** argv) {
     const Options options = parse_options(argc, argv);
-    if (options.action != Options::Action::Run) {
+    if (options.action != Action::Run) {
         if (world.rank == 0) {
-            const bool help = options.action == Options::Action::Help;
-            (void)std::fputs(help ? help_text().c_str() : "mpi_matmul " MPI_MATMUL_VERSION "\n",
-                             stdout);
+            answer(options.action, help_text(), "mpi_matmul " MPI_MATMUL_VERSION "\n");
         }
         return kSuccess;
     }
@@ -74,7 +60,7 @@ int run(World& world, int argc, char** argv) {
     use_one_thread();
     watch_interrupts();
 
-    std::FILE* const stream = options.json == "-" ? stderr : stdout;
+    std::FILE* const stream = table_stream(options.json);
     const Table table(stream, world, options);
     if (world.rank == 0) {
         table.print_head();
@@ -84,7 +70,7 @@ int run(World& world, int argc, char** argv) {
     const int signal = early ? common_signal() : 0;
     int code = kSuccess;
     if (world.rank == 0) {
-        code = finish(world, options, table, stream, results, signal);
+        code = finish(world, options, table, results, signal);
     }
     check(MPI_Bcast(&code, 1, MPI_INT, 0, MPI_COMM_WORLD), "MPI_Bcast");
     return code;

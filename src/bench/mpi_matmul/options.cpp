@@ -1,12 +1,10 @@
 #include "mpi_matmul/options.hpp"
 
-#include "common/arguments.hpp"
 #include "mpi_matmul/matrices.hpp"
 
 #include <algorithm>
 #include <array>
 #include <functional>
-#include <getopt.h>
 #include <stdexcept>
 
 namespace mpi_matmul {
@@ -20,7 +18,7 @@ constexpr std::uint64_t kLargestCount = std::numeric_limits<int>::max();
 constexpr std::size_t kMostOrders = 100;
 constexpr std::array<Mode, 3> kModes = {Mode::Blocking, Mode::Nonblocking, Mode::Collective};
 
-enum LongOnly : int { kJson = 256, kTimeBudget, kInject, kSeed, kLargest };
+enum LongOnly : int { kJson = bench::kLongOnly, kTimeBudget, kInject, kSeed, kLargest };
 
 Mode parse_mode(const std::string& text) {
     for (const Mode mode : kModes) {
@@ -84,15 +82,6 @@ void check_combination(const Options& options) {
     }
 }
 
-// getopt tells a short option by its letter in optopt, a long one only by the word it just passed.
-[[noreturn]] void refuse_word(int letter, const char* word) {
-    const std::string name =
-        optopt > 0 && optopt < kJson ? std::string{'-', static_cast<char>(optopt)} : word;
-    throw UsageError(
-        (letter == ':' ? "option " + name + " needs a value" : "unknown option " + name) +
-        "; see mpi_matmul --help");
-}
-
 } // namespace
 
 const char* mode_name(Mode mode) {
@@ -124,21 +113,11 @@ Options parse_options(int argc, char** argv) {
         {nullptr, 0, nullptr, 0},
     }};
     Options options;
-    opterr = 0;
-    while (true) {
-        // NOLINTNEXTLINE(concurrency-mt-unsafe): one thread, before anything is measured
-        const int letter = getopt_long(argc, argv, ":n:m:i:x:chv", kLongOptions.data(), nullptr);
-        if (letter == -1) {
-            break;
-        }
-        if (letter == 'h' || letter == 'v') {
-            options.action = letter == 'h' ? Options::Action::Help : Options::Action::Version;
-            return options;
-        }
-        if (letter == '?' || letter == ':') {
-            refuse_word(letter, argv[optind - 1]);
-        }
-        take_option(letter, options);
+    options.action =
+        bench::read_options("mpi_matmul", argc, argv, ":n:m:i:x:chv", kLongOptions.data(),
+                            [&](int letter) { take_option(letter, options); });
+    if (options.action != bench::Action::Run) {
+        return options;
     }
     if (optind < argc) {
         throw UsageError("\"" + std::string(argv[optind]) +

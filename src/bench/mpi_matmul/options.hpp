@@ -1,6 +1,8 @@
 // The command line of mpi_matmul.
 #pragma once
 
+#include "common/arguments.hpp"
+
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -14,9 +16,7 @@ enum class Mode { Blocking, Nonblocking, Collective };
 const char* mode_name(Mode mode);
 
 struct Options {
-    enum class Action { Run, Help, Version };
-
-    Action action = Action::Run;
+    bench::Action action = bench::Action::Run;
     std::vector<std::uint64_t> orders = {2000, 4000, 6000, 8000, 10000}; ///< rising
     Mode mode = Mode::Blocking;
     std::uint64_t repetitions = 10;

@@ -16,12 +16,7 @@ void write_options(bench::JsonWriter& json, const Options& options) {
     json.member("validate", options.validate);
     json.member("inject", options.inject);
     json.member("largest_count", options.largest_count);
-    json.key("time_budget_s");
-    if (options.time_budget) {
-        json.value(*options.time_budget);
-    } else {
-        json.null();
-    }
+    json.member("time_budget_s", options.time_budget);
     json.end_object();
 }
 
@@ -49,12 +44,7 @@ void write_result(bench::JsonWriter& json, const Result& result) {
     for (std::size_t index = 0; index < kPhases && result.repetitions() > 0; ++index) {
         write_phase(json, result, static_cast<Phase>(index));
     }
-    json.key("valid");
-    if (result.valid) {
-        json.value(*result.valid);
-    } else {
-        json.null();
-    }
+    json.member("valid", result.valid);
     json.end_object();
 }
 
@@ -69,20 +59,10 @@ std::string json_document(const bench::World& world, const Options& options,
     json.member("mode", mode_name(options.mode));
     json.member("unit", "us");
     json.member("ranks", static_cast<std::uint64_t>(world.size));
-    json.key("hosts");
-    json.begin_array();
-    for (const std::string& host : world.hosts) {
-        json.value(host);
-    }
-    json.end_array();
+    json.member("hosts", world.hosts);
     json.member("mpi", world.library);
     json.member("blas", blas_name());
-    json.key("clock_overhead_ns");
-    json.begin_array();
-    for (const double overhead : world.clock_overhead_ns) {
-        json.value(overhead);
-    }
-    json.end_array();
+    json.member("clock_overhead_ns", world.clock_overhead_ns);
     write_options(json, options);
     json.key("results");
     json.begin_array();

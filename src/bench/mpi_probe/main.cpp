@@ -35,7 +35,7 @@ std::optional<std::uint64_t> measure_sizes(const World& world, const Options& op
 }
 
 // Rank 0: the last line of the table, and the JSON. Returns its exit code.
-int finish(const World& world, const Options& options, const Table& table, std::FILE* stream,
+int finish(const World& world, const Options& options, const Table& table,
            const std::vector<SizeResult>& results, std::optional<std::uint64_t> wrong_size) {
     if (wrong_size) {
         table.print_validation_error(*wrong_size);
@@ -43,29 +43,15 @@ int finish(const World& world, const Options& options, const Table& table, std::
         table.print_complete(results.size());
     }
     int code = wrong_size ? kFailure : kSuccess;
-    if (std::fflush(stream) != 0 || std::ferror(stream) != 0) {
-        (void)std::fprintf(stderr, "mpi_probe: the table could not be written\n");
-        code = kFailure;
-    }
-    if (!options.json.empty()) {
-        const std::string text = json_document(world, options, results, !wrong_size.has_value());
-        const std::string reason = bench::write_file(options.json, text);
-        if (!reason.empty()) {
-            (void)std::fprintf(stderr, "mpi_probe: %s could not be written: %s\n",
-                               options.json.c_str(), reason.c_str());
-            code = kFailure;
-        }
-    }
-    return code;
+    return end_output("mpi_probe", options.json,
+                      json_document(world, options, results, !wrong_size), code);
 }
 
 int run(World& world, int argc, char** argv) {
     const Options options = parse_options(argc, argv);
-    if (options.action != Options::Action::Run) {
+    if (options.action != Action::Run) {
         if (world.rank == 0) {
-            const bool help = options.action == Options::Action::Help;
-            (void)std::fputs(help ? help_text().c_str() : "mpi_probe " MPI_PROBE_VERSION "\n",
-                             stdout);
+            answer(options.action, help_text(), "mpi_probe " MPI_PROBE_VERSION "\n");
         }
         return kSuccess;
     }
@@ -73,7 +59,7 @@ int run(World& world, int argc, char** argv) {
     check_writable(world, options.json);
     describe_world(world);
 
-    std::FILE* const stream = options.json == "-" ? stderr : stdout;
+    std::FILE* const stream = table_stream(options.json);
     const Table table(stream, world, options);
     std::vector<SizeResult> results;
     if (world.rank == 0) {
@@ -82,7 +68,7 @@ int run(World& world, int argc, char** argv) {
     const std::optional<std::uint64_t> wrong_size = measure_sizes(world, options, table, results);
     int code = kSuccess;
     if (world.rank == 0) {
-        code = finish(world, options, table, stream, results, wrong_size);
+        code = finish(world, options, table, results, wrong_size);
     }
     check(MPI_Bcast(&code, 1, MPI_INT, 0, MPI_COMM_WORLD), "MPI_Bcast");
     return code;

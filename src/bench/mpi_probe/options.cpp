@@ -1,11 +1,8 @@
 #include "mpi_probe/options.hpp"
 
-#include "common/arguments.hpp"
-
 #include <array>
 #include <cctype>
 #include <climits>
-#include <getopt.h>
 #include <stdexcept>
 
 namespace mpi_probe {
@@ -21,7 +18,7 @@ constexpr std::uint64_t kLargestPointToPoint = std::uint64_t{1} << 22;
 constexpr std::uint64_t kLargestSize = INT_MAX;
 constexpr std::size_t kMostPercentiles = 16;
 
-enum LongOnly : int { kJson = 256, kTimeBudget, kInjectError };
+enum LongOnly : int { kJson = bench::kLongOnly, kTimeBudget, kInjectError };
 
 std::string known_names() {
     std::string names;
@@ -166,15 +163,6 @@ void take_option(int letter, Options& options, Given& given) {
     }
 }
 
-// getopt tells a short option by its letter in optopt, a long one only by the word it just passed.
-[[noreturn]] void refuse_word(int letter, const char* word) {
-    const std::string name =
-        optopt > 0 && optopt < kJson ? std::string{'-', static_cast<char>(optopt)} : word;
-    throw UsageError(
-        (letter == ':' ? "option " + name + " needs a value" : "unknown option " + name) +
-        "; see mpi_probe --help");
-}
-
 } // namespace
 
 const char* type_name(ElementType type) {
@@ -227,22 +215,11 @@ Options parse_options(int argc, char** argv) {
     }};
     Options options;
     Given given;
-    opterr = 0;
-    while (true) {
-        // NOLINTNEXTLINE(concurrency-mt-unsafe): one thread, before anything is measured
-        const int letter =
-            getopt_long(argc, argv, ":m:i:x:W:T:cfz::hv", kLongOptions.data(), nullptr);
-        if (letter == -1) {
-            break;
-        }
-        if (letter == 'h' || letter == 'v') {
-            options.action = letter == 'h' ? Options::Action::Help : Options::Action::Version;
-            return options;
-        }
-        if (letter == '?' || letter == ':') {
-            refuse_word(letter, argv[optind - 1]);
-        }
-        take_option(letter, options, given);
+    options.action =
+        bench::read_options("mpi_probe", argc, argv, ":m:i:x:W:T:cfz::hv", kLongOptions.data(),
+                            [&](int letter) { take_option(letter, options, given); });
+    if (options.action != bench::Action::Run) {
+        return options;
     }
     if (optind == argc) {
         throw UsageError("no benchmark is named; expected one of " + known_names());

@@ -1,6 +1,7 @@
 // The command line of mpi_probe: OSU's option letters and this program's own long options.
 #pragma once
 
+#include "common/arguments.hpp"
 #include "mpi_probe/benchmarks.hpp"
 #include "mpi_probe/patterns.hpp"
 
@@ -18,9 +19,7 @@ struct Rounds {
 };
 
 struct Options {
-    enum class Action { Run, Help, Version };
-
-    Action action = Action::Run;
+    bench::Action action = bench::Action::Run;
     const Benchmark* benchmark = nullptr;
     std::uint64_t minimum_size = 1;
     std::uint64_t maximum_size = 0;

@@ -21,12 +21,7 @@ void write_options(bench::JsonWriter& json, const Options& options) {
     json.member("window", static_cast<std::uint64_t>(options.window));
     json.member("validate", options.validate);
     json.member("inject_error", options.inject_error);
-    json.key("time_budget_s");
-    if (options.time_budget) {
-        json.value(*options.time_budget);
-    } else {
-        json.null();
-    }
+    json.member("time_budget_s", options.time_budget);
     json.end_object();
 }
 
@@ -61,12 +56,7 @@ void write_result(bench::JsonWriter& json, const Benchmark& benchmark, const Siz
     if (benchmark.metric == Metric::MessageRate) {
         json.member("message_rate", result.message_rate);
     }
-    json.key("valid");
-    if (result.valid) {
-        json.value(*result.valid);
-    } else {
-        json.null();
-    }
+    json.member("valid", result.valid);
     json.end_object();
 }
 
@@ -88,19 +78,9 @@ std::string json_document(const World& world, const Options& options,
         json.null();
     }
     json.member("ranks", static_cast<std::uint64_t>(world.size));
-    json.key("hosts");
-    json.begin_array();
-    for (const std::string& host : world.hosts) {
-        json.value(host);
-    }
-    json.end_array();
+    json.member("hosts", world.hosts);
     json.member("mpi", world.library);
-    json.key("clock_overhead_ns");
-    json.begin_array();
-    for (const double overhead : world.clock_overhead_ns) {
-        json.value(overhead);
-    }
-    json.end_array();
+    json.member("clock_overhead_ns", world.clock_overhead_ns);
     write_options(json, options);
     json.key("results");
     json.begin_array();

@@ -21,15 +21,9 @@ int refuse(const std::string& sentence, int code) {
 int start(int argc, char** argv) {
     using namespace rdma_batch;
     const Options options = parse_options(argc, argv);
-    switch (options.action) {
-    case Options::Action::Help:
-        (void)std::fputs(help_text().c_str(), stdout);
+    if (options.action != bench::Action::Run) {
+        bench::answer(options.action, help_text(), "rdma_batch " RDMA_BATCH_VERSION "\n");
         return bench::kSuccess;
-    case Options::Action::Version:
-        (void)std::fputs("rdma_batch " RDMA_BATCH_VERSION "\n", stdout);
-        return bench::kSuccess;
-    case Options::Action::Run:
-        break;
     }
     return options.host.empty() ? serve(options) : run(options);
 }

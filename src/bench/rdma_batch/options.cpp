@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <getopt.h>
 #include <stdexcept>
 #include <utility>
 
@@ -270,10 +269,11 @@ bool take_resource_option(int letter, Options& options, Given& given) {
     return true;
 }
 
-[[noreturn]] void refuse_word(int letter, const char* word) {
-    throw UsageError((letter == ':' ? std::string("option ") + word + " needs a value"
-                                    : std::string("unknown option ") + word) +
-                     "; see rdma_batch --help");
+void take_option(int letter, Options& options, Given& given) {
+    if (!take_seed_option(letter, options, given) && !take_measure_option(letter, options, given) &&
+        !take_resource_option(letter, options, given)) {
+        throw std::logic_error("an option is declared but not handled");
+    }
 }
 
 const std::array<option, 39>& long_options() {
@@ -352,26 +352,10 @@ Options parse_options(int argc, char** argv) {
     options.sizes = doubling(kAllSizes);
     options.batches = doubling(kAllBatches);
     Given given;
-    opterr = 0;
-    optind = 0; // so that it begins anew, should this be called again
-    while (true) {
-        // NOLINTNEXTLINE(concurrency-mt-unsafe): one thread, before anything is measured
-        const int letter = getopt_long(argc, argv, ":p:hv", long_options().data(), nullptr);
-        if (letter == -1) {
-            break;
-        }
-        if (letter == 'h' || letter == 'v') {
-            options.action = letter == 'h' ? Options::Action::Help : Options::Action::Version;
-            return options;
-        }
-        if (letter == '?' || letter == ':') {
-            refuse_word(letter, argv[optind - 1]);
-        }
-        if (!take_seed_option(letter, options, given) &&
-            !take_measure_option(letter, options, given) &&
-            !take_resource_option(letter, options, given)) {
-            throw std::logic_error("an option is declared but not handled");
-        }
+    options.action = bench::read_options("rdma_batch", argc, argv, ":p:hv", long_options().data(),
+                                         [&](int letter) { take_option(letter, options, given); });
+    if (options.action != bench::Action::Run) {
+        return options;
     }
     if (optind < argc) {
         options.host = argv[optind];

@@ -32,9 +32,7 @@ struct Shape {
 };
 
 struct Options {
-    enum class Action : std::uint8_t { Run, Help, Version };
-
-    Action action = Action::Run;
+    bench::Action action = bench::Action::Run;
     Operation operation = Operation::Read;
     bool all = false;
     bool all_batch = false;

@@ -25,12 +25,7 @@ void write_options(bench::JsonWriter& json, const Options& options) {
     json.member("max_mem", options.most_memory);
     json.member("validate", options.validate);
     json.member("inject_error", options.inject_error);
-    json.key("time_budget_s");
-    if (options.time_budget) {
-        json.value(*options.time_budget);
-    } else {
-        json.null();
-    }
+    json.member("time_budget_s", options.time_budget);
     json.end_object();
 }
 
@@ -55,12 +50,7 @@ void write_row(bench::JsonWriter& json, const RowResult& row) {
         json.member(name, bench::percentile_of_sorted(row.ascending_us, percentile));
     }
     json.member("max_us", row.ascending_us.back());
-    json.key("valid");
-    if (row.valid) {
-        json.value(*row.valid);
-    } else {
-        json.null();
-    }
+    json.member("valid", row.valid);
     json.end_object();
 }
 

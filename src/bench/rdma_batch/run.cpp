@@ -146,19 +146,11 @@ Report make_report(const Options& options, const std::vector<NewsReader>& reader
     return report;
 }
 
-// The tables and the JSON; returns an explanation if one of them could not be written.
-std::string write(const Options& options, const Report& report) {
-    std::FILE* const stream = options.json == "-" ? stderr : stdout;
-    bench::print(stream, "%s%s", configuration(options, report).c_str(),
+// The tables and the JSON; returns `code`, or that they could not be written.
+int write(const Options& options, const Report& report, int code) {
+    bench::print(bench::table_stream(options.json), "%s%s", configuration(options, report).c_str(),
                  tables(options, report).c_str());
-    if (std::fflush(stream) != 0 || std::ferror(stream) != 0) {
-        return "the table could not be written";
-    }
-    if (options.json.empty()) {
-        return {};
-    }
-    const std::string reason = bench::write_file(options.json, json_document(options, report));
-    return reason.empty() ? reason : options.json + " could not be written: " + reason;
+    return bench::end_output("rdma_batch", options.json, json_document(options, report), code);
 }
 
 } // namespace
@@ -187,10 +179,7 @@ int run(const Options& options) {
     const bool measured = std::any_of(report.initiators.begin(), report.initiators.end(),
                                       [](const Initiator& each) { return !each.rows.empty(); });
     if (measured || errors.empty()) {
-        const std::string unwritten = write(options, report);
-        if (!unwritten.empty()) {
-            errors.push_back(unwritten);
-        }
+        code = write(options, report, code);
     }
     for (const std::string& error : errors) {
         bench::print(stderr, "rdma_batch: %s\n", error.c_str());

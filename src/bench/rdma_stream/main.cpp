@@ -71,34 +71,20 @@ std::vector<Side> stream_in(const World& world, const Options& options, const Ro
 // Rank 0: what was found, and the exit code.
 int finish(const Report& report, int signal) {
     const Options& options = report.options;
-    std::FILE* const stream = options.json == "-" ? stderr : stdout;
+    std::FILE* const stream = table_stream(options.json);
     print_report(stream, report);
     int code = report.complete ? kSuccess : kFailure;
     if (signal != 0) {
         code = interrupted_code(signal);
     }
-    if (std::fflush(stream) != 0 || std::ferror(stream) != 0) {
-        (void)std::fprintf(stderr, "rdma_stream: the table could not be written\n");
-        code = kFailure;
-    }
-    if (!options.json.empty()) {
-        const std::string reason = write_file(options.json, json_document(report));
-        if (!reason.empty()) {
-            (void)std::fprintf(stderr, "rdma_stream: %s could not be written: %s\n",
-                               options.json.c_str(), reason.c_str());
-            code = kFailure;
-        }
-    }
-    return code;
+    return end_output("rdma_stream", options.json, json_document(report), code);
 }
 
 int run(World& world, int argc, char** argv) {
     const Options options = parse_options(argc, argv);
-    if (options.action != Options::Action::Run) {
+    if (options.action != Action::Run) {
         if (world.rank == 0) {
-            const bool help = options.action == Options::Action::Help;
-            (void)std::fputs(help ? help_text().c_str() : "rdma_stream " RDMA_STREAM_VERSION "\n",
-                             stdout);
+            answer(options.action, help_text(), "rdma_stream " RDMA_STREAM_VERSION "\n");
         }
         return kSuccess;
     }

@@ -1,12 +1,9 @@
 #include "rdma_stream/options.hpp"
 
-#include "common/arguments.hpp"
-
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <getopt.h>
 #include <stdexcept>
 #include <vector>
 
@@ -26,7 +23,7 @@ constexpr double kMicro = 1e-6;
 constexpr double kLongestDelay = 60e6; // us
 
 enum Long : int {
-    kReceivers = 256,
+    kReceivers = bench::kLongOnly,
     kTransmitters,
     kMethod,
     kQpType,
@@ -203,13 +200,6 @@ void check_combination(const Options& options, const Given& given) {
     }
 }
 
-// getopt tells an unknown long option only by the word it just passed.
-[[noreturn]] void refuse_word(int letter, const char* word) {
-    throw UsageError((letter == ':' ? "option " + std::string(word) + " needs a value"
-                                    : "unknown option " + std::string(word)) +
-                     "; see rdma_stream --help");
-}
-
 const std::vector<option>& long_options() {
     static const std::vector<option> options = {
         {"nrx", required_argument, nullptr, kReceivers},
@@ -262,23 +252,14 @@ std::string_view name_of(Test test) {
 Options parse_options(int argc, char** argv) {
     Options options;
     Given given;
-    opterr = 0;
-    while (true) {
-        // NOLINTNEXTLINE(concurrency-mt-unsafe): one thread, before anything is measured
-        const int letter = getopt_long(argc, argv, ":hv", long_options().data(), nullptr);
-        if (letter == -1) {
-            break;
-        }
-        if (letter == 'h' || letter == 'v') {
-            options.action = letter == 'h' ? Options::Action::Help : Options::Action::Version;
-            return options;
-        }
-        if (letter == '?' || letter == ':') {
-            refuse_word(letter, argv[optind - 1]);
-        }
-        if (!take_stream_option(letter, options)) {
-            take_port_option(letter, options, given);
-        }
+    options.action = bench::read_options("rdma_stream", argc, argv, ":hv", long_options().data(),
+                                         [&](int letter) {
+                                             if (!take_stream_option(letter, options)) {
+                                                 take_port_option(letter, options, given);
+                                             }
+                                         });
+    if (options.action != bench::Action::Run) {
+        return options;
     }
     if (optind < argc) {
         throw UsageError("\"" + std::string(argv[optind]) +

@@ -1,6 +1,8 @@
 // What the user asks for.
 #pragma once
 
+#include "common/arguments.hpp"
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -25,9 +27,7 @@ std::string_view name_of(Waiting waiting);
 std::string_view name_of(Test test);
 
 struct Options {
-    enum class Action { Run, Help, Version };
-
-    Action action = Action::Run;
+    bench::Action action = bench::Action::Run;
     int receivers = 1;    ///< --nrx
     int transmitters = 1; ///< --nlink
     Method method = Method::Rdma;

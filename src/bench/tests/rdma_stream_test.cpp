@@ -318,7 +318,7 @@ TEST_CASE("random command lines of rdma_stream") {
         "--sl",    "--inject-loss", "--json",      "-h",           "--version"};
     bench_tests::fuzz_arguments(words, [](int argc, char** argv) {
         const Options options = parse_options(argc, argv);
-        if (options.action != Options::Action::Run) {
+        if (options.action != bench::Action::Run) {
             return; // what stands after --help is not looked at
         }
         CHECK(options.receivers <= options.transmitters);

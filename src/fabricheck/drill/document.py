@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 
 from fabricheck.drill.drill import Outcome, Sight
 from fabricheck.drill.model import Fault, Key
-from fabricheck.errors import FabricheckError
+from fabricheck.report.generated import END, begin
 from fabricheck.report.status import Status
 
-BEGIN, END = "<!-- from here: ci/faults.py -->", "<!-- to here -->"
+COMMAND = "ci/faults.py"
 HEAD = (
     "| fault | how it is injected | what goes red or warns | the first line an operator reads | "
     "layer that `fabricheck explain` names |",
@@ -73,23 +73,8 @@ def _line(cells: Sequence[str]) -> str:
     return f"| {' | '.join(' '.join(cell.replace('|', '/').split()) for cell in cells)} |"
 
 
-def insert(text: str, written: str) -> str:
-    """A document with the table in it.
-
-    Raises:
-        FabricheckError: if the document has no place for it.
-    """
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise FabricheckError(
-            f"expected {BEGIN!r} and {END!r} in the document, found them not: put them back"
-        )
-    return f"{before}{BEGIN}\n\n{written}\n\n{END}{after}"
-
-
 def rows(text: str) -> list[str]:
     """The rows of the table in a document."""
-    _, _, rest = text.partition(BEGIN)
+    _, _, rest = text.partition(begin(COMMAND))
     inside, _, _ = rest.partition(END)
     return [line for line in inside.splitlines() if line.startswith("| **")]
