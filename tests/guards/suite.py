@@ -117,16 +117,20 @@ class Suite:
             shutil.rmtree(self.root / name, ignore_errors=True)
 
     def command(
-        self, placements: Sequence[str], benchmark: str = "latency", environ: str = "openmpi"
+        self,
+        placements: Sequence[str],
+        benchmark: str = "latency",
+        environ: str = "openmpi",
+        check: str = "mpi_pt2pt",
     ) -> list[str]:
-        """ReFrame on the login node, for these cases and those that they depend on."""
+        """ReFrame on the login node, for these cases of a check and those that they depend on."""
         return self.testbed.command(
             "login",
             "env",
             f"PYTHONPATH={self.root / 'src'}",
             str(PROGRAMS / "reframe"),
             f"--config-file={self.root / 'reframe-config.py'}",
-            f"--checkpath={self.root / 'checks'}",
+            f"--checkpath={self.root / 'checks' / check}.py",
             f"--system=testbed:{self.partition}",
             f"--filter-expr=benchmark == '{benchmark}' and placement in {list(placements)}",
             f"--prgenv={environ}",
@@ -135,11 +139,15 @@ class Suite:
         )
 
     def run(
-        self, *placements: str, benchmark: str = "latency", environ: str = "openmpi"
+        self,
+        *placements: str,
+        benchmark: str = "latency",
+        environ: str = "openmpi",
+        check: str = "mpi_pt2pt",
     ) -> Outcome:
         """Run cases to their end; shared memory in one node if none is named."""
         done = subprocess.run(
-            self.command(placements or ["shm-1n"], benchmark, environ),
+            self.command(placements or ["shm-1n"], benchmark, environ, check),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

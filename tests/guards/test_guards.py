@@ -73,6 +73,12 @@ def test_variants_are_proved_by_what_each_library_says(suite: Suite) -> None:
     assert evidence["ob1_shm-1n"].startswith("BTL vader; ports moved ")
 
 
+def test_auto_that_ends_on_sockets_where_rdma_is_offered_is_told(suite: Suite) -> None:
+    suite.edit(SITE, "[tcp, shm, nodes-1", "[auto, rdma, tcp, shm, nodes-1")
+    told = "UCX, left to choose, took tcp where the partition offers RDMA"
+    assert_red(suite.run("auto-2n"), "critical", told)
+
+
 def test_ucx_where_open_mpi_was_to_do_without_is_untrusted(suite: Suite) -> None:
     suite.edit(SITE, "[tcp, shm, nodes-1", "[ob1_tcp, tcp, shm, nodes-1")
     allowed = "OMPI_MCA_opal_common_ucx_tls=any OMPI_MCA_opal_common_ucx_devices=any"

@@ -16,7 +16,7 @@ DATE = "/usr/bin/date"
 
 
 def look(suite: Suite, environ: str = "builtin") -> Outcome:
-    return suite.run("", benchmark="node_health", environ=environ)
+    return suite.run("", benchmark="node_health", environ=environ, check="node_health")
 
 
 @contextmanager

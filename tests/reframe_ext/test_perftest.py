@@ -1,94 +1,32 @@
 """The check of perftest with a perftest that fails in every way."""
 
-import functools
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.fabric.conftest import unpack
-
-ROOT = Path(__file__).resolve().parents[2]
-REFRAME = Path(sys.executable).parent / "reframe"
-CHECK = ROOT / "checks" / "perftest.py"
-BIN = Path(__file__).with_name("bin")
-CONFIGURATION = """
-from reframe.core.backends import register_launcher
-from reframe.core.launchers import JobLauncher
-
-@register_launcher("both", local=True)
-class Both(JobLauncher):
-    def command(self, job):
-        return ["both-ranks"]
-
-site_configuration = {
-    "systems": [{"name": "cards", "hostnames": [".*"], "partitions": [{
-        "name": "rdma", "scheduler": "local", "launcher": "both", "environs": ["builtin"],
-        "features": ["rdma", "nodes-2", "inline"], "extras": EXTRAS,
-    }]}],
-    "environments": [{"name": "builtin", "features": ["verbs"]}],
-}
-"""
-SLOW = {
-    "gid_index": 1,
-    "max_message_size": 65536,
-    "time_budget": 0.05,
-    "typical": {"latency": 50, "bandwidth": 30},
-    "size_step": 32,
-}
+from tests.reframe_ext.pair_suite import SLOW, Ran
 
 QUICK = {**SLOW, "size_step": 1 << 14}
 
 
-class Ran:
-    """One case: ReFrame's record of it, its command, and what its ends printed."""
-
-    def __init__(
-        self, place: Path, benchmark: str, way: str = "rc", extras: Any = SLOW, **fake: object
-    ) -> None:
-        config = place / "config.py"
-        config.write_text(CONFIGURATION.replace("EXTRAS", repr(extras)))
-        done = subprocess.run(
-            [
-                REFRAME, f"--config-file={config}", f"--checkpath={CHECK}", "--run",
-                f"--prefix={place}", f"--report-file={place / 'run.json'}", "--keep-stage-files",
-                "-E", f"benchmark == {benchmark!r} and transport == {way!r}",
-            ],
-            cwd=place,
-            env={
-                **os.environ,
-                "PATH": f"{BIN}:{os.environ['PATH']}",
-                "FAKE": json.dumps(fake),
-                "FABRICHECK_SNAPSHOT_ROOT": str(unpack("rxe", place / "tree")),
-                "FABRICHECK_PAIR_WAIT": "10",
-                "FABRICHECK_PAIR_GRACE": "2",
-                "RFM_WARN_AS_ERROR": "1",
-            },
-            capture_output=True,
-            text=True,
-            check=False,
-        )  # fmt: skip
-        sys.stdout.write(done.stdout + done.stderr)
-        (self.case,) = json.loads((place / "run.json").read_text())["runs"][-1]["testcases"]
-        self.level = self.case["level"]
-        self.findings = self.case["findings"]
-        self._place = place
-
-    @property
-    def command(self) -> str:
-        """What ``pair.sh`` was told to run."""
-        (script,) = self._place.glob("stage/**/rfm_job.sh")
-        (line,) = [each for each in script.read_text().splitlines() if "both-ranks" in each]
-        return line.partition("pair.sh ")[2]
-
-
 @pytest.fixture
 def ran(tmp_path: Path) -> Callable[..., Ran]:
-    return functools.partial(Ran, tmp_path)
+    def run(benchmark: str, way: str = "rc", extras: Any = SLOW, **fake: object) -> Ran:
+        return Ran(
+            tmp_path,
+            "perftest.py",
+            f"benchmark == {benchmark!r} and transport == {way!r}",
+            extras=extras,
+            variables={
+                "FAKE": json.dumps(fake),
+                "FABRICHECK_SNAPSHOT_ROOT": str(unpack("rxe", tmp_path / "tree")),
+            },
+        )
+
+    return run
 
 
 def test_a_good_run_is_believed(ran: Callable[..., Ran]) -> None:

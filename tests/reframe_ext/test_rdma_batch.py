@@ -1,74 +1,35 @@
 """The checks of rdma_batch, with a program that does all that it should not."""
 
-import functools
 import json
-import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.fabric.conftest import unpack
-from tests.reframe_ext.test_perftest import CONFIGURATION, SLOW
+from tests.reframe_ext.pair_suite import BIN, ROOT, SLOW, Ran
 
-ROOT = Path(__file__).resolve().parents[2]
-REFRAME = Path(sys.executable).parent / "reframe"
-CHECK = ROOT / "checks" / "rdma_batch.py"
-BINS = [Path(__file__).with_name(name) for name in ("bin_rdma_batch", "bin")]
-
-
-class Ran:
-    """One case: ReFrame's record of it, and its command."""
-
-    def __init__(self, place: Path, benchmark: str, extras: Any = SLOW, **fake: object) -> None:
-        config = place / "config.py"
-        text = CONFIGURATION.replace('"name": "cards"', f'"name": {place.name!r}')
-        config.write_text(text.replace("EXTRAS", repr(extras)))
-        done = subprocess.run(
-            [
-                REFRAME, f"--config-file={config}", f"--checkpath={CHECK}", "--run",
-                f"--prefix={place}", f"--report-file={place / 'run.json'}", "--keep-stage-files",
-                "-E", f"benchmark == {benchmark!r}",
-            ],
-            cwd=place,
-            env={
-                **os.environ,
-                "PATH": f"{':'.join(map(str, BINS))}:{os.environ['PATH']}",
-                "FAKE": json.dumps(fake),
-                "FABRICHECK_SNAPSHOT_ROOT": str(unpack("rxe", place / "tree")),
-                "FABRICHECK_PAIR_WAIT": "10",
-                "FABRICHECK_PAIR_GRACE": "2",
-                "RFM_WARN_AS_ERROR": "1",
-            },
-            capture_output=True,
-            text=True,
-            check=False,
-        )  # fmt: skip
-        sys.stdout.write(done.stdout + done.stderr)
-        cases = json.loads((place / "run.json").read_text())["runs"][-1]["testcases"]
-        (self.case,) = [case for case in cases if not case["fixture"]]
-        self.level = self.case["level"]
-        self.findings = self.case["findings"]
-        self._place = place
-
-    @property
-    def command(self) -> str:
-        """What ``pair.sh`` was told to run."""
-        (line,) = [
-            line
-            for script in self._place.glob("stage/**/rfm_job.sh")
-            for line in script.read_text().splitlines()
-            if "both-ranks" in line
-        ]
-        return line.partition("pair.sh ")[2]
+PROGRAMS = (Path(__file__).with_name("bin_rdma_batch"), BIN)
 
 
 @pytest.fixture
 def ran(tmp_path: Path) -> Iterator[Callable[..., Ran]]:
-    yield functools.partial(Ran, tmp_path)
+    def run(benchmark: str, extras: Any = SLOW, **fake: object) -> Ran:
+        return Ran(
+            tmp_path,
+            "rdma_batch.py",
+            f"benchmark == {benchmark!r}",
+            extras=extras,
+            programs=PROGRAMS,
+            variables={
+                "FAKE": json.dumps(fake),
+                "FABRICHECK_SNAPSHOT_ROOT": str(unpack("rxe", tmp_path / "tree")),
+            },
+            system=tmp_path.name,
+        )
+
+    yield run
     # Where the suite builds for a system of that name.
     for folder in (ROOT / "build" / "bench").glob(f"{tmp_path.name}-*"):
         shutil.rmtree(folder)

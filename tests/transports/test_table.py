@@ -13,7 +13,7 @@ def test_an_unknown_transport_is_named() -> None:
         find("ib")
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS.values(), ids=str)
+@pytest.mark.parametrize("transport", TRANSPORTS.values(), ids=TRANSPORTS)
 def test_a_variant_stands_on_a_plain_transport_of_its_kind(transport) -> None:
     base = find(transport.base)
     assert base.base == base.name
@@ -22,7 +22,7 @@ def test_a_variant_stands_on_a_plain_transport_of_its_kind(transport) -> None:
     assert transport.name in (transport.base, transport.feature)
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS.values(), ids=str)
+@pytest.mark.parametrize("transport", TRANSPORTS.values(), ids=TRANSPORTS)
 def test_lanes_are_of_the_counters_that_must_move(transport) -> None:
     kinds = {
         Counter.RDMA: ("rc_", "ud_", "dc_"),

@@ -1,12 +1,14 @@
 // Strict reading of command line values: the whole text must be what it claims to be.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <getopt.h>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace bench {
@@ -45,6 +47,25 @@ struct SizeRange {
 };
 SizeRange parse_size_range(std::string_view option, std::string_view text, SizeRange defaults,
                            std::uint64_t limit);
+
+/// Words, and the value of each.
+template <class Value, std::size_t Count>
+using Choices = std::array<std::pair<std::string_view, Value>, Count>;
+
+/// The value of a word that is one of a few.
+template <class Value, std::size_t Count>
+Value parse_choice(std::string_view option, std::string_view text,
+                   const Choices<Value, Count>& choices) {
+    std::string known;
+    for (const auto& [word, value] : choices) {
+        if (text == word) {
+            return value;
+        }
+        known += (known.empty() ? "" : ", ") + std::string(word);
+    }
+    throw UsageError("option " + std::string(option) + ": \"" + std::string(text) +
+                     "\" is none of " + known);
+}
 
 /// "2000,4000": decimal numbers in [minimum, maximum], at most `most` of them.
 std::vector<std::uint64_t> parse_counts(std::string_view option, std::string_view text,

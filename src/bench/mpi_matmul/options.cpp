@@ -16,19 +16,11 @@ using bench::UsageError;
 constexpr std::uint64_t kMostRepetitions = 1'000'000;
 constexpr std::uint64_t kLargestCount = std::numeric_limits<int>::max();
 constexpr std::size_t kMostOrders = 100;
-constexpr std::array<Mode, 3> kModes = {Mode::Blocking, Mode::Nonblocking, Mode::Collective};
+constexpr bench::Choices<Mode, 3> kModes = {{{"blocking", Mode::Blocking},
+                                             {"nonblocking", Mode::Nonblocking},
+                                             {"collective", Mode::Collective}}};
 
 enum LongOnly : int { kJson = bench::kLongOnly, kTimeBudget, kInject, kSeed, kLargest };
-
-Mode parse_mode(const std::string& text) {
-    for (const Mode mode : kModes) {
-        if (text == mode_name(mode)) {
-            return mode;
-        }
-    }
-    throw UsageError("option --mode: \"" + text +
-                     "\" is none of blocking, nonblocking, collective");
-}
 
 void take_option(int letter, Options& options) {
     switch (letter) {
@@ -36,7 +28,7 @@ void take_option(int letter, Options& options) {
         options.orders = bench::parse_counts("-n", optarg, 1, kLargestOrder, kMostOrders);
         break;
     case 'm':
-        options.mode = parse_mode(optarg);
+        options.mode = bench::parse_choice("--mode", optarg, kModes);
         break;
     case 'i':
         options.repetitions = bench::parse_count("-i", optarg, 1, kMostRepetitions);
@@ -84,16 +76,8 @@ void check_combination(const Options& options) {
 
 } // namespace
 
-const char* mode_name(Mode mode) {
-    switch (mode) {
-    case Mode::Nonblocking:
-        return "nonblocking";
-    case Mode::Collective:
-        return "collective";
-    case Mode::Blocking:
-        break;
-    }
-    return "blocking";
+std::string_view mode_name(Mode mode) {
+    return kModes[static_cast<std::size_t>(mode)].first;
 }
 
 Options parse_options(int argc, char** argv) {

@@ -13,7 +13,7 @@ namespace mpi_matmul {
 
 enum class Mode { Blocking, Nonblocking, Collective };
 
-const char* mode_name(Mode mode);
+std::string_view mode_name(Mode mode);
 
 struct Options {
     bench::Action action = bench::Action::Run;

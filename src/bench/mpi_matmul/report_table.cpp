@@ -52,7 +52,9 @@ Summary summarise(const Result& result, Phase phase) {
 
 void Table::print_head() const {
     print(stream_, "# mpi_matmul MPI Matrix Multiplication v%s\n", MPI_MATMUL_VERSION);
-    print(stream_, "# Mode: %s\n# Ranks: %d\n# Hosts:", mode_name(options_.mode), world_.size);
+    print(stream_,
+          "# Mode: %s\n# Ranks: %d\n# Hosts:", std::string(mode_name(options_.mode)).c_str(),
+          world_.size);
     for (const std::string& host : world_.hosts) {
         print(stream_, " %s", host.c_str());
     }

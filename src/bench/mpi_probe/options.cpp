@@ -1,7 +1,6 @@
 #include "mpi_probe/options.hpp"
 
 #include <array>
-#include <cctype>
 #include <climits>
 #include <stdexcept>
 
@@ -18,6 +17,10 @@ constexpr std::uint64_t kLargestPointToPoint = std::uint64_t{1} << 22;
 constexpr std::uint64_t kLargestSize = INT_MAX;
 constexpr std::size_t kMostPercentiles = 16;
 
+constexpr bench::Choices<ElementType, 3> kTypes = {{{"mpi_char", ElementType::Char},
+                                                    {"mpi_int", ElementType::Int},
+                                                    {"mpi_float", ElementType::Float}}};
+
 enum LongOnly : int { kJson = bench::kLongOnly, kTimeBudget, kInjectError };
 
 std::string known_names() {
@@ -26,19 +29,6 @@ std::string known_names() {
         names += (names.empty() ? "" : ", ") + std::string(benchmark.name);
     }
     return names;
-}
-
-ElementType parse_type(const std::string& text) {
-    for (const ElementType type : {ElementType::Char, ElementType::Int, ElementType::Float}) {
-        std::string lower(type_name(type));
-        for (char& character : lower) {
-            character = static_cast<char>(std::tolower(static_cast<unsigned char>(character)));
-        }
-        if (text == lower) {
-            return type;
-        }
-    }
-    throw UsageError("option -T: \"" + text + "\" is none of mpi_char, mpi_int, mpi_float");
 }
 
 // What the user gave; applied over the benchmark's defaults once its name is known.
@@ -136,7 +126,7 @@ void take_option(int letter, Options& options, Given& given) {
         given.window = bench::parse_count("-W", optarg, 1, 1'000'000);
         break;
     case 'T':
-        options.type = parse_type(optarg);
+        options.type = bench::parse_choice("-T", optarg, kTypes);
         given.type = true;
         break;
     case 'c':

@@ -24,7 +24,7 @@ constexpr unsigned kMostQueuePairs = 1024;
 constexpr unsigned kMostRequests = 32768;
 
 enum LongOnly : int {
-    kOperation = 256,
+    kOperation = bench::kLongOnly,
     kAll,
     kAllBatch,
     kSizes,
@@ -81,19 +81,6 @@ std::vector<std::uint64_t> parse_sweep(const char* name, const std::string& text
     return doubling(range);
 }
 
-template <class Value, std::size_t Count>
-Value choose(const char* name, const std::string& text,
-             const std::array<std::pair<const char*, Value>, Count>& choices) {
-    std::string known;
-    for (const auto& [word, value] : choices) {
-        if (text == word) {
-            return value;
-        }
-        known += (known.empty() ? "" : ", ") + std::string(word);
-    }
-    throw UsageError(std::string("option ") + name + ": \"" + text + "\" is none of " + known);
-}
-
 std::vector<std::string> parse_devices(const std::string& text) {
     std::vector<std::string> devices;
     for (std::size_t start = 0; start <= text.size();) {
@@ -127,7 +114,7 @@ unsigned parse_unsigned(const char* name, std::uint64_t minimum, std::uint64_t m
 bool take_seed_option(int letter, Options& options, Given& given) {
     switch (letter) {
     case kOperation:
-        options.operation = choose<Operation, 2>(
+        options.operation = bench::parse_choice<Operation, 2>(
             "--op", optarg, {{{"read", Operation::Read}, {"write", Operation::Write}}});
         break;
     case kAll:
@@ -163,9 +150,9 @@ bool take_seed_option(int letter, Options& options, Given& given) {
         options.workers = parse_unsigned("--num-worker-threads", 1, kMostQueuePairs);
         break;
     case kPoll:
-        options.poll =
-            choose<PollMode, 2>("--poll-cq-mode", optarg,
-                                {{{"polling", PollMode::Polling}, {"event", PollMode::Event}}});
+        options.poll = bench::parse_choice<PollMode, 2>(
+            "--poll-cq-mode", optarg,
+            {{{"polling", PollMode::Polling}, {"event", PollMode::Event}}});
         break;
     default:
         return false;
@@ -200,7 +187,7 @@ bool take_measure_option(int letter, Options& options, Given& given) {
         options.inject_error = true;
         break;
     case kColumns:
-        options.columns = choose<Columns, 3>(
+        options.columns = bench::parse_choice<Columns, 3>(
             "--columns", optarg,
             {{{"short", Columns::Short}, {"seed", Columns::Seed}, {"full", Columns::Full}}});
         break;
@@ -229,7 +216,7 @@ bool take_resource_option(int letter, Options& options, Given& given) {
         options.gid_index = parse_unsigned("--gid-index", 0, kMostGids);
         break;
     case kMtu:
-        options.mtu = choose<unsigned, 5>(
+        options.mtu = bench::parse_choice<unsigned, 5>(
             "--mtu", optarg,
             {{{"256", 256}, {"512", 512}, {"1024", 1024}, {"2048", 2048}, {"4096", 4096}}});
         break;

@@ -22,6 +22,16 @@ constexpr std::uint32_t kInBandNumber = 8;        // bytes before the content, w
 constexpr double kMicro = 1e-6;
 constexpr double kLongestDelay = 60e6; // us
 
+// Each in the order of its enumeration.
+constexpr bench::Choices<Method, 3> kMethods = {
+    {{"rdma", Method::Rdma}, {"mpi", Method::Mpi}, {"udp", Method::Udp}}};
+constexpr bench::Choices<QpType, 3> kQpTypes = {
+    {{"rc", QpType::Rc}, {"uc", QpType::Uc}, {"ud", QpType::Ud}}};
+constexpr bench::Choices<Waiting, 2> kWaitings = {
+    {{"polling", Waiting::Polling}, {"event", Waiting::Event}}};
+constexpr bench::Choices<Test, 3> kTests = {
+    {{"throughput", Test::Throughput}, {"ones", Test::Ones}, {"increment", Test::Increment}}};
+
 enum Long : int {
     kReceivers = bench::kLongOnly,
     kTransmitters,
@@ -43,20 +53,6 @@ enum Long : int {
     kServiceLevel,
     kJson,
 };
-
-template <class Choice, std::size_t Count>
-Choice parse_word(const char* option, std::string_view text,
-                  const std::array<Choice, Count>& choices) {
-    std::string known;
-    for (const Choice choice : choices) {
-        if (text == name_of(choice)) {
-            return choice;
-        }
-        known += (known.empty() ? "" : ", ") + std::string(name_of(choice));
-    }
-    throw UsageError("option " + std::string(option) + ": \"" + std::string(text) +
-                     "\" is none of " + known);
-}
 
 double parse_delay(std::string_view text) {
     double value = 0.0;
@@ -96,8 +92,7 @@ bool take_stream_option(int letter, Options& options) {
         options.transmitters = static_cast<int>(parse_small("--nlink", 1, kMostRanks));
         break;
     case kMethod:
-        options.method =
-            parse_word("--method", optarg, std::array{Method::Rdma, Method::Mpi, Method::Udp});
+        options.method = bench::parse_choice("--method", optarg, kMethods);
         break;
     case kMessageSize:
         options.message_size = parse_small("--msg-size", 1, kLargestMessage);
@@ -115,8 +110,7 @@ bool take_stream_option(int letter, Options& options) {
         options.send_delay = parse_delay(optarg);
         break;
     case kTest:
-        options.test =
-            parse_word("--test", optarg, std::array{Test::Throughput, Test::Ones, Test::Increment});
+        options.test = bench::parse_choice("--test", optarg, kTests);
         break;
     case kTimeout:
         options.timeout = bench::parse_seconds("--timeout", optarg);
@@ -140,13 +134,11 @@ void take_port_option(int letter, Options& options, Given& given) {
         given.device = true;
         break;
     case kQpType:
-        options.qp_type =
-            parse_word("--qp-type", optarg, std::array{QpType::Rc, QpType::Uc, QpType::Ud});
+        options.qp_type = bench::parse_choice("--qp-type", optarg, kQpTypes);
         given.rdma.push_back("--qp-type");
         break;
     case kPollMode:
-        options.waiting =
-            parse_word("--poll-cq-mode", optarg, std::array{Waiting::Polling, Waiting::Event});
+        options.waiting = bench::parse_choice("--poll-cq-mode", optarg, kWaitings);
         given.rdma.push_back("--poll-cq-mode");
         break;
     case kPort:
@@ -231,22 +223,19 @@ const std::vector<option>& long_options() {
 } // namespace
 
 std::string_view name_of(Method method) {
-    constexpr std::array<std::string_view, 3> kNames = {"rdma", "mpi", "udp"};
-    return kNames[static_cast<std::size_t>(method)];
+    return kMethods[static_cast<std::size_t>(method)].first;
 }
 
 std::string_view name_of(QpType type) {
-    constexpr std::array<std::string_view, 3> kNames = {"rc", "uc", "ud"};
-    return kNames[static_cast<std::size_t>(type)];
+    return kQpTypes[static_cast<std::size_t>(type)].first;
 }
 
 std::string_view name_of(Waiting waiting) {
-    return waiting == Waiting::Event ? "event" : "polling";
+    return kWaitings[static_cast<std::size_t>(waiting)].first;
 }
 
 std::string_view name_of(Test test) {
-    constexpr std::array<std::string_view, 3> kNames = {"throughput", "ones", "increment"};
-    return kNames[static_cast<std::size_t>(test)];
+    return kTests[static_cast<std::size_t>(test)].first;
 }
 
 Options parse_options(int argc, char** argv) {

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from fabricheck.cli.report import ReportOption, ReportsOption
 from fabricheck.judge.wording import times
 from fabricheck.report.lineup import LineUp, Row, find_case, line_up
 from fabricheck.report.load import load, newest_report
@@ -28,20 +29,8 @@ def explain(
             show_default=False,
         ),
     ],
-    report: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="ReFrame's run report. Default: the newest one in the reports directory.",
-            show_default=False,
-        ),
-    ] = None,
-    reports: Annotated[
-        Path,
-        typer.Option(
-            envvar="FABRICHECK_REPORTS", help="Directory in which to look for the newest report."
-        ),
-    ] = Path("reports"),
+    report: ReportOption = None,
+    reports: ReportsOption = Path("reports"),
     partition: Annotated[
         str, typer.Option(help="Only cases of this partition.", show_default=False)
     ] = "",

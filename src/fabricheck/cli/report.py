@@ -19,6 +19,16 @@ from fabricheck.report.summary import Summary, as_json, summarise
 HISTORY = "history"
 """Directory of the history beside the run reports."""
 
+REPORT_HELP = "ReFrame's run report. Default: the newest one in the reports directory."
+ReportOption = Annotated[
+    Path | None, typer.Option(metavar="FILE", help=REPORT_HELP, show_default=False)
+]
+ReportsOption = Annotated[
+    Path,
+    typer.Option(
+        envvar="FABRICHECK_REPORTS", help="Directory in which to look for the newest report."
+    ),
+]
 SitesOption = Annotated[
     Path,
     typer.Option(
@@ -40,19 +50,10 @@ ReferencesOption = Annotated[
 def report(
     run_report: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="[RUN_REPORT.json]",
-            help="ReFrame's run report. Default: the newest one in the reports directory.",
-            show_default=False,
-        ),
+        typer.Argument(metavar="[RUN_REPORT.json]", help=REPORT_HELP, show_default=False),
     ] = None,
     *,
-    reports: Annotated[
-        Path,
-        typer.Option(
-            envvar="FABRICHECK_REPORTS", help="Directory in which to look for the newest report."
-        ),
-    ] = Path("reports"),
+    reports: ReportsOption = Path("reports"),
     html: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write the offline HTML page.", show_default=False),

@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from fabricheck.cli.report import ReportOption, ReportsOption
 from fabricheck.errors import FabricheckError
 from fabricheck.report import scaling as steps_of
 from fabricheck.report.load import load, newest_report
@@ -24,20 +25,8 @@ _Steps = Mapping[Curve, Sequence[Step]]
 
 
 def scaling(
-    report: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="ReFrame's run report. Default: the newest one in the reports directory.",
-            show_default=False,
-        ),
-    ] = None,
-    reports: Annotated[
-        Path,
-        typer.Option(
-            envvar="FABRICHECK_REPORTS", help="Directory in which to look for the newest report."
-        ),
-    ] = Path("reports"),
+    report: ReportOption = None,
+    reports: ReportsOption = Path("reports"),
     benchmark: Annotated[
         list[str] | None, typer.Option(help="Only these collectives.", show_default=False)
     ] = None,
