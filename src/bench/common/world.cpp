@@ -62,6 +62,7 @@ std::vector<std::string> gather_hosts(const World& world) {
 // until its time limit.
 constexpr std::chrono::milliseconds kLongerThanATimeSlice{100};
 constexpr unsigned kSecondsToFinalize = 10;
+constexpr std::chrono::milliseconds kToPassOn{500};
 int exit_code_without_finalize = kSuccess;
 
 std::string note_without_finalize;
@@ -102,6 +103,8 @@ void abort_job(const std::string& sentence) {
     (void)MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     (void)std::fprintf(stderr, "%s: rank %d: %s\n", program_name, rank, sentence.c_str());
     (void)std::fflush(nullptr);
+    // MPICH's launcher ends its proxies at once, with what they have not passed on yet.
+    std::this_thread::sleep_for(kToPassOn);
     (void)MPI_Abort(MPI_COMM_WORLD, kFailure);
     std::abort(); // not reached: MPI_Abort does not return
 }
