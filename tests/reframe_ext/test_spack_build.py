@@ -86,7 +86,7 @@ class Ran:
         (self.prefix / "installed").write_text(
             f"{lines[0]}\n    {lines[2]}\n{lines[1]}\n    {lines[2]}\n"
         )
-        (place / "bin").mkdir()
+        (place / "bin").mkdir(exist_ok=True)
         if spack is not None:
             (place / "bin/spack").write_text(SPACK.format(install=spack))
             (place / "bin/spack").chmod(0o755)
@@ -186,7 +186,13 @@ FAILING = f"""
 """
 
 
-def test_a_build_that_fails_shows_the_end_of_its_own_log(ran: Callable[..., Ran]) -> None:
+def test_a_build_that_fails_shows_the_end_of_its_own_log(
+    ran: Callable[..., Ran], tmp_path: Path
+) -> None:
+    (tmp_path / "bin").mkdir()
+    as_under_load = tmp_path / "bin/tee"
+    as_under_load.write_text('#!/bin/bash\nsleep 0.5\nexec /usr/bin/tee "$@"\n')
+    as_under_load.chmod(0o755)
     failed = ran(spack=FAILING)
     assert failed.done.returncode != 0
     (errors,) = failed.prefix.parent.glob("stage/**/BenchBuild*/rfm_build.err")

@@ -7,12 +7,14 @@ command -v spack >/dev/null || {
 
 # Spack, with the last lines of the right log where a build fails.
 spack() {
-  local said
+  local said status
   said=$(mktemp) || return
-  command spack "$@" 2> >(tee "$said" >&2)
-  local status=$?
+  # A pipeline ends when tee has written all of it; a process substitution may still be writing.
+  {
+    command spack "$@" 2>&1 >&3 | tee "$said" >&2
+    status=${PIPESTATUS[0]}
+  } 3>&1
   if ((status)); then
-    wait
     local log
     log=$(grep -Eo '/[^ ]*spack-build-[^ ]*\.txt' "$said" | tail -n 1)
     if [[ -f $log ]]; then
