@@ -23,7 +23,7 @@ spack() {
     fi
   fi
   rm -f "$said"
-  return $status
+  return "$status"
 }
 
 # Installs SPEC of the Spack environment again where SOURCES, which it was built from, have changed
