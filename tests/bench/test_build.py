@@ -1,10 +1,12 @@
 """The programs build with both MPIs, their unit tests pass, and sanitizers find nothing."""
 
+import shutil
 import subprocess
 
 import pytest
 
 from fabricheck.benchmarks.osu import PROBE_BENCHMARKS
+from fabricheck.reframe_ext.cmake_build import BENCH_SOURCES
 
 # Open MPI, PMIx and UCX keep memory of their own until the process ends, some of it with no pointer
 # left, so the leak checker would report them and not us. Everything else stays on.
@@ -30,11 +32,26 @@ def test_unit_tests_do_not_need_mpi(built):
     assert "libmpi" not in done.stdout
 
 
-def test_install_puts_the_program_into_bin(built, tmp_path):
+def test_install_puts_the_program_into_bin_and_says_of_which_sources_it_is(built, tmp_path):
     subprocess.run(
         ["cmake", "--install", built.folder, "--prefix", tmp_path], check=True, capture_output=True
     )
     assert (tmp_path / "bin" / "mpi_probe").is_file()
+    digest = subprocess.check_output([BENCH_SOURCES / "sources-digest"])
+    assert (tmp_path / "share/fabricheck-bench/sources.sha256").read_bytes() == digest
+
+
+def test_other_sources_have_another_digest(tmp_path):
+    def digest(folder):
+        return subprocess.check_output([folder / "sources-digest"], text=True)
+
+    other = shutil.copytree(BENCH_SOURCES, tmp_path / "bench")
+    assert digest(other) == digest(BENCH_SOURCES)
+    program = other / "mpi_probe/CMakeLists.txt"
+    program.write_text(program.read_text() + "\n")
+    changed = digest(other)
+    program.rename(program.with_name("CMakeLists"))
+    assert len({digest(BENCH_SOURCES), changed, digest(other)}) == 3
 
 
 def test_unit_tests_under_sanitizers(sanitized):

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from fabricheck.errors import FabricheckError
+from fabricheck.reframe_ext.cmake_build import BENCH_SOURCES
 from fabricheck.reframe_ext.linkage import check_mpi
 from fabricheck.reframe_ext.spack_build import read_installed
 
@@ -151,22 +152,26 @@ def test_the_roots_of_the_environment_are_installed_from_the_lock_file(
     assert "compiler=gcc 12.2.0" in told
     assert "spack=osu-micro-benchmarks@7.4~papi /aaaaaaaa; fabricheck-bench@0.1.0" in told
     environment = f"-e {ROOT}"
-    assert good.asked[1] == (
+    assert good.asked[0] == (
         f"{environment} install --only-concrete osu-micro-benchmarks ^openmpi "
         "fabricheck-bench ^openmpi"
     )
 
 
-def test_our_programs_are_built_again_when_their_sources_have_changed(
-    ran: Callable[..., Ran], tmp_path: Path
+@pytest.mark.parametrize("built_of", ["these sources", "others", "nobody knows what"])
+def test_our_programs_are_built_again_where_they_are_of_other_sources(
+    ran: Callable[..., Ran], tmp_path: Path, built_of: str
 ) -> None:
-    record = tmp_path / "store/fabricheck-bench/.spack/spec.json"
-    record.parent.mkdir(parents=True)
-    record.touch()
-    os.utime(record, (0, 0))
-    assert ran().asked[1] == (
-        f"-e {ROOT} install --only-concrete --overwrite --yes-to-all fabricheck-bench ^openmpi"
+    if built_of != "nobody knows what":
+        digest = subprocess.check_output([BENCH_SOURCES / "sources-digest"])
+        record = tmp_path / "store/fabricheck-bench/share/fabricheck-bench/sources.sha256"
+        record.parent.mkdir(parents=True)
+        record.write_bytes(digest if built_of == "these sources" else digest[::-1])
+    again = (
+        f"-e {ROOT} install --only-concrete --no-cache --overwrite --yes-to-all "
+        "fabricheck-bench ^openmpi"
     )
+    assert (again in ran().asked) == (built_of != "these sources")
 
 
 def test_programs_of_another_mpi_are_refused_before_a_job(ran: Callable[..., Ran]) -> None:

@@ -26,11 +26,11 @@ spack() {
   return "$status"
 }
 
-# Installs SPEC of the Spack environment again where SOURCES, which it was built from, have changed
-# since: Spack knows it by its version, and has it already.
+# Installs SPEC of the Spack environment again where it was built from other sources than SOURCES:
+# Spack knows it by its version, and takes it from its store or a build cache whatever it is made of.
 renew() { # ENVIRONMENT SPEC SOURCES
   local prefix
-  prefix=$(command spack -e "$1" location -i "$2" 2>/dev/null) || return 0
-  [[ -z $(find "$3" -newer "$prefix/.spack/spec.json" -print -quit) ]] ||
-    spack -e "$1" install --only-concrete --overwrite --yes-to-all "$2"
+  prefix=$(command spack -e "$1" location -i "$2") || return
+  "$3/sources-digest" | cmp -s "$prefix/share/fabricheck-bench/sources.sha256" - ||
+    spack -e "$1" install --only-concrete --no-cache --overwrite --yes-to-all "$2"
 }

@@ -100,14 +100,9 @@ class SpackBuild:
             )
 
     def before(self) -> list[str]:
-        """Commands before the build: one at a time, watched, our programs as they are now."""
+        """Commands before the build: one at a time, watched."""
         lock = SUITE / "build" / "spack.lock"
-        return [
-            f"mkdir -p {lock.parent}",
-            f"exec 9>{lock} && flock 9",
-            f". {_WATCH}",
-            f"renew {SUITE} {shlex.quote(self._specs[-1])} {BENCH_SOURCES}",
-        ]
+        return [f"mkdir -p {lock.parent}", f"exec 9>{lock} && flock 9", f". {_WATCH}"]
 
     def configure(self, spack: Any) -> None:
         """Ask ReFrame's build system for the environment's roots, as they are in the lock file."""
@@ -115,9 +110,12 @@ class SpackBuild:
         spack.install_opts = ["--only-concrete", *map(shlex.quote, self._specs)]
 
     def after(self) -> list[str]:
-        """Commands after the build: record what there is now."""
+        """Commands after the build: our programs as they are now, a record of what there is."""
         specs = " ".join(map(shlex.quote, self._specs))
-        return [f"spack -e {SUITE} find --deps --format {shlex.quote(_FORMAT)} {specs} > {_RECORD}"]
+        return [
+            f"renew {SUITE} {shlex.quote(self._specs[-1])} {BENCH_SOURCES}",
+            f"spack -e {SUITE} find --deps --format {shlex.quote(_FORMAT)} {specs} > {_RECORD}",
+        ]
 
     def command(self, benchmark: MpiBenchmark) -> list[str]:
         """OSU's program of a benchmark.
