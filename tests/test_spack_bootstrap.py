@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 COMMIT = "119680aeee8ea802c6111b7167583bddef97e82f"
@@ -87,6 +88,13 @@ class Checkout:
     def said(self) -> list[str]:
         """What git and Spack were asked to do."""
         return self._said.read_text().splitlines()
+
+    @property
+    def mirrors(self) -> dict[str, dict[str, object]]:
+        """Spack's mirrors, by their names."""
+        found = yaml.safe_load((self.here / "config/mirrors.yaml").read_text())["mirrors"]
+        assert isinstance(found, dict)
+        return found
 
     def give_gcc(self, version: str) -> Path:
         program(self.root / "usr/bin/gcc", f"#!/bin/sh\necho {version}\n")
@@ -178,9 +186,26 @@ def test_own_checkouts_and_mirrors_are_used(checkout: Checkout, tmp_path: Path) 
     assert done.returncode == 0, done.stderr
     assert not any("clone" in line for line in checkout.said)
     assert (checkout.here / "packages").resolve() == packages
-    mirrors = (checkout.here / "config/mirrors.yaml").read_text()
-    assert "file:///sources" in mirrors
-    assert "file:///cache" in mirrors
+    assert checkout.mirrors["fabricheck-sources"] == {
+        **{"url": "file:///sources", "binary": False, "source": True}
+    }
+    assert checkout.mirrors["fabricheck-cache"]["url"] == "file:///cache"
+
+
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        ([], set()),
+        (["--source-mirror", "file:///sources"], {"fabricheck-sources"}),
+        (["--build-cache", "file:///cache"], {"fabricheck-cache"}),
+    ],
+)
+def test_spack_is_given_a_mapping_of_mirrors(
+    checkout: Checkout, options: list[str], names: set[str]
+) -> None:
+    """Spack refuses ``mirrors:`` with nothing after it."""
+    assert checkout.run("--site", "here", *options).returncode == 0
+    assert set(checkout.mirrors) == names
 
 
 @pytest.mark.parametrize(
