@@ -187,7 +187,9 @@ def test_own_checkouts_and_mirrors_are_used(checkout: Checkout, tmp_path: Path) 
     assert not any("clone" in line for line in checkout.said)
     assert (checkout.here / "packages").resolve() == packages
     assert checkout.mirrors["fabricheck-sources"] == {
-        **{"url": "file:///sources", "binary": False, "source": True}
+        "url": "file:///sources",
+        "binary": False,
+        "source": True,
     }
     assert checkout.mirrors["fabricheck-cache"]["url"] == "file:///cache"
 

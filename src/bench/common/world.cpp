@@ -118,6 +118,20 @@ void abort_mpi(const char* call, int error) {
     abort_job(std::string(call) + " failed: " + text.data());
 }
 
+void abort_wait(int error, int count, const MPI_Status* statuses) {
+    int kind = error;
+    (void)MPI_Error_class(error, &kind);
+    for (int request = 0; kind == MPI_ERR_IN_STATUS && request < count; ++request) {
+        const int found = statuses[request].MPI_ERROR;
+        if (found != MPI_SUCCESS && found != MPI_ERR_PENDING) {
+            const std::string which =
+                "MPI_Waitall, request " + std::to_string(request) + " of " + std::to_string(count);
+            abort_mpi(which.c_str(), found);
+        }
+    }
+    abort_mpi("MPI_Waitall", error);
+}
+
 void describe_world(World& world) {
     world.library = library_line();
     world.host_of_rank = gather_hosts(world);

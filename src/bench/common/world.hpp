@@ -24,6 +24,19 @@ inline void check(int error, const char* call) {
     }
 }
 
+/// Ends the whole job and names the request that failed. `error` is what MPI_Waitall returned.
+[[noreturn, gnu::cold, gnu::noinline]] void abort_wait(int error, int count,
+                                                       const MPI_Status* statuses);
+
+/// Waits for all requests. `statuses` has room for each of them: MPI_Waitall itself does not say
+/// what went wrong.
+inline void wait_all(int count, MPI_Request* requests, MPI_Status* statuses) {
+    const int error = MPI_Waitall(count, requests, statuses);
+    if (__builtin_expect(static_cast<long>(error != MPI_SUCCESS), 0) != 0) {
+        abort_wait(error, count, statuses);
+    }
+}
+
 /// Facts about the job. The vectors are filled on rank 0 only.
 struct World {
     int rank = 0;

@@ -3,11 +3,14 @@
 #include "common/world.hpp"
 #include "mpi_matmul/blas.hpp"
 
+#include <algorithm>
+
 namespace mpi_matmul {
 
 namespace {
 
 using bench::check;
+using bench::wait_all;
 
 constexpr int kRoot = 0;
 constexpr int kTag = 1;
@@ -30,7 +33,11 @@ Transfers::Transfers(Mode mode, std::uint64_t n, int rank, int ranks, std::uint6
         counts_.push_back(count.of(share.rows, n));
         offsets_.push_back(count.of(share.first, n));
     }
-    requests_.resize(shares_.size());
+    for (const Share& piece : pieces(n, largest_count)) {
+        pieces_.push_back({piece.first * n, count.of(piece.rows, n)});
+    }
+    requests_.resize(std::max(shares_.size(), pieces_.size()));
+    statuses_.resize(requests_.size());
 }
 
 Transfers::~Transfers() {
@@ -73,7 +80,7 @@ void Transfers::wait() {
     if (pending_ == 0) {
         return; // blocking: nothing is under way
     }
-    check(MPI_Waitall(pending_, requests_.data(), MPI_STATUSES_IGNORE), "MPI_Waitall");
+    wait_all(pending_, requests_.data(), statuses_.data());
     pending_ = 0;
 }
 
@@ -100,9 +107,11 @@ void Transfers::broadcast_b(Matrices& matrices) {
         check(MPI_Bcast(matrices.b.data(), whole_, unit_, kRoot, MPI_COMM_WORLD), "MPI_Bcast");
         return;
     }
-    check(MPI_Ibcast(matrices.b.data(), whole_, unit_, kRoot, MPI_COMM_WORLD,
-                     &requests_[static_cast<std::size_t>(pending_++)]),
-          "MPI_Ibcast");
+    for (const Piece& piece : pieces_) {
+        check(MPI_Ibcast(matrices.b.data() + piece.first, piece.count, unit_, kRoot, MPI_COMM_WORLD,
+                         &requests_[static_cast<std::size_t>(pending_++)]),
+              "MPI_Ibcast");
+    }
     wait();
 }
 

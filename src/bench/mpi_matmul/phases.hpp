@@ -44,6 +44,12 @@ class Transfers {
     [[nodiscard]] const Share& own() const { return shares_[static_cast<std::size_t>(rank_)]; }
 
   private:
+    /// A part of B that one call broadcasts.
+    struct Piece {
+        std::uint64_t first; ///< element
+        int count;
+    };
+
     [[nodiscard]] double* rows_of(std::vector<double>& matrix, int rank) const;
     void send(std::vector<double>& matrix, int peer, int rows_of_rank);
     void receive(std::vector<double>& matrix, int peer, int rows_of_rank);
@@ -55,9 +61,11 @@ class Transfers {
     std::vector<Share> shares_;
     MPI_Datatype unit_ = MPI_DOUBLE;
     int whole_; ///< count of a whole matrix
+    std::vector<Piece> pieces_;
     std::vector<int> counts_;
     std::vector<int> offsets_;
     std::vector<MPI_Request> requests_;
+    std::vector<MPI_Status> statuses_;
     int pending_ = 0;
 };
 

@@ -1,5 +1,7 @@
 #include "mpi_matmul/shares.hpp"
 
+#include <algorithm>
+
 namespace mpi_matmul {
 
 std::vector<Share> shares(std::uint64_t n, int ranks) {
@@ -18,6 +20,15 @@ std::vector<Share> shares(std::uint64_t n, int ranks) {
 Counting counting(std::uint64_t n, std::uint64_t largest) {
     const bool in_rows = n * n > largest;
     return {in_rows, in_rows ? n : 1};
+}
+
+std::vector<Share> pieces(std::uint64_t n, std::uint64_t largest_bytes) {
+    const std::uint64_t rows = std::max<std::uint64_t>(1, largest_bytes / matrix_bytes(1, n));
+    std::vector<Share> result;
+    for (std::uint64_t first = 0; first < n; first += rows) {
+        result.push_back({first, std::min(rows, n - first)});
+    }
+    return result;
 }
 
 std::uint64_t matrix_bytes(std::uint64_t rows, std::uint64_t n) {

@@ -30,6 +30,9 @@ struct Counting {
 /// `largest` is the largest count that MPI takes.
 Counting counting(std::uint64_t n, std::uint64_t largest);
 
+/// All rows of a matrix, in pieces of at most so many bytes, but of one row at least.
+std::vector<Share> pieces(std::uint64_t n, std::uint64_t largest_bytes);
+
 /// Bytes of a matrix of doubles with so many rows and n columns.
 std::uint64_t matrix_bytes(std::uint64_t rows, std::uint64_t n);
 

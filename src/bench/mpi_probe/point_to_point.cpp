@@ -169,9 +169,7 @@ class WindowKernel final : public PairKernel<WindowKernel<kPairs>> {
         return {sender ? rank + pairs : rank - pairs, sender, sender, !sender};
     }
 
-    [[gnu::always_inline]] void wait() {
-        check(MPI_Waitall(window_, requests_.data(), statuses_.data()), "MPI_Waitall");
-    }
+    [[gnu::always_inline]] void wait() { wait_all(window_, requests_.data(), statuses_.data()); }
 
     int window_;
     std::vector<MPI_Request> requests_;
@@ -205,7 +203,7 @@ class BidirectionalKernel final : public PairKernel<BidirectionalKernel> {
 
   private:
     [[gnu::always_inline]] void wait(std::vector<MPI_Request>& requests) {
-        check(MPI_Waitall(window_, requests.data(), statuses_.data()), "MPI_Waitall");
+        wait_all(window_, requests.data(), statuses_.data());
     }
 
     int window_;

@@ -7,6 +7,7 @@ namespace mpi_probe {
 
 using bench::abort_job;
 using bench::check;
+using bench::wait_all;
 using bench::World;
 
 } // namespace mpi_probe

@@ -80,8 +80,9 @@ TEST_CASE("rows are dealt out evenly, whole and in order") {
     CHECK(shares(2, 4)[3].rows == 0);
 }
 
+constexpr std::uint64_t kMost = 2147483647; // that MPI counts
+
 TEST_CASE("a matrix with more elements than MPI can count is counted in rows") {
-    constexpr std::uint64_t kMost = 2147483647;
     const Counting below = counting(46340, kMost);
     CHECK_FALSE(below.in_rows);
     CHECK(below.of(46340, 46340) == 46340 * 46340);
@@ -90,6 +91,26 @@ TEST_CASE("a matrix with more elements than MPI can count is counted in rows") {
     CHECK(above.of(46341, 46341) == 46341);
     CHECK(above.of(10, 46341) == 10);
     CHECK(counting(kLargestOrder, kMost).of(kLargestOrder, kLargestOrder) == 1'000'000);
+}
+
+TEST_CASE("a broadcast is parted into pieces of whole rows") {
+    struct Case {
+        std::uint64_t n, bytes;
+        std::vector<std::uint64_t> rows;
+    };
+    for (const Case& each :
+         {Case{10, 800, {10}}, Case{10, 799, {9, 1}}, Case{10, 240, {3, 3, 3, 1}},
+          Case{2, 1, {1, 1}}, Case{16268, kMost, {16268}}, Case{16500, kMost, {16268, 232}}}) {
+        std::uint64_t first = 0;
+        std::vector<std::uint64_t> rows;
+        for (const Share& piece : pieces(each.n, each.bytes)) {
+            CHECK(piece.first == first);
+            first += piece.rows;
+            rows.push_back(piece.rows);
+        }
+        CHECK(first == each.n);
+        CHECK(rows == each.rows);
+    }
 }
 
 TEST_CASE("bytes of the phases") {
