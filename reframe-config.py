@@ -2,6 +2,6 @@
 
 from pathlib import Path
 
-from fabricheck.reframe_ext.config import site_configuration as _site_configuration
+from fabricheck.reframe_ext.config import configure_reframe as _configure_reframe
 
-site_configuration = _site_configuration(Path(__file__).resolve().parent)
+site_configuration = _configure_reframe(Path(__file__).resolve().parent)

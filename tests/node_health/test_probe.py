@@ -119,6 +119,19 @@ def test_programs_tell_their_versions(
     assert facts.versions == {program: told}
 
 
+def test_a_program_in_a_folder_of_its_own_comes_first(probe: Probe, tmp_path: Path) -> None:
+    for folder, said in (("own", "MVAPICH2 Version: 2.3.7"), ("others", "MPICH Version: 4.0.2")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "mpichversion").write_text(f"#!/bin/sh\necho {said}\n")
+        (tmp_path / folder / "mpichversion").chmod(0o755)
+    path = f"{tmp_path / 'others'}:/usr/bin:/bin"
+    facts = probe({}, f"mvapich2={tmp_path / 'own'}", "mpich", PATH=path)
+    assert facts.versions == {
+        "mvapich2": "MVAPICH2 Version: 2.3.7",
+        "mpich": "MPICH Version: 4.0.2",
+    }
+
+
 def test_a_benchmark_is_asked_alone(probe: Probe, tmp_path: Path) -> None:
     """Below a launcher it would wait for ranks that do not come."""
     directory = tmp_path / "bin"

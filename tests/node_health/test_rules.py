@@ -12,6 +12,7 @@ from fabricheck.node_health.facts import NumaNode, Port
 from fabricheck.node_health.judging import findings, judge, most_unmet, unreached
 from fabricheck.node_health.model import Survey
 from fabricheck.node_health.rules import RULES
+from fabricheck.node_health.software import probe_arguments
 
 WITH_MPI = {"family": "openmpi"}
 
@@ -63,8 +64,8 @@ BROKEN = [
     ("mpi version", survey(node(1), node(2), node(3, versions={"openmpi": "Open MPI v5.0.1",
                                                                "ucx": "1.13", "osu": ""}),
                            **WITH_MPI), "n3", "Open MPI v5.0.1 here, Open MPI v4.1.4 on n[1-2]"),
-    ("mpi version", survey(node(versions={"openmpi": "3.1.6", "ucx": "1.13", "osu": ""}),
-                           **WITH_MPI), "n1", "3.1.6, expected 4.0 or newer"),
+    ("mpi version", survey(node(versions={"openmpi": "Open MPI v3.1.6", "ucx": "1.13", "osu": ""}),
+                           **WITH_MPI), "n1", "v3.1.6, expected 4.0 or newer"),
     ("ucx version", survey(node(versions={"ucx": "Version 1.9.0"})), "n1",
      "Version 1.9.0, expected 1.12 or newer"),
     ("osu version", survey(node(versions={"openmpi": "4.1", "ucx": "1.13", "osu": "v5.9"}),
@@ -129,7 +130,7 @@ def test_a_tie_names_all():
         ("numa", survey(node(numa=(NumaNode(0, frozenset(), ()), NumaNode(1, frozenset(), ())))),
          "does not tell how far"),
         ("ucx version", survey(node(versions={"ucx": ""})), "no ucx_info on PATH"),
-        ("mpi version", survey(node(versions={"openmpi": "none", "ucx": "1.13", "osu": ""}),
+        ("mpi version", survey(node(versions={"openmpi": "Open MPI vX", "ucx": "1.13", "osu": ""}),
                                **WITH_MPI), "no version in it to compare with 4.0"),
     ],
 )  # fmt: skip
@@ -174,7 +175,7 @@ def test_a_limit_does_not_bind_a_process_that_may_lock():
 
 
 def test_an_old_mpi_is_no_fault_where_the_site_says_so():
-    versions = {"openmpi": "3.1.6", "ucx": "1.13", "osu": ""}
+    versions = {"openmpi": "Open MPI v3.1.6", "ucx": "1.13", "osu": ""}
     old = survey(
         node(versions=versions), expected=Expectations(versions={"openmpi": "3.1"}), **WITH_MPI
     )
@@ -191,6 +192,20 @@ def test_an_mpi_without_expected_version_must_be_the_same_everywhere():
     assert (
         line.words == "no mpichversion on PATH that tells it here, MPICH Version: 4.0.2 on n[1-2]"
     )
+
+
+def test_the_tool_of_another_mpi_is_found_out():
+    versions = {"mvapich2": "MPICH Version: 4.0.2", "osu": ""}
+    line = line_of("mpi version", survey(node(versions=versions), family="mvapich2"))
+    assert line.level is Level.CRITICAL
+    assert "says MPICH Version: 4.0.2, expected MVAPICH2 Version ...: another MPI" in line.words
+
+
+def test_the_tools_of_an_mpi_are_beside_its_compiler():
+    asked = probe_arguments("mvapich2", "/opt/mvapich2/bin/mpicc")
+    assert asked == ["mvapich2=/opt/mvapich2/bin", "osu"]
+    assert probe_arguments("openmpi", "mpicc.openmpi") == ["openmpi", "ucx", "osu"]
+    assert probe_arguments("", "/usr/bin/cc") == ["ucx"]
 
 
 def test_an_mpi_without_ucx_is_not_asked_for_it():

@@ -128,3 +128,17 @@ def test_reframe_lists_the_testbed_without_partitions_that_do_not_run() -> None:
     ).stdout
     names = [partition["name"] for partition in json.loads(shown)]
     assert names == ["main"]
+
+
+def test_reframe_tells_what_is_wrong_with_a_site_in_one_line() -> None:
+    done = subprocess.run(
+        [REFRAME, f"--config-file={SUITE / 'reframe-config.py'}", "--system=testbed", "--list"],
+        env={**os.environ, "FABRICHECK_MVAPICH2": "/nowhere"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    said = done.stdout + done.stderr
+    assert done.returncode == 1
+    assert "failed to load configuration: expected the compiler /nowhere/bin/mpicc of" in said
+    assert "Traceback" not in said

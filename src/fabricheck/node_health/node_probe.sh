@@ -2,7 +2,8 @@
 # Writes down what a node offers to MPI and RDMA programs, then tells the time as often as asked.
 #
 # usage: node_probe.sh [PROGRAM ...]
-#   PROGRAM   whose version to ask for: ucx, osu, or an MPI family (openmpi, mpich, mvapich2)
+#   PROGRAM   whose version to ask for: ucx, osu, or an MPI family (openmpi, mpich, mvapich2, mvapich);
+#             with =FOLDER where to look for it before PATH
 #   FABRICHECK_SYSFS=DIR   read DIR for /sys, for a recorded tree
 # Writes facts.NODE in the working directory, whole or not at all: lines 'KEY VALUE ...', '-' where
 # the node doesn't say; and in the same way origin.NODE: what the node is (origin.sh). For each line of
@@ -115,10 +116,11 @@ alone() {
 }
 
 ask() {
-    case $1 in
+    case $1 in *=*) PATH=${1#*=}:$PATH ;; esac
+    case ${1%%=*} in
     ucx) ucx_info -v ;;
     openmpi) ompi_info --version ;;
-    mpich | mvapich2) mpichversion ;;
+    mpich | mvapich2 | mvapich) mpichversion ;;
     osu) alone timeout 20 osu_latency --version ;;
     esac
 }
@@ -128,7 +130,7 @@ versions() {
         ask "$program" 2>/dev/null | {
             said=
             while [ -z "$said" ] && read -r said; do :; done
-            echo "version $program ${said:--}"
+            echo "version ${program%%=*} ${said:--}"
         }
     done
 }

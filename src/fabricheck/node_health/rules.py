@@ -100,7 +100,7 @@ RULES = (
     ),
     Rule(
         "mpi version",
-        "the same on every node, and at least {versions}",
+        "of the environment's MPI, the same on every node, and at least {versions}",
         f"{_SETUP}; Open MPI, README: different versions are not guaranteed to work together",
         Level.CRITICAL,
         software.mpi_version,

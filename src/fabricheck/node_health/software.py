@@ -1,17 +1,20 @@
 """How a node stands to each prerequisite of the software that an environment has on it."""
 
 import re
+from pathlib import Path
 
 from fabricheck.node_health.answers import differing, met, not_applicable, unknown, unmet
 from fabricheck.node_health.expectations import version_numbers
 from fabricheck.node_health.facts import Facts
 from fabricheck.node_health.model import Answer, Survey
+from fabricheck.transports import MPI_NAMES
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)+")
 _COMMANDS = {
     "openmpi": "ompi_info",
     "mpich": "mpichversion",
     "mvapich2": "mpichversion",
+    "mvapich": "mpichversion",
     "ucx": "ucx_info",
     "osu": "osu_latency",
 }
@@ -30,6 +33,17 @@ def programs(family: str) -> tuple[str, ...]:
         return ("ucx",)
     ucx = () if family in _WITHOUT_UCX else ("ucx",)
     return (family, *ucx, "osu")
+
+
+def probe_arguments(family: str, compiler: str) -> list[str]:
+    """What ``node_probe.sh`` is asked for in an environment with that MPI, or none, and compiler.
+
+    Where the compiler has a path, the MPI's own tool is looked for beside it before ``PATH``.
+    """
+    first, *others = programs(family)
+    if family and Path(compiler).is_absolute():
+        first = f"{family}={Path(compiler).parent}"
+    return [first, *others]
 
 
 def version_in(said: str) -> str:
@@ -58,7 +72,13 @@ def _version(program: str, node: Facts, survey: Survey) -> Answer:
 
 
 def mpi_version(node: Facts, survey: Survey) -> Answer:
-    """The environment's MPI."""
+    """The environment's MPI, which must be the one that its tool speaks of."""
+    said = node.versions[survey.family]
+    if said and not said.startswith(name := MPI_NAMES[survey.family]):
+        return unmet(
+            f"{_COMMANDS[survey.family]} says {said}, expected {name} ...: another MPI comes first "
+            "on the environment's PATH"
+        )
     return _version(survey.family, node, survey)
 
 

@@ -4,6 +4,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from reframe.core.exceptions import ConfigError
+
 from fabricheck.benchmarks.model import RUNS
 from fabricheck.errors import FabricheckError
 from fabricheck.reframe_ext.perflog import HANDLER
@@ -11,6 +13,19 @@ from fabricheck.sites.document import read
 from fabricheck.transports import MPI_FAMILIES
 
 _FALLBACK = "local"
+
+
+def configure_reframe(suite: Path) -> dict[str, Any]:
+    """``site_configuration`` for ReFrame itself.
+
+    Raises:
+        ConfigError: for what ``site_configuration`` refuses. ReFrame prints it in one line, where
+            anything else would end in a traceback.
+    """
+    try:
+        return site_configuration(suite)
+    except FabricheckError as error:
+        raise ConfigError(str(error)) from None
 
 
 def site_configuration(suite: Path) -> dict[str, Any]:

@@ -3,11 +3,10 @@
 import re
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
 
 from fabricheck.errors import FabricheckError
+from fabricheck.transports import MPI_NAMES
 
 _PATIENCE = 30
 
@@ -21,16 +20,6 @@ library.MPI_Get_library_version(text, ctypes.byref(length))
 print(text.value.decode(errors="replace"))
 """
 
-_ANNOUNCED: Mapping[str, str] = MappingProxyType(
-    {
-        "openmpi": r"Open MPI v",
-        "mpich": r"MPICH Version",
-        "mvapich2": r"MVAPICH2 Version",
-        "mvapich": r"MVAPICH Version",
-    }
-)
-"""How the version string of each MPI family begins."""
-
 
 def check_mpi(program: Path, family: str) -> str:
     """The first line of what the MPI of a program says of itself, which must be of that family.
@@ -43,7 +32,7 @@ def check_mpi(program: Path, family: str) -> str:
     """
     library = _mpi_library(program)
     version = _library_version(library)
-    if not re.match(_ANNOUNCED[family], version):
+    if not version.startswith(MPI_NAMES[family]):
         raise FabricheckError(
             f"expected {program} to be linked to an MPI of the family {family}, found {library}, "
             f"which says {version!r}: correct the prefix or the compilers of that MPI in "

@@ -23,7 +23,7 @@ from fabricheck.node_health.judging import findings, judge, most_unmet, unreache
 from fabricheck.node_health.model import Line, Survey
 from fabricheck.node_health.record import read_record
 from fabricheck.node_health.rules import CLOCK
-from fabricheck.node_health.software import programs, version_in
+from fabricheck.node_health.software import probe_arguments, version_in
 from fabricheck.reframe_ext.judged import Judged, Values
 from fabricheck.reframe_ext.slurm import is_silent, node_states, usable_nodes
 
@@ -88,7 +88,7 @@ class NodeSurvey(Judged):
         self.job.launcher.modifier = str(SURVEY)
         self.job.launcher.modifier_options = [str(rounds), str(self.num_tasks)]
         self.executable = str(NODE_PROBE)
-        self.executable_opts = list(programs(self.mpi))
+        self.executable_opts = probe_arguments(self.mpi, self.current_environ.cc)
 
     @sanity_function
     def examine(self) -> bool:

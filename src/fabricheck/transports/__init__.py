@@ -1,6 +1,13 @@
 """How data travels: one table of settings and proofs for each MPI family and transport."""
 
-from fabricheck.transports.families import MPI_FAMILIES, Choice, Statement, choice, families
+from fabricheck.transports.families import (
+    MPI_FAMILIES,
+    MPI_NAMES,
+    Choice,
+    Statement,
+    choice,
+    families,
+)
 from fabricheck.transports.placement import Placement, placements
 from fabricheck.transports.settings import (
     Ports,
@@ -13,6 +20,7 @@ from fabricheck.transports.table import TRANSPORTS, Transport, find
 
 __all__ = [
     "MPI_FAMILIES",
+    "MPI_NAMES",
     "TRANSPORTS",
     "Choice",
     "Placement",

@@ -131,6 +131,14 @@ CHOICES: Mapping[str, Mapping[str, Choice]] = {
 
 MPI_FAMILIES = tuple(CHOICES)
 
+MPI_NAMES: Mapping[str, str] = {
+    "openmpi": "Open MPI v",
+    "mpich": "MPICH Version",
+    "mvapich2": "MVAPICH2 Version",
+    "mvapich": "MVAPICH Version",
+}
+"""How the version string of each MPI family begins, from its library and from its own tools."""
+
 
 def families(transport: str) -> tuple[str, ...]:
     """The MPI families that can use a transport."""
