@@ -108,7 +108,7 @@ def read_lscpu(text: str) -> Processor | None:
 
 
 def read_spack_find(text: str) -> list[str]:
-    """Names of the packages in the output of ``spack find --format '{name}'``."""
+    """The names in the output of ``spack find`` with a format of one name, each once."""
     return list(dict.fromkeys(line.strip() for line in text.splitlines() if line.strip()))
 
 

@@ -12,7 +12,9 @@ import yaml
 
 from fabricheck.errors import FabricheckError
 from fabricheck.planning import detect
+from fabricheck.provenance import SUITE
 from fabricheck.sites.document import read
+from fabricheck.transports import MPI_FAMILIES
 
 _TIME_LIMIT = 60
 _MPIS: Mapping[str, tuple[str, ...]] = {
@@ -21,7 +23,8 @@ _MPIS: Mapping[str, tuple[str, ...]] = {
 }
 """Compilers of MPIs that stand beside each other on PATH, as on Debian."""
 
-_OF_SPACK = ("openmpi", "mpich", "mvapich2", "mvapich")
+# Only the suite's own environment knows its store, and what is measured with Spack's OSU needs it.
+_MPIS_OF_OSU = ("--format", "{^mpi.name}", "osu-micro-benchmarks")
 _PMI: Mapping[str, tuple[str, ...]] = {
     "openmpi": ("pmix",),
     "mpich": ("pmi2", "pmix"),
@@ -43,7 +46,7 @@ class Facts:
         ports: RDMA ports.
         lanes: transports of UCX with their devices.
         processor: CPUs of a node.
-        spack: MPIs that Spack has installed.
+        spack: MPIs for which the suite's Spack has installed OSU.
         mpis: MPI families whose compilers are on PATH.
         pmis: what ``srun --mpi`` offers.
         programs: programs on PATH that checks without MPI use.
@@ -103,9 +106,9 @@ def gather(run: Run, on_node: Sequence[str] = ()) -> Facts:
         spack=tuple(
             name
             for name in detect.read_spack_find(
-                ask("MPIs of Spack", "spack", "find", "--format", "{name}")
+                ask("MPIs of Spack", "spack", "-e", str(SUITE), "find", *_MPIS_OF_OSU)
             )
-            if name in _OF_SPACK
+            if name in MPI_FAMILIES
         ),
         mpis=tuple(
             family for family, (compiler, _) in _MPIS.items() if run((compiler, "--version"))
