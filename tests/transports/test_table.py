@@ -1,7 +1,15 @@
 import pytest
 
 from fabricheck.errors import FabricheckError
-from fabricheck.transports import MPI_FAMILIES, TRANSPORTS, Statement, choice, families, find
+from fabricheck.transports import (
+    MPI_FAMILIES,
+    MPI_NAMES,
+    TRANSPORTS,
+    Statement,
+    choice,
+    families,
+    find,
+)
 from fabricheck.transports.families import CHOICES
 from fabricheck.transports.table import Counter, Scope
 
@@ -11,6 +19,12 @@ ON_UCX = [name for name, transport in TRANSPORTS.items() if transport.ucx_tls]
 def test_an_unknown_transport_is_named() -> None:
     with pytest.raises(FabricheckError, match=r"rc, ud, uc, dc, tcp, shm, auto.*found 'ib'"):
         find("ib")
+
+
+def test_every_mpi_is_told_from_every_other_by_its_name() -> None:
+    assert set(MPI_NAMES) == set(MPI_FAMILIES)
+    for name in MPI_NAMES.values():
+        assert sum(name.startswith(other) for other in MPI_NAMES.values()) == 1
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS.values(), ids=TRANSPORTS)
