@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from fabricheck.baseline.noise import Rates, estimates, is_too_noisy
-from fabricheck.benchmarks.model import Direction
+from fabricheck.benchmarks.metrics import Direction
 from fabricheck.cli.simulate import WORDS, WORLDS
 from fabricheck.history.refresh import Request
 from fabricheck.history.series import Series

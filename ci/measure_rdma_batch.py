@@ -5,7 +5,7 @@ from typing import Protocol
 
 from fabricheck.benchmarks import rdma_batch
 from fabricheck.benchmarks import rdma_batch_beside as beside
-from fabricheck.benchmarks.model import Metric
+from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.programs import RDMA_BATCH_COMPARISONS, RdmaBatchComparison
 from fabricheck.errors import FabricheckError
 from fabricheck.reframe_ext.verbs_options import perftest_options, rdma_batch_options

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from fabricheck.benchmarks import perftest, rdma_stream
-from fabricheck.benchmarks.model import Metric
+from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.streams import TOPOLOGIES
 from fabricheck.errors import FabricheckError
 from fabricheck.reframe_ext.verbs_options import perftest_options, rdma_stream_options

@@ -23,7 +23,8 @@ from pathlib import Path
 
 from fabricheck.baseline.expire import measured_levels
 from fabricheck.benchmarks.curve import split_variable
-from fabricheck.benchmarks.model import Benchmark, Metric
+from fabricheck.benchmarks.metrics import Metric
+from fabricheck.benchmarks.model import Benchmark
 from fabricheck.benchmarks.registry import REGISTRY, find
 from fabricheck.errors import FabricheckError
 from fabricheck.history import perflog

@@ -4,7 +4,10 @@ import re
 
 from fabricheck.errors import FabricheckError
 
-_IEC = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+KIB = 1 << 10
+MIB = 1 << 20
+
+_IEC = {"B": 1, "KiB": KIB, "MiB": MIB, "GiB": 1 << 30}
 _LABEL = re.compile(r"^(\d+)(B|KiB|MiB|GiB)$")
 
 

@@ -7,6 +7,7 @@ from fabricheck.acceptance.judging import judge
 from fabricheck.acceptance.model import Question, Scope, Verdict, most_further, together
 from fabricheck.acceptance.power import Campaign, tables
 from fabricheck.acceptance.settings import Settings
+from fabricheck.acceptance.words import cautions
 from fabricheck.errors import FabricheckError
 
 NOISE = np.random.default_rng(4).normal(0, 0.01, 10)
@@ -164,10 +165,24 @@ def test_runs_that_do_not_take_turns_are_noticed():
     assert not accepted(Campaign(6, interleaved=False)).interleaved
 
 
+@pytest.mark.parametrize("metric", ["startup", "launch", "total", "compute", "communication"])
+def test_a_time_that_doubles_is_not_accepted(metric):
+    frame = values(Campaign(12, 1.0)).with_columns(metric=pl.lit(metric))
+    assert judged(frame).verdict is Verdict.REJECT
+
+
+def test_metrics_that_are_not_compared_are_named():
+    frame = values(Campaign(6))
+    shares = frame.head(5).with_columns(metric=pl.lit("overlap"))
+    found = judged(pl.concat([frame, shares]))
+    assert found.not_compared == {"overlap": 5}
+    assert any("overlap (5)" in line for line in cautions(found))
+
+
 def test_values_without_run_are_counted():
     frame = values(Campaign(6))
     nameless = frame.head(3).with_columns(session=pl.lit(""))
-    assert judged(pl.concat([frame, nameless])).left_out["without run"] == 3
+    assert judged(pl.concat([frame, nameless])).without_run == 3
     with pytest.raises(FabricheckError, match="expected values greater than 0"):
         judged(frame.with_columns(session=pl.lit("")))
 

@@ -6,6 +6,9 @@ from tests.acceptance.made import values
 from fabricheck.acceptance.pairs import CASE, compared, paired, typical
 from fabricheck.acceptance.power import Campaign
 from fabricheck.acceptance.settings import Settings
+from fabricheck.benchmarks.metrics import Metric
+
+TIMES = ("us", "ms")
 
 
 def pairs_of(frame: pl.DataFrame) -> pl.DataFrame:
@@ -48,6 +51,12 @@ def test_runs_without_partner_are_left_out():
 def test_health_is_not_compared():
     frame = values(Campaign(4)).with_columns(metric=pl.lit("error_ratio"))
     assert compared(frame, Settings()).is_empty()
+
+
+@pytest.mark.parametrize("metric", [metric for metric in Metric if metric.row.unit in TIMES])
+def test_every_time_but_the_skew_of_clocks_is_compared(metric):
+    frame = values(Campaign(4, 1.0)).with_columns(metric=pl.lit(metric.value))
+    assert compared(frame, Settings()).is_empty() == (metric is Metric.CLOCK_SKEW)
 
 
 def test_unknown_metrics_of_other_suites_are():

@@ -1,7 +1,7 @@
 import pytest
 
 from fabricheck.benchmarks.curve import Curve, Point, split_variable, variable_name
-from fabricheck.benchmarks.model import Metric
+from fabricheck.benchmarks.metrics import Metric
 from fabricheck.errors import FabricheckError
 
 

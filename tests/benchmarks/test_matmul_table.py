@@ -7,7 +7,7 @@ import pytest
 
 from fabricheck.benchmarks.curve import split_variable, variable_name
 from fabricheck.benchmarks.matmul import MATMUL_BENCHMARKS, MODES, RANKS, benchmark_name
-from fabricheck.benchmarks.model import Metric
+from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.parser import check_complete, parse
 from fabricheck.benchmarks.table import ParseError
 from fabricheck.errors import FabricheckError

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck.benchmarks.model import FULL, RUNS, Metric, RanksRule
+from fabricheck.benchmarks.metrics import Metric
+from fabricheck.benchmarks.model import FULL, RUNS, RanksRule
 from fabricheck.benchmarks.osu import MPI_BENCHMARKS, PROBE_BENCHMARKS
 from fabricheck.benchmarks.osu_options import PERCENTILES, counts, exchanges, options
 from fabricheck.benchmarks.parser import ParseError, check_complete, parse, parse_file

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck.benchmarks.model import Metric
+from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.parser import ParseError, check_complete, parse, parse_file
 from fabricheck.benchmarks.registry import find, sweep
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck.benchmarks.model import MIB, Metric
+from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.pairs import PAIR_BENCHMARKS
 from fabricheck.benchmarks.parser import ParseError, check_complete
 from fabricheck.benchmarks.perftest import (
@@ -19,6 +19,7 @@ from fabricheck.benchmarks.perftest import (
 )
 from fabricheck.benchmarks.perftest_table import CONNECTION, DEVICE, GID_INDEX, INLINE, LINK, MTU
 from fabricheck.benchmarks.registry import sweep
+from fabricheck.units import MIB
 
 DATA = Path(__file__).parents[1] / "data" / "perftest-4.5"
 SEND_LAT = (DATA / "send_lat.rc.txt").read_text()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fabricheck.benchmarks.curve import variable_name
-from fabricheck.benchmarks.model import Metric
+from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.parser import parse as parse_any
 from fabricheck.benchmarks.programs import RDMA_BATCH_SWEEPS
 from fabricheck.benchmarks.rdma_batch import curve, is_output, read

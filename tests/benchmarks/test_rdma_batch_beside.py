@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fabricheck.benchmarks import rdma_batch_beside as beside
-from fabricheck.benchmarks.model import Metric
+from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.programs import PROGRAM_BENCHMARKS, RDMA_BATCH_COMPARISONS
 from fabricheck.benchmarks.table import ParseError
 

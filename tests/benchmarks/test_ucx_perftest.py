@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck.benchmarks.model import Metric
+from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.pairs import PAIR_BENCHMARKS
 from fabricheck.benchmarks.parser import check_complete
 from fabricheck.benchmarks.registry import sweep

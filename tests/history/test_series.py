@@ -3,7 +3,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fabricheck.benchmarks.model import Direction
+from fabricheck.benchmarks.metrics import Direction
 from fabricheck.errors import FabricheckError
 from fabricheck.history.series import Series, SeriesKey
 

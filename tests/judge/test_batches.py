@@ -5,7 +5,7 @@ from types import MappingProxyType
 import pytest
 
 from fabricheck.benchmarks.curve import Curve, Point
-from fabricheck.benchmarks.model import Metric
+from fabricheck.benchmarks.metrics import Metric
 from fabricheck.judge.batches import batch_shapes
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck.benchmarks.model import UNITS
+from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.registry import REGISTRY
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.leaves import LEVEL_KEYS
@@ -53,7 +53,7 @@ def test_keys_of_levels_are_described():
 
 def test_levels_and_units_are_described():
     assert all(f"| {level} |" in TEXT for level in Level)
-    assert all(f"`{unit}`" in TEXT for unit in UNITS.values())
+    assert all(f"`{unit}`" in TEXT for unit in {metric.row.unit for metric in Metric})
     assert {s for b in REGISTRY.values() for s in b.statistics} == {
         *("avg", "p50", "p99", "min", "max"),
     }

@@ -6,7 +6,7 @@ import pytest
 
 from fabricheck.benchmarks.curve import Curve, Point
 from fabricheck.benchmarks.matmul import PHASES
-from fabricheck.benchmarks.model import Metric
+from fabricheck.benchmarks.metrics import Metric
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.matmul import SHAPES, Measured, ratios, shape_cases
 

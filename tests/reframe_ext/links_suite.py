@@ -6,7 +6,7 @@ import reframe as rfm
 from reframe.core.builtins import parameter, variable
 
 from fabricheck.benchmarks.curve import Curve, Point
-from fabricheck.benchmarks.model import Metric
+from fabricheck.benchmarks.metrics import Metric
 from fabricheck.judge.link_rate import Link, ceiling
 from fabricheck.reframe_ext import curve_benchmark
 from fabricheck.reframe_ext.evidence import Evidence

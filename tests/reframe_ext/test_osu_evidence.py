@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck.benchmarks.model import Metric
+from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.osu_options import exchanges
 from fabricheck.benchmarks.registry import find as find_benchmark
 from fabricheck.benchmarks.registry import sweep

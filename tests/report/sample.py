@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from fabricheck.benchmarks.curve import variable_name
-from fabricheck.benchmarks.model import UNITS, Benchmark, Metric, MpiBenchmark, RanksRule
+from fabricheck.benchmarks.metrics import Metric
+from fabricheck.benchmarks.model import Benchmark, MpiBenchmark, RanksRule
 from fabricheck.benchmarks.osu import PROBE_BENCHMARKS
 from fabricheck.benchmarks.registry import sweep
 
@@ -184,7 +185,7 @@ def values_of(
         for metric in benchmark.metrics:
             for statistic in benchmark.statistics:
                 value = _value(metric, statistic, time, size or 0)
-                curve[variable_name(metric, statistic, size)] = (value, UNITS[metric])
+                curve[variable_name(metric, statistic, size)] = (value, metric.row.unit)
     return curve
 
 

@@ -7,7 +7,7 @@ import polars as pl
 from fabricheck.acceptance import judging, questions
 from fabricheck.acceptance.differences import differences
 from fabricheck.acceptance.model import Acceptance
-from fabricheck.acceptance.pairs import SIDES, compared
+from fabricheck.acceptance.pairs import IS_COMPARED, SIDES, compared
 from fabricheck.acceptance.settings import Settings
 from fabricheck.errors import FabricheckError
 from fabricheck.history.provenance import Provenance
@@ -29,7 +29,7 @@ def accept(values: pl.DataFrame, settings: Settings, provenance: Provenance) -> 
     if to_compare.is_empty():
         raise FabricheckError(
             "expected values greater than 0 that name their run in both selections, found none: "
-            "select runs with latency, bandwidth or message rate"
+            "select runs with times, bandwidths or message rates"
         )
     answers = judging.judge(questions.questions(named, to_compare), settings)
     missing = questions.missing(named)
@@ -42,11 +42,15 @@ def accept(values: pl.DataFrame, settings: Settings, provenance: Provenance) -> 
         differences(named, provenance),
         {side: runs.filter(pl.col("side") == side)["session"].to_list() for side in SIDES},
         _interleaved(runs["side"].to_list()),
-        {
-            "without run": len(values) - len(named),
-            "not compared": named["value"].drop_nulls().len() - len(to_compare),
-        },
+        len(values) - len(named),
+        _not_compared(named),
     )
+
+
+def _not_compared(values: pl.DataFrame) -> dict[str, int]:
+    """How many values of each metric are judged by their levels alone."""
+    left = values.filter(pl.col("value").is_not_null(), ~IS_COMPARED)
+    return dict(left.group_by("metric").len().sort("metric").iter_rows())
 
 
 def _interleaved(sides: list[str]) -> bool:

@@ -166,7 +166,8 @@ class Acceptance:
         differences: what else is not the same.
         sessions: names of the runs of each side, in the order of time.
         interleaved: the runs of the two sides take turns.
-        left_out: values that belong to no run, or have no level of comparison.
+        without_run: how many values name no run.
+        not_compared: how many values of a metric only their levels judge.
     """
 
     verdict: Verdict
@@ -175,7 +176,8 @@ class Acceptance:
     differences: list[Difference]
     sessions: Mapping[str, list[str]]
     interleaved: bool
-    left_out: Mapping[str, int] = field(default_factory=dict)
+    without_run: int = 0
+    not_compared: Mapping[str, int] = field(default_factory=dict)
 
     def of(self, scope: Scope) -> list[Answer]:
         """The answers on one kind of thing."""

@@ -11,7 +11,7 @@ from typing import Final
 import polars as pl
 
 from fabricheck.acceptance.settings import Settings
-from fabricheck.benchmarks.model import DIRECTIONS, Direction, Metric
+from fabricheck.benchmarks.metrics import Direction, Metric
 from fabricheck.history.frame import KEY
 
 SIDES: Final = ("before", "after")
@@ -29,9 +29,11 @@ CASE: Final = (
 NODES: Final = "nodes"
 """Column with the hosts of a value: their names in order, separated by commas."""
 
-_COMPARED: Final = (Metric.LATENCY, Metric.BANDWIDTH, Metric.MESSAGE_RATE)
-BY_LEVEL: Final = tuple(metric.value for metric in Metric if metric not in _COMPARED)
-"""Metrics of health, and ratios: shares and counts near zero. Their levels say how they are."""
+BY_LEVEL: Final = tuple(metric.value for metric in Metric if not metric.row.is_compared)
+"""Metrics whose values are not compared: their levels say how they are."""
+
+IS_COMPARED: Final = ~pl.col("metric").is_in(BY_LEVEL) & (pl.col("value") > 0)
+"""The values that are compared: a ratio needs values above 0."""
 
 
 def compared(values: pl.DataFrame, settings: Settings) -> pl.DataFrame:
@@ -45,11 +47,11 @@ def compared(values: pl.DataFrame, settings: Settings) -> pl.DataFrame:
         settings: the margins.
     """
     signs = {
-        metric.value: 1 if DIRECTIONS[metric] is Direction.LOWER else -1 for metric in _COMPARED
+        metric.value: 1 if metric.row.direction is Direction.LOWER else -1 for metric in Metric
     }
     statistics = values["statistic"].unique()
     margins = {each: settings.margin_of(each) for each in statistics}
-    return values.filter(~pl.col("metric").is_in(BY_LEVEL), pl.col("value") > 0).with_columns(
+    return values.filter(IS_COMPARED).with_columns(
         pl.col("metric").replace_strict(signs, default=0, return_dtype=pl.Int8).alias("worse"),
         pl.col("statistic")
         .replace_strict(margins, default=0.0, return_dtype=pl.Float64)

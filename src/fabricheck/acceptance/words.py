@@ -130,12 +130,11 @@ def cautions(found: Acceptance) -> list[str]:
             f"{numbers['before']} runs before and {numbers['after']} after: those without partner "
             "were left out"
         )
-    words = {
-        "without run": "values that name no run",
-        "not compared": "values of health and ratios, or of 0 and less, which are not compared: "
-        "their levels count",
-    }
-    lines += [f"{count} {words[kind]}" for kind, count in found.left_out.items() if count]
+    if found.without_run:
+        lines.append(f"{found.without_run} values that name no run")
+    if found.not_compared:
+        metrics = ", ".join(f"{name} ({count})" for name, count in found.not_compared.items())
+        lines.append(f"values not compared, since their levels judge them, by metric: {metrics}")
     return lines
 
 

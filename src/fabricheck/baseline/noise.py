@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from fabricheck.benchmarks.model import Direction
+from fabricheck.benchmarks.metrics import Direction
 from fabricheck.trend.robust import Array, finest_spread, spreads
 
 _NOT_CREDIBLE = 2.0

@@ -14,7 +14,7 @@ from fabricheck.baseline.proposal import Case, Proposal, Proposed, Refused, Stat
 from fabricheck.baseline.software import Used, change_of
 from fabricheck.baseline.steps import steps_of
 from fabricheck.benchmarks.curve import variable_name
-from fabricheck.benchmarks.model import DIRECTIONS, UNITS, Metric
+from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.registry import REGISTRY
 from fabricheck.history.series import Series, SeriesKey
 from fabricheck.judge.model import CHECKS, CaseKey, Reference, Tolerance
@@ -224,7 +224,7 @@ class _Case:
             variable_of(series.key)
             for series, window in zip(self._series, self._windows, strict=True)
             if not (series.values[window] > 0).all()
-            or series.key.unit != UNITS[Metric(series.key.metric)]
+            or series.key.unit != Metric(series.key.metric).row.unit
         ]
         return [f"values of 0, or another unit than the suite's: {zero[0]}"] if zero else []
 
@@ -245,7 +245,7 @@ class _Case:
         found: dict[SeriesKey, Estimate] = {}
         for (metric, _), members in groups.items():
             values = [series.values[window] for series, window in members]
-            direction = DIRECTIONS[Metric(metric)]
+            direction = Metric(metric).row.direction
             made = estimates(values, direction, self._request.rates, len(self._series))
             found.update({m.key: e for (m, _), e in zip(members, made, strict=True)})
         return found

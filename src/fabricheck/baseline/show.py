@@ -7,7 +7,7 @@ import numpy as np
 
 from fabricheck.baseline.proposal import Proposal, Proposed, State
 from fabricheck.benchmarks.curve import split_variable
-from fabricheck.benchmarks.model import DIRECTIONS, Direction
+from fabricheck.benchmarks.metrics import Direction
 from fabricheck.judge.model import Reference
 
 _REFUSED = 20
@@ -49,7 +49,7 @@ def _figures(proposed: Proposed) -> str:
 def _worse(variable: str, reference: Reference) -> float:
     """The tolerance towards the worse."""
     metric, _, _ = split_variable(variable)
-    bound = reference.upper if DIRECTIONS[metric] is Direction.LOWER else reference.lower
+    bound = reference.upper if metric.row.direction is Direction.LOWER else reference.lower
     return abs(bound or 0.0)
 
 

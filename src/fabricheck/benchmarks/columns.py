@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from types import MappingProxyType
 
-from fabricheck.benchmarks.model import Metric
+from fabricheck.benchmarks.metrics import Metric
 
 
 class Role(StrEnum):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from fabricheck.benchmarks.labels import point_label, read_label
-from fabricheck.benchmarks.model import UNITS, Metric
+from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.registry import find
 from fabricheck.errors import FabricheckError
 
@@ -68,7 +68,7 @@ class Curve:
         """
         recorded = find(self.benchmark).recorded
         return {
-            variable_name(metric, statistic, point.size): (value, UNITS[metric])
+            variable_name(metric, statistic, point.size): (value, metric.row.unit)
             for point in self.points
             for (metric, statistic), value in point.values.items()
             if (metric, statistic) in recorded

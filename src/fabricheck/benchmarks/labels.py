@@ -2,7 +2,7 @@
 
 import re
 
-from fabricheck.benchmarks.model import BY_ORDER
+from fabricheck.benchmarks.metrics import Axis, axis_of
 from fabricheck.units import format_size, parse_size
 
 _ORDER = re.compile(r"N([1-9]\d{0,8})", re.ASCII)
@@ -14,7 +14,7 @@ def point_label(metric: str, size: int) -> str:
     >>> point_label("latency", 1048576), point_label("compute", 2000)
     ('1MiB', 'N2000')
     """
-    return f"N{size}" if metric in BY_ORDER else format_size(size)
+    return f"N{size}" if axis_of(metric) is Axis.ORDER else format_size(size)
 
 
 def read_label(metric: str, label: str) -> int:
@@ -23,6 +23,6 @@ def read_label(metric: str, label: str) -> int:
     Raises:
         FabricheckError: if the label is none of a size.
     """
-    if metric in BY_ORDER and (match := _ORDER.fullmatch(label)):
+    if axis_of(metric) is Axis.ORDER and (match := _ORDER.fullmatch(label)):
         return int(match[1])
     return parse_size(label)

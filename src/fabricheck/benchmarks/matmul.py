@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from fabricheck.benchmarks.model import ACCEPTANCE, NIGHTLY, Metric
+from fabricheck.benchmarks.metrics import Metric
+from fabricheck.benchmarks.model import ACCEPTANCE, NIGHTLY
 from fabricheck.benchmarks.programs import ProgramBenchmark
 
 PROGRAM: Final = "mpi_matmul"

@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from fabricheck.benchmarks.curve import Curve, Point
 from fabricheck.benchmarks.matmul import MATMUL_BENCHMARKS, PHASES, PROGRAM, benchmark_name
-from fabricheck.benchmarks.model import Metric
+from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.table import ParseError
 
 _TITLE_LIKE = re.compile(rf"^#\s+{PROGRAM}\b")

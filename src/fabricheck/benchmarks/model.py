@@ -1,13 +1,10 @@
 """What is known of a benchmark: its metrics, units, sizes and how it is run."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from types import MappingProxyType
 from typing import Literal
 
-KIB = 1 << 10
-MIB = 1 << 20
+from fabricheck.benchmarks.metrics import Metric
 
 Family = Literal[
     "pt2pt",
@@ -22,51 +19,6 @@ Family = Literal[
     "ucx",
     "program",
 ]
-
-
-class Metric(StrEnum):
-    """What a benchmark measures."""
-
-    LATENCY = "latency"
-    BANDWIDTH = "bandwidth"
-    MESSAGE_RATE = "message_rate"
-    COMMUNICATION = "communication"
-    OVERLAP = "overlap"
-    STARTUP = "startup"
-    LAUNCH = "launch"
-    TOTAL = "total"
-    TRANSFER_A = "transfer_a"
-    BROADCAST_B = "broadcast_b"
-    COMPUTE = "compute"
-    TRANSFER_C = "transfer_c"
-    VARIATION = "variation"
-    RATIO = "ratio"
-    CLOCK_SKEW = "clock_skew"
-    UNMET = "unmet"
-    ERROR_RATIO = "error_ratio"
-    CE_RATIO = "ce_ratio"
-    ECN_RATE = "ecn_rate"
-    PAUSE_RATE = "pause_rate"
-
-
-BY_ORDER = frozenset(
-    {
-        Metric.TOTAL,
-        Metric.TRANSFER_A,
-        Metric.BROADCAST_B,
-        Metric.COMPUTE,
-        Metric.TRANSFER_C,
-        Metric.VARIATION,
-    }
-)
-"""Metrics of matrix multiplication: their sizes are orders of the matrices, not bytes."""
-
-
-class Direction(StrEnum):
-    """Which values of a metric are better."""
-
-    LOWER = "lower"
-    HIGHER = "higher"
 
 
 class RanksRule(StrEnum):
@@ -86,60 +38,6 @@ class RanksRule(StrEnum):
     def all_at_once(self) -> bool:
         """Whether all ranks take part in one operation, however many there are."""
         return self in (RanksRule.AT_LEAST_TWO, RanksRule.AT_LEAST_THREE)
-
-
-UNITS: Mapping[Metric, str] = MappingProxyType(
-    {
-        Metric.LATENCY: "us",
-        Metric.BANDWIDTH: "MB/s",
-        Metric.MESSAGE_RATE: "messages/s",
-        Metric.COMMUNICATION: "us",
-        Metric.OVERLAP: "%",
-        Metric.STARTUP: "ms",
-        Metric.LAUNCH: "ms",
-        Metric.TOTAL: "us",
-        Metric.TRANSFER_A: "us",
-        Metric.BROADCAST_B: "us",
-        Metric.COMPUTE: "us",
-        Metric.TRANSFER_C: "us",
-        Metric.VARIATION: "1",
-        Metric.RATIO: "1",
-        Metric.CLOCK_SKEW: "us",
-        Metric.UNMET: "1",
-        Metric.ERROR_RATIO: "1",
-        Metric.CE_RATIO: "1",
-        Metric.ECN_RATE: "1/s",
-        Metric.PAUSE_RATE: "1/s",
-    }
-)
-"""Units as the programs print them; a MB is 10^6 bytes, as in OSU. A ratio has the unit 1: slower
-path over faster one, lost or marked packets over all, standard deviation over mean; so has the
-number of prerequisites that a node does not meet."""
-
-DIRECTIONS: Mapping[Metric, Direction] = MappingProxyType(
-    {
-        Metric.LATENCY: Direction.LOWER,
-        Metric.BANDWIDTH: Direction.HIGHER,
-        Metric.MESSAGE_RATE: Direction.HIGHER,
-        Metric.COMMUNICATION: Direction.LOWER,
-        Metric.OVERLAP: Direction.HIGHER,
-        Metric.STARTUP: Direction.LOWER,
-        Metric.LAUNCH: Direction.LOWER,
-        Metric.TOTAL: Direction.LOWER,
-        Metric.TRANSFER_A: Direction.LOWER,
-        Metric.BROADCAST_B: Direction.LOWER,
-        Metric.COMPUTE: Direction.LOWER,
-        Metric.TRANSFER_C: Direction.LOWER,
-        Metric.VARIATION: Direction.LOWER,
-        Metric.RATIO: Direction.HIGHER,
-        Metric.CLOCK_SKEW: Direction.LOWER,
-        Metric.UNMET: Direction.LOWER,
-        Metric.ERROR_RATIO: Direction.LOWER,
-        Metric.CE_RATIO: Direction.LOWER,
-        Metric.ECN_RATE: Direction.LOWER,
-        Metric.PAUSE_RATE: Direction.LOWER,
-    }
-)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,18 +10,18 @@ How they are called stands in ``osu_options``.
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.model import (
     ACCEPTANCE,
     FULL,
     LATENCY_STATISTICS,
-    MIB,
     NIGHTLY,
     SMOKE,
     Family,
-    Metric,
     MpiBenchmark,
     RanksRule,
 )
+from fabricheck.units import MIB
 
 _LATENCY = (Metric.LATENCY,)
 _BANDWIDTH = (Metric.BANDWIDTH,)

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from fabricheck.benchmarks.model import Family, Metric, MpiBenchmark
+from fabricheck.benchmarks.metrics import Metric
+from fabricheck.benchmarks.model import Family, MpiBenchmark
 
 PERCENTILES = (50, 99, 100)
 """What is asked for of a latency: its middle, its tail and its worst. OSU takes whole numbers only,

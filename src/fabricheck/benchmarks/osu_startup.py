@@ -4,7 +4,8 @@ import re
 from types import MappingProxyType
 
 from fabricheck.benchmarks.curve import Curve, Point
-from fabricheck.benchmarks.model import Metric, MpiBenchmark
+from fabricheck.benchmarks.metrics import Metric
+from fabricheck.benchmarks.model import MpiBenchmark
 from fabricheck.benchmarks.table import ParseError
 
 _INIT = re.compile(

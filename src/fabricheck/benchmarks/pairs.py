@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.model import (
     ACCEPTANCE,
     LATENCY_STATISTICS,
-    MIB,
     NIGHTLY,
     SMOKE,
-    Metric,
     PairBenchmark,
 )
+from fabricheck.units import MIB
 
 _BANDWIDTH_AND_RATE = (Metric.BANDWIDTH, Metric.MESSAGE_RATE)
 _ATOMIC_SIZE = 8

@@ -13,7 +13,8 @@ from itertools import pairwise
 from types import MappingProxyType
 
 from fabricheck.benchmarks.curve import Curve, Point
-from fabricheck.benchmarks.model import Metric, PairBenchmark
+from fabricheck.benchmarks.metrics import Metric
+from fabricheck.benchmarks.model import PairBenchmark
 from fabricheck.benchmarks.pairs import PAIR_BENCHMARKS
 from fabricheck.benchmarks.perftest_table import (
     BENCHMARK,

@@ -8,9 +8,10 @@ from types import MappingProxyType
 from typing import Final
 
 from fabricheck.benchmarks.curve import Point
-from fabricheck.benchmarks.model import Metric
+from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.pairs import PAIR_BENCHMARKS
 from fabricheck.benchmarks.table import ParseError
+from fabricheck.units import MIB
 
 PROGRAM: Final = "perftest"
 
@@ -45,7 +46,6 @@ _ROW_START = re.compile(
 _NUMBER = re.compile(r"\d{1,30}(?:\.\d{1,30})?", re.ASCII)
 _WHOLE_NUMBER = re.compile(r"\d{1,18}", re.ASCII)
 
-_MIB = 1 << 20
 _MEGA = 1_000_000
 _BYTES_OF_GIGABIT = 125_000_000
 
@@ -72,8 +72,8 @@ _COLUMNS = {
         *(
             _Column(f"BW {name}[{unit}/sec]", Metric.BANDWIDTH, statistic, factor)
             for unit, factor in (
-                ("MB", _MIB / _MEGA),
-                ("MiB", _MIB / _MEGA),
+                ("MB", MIB / _MEGA),
+                ("MiB", MIB / _MEGA),
                 ("Gb", _BYTES_OF_GIGABIT / _MEGA),
             )
             for name, statistic in (("peak", "max"), ("average", "avg"))

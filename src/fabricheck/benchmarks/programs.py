@@ -4,13 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from fabricheck.benchmarks.model import (
-    ACCEPTANCE,
-    MIB,
-    NIGHTLY,
-    Benchmark,
-    Metric,
-)
+from fabricheck.benchmarks.metrics import Metric
+from fabricheck.benchmarks.model import ACCEPTANCE, NIGHTLY, Benchmark
+from fabricheck.units import MIB
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Final
 
 from fabricheck.benchmarks.curve import Curve, Point
-from fabricheck.benchmarks.model import Metric
+from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.programs import RDMA_BATCH_SWEEPS
 from fabricheck.benchmarks.table import ParseError
 

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from fabricheck.benchmarks import perftest, rdma_batch
 from fabricheck.benchmarks.curve import Curve, Point
-from fabricheck.benchmarks.model import Metric
+from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.programs import RdmaBatchComparison
 
 ROUNDS = 3

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Final
 
 from fabricheck.benchmarks.curve import Curve, Point
-from fabricheck.benchmarks.model import Metric
+from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.streams import (
     PROGRAM,
     STREAM_BENCHMARKS,

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from fabricheck.benchmarks.model import ACCEPTANCE, KIB, NIGHTLY, Metric
+from fabricheck.benchmarks.metrics import Metric
+from fabricheck.benchmarks.model import ACCEPTANCE, NIGHTLY
 from fabricheck.benchmarks.programs import ProgramBenchmark
+from fabricheck.units import KIB
 
 PROGRAM: Final = "rdma_stream"
 

@@ -12,7 +12,8 @@ from fabricheck.benchmarks.columns import (
     read_columns,
 )
 from fabricheck.benchmarks.curve import Point
-from fabricheck.benchmarks.model import Metric, MpiBenchmark
+from fabricheck.benchmarks.metrics import Metric
+from fabricheck.benchmarks.model import MpiBenchmark
 from fabricheck.benchmarks.registry import next_size
 from fabricheck.errors import FabricheckError
 

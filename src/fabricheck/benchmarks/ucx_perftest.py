@@ -13,9 +13,11 @@ from types import MappingProxyType
 from typing import Final
 
 from fabricheck.benchmarks.curve import Curve, Point
-from fabricheck.benchmarks.model import Metric, PairBenchmark
+from fabricheck.benchmarks.metrics import Metric
+from fabricheck.benchmarks.model import PairBenchmark
 from fabricheck.benchmarks.pairs import PAIR_BENCHMARKS
 from fabricheck.benchmarks.table import ParseError
+from fabricheck.units import MIB
 
 PROGRAM: Final = "ucx_perftest"
 OUTPUT_OPTIONS = ("-f", "-v")
@@ -37,7 +39,6 @@ _REQUIRED = ("iterations", "overall_lat", "overall_bw", "overall_mr")
 _IGNORED = ("avg_lat", "avg_bw", "avg_mr")
 _MEDIAN_BEFORE_1_12 = "typical_lat"
 
-_MIB = 1 << 20
 _MEGA = 1_000_000
 # What the printed digits leave open: latencies have three decimals, bandwidths two, rates none.
 _LATENCY_STEP, _BANDWIDTH_STEP, _RATE_STEP = 0.001, 0.01, 1.0
@@ -289,7 +290,7 @@ def _agree(size: int, rate: float, latency: float, bandwidth: float, printed_rat
     period = _MEGA / rate
     # The rate itself is only as good as the column that it comes from.
     doubt = min(_LATENCY_STEP / period, _RATE_STEP / rate)
-    expected_bandwidth = size * rate / _MIB
+    expected_bandwidth = size * rate / MIB
     return (
         abs(latency - period) <= _LATENCY_STEP + doubt * period
         and abs(printed_rate - rate) <= _RATE_STEP + doubt * rate

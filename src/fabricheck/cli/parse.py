@@ -12,7 +12,7 @@ from rich.table import Table
 
 from fabricheck.benchmarks.curve import Curve, Point
 from fabricheck.benchmarks.labels import point_label
-from fabricheck.benchmarks.model import UNITS, Metric
+from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.parser import ParseError, check_complete, decode, parse_file
 from fabricheck.benchmarks.parser import parse as parse_text
 from fabricheck.benchmarks.registry import find, sweep
@@ -145,7 +145,7 @@ def _as_json(curve: Curve, *, checked: bool) -> dict[str, Any]:
         "datatype": curve.datatype,
         "metadata": dict(curve.metadata),
         "complete": True if checked else None,
-        "units": {metric: UNITS[metric] for metric in find(curve.benchmark).metrics},
+        "units": {metric: metric.row.unit for metric in find(curve.benchmark).metrics},
         "columns": [_column_name(column) for column in _columns(curve)],
         "points": [
             {
@@ -191,7 +191,7 @@ def _table(curve: Curve) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("size", justify="right")
     for metric, statistic in columns:
-        table.add_column(f"{metric} {statistic} ({UNITS[metric]})", justify="right")
+        table.add_column(f"{metric} {statistic} ({metric.row.unit})", justify="right")
     has_iterations = curve.points[0].iterations is not None
     if has_iterations:
         table.add_column("iterations", justify="right")

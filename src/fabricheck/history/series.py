@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fabricheck.benchmarks.labels import point_label
-from fabricheck.benchmarks.model import DIRECTIONS, Direction, Metric
+from fabricheck.benchmarks.metrics import Direction, Metric
 from fabricheck.errors import FabricheckError
 
 
@@ -62,7 +62,7 @@ class SeriesKey:
     @property
     def direction(self) -> Direction | None:
         """Which values are better, ``None`` where the metric is not one of the suite's."""
-        return DIRECTIONS[Metric(self.metric)] if self.metric in set(Metric) else None
+        return Metric(self.metric).row.direction if self.metric in set(Metric) else None
 
 
 @dataclass(frozen=True, slots=True)

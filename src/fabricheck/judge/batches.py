@@ -3,12 +3,13 @@
 from itertools import pairwise
 
 from fabricheck.benchmarks.curve import Curve
-from fabricheck.benchmarks.model import UNITS, Metric
+from fabricheck.benchmarks.metrics import Metric
 from fabricheck.judge.wording import amount, times
 from fabricheck.units import format_size
 
 _LATENCY = (Metric.LATENCY, "min")
 _BANDWIDTH = (Metric.BANDWIDTH, "avg")
+_US, _MB_PER_S = Metric.LATENCY.row.unit, Metric.BANDWIDTH.row.unit
 
 
 def batch_shapes(curve: Curve, noise: float | None, *, by_batch: bool) -> tuple[str, ...]:
@@ -36,9 +37,9 @@ def _falling(curve: Curve, noise: float) -> list[str]:
         elif best.values[_BANDWIDTH] > point.values[_BANDWIDTH] * (1 + noise):
             found.append(
                 f"bandwidth falls with the size: {_at(best.size)} reaches "
-                f"{amount(best.values[_BANDWIDTH], UNITS[Metric.BANDWIDTH])}, but "
+                f"{amount(best.values[_BANDWIDTH], _MB_PER_S)}, but "
                 f"{_at(point.size)} only "
-                f"{amount(point.values[_BANDWIDTH], UNITS[Metric.BANDWIDTH])}, beyond the allowed "
+                f"{amount(point.values[_BANDWIDTH], _MB_PER_S)}, beyond the allowed "
                 f"noise of {times(1 + noise)}"
             )
     return found
@@ -47,8 +48,8 @@ def _falling(curve: Curve, noise: float) -> list[str]:
 def _superlinear(curve: Curve, noise: float) -> list[str]:
     return [
         f"the time of a batch grows faster than its transfers: {_at(before.size)} takes "
-        f"{amount(before.values[_LATENCY], UNITS[Metric.LATENCY])}, {_at(after.size)} "
-        f"{amount(after.values[_LATENCY], UNITS[Metric.LATENCY])}, beyond the allowed noise of "
+        f"{amount(before.values[_LATENCY], _US)}, {_at(after.size)} "
+        f"{amount(after.values[_LATENCY], _US)}, beyond the allowed noise of "
         f"{times(1 + noise)}"
         for before, after in pairwise(curve.points)
         if after.values[_LATENCY] / before.values[_LATENCY]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, cast, get_args
 
 from fabricheck.benchmarks.curve import split_variable
-from fabricheck.benchmarks.model import DIRECTIONS, UNITS, Direction
+from fabricheck.benchmarks.metrics import Direction
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.model import Fractions, Kind, Reference, Tolerance
 
@@ -115,11 +115,11 @@ def _check_metric(leaf: Leaf, variable: str, reference: Reference) -> None:
         metric, _, _ = split_variable(variable)
     except FabricheckError as error:
         raise leaf.error(f"unknown variable: {error}") from error
-    if reference.unit != UNITS[metric]:
-        raise leaf.error(f"expected the unit {UNITS[metric]}, found {reference.unit}")
-    if DIRECTIONS[metric] is Direction.LOWER and reference.upper is None:
+    if reference.unit != metric.row.unit:
+        raise leaf.error(f"expected the unit {metric.row.unit}, found {reference.unit}")
+    if metric.row.direction is Direction.LOWER and reference.upper is None:
         raise leaf.error(f"expected an upper bound, found none: lower {metric} is better")
-    if DIRECTIONS[metric] is Direction.HIGHER:
+    if metric.row.direction is Direction.HIGHER:
         if reference.lower is None:
             raise leaf.error(f"expected a lower bound, found none: higher {metric} is better")
         if reference.value and reference.lower == -1:

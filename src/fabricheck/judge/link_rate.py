@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any
 
 from fabricheck.benchmarks.curve import Curve
-from fabricheck.benchmarks.model import Metric
+from fabricheck.benchmarks.metrics import Metric
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.levels import Level
 from fabricheck.units import format_size

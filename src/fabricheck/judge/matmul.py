@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from fabricheck.benchmarks.curve import Curve, Point
 from fabricheck.benchmarks.matmul import RANKS, TRANSFERS, benchmark_name
-from fabricheck.benchmarks.model import Metric
+from fabricheck.benchmarks.metrics import Metric
 from fabricheck.errors import FabricheckError
 
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from fabricheck.benchmarks.curve import split_variable
-from fabricheck.benchmarks.model import DIRECTIONS, Direction, Family
+from fabricheck.benchmarks.metrics import Direction
+from fabricheck.benchmarks.model import Family
 from fabricheck.errors import FabricheckError
 
 Kind = Literal["bound", "ratio", "measured", "vendor", "paper"]
@@ -142,7 +143,7 @@ def is_lower_better(variable: str) -> bool:
     Raises:
         FabricheckError: for a variable of no metric.
     """
-    return DIRECTIONS[split_variable(variable)[0]] is Direction.LOWER
+    return split_variable(variable)[0].row.direction is Direction.LOWER
 
 
 @dataclass(frozen=True, slots=True)

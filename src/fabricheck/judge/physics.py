@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from fabricheck.benchmarks.curve import Curve, variable_name
-from fabricheck.benchmarks.model import Benchmark, Metric
+from fabricheck.benchmarks.metrics import Metric
+from fabricheck.benchmarks.model import Benchmark
 from fabricheck.benchmarks.registry import find
 from fabricheck.judge.link_rate import Link, Rate, ceiling, headers, read_rate
 from fabricheck.judge.model import Derived, Reference

@@ -1,7 +1,7 @@
 """What a curve tells as a whole, whatever its single sizes are compared with."""
 
 from fabricheck.benchmarks.curve import Curve
-from fabricheck.benchmarks.model import DIRECTIONS, UNITS, Direction, Metric
+from fabricheck.benchmarks.metrics import Direction, Metric
 from fabricheck.benchmarks.registry import find
 from fabricheck.judge.wording import amount, size_ranges, times
 from fabricheck.units import format_size
@@ -51,7 +51,7 @@ def poor_best(curve: Curve, best: float | None) -> tuple[str, ...]:
     if best is None:
         return ()
     metric = find(curve.benchmark).metrics[0]
-    lower = DIRECTIONS[metric] is Direction.LOWER
+    lower = metric.row.direction is Direction.LOWER
     smallest = 0 if lower else max(point.size or 0 for point in curve.points) / _LARGE
     for statistic in _ROBUST_FIRST:
         series = {
@@ -69,7 +69,7 @@ def poor_best(curve: Curve, best: float | None) -> tuple[str, ...]:
 
 
 def _told(name: str, found: float, size: int | None, best: float, *, lower: bool) -> str:
-    unit = UNITS[Metric(name.rpartition("_")[0])]
+    unit = Metric(name.rpartition("_")[0]).row.unit
     at = "" if size is None else f" (at {format_size(size)})"
     if lower:
         return (
@@ -93,7 +93,7 @@ def _falls(name: str, series: dict[int, float], noise: float) -> tuple[str, ...]
             peak = size
         elif series[peak] > series[size] * (1 + noise):
             below.setdefault(peak, []).append(size)
-    unit = UNITS[Metric.LATENCY]
+    unit = Metric.LATENCY.row.unit
     return tuple(
         f"{name} falls with the size: {format_size(top)} takes {amount(series[top], unit)}, "
         f"but {size_ranges(Metric.LATENCY, fallen, sizes)} only "

@@ -8,7 +8,6 @@ from reframe.core.builtins import run_after, sanity_function
 
 from fabricheck.benchmarks import registry
 from fabricheck.benchmarks.curve import Curve, variable_name
-from fabricheck.benchmarks.model import UNITS
 from fabricheck.errors import FabricheckError
 from fabricheck.fabric.job import common_rate, read_nodes
 from fabricheck.judge.levels import Level, worst
@@ -94,7 +93,7 @@ class CurveBenchmark(Judged):
             return self._curve.variables()
         benchmark = registry.find(self.benchmark)
         return {
-            variable_name(metric, statistic, size): (None, UNITS[metric])
+            variable_name(metric, statistic, size): (None, metric.row.unit)
             for size in self.sizes() or (None,)
             for metric, statistic in benchmark.recorded
         }

@@ -8,7 +8,7 @@ from reframe.core.builtins import run_after, run_before, sanity_function, variab
 from reframe.core.logging import getlogger
 
 from fabricheck.benchmarks.curve import variable_name
-from fabricheck.benchmarks.model import UNITS, Metric
+from fabricheck.benchmarks.metrics import Metric
 from fabricheck.errors import FabricheckError
 from fabricheck.fabric.job import Node, read_nodes, readings
 from fabricheck.fabric.model import Band
@@ -92,7 +92,7 @@ class FabricSurvey(Judged):
         """The worst ratio and rate of all ports, each where a port can tell it."""
         found = self._worst()
         return {
-            _variable(name): (found[name][0] if name in found else None, UNITS[Metric(name)])
+            _variable(name): (found[name][0] if name in found else None, Metric(name).row.unit)
             for name in VALUES
             if name in found or not self._nodes
         }
@@ -106,7 +106,7 @@ class FabricSurvey(Judged):
         found = self._worst()
         judgements = tuple(
             judge_value(
-                _variable(name), value, UNITS[Metric(name)], _reference(name, band),
+                _variable(name), value, Metric(name).row.unit, _reference(name, band),
                 (None, band.warning),
             )
             for name, (value, band) in found.items()
@@ -124,7 +124,7 @@ class FabricSurvey(Judged):
         """Give ReFrame the bands' limits as its references."""
         self.reference: dict[str, Any] = {
             self.current_partition.fullname: {
-                _variable(name): (0, None, limit, UNITS[Metric(name)])
+                _variable(name): (0, None, limit, Metric(name).row.unit)
                 for name, limit in limits.items()
             }
         }
@@ -139,4 +139,4 @@ def _variable(name: str) -> str:
 
 
 def _reference(name: str, band: Band) -> Reference:
-    return Reference(0, None, band.critical, UNITS[Metric(name)])
+    return Reference(0, None, band.critical, Metric(name).row.unit)

@@ -7,7 +7,7 @@ from reframe.utility import udeps
 
 from fabricheck.benchmarks.curve import variable_name
 from fabricheck.benchmarks.matmul import MATMUL_BENCHMARKS, PROGRAM
-from fabricheck.benchmarks.model import UNITS, Metric
+from fabricheck.benchmarks.metrics import Metric
 from fabricheck.errors import FabricheckError
 from fabricheck.judge import matmul
 from fabricheck.judge.levels import Level
@@ -81,7 +81,7 @@ class ShapeOfMatmul(Judged):
     def measured_values(self) -> Values:
         """The smallest ratio, dimensionless."""
         ratios = getattr(self, "_ratios", {})
-        return {_VARIABLE: (min(ratios.values(), default=None), UNITS[Metric.RATIO])}
+        return {_VARIABLE: (min(ratios.values(), default=None), Metric.RATIO.row.unit)}
 
     def find_verdict(
         self, references: Mapping[str, Reference], tolerance: Tolerance | None
@@ -95,7 +95,7 @@ class ShapeOfMatmul(Judged):
         return Verdict(verdict.level, verdict.judgements, (*verdict.findings, told))
 
     def _smallest(self) -> tuple[float, str]:
-        return min(self._ratios.values()), UNITS[Metric.RATIO]
+        return min(self._ratios.values()), Metric.RATIO.row.unit
 
     def _name_of(self, side: matmul.Measured) -> str:
         (number,) = self.measured_by.get_variant_nums(

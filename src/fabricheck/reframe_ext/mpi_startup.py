@@ -7,7 +7,7 @@ from types import MappingProxyType
 from reframe.core.builtins import run_before
 
 from fabricheck.benchmarks.curve import Curve
-from fabricheck.benchmarks.model import Metric
+from fabricheck.benchmarks.metrics import Metric
 from fabricheck.errors import FabricheckError
 from fabricheck.reframe_ext.evidence import Evidence
 from fabricheck.reframe_ext.mpi_benchmark import MpiBenchmark

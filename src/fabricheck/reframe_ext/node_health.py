@@ -9,7 +9,7 @@ from reframe.core.builtins import run_after, run_before, sanity_function, variab
 from reframe.core.logging import getlogger
 
 from fabricheck.benchmarks.curve import variable_name
-from fabricheck.benchmarks.model import UNITS, Metric
+from fabricheck.benchmarks.metrics import Metric
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.judgement import Judgement
 from fabricheck.judge.levels import worst
@@ -109,9 +109,9 @@ class NodeSurvey(Judged):
     def measured_values(self) -> Values:
         """What the worst node lacks, and the greatest distance of a clock from the others."""
         unmet = most_unmet(self._lines) if self._lines else None
-        values: dict[str, tuple[float | None, str]] = {_UNMET: (unmet, UNITS[Metric.UNMET])}
+        values: dict[str, tuple[float | None, str]] = {_UNMET: (unmet, Metric.UNMET.row.unit)}
         if self._skew is not None:
-            values[_CLOCK_SKEW] = (self._skew * 1e6, UNITS[Metric.CLOCK_SKEW])
+            values[_CLOCK_SKEW] = (self._skew * 1e6, Metric.CLOCK_SKEW.row.unit)
         return values
 
     def find_verdict(
@@ -136,8 +136,8 @@ class NodeSurvey(Judged):
     def _resolve(self) -> tuple[dict[str, Reference], Tolerance | None]:
         limit = self._expected.clock_skew * 1e6
         return {
-            _UNMET: Reference(0, None, None, UNITS[Metric.UNMET]),
-            _CLOCK_SKEW: Reference(0, None, limit, UNITS[Metric.CLOCK_SKEW]),
+            _UNMET: Reference(0, None, None, Metric.UNMET.row.unit),
+            _CLOCK_SKEW: Reference(0, None, limit, Metric.CLOCK_SKEW.row.unit),
         }, None
 
     @property

@@ -8,7 +8,6 @@ from reframe.core.exceptions import ReframeError
 from fabricheck.benchmarks import perftest, perftest_table
 from fabricheck.benchmarks.budget import iterations, thin
 from fabricheck.benchmarks.curve import Curve
-from fabricheck.benchmarks.model import MIB
 from fabricheck.benchmarks.parser import check_complete
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.levels import worst
@@ -28,6 +27,7 @@ from fabricheck.reframe_ext.verbs_options import mtu, perftest_options, ports
 from fabricheck.transports.proof import Proof
 from fabricheck.transports.verbs import prove_packets
 from fabricheck.transports.witness import Witness
+from fabricheck.units import MIB
 
 _ALL_SIZES = 8 * MIB
 """The largest size of perftest's own sweep (``-a``), which can't be told to end earlier."""

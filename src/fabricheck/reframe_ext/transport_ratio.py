@@ -6,7 +6,7 @@ from reframe.core.builtins import run_after, sanity_function, variable
 from reframe.utility import udeps
 
 from fabricheck.benchmarks.curve import variable_name
-from fabricheck.benchmarks.model import UNITS, Metric
+from fabricheck.benchmarks.metrics import Metric
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.references import Reference, Tolerance
 from fabricheck.judge.verdict import Verdict, judge_values
@@ -68,7 +68,7 @@ class TransportRatio(Judged):
     def measured_values(self) -> Values:
         """The ratio of the medians at each size, dimensionless."""
         ratios = getattr(self, "_ratios", {})
-        unit = UNITS[Metric.RATIO]
+        unit = Metric.RATIO.row.unit
         return {
             variable_name(Metric.RATIO, "p50", size): (ratios.get(size), unit)
             for size in self.sizes

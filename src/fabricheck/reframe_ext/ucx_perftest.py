@@ -9,7 +9,7 @@ from reframe.core.builtins import run_before
 from fabricheck.benchmarks import ucx_perftest
 from fabricheck.benchmarks.budget import iterations, thin
 from fabricheck.benchmarks.curve import Curve
-from fabricheck.benchmarks.model import Metric
+from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.parser import check_complete
 from fabricheck.benchmarks.table import ParseError
 from fabricheck.errors import FabricheckError

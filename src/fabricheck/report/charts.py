@@ -7,7 +7,7 @@ from typing import Any
 
 from bokeh.models import ColumnDataSource, FixedTicker, HoverTool, Range1d
 
-from fabricheck.benchmarks.model import BY_ORDER
+from fabricheck.benchmarks.metrics import axis_of
 from fabricheck.judge.levels import Level
 from fabricheck.report.canvas import (
     CRITICAL,
@@ -121,7 +121,7 @@ def _axes(plot: Any, sizes: Sequence[int], extent: Extent, metric: str, unit: st
     shown = sizes[::-1][::step][::-1]
     plot.xaxis.ticker = FixedTicker(ticks=shown, minor_ticks=list(sizes))
     plot.xaxis.major_label_overrides = {size: size_label(size, metric) for size in shown}
-    plot.xaxis.axis_label = "order of the matrices" if metric in BY_ORDER else "message size"
+    plot.xaxis.axis_label = axis_of(metric).value
     ticks = log_ticks(extent.low, extent.high)
     plot.yaxis.ticker = FixedTicker(ticks=ticks)
     plot.yaxis.major_label_overrides = {tick: with_unit(tick, unit, digits=1) for tick in ticks}

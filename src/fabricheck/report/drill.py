@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 from typing import Any
 
-from fabricheck.benchmarks.model import BY_ORDER
+from fabricheck.benchmarks.metrics import Axis, Metric
 from fabricheck.benchmarks.registry import REGISTRY
 from fabricheck.history.series import SeriesKey
 from fabricheck.report.levels import changes_of, stretches
@@ -73,7 +73,7 @@ def build_drill(past: Past) -> Drill:
         "logarithmic_step": STEP,
         "missing": MISSING,
         "ladders": LADDERS,
-        "by_order": sorted(BY_ORDER),
+        "by_order": sorted(metric for metric in Metric if metric.row.axis is Axis.ORDER),
         "cases": [[place[3], place_words(place)] for place, _ in cases],
         "rows": rows,
     }

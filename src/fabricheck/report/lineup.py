@@ -4,7 +4,8 @@ import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from fabricheck.benchmarks.model import Benchmark, Metric, MpiBenchmark
+from fabricheck.benchmarks.metrics import Metric
+from fabricheck.benchmarks.model import Benchmark, MpiBenchmark
 from fabricheck.benchmarks.pairs import PAIR_BENCHMARKS
 from fabricheck.benchmarks.registry import REGISTRY
 from fabricheck.errors import FabricheckError

@@ -4,19 +4,13 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from fabricheck.benchmarks.model import BY_ORDER, UNITS, Benchmark
+from fabricheck.benchmarks.metrics import row_of
+from fabricheck.benchmarks.model import Benchmark
 from fabricheck.benchmarks.registry import REGISTRY
 from fabricheck.report.model import Case, Run, Sample
 from fabricheck.report.status import Status
 
 SMALL = 8
-LARGE = 1 << 20
-
-_FIGURES: dict[str, tuple[tuple[str, int | None], ...]] = {
-    "latency": (("p50", SMALL), ("p50", LARGE)),
-    "bandwidth": (("avg", LARGE),),
-    "message_rate": (("avg", SMALL),),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +105,12 @@ def key_figures(case: Case, metric: str) -> tuple[Sample | None, ...]:
     if unsized:
         best = [s for s in unsized if s.statistic == "p50"] or unsized
         return (best[0],)
-    if metric in BY_ORDER:
-        orders = [sample.size for sample in case.samples if sample.size is not None]
-        return (case.find(metric, "p50", max(orders, default=None)),)
-    wanted = _FIGURES.get(metric, ())
-    return tuple(case.find(metric, statistic, size) for statistic, size in wanted)
+    row = row_of(metric)
+    largest = max((sample.size for sample in case.samples if sample.size is not None), default=None)
+    return tuple(
+        case.find(metric, statistic, largest if size is None else size)
+        for statistic, size in (row.key_figures if row else ())
+    )
 
 
 def worst_status(cases: Iterable[Case]) -> Status:
@@ -125,7 +120,7 @@ def worst_status(cases: Iterable[Case]) -> Status:
 
 def _row(benchmark: Benchmark) -> Row:
     metric = benchmark.metrics[0]
-    return Row(benchmark.name, metric, UNITS[metric])
+    return Row(benchmark.name, metric, metric.row.unit)
 
 
 def _column_order(column: Column) -> tuple[str, str, str, int, str]:

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from fabricheck.benchmarks.matmul import MATMUL_BENCHMARKS, PHASES
-from fabricheck.benchmarks.model import UNITS
 from fabricheck.report.model import Case, Run
 
 _TITLES = {
@@ -78,7 +77,7 @@ def _figure(system: str, partition: str, name: str, cases: list[Case]) -> PhaseF
     title = f"{system}:{partition}, {benchmark.ranks} ranks, {benchmark.mode}"
     slug = re.sub(r"[^a-z0-9_]+", "-", f"phases-{system}-{partition}-{name}".lower())
     panels = (
-        Panel(f"{slug}-{phase}", _TITLES[phase], UNITS[phase], tuple(_lines(cases, phase)))
+        Panel(f"{slug}-{phase}", _TITLES[phase], phase.row.unit, tuple(_lines(cases, phase)))
         for phase in PHASES
     )
     return PhaseFigure(title, tuple(panel for panel in panels if panel.lines))

@@ -3,7 +3,7 @@
 import math
 
 from fabricheck.benchmarks.labels import point_label
-from fabricheck.benchmarks.model import BY_ORDER
+from fabricheck.benchmarks.metrics import Axis, axis_of
 from fabricheck.judge.wording import DIMENSIONLESS
 
 TABLE_UNITS = {"us": "µs", "MB/s": "MB/s", "messages/s": "M/s"}
@@ -89,7 +89,7 @@ def size_label(size: int, metric: str = "") -> str:
     'N 2000'
     """
     label = point_label(metric, size)
-    if metric in BY_ORDER:
+    if axis_of(metric) is Axis.ORDER:
         return f"N {label[1:]}"
     digits = label.rstrip("BKMGi")
     return f"{digits} {label[len(digits) :]}"

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from fabricheck.benchmarks.model import DIRECTIONS
 from fabricheck.benchmarks.registry import REGISTRY
 from fabricheck.report import charts
 from fabricheck.report.courses import Course
@@ -158,7 +157,7 @@ def benchmark_views(groups: Sequence[Group]) -> list[BenchmarkView]:
 def _description(name: str) -> str:
     benchmark = REGISTRY[name]
     metrics = " and ".join(
-        f"{metric.replace('_', ' ')} ({DIRECTIONS[metric]} is better)"
+        f"{metric.replace('_', ' ')} ({metric.row.direction} is better)"
         for metric in benchmark.metrics
     )
     return f"{benchmark.title}, {_KINDS[benchmark.family]}: {metrics}"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from fabricheck.benchmarks.model import Direction
+from fabricheck.benchmarks.metrics import Direction
 from fabricheck.history.series import Series
 from fabricheck.trend import spread, window
 from fabricheck.trend.accepted import Acceptance

@@ -1,0 +1,92 @@
+"""The metrics: one row for each, with everything that the suite knows of it."""
+
+from enum import StrEnum
+from typing import NamedTuple, Self
+
+from fabricheck.units import MIB
+
+
+class Direction(StrEnum):
+    """Which values of a metric are better."""
+
+    LOWER = "lower"
+    HIGHER = "higher"
+
+
+class Axis(StrEnum):
+    """What the sizes of a curve are."""
+
+    BYTES = "message size"
+    ORDER = "order of the matrices"
+
+
+class Row(NamedTuple):
+    """What is known of a metric.
+
+    Attributes:
+        unit: as the programs print it; a MB is 10^6 bytes, as in OSU. A ratio has the unit 1:
+            slower path over faster one, lost or marked packets over all, standard deviation over
+            mean; so has the number of prerequisites that a node does not meet.
+        direction: which values are better.
+        is_compared: whether an acceptance compares values before and after. Shares and counts near
+            zero, and ratios with bounds of their own, are judged by their levels alone.
+        axis: what the sizes of its curves are.
+        key_figures: statistic and size of the points that stand for a whole curve; without a size
+            the largest that was measured.
+    """
+
+    unit: str
+    direction: Direction
+    is_compared: bool
+    axis: Axis = Axis.BYTES
+    key_figures: tuple[tuple[str, int | None], ...] = ()
+
+
+_LOW, _HIGH = Direction.LOWER, Direction.HIGHER
+_COMPARED, _BY_LEVEL = True, False
+
+
+class Metric(StrEnum):
+    """What a benchmark measures, as it stands in the record, with its ``row``."""
+
+    row: Row
+
+    # The default is for type checkers only, which take Metric("latency") for a call of this.
+    def __new__(cls, name: str, row: Row = Row("", Direction.LOWER, is_compared=False)) -> Self:  # noqa: B008
+        """The member of a name, with its row."""
+        member = str.__new__(cls, name)
+        member._value_ = name
+        member.row = row
+        return member
+
+    LATENCY = "latency", Row("us", _LOW, _COMPARED, key_figures=(("p50", 8), ("p50", MIB)))
+    BANDWIDTH = "bandwidth", Row("MB/s", _HIGH, _COMPARED, key_figures=(("avg", MIB),))
+    MESSAGE_RATE = "message_rate", Row("messages/s", _HIGH, _COMPARED, key_figures=(("avg", 8),))
+    COMMUNICATION = "communication", Row("us", _LOW, _COMPARED)
+    OVERLAP = "overlap", Row("%", _HIGH, _BY_LEVEL)
+    STARTUP = "startup", Row("ms", _LOW, _COMPARED)
+    LAUNCH = "launch", Row("ms", _LOW, _COMPARED)
+    TOTAL = "total", Row("us", _LOW, _COMPARED, Axis.ORDER, (("p50", None),))
+    TRANSFER_A = "transfer_a", Row("us", _LOW, _COMPARED, Axis.ORDER, (("p50", None),))
+    BROADCAST_B = "broadcast_b", Row("us", _LOW, _COMPARED, Axis.ORDER, (("p50", None),))
+    COMPUTE = "compute", Row("us", _LOW, _COMPARED, Axis.ORDER, (("p50", None),))
+    TRANSFER_C = "transfer_c", Row("us", _LOW, _COMPARED, Axis.ORDER, (("p50", None),))
+    VARIATION = "variation", Row("1", _LOW, _BY_LEVEL, Axis.ORDER, (("p50", None),))
+    RATIO = "ratio", Row("1", _HIGH, _BY_LEVEL)
+    CLOCK_SKEW = "clock_skew", Row("us", _LOW, _BY_LEVEL)
+    UNMET = "unmet", Row("1", _LOW, _BY_LEVEL)
+    ERROR_RATIO = "error_ratio", Row("1", _LOW, _BY_LEVEL)
+    CE_RATIO = "ce_ratio", Row("1", _LOW, _BY_LEVEL)
+    ECN_RATE = "ecn_rate", Row("1/s", _LOW, _BY_LEVEL)
+    PAUSE_RATE = "pause_rate", Row("1/s", _LOW, _BY_LEVEL)
+
+
+def axis_of(name: str) -> Axis:
+    """What the sizes of a metric are, by its name; bytes for a metric of another suite."""
+    row = row_of(name)
+    return row.axis if row else Axis.BYTES
+
+
+def row_of(name: str) -> Row | None:
+    """The row of a metric by its name; ``None`` for a metric of another suite."""
+    return Metric(name).row if name in set(Metric) else None
