@@ -1,6 +1,8 @@
 """The one error family that users of fabricheck see."""
 
 EXIT_BAD_INPUT = 2
+EXIT_FAULT = 70
+"""EX_SOFTWARE of sysexits.h: a fault of ours."""
 
 
 class FabricheckError(Exception):

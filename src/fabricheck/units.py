@@ -8,7 +8,7 @@ KIB = 1 << 10
 MIB = 1 << 20
 
 _IEC = {"B": 1, "KiB": KIB, "MiB": MIB, "GiB": 1 << 30}
-_LABEL = re.compile(r"^(\d+)(B|KiB|MiB|GiB)$")
+_LABEL = re.compile(r"([0-9]{1,18})(B|KiB|MiB|GiB)")
 
 
 def format_size(size: int) -> str:
@@ -29,7 +29,7 @@ def parse_size(label: str) -> int:
     Raises:
         FabricheckError: if the label is not a whole number followed by B, KiB, MiB or GiB.
     """
-    match = _LABEL.match(label)
+    match = _LABEL.fullmatch(label)
     if not match:
         raise FabricheckError(
             f"expected a message size such as 8B or 1MiB, found {label!r}: "

@@ -75,7 +75,12 @@ def test_values_are_exported(store: Path, tmp_path: Path):
     ("arguments", "message"),
     [
         (["show", "size=9"], "expected values with size=9 in the history .* found none"),
+        (["show", "size=²"], "expected a message size such as 8B or 1MiB, found '²'"),
+        (["show", "nodes=²"], "expected a number of nodes, found '²'"),
         (["show", "--since", "soon"], "expected a date such as 2026-11-21"),
+        (["show", "--since", "0001-01-01T00:00:00+14:00"], "expected a date such as"),
+        (["show", "--until", "9999-12-31T23:59:59-14:00"], "expected a date such as"),
+        (["refresh", "--skip", ""], "expected --skip with the end of a path"),
         (["export", "--format", "parquet"], "expected --output FILE"),
         (["export", "--output", "/nowhere/at/all"], "cannot write /nowhere/at/all"),
     ],

@@ -1,27 +1,133 @@
 """The command line of fabricheck. Each command lives in a module of its own name."""
 
+import contextlib
+import errno
+import os
 import sys
+from collections.abc import Callable, Sequence
+from typing import Final
 
-from fabricheck.errors import FabricheckError
+from fabricheck.cli.output import prepare, visible
+from fabricheck.errors import EXIT_BAD_INPUT, EXIT_FAULT, FabricheckError
+
+_ADVICE: Final = {
+    errno.EACCES: "get permission, or use a place of your own",
+    errno.EPERM: "get permission, or use a place of your own",
+    errno.EROFS: "use a place that can be written",
+    errno.ENOSPC: "make room",
+    errno.EDQUOT: "make room",
+    errno.ENAMETOOLONG: "use a shorter name",
+    errno.ELOOP: "take the loop of symbolic links away",
+}
+_INTERRUPTED: Final = 130
+"""As a shell has it: 128 and the number of the signal."""
+_MOST: Final = 300
+"""Characters of a foreign message in a sentence."""
 
 
 def main() -> None:
-    """Run the command line; problems that the user can act on end with one sentence."""
+    """Run the command line: ends with a verdict, or with one sentence and what it means.
+
+    Exit code 2 is for what the user can mend, 70 (EX_SOFTWARE of sysexits.h) for a fault of
+    fabricheck, whose traceback goes to a log; so 1 and 3 are verdicts and nothing else.
+    """
+    sys.exit(guarded(lambda: _dispatch(sys.argv[1:])))
+
+
+def guarded(program: Callable[[], None]) -> int:
+    """Run a program of ours; its exit code, after a sentence if it is neither 0 nor a verdict."""
+    try:
+        try:
+            prepare()
+            program()
+            code = 0
+        except SystemExit as ended:
+            code = _code(ended)
+        sys.stdout.flush()
+    except (Exception, KeyboardInterrupt) as error:
+        sentence, code = _meaning(error)
+        # With no standard error nobody listens, and the code stands.
+        with contextlib.suppress(OSError, ValueError):
+            print(f"fabricheck: {visible(sentence)}", file=sys.stderr, flush=True)  # noqa: T201
+    return code
+
+
+def _code(ended: SystemExit) -> int:
+    """The code with which a program ended itself."""
+    # Typer calls the end of a file an abort, and its code would be that of a verdict.
+    before = ended.__context__
+    if before is not None and type(before).__name__ == "Abort":
+        raise before.__cause__ or before
+    if isinstance(ended.code, str):
+        raise FabricheckError(ended.code)
+    return ended.code or 0
+
+
+def _meaning(error: BaseException) -> tuple[str, int]:
+    """What is said of an error, and the exit code."""
+    # So does pathlib wrap a loop of symbolic links.
+    if type(error) is RuntimeError and isinstance(error.__context__, OSError):
+        error = error.__context__
+    if isinstance(error, FabricheckError):
+        return str(error), error.exit_code
+    if isinstance(error, OSError) and not isinstance(error, ChildProcessError | ProcessLookupError):
+        return _of_system(error), EXIT_BAD_INPUT
+    if isinstance(error, MemoryError):
+        return "expected more memory, found no more: give the command more", EXIT_BAD_INPUT
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted", _INTERRUPTED
+    return _of_fault(error), EXIT_FAULT
+
+
+def _of_system(error: OSError) -> str:
+    """What the operating system refused."""
+    try:
+        os.getcwd()  # noqa: PTH109
+    except OSError as gone:
+        return f"expected a working directory, found: {gone.strerror}: change to one that exists"
+    found = error.strerror or str(error) or type(error).__name__
+    advice = _ADVICE.get(error.errno or 0, "mend that, and run the command again")
+    what = "read and write" if error.filename is None else f"use {error.filename}"
+    return f"expected to {what}, found: {found}: {advice}"
+
+
+def _of_fault(error: BaseException) -> str:
+    """A fault of ours, whose traceback is kept where it can be found."""
+    import tempfile  # noqa: PLC0415
+    import traceback  # noqa: PLC0415
+
+    words = " ".join(str(error).split())[:_MOST]
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", prefix="fabricheck-", suffix=".log", delete=False, errors="backslashreplace"
+        ) as log:
+            traceback.print_exception(error, file=log)
+    except OSError as unwritten:
+        where = f"no log could be written ({unwritten.strerror})"
+    else:
+        where = f"{log.name} has the traceback"
+    return (
+        f"this is a fault of fabricheck and no verdict: {type(error).__name__}: {words}; {where}: "
+        "report it with that and the command to those who maintain this checkout"
+    )
+
+
+def _dispatch(arguments: Sequence[str]) -> None:
     # Imports wait until it is clear what is wanted: "testbed exec" is called for every command
     # that runs in a node, and must not pay for the others.
-    try:
-        _dispatch(sys.argv[1:])
-    except FabricheckError as error:
-        print(f"fabricheck: {error}", file=sys.stderr)  # noqa: T201
-        sys.exit(error.exit_code)
-
-
-def _dispatch(arguments: list[str]) -> None:
     if arguments[:2] == ["testbed", "exec"]:
         from fabricheck.cli import testbed_exec  # noqa: PLC0415
 
-        if (request := testbed_exec.parse(arguments[2:])) is not None:
+        if (request := testbed_exec.parse(list(arguments[2:]))) is not None:
             sys.exit(testbed_exec.run(request))
+    for argument in arguments:
+        try:
+            argument.encode()
+        except UnicodeEncodeError as error:
+            raise FabricheckError(
+                f"expected arguments in {sys.getfilesystemencoding()}, found {argument!r}: rename "
+                "what it names, or set the locale that it is in"
+            ) from error
     from fabricheck.cli import application  # noqa: PLC0415
 
-    application.build(arguments[:1])()
+    application.build(list(arguments[:1]))()

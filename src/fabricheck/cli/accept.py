@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
+from fabricheck.cli.console import open_console
 from fabricheck.cli.history import DEFAULT_STORE, MachineOption, SelectArgument, StoreOption
 from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE
@@ -165,10 +165,7 @@ def _write(
 def _show(found: "Acceptance", *, every: bool) -> None:
     from fabricheck.acceptance.show import show  # noqa: PLC0415
 
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=_WIDTH)
-    show(found, console, every=every)
+    show(found, open_console(_WIDTH), every=every)
 
 
 def _write_json(data: dict[str, Any]) -> None:

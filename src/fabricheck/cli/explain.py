@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from fabricheck.cli.console import open_console
 from fabricheck.cli.report import ReportOption, ReportsOption
 from fabricheck.judge.wording import times
 from fabricheck.report.lineup import LineUp, Row, find_case, line_up
@@ -64,9 +64,7 @@ def explain(
 
 
 def _show(run: Run, found: LineUp) -> None:
-    console = Console(highlight=False, markup=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, markup=False, width=_PIPE_WIDTH)
+    console = open_console(_PIPE_WIDTH)
     case = found.case
     nodes = f", nodes {', '.join(case.nodes)}" if case.nodes else ""
     console.print(

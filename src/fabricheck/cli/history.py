@@ -135,6 +135,11 @@ def refresh(
     from fabricheck.history.refresh import Request  # noqa: PLC0415
     from fabricheck.history.store import History  # noqa: PLC0415
 
+    for pattern in skip or ():
+        if not Path(pattern).name:
+            raise FabricheckError(
+                f"expected --skip with the end of a path such as old/*.log, found {pattern!r}"
+            )
     with History.open(store) as history:
         roots = history.status().roots
         named = bool(perflogs or results)
@@ -358,11 +363,12 @@ def moment(text: str | None) -> datetime | None:
         return None
     try:
         found = datetime.fromisoformat(text)
-    except ValueError as error:
+        # At both ends of the calendar a zone leads out of it.
+        return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+    except (ValueError, OverflowError) as error:
         raise FabricheckError(
             f"expected a date such as 2026-11-21 or 2026-11-21T06:00, found {text!r}"
         ) from error
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def _nothing(select: list[str] | None, store: Path) -> FabricheckError:

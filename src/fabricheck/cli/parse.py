@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from fabricheck.benchmarks.curve import Curve, Point
@@ -16,6 +15,7 @@ from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.parser import ParseError, check_complete, decode, parse_file
 from fabricheck.benchmarks.parser import parse as parse_text
 from fabricheck.benchmarks.registry import find, sweep
+from fabricheck.cli.console import open_console
 from fabricheck.errors import FabricheckError
 from fabricheck.units import parse_size
 
@@ -168,9 +168,7 @@ def _column_name(column: tuple[Metric, str]) -> str:
 
 
 def _show(curve: Curve, *, checked: bool) -> None:
-    console = Console(highlight=False, markup=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, markup=False, width=_PIPE_WIDTH)
+    console = open_console(_PIPE_WIDTH)
     datatype = f", {curve.datatype}" if curve.datatype else ""
     program = f"{curve.program} {curve.version}".rstrip()
     console.print(f"{curve.benchmark} of {program}{datatype}")

@@ -3,13 +3,12 @@
 import json
 import sys
 from dataclasses import dataclass
-from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from fabricheck.cli.console import open_console
 from fabricheck.provenance import SUITE
 from fabricheck.report import terminal
 from fabricheck.report.load import load, newest_report
@@ -143,7 +142,7 @@ def show(
         json.dump(as_json(run, summary), sys.stdout, indent=2, allow_nan=False)
         sys.stdout.write("\n")
         return summary.exit_code
-    console = _console()
+    console = open_console()
     terminal.show(run, summary, console, table=table)
     console.print(f"record  {run.path}", soft_wrap=True)
     if html is not None:
@@ -169,13 +168,3 @@ def _write_plots(path: Path, directory: Path) -> None:
     from fabricheck.report.phases import phase_figures  # noqa: PLC0415
 
     write_phases(phase_figures(load(path)), directory)
-
-
-def _console() -> Console:
-    """Standard output; where its encoding lacks a character, the rest must still be readable."""
-    if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")
-    console = Console(highlight=False)
-    if console.is_terminal:
-        return console
-    return Console(highlight=False, width=terminal.WIDTH)

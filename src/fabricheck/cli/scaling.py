@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
+from fabricheck.cli.console import open_console
 from fabricheck.cli.report import ReportOption, ReportsOption
 from fabricheck.errors import FabricheckError
 from fabricheck.report import scaling as steps_of
@@ -88,9 +88,7 @@ def _chosen(steps: Sequence[Step], sizes: Sequence[int], *, every: bool) -> list
 
 
 def _show(run: Run, found: _Steps) -> None:
-    console = Console(highlight=False, markup=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, markup=False, width=_PIPE_WIDTH)
+    console = open_console(_PIPE_WIDTH)
     table = Table(box=None, pad_edge=False, header_style="bold")
     for head in ("collective", "size"):
         table.add_column(head)

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from fabricheck.cli import testbed_exec
+from fabricheck.cli.console import open_console
 from fabricheck.testbed import doctor as doctor_module
 from fabricheck.testbed import faults, lifecycle
 from fabricheck.testbed import status as status_module
@@ -149,7 +150,7 @@ def status(state_dir: StateDir, *, as_json: Json = False) -> None:
 
 
 def _print_status(found: status_module.TestbedStatus) -> None:
-    console = Console()
+    console = open_console()
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title in ("NODE", "STATE", "ADDRESS", "PID", "DAEMON", "UPTIME"):
         table.add_column(title, no_wrap=True)
@@ -267,10 +268,10 @@ def doctor(state_dir: StateDir, *, as_json: Json = False) -> None:
     if as_json:
         typer.echo(json.dumps([check._asdict() for check in checks], indent=2))
     else:
-        console = Console(soft_wrap=True)
+        console = open_console()
         for check in checks:
             fix = f" -> {check.fix}" if check.fix else ""
-            console.print(f"{check.level:8}", style=_STYLES[check.level], end=" ")
-            console.print(f"{check.name}: {check.found}{fix}", highlight=False, markup=False)
+            console.print(f"{check.level:8}", style=_STYLES[check.level], end=" ", soft_wrap=True)
+            console.print(f"{check.name}: {check.found}{fix}", soft_wrap=True)
     problems = [check for check in checks if check.level == doctor_module.PROBLEM]
     raise typer.Exit(1 if problems else 0)

@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from fabricheck.cli.console import open_console
 from fabricheck.cli.history import DEFAULT_STORE, MachineOption, StoreOption, moment
 from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE
 
 _SHOWN_DAYS = 30
-_WIDTH = 100
 
 
 def trend(
@@ -98,8 +97,5 @@ def trend(
         json.dump(show.as_json(found, events, differences), sys.stdout, indent=2, allow_nan=False)
         sys.stdout.write("\n")
     else:
-        console = Console(highlight=False)
-        if not console.is_terminal:
-            console = Console(highlight=False, width=_WIDTH)
-        show.show(found, events, differences, console, every=every)
+        show.show(found, events, differences, open_console(), every=every)
     raise typer.Exit(found.exit_code)

@@ -1,5 +1,6 @@
 """Selections of series: which fields must have which values, and since when."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -11,6 +12,7 @@ from fabricheck.errors import FabricheckError
 from fabricheck.history.frame import KEY
 from fabricheck.units import parse_size
 
+_COUNT: Final = re.compile(r"[0-9]{1,18}")
 _SHORT: Final = {"environment": "environ", "nodes": "num_nodes"}
 
 
@@ -65,9 +67,9 @@ class Selection:
 
 def _value(name: str, text: str) -> str | int:
     if name == "size":
-        return int(text) if text.isdigit() else parse_size(text)
+        return int(text) if _COUNT.fullmatch(text) else parse_size(text)
     if name != "num_nodes":
         return text
-    if not text.isdigit():
+    if not _COUNT.fullmatch(text):
         raise FabricheckError(f"expected a number of nodes, found {text!r}: write a whole number")
     return int(text)

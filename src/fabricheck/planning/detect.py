@@ -64,7 +64,7 @@ def read_sinfo(text: str) -> list[Partition]:
     nodes: dict[str, int] = {}
     for line in filter(None, map(str.strip, text.splitlines())):
         fields = line.split("|")
-        if len(fields) != len(SINFO_FORMAT.split("|")) or not fields[1].isdigit():
+        if len(fields) != len(SINFO_FORMAT.split("|")) or not fields[1].isdecimal():
             raise FabricheckError(
                 f"expected lines of sinfo as partition|nodes|state|limit, found {line!r}: see "
                 "whether this sinfo is Slurm's"

@@ -26,7 +26,7 @@ class Column:
     def placement_words(self) -> str:
         """``tcp 2 nodes`` for ``tcp-2n``; the placement itself where it has another form."""
         transport, _, nodes = self.placement.rpartition("-")
-        if not transport or not nodes.endswith("n") or not nodes[:-1].isdigit():
+        if not transport or not nodes.endswith("n") or not nodes[:-1].isdecimal():
             return self.placement
         number = int(nodes[:-1])
         return f"{transport} {number} node{'s' if number != 1 else ''}"
@@ -125,5 +125,5 @@ def _row(benchmark: Benchmark) -> Row:
 
 def _column_order(column: Column) -> tuple[str, str, str, int, str]:
     transport, _, nodes = column.placement.rpartition("-")
-    number = int(nodes[:-1]) if nodes[:-1].isdigit() else 0
+    number = int(nodes[:-1]) if nodes[:-1].isdecimal() else 0
     return (column.system, column.partition, column.environ, number, transport)

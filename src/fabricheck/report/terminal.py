@@ -18,9 +18,6 @@ from fabricheck.report.summary import Problem, Summary, reference_legend
 TEXT_LINES = 20
 """Most lines of text before the matrix."""
 
-WIDTH = 100
-"""Columns of an output that is not a terminal."""
-
 _STYLES = {
     "green": "green",
     "yellow": "yellow",

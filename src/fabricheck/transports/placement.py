@@ -53,7 +53,7 @@ class Placement:
         """
         full = text.endswith(_FULL)
         name, _, nodes = text.removesuffix(_FULL).rpartition("-")
-        if not (nodes[:-1].isdigit() and nodes.endswith("n")):
+        if not (nodes[:-1].isdecimal() and nodes.endswith("n")):
             raise FabricheckError(
                 f"expected a placement such as tcp-2n, found {text!r}: "
                 f"write <transport>-<number of nodes>n, for all cores with {_FULL} behind it"

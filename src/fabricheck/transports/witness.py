@@ -214,7 +214,7 @@ def read_witness(path: Path) -> Witness:
 
 def read_witnesses(directory: Path) -> list[Witness]:
     """The witness files in a job's working directory, in the order of the ranks."""
-    files = [path for path in directory.glob("witness.*") if path.suffix[1:].isdigit()]
+    files = [path for path in directory.glob("witness.*") if path.suffix[1:].isdecimal()]
     return sorted((read_witness(path) for path in files), key=lambda witness: witness.rank)
 
 

@@ -1,0 +1,141 @@
+"""The one way out: a verdict, or one sentence and a code that is none."""
+
+import errno
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import typer
+from tests.report.sample import report
+
+from fabricheck import cli
+from fabricheck.cli.console import open_console
+from fabricheck.errors import FabricheckError
+
+PROGRAM = f"{sys.executable} -m fabricheck"
+
+
+def fail_with(error: BaseException | type[BaseException]) -> Callable[[], None]:
+    def program() -> None:
+        raise error
+
+    return program
+
+
+def end_of_file() -> None:
+    """What a cut archive is, in a command of Typer's."""
+    app = typer.Typer()
+    app.command()(fail_with(EOFError("ended before the end-of-stream marker")))
+    app([])
+
+
+def looping(path: Path) -> None:
+    path.symlink_to(path)
+    path.resolve()
+
+
+@pytest.mark.parametrize(
+    ("program", "code", "said"),
+    [
+        (lambda: None, 0, ""),
+        (fail_with(SystemExit(1)), 1, ""),
+        (fail_with(SystemExit(3)), 3, ""),
+        (fail_with(SystemExit("no more")), 2, "no more"),
+        (fail_with(FabricheckError("expected a, found b")), 2, "expected a, found b"),
+        (fail_with(PermissionError(errno.EACCES, "Permission denied", "/x/.lock")), 2,
+         "expected to use /x/.lock, found: Permission denied: get permission, or use a place"),
+        (fail_with(OSError(errno.ENOSPC, "No space")), 2, "found: No space: make room"),
+        (fail_with(MemoryError()), 2, "expected more memory"),
+        (fail_with(KeyboardInterrupt), 130, "interrupted"),
+        (fail_with(KeyError("x\n\x1b[2J")), 70, r"fault of fabricheck and no verdict: KeyError: "),
+        (fail_with(ProcessLookupError(3, "No such process")), 70, "ProcessLookupError"),
+        (end_of_file, 70, "EOFError: ended before the end-of-stream marker"),
+    ],
+)  # fmt: skip
+def test_what_is_no_verdict_is_one_sentence_with_a_code_of_its_own(
+    program: Callable[[], None], code: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.guarded(program) == code
+    error = capsys.readouterr().err
+    assert said in error
+    last = (error.splitlines() or [""])[-1]
+    assert last.startswith("fabricheck: ") == bool(said)
+    assert last.isprintable()
+    if code == 70:
+        log = Path(re.findall(r"\S+\.log", error)[0])
+        assert "in program" in log.read_text()
+        log.unlink()
+
+
+def test_a_loop_of_links_is_the_users(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.guarded(lambda: looping(tmp_path / "link")) == 2
+    assert "take the loop of symbolic links away" in capsys.readouterr().err
+
+
+def test_without_a_place_for_the_log_the_sentence_still_comes(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", "/nowhere")
+    assert cli.guarded(fail_with(KeyError("x"))) == 70
+    assert "no log could be written (No such file or directory)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("testbed status --state-dir none >/dev/full", "output, found: No space left on device"),
+        ("testbed status --state-dir none >&-", "standard output, found: Bad file descriptor"),
+        ("testbed status --state-dir none --json >&-", "output, found: Bad file descriptor"),
+        ("testbed --help >/dev/full", "standard output, found: No space left on device"),
+        ("testbed --help | true; exit ${PIPESTATUS[0]}", "found: Broken pipe"),
+        ("parse - <&-", "found: Bad file descriptor"),
+        ("report $'caf\\xe9.json'", "expected arguments in utf-8, found 'caf"),
+        ("report '/x/[/red].json'", "cannot read the run report /x/[/red].json"),
+        ("report $(printf 'a%.0s' {1..300})", "File name too long"),
+        ("testbed exec --state-dir none n1 true", "no testbed runs in"),
+    ],
+)
+def test_streams_and_names_that_cannot_be_used(command: str, said: str, tmp_path: Path) -> None:
+    done = shell(command, tmp_path)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert said in done.stderr
+
+
+def shell(command: str, directory: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["bash", "-c", f"{PROGRAM} {command}"],
+        cwd=directory, env={**os.environ, **variables}, text=True, capture_output=True, check=False,
+    )  # fmt: skip
+
+
+def test_a_working_directory_that_is_gone(tmp_path: Path) -> None:
+    (tmp_path / "gone").mkdir()
+    done = subprocess.run(
+        ["bash", "-c", f"cd gone && rmdir ../gone && {PROGRAM} report"],
+        cwd=tmp_path, text=True, capture_output=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr.startswith("fabricheck: expected a working directory, found: No such file")
+
+
+def test_what_the_locale_lacks_is_written_as_its_number(tmp_path: Path) -> None:
+    (run := tmp_path / "\N{RIGHTWARDS ARROW}.json").write_text(json.dumps(report("latency")))
+    done = shell(f"report {run}", tmp_path, PYTHONIOENCODING="iso-8859-1")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "\\u2192.json" in done.stdout
+
+
+def test_control_characters_of_a_file_do_not_act_on_a_terminal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "stdout", terminal := io.StringIO())
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    open_console().print("a\x1b[8mb\x1b]0;title\x07\u202e", style="red")
+    assert terminal.getvalue() == "\x1b[31ma␛[8mb␛]0;title\N{REPLACEMENT CHARACTER}\x1b[0m\n"
