@@ -113,7 +113,7 @@ def test_the_plan_says_what_is_downloaded_and_does_nothing(checkout: Checkout) -
     for line in (
         "will download Spack v1.1.1: https://github.com/spack/spack.git",
         "will download the recipes that spack.yaml names",
-        "will take binaries from file:///cache where it has them",
+        "will take binaries from file:///cache where it has them, without a signature: trust who",
         "not built yet: 2 packages: osu-micro-benchmarks 7.4, zlib 1.3.1",
     ):
         assert line in done.stdout
@@ -179,6 +179,7 @@ def test_after_a_failure_nothing_is_downloaded_twice(checkout: Checkout) -> None
 def test_own_checkouts_and_mirrors_are_used(checkout: Checkout, tmp_path: Path) -> None:
     packages = tmp_path / "packages"
     (packages / "repos/spack_repo/builtin").mkdir(parents=True)
+    (packages / ".git").mkdir()
     done = checkout.run(
         *("--site", "here", "--spack", str(checkout.standin), "--packages", str(packages)),
         *("--source-mirror", "file:///sources", "--build-cache", "file:///cache"),
@@ -192,6 +193,21 @@ def test_own_checkouts_and_mirrors_are_used(checkout: Checkout, tmp_path: Path) 
         "source": True,
     }
     assert checkout.mirrors["fabricheck-cache"]["url"] == "file:///cache"
+
+
+def test_an_unpacked_release_of_the_recipes_is_refused_and_nothing_is_put_into_it(
+    checkout: Checkout, tmp_path: Path
+) -> None:
+    packages = tmp_path / "packages"
+    (packages / "repos/spack_repo/builtin").mkdir(parents=True)
+    done = checkout.run("--site", "here", "--packages", str(packages))
+    assert done.returncode == 2
+    assert f"expected a git checkout of spack-packages in {packages}, found an unp" in done.stderr
+    assert "git clone --depth 1 --branch v2025.11.0 https://" in done.stderr
+    # What an earlier version linked before it failed.
+    (checkout.here / "packages").symlink_to(packages)
+    assert checkout.run("--site", "here").returncode == 0
+    assert not (checkout.here / "packages").is_symlink()
 
 
 @pytest.mark.parametrize(

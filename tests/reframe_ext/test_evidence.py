@@ -224,6 +224,22 @@ def test_an_explanation_of_what_an_abort_is_is_nobodys_last_word(stage: Path) ->
     assert objection.endswith("last words: mpi_probe: MPI_Bcast failed")
 
 
+def test_a_launcher_that_refuses_says_why(stage: Path) -> None:
+    for name in ("witness.0", "witness.1", "out"):
+        drop(name)(stage)
+    frame = "-" * 74
+    append(
+        "err",
+        f"{frame}\nmpirun has detected an attempt to run as root.\n\nRunning as root is\n"
+        f"*strongly* discouraged.\n{frame}\n",
+    )(stage)
+    (objection,) = look(stage).objections
+    assert objection == (
+        "expected 2 ranks to start, found 0; "
+        "last words: mpirun has detected an attempt to run as root."
+    )
+
+
 def test_what_ucx_complained_of_stands_beside_the_fault(stage: Path) -> None:
     edit("witness.1", "exit 0", "exit 1")(stage)
     append("ucx.n2.7.log", COMPLAINTS)(stage)

@@ -39,7 +39,9 @@ _NO_WORLD = re.compile(r"MPI_COMM_WORLD has (?P<size>\d+)|OPAL ERROR: Unreachabl
 _LAUNCHER_LINE = re.compile(
     r"(srun|slurmstepd|mpirun|mpiexec)\b.*:|Terminated$|\[\S+\] mca: bml: Using "
 )
-_FRAMED = re.compile(r"^-{60,}\n.*?\n-{60,}\n", re.MULTILINE | re.DOTALL)
+_FRAMED = re.compile(
+    r"^-{60,}\n\s*(?P<first>.*?)(?:\n\s*\n.*?)?\n-{60,}(?:\n|\Z)", re.MULTILINE | re.DOTALL
+)
 _NO_FINALIZE = re.compile(r"MPI_Finalize did not return.*")
 
 _NEVER_BEGAN = (
@@ -217,12 +219,14 @@ def scheduler_faults(directory: Path, errors: str, expected: Expectation) -> Ite
 def _last_words(errors: str) -> str:
     """The program's last line, or the launcher's, which only says that something ended.
 
-    What Open MPI writes in a frame only explains what an abort is.
+    What Open MPI writes in a frame mostly explains what an abort is; where nobody said anything
+    else, its first paragraph is why nothing began, such as that it refuses root.
     """
     lines = [line.strip() for line in reversed(_FRAMED.sub("", errors).splitlines())]
     lines = [line for line in lines if line]
     own = (line for line in lines if not _LAUNCHER_LINE.match(line))
-    return next(own, lines[0] if lines else "nothing")
+    framed = (" ".join(match["first"].split()) for match in _FRAMED.finditer(errors))
+    return next(own, lines[0] if lines else next(framed, "nothing"))
 
 
 def rank_faults(directory: Path, errors: str, expected: Expectation) -> Iterator[str]:
