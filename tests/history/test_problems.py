@@ -1,8 +1,21 @@
 import gzip
+import os
+import re
 from pathlib import Path
 
 import pytest
-from tests.history.recorded import NOW, append, line, night, nights, perflog, problems, read, table
+from tests.history.recorded import (
+    NOW,
+    append,
+    line,
+    night,
+    nights,
+    perflog,
+    problems,
+    read,
+    status,
+    table,
+)
 
 from fabricheck.errors import FabricheckError
 from fabricheck.history.problems import Kind
@@ -18,6 +31,16 @@ DAMAGE = {
     "no finite value": (line(9, value="nan"), "damaged"),
     "a wrong size": (line(9, size="8.5"), "damaged"),  # type: ignore[arg-type]
     "wrong nodes": (line(9, nodes="two"), "damaged"),
+    "a time at the end of the calendar": (line(9, time="9999-12-31T23:59:59-14:00"), "damaged"),
+    "a time at its beginning": (line(9, time="0001-01-01T00:00:00+14:00"), "damaged"),
+    "a time before it": (line(9, time="-0001-01-01T00:00:00+00:00"), "damaged"),
+    "a time of five digits": (line(9, time="+12026-01-01T00:00:00+00:00"), "damaged"),
+    "a time below nothing": (line(9, value=-5), "damaged"),
+    "a size below nothing": (line(9, size=-1), "damaged"),
+    "nodes below nothing": (line(9, nodes="-3"), "damaged"),
+    "a size in superscript": (line(9, size="²"), "damaged"),  # type: ignore[arg-type]
+    "a bound that is a word": (line(9, lower="abc"), "damaged"),
+    "a bound that is no number": (line(9, warning_upper="nan"), "damaged"),
     "a quote that never ends": (line(9, finding="x").replace("|x", '|"x'), "damaged"),
     "a future date": (line(90), "future"),
     "the same line": (line(0), "duplicate"),
@@ -65,16 +88,22 @@ def test_a_last_line_without_end_waits_for_it(logs: Path, store: Path):
     assert problems(store) == []
 
 
-def test_compressed_data_that_ends_early_gives_what_it_has(logs: Path, store: Path):
+@pytest.mark.parametrize("damage", ["cut off", "overwritten", "of another checksum"])
+def test_compressed_data_that_is_damaged_gives_what_it_has(logs: Path, store: Path, damage: str):
     path = perflog(logs, nights(range(12)))
     data = gzip.compress(path.read_bytes(), compresslevel=0)
     packed = path.with_name(path.name + ".h0.gz")
-    packed.write_bytes(data[: len(data) // 2])
+    half = len(data) // 2
+    rest = {"cut off": b"", "overwritten": b"\xff" * half, "of another checksum": data[half:-8]}
+    packed.write_bytes(data[:half] + (rest[damage] + b"12345678" if rest[damage] else b""))
     path.unlink()
-    assert 0 < read(store, logs).values < 48
-    assert [kind for kind, *_ in problems(store)] == ["cut"]
-    packed.write_bytes(data)
-    read(store)
+    outcome = read(store, logs)
+    least, most = (48, 48) if damage == "of another checksum" else (20, 26)
+    assert least <= outcome.values <= most
+    assert re.search(rf"h0.gz, from line {outcome.values + 2} on: .*lost", outcome.lost[0])
+    assert [kind for kind, *_ in problems(store)] == ["lost"]
+    packed.write_bytes(data + bytes(512))
+    assert read(store).lost == []
     assert table(store).height == 48
     assert problems(store) == []
 
@@ -121,14 +150,49 @@ def test_a_unit_that_changed_in_another_refresh_is_seen(logs: Path, store: Path)
         read(store)
 
 
-@pytest.mark.parametrize("text", ["result|other\npass|1\n", "no perflog at all\n", "\n", "a|a\n"])
-def test_wrong_columns_are_refused(logs: Path, store: Path, text: str):
+NO_PERFLOG = {
+    "other columns": b"result|other\npass|1\n",
+    "prose": b"no perflog at all\n",
+    "an empty line": b"\n",
+    "a column twice": b"a|a\n",
+    "a long line": b"0" * 200_000 + b"\n",
+    "a line with a return inside": b"time|sys\rtem|value\n",
+    "binary": b"\x7fELF\x00\xff|\x00\n\x01\n",
+    "a variable without name": b"_value|_unit\n1|us\n",
+}
+
+
+@pytest.mark.parametrize("content", NO_PERFLOG)
+def test_a_file_that_is_no_perflog_is_named_and_costs_only_itself(
+    logs: Path, store: Path, content: str
+):
+    data = NO_PERFLOG[content]
     perflog(logs, night(0))
-    read(store, logs)
     path = logs / "testbed" / "main" / "Wrong.log"
-    path.write_text(text)
-    with pytest.raises(FabricheckError, match=r"Wrong.log, line 1: expected the header.*--skip"):
-        read(store)
-    assert table(store).height == 4
+    path.write_bytes(data)
+    assert read(store, logs).values == 4
+    assert problems(store) == [("damaged", "Wrong.log", 1, data.count(b"\n"))]
+    (_, problem), *_ = status(store).problems
+    assert "expected the header of a perflog" in problem.detail
+    assert "--skip" in problem.detail
+    perflog(logs, night(1), "testbed/main/Next.log")
+    assert read(store).values == 4
     read(store, skip=["Wrong.log"])
+    assert problems(store) == []
+    assert table(store).height == 8
+
+
+def test_a_name_that_is_no_text_is_a_name(logs: Path, store: Path):
+    path = perflog(logs, night(0)).rename(os.fsdecode(os.fsencode(logs) + b"/caf\xe9.log"))
+    read(store, logs)
     assert read(store).unchanged == 1
+    assert [source.path for source in status(store).sources] == [Path(path)]
+
+
+def test_faults_that_differ_are_told_apart(logs: Path, store: Path):
+    perflog(logs, "half|a\n" * 3 + line(0, value="fast") + line(1, value="slow"))
+    read(store, logs)
+    assert problems(store) == [
+        ("damaged", "MpiPointToPoint.log", 2, 4),
+        ("damaged", "MpiPointToPoint.log", 5, 6),
+    ]

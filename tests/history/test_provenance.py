@@ -71,6 +71,9 @@ DAMAGE = {
     "a list": ("[]", "damaged"),
     "a number as a fact": (ORIGIN.line().replace('"6.1.0"', "6"), "damaged"),
     "no time": (ORIGIN.line().replace("2026-11-01T", "yesterday"), "damaged"),
+    "nodes that are a text": (ORIGIN.line().replace(json.dumps(ORIGIN.nodes), '"n1"'), "damaged"),
+    "half a surrogate pair": (ORIGIN.line().replace("6.1.0", "\\ud800"), "damaged"),
+    "nesting without end": ("[" * 100_000, "damaged"),
     "no text": ("\udcff\udcfe", "damaged"),
     "the same line": (ORIGIN.line(), "duplicate"),
 }

@@ -116,7 +116,7 @@ def test_series_are_selected_by_their_fields(logs: Path, store: Path):
 @pytest.mark.parametrize(
     ("term", "message"),
     [("latency", "expected FIELD=VALUE"), ("colour=red", "FIELD=VALUE"), ("size=big", "size"),
-     ("nodes=two", "number of nodes")],
+     ("nodes=two", "number of nodes"), ("nodes=²", "number of nodes"), ("size=²", "size")],
 )  # fmt: skip
 def test_a_wrong_selection_is_refused(term: str, message: str):
     with pytest.raises(FabricheckError, match=message):

@@ -5,6 +5,7 @@ SQLite holds what is small and must change at once: the sources, their problems,
 """
 
 import json
+import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -27,17 +28,17 @@ DIMENSIONS: Final[Mapping[str, Schema]] = {
 }
 """Combinations of texts that are kept once and numbered; the values hold the numbers."""
 
-_FORMAT: Final = json.dumps([3, *COLUMNS])
+_FORMAT: Final = json.dumps([4, *COLUMNS])
 _WAIT: Final = 10.0
 _PUT_SOURCE: Final = "INSERT OR REPLACE INTO sources VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _TABLES: Final = """
 CREATE TABLE about (format TEXT NOT NULL);
-CREATE TABLE roots (kind TEXT, path TEXT, PRIMARY KEY (kind, path));
+CREATE TABLE roots (kind TEXT, path BLOB, PRIMARY KEY (kind, path));
 CREATE TABLE sources (
-    number INTEGER PRIMARY KEY, path TEXT, device INTEGER, inode INTEGER, size INTEGER,
+    number INTEGER PRIMARY KEY, path BLOB, device INTEGER, inode INTEGER, size INTEGER,
     modified INTEGER, offset INTEGER, lines INTEGER, checksum INTEGER, edge INTEGER, newest REAL
 );
-CREATE TABLE databases (path TEXT PRIMARY KEY, stamp TEXT, sessions TEXT);
+CREATE TABLE databases (path BLOB PRIMARY KEY, stamp TEXT, sessions TEXT);
 CREATE TABLE problems (
     source INTEGER, kind TEXT, first INTEGER, last INTEGER, detail TEXT, expires REAL
 );
@@ -159,22 +160,22 @@ class Catalog:
     def roots(self) -> list[tuple[str, Path]]:
         """Kind and place of everything that is read: ``perflogs``, ``results``, and ``skip``."""
         rows = self._db.execute("SELECT kind, path FROM roots ORDER BY kind, path")
-        return [(kind, Path(path)) for kind, path in rows]
+        return [(kind, _path(path)) for kind, path in rows]
 
     def add_root(self, kind: str, root: Path) -> None:
         """Read this place from now on."""
-        self._db.execute("INSERT OR IGNORE INTO roots VALUES (?, ?)", [kind, str(root)])
+        self._db.execute("INSERT OR IGNORE INTO roots VALUES (?, ?)", [kind, _bytes(root)])
 
     def sources(self) -> list[Source]:
         """Every file that was read."""
         rows = self._db.execute("SELECT * FROM sources ORDER BY number")
-        return [Source(row[0], Path(row[1]), Stamp(*row[2:6]), *row[6:]) for row in rows]
+        return [Source(row[0], _path(row[1]), Stamp(*row[2:6]), *row[6:]) for row in rows]
 
     def put_source(self, source: Source) -> None:
         """Keep how far a file was read."""
         stamp = source.stamp
         row = (
-            *(source.number, str(source.path)),
+            *(source.number, _bytes(source.path)),
             *(stamp.device, stamp.inode, stamp.size, stamp.modified),
             *(source.offset, source.lines, source.checksum, source.edge, source.newest),
         )
@@ -183,11 +184,11 @@ class Catalog:
     def databases(self) -> dict[Path, tuple[str, frozenset[str]]]:
         """Stamp and sessions of every results database that was read."""
         rows = self._db.execute("SELECT path, stamp, sessions FROM databases")
-        return {Path(path): (stamp, frozenset(json.loads(uuids))) for path, stamp, uuids in rows}
+        return {_path(path): (stamp, frozenset(json.loads(uuids))) for path, stamp, uuids in rows}
 
     def put_database(self, path: Path, stamp: str, sessions: Sequence[str]) -> None:
         """Keep which sessions of a results database were read."""
-        row = (str(path), stamp, json.dumps(sorted(sessions)))
+        row = (_bytes(path), stamp, json.dumps(sorted(sessions)))
         self._db.execute("INSERT OR REPLACE INTO databases VALUES (?, ?, ?)", row)
 
     def problems(self) -> list[tuple[int, Problem]]:
@@ -204,8 +205,8 @@ class Catalog:
 
     def replace_cut(self, source: int, cut: Problem | None) -> None:
         """Keep where a source is cut now, if it is, and forget where it was."""
-        query = "DELETE FROM problems WHERE source = ? AND kind = ?"
-        self._db.execute(query, [source, Kind.CUT])
+        query = "DELETE FROM problems WHERE source = ? AND kind IN (?, ?)"
+        self._db.execute(query, [source, Kind.CUT, Kind.LOST])
         self.add_problems(source, [cut] if cut else [])
 
     def accepted(self) -> set[tuple[str, int, str]]:
@@ -269,6 +270,15 @@ class Catalog:
 
     def _one(self, query: str) -> Any:
         return self._db.execute(query).fetchone()[0]
+
+
+def _bytes(path: Path) -> bytes:
+    """A path as it is kept: a name may be no text."""
+    return os.fsencode(path)
+
+
+def _path(kept: bytes) -> Path:
+    return Path(os.fsdecode(kept))
 
 
 def _undo_what_was_killed(path: Path) -> None:

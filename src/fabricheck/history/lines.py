@@ -1,6 +1,7 @@
 """From bytes to columns of text: fast where a block of lines is sound, line by line where not."""
 
 import csv
+import os
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ DELIMITER = "|"
 BLOCK = 48 << 20
 _CHUNK = 8 << 20
 _GZIP = 31
+_PIECE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,7 @@ def first_line(path: Path) -> bytes:
 
 
 class CutStreamError(Exception):
-    """Compressed data that ends early or is damaged; what came before it is sound."""
+    """Compressed data that ends early or is damaged; what came before it was given."""
 
 
 def chunks(path: Path, offset: int = 0) -> Iterator[bytes]:
@@ -69,17 +71,38 @@ def chunks(path: Path, offset: int = 0) -> Iterator[bytes]:
 def _unpacked(file: IO[bytes]) -> Iterator[bytes]:
     unpack = zlib.decompressobj(wbits=_GZIP)
     whole = True
-    while data := file.read(_CHUNK):
-        while data:
+    while data := file.read(_PIECE):
+        # Archives are filled up with zeros where a medium wants whole blocks.
+        while data := data.lstrip(b"\0") if whole else data:
+            before = unpack.copy()
             try:
                 yield unpack.decompress(data)
             except zlib.error as error:
-                raise CutStreamError(str(error)) from error
+                yield from _until_damage(before, data)
+                raise _lost(file, len(data), f"damage ({error})") from error
             whole, data = unpack.eof, unpack.unused_data
             if whole:
                 unpack = zlib.decompressobj(wbits=_GZIP)
     if not whole:
-        raise CutStreamError("the compressed data ends early")
+        raise _lost(file, 0, "its end")
+
+
+def _until_damage(unpack: "zlib._Decompress", data: bytes) -> Iterator[bytes]:
+    for place in range(len(data)):
+        try:
+            yield unpack.decompress(data[place : place + 1])
+        except zlib.error:
+            return
+
+
+def _lost(file: IO[bytes], left: int, found: str) -> CutStreamError:
+    """What to say where compressed data goes no further: ``left`` bytes before the place read."""
+    size, place = os.fstat(file.fileno()).st_size, file.tell() - left
+    return CutStreamError(
+        f"expected compressed data to go on, found {found} at byte {place} of {size} or soon after "
+        "it: what stands before was read, what stood after is lost, and nobody knows how many "
+        "lines that is; put a sound copy in its place"
+    )
 
 
 def _skipping(stream: Iterator[bytes], offset: int) -> Iterator[bytes]:
@@ -119,35 +142,38 @@ def blocks(stream: Iterator[bytes], first_line: int, size: int = BLOCK) -> Itera
 
 
 def split(
-    block: Block, columns: Sequence[str], *, quoted: bool
+    block: Block, columns: Sequence[str], delimiter: str = DELIMITER, *, quoted: bool
 ) -> tuple[pl.DataFrame, list[Problem]]:
     """The fields of the lines as text, with a column ``line``, and the damaged lines.
 
     Args:
         block: the lines.
         columns: names of the fields.
+        delimiter: what separates them.
         quoted: whether fields are quoted as in CSV.
     """
-    frame = _split_sound(block, columns, quoted=quoted)
+    frame = _split_sound(block, columns, delimiter, quoted=quoted)
     if frame is not None:
         return frame, []
-    return _split_each(block, columns, quoted=quoted)
+    return _split_each(block, columns, delimiter, quoted=quoted)
 
 
-def _split_sound(block: Block, columns: Sequence[str], *, quoted: bool) -> pl.DataFrame | None:
+def _split_sound(
+    block: Block, columns: Sequence[str], delimiter: str, *, quoted: bool
+) -> pl.DataFrame | None:
     """All lines at once, or nothing if a single one may be damaged.
 
     Polars fills lines that are too short and refuses those that are too long; where it refuses
     none, the number of delimiters says whether one was too short.
     """
-    delimiters = block.data.count(DELIMITER.encode())
+    delimiters = block.data.count(delimiter.encode())
     if delimiters != block.lines * (len(columns) - 1) or (quoted and b'"' in block.data):
         return None
     try:
         frame = pl.read_csv(
             block.data,
             has_header=False,
-            separator=DELIMITER,
+            separator=delimiter,
             quote_char=None,
             schema=dict.fromkeys(columns, pl.String),
             empty_string_is_null=False,
@@ -163,19 +189,19 @@ def _split_sound(block: Block, columns: Sequence[str], *, quoted: bool) -> pl.Da
 
 
 def _split_each(
-    block: Block, columns: Sequence[str], *, quoted: bool
+    block: Block, columns: Sequence[str], delimiter: str, *, quoted: bool
 ) -> tuple[pl.DataFrame, list[Problem]]:
     rows: list[tuple[str | int, ...]] = []
     problems = []
     for number, line in enumerate(block.data.split(b"\n")[:-1], start=block.first_line):
         try:
-            values = _fields(line.decode(), quoted=quoted)
+            values = _fields(line.decode(), delimiter, quoted=quoted)
         except (UnicodeDecodeError, csv.Error) as error:
             problems.append(Problem(Kind.DAMAGED, number, number, f"expected text, found {error}"))
             continue
         if len(values) != len(columns):
             detail = (
-                f"expected {len(columns)} fields separated by '{DELIMITER}', found {len(values)}"
+                f"expected {len(columns)} fields separated by '{delimiter}', found {len(values)}"
             )
             problems.append(Problem(Kind.DAMAGED, number, number, detail))
             continue
@@ -184,7 +210,7 @@ def _split_each(
     return pl.DataFrame(rows, schema=schema, orient="row"), problems
 
 
-def _fields(line: str, *, quoted: bool) -> list[str]:
+def _fields(line: str, delimiter: str, *, quoted: bool) -> list[str]:
     if not (quoted and '"' in line):
-        return line.split(DELIMITER) if line else []
-    return next(csv.reader([line], delimiter=DELIMITER, strict=True), [])
+        return line.split(delimiter) if line else []
+    return next(csv.reader([line], delimiter=delimiter, strict=True), [])

@@ -10,6 +10,7 @@ class Kind(StrEnum):
 
     DAMAGED = "damaged"
     CUT = "cut"
+    LOST = "lost"
     DUPLICATE = "duplicate"
     FUTURE = "future"
     CLOCK = "clock"
@@ -58,12 +59,16 @@ class Problem:
         return f"line {self.first}" if self.lines == 1 else f"lines {self.first} to {self.last}"
 
 
+def _fault(problem: Problem) -> tuple[Kind, str]:
+    return problem.kind, problem.detail.partition(", found")[0]
+
+
 def merged(problems: Iterable[Problem]) -> list[Problem]:
-    """The problems in the order of their lines, neighbours of one kind as one."""
+    """The problems in the order of their lines, neighbours with the same fault as one."""
     result: list[Problem] = []
     for problem in sorted(problems, key=lambda each: (each.first, each.kind)):
         last = result[-1] if result else None
-        if last and last.kind is problem.kind and problem.first == last.last + 1:
+        if last and _fault(last) == _fault(problem) and problem.first == last.last + 1:
             expires = max(last.expires or 0, problem.expires or 0) or None
             result[-1] = Problem(last.kind, last.first, problem.last, last.detail, expires)
         else:

@@ -96,17 +96,20 @@ def read_line(line: str) -> Origin:
         datetime.fromisoformat(given["time"])
         texts = {name: given[name] for name in _TEXTS}
         groups = {name: given[name] for name in ("machine", "software")}
-        nodes = tuple(given["nodes"])
+        nodes = given["nodes"]
         known = [
             *nodes,
             *texts.values(),
             *(text for each in groups.values() for text in each.values()),
         ]
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise ValueError(f"expected a record of provenance in JSON, found {error!r}") from None
-    if not all(isinstance(each, str) for each in known):
+    if not (isinstance(nodes, list) and all(isinstance(each, str) for each in known)):
         raise ValueError("expected texts in a record of provenance, found something else")
-    return Origin(**texts, nodes=nodes, **groups)
+    origin = Origin(**texts, nodes=tuple(nodes), **groups)
+    # Half a surrogate pair is JSON, but no text.
+    origin.line().encode()
+    return origin
 
 
 @dataclass(frozen=True, slots=True)

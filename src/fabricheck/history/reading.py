@@ -45,7 +45,7 @@ class RecordFile:
                 self.lines = block.first_line + block.lines - 1
                 yield block
         except CutStreamError as error:
-            self._cut(str(error))
+            self._cut(str(error), Kind.LOST)
         if self._seen > self._offset:
             self._cut("expected a newline at its end, found none")
 
@@ -54,8 +54,8 @@ class RecordFile:
             self._seen += len(data)
             yield data
 
-    def _cut(self, detail: str) -> None:
-        self.cut = self.cut or Problem(Kind.CUT, self.lines + 1, self.lines + 1, detail)
+    def _cut(self, detail: str, kind: Kind = Kind.CUT) -> None:
+        self.cut = self.cut or Problem(kind, self.lines + 1, self.lines + 1, detail)
 
     def state(self, path: Path, stamp: Stamp) -> Source:
         """How far it was read."""
@@ -81,8 +81,9 @@ class PerflogFile(RecordFile):
         for block in self.blocks():
             rest = block
             if layout is None:
-                header, rest = block.behead()
+                header, below = block.behead()
                 layout = recognize(header, self.path)
+                rest = below if layout.headed else block
             if rest.lines:
                 yield layout.read(rest)
 
@@ -119,7 +120,7 @@ class ProvenanceFile(RecordFile):
             found, problems = [], []
             for number, line in enumerate(block.data.split(b"\n")[:-1], start=block.first_line):
                 try:
-                    found.append((number, read_line(line.decode(errors="replace"))))
+                    found.append((number, read_line(line.decode())))
                 except ValueError as error:
                     problems.append(Problem(Kind.DAMAGED, number, number, str(error)))
             yield found, problems

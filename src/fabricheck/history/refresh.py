@@ -62,6 +62,7 @@ class Outcome:
         sessions: sessions read from results databases.
         values: values that are new in the history.
         problems: number of lines with a new problem.
+        lost: what can't be read of compressed files, each in a sentence.
         rebuilt: why everything was read anew; empty if it was not.
         seconds: how long it took.
     """
@@ -71,6 +72,7 @@ class Outcome:
     sessions: int = 0
     values: int = 0
     problems: int = 0
+    lost: list[str] = field(default_factory=list)
     rebuilt: str = ""
     seconds: float = 0.0
 
@@ -181,6 +183,8 @@ class _Reader:
             ) from error
         self._catalog.replace_cut(read.number, read.cut)
         self._outcome.problems += read.cut is not None
+        if read.cut and read.cut.kind is Kind.LOST:
+            self._outcome.lost.append(f"{path}, from {read.cut.where} on: {read.cut.detail}")
         self._outcome.files += read.lines > source.lines
         self._outcome.unchanged += read.lines == source.lines
         self._catalog.put_source(read.state(path, stamp))

@@ -18,7 +18,7 @@ import polars as pl
 from fabricheck.benchmarks.curve import split_variable
 from fabricheck.errors import FabricheckError
 from fabricheck.history.frame import PROVENANCE, READ
-from fabricheck.history.layout import title
+from fabricheck.history.reframe_perflog import title
 
 _VERSION: Final = "1.0"
 _WAIT: Final = 10.0

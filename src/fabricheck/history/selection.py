@@ -13,6 +13,7 @@ from fabricheck.history.frame import KEY
 from fabricheck.units import parse_size
 
 _COUNT: Final = re.compile(r"[0-9]{1,18}")
+_LARGEST: Final = 2**63 - 1
 _SHORT: Final = {"environment": "environ", "nodes": "num_nodes"}
 
 
@@ -67,7 +68,7 @@ class Selection:
 
 def _value(name: str, text: str) -> str | int:
     if name == "size":
-        return int(text) if _COUNT.fullmatch(text) else parse_size(text)
+        return int(text) if _COUNT.fullmatch(text) else min(parse_size(text), _LARGEST)
     if name != "num_nodes":
         return text
     if not _COUNT.fullmatch(text):
