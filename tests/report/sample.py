@@ -103,11 +103,11 @@ def entry_of(name: str, environ: str, **values: Any) -> Report:
 
 
 def _build(environ: str) -> Report:
-    return entry_of(f"BuildMpiProbe ~testbed:slurm+{environ}", environ, fixture=True)
+    return entry_of(f"BenchBuild ~testbed:slurm+{environ}", environ, fixture=True)
 
 
 def _transport_order(environ: str) -> Report:
-    values = {"shm_over_tcp_latency_8B": 0.028, "shm_over_tcp_latency_1MiB": 0.21}
+    values = {"ratio_p50_8B": 35.7, "ratio_p50_1MiB": 4.76}
     return entry_of(
         "TransportOrder",
         environ,
@@ -121,7 +121,7 @@ def _transport_order(environ: str) -> Report:
         commit="0b0ad8f1",
         job_nodelist=["n1", "n2"],
         perfvalues={
-            f"testbed:slurm:{name}": [value, 0.5, None, 1.0, "", "pass"]
+            f"testbed:slurm:{name}": [value, 2, -0.5, None, Metric.RATIO.row.unit, "pass"]
             for name, value in values.items()
         },
     )
@@ -306,7 +306,7 @@ def with_failed_build() -> Report:
     for entry in document["runs"][0]["testcases"]:
         if entry["environ"] == "mpich" and not entry["fixture"]:
             entry.update(result="fail_deps", level="", levels={}, perfvalues={}, job_nodelist=[])
-            build = ["BuildMpiProbe ~testbed:slurm+mpich", "testbed:slurm", "mpich"]
+            build = ["BenchBuild ~testbed:slurm+mpich", "testbed:slurm", "mpich"]
             entry.update(
                 dependencies_actual=[build],
                 fail_phase=None,

@@ -75,7 +75,7 @@ def test_the_matrix_shows_levels_in_words_and_figures_with_units(everything):
     assert "19.1 GB/s ✓ good" in text
     assert "⊘ untrusted" in text
     assert "no such case" in text
-    assert "TransportOrder openmpi ✓ good shm_over_tcp_latency_8B 0.0280" in text
+    assert "TransportOrder openmpi ✓ good ratio_p50_8B 35.7" in text
 
 
 def test_every_link_leads_somewhere_on_the_page(everything):
