@@ -71,6 +71,20 @@ def test_values_are_exported(store: Path, tmp_path: Path):
     assert pl.read_parquet(file).height == 12
 
 
+def test_values_that_nobody_measured_are_told_apart_from_none(tmp_path: Path):
+    perflog(tmp_path / "logs", line(value="", level="untrusted"))
+    run("refresh", "--perflogs", tmp_path / "logs", "--store", tmp_path / "store")
+    with pytest.raises(FabricheckError, match="found 1 that nobody measured"):
+        run("show", "--store", tmp_path / "store")
+
+
+@pytest.mark.parametrize("name", ["catalog.sqlite", None])
+def test_an_export_never_replaces_the_history_itself(store: Path, name: str | None):
+    output = store / name if name else next(store.glob("*.parquet"))
+    with pytest.raises(FabricheckError, match="a file of the history itself"):
+        run("export", "--output", output, "--store", store)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -141,7 +141,7 @@ def refresh(
                 f"expected --skip with the end of a path such as old/*.log, found {pattern!r}"
             )
     with History.open(store) as history:
-        roots = history.status().roots
+        roots = history.roots()
         named = bool(perflogs or results)
         of_suite = not named and (not roots or ("perflogs", DEFAULT_PERFLOGS) in roots)
         with_results = of_suite and not no_results and DEFAULT_RESULTS.exists()
@@ -183,6 +183,7 @@ def status(*, store: StoreOption = DEFAULT_STORE, machine: MachineOption = False
 
         fabricheck history status --json
     """
+    from fabricheck.history.sources import shown  # noqa: PLC0415
     from fabricheck.history.store import History  # noqa: PLC0415
 
     with History.open_to_read(store) as history:
@@ -196,10 +197,10 @@ def status(*, store: StoreOption = DEFAULT_STORE, machine: MachineOption = False
     typer.echo(f"{found.values} values of {found.series} series, {found.oldest} to {found.newest}")
     typer.echo(f"{found.sessions} sessions, {len(found.sources)} files, read from:")
     for kind, root in found.roots:
-        typer.echo(f"  {kind}  {root}")
+        typer.echo(f"  {kind}  {shown(root)}")
     typer.echo("problems: " + (", ".join(f"{n} {kind}" for kind, n in counts.items()) or "none"))
     for path, problem in found.problems[:_SHOWN_PROBLEMS]:
-        typer.echo(f"  {problem.kind}: {path}, {problem.where}: {problem.detail}")
+        typer.echo(f"  {problem.kind}: {shown(path)}, {problem.where}: {problem.detail}")
     if len(found.problems) > _SHOWN_PROBLEMS:
         typer.echo(f"  and {len(found.problems) - _SHOWN_PROBLEMS} more: see --json")
 
@@ -255,9 +256,11 @@ def show(
     from fabricheck.history.store import History  # noqa: PLC0415
 
     with History.open_to_read(store) as history:
-        found = list(history.series(_selection(select, since, until)))
+        wanted = _selection(select, since, until)
+        found = list(history.series(wanted))
+        unmeasured = 0 if found else history.values(wanted).collect().height
     if not found:
-        raise _nothing(select, store)
+        raise _nothing(select, store, unmeasured)
     if machine:
         _write_json([_series_as_json(series) for series in found])
         return
@@ -330,10 +333,14 @@ def export(
     """
     import polars as pl  # noqa: PLC0415
 
-    from fabricheck.history.store import History  # noqa: PLC0415
+    from fabricheck.history.store import History, is_store  # noqa: PLC0415
 
     if output is None and (form is Format.PARQUET or machine):
         raise FabricheckError("expected --output FILE with Parquet and with --json: name a file")
+    if output and is_store(output) and output.parent.resolve() == store.resolve():
+        raise FabricheckError(
+            f"expected --output FILE, found {output}, a file of the history itself: name another"
+        )
     with History.open_to_read(store) as history:
         values = history.values(_selection(select, since, until)).collect()
     if values.is_empty():
@@ -373,8 +380,13 @@ def moment(text: str | None) -> datetime | None:
         ) from error
 
 
-def _nothing(select: list[str] | None, store: Path) -> FabricheckError:
+def _nothing(select: list[str] | None, store: Path, unmeasured: int = 0) -> FabricheckError:
     wanted = f" with {' '.join(select)}" if select else ""
+    if unmeasured:
+        return FabricheckError(
+            f"expected values{wanted} in the history {store}, found {unmeasured} that nobody "
+            "measured: see with fabricheck history export what their tests said"
+        )
     return FabricheckError(
         f"expected values{wanted} in the history {store}, found none: read the record first with "
         "fabricheck history refresh, or select others"

@@ -2,11 +2,14 @@
 
 SQLite holds what is small and must change at once: the sources, their problems, the dimensions
 (series, sessions, provenance) and the names of the segments. The values are in the segments.
+SQLite does not see a page that was changed behind its back, so the catalogue has a checksum.
 """
 
 import json
 import os
+import re
 import sqlite3
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -30,13 +33,15 @@ DIMENSIONS: Final[Mapping[str, Schema]] = {
 
 _FORMAT: Final = json.dumps([4, *COLUMNS])
 _WAIT: Final = 10.0
-_PUT_SOURCE: Final = "INSERT OR REPLACE INTO sources VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_PUT_SOURCE: Final = "INSERT OR REPLACE INTO sources VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+# Paths are bytes: not every name of a file is text.
 _TABLES: Final = """
-CREATE TABLE about (format TEXT NOT NULL);
+CREATE TABLE about (format TEXT NOT NULL, checksum INTEGER NOT NULL);
 CREATE TABLE roots (kind TEXT, path BLOB, PRIMARY KEY (kind, path));
 CREATE TABLE sources (
     number INTEGER PRIMARY KEY, path BLOB, device INTEGER, inode INTEGER, size INTEGER,
-    modified INTEGER, offset INTEGER, lines INTEGER, checksum INTEGER, edge INTEGER, newest REAL
+    modified INTEGER, changed INTEGER, offset INTEGER, lines INTEGER, checksum INTEGER,
+    head INTEGER, newest REAL
 );
 CREATE TABLE databases (path BLOB PRIMARY KEY, stamp TEXT, sessions TEXT);
 CREATE TABLE problems (
@@ -44,12 +49,18 @@ CREATE TABLE problems (
 );
 CREATE TABLE accepted (kind TEXT, line INTEGER, detail TEXT);
 CREATE TABLE segments (
-    name TEXT PRIMARY KEY, bytes INTEGER, rows INTEGER, oldest INTEGER, newest INTEGER,
+    name TEXT PRIMARY KEY, bytes INTEGER, checksum INTEGER, rows INTEGER,
+    oldest INTEGER, newest INTEGER,
     series_low INTEGER, series_high INTEGER
 );
 CREATE TABLE origins (line TEXT PRIMARY KEY);
 CREATE TABLE dimensions (kind TEXT, number INTEGER, fields TEXT, PRIMARY KEY (kind, number));
 """
+_EVERYTHING: Final = tuple(
+    f"SELECT rowid, * FROM {table} ORDER BY rowid"  # noqa: S608
+    for table in re.findall(r"CREATE TABLE (\w+)", _TABLES)
+    if table != "about"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +70,7 @@ class Segment:
     Attributes:
         name: its name in the store.
         size: its bytes.
+        checksum: CRC-32 of them.
         rows: how many values it holds.
         oldest: the earliest time in it, microseconds since 1970.
         newest: the latest.
@@ -68,6 +80,7 @@ class Segment:
 
     name: str
     size: int
+    checksum: int
     rows: int
     oldest: int
     newest: int
@@ -83,12 +96,14 @@ class Catalog:
 
     @classmethod
     def open_to_read(cls, path: Path) -> "Catalog":
-        """Open a catalogue that is there, without changing anything.
+        """A catalogue as it is now, in memory, without changing anything.
+
+        What others write from now on is not in it, so that all its tables belong together.
 
         Raises:
-            FabricheckError: if there is none, or it is of another version.
+            FabricheckError: if there is none, it is damaged, no history's, or of another version.
         """
-        if not path.exists():
+        if not (is_plain_file(path) and path.stat().st_size):
             raise FabricheckError(
                 f"expected a history in {path.parent}, found none: read the record first with "
                 "fabricheck history refresh, or name another place with --store"
@@ -96,28 +111,39 @@ class Catalog:
         with translated(path):
             _undo_what_was_killed(path)
             place = f"{path.absolute().as_uri()}?mode=ro"
-            catalog = cls(sqlite3.connect(place, uri=True, timeout=_WAIT, isolation_level=None))
-            if catalog.format() == _FORMAT:
-                return catalog
-        catalog.close()
-        raise FabricheckError(
-            f"expected a history of this version in {path.parent}, found another: read the record "
-            "again with fabricheck history refresh"
-        )
+            connect = sqlite3.connect(place, uri=True, timeout=_WAIT, isolation_level=None)
+            with closing(connect) as file:
+                # Without a lock of ours, the copy would wait for a writer without end.
+                file.execute("BEGIN")
+                if cls(file).format(path) != _FORMAT:
+                    raise FabricheckError(
+                        f"expected a history of this version in {path.parent}, found another: "
+                        "read the record again with fabricheck history refresh"
+                    )
+                catalog = cls(sqlite3.connect(":memory:", isolation_level=None))
+                file.backup(catalog._db)
+            catalog.check(path)
+        return catalog
 
     @classmethod
     def open(cls, path: Path) -> "Catalog":
         """Open a catalogue, or make it; one of another version is emptied, as it is a cache.
 
         Raises:
-            FabricheckError: if it can't be opened or written.
+            FabricheckError: if it can't be opened or written, is damaged, or no history's.
         """
         with translated(path):
             connection = sqlite3.connect(path, timeout=_WAIT, isolation_level=None)
         catalog = cls(connection)
-        with catalog.transaction(path):
-            if catalog.format() != _FORMAT:
-                catalog.clear()
+        try:
+            with catalog.transaction(path):
+                if catalog.format(path) == _FORMAT:
+                    catalog.check(path)
+                else:
+                    catalog.clear()
+        except BaseException:
+            catalog.close()
+            raise
         return catalog
 
     def close(self) -> None:
@@ -131,28 +157,52 @@ class Catalog:
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield
+                self._db.execute("UPDATE about SET checksum = ?", [self._checksum()])
                 self._db.execute("COMMIT")
             finally:
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
 
-    def format(self) -> str:
-        """What the catalogue says of its version; empty for a new one."""
-        tables = "SELECT count(*) FROM sqlite_master WHERE name = 'about'"
-        if not self._one(tables):
+    def format(self, path: Path) -> str:
+        """What the catalogue says of its version; empty for a new one.
+
+        Raises:
+            FabricheckError: if it is no catalogue of a history.
+        """
+        tables = self._tables()
+        if not tables and self._one("PRAGMA page_count") <= 1:
             return ""
-        return str(self._one("SELECT format FROM about"))
+        if "about" in tables:
+            columns = {row[1] for row in self._db.execute("PRAGMA table_info(about)")}
+            found = self._db.execute("SELECT format FROM about") if "format" in columns else ()
+            for (text,) in found:
+                if str(text).startswith("["):
+                    return str(text)
+        raise FabricheckError(
+            f"expected the catalogue of a history in {path}, found a database without our mark: "
+            "name another place with --store; nothing was changed"
+        )
+
+    def check(self, path: Path) -> None:
+        """See whether everything is as it was written.
+
+        Raises:
+            FabricheckError: if it is not.
+        """
+        sound = self._one("PRAGMA integrity_check(1)") == "ok"
+        if not (sound and self._one("SELECT checksum FROM about") == self._checksum()):
+            raise _damaged(path, "other bytes than were written")
 
     def clear(self) -> None:
         """Forget everything but the roots and what was accepted."""
-        ours = self.format() == _FORMAT
-        roots, accepted = (self.roots(), self.accepted()) if ours else ([], set())
-        tables = self._db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-        for (name,) in tables.fetchall():
+        tables = self._tables()
+        roots = self.roots() if "roots" in tables else []
+        accepted = self.accepted() if "accepted" in tables else set()
+        for name in tables:
             self._db.execute(f'DROP TABLE "{name}"')
         for statement in _TABLES.split(";\n"):
             self._db.execute(statement)
-        self._db.execute("INSERT INTO about VALUES (?)", [_FORMAT])
+        self._db.execute("INSERT INTO about VALUES (?, 0)", [_FORMAT])
         for kind, root in roots:
             self.add_root(kind, root)
         self._db.executemany("INSERT INTO accepted VALUES (?, ?, ?)", accepted)
@@ -164,20 +214,20 @@ class Catalog:
 
     def add_root(self, kind: str, root: Path) -> None:
         """Read this place from now on."""
-        self._db.execute("INSERT OR IGNORE INTO roots VALUES (?, ?)", [kind, _bytes(root)])
+        self._db.execute("INSERT OR IGNORE INTO roots VALUES (?, ?)", [kind, os.fsencode(root)])
 
     def sources(self) -> list[Source]:
         """Every file that was read."""
         rows = self._db.execute("SELECT * FROM sources ORDER BY number")
-        return [Source(row[0], _path(row[1]), Stamp(*row[2:6]), *row[6:]) for row in rows]
+        return [Source(row[0], _path(row[1]), Stamp(*row[2:7]), *row[7:]) for row in rows]
 
     def put_source(self, source: Source) -> None:
         """Keep how far a file was read."""
         stamp = source.stamp
         row = (
-            *(source.number, _bytes(source.path)),
-            *(stamp.device, stamp.inode, stamp.size, stamp.modified),
-            *(source.offset, source.lines, source.checksum, source.edge, source.newest),
+            *(source.number, os.fsencode(source.path)),
+            *(stamp.device, stamp.inode, stamp.size, stamp.modified, stamp.changed),
+            *(source.offset, source.lines, source.checksum, source.head, source.newest),
         )
         self._db.execute(_PUT_SOURCE, row)
 
@@ -188,7 +238,7 @@ class Catalog:
 
     def put_database(self, path: Path, stamp: str, sessions: Sequence[str]) -> None:
         """Keep which sessions of a results database were read."""
-        row = (_bytes(path), stamp, json.dumps(sorted(sessions)))
+        row = (os.fsencode(path), stamp, json.dumps(sorted(sessions)))
         self._db.execute("INSERT OR REPLACE INTO databases VALUES (?, ?, ?)", row)
 
     def problems(self) -> list[tuple[int, Problem]]:
@@ -204,9 +254,9 @@ class Catalog:
         )
 
     def replace_cut(self, source: int, cut: Problem | None) -> None:
-        """Keep where a source is cut now, if it is, and forget where it was."""
-        query = "DELETE FROM problems WHERE source = ? AND kind IN (?, ?)"
-        self._db.execute(query, [source, Kind.CUT, Kind.LOST])
+        """Keep where a source is cut now, if it is, or unread, and forget where it was."""
+        query = "DELETE FROM problems WHERE source = ? AND kind IN (?, ?, ?)"
+        self._db.execute(query, [source, Kind.CUT, Kind.LOST, Kind.UNREAD])
         self.add_problems(source, [cut] if cut else [])
 
     def accepted(self) -> set[tuple[str, int, str]]:
@@ -241,10 +291,10 @@ class Catalog:
     def add_segment(self, segment: Segment) -> None:
         """Make a segment part of the history."""
         row = (
-            *(segment.name, segment.size, segment.rows, segment.oldest, segment.newest),
-            *(segment.series_low, segment.series_high),
+            *(segment.name, segment.size, segment.checksum, segment.rows),
+            *(segment.oldest, segment.newest, segment.series_low, segment.series_high),
         )
-        self._db.execute("INSERT INTO segments VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+        self._db.execute("INSERT INTO segments VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
 
     def remove_segments(self, names: Sequence[str]) -> None:
         """Make segments no longer part of the history."""
@@ -268,17 +318,40 @@ class Catalog:
             [(kind, number, json.dumps(fields)) for number, *fields in rows],
         )
 
+    def _tables(self) -> list[str]:
+        rows = self._db.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
+        return [name for (name,) in rows]
+
+    def _checksum(self) -> int:
+        """CRC-32 of all rows but the one that holds it."""
+        found = 0
+        for query in _EVERYTHING:
+            for row in self._db.execute(query):
+                found = zlib.crc32(repr((query, row)).encode(errors="replace"), found)
+        return found
+
     def _one(self, query: str) -> Any:
         return self._db.execute(query).fetchone()[0]
 
 
-def _bytes(path: Path) -> bytes:
-    """A path as it is kept: a name may be no text."""
-    return os.fsencode(path)
+def is_plain_file(path: Path) -> bool:
+    """Whether a file is there that is no link, device or pipe.
+
+    Raises:
+        FabricheckError: if there is something else.
+    """
+    if path.is_file() and not path.is_symlink():
+        return True
+    if os.path.lexists(path):
+        raise FabricheckError(
+            f"expected a file of the history at {path}, found a link or something else that is no "
+            "plain file: name another place with --store; nothing was changed"
+        )
+    return False
 
 
-def _path(kept: bytes) -> Path:
-    return Path(os.fsdecode(kept))
+def _path(name: bytes | str) -> Path:
+    return Path(os.fsdecode(name))
 
 
 def _undo_what_was_killed(path: Path) -> None:
@@ -293,18 +366,34 @@ def translated(path: Path) -> Iterator[None]:
     """SQLite's errors in the user's words."""
     try:
         yield
-    except sqlite3.OperationalError as error:
-        if "locked" in str(error):
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             raise FabricheckError(
                 f"expected to read {path}, found it locked by another process for {_WAIT:g} s: "
                 "wait for its end and try again; nothing was changed"
             ) from error
+        if code not in _ADVICE:
+            raise _damaged(path, str(error)) from error
         raise FabricheckError(
-            f"expected a store that can be written at {path}, found: {error}: give write "
-            "permission, or name another place with --store; nothing was changed"
+            f"expected a store that can be written at {path}, found: {error}: {_ADVICE[code]}, or "
+            "name another place with --store; nothing was changed"
         ) from error
-    except sqlite3.DatabaseError as error:
-        raise FabricheckError(
-            f"expected a catalogue of the history in {path}, found: {error}: remove "
-            f"{path.parent}, it is a cache and is made anew"
-        ) from error
+
+
+_ADVICE: Final = {
+    sqlite3.SQLITE_FULL: "make room there",
+    sqlite3.SQLITE_IOERR: "make room there, see to the disk",
+    **dict.fromkeys(
+        (sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN),
+        "give write permission",
+    ),
+}
+
+
+def _damaged(path: Path, found: str) -> FabricheckError:
+    return FabricheckError(
+        f"expected a catalogue of the history in {path}, found: {found}: remove that file, it is a "
+        "cache, and read the record again with fabricheck history refresh, naming the places that "
+        "are not the suite's own; nothing was changed"
+    )

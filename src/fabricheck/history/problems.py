@@ -16,6 +16,7 @@ class Kind(StrEnum):
     CLOCK = "clock"
     UNITS = "units"
     SESSION = "session"
+    UNREAD = "unread"
 
     @property
     def stops(self) -> bool:
@@ -36,7 +37,7 @@ class Problem:
 
     Attributes:
         kind: what is wrong.
-        first: number of the first line, from 1.
+        first: number of the first line, from 1; 0 for the file as a whole.
         last: number of the last line.
         detail: what was expected and found, in words, at the first line.
         expires: time in seconds since 1970 from which it is none any more, for a future date.
@@ -56,6 +57,8 @@ class Problem:
     @property
     def where(self) -> str:
         """The lines, in words."""
+        if not self.first:
+            return "as a whole"
         return f"line {self.first}" if self.lines == 1 else f"lines {self.first} to {self.last}"
 
 

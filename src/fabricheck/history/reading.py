@@ -12,7 +12,7 @@ from fabricheck.history.layout import recognize
 from fabricheck.history.lines import Block, CutStreamError, blocks, chunks, first_line
 from fabricheck.history.problems import Kind, Problem
 from fabricheck.history.provenance import Origin, read_line
-from fabricheck.history.sources import EDGE, Source, Stamp, edge
+from fabricheck.history.sources import HEAD, Source, Stamp, oddity, shown
 
 JUMP: Final = timedelta(days=1)
 """A line so much older than one above it says that the clock went back: lines are appended."""
@@ -30,18 +30,21 @@ class RecordFile:
         self._offset = source.offset
         self._checksum = source.checksum
         self._newest = source.newest
-        self._edge = b""
+        self._head = source.head
         self._seen = source.offset
 
     def blocks(self) -> Iterator[Block]:
         """The lines that are new, block by block."""
-        self._edge = edge(self.path, self._source.offset)
+        if odd := oddity(self.path):
+            self.cut = Problem(Kind.UNREAD, 0, 0, f"expected a file, found {odd}")
+            return
         try:
             for block in blocks(self._counted(), self.lines + 1):
                 data = block.data
+                if self._offset < HEAD:
+                    self._head = zlib.crc32(data[: HEAD - self._offset], self._head)
                 self._offset += len(data)
                 self._checksum = zlib.crc32(data, self._checksum)
-                self._edge = (self._edge + data[-EDGE:])[-EDGE:]
                 self.lines = block.first_line + block.lines - 1
                 yield block
         except CutStreamError as error:
@@ -66,7 +69,7 @@ class RecordFile:
             offset=self._offset,
             lines=self.lines,
             checksum=self._checksum,
-            edge=zlib.crc32(self._edge),
+            head=self._head,
             newest=self._newest,
         )
 
@@ -77,12 +80,13 @@ class PerflogFile(RecordFile):
     def frames(self) -> Iterator[tuple[pl.DataFrame, list[Problem]]]:
         """The values of each block of lines, and the damaged lines."""
         begun = self._source.offset > 0
-        layout = recognize(first_line(self.path), self.path) if begun else None
+        name = Path(shown(self.path))
+        layout = recognize(first_line(self.path), name) if begun else None
         for block in self.blocks():
             rest = block
             if layout is None:
                 header, below = block.behead()
-                layout = recognize(header, self.path)
+                layout = recognize(header, name)
                 rest = below if layout.headed else block
             if rest.lines:
                 yield layout.read(rest)

@@ -21,7 +21,17 @@ from fabricheck.history.frame import KEY
 from fabricheck.history.problems import Kind, Problem, merged
 from fabricheck.history.reading import PerflogFile, ProvenanceFile, RecordFile
 from fabricheck.history.segments import IDENTITY, Numbering, Segments
-from fabricheck.history.sources import Plan, Source, Stamp, is_provenance, plan, record_files
+from fabricheck.history.sources import (
+    Plan,
+    Source,
+    Stamp,
+    is_provenance,
+    oddity,
+    plan,
+    reading,
+    record_files,
+    shown,
+)
 
 FUTURE: Final = timedelta(hours=1)
 """A time so much later than now is in the future; hosts' clocks may differ by less."""
@@ -137,7 +147,9 @@ def _why_anew(catalog: Catalog, segments: Segments, request: Request, todo: Plan
         return "the store was damaged"
     if todo.gone:
         others = f" and {len(todo.gone) - 1} more" if len(todo.gone) > 1 else ""
-        return f"lines that were read are gone: {todo.gone[0].path}{others} changed or is away"
+        return (
+            f"lines that were read are gone: {shown(todo.gone[0].path)}{others} changed or is away"
+        )
     dates = [problem.expires for _, problem in catalog.problems() if problem.expires]
     if any(date <= request.now.timestamp() for date in dates):
         return "lines dated in the future have come of age"
@@ -174,13 +186,8 @@ class _Reader:
         return self._outcome
 
     def _read_file(self, source: Source, path: Path, stamp: Stamp) -> None:
-        try:
+        with reading(path):
             read = self._read_lines(source, path)
-        except OSError as error:
-            raise FabricheckError(
-                f"expected to read {path}, found: {error.strerror or error}: give "
-                "read permission, or skip it with --skip; nothing was changed"
-            ) from error
         self._catalog.replace_cut(read.number, read.cut)
         self._outcome.problems += read.cut is not None
         if read.cut and read.cut.kind is Kind.LOST:
@@ -209,6 +216,11 @@ class _Reader:
         self._pend(values)
 
     def _read_database(self, path: Path) -> None:
+        if path.exists() and (odd := oddity(path)):
+            raise FabricheckError(
+                f"expected ReFrame's results database in {path}, found {odd}: name another file "
+                "with --results; nothing was changed"
+            )
         stamp = repr(Stamp.of(path)) if path.exists() else ""
         before, known = self._catalog.databases().get(path, ("", frozenset()))
         if stamp and stamp == before:
@@ -303,7 +315,7 @@ class _Reader:
             return
         kept = merged(problems)
         for problem in kept:
-            self._let_pass(problem, f"{read.path}, {problem.where}")
+            self._let_pass(problem, f"{shown(read.path)}, {problem.where}")
         self._catalog.add_problems(read.number, kept)
         self._outcome.problems += sum(problem.lines for problem in kept)
 

@@ -1,7 +1,11 @@
 """Values in Parquet files: numbers of their dimensions beside what differs from value to value."""
 
+import errno
+import io
 import os
+import re
 import uuid
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
@@ -22,6 +26,7 @@ SCHEMA: Final[Schema] = {
 }
 """The columns of a segment. ``stored``: the value is from a results database, not a perflog."""
 
+_NAME: Final = re.compile(r"[0-9a-f]{32}\.parquet")
 _ROW_GROUP: Final = 1 << 16
 _SMALL: Final = 100_000
 _MANY: Final = 24
@@ -33,25 +38,43 @@ class Segments:
     def __init__(self, directory: Path, catalog: Catalog) -> None:
         self._directory = directory
         self._catalog = catalog
+        self._sound: set[str] = set()
 
     def write(self, frame: pl.DataFrame) -> Segment:
-        """Add values. They count only when the catalogue's transaction ends."""
+        """Add values. They count only when the catalogue's transaction ends.
+
+        Raises:
+            FabricheckError: if they can't be written.
+        """
         frame = frame.select(SCHEMA.keys()).sort(IDENTITY)
         path = self._directory / f"{uuid.uuid4().hex}.parquet"
-        with path.open("wb") as file:
-            frame.write_parquet(file, compression="zstd", row_group_size=_ROW_GROUP)
-            file.flush()
-            os.fsync(file.fileno())
+        memory = io.BytesIO()
+        frame.write_parquet(memory, compression="zstd", row_group_size=_ROW_GROUP)
+        data = memory.getbuffer()
+        try:
+            with path.open("xb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            path.unlink(missing_ok=True)
+            raise cannot_write(self._directory, error) from error
         times = frame["time"].to_physical()
         low, high = frame["series_id"][0], frame["series_id"][-1]
         bounds = (int(times.min()), int(times.max()), low, high)  # type: ignore[arg-type]
-        segment = Segment(path.name, path.stat().st_size, frame.height, *bounds)
+        segment = Segment(path.name, len(data), zlib.crc32(data), frame.height, *bounds)
         self._catalog.add_segment(segment)
+        self._sound.add(path.name)
         return segment
 
     def scan(self, segments: Iterable[Segment] | None = None) -> pl.LazyFrame:
-        """The values of some segments, or of all."""
-        chosen = self._catalog.segments() if segments is None else segments
+        """The values of some segments, or of all.
+
+        Raises:
+            FabricheckError: if one is not as it was written.
+        """
+        chosen = self._catalog.segments() if segments is None else tuple(segments)
+        self.check(chosen)
         paths = [self._directory / segment.name for segment in chosen]
         return pl.scan_parquet(paths) if paths else pl.LazyFrame(schema=SCHEMA)
 
@@ -84,21 +107,54 @@ class Segments:
             self._catalog.remove_segments([each.name for each in small])
 
     def remove_orphans(self) -> None:
-        """Remove files that no catalogue names: a refresh was killed, or put them into others.
+        """Remove segments that no catalogue names: a refresh was killed, or put them into others.
 
-        Called before a refresh, not after it, so that a reader can end what it began.
+        Called before a refresh, not after it, so that a reader can end what it began. What has
+        another name than a segment was put there by somebody else, and stays.
         """
         known = {each.name for each in self._catalog.segments()}
-        for path in self._directory.glob("*.parquet"):
-            if path.name not in known:
+        for path in self._directory.iterdir():
+            if is_segment(path) and path.name not in known:
                 path.unlink()
 
     def are_whole(self) -> bool:
-        """Whether every segment is there, with the size that it had."""
-        return all(
-            (path := self._directory / each.name).exists() and path.stat().st_size == each.size
-            for each in self._catalog.segments()
-        )
+        """Whether every segment is as it was written."""
+        return not any(map(self._fault, self._catalog.segments()))
+
+    def check(self, segments: Iterable[Segment] | None = None) -> None:
+        """See whether some segments, or all, are as they were written.
+
+        Raises:
+            FabricheckError: if one is not.
+        """
+        for each in self._catalog.segments() if segments is None else segments:
+            if fault := self._fault(each):
+                raise FabricheckError(
+                    f"expected a segment of the history as it was written in "
+                    f"{self._directory / each.name}, found {fault}: read the record again with "
+                    f"fabricheck history refresh --store {self._directory}"
+                )
+
+    def _fault(self, segment: Segment) -> str:
+        """What is wrong with a segment, in words."""
+        path = self._directory / segment.name
+        if segment.name in self._sound:
+            return ""
+        if not is_segment(path):
+            return "no such file"
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            return f"a file that can't be read ({error.strerror})"
+        if (len(data), zlib.crc32(data)) != (segment.size, segment.checksum):
+            return "other bytes"
+        self._sound.add(segment.name)
+        return ""
+
+
+def is_segment(path: Path) -> bool:
+    """Whether a file is a segment, by its name; a link is none."""
+    return bool(_NAME.fullmatch(path.name)) and path.is_file() and not path.is_symlink()
 
 
 class Numbering:
@@ -137,8 +193,10 @@ class Numbering:
 
 def cannot_write(directory: Path, error: OSError) -> FabricheckError:
     """What to say where the store can't be written."""
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    advice = "make room there" if full else "give write permission"
     return FabricheckError(
         f"expected a place for the history that can be written at {directory}, found: "
-        f"{error.strerror}: give write permission, or name another place with --store; nothing "
-        "was changed"
+        f"{error.strerror or error}: {advice}, or name another place with --store; nothing was "
+        "changed"
     )

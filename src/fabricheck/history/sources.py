@@ -2,19 +2,30 @@
 
 import os
 import re
+import stat
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from fabricheck.errors import FabricheckError
 from fabricheck.history.lines import CutStreamError, chunks
 from fabricheck.history.provenance import FILE
 
-_PERFLOG = re.compile(r"^[^.].*\.log(\.h?\d+)?(\.gz)?$")
-_PROVENANCE = re.compile(rf"^{re.escape(FILE)}(\.\d+)?(\.gz)?$")
+_PERFLOG = re.compile(r"[^.].*\.log(\.h?\d+)?(\.gz)?", re.DOTALL)
+_PROVENANCE = re.compile(rf"{re.escape(FILE)}(\.\d+)?(\.gz)?")
 EXAMPLES = "example"
-EDGE = 4096
+HEAD: Final = 4096
+_BUFFER: Final = 1 << 18
+_ODD: Final[Mapping[int, str]] = {
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFLNK: "a link to a file that is not there",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +36,14 @@ class Stamp:
     inode: int
     size: int
     modified: int
+    changed: int
 
     @classmethod
     def of(cls, path: Path) -> "Stamp":
         """The stamp of a file now."""
-        found = path.stat()
-        return cls(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+        found = _stat(path)
+        times = (found.st_mtime_ns, found.st_ctime_ns)
+        return cls(found.st_dev, found.st_ino, found.st_size, *times)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +57,7 @@ class Source:
         offset: bytes that were read, unpacked, all of them whole lines.
         lines: how many lines that was, with the header.
         checksum: CRC-32 of these bytes.
-        edge: CRC-32 of the last 4096 of them.
+        head: CRC-32 of the first 4096 of them.
         newest: the latest time on its lines, in seconds since 1970.
     """
 
@@ -54,7 +67,7 @@ class Source:
     offset: int = 0
     lines: int = 0
     checksum: int = 0
-    edge: int = 0
+    head: int = 0
     newest: float = 0.0
 
 
@@ -77,7 +90,37 @@ class Plan:
 
 def is_provenance(path: Path) -> bool:
     """Whether a file is one of provenance, by its name."""
-    return bool(_PROVENANCE.match(path.name))
+    return bool(_PROVENANCE.fullmatch(path.name))
+
+
+def oddity(path: Path) -> str:
+    """What a path is that is no plain file, in words; opening it could wait without end."""
+    return _ODD.get(stat.S_IFMT(_stat(path).st_mode), "")
+
+
+def _stat(path: Path) -> os.stat_result:
+    try:
+        return path.stat()
+    except FileNotFoundError:
+        return path.lstat()
+
+
+def shown(path: Path) -> str:
+    """A path in one line of text, whatever bytes its name has."""
+    letters = (each if each.isprintable() else ascii(each)[1:-1] for each in str(path))
+    return "".join(letters)
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """What keeps a file from being read, in the user's words."""
+    try:
+        yield
+    except OSError as error:
+        raise FabricheckError(
+            f"expected to read {shown(path)}, found: {error.strerror or error}: make it readable, "
+            "or skip it with --skip; nothing was changed"
+        ) from error
 
 
 def record_files(root: Path, skip: Sequence[str] = ()) -> list[Path]:
@@ -112,13 +155,16 @@ def _walk(root: Path) -> Iterator[Path]:
         if Path(directory) == root:
             folders[:] = [each for each in folders if each != EXAMPLES]
         for name in names:
-            if _PERFLOG.match(name) or _PROVENANCE.match(name):
+            if _PERFLOG.fullmatch(name) or _PROVENANCE.fullmatch(name):
                 yield Path(directory) / name
 
 
 def plan(known: Iterable[Source], files: Iterable[Path]) -> Plan:
     """Which files are new and which go on, even if they were renamed or compressed meanwhile."""
-    stamps = {path: Stamp.of(path) for path in files}
+    stamps: dict[Path, Stamp] = {}
+    for path in files:
+        with reading(path):
+            stamps[path] = Stamp.of(path)
     waiting = dict(stamps)
     unchanged, moved = [], []
     continued: list[tuple[Source, Path, Stamp]] = []
@@ -126,53 +172,58 @@ def plan(known: Iterable[Source], files: Iterable[Path]) -> Plan:
         if stamps.get(source.path) == source.stamp:
             unchanged.append(source)
             del waiting[source.path]
-        elif source.path in waiting and _goes_on(source, source.path, waiting[source.path]):
+        elif source.path in waiting and _holds(source, source.path):
             continued.append((source, source.path, waiting.pop(source.path)))
         else:
             moved.append(source)
-    gone = []
+    gone: list[Source] = []
+    heads: dict[Path, int] = {}
     # The longest first: a short beginning fits more files.
     for source in sorted(moved, key=lambda each: -each.offset):
-        path = next((path for path in waiting if _holds(source, path)), None)
-        if path is None:
+        found = next((path for path in waiting if _is_moved_to(source, path, heads)), None)
+        if found is None:
             gone.append(source)
         else:
-            continued.append((source, path, waiting.pop(path)))
+            continued.append((source, found, waiting.pop(found)))
     return Plan(tuple(unchanged), tuple(continued), tuple(waiting.items()), tuple(gone))
 
 
-def _goes_on(source: Source, path: Path, now: Stamp) -> bool:
-    """Whether the file still begins with what was read; of the same file the edge is enough."""
-    same = (now.device, now.inode) == (source.stamp.device, source.stamp.inode)
-    if not same or path.suffix == ".gz":
-        return _holds(source, path)
-    if now.size < source.offset:
-        return False
-    return zlib.crc32(edge(path, source.offset)) == source.edge
+def _is_moved_to(source: Source, path: Path, heads: dict[Path, int]) -> bool:
+    """Whether a file goes on a source; its first bytes, read once, mostly say that it does not."""
+    if source.offset >= HEAD and not oddity(path):
+        if path not in heads:
+            heads[path] = _checksum(path, HEAD)
+        if heads[path] != source.head:
+            return False
+    return _holds(source, path)
 
 
 def _holds(source: Source, path: Path) -> bool:
     """Whether a file begins with everything that was read from the source."""
-    checksum, left = 0, source.offset
-    try:
-        for data in chunks(path):
-            checksum = zlib.crc32(data[:left], checksum)
-            left -= min(left, len(data))
-            if not left:
-                break
-    except CutStreamError:
-        return False
-    return not left and checksum == source.checksum
+    if not source.offset or oddity(path):
+        return not source.offset
+    return _checksum(path, source.offset) == source.checksum
 
 
-def edge(path: Path, offset: int) -> bytes:
-    """The last bytes before an offset, by which a file that only grew is known again.
+def _checksum(path: Path, length: int) -> int:
+    """CRC-32 of the first bytes of a file, unpacked; -1 if it has not so many."""
+    checksum = 0
+    stream = chunks(path) if path.suffix == ".gz" else _buffers(path)
+    with reading(path):
+        try:
+            for data in stream:
+                checksum = zlib.crc32(data[:length], checksum)
+                length -= min(length, len(data))
+                if not length:
+                    return checksum
+        except CutStreamError:
+            pass
+    return -1
 
-    A compressed file has none: it would have to be unpacked for them.
-    """
-    if path.suffix == ".gz":
-        return b""
-    start = max(0, offset - EDGE)
-    with path.open("rb") as file:
-        file.seek(start)
-        return file.read(offset - start)
+
+def _buffers(path: Path) -> Iterator[memoryview]:
+    """The bytes of a file through one buffer: several times as fast as new bytes each time."""
+    buffer = memoryview(bytearray(_BUFFER))
+    with path.open("rb", buffering=0) as file:
+        while size := file.readinto(buffer):
+            yield buffer[:size]

@@ -14,13 +14,14 @@ from typing import Final
 import numpy as np
 import polars as pl
 
+from fabricheck.errors import FabricheckError
 from fabricheck.history import refresh as refreshing
-from fabricheck.history.catalog import Catalog
+from fabricheck.history.catalog import Catalog, is_plain_file
 from fabricheck.history.frame import COLUMNS, KEY, PROVENANCE
 from fabricheck.history.problems import Problem
 from fabricheck.history.provenance import CASE, Provenance, runs_of
 from fabricheck.history.refresh import Outcome, Request
-from fabricheck.history.segments import Segments, cannot_write
+from fabricheck.history.segments import Segments, cannot_write, is_segment
 from fabricheck.history.selection import Selection
 from fabricheck.history.series import Series, SeriesKey
 from fabricheck.history.sources import Source
@@ -69,10 +70,11 @@ class History:
         """Open a history; an empty one is made where none is.
 
         Raises:
-            FabricheckError: if the directory can't be written, or is no history.
+            FabricheckError: if the directory can't be written, is of somebody else, or damaged.
         """
         try:
             directory.mkdir(parents=True, exist_ok=True)
+            _refuse_foreign(directory)
         except OSError as error:
             raise cannot_write(directory, error) from error
         catalog = Catalog.open(directory / _CATALOG)
@@ -87,7 +89,7 @@ class History:
         """Open a history that is there; its place may be read-only.
 
         Raises:
-            FabricheckError: if there is none, or one of another version.
+            FabricheckError: if there is none, one of another version, or a damaged one.
         """
         catalog = Catalog.open_to_read(directory / _CATALOG)
         try:
@@ -106,6 +108,10 @@ class History:
                 return refreshing.refresh(self._catalog, self._segments, request)
         except OSError as error:
             raise cannot_write(self._path.parent, error) from error
+
+    def roots(self) -> list[tuple[str, Path]]:
+        """Kind and place of what is read."""
+        return self._catalog.roots()
 
     def series(self, selection: Selection = Selection()) -> Iterator[Series]:  # noqa: B008
         """The wanted series in the order of their keys, without values that nobody measured."""
@@ -163,6 +169,7 @@ class History:
     def status(self) -> Status:
         """What the history holds."""
         segments = self._catalog.segments()
+        self._segments.check(segments)
         sources = self._catalog.sources()
         paths = {source.number: source.path for source in sources}
         edges = [min((each.oldest for each in segments), default=None)]
@@ -179,7 +186,7 @@ class History:
             self._catalog.dimension("session").filter(pl.col("session") != "").height,
             oldest,
             newest,
-            self._catalog.roots(),
+            self.roots(),
             sources,
             [(paths[number], problem) for number, problem in self._catalog.problems()],
         )
@@ -189,6 +196,24 @@ class History:
         if not selection.fields:
             return values
         return values.filter(pl.col("series_id").is_in(wanted["series_id"].implode()))
+
+
+def is_store(path: Path) -> bool:
+    """Whether a file belongs to a history, by its name."""
+    return path.name in (_CATALOG, f"{_CATALOG}-journal") or is_segment(path)
+
+
+def _refuse_foreign(directory: Path) -> None:
+    """Refuse a directory that holds files and no catalogue: they are not the history's."""
+    catalog = directory / _CATALOG
+    if is_plain_file(catalog) and catalog.stat().st_size:
+        return
+    others = sorted(path.name for path in directory.iterdir() if not is_store(path))
+    if others:
+        raise FabricheckError(
+            f"expected a history or an empty directory at {directory}, found {others[0]!r} and no "
+            "history: name another place with --store; nothing was changed"
+        )
 
 
 def _nights(values: pl.DataFrame, names: pl.Series) -> tuple[pl.DataFrame, pl.Series]:
