@@ -1,6 +1,8 @@
 """ReFrame's own records: its results database, and perflogs in its default formats."""
 
+import json
 import os
+import re
 import sqlite3
 import subprocess
 import sys
@@ -189,8 +191,7 @@ SPOILED = {
     "UPDATE metadata SET schema_version = '9.0'": r"expected version 1.0.*found 9.0",
     "DELETE FROM metadata": r"expected version 1.0.*found none",
     "DROP TABLE sessions": r"expected ReFrame's results database in .*copy.db",
-    "UPDATE sessions SET json_blob = '{\"runs\": '": r"expected a run report as session",
-    "UPDATE sessions SET json_blob = '{\"runs\": [{}]}'": r"expected a run report as session",
+    "UPDATE sessions SET uuid = NULL": r"expected ReFrame's results.*session without identity",
 }
 
 
@@ -200,6 +201,100 @@ def test_a_spoiled_database_is_refused(database: Path, tmp_path: Path, statement
     with pytest.raises(FabricheckError, match=SPOILED[statement]):
         read(tmp_path / "store", results=[database])
     assert status(tmp_path / "store").roots == []
+
+
+@pytest.mark.parametrize(
+    "blob", ["'{\"runs\": '", "'{\"runs\": [{}]}'", "'[' || '[]'", "NULL", "7"]
+)
+def test_a_session_that_is_no_report_costs_only_itself(database: Path, store: Path, blob: str):
+    one = "WHERE rowid = (SELECT min(rowid) FROM sessions)"
+    sound = database.read_bytes()
+    spoil(database, f"UPDATE sessions SET json_blob = {blob} {one}")
+    assert read(store, results=[database]).values == 8
+    ((path, problem),) = status(store).problems
+    assert (path, problem.first) == (database, 0)
+    assert re.match("session [0-9a-f-]+$", problem.where)
+    assert problem.detail.startswith("expected a run report, found")
+    assert read(store).sessions == 0
+    database.write_bytes(sound)
+    assert read(store).values == 4
+    assert status(store).problems == []
+
+
+NAN, ENDLESS = float("nan"), float("inf")
+ODD: dict[str, list[Any]] = {
+    "name": [None, "", " ", [], {}, 3.5, "\ud800"],
+    "system": [None, "", [], "\ud800"],
+    "environ": [None, {}],
+    "jobid": [[], 3.5, True, 10**4000],
+    "num_tasks": [[1], 1e400],
+    "job_nodelist": ["n1", [1.5], {"n1": 1}, ["\ud800"]],
+    "job_completion_time_unix": ["now", NAN, ENDLESS, -ENDLESS, 1e15, 1767322800000, 0, 10**4000],
+    "perfvalues": [[1], "x", {"a:b:c": 1}, {"a:b:c": [1, 2]}, {"a:b:c": [1, 0, None, None, []]}]
+    + [{"a:b:c": [value, 0, None, None, "us"]} for value in (NAN, ENDLESS, "1", True, [], 10**500)]
+    + [{"a:b:c": [1, value, 0, 0, "us"]} for value in (NAN, "1", {})]
+    + [{f"a:b:{name}": [1, 0, None, None, "us"]} for name in ("", "\ud800")],
+    "findings": [5, [5.5]],
+    "result": [[]],
+}
+OURS: dict[str, list[Any]] = {
+    "num_nodes": ["two", None, -1, 2**31, 2**70, 1.5],
+    "benchmark": [None, "", []],
+    "transport": [{}, 1.5],
+    "levels": [[1], {"latency_p50_8B": 1.5}],
+    "warning_bounds": [[1], {"latency_p50_8B": [1]}, {"latency_p50_8B": ["1", None]}],
+    "perfvalues": [
+        {"a:b:latency": [1, 0, None, None, "us"]},
+        {"a:b:latency_p50_8B": [-5, 0, None, None, "us"]},
+    ],
+}
+
+
+def case(**changes: Any) -> dict[str, Any]:
+    """A case as ReFrame 4.7 stored it."""
+    path = Path(__file__).parents[1] / "data" / "reframe" / "sessions-4.7.json"
+    found = json.loads(path.read_text())[0]["runs"][0]["testcases"][-1]
+    return {**found, **changes}
+
+
+@pytest.mark.parametrize(
+    ("ours", "field"), [*((False, name) for name in ODD), *((True, name) for name in OURS)]
+)
+def test_a_case_with_an_odd_field_costs_only_itself(store: Path, *, ours: bool, field: str):
+    own = {"benchmark": "latency", "transport": "tcp", "num_nodes": 2} if ours else {}
+    if ours:
+        own["perfvalues"] = {"a:b:latency_p50_8B": [1, 0, None, None, "us"]}
+    odd = [{**case(**own), field: value} for value in (OURS if ours else ODD)[field]]
+    database = stored(store.with_name("odd.db"), [case(**own), *odd, 7, case(**own, jobid=2)])
+    assert read(store, results=[database]).values == (2 if ours else 6)
+    found = [problem for _, problem in status(store).problems]
+    assert [problem.first for problem in found] == list(range(2, len(odd) + 3))
+    assert all("expected" in problem.detail for problem in found)
+
+
+def stored(path: Path, cases: list[Any]) -> Path:
+    """A results database with one session."""
+    blob = json.dumps({"session_info": {}, "runs": [{"testcases": cases}]})
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("CREATE TABLE sessions (uuid TEXT PRIMARY KEY, json_blob TEXT)")
+        db.execute("CREATE TABLE metadata (schema_version TEXT)")
+        db.execute("INSERT INTO metadata VALUES ('1.0')")
+        db.execute("INSERT INTO sessions VALUES ('one', ?)", [blob])
+    return path
+
+
+@pytest.mark.parametrize("version", ["4.7", "4.8"])
+def test_sessions_of_older_versions_are_read(store: Path, version: str):
+    path = Path(__file__).parents[1] / "data" / "reframe" / f"sessions-{version}.json"
+    cases = [
+        each
+        for session in json.loads(path.read_text())
+        for run in session["runs"]
+        for each in run["testcases"]
+    ]
+    assert read(store, results=[stored(store.with_name("old.db"), cases)]).values == 12
+    assert status(store).problems == []
+    assert table(store)["result"].unique().to_list() == ["pass"]
 
 
 def test_what_is_no_database_is_refused(tmp_path: Path):

@@ -119,7 +119,7 @@ def _sessions(history: History, query: QuerySelectorTestcase, text: str) -> list
         with results.opened(path) as database:
             for uuid, info in database.infos().items():
                 if _fits(query, uuid, info, text):
-                    names |= set(database.read(uuid)["session"])
+                    names |= set(database.read(uuid)[0]["session"])
     return sorted(names)
 
 

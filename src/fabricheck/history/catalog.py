@@ -31,7 +31,7 @@ DIMENSIONS: Final[Mapping[str, Schema]] = {
 }
 """Combinations of texts that are kept once and numbered; the values hold the numbers."""
 
-_FORMAT: Final = json.dumps([4, *COLUMNS])
+_FORMAT: Final = json.dumps([5, *COLUMNS])
 _WAIT: Final = 10.0
 _PUT_SOURCE: Final = "INSERT OR REPLACE INTO sources VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 # Paths are bytes: not every name of a file is text.
@@ -45,7 +45,7 @@ CREATE TABLE sources (
 );
 CREATE TABLE databases (path BLOB PRIMARY KEY, stamp TEXT, sessions TEXT);
 CREATE TABLE problems (
-    source INTEGER, kind TEXT, first INTEGER, last INTEGER, detail TEXT, expires REAL
+    source INTEGER, kind TEXT, first INTEGER, last INTEGER, detail TEXT, expires REAL, session TEXT
 );
 CREATE TABLE accepted (kind TEXT, line INTEGER, detail TEXT);
 CREATE TABLE segments (
@@ -238,8 +238,19 @@ class Catalog:
 
     def put_database(self, path: Path, stamp: str, sessions: Sequence[str]) -> None:
         """Keep which sessions of a results database were read."""
-        row = (os.fsencode(path), stamp, json.dumps(sorted(sessions)))
-        self._db.execute("INSERT OR REPLACE INTO databases VALUES (?, ?, ?)", row)
+        row = (stamp, json.dumps(sorted(sessions)), self.database_number(path))
+        self._db.execute("UPDATE databases SET stamp = ?, sessions = ? WHERE rowid = -?", row)
+
+    def database_number(self, path: Path) -> int:
+        """Identity of a results database in the store, below those of sources."""
+        row = (os.fsencode(path), "", "[]")
+        self._db.execute("INSERT OR IGNORE INTO databases VALUES (?, ?, ?)", row)
+        return next(number for number, each in self.database_paths().items() if each == path)
+
+    def database_paths(self) -> dict[int, Path]:
+        """Every results database by its number."""
+        rows = self._db.execute("SELECT -rowid, path FROM databases")
+        return {number: _path(path) for number, path in rows}
 
     def problems(self) -> list[tuple[int, Problem]]:
         """Every problem with the number of its source."""
@@ -249,9 +260,14 @@ class Catalog:
     def add_problems(self, source: int, problems: Sequence[Problem]) -> None:
         """Keep problems of a source."""
         self._db.executemany(
-            "INSERT INTO problems VALUES (?, ?, ?, ?, ?, ?)",
-            [(source, p.kind, p.first, p.last, p.detail, p.expires) for p in problems],
+            "INSERT INTO problems VALUES (?, ?, ?, ?, ?, ?, ?)",
+            [(source, p.kind, p.first, p.last, p.detail, p.expires, p.session) for p in problems],
         )
+
+    def forget_problems(self, source: int, session: str) -> None:
+        """Forget what was wrong with a session of a results database."""
+        query = "DELETE FROM problems WHERE source = ? AND session = ?"
+        self._db.execute(query, [source, session])
 
     def replace_cut(self, source: int, cut: Problem | None) -> None:
         """Keep where a source is cut now, if it is, or unread, and forget where it was."""

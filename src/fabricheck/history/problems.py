@@ -1,7 +1,7 @@
 """What is wrong with lines of the record: counted and named, and never in the way of the rest."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 
@@ -41,6 +41,7 @@ class Problem:
         last: number of the last line.
         detail: what was expected and found, in words, at the first line.
         expires: time in seconds since 1970 from which it is none any more, for a future date.
+        session: of a results database, whose cases are meant in place of lines.
     """
 
     kind: Kind
@@ -48,6 +49,7 @@ class Problem:
     last: int
     detail: str
     expires: float | None = None
+    session: str = ""
 
     @property
     def lines(self) -> int:
@@ -57,6 +59,9 @@ class Problem:
     @property
     def where(self) -> str:
         """The lines, in words."""
+        if self.session:
+            case = f", case {self.first}" if self.first else ""
+            return f"session {ascii(self.session)[1:-1]}{case}"
         if not self.first:
             return "as a whole"
         return f"line {self.first}" if self.lines == 1 else f"lines {self.first} to {self.last}"
@@ -73,7 +78,7 @@ def merged(problems: Iterable[Problem]) -> list[Problem]:
         last = result[-1] if result else None
         if last and _fault(last) == _fault(problem) and problem.first == last.last + 1:
             expires = max(last.expires or 0, problem.expires or 0) or None
-            result[-1] = Problem(last.kind, last.first, problem.last, last.detail, expires)
+            result[-1] = replace(last, last=problem.last, expires=expires)
         else:
             result.append(problem)
     return result

@@ -229,13 +229,19 @@ class _Reader:
             found = database.sessions()
             if known - found:
                 raise _OutdatedError(f"sessions were removed from {path}")
-            early = {
-                uuid
-                for uuid in sorted(found - known)
-                if not self._take_session(database.read(uuid), f"{path}, session {uuid}")
-            }
-        # A session of the future is read again when its time has come.
-        self._catalog.put_database(path, "" if early else stamp, sorted(found - early))
+            number = self._catalog.database_number(path)
+            early, damaged = set(), set()
+            for uuid in sorted(found - known):
+                frame, problems = database.read(uuid)
+                if not self._take_session(frame, f"{path}, session {uuid}"):
+                    early.add(uuid)
+                if any(not problem.first for problem in problems):
+                    damaged.add(uuid)
+                self._catalog.forget_problems(number, uuid)
+                self._keep(problems, number)
+        # A session of the future is read again when its time has come, a damaged one when the
+        # database has changed.
+        self._catalog.put_database(path, "" if early else stamp, sorted(found - early - damaged))
 
     def _take_session(self, frame: pl.DataFrame, where: str) -> bool:
         """Take what is dated until now, and say whether that was all."""
@@ -311,13 +317,15 @@ class _Reader:
         return first.join(matches, on=IDENTITY, how="anti"), list(_repetitions(compared))
 
     def _keep_problems(self, problems: Sequence[Problem], read: RecordFile) -> None:
-        if not problems:
-            return
         kept = merged(problems)
         for problem in kept:
             self._let_pass(problem, f"{shown(read.path)}, {problem.where}")
-        self._catalog.add_problems(read.number, kept)
-        self._outcome.problems += sum(problem.lines for problem in kept)
+        self._keep(kept, read.number)
+
+    def _keep(self, problems: Sequence[Problem], number: int) -> None:
+        if problems:
+            self._catalog.add_problems(number, problems)
+            self._outcome.problems += sum(problem.lines for problem in problems)
 
     def _let_pass(self, problem: Problem, where: str) -> None:
         """Stop at a problem that nobody has let pass."""

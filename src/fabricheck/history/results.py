@@ -1,4 +1,4 @@
-"""ReFrame's results database: sessions that are not yet in the history.
+"""ReFrame's results database, of 4.7 or later: sessions that are not yet in the history.
 
 ReFrame's own commands write to the database that they read (indices, its version) and can't tell
 what is new without giving everything, so it is opened here, read-only. What is read of it is its
@@ -7,22 +7,24 @@ version, the identities of the sessions, and the run report of each, which ReFra
 
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import polars as pl
 
-from fabricheck.benchmarks.curve import split_variable
 from fabricheck.errors import FabricheckError
-from fabricheck.history.frame import PROVENANCE, READ
-from fabricheck.history.reframe_perflog import title
+from fabricheck.history.fields import Converted
+from fabricheck.history.frame import READ, empty
+from fabricheck.history.problems import Kind, Problem
+from fabricheck.history.reframe_case import rows_of_case
 
 _VERSION: Final = "1.0"
 _WAIT: Final = 10.0
-_BOUNDS: Final = ("lower", "upper")
+_DIGITS: Final = 20
+_ODD: Final = (ValueError, TypeError, KeyError, AttributeError, OverflowError, OSError)
 
 
 class ResultsDatabase:
@@ -34,29 +36,55 @@ class ResultsDatabase:
 
     def sessions(self) -> frozenset[str]:
         """Identities of all sessions."""
-        return frozenset(uuid for (uuid,) in self._db.execute("SELECT uuid FROM sessions"))
+        found = [uuid for (uuid,) in self._db.execute("SELECT uuid FROM sessions")]
+        if not all(isinstance(uuid, str) and uuid.isprintable() for uuid in found):
+            raise sqlite3.DatabaseError("a session without identity")
+        return frozenset(found)
 
     def infos(self) -> dict[str, dict[str, Any]]:
         """What ReFrame keeps of each session as a whole, with its ``--session-extras``."""
-        query = "SELECT uuid, json_extract(json_blob, '$.session_info') FROM sessions"
-        return {uuid: json.loads(info or "{}") for uuid, info in self._db.execute(query)}
+        query = (
+            "SELECT uuid, json_extract(json_blob, '$.session_info') FROM sessions "
+            "WHERE json_valid(json_blob)"
+        )
+        return {uuid: json.loads(info) for uuid, info in self._db.execute(query) if info}
 
-    def read(self, uuid: str) -> pl.DataFrame:
-        """The values of a session.
+    def read(self, uuid: str) -> Converted:
+        """The values of a session, and what is wrong with it.
 
-        Raises:
-            FabricheckError: if what is stored is no run report.
+        A problem names the session, and as its lines the cases, from 1; all of it is line 0.
         """
         query = "SELECT json_blob FROM sessions WHERE uuid = ?"
         (text,) = self._db.execute(query, [uuid]).fetchone()
         try:
-            rows = [row for run in json.loads(text)["runs"] for row in _rows_of_run(run, uuid)]
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise FabricheckError(
-                f"expected a run report as session {uuid} of {self._path}, found: {error!r}: "
-                f"remove it with reframe --delete-stored-sessions={uuid}; nothing was changed"
-            ) from error
-        return pl.DataFrame(rows, schema=READ, orient="row", infer_schema_length=None)
+            report = json.loads(text, parse_int=_integer)
+            cases = [case for run in report["runs"] for case in run["testcases"]]
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
+            detail = f"expected a run report, found {_in_words(error)}"
+            return empty(), [Problem(Kind.DAMAGED, 0, 0, detail, session=uuid)]
+        rows: list[dict[str, Any]] = []
+        problems = []
+        for number, case in enumerate(cases, start=1):
+            try:
+                rows += rows_of_case(case, uuid)
+            except (*_ODD, FabricheckError) as error:
+                problems.append(
+                    Problem(Kind.DAMAGED, number, number, _in_words(error), session=uuid)
+                )
+        return pl.DataFrame(rows, schema=READ, orient="row", infer_schema_length=None), problems
+
+
+def _integer(digits: str) -> float:
+    # Python refuses thousands of digits; as a float they cost their field alone.
+    return int(digits) if len(digits) < _DIGITS else float(digits)
+
+
+def _in_words(error: Exception) -> str:
+    if isinstance(error, KeyError):
+        return f"expected the key {error}, found none"
+    if isinstance(error, TypeError | AttributeError):
+        return f"expected a run report's fields, found others: {error}"
+    return str(error)
 
 
 @contextmanager
@@ -69,6 +97,8 @@ def opened(path: Path) -> Iterator[ResultsDatabase]:
     place = f"{path.absolute().as_uri()}?mode=ro"
     try:
         with closing(sqlite3.connect(place, uri=True, timeout=_WAIT)) as connection:
+            # What is no text is found where it stands.
+            connection.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")
             _check_version(connection, path)
             yield ResultsDatabase(connection, path)
     except sqlite3.OperationalError as error:
@@ -98,77 +128,3 @@ def _check_version(db: sqlite3.Connection, path: Path) -> None:
             "it was written by another version of ReFrame; read it with the fabricheck that came "
             "with it, or leave it out with --no-results; nothing was changed"
         )
-
-
-def _rows_of_run(run: Mapping[str, Any], uuid: str) -> Iterator[dict[str, Any]]:
-    for case in run["testcases"]:
-        ended = case["job_completion_time_unix"]
-        if isinstance(ended, int | float) and case.get("perfvalues"):
-            yield from _rows_of_case(case, datetime.fromtimestamp(int(ended), UTC), uuid)
-
-
-def _rows_of_case(case: Mapping[str, Any], time: datetime, uuid: str) -> Iterator[dict[str, Any]]:
-    ours = "benchmark" in case and "transport" in case
-    name = title(case["name"])
-    check = name.split()[0]
-    common = {
-        "line": 0,
-        "system": case["system"],
-        "partition": case["partition"],
-        "environ": case["environ"],
-        "check": check,
-        "benchmark": case["benchmark"] if ours else name,
-        "placement": _placement(case) if ours else "",
-        "transport": case["transport"] if ours else "",
-        "num_nodes": case["num_nodes"] if ours else len(case.get("job_nodelist") or ()),
-        "session": case.get("session") or uuid,
-        "time": time,
-        "job": _text(case.get("jobid")),
-        "finding": "; ".join(case.get("findings") or ()),
-        **_provenance(case),
-    }
-    for key, (value, reference, lower, upper, unit, result, *_) in case["perfvalues"].items():
-        variable = key.rpartition(":")[2]
-        metric, statistic, size = split_variable(variable) if ours else (variable, "", None)
-        warning = (case.get("warning_bounds") or {}).get(variable) or (None, None)
-        yield {
-            **common,
-            "metric": str(metric),
-            "statistic": statistic,
-            "size": size,
-            "unit": unit or "",
-            "value": value if isinstance(value, int | float) else None,
-            "level": (case.get("levels") or {}).get(variable, ""),
-            "result": result or "",
-            **_bounds(reference, lower, upper),
-            "warning_lower": warning[0],
-            "warning_upper": warning[1],
-        }
-
-
-def _placement(case: Mapping[str, Any]) -> str:
-    return f"{case['transport']}-{case['num_nodes']}n" if case["transport"] else ""
-
-
-def _provenance(case: Mapping[str, Any]) -> dict[str, str]:
-    found = {name: _text(case.get(name)) for name in PROVENANCE}
-    nodes = case.get("node_list") or case.get("job_nodelist") or ()
-    return {**found, "ranks": _text(case.get("num_tasks")), "node_list": ",".join(nodes)}
-
-
-def _bounds(
-    reference: float | None, lower: float | None, upper: float | None
-) -> dict[str, float | None]:
-    """Bounds from ReFrame's thresholds, which are fractions of the reference."""
-    if not reference or (lower, upper) == (None, None):
-        return dict.fromkeys(("reference", *_BOUNDS))
-    span = abs(reference)
-    thresholds = zip(_BOUNDS, (lower, upper), strict=True)
-    return {
-        "reference": reference,
-        **{name: None if by is None else reference + by * span for name, by in thresholds},
-    }
-
-
-def _text(value: Any) -> str:
-    return "" if value is None else str(value)

@@ -43,7 +43,8 @@ class Status:
         newest: time of the last value.
         roots: kind and place of what is read.
         sources: the files of the record that were read.
-        problems: what is wrong with their lines, each with its file.
+        problems: what is wrong with their lines, and with cases of results databases, each with
+            its file.
     """
 
     values: int
@@ -172,6 +173,7 @@ class History:
         self._segments.check(segments)
         sources = self._catalog.sources()
         paths = {source.number: source.path for source in sources}
+        paths |= self._catalog.database_paths()
         edges = [min((each.oldest for each in segments), default=None)]
         edges.append(max((each.newest for each in segments), default=None))
         oldest, newest = (
