@@ -1,8 +1,11 @@
 import numpy as np
+import pytest
 from tests.trend.made import DAY, FIRST, noise, series, stepped
 
+from fabricheck.history.series import Series
 from fabricheck.trend.detect import analyse
-from fabricheck.trend.events import Kind
+from fabricheck.trend.events import Kind, State
+from fabricheck.trend.simulate import FIRST_NIGHT, Injected, Shape, World, latencies
 
 
 def test_changes_of_one_night_are_one_event_with_what_they_share():
@@ -51,3 +54,41 @@ def test_the_largest_change_comes_first():
     effects = [change.effect or 0.0 for change in event.changes]
     assert effects == sorted(effects, reverse=True)
     assert np.ptp(effects) > 0.1
+
+
+def fleet(size: float, nights: int, count: int = 1200, at: int = 100) -> list[Series]:
+    """Series that all step by some share."""
+    world = World(recorded=False)
+    step = Injected(Shape.STEP, size, at)
+    return latencies(world, step, [np.zeros(1)], nights=at + nights, count=count, seed=1)
+
+
+@pytest.mark.parametrize("nights", [3, 5, 10, 30])
+def test_one_cause_is_one_event_dated_at_its_night(nights: int):
+    (event,) = (
+        event for event in analyse(fleet(0.05, nights), {}).events if event.kind is Kind.REGRESSION
+    )
+    assert event.since == FIRST_NIGHT + 100 * DAY
+    assert len(event.changes) > 800
+
+
+def test_another_change_in_the_shadow_of_a_thousand_is_an_event_of_its_own():
+    many = fleet(0.05, 10)
+    values = many[0].values.copy()
+    values[100:] /= 1.05
+    values[88:] *= 1.1
+    many[0] = Series(many[0].key, many[0].times, values, many[0].sessions)
+    small = [event for event in analyse(many, {}).events if len(event.changes) == 1]
+    assert [event.since for event in small] == [FIRST_NIGHT + 88 * DAY]
+
+
+def test_two_causes_four_nights_apart_are_two_events():
+    first, second = fleet(0.05, 14, count=60), fleet(0.05, 10, count=120, at=104)[60:]
+    found = analyse([*first, *second], {}).events
+    assert [(event.since - FIRST_NIGHT) // DAY for event in found] == [104, 100]
+
+
+def test_a_weak_change_that_is_dated_late_does_not_make_an_old_event_new():
+    event = max(analyse(fleet(0.03, 20), {}).events, key=lambda event: len(event.changes))
+    assert State.NEW in {change.state for change in event.changes}
+    assert event.state is State.OPEN

@@ -1,3 +1,4 @@
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -5,11 +6,29 @@ import pytest
 from tests.history.recorded import night, perflog
 
 from fabricheck.errors import FabricheckError
+from fabricheck.history.series import Series
 from fabricheck.trend.noise import read_noise
-from fabricheck.trend.power import BEFORE, detection, false_alarms, fleet, our_detector
+from fabricheck.trend.power import (
+    BEFORE,
+    Rate,
+    detection,
+    false_alarms,
+    fleet,
+    our_detector,
+    pooled,
+)
 from fabricheck.trend.rivals import rivals
 from fabricheck.trend.settings import Settings
-from fabricheck.trend.simulate import Injected, Shape, World, bootstrap, is_changed, latencies
+from fabricheck.trend.simulate import (
+    DAY,
+    FIRST_NIGHT,
+    Injected,
+    Shape,
+    World,
+    bootstrap,
+    is_changed,
+    latencies,
+)
 
 NORMAL = World(recorded=False)
 OURS = our_detector(Settings())
@@ -92,6 +111,30 @@ def test_the_goal_is_met_on_a_sample():
     false = false_alarms(OURS, NORMAL, [], count=60, seed=98)
     assert false.trials == 1200
     assert false.hits <= 5
+
+
+def test_nights_are_counted_from_the_first_one_also_where_series_miss_it():
+    world = World(recorded=False, missing=0.5)
+    change = Injected(Shape.STEP, 0.05, BEFORE)
+    firsts = [each.times[0] for each in latencies(world, change, [], nights=102, count=24, seed=1)]
+    assert firsts[0] > min(firsts) == FIRST_NIGHT
+    newest = []
+
+    def detector(tonight: Sequence[Series]) -> list[list[int]]:
+        newest.append(max(each.times[-1] for each in tonight))
+        return [[] for _ in tonight]
+
+    detection(detector, world, change, [], nights=2, count=24, seed=1)
+    false_alarms(detector, world, [], count=24, seed=1)
+    nights = [(each - FIRST_NIGHT) // DAY for each in newest]
+    assert nights[:3] == [BEFORE, BEFORE + 1, BEFORE - 1]
+
+
+def test_figures_of_several_seeds_are_pooled_and_alarms_that_come_in_bursts_count_for_less():
+    (rate,) = pooled([[Rate(1, 100)], [Rate(3, 100, design=3.0)]])
+    assert (rate.hits, rate.trials, rate.design) == (4, 200, 2.0)
+    assert rate.interval == pytest.approx(Rate(2, 100).interval)
+    assert Rate(2, 100).interval == pytest.approx((0.00550, 0.07001), abs=1e-5)
 
 
 def test_many_series_judged_together():

@@ -46,6 +46,8 @@ FLEET = 1200
 COMPARED = ("normal", "outliers", "recorded")
 _FEWER = 5
 """The others are slow, so fewer series are compared."""
+_RARE = 4
+"""False alarms are rare: for a good figure, as many more series as for a change that is found."""
 _PER_FAMILY = 12
 """Series that belong together, so that a share of them can change: six sizes, two statistics."""
 
@@ -126,7 +128,9 @@ def history(
 @app.command()
 def power(
     *,
-    count: Annotated[int, typer.Option(min=12, help="Series for each figure.")] = 1000,
+    count: Annotated[
+        int, typer.Option(min=12, help="Series for each figure; for false alarms four times.")
+    ] = 1000,
     only: Annotated[
         list[str] | None,
         typer.Option("--world", help=f"Only this noise: {', '.join(WORLDS)}; may be repeated."),
@@ -143,7 +147,15 @@ def power(
         ),
     ] = None,
     noise: NoiseOption = None,
-    seed: SeedOption = 20261121,
+    seeds: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--seed",
+            min=0,
+            help="All values follow from it; may be repeated: the figures are then pooled.",
+            show_default="20261121",
+        ),
+    ] = None,
     machine: JsonOption = False,
 ) -> None:
     """Measure how often changes are found, how soon, and how many alarms are false.
@@ -156,7 +168,7 @@ def power(
 
         fabricheck simulate power --world normal --count 300
 
-        fabricheck simulate power --noise /srv/perflogs --json
+        fabricheck simulate power --noise /srv/perflogs --seed 1 --seed 2 --json
 
         fabricheck simulate power --compare --with-otava otava/bin/python
     """
@@ -168,8 +180,8 @@ def power(
     if with_otava and not compare:
         raise FabricheckError("expected --compare with --with-otava: add it")
     worlds = {name: world for name, world in WORLDS.items() if not only or name in only}
-    bench = _Bench(_noise(noise), count, seed)
-    data: dict[str, Any] = {"count": count, "seed": seed}
+    bench = _Bench(_noise(noise), count, seeds or [20261121])
+    data: dict[str, Any] = {"count": count, "seeds": bench.seeds}
     for title, rows in _tables(bench, worlds, compare=compare, otava=with_otava):
         table = list(rows)
         data[title] = table
@@ -220,28 +232,48 @@ def acceptance(
 class _Bench:
     """What all measurements have in common."""
 
-    def __init__(self, noise: "list[Array]", count: int, seed: int) -> None:
+    def __init__(self, noise: "list[Array]", count: int, seeds: list[int]) -> None:
         from fabricheck.trend.power import our_detector  # noqa: PLC0415
         from fabricheck.trend.settings import Settings  # noqa: PLC0415
 
-        self.noise, self.count, self.seed = noise, count, seed
+        self.noise, self.count, self.seeds = noise, count, seeds
         self.settings = Settings()
         self.ours = our_detector(self.settings)
 
     def detection(
         self, detector: "Detector", world: World, shape: Shape, size: float, nights: int
     ) -> "list[Rate]":
-        from fabricheck.trend.power import BEFORE, detection  # noqa: PLC0415
+        from fabricheck.trend.power import BEFORE, detection, pooled  # noqa: PLC0415
 
-        return detection(
-            detector, world, Injected(shape, size, BEFORE), self.noise,
-            nights=nights, count=self.count, seed=self.seed,
-        )  # fmt: skip
+        change = Injected(shape, size, BEFORE)
+        return pooled(
+            detection(
+                detector, world, change, self.noise, nights=nights, count=self.count, seed=seed
+            )
+            for seed in self.seeds
+        )
 
     def false_alarms(self, detector: "Detector", world: World) -> "Rate":
-        from fabricheck.trend.power import false_alarms  # noqa: PLC0415
+        from fabricheck.trend.power import false_alarms, pooled  # noqa: PLC0415
 
-        return false_alarms(detector, world, self.noise, count=self.count, seed=self.seed + 1)
+        (rate,) = pooled(
+            [false_alarms(detector, world, self.noise, count=_RARE * self.count, seed=seed + 1)]
+            for seed in self.seeds
+        )
+        return rate
+
+    def fleet(self, changed: int) -> "list[Rate]":
+        """Of a step of some series among many, adjusted for their number."""
+        from fabricheck.trend.power import fleet, pooled  # noqa: PLC0415
+
+        rounds = max(1, self.count // max(FLEET // 10, changed))
+        return pooled(
+            fleet(
+                self.settings, WORLDS["normal"], self.noise, size=GOAL_SIZE, changed=changed,
+                count=FLEET, rounds=rounds, nights=max(NIGHTS), seed=seed,
+            )
+            for seed in self.seeds
+        )  # fmt: skip
 
 
 Row = dict[str, Any]
@@ -280,15 +312,8 @@ def _shapes(bench: _Bench) -> Iterator[Row]:
 
 
 def _fleet(bench: _Bench) -> Iterator[Row]:
-    """A change of some series among many, adjusted for their number."""
-    from fabricheck.trend.power import fleet  # noqa: PLC0415
-
-    for changed in (1, _PER_FAMILY, FLEET // 10):
-        rounds = max(1, bench.count // max(FLEET // 10, changed))
-        rates = fleet(
-            bench.settings, WORLDS["normal"], bench.noise, size=GOAL_SIZE, changed=changed,
-            count=FLEET, rounds=rounds, nights=max(NIGHTS), seed=bench.seed,
-        )  # fmt: skip
+    for changed in (_PER_FAMILY, FLEET // 10):
+        rates = bench.fleet(changed)
         cells = {f"{night} nights": _share(rates[night - 1]) for night in NIGHTS}
         yield {"series that step by 5 %": str(changed), **cells}
 

@@ -119,7 +119,7 @@ def analyse(
         changes, enough = _System(active, chosen, accepted, last).changes()
         judged += enough
         short += len(active) - enough
-        events += merge(changes, [row.series for row in active], chosen.same_days)
+        events += merge(changes, [row.series for row in active], chosen)
     events.sort(key=lambda event: -event.since.astype(int))
     return Trend(tuple(events), judged + short + silent, judged, short, silent, newest)
 
@@ -237,6 +237,8 @@ class _System:
             state=self._state(row, step.index, float(np.median(before)), float(np.median(after))),
             detector=detector,
             index=step.index,
+            start=step.start,
+            end=step.end,
             before=level,
             after=float(np.median(values[new])),
             effect=row.relative(shift.middle, level),
@@ -276,6 +278,8 @@ class _System:
                     state=self._noisy_state(row, index),
                     detector=Detector.SPREAD,
                     index=index,
+                    start=start,
+                    end=len(row.x),
                     before=_relative_spread(row.series.values[start:index]),
                     after=_relative_spread(row.series.values[index:]),
                     effect=float(ratio[place]) - 1,
@@ -309,6 +313,8 @@ class _System:
             state=state,
             detector=Detector.SUDDEN,
             index=index,
+            start=0,
+            end=len(row.x),
             before=level,
             after=float(values[index]),
             effect=row.relative(difference, level),

@@ -1,13 +1,15 @@
 """Changes of series, and the events that they make up."""
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
 
 from fabricheck.history.series import Series, SeriesKey
+from fabricheck.trend.dating import believable, doubts
+from fabricheck.trend.multiplicity import adjusted
+from fabricheck.trend.settings import Settings
 
 SHARED_FIELDS = (
     "partition", "environ", "transport", "num_nodes", "benchmark", "metric", "statistic", "size",
@@ -66,6 +68,8 @@ class Change:
         state: how it stands tonight.
         detector: what saw it.
         index: the first night after the change.
+        start: the first night that the level before it was taken from.
+        end: the night after the last one that the level after it was taken from.
         before: median before it; of noisier, the relative spread.
         after: median since then; of noisier, the relative spread.
         effect: relative change, ``None`` where there is no level to relate it to.
@@ -80,6 +84,8 @@ class Change:
     state: State
     detector: Detector
     index: int
+    start: int
+    end: int
     before: float
     after: float
     effect: float | None
@@ -102,6 +108,11 @@ class Change:
     def session(self) -> str:
         """The first session after the change."""
         return str(self.series.sessions[self.index])
+
+    @property
+    def moved(self) -> bool:
+        """Whether the level moved, and several nights bear it out."""
+        return self.detector in {Detector.WINDOW, Detector.CHANGE_POINT}
 
     @property
     def weight(self) -> float:
@@ -146,19 +157,35 @@ class Event:
         )
 
 
-def merge(changes: Sequence[Change], series: Sequence[Series], same_days: float) -> list[Event]:
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Changes of one kind that one night explains.
+
+    Attributes:
+        since: when the first of them that is dated to that night began.
+        near: those dated within some days of it.
+        changes: all.
+    """
+
+    since: np.datetime64
+    near: Sequence[Change]
+    changes: Sequence[Change]
+
+
+def merge(changes: Sequence[Change], series: Sequence[Series], settings: Settings) -> list[Event]:
     """The events that changes of one system make up, latest first.
 
-    The night on which most series changed takes those that changed within some days of it, as weak
-    changes are dated less sharply; then the next.
+    The night that explains the changes best takes those that began within some days of it, and
+    those whose values don't speak against it, as weak changes are dated less sharply; then the
+    next. What the largest event leaves must stand without it: see ``_standing``.
 
     Args:
         changes: changes of one system.
         series: all its series, for what the changed ones share and others don't.
-        same_days: changes that begin within so many days are one event.
+        settings: how many days are one event, and the largest share of false alarms.
     """
-    reach = np.timedelta64(round(same_days * 86400), "s")
-    events: list[Event] = []
+    reach = np.timedelta64(round(settings.same_days * 86400), "s")
+    groups: list[_Group] = []
     for kind in Kind:
         # What is accepted does not hide what is not.
         for settled in (False, True):
@@ -167,23 +194,70 @@ def merge(changes: Sequence[Change], series: Sequence[Series], same_days: float)
                 for each in changes
                 if each.kind is kind and (each.state is State.ACCEPTED) == settled
             ]
-            while left:
-                nights = Counter(each.since.astype("datetime64[D]") for each in left)
-                night = max(nights, key=lambda each: (nights[each], each))
-                since = min(
-                    each.since for each in left if each.since.astype("datetime64[D]") == night
-                )
-                inside = [each for each in left if abs(each.since - since) <= reach]
-                left = [each for each in left if abs(each.since - since) > reach]
-                events.append(_event(kind, since, inside, series))
+            groups += _groups(left, reach)
+    groups.sort(key=lambda group: -len(group.changes))
+    standing = _standing(groups, len(series), settings.false_discovery_rate)
+    events = [_event(group, series) for group in standing]
     order = list(Kind)
     return sorted(events, key=lambda event: (-event.since.astype(int), order.index(event.kind)))
 
 
-def _event(
-    kind: Kind, since: np.datetime64, changes: list[Change], series: Sequence[Series]
-) -> Event:
+def _groups(changes: Sequence[Change], reach: np.timedelta64) -> Iterator[_Group]:
+    left = np.array(changes, dtype=object)
+    begun = np.array([each.since for each in changes], dtype="datetime64[s]")
+    nights, dated = np.unique(begun.astype("datetime64[D]"), return_inverse=True)
+    doubt = doubts(changes, nights)
+    while len(left):
+        most = believable(len(left))
+        counts = np.bincount(dated, minlength=len(nights))
+        total = np.minimum(doubt, most).sum(axis=0)
+        # Of equals the night of most, and the last of them.
+        night = min(np.flatnonzero(counts), key=lambda each: (total[each], -counts[each], -each))
+        since = begun[dated == night].min()
+        near = np.abs(begun - since) <= reach
+        inside = near | (doubt[:, night] <= most)
+        yield _Group(since, left[near], left[inside])
+        left, begun, dated, doubt = (each[~inside] for each in (left, begun, dated, doubt))
+
+
+def _standing(groups: Sequence[_Group], series: int, rate: float) -> Iterator[_Group]:
+    """The groups, largest first, without changes that only the larger groups let in.
+
+    The adjustment allows a share of all that is raised to be false. A thousand series that change
+    for one reason would so let in fifty others; these are adjusted as if the thousand were quiet.
+    """
+    for place, group in enumerate(groups):
+        kept = group
+        if place:
+            rest = [change for each in groups[place:] for change in each.changes]
+            raised = {id(change) for change in _raised(rest, series, rate)}
+            near, changes = (
+                [change for change in part if id(change) in raised]
+                for part in (group.near, group.changes)
+            )
+            kept = _Group(group.since, near, changes)
+        if len(kept.changes):
+            yield kept
+
+
+def _raised(changes: Sequence[Change], series: int, rate: float) -> Iterator[Change]:
+    for detector in Detector:
+        found = [change for change in changes if change.detector is detector]
+        if detector is Detector.SUDDEN:
+            yield from found
+            continue
+        p = [change.p for change in found] + [1.0] * (series - len(found))
+        for change, q in zip(found, adjusted(np.array(p)), strict=False):
+            if change.state is State.ACCEPTED or q <= rate:
+                yield change
+
+
+def _event(group: _Group, series: Sequence[Series]) -> Event:
+    changes = group.changes
     states = {change.state for change in changes}
+    if State.NEW not in {change.state for change in group.near}:
+        # A weak change that is dated later than the event is as old as the event.
+        states = {State.OPEN if state is State.NEW else state for state in states}
     state = next(each for each in State if each in states)
     shared: dict[str, tuple[Value, ...]] = {}
     for name in SHARED_FIELDS:
@@ -194,4 +268,5 @@ def _event(
         all(getattr(each.key, name) in values for name, values in shared.items()) for each in series
     )
     ordered = sorted(changes, key=lambda change: (-change.weight, change.key))
-    return Event(ordered[0].key.system, kind, state, since, tuple(ordered), shared, alike)
+    first = ordered[0]
+    return Event(first.key.system, first.kind, state, group.since, tuple(ordered), shared, alike)

@@ -1,18 +1,25 @@
 """How often a detector finds a change, how soon, and how often it finds one that is not there."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-from scipy import stats
 
 from fabricheck.history.series import Series
 from fabricheck.trend.detect import analyse
 from fabricheck.trend.events import State
 from fabricheck.trend.robust import Array
 from fabricheck.trend.settings import Settings
-from fabricheck.trend.simulate import Injected, Shape, World, is_changed, latencies
+from fabricheck.trend.simulate import (
+    DAY,
+    FIRST_NIGHT,
+    Injected,
+    Shape,
+    World,
+    is_changed,
+    latencies,
+)
 
 Detector = Callable[[Sequence[Series]], list[list[int]]]
 """For each series the first nights of the changes that it would show tonight."""
@@ -28,14 +35,23 @@ _OURS_RECENT = 30
 """Nights back to which a change of the spread can be dated."""
 
 _TOLERANCE = 5
+_Z95 = 1.959964
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """A share, counted, with its 95 % interval after Wilson (1927)."""
+    """A share, counted.
+
+    Attributes:
+        hits: how many.
+        trials: of how many.
+        design: variance of the hits over what it were if the trials knew nothing of each other
+            (Kish's design effect): one series' false alarms come in bursts.
+    """
 
     hits: int
     trials: int
+    design: float = 1.0
 
     @property
     def value(self) -> float:
@@ -44,9 +60,23 @@ class Rate:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Its 95 % interval."""
-        found = stats.binomtest(self.hits, self.trials).proportion_ci(method="wilson")
-        return float(found.low), float(found.high)
+        """Its 95 % interval after Wilson (1927), of as many trials as it is worth."""
+        z = _Z95**2 / (self.trials / self.design)
+        middle = (self.value + z / 2) / (1 + z)
+        reach = np.sqrt(z * self.value * (1 - self.value) + z**2 / 4) / (1 + z)
+        return max(0.0, float(middle - reach)), min(1.0, float(middle + reach))
+
+
+def pooled(parts: Iterable[Sequence[Rate]]) -> list[Rate]:
+    """Rates that were counted with several seeds, each as one."""
+    return [
+        Rate(
+            sum(rate.hits for rate in rates),
+            sum(rate.trials for rate in rates),
+            float(np.mean([rate.design for rate in rates])),
+        )
+        for rates in zip(*parts, strict=True)
+    ]
 
 
 def ours(settings: Settings, series: Sequence[Series]) -> list[list[int]]:
@@ -89,11 +119,9 @@ def detection(
     found = np.zeros(len(whole), dtype=bool)
     rates = []
     for night in range(change.night + 1, history + 1):
-        tonight = [_until(each, whole[0].times[0], night) for each in whole]
+        tonight = [_until(each, night) for each in whole]
         for place, alarms in enumerate(detector(tonight)):
-            begin = np.searchsorted(
-                tonight[place].times, whole[0].times[0] + change.night * np.timedelta64(86400, "s")
-            )
+            begin = np.searchsorted(tonight[place].times, FIRST_NIGHT + change.night * DAY)
             found[place] |= any(abs(index - begin) <= _TOLERANCE for index in alarms)
         rates.append(Rate(int(found.sum()), len(whole)))
     return rates
@@ -108,19 +136,20 @@ def false_alarms(
     """
     whole = latencies(world, None, noise, nights=BEFORE + QUIET_NIGHTS, count=count, seed=seed)
     before = np.ones(count, dtype=bool)
-    hits = trials = 0
+    hits = np.zeros(count, dtype=np.int64)
     for night in range(BEFORE, BEFORE + QUIET_NIGHTS + 1):
-        tonight = [_until(each, whole[0].times[0], night) for each in whole]
+        tonight = [_until(each, night) for each in whole]
         raised = np.array([bool(alarms) for alarms in detector(tonight)])
         if night > BEFORE:
-            hits += int(np.sum(raised & ~before))
-            trials += count
+            hits += raised & ~before
         before = raised
-    return Rate(hits, trials)
+    design = float(hits.var() / hits.mean()) if hits.any() else 1.0
+    return Rate(int(hits.sum()), count * QUIET_NIGHTS, max(1.0, design))
 
 
-def _until(series: Series, first: np.datetime64, nights: int) -> Series:
-    end = int(np.searchsorted(series.times, first + nights * np.timedelta64(86400, "s")))
+def _until(series: Series, nights: int) -> Series:
+    """What a series had when so many nights had passed, whether it has values of them or not."""
+    end = int(np.searchsorted(series.times, FIRST_NIGHT + nights * DAY))
     return Series(series.key, series.times[:end], series.values[:end], series.sessions[:end])
 
 
@@ -155,7 +184,7 @@ def fleet(
         fleets.append([_renamed(each, "stepped") for each in stepped] + quiet)
     for night in range(BEFORE + 1, length + 1):
         for number, members in enumerate(fleets):
-            tonight = [_until(each, members[0].times[0], night) for each in members]
+            tonight = [_until(each, night) for each in members]
             trend = analyse(tonight, {"simulated": settings})
             raised = {change.key for event in trend.events for change in event.changes}
             found[number] |= [each.key in raised for each in members[:changed]]

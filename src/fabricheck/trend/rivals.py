@@ -39,7 +39,6 @@ def rivals(otava: Path | None) -> dict[str, Detector]:
     """
     found: dict[str, Detector] = {
         "PELT, rbf, penalty 3": _recent(partial(_kernel, "rbf")),
-        "PELT, l1, penalty 3·ln n": _recent(_l1),
         "PELT, l2, penalty 3·ln n": _recent(partial(_kernel, "linear")),
     }
     if otava is not None:
@@ -67,11 +66,6 @@ def _scaled(values: Array) -> Array:
 def _kernel(kernel: str, values: Array) -> Any:
     penalty = _RBF_PENALTY if kernel == "rbf" else _PENALTY * np.log(len(values))
     return ruptures.KernelCPD(kernel=kernel, min_size=2).fit(values).predict(pen=penalty)
-
-
-def _l1(values: Array) -> Any:
-    algorithm = ruptures.Pelt(model="l1", min_size=2, jump=1).fit(values)
-    return algorithm.predict(pen=_PENALTY * np.log(len(values)))
 
 
 def _otava(python: Path, series: Sequence[Series]) -> list[list[int]]:
