@@ -28,10 +28,11 @@ TITLES = {
 
 def bands() -> Iterator[str]:
     """The table of bands."""
-    yield "| band | compared | warning above | critical above | from |"
+    yield "| band | compared | warning above, or from | critical above | from |"
     yield "|---|---|---|---|---|"
     for name, band in BANDS.items():
-        limits = " | ".join(amount(band, limit) for limit in (band.warning, band.critical))
+        since = "from " if band.good else ""
+        limits = f"{since}{amount(band, band.warning)} | {amount(band, band.critical)}"
         yield f"| `{name}` | {band.measure} | {limits} | {band.source} |"
 
 

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.test_trend import run
+from tests.sites import minimal
 from typer.testing import Result
 
 from fabricheck.errors import FabricheckError
@@ -60,11 +61,11 @@ def test_json_and_record_say_the_same(tmp_path: Path):
 
 def test_the_margin_is_the_sites(tmp_path: Path):
     place = Place(tmp_path, 0.1)
-    site = "systems: [{name: simulated}]\nenvironments: []\nacceptance: {margin: 0.2}\n"
+    site = minimal.site("simulated", "acceptance: {margin: 0.2}")
     (place.sites / "site.yaml").write_text(site)
     assert place.accept(*BEFORE, *AFTER).exit_code == 0
     (place.sites / "site.yaml").write_text(site.replace("0.2", "-1"))
-    with pytest.raises(FabricheckError, match=r"site.yaml: expected acceptance.margin between"):
+    with pytest.raises(FabricheckError, match=r"site.yaml: line 3: acceptance > margin: expected"):
         place.accept(*BEFORE, *AFTER)
 
 

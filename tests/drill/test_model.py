@@ -59,7 +59,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     ("old", "new", "message"),
     [
         ("faults:", "fault:", "expected a list 'faults', found none"),
-        ("faults:", "faults: [", "expected YAML"),
+        ("faults:", "faults: [", "expected a list of faults in YAML"),
         ("    title: packets are lost\n", "", "fault loss: expected the keys .* found no title"),
         ("    remark:", "    remarks:", "fault loss: expected only the keys"),
         ("in_mid_job: true", "in_mid_job: 1 %", "expected another type of in_mid_job, found '1 %'"),

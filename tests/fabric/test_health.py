@@ -40,12 +40,14 @@ def test_traffic_alone_is_healthy(tmp_path: Path, tree: str) -> None:
 @pytest.mark.parametrize(
     ("tree", "rises", "level", "words"),
     [
-        # The seed's bands of ECN, on their edges: a value on a limit is inside.
+        # The seed's bands of ECN, on their edges: only below 100/s is good, above 500/s critical.
         ("mlx5_roce", {"np_ecn_marked_roce_packets": 1000, "port_rcv_packets": 10**6},
-         None, "100/s"),
+         Level.WARNING, "100/s (warning from 100/s)"),
+        ("mlx5_roce", {"np_ecn_marked_roce_packets": 999, "port_rcv_packets": 10**6},
+         None, "99.9/s"),
         ("mlx5_roce", {"np_ecn_marked_roce_packets": 1001, "port_rcv_packets": 10**6},
-         Level.WARNING, "100.1/s (warning above 100/s)"),
-        ("mlx5_roce", {"np_cnp_sent": 5000}, Level.WARNING, "500/s (warning above 100/s)"),
+         Level.WARNING, "100.1/s (warning from 100/s)"),
+        ("mlx5_roce", {"np_cnp_sent": 5000}, Level.WARNING, "500/s (warning from 100/s)"),
         ("mlx5_roce", {"np_cnp_sent": 5001}, Level.CRITICAL, "500.1/s (critical above 500/s)"),
         ("bnxt_re", {"rx_cnp_pkts": 2000}, Level.WARNING, "200/s"),
         ("irdma", {"cnpHandled": 6000}, Level.CRITICAL, "600/s"),

@@ -83,11 +83,14 @@ def test_a_band_is_read(tmp_path: Path):
 @pytest.mark.parametrize(
     ("edge", "message"),
     [
-        ("10000", "expected variables with the edge of their good band, found 10000"),
-        ("{}", "expected variables with the edge of their good band"),
+        ("10000", "expected variables with the edge of the good band of each, found 10000"),
+        ("{}", "expected variables with the edge of the good band of each"),
         ("{latency_avg_1MiB: fast}", "expected a number as edge of the good band"),
         ("{latenzy_1MiB: 1}", "unknown variable"),
-        ("{latency_avg_4MiB: 1}", "a good band for latency_avg_4MiB, which has no reference"),
+        (
+            "{latency_avg_4MiB: 1}",
+            "a good band or a target for latency_avg_4MiB, which has no reference",
+        ),
         ("{latency_avg_1MiB: 30000}", "ends at 30000, outside of the critical bounds"),
         ("{latency_avg_1MiB: 5000}", "ends at 5000, outside of the critical bounds"),
     ],

@@ -12,6 +12,7 @@ from fabricheck.fabric.bands import BANDS
 from fabricheck.judge.levels import Level
 from fabricheck.judge.references import CaseKey, resolve
 from fabricheck.judge.verdict import judge_curve, judge_value, judge_values
+from fabricheck.planning.references import rows as list_rows
 from fabricheck.provenance import SUITE
 from fabricheck.units import format_size
 
@@ -107,6 +108,16 @@ def test_the_bands_of_ecn_marks_are_the_seeds():
     (row,) = [row for row in rows("roce25g-8n") if not row["size_bytes"]]
     assert BANDS["ecn"].warning == float(row["good_us"])
     assert BANDS["ecn"].critical == float(row["critical_us"])
+
+
+def test_every_target_of_the_seed_is_listed():
+    listed = {
+        (row.keys["benchmark"], row.variable): row.target for row in list_rows(SUITE, "roce25g-8n")
+    }
+    assert listed == {
+        (row["op"], f"latency_avg_{format_size(int(row['size_bytes']))}"): float(row["target_us"])
+        for row in LATENCIES
+    }
 
 
 def test_every_time_of_a_training_step_is_a_reference_and_good():

@@ -57,6 +57,7 @@ def test_every_reference_has_limits_source_and_date(suite: Path) -> None:
         value=1000,
         unit="MB/s",
         good=(950.0, None),
+        target=None,
         critical=(900.0, None),
         kind="vendor",
         source="data sheet",

@@ -84,14 +84,35 @@ PARTITION = "systems > hpc > partitions > cpu"
         ("link_rate: 100", "gid_index: -1", 11, "expected a whole number, 0 or more, found -1"),
         ("link_rate: 100", "service_level: 16", 11, "a whole number of 0 to 15, found 16"),
         ("link_rate: 100", "pkey: 0x1ffff", 11, "a whole number of 1 to 0xffff, found 131071"),
+        (
+            "launcher: srun",
+            "launcher: srun\n        time_limit: soon",
+            8,
+            "a time such as 10m, found",
+        ),
+        ("link_rate: 100", "max_pending_time: ''", 11, "expected a time such as 10m, found ''"),
         ("link_rate: 100", "pin: block", 11, "expected one of cyclic, found 'block'"),
         ("{rdma: 'mlx5_0:1'}", "{rdma: 1}", 12, "ucx_net_devices > rdma: expected text, found 1"),
         ("{rdma: 'mlx5_0:1'}", "{dc: 'mlx5_0:1'}", 12, "unknown key 'dc': known are tcp, rdma"),
-        ("features: [rdma,", "features: rdma #", 9, "expected a list of names, found 'rdma'"),
+        (
+            "features: [rdma,",
+            "features: rdma #",
+            9,
+            "expected a list of names, each once, found 'rdma'",
+        ),
         ("        launcher: srun\n", "", 5, "expected the keys launcher, found none: add them"),
         ("{mpi_family: openmpi,", "{family: openmpi,", 17, "unknown key 'family'"),
         ("environments:", "nodes: []\nenvironments:", 13, "unknown key 'nodes'"),
         ("    hostnames: ['^login']\n", "    hostnames: []\n", 3, "regular expressions of host"),
+        ("['^login']", "['[']", 3, "expected a regular expression of host names, found '['"),
+        ("features: [mpi]", 'features: ["mpi\\n"]', 16, "found 'mpi\\n'"),
+        ("environs: [openmpi]", "environs: [openmpi, openmpi]", 8, "a list of names, each once"),
+        ("    cc: mpicc\n", "    prefix_variable: MPI\n", 14, "expected the keys cc, cxx beside"),
+        ("environments:", "systems_: null\nenvironments:", 13, "unknown key 'systems_'"),
+        ("name: hpc", "name: [hpc]", 2, "systems > 1 > name: expected a name of letters"),
+        ("environments:", "trend: {alarms: 1}\nenvironments:", 13, "unknown key 'alarms': did"),
+        ("environments:", "trend: text\nenvironments:", 13, "trend: expected names and numbers"),
+        ("environments:", "acceptance: {looks: 0}\nenvironments:", 13, "from 1 to 20, found 0"),
     ],
 )
 def test_what_is_wrong_is_named(
@@ -106,6 +127,39 @@ def test_what_is_wrong_is_named(
     assert str(caught.value).endswith("see docs/sites.md")
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "line", "what"),
+    [
+        ("environments:\n", "  - {name: hpc, hostnames: [x], partitions: [", 13, "a system"),
+        ("environments:\n", "      - {name: cpu, ", 13, "a partition"),
+        (
+            "    target_systems: [hpc]",
+            "    target_systems: [hpc]\n  - {name: openmpi, ",
+            19,
+            "an env",
+        ),
+    ],
+)
+def test_two_of_one_name_are_named(
+    written: Callable[[str], Path], old: str, new: str, line: int, what: str
+) -> None:
+    rest = {
+        "a system": "{name: a, scheduler: local, launcher: local, environs: []}]}\nenvironments:\n",
+        "a partition": "scheduler: local, launcher: local, environs: []}\nenvironments:\n",
+        "an env": "target_systems: [hpc]}",
+    }
+    path = written(SITE.replace(old, new + rest[what]))
+    with pytest.raises(FabricheckError, match=f"line {line}: .*expected {what}.* of one name once"):
+        read(path)
+
+
+def test_one_name_may_stand_for_an_installation_on_each_system(
+    written: Callable[[str], Path],
+) -> None:
+    more = "  - {name: openmpi, target_systems: ['hpc:gpu']}\n"
+    assert len(read(written(SITE + more))["environments"]) == 2
+
+
 def test_an_environment_that_nobody_describes_is_named(written: Callable[[str], Path]) -> None:
     with pytest.raises(
         FabricheckError, match=r"system hpc \(openmpi\) in partition cpu, .*'mpich'"
@@ -113,7 +167,7 @@ def test_an_environment_that_nobody_describes_is_named(written: Callable[[str], 
         read(written(SITE.replace("[openmpi]\n        features", "[mpich]\n        features")))
 
 
-@pytest.mark.parametrize("text", ["- 1\n", "systems: []\n", ""])
+@pytest.mark.parametrize("text", ["- 1\n", "systems: []\n", "", "systems: null\n"])
 def test_a_file_that_is_no_site_is_named(written: Callable[[str], Path], text: str) -> None:
     with pytest.raises(FabricheckError, match="expected the lists 'systems' and 'environments'"):
         read(written(text))

@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import pytest
+from tests.sites import minimal
 
 from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE
@@ -8,7 +9,7 @@ from fabricheck.trend.settings import Settings, read_settings
 
 
 def site(tmp_path: Path, text: str) -> Path:
-    (tmp_path / "hpc.yaml").write_text("systems: [{name: hpc}]\nenvironments: []\n" + text)
+    (tmp_path / "hpc.yaml").write_text(minimal.site("hpc", text))
     return tmp_path
 
 
@@ -24,12 +25,21 @@ def test_a_site_file_says_otherwise(tmp_path: Path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("trend: {alarm: 0.1}", "expected one of history_nights, .*found 'alarm'"),
-        ("trend: {alarm_p: high}", "expected a number for trend.alarm_p, found 'high'"),
-        ("trend: {alarm_p: true}", "expected a number for trend.alarm_p, found True"),
-        ("trend: {history_nights: 50.5}", "expected a whole number for trend.history_nights"),
-        ("trend: {alarm_p: 0.5}", "expected trend.alarm_p between 1e-09 and 0.1, found 0.5"),
-        ("trend: [1]", r"expected names and numbers under 'trend', found \[1\]"),
+        (
+            "trend: {alarm: 0.1}",
+            "line 3: trend > alarm: unknown key 'alarm': did you mean 'alarm_p'",
+        ),
+        (
+            "trend: {alarm_p: high}",
+            "trend > alarm_p: expected a number from 1e-09 to 0.1, found 'high'",
+        ),
+        ("trend: {alarm_p: true}", "trend > alarm_p: expected a number .*, found True"),
+        (
+            "trend: {history_nights: 50.0}",
+            "trend > history_nights: expected a whole number from 20",
+        ),
+        ("trend: {alarm_p: 0.5}", "trend > alarm_p: expected .* to 0.1, found 0.5"),
+        ("trend: [1]", r"line 3: trend: expected names and numbers, found \[1\]"),
         ("trend: }", "expected a site file in YAML"),
     ],
 )
@@ -40,7 +50,7 @@ def test_settings_that_cannot_be_are_named(tmp_path: Path, text: str, words: str
 
 def test_a_site_file_that_is_a_list_is_named(tmp_path: Path):
     (tmp_path / "hpc.yaml").write_text("- 1\n")
-    with pytest.raises(FabricheckError, match="expected keys and values in the site file"):
+    with pytest.raises(FabricheckError, match="expected the lists 'systems' and"):
         read_settings(tmp_path)
 
 

@@ -2,17 +2,15 @@
 
 import math
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from fabricheck.errors import FabricheckError
-from fabricheck.trend.settings import read_section, require_ranges
+from fabricheck.trend.settings import read_section
 
 KEY = "acceptance"
 """Key of a site file that holds the settings for the site's systems."""
 
-_PAGE = "docs/acceptance.md"
 _TAIL = re.compile(r"max|p(9\d|\d{3})(\.\d+)?")
 
 
@@ -36,9 +34,6 @@ class Settings:
     looks: int = 2
     most_pairs: int = 60
 
-    def __post_init__(self) -> None:
-        require_ranges(self, _RANGES, KEY, _PAGE)
-
     @property
     def rate(self) -> float:
         """The error rate of one look."""
@@ -48,15 +43,6 @@ class Settings:
         """The margin of a statistic as a difference of logarithms: a ratio of 1 + margin."""
         tail = _TAIL.fullmatch(statistic) is not None
         return math.log1p(self.tail_margin if tail else self.margin)
-
-
-_RANGES: Mapping[str, tuple[float, float]] = {
-    "margin": (0.001, 10),
-    "tail_margin": (0.001, 10),
-    "error_rate": (1e-4, 0.2),
-    "looks": (1, 20),
-    "most_pairs": (5, 1000),
-}
 
 
 def read_settings(sites: Path, systems: set[str]) -> Settings:
@@ -69,7 +55,7 @@ def read_settings(sites: Path, systems: set[str]) -> Settings:
     Raises:
         FabricheckError: for a bad site file, and for systems with different settings.
     """
-    known = read_section(sites, KEY, Settings, _PAGE)
+    known = read_section(sites, KEY, Settings)
     found = {known.get(system, Settings()) for system in systems}
     if len(found) > 1:
         raise FabricheckError(

@@ -7,9 +7,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from fabricheck.benchmarks import registry
+from fabricheck.documents import load
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.layers import Place
 from fabricheck.report.status import Status
@@ -119,10 +118,7 @@ def read_faults(path: Path) -> tuple[Fault, ...]:
     Raises:
         FabricheckError: for a file that is no list of faults; the message names the entry.
     """
-    try:
-        document = yaml.safe_load(path.read_text())
-    except (OSError, yaml.YAMLError) as error:
-        raise _refusal(path, "YAML", " ".join(str(error).split())) from error
+    document = load(path, "a list of faults", "docs/faults.md").value
     if not isinstance(document, dict) or not isinstance(document.get("faults"), list):
         raise _refusal(path, "a list 'faults'", "none")
     selections = document.get("cases", {})

@@ -139,11 +139,15 @@ def _judge_reading(reading: Reading, limits: Limits) -> Iterator[Finding]:
             reading.counter.advice,
         )  # fmt: skip
         return
-    for level, limit in ((Level.CRITICAL, band.critical), (Level.WARNING, band.warning)):
-        if limit is not None and reading.value > limit:
+    for level, limit, edge in (
+        (Level.CRITICAL, band.critical, None),
+        (Level.WARNING, band.warning, band.good),
+    ):
+        if limit is not None and (reading.value > limit or reading.value == edge):
+            side = "above" if edge is None else "from"
             yield Finding(
                 level, reading.name, reading.host, reading.port,
-                f"{_amount(band, reading)} ({level} above {_limit(band, limit)})",
+                f"{_amount(band, reading)} ({level} {side} {_limit(band, limit)})",
                 reading.counter.advice,
                 reading.value / limit if limit else reading.value,
             )  # fmt: skip

@@ -37,11 +37,12 @@ class Measure(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """When to warn, and when to fail; a value on a limit is still inside.
+    """When to warn, and when to fail; a value on a limit is still inside, but for rates' warnings.
 
     Attributes:
         measure: what is compared.
-        warning: warning above; ``None`` for never.
+        warning: warning above, of a rate from there on, as the source of the ECN bands has it;
+            ``None`` for never.
         critical: critical above; ``None`` for never.
         source: where the two limits come from.
     """
@@ -50,6 +51,11 @@ class Band:
     warning: float | None
     critical: float | None
     source: str
+
+    @property
+    def good(self) -> float | None:
+        """The edge that is no longer good itself; ``None`` where the limit is still inside."""
+        return self.warning if self.measure is Measure.RATE and self.warning else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ _REFERENCE_LENGTH = 4
 _SHAPE = "[value, lower, upper, unit]"
 _REQUIRED_LEVEL_KEYS = ("warning", "kind", "source", "date")
 _TEXT_KEYS = ("commit", "software", "expired")
-LEVEL_KEYS = (*_REQUIRED_LEVEL_KEYS, "monotone", "best", "good", "samples", *_TEXT_KEYS)
+LEVEL_KEYS = (*_REQUIRED_LEVEL_KEYS, "monotone", "best", "good", "target", "samples", *_TEXT_KEYS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,8 @@ class Place:
         return FabricheckError(f"{self}: {message}")
 
     def __str__(self) -> str:
-        keys = f": {' > '.join(self.keys)}" if self.keys else ""
+        words = (key if key.isprintable() else ascii(key) for key in self.keys)
+        keys = f": {' > '.join(words)}" if self.keys else ""
         return f"{self.path}: line {self.line}{keys}"
 
 
@@ -144,7 +145,8 @@ def read_tolerance(leaves: Mapping[str, Leaf], place: Place) -> Tolerance:
         date=_read_date(leaves["date"]),
         monotone=_read_monotone(leaves.get("monotone")),
         best=_read_best(leaves.get("best")),
-        good=_read_good(leaves.get("good")),
+        good=_read_edges(leaves.get("good"), "edge of the good band"),
+        target=_read_edges(leaves.get("target"), "target"),
         samples=_read_samples(leaves.get("samples")),
         **{key: _read_text(leaves[key], f"text as {key}") for key in _TEXT_KEYS if key in leaves},
     )
@@ -212,14 +214,14 @@ def _read_best(leaf: Leaf | None) -> float | None:
     return best
 
 
-def _read_good(leaf: Leaf | None) -> dict[str, float]:
+def _read_edges(leaf: Leaf | None, what: str) -> dict[str, float]:
     if leaf is None:
         return {}
     if not isinstance(leaf.value, dict) or not leaf.value:
-        raise leaf.error(f"expected variables with the edge of their good band, found {leaf.value}")
+        raise leaf.error(f"expected variables with the {what} of each, found {leaf.value}")
     edges = {}
     for variable, value in leaf.value.items():
-        edges[str(variable)] = leaf.number(value, f"edge of the good band of {variable}")
+        edges[str(variable)] = leaf.number(value, f"{what} of {variable}")
         try:
             split_variable(str(variable))
         except FabricheckError as error:

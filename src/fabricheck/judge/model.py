@@ -93,6 +93,8 @@ class Tolerance:
         good: for variables whose source gives bands, the edge of the good one in their unit: only
             what is better than the edge is good, a value on it is a warning. It holds instead of
             ``warning`` on its side.
+        target: for variables whose source names one, the target in their unit; it is shown, and
+            judges nothing.
         samples: of measured references, the nights that they were measured in.
         commit: of measured references, the suite's git commit on the last of these nights.
         software: of measured references, with what they were measured.
@@ -106,6 +108,7 @@ class Tolerance:
     monotone: float | None
     best: float | None = None
     good: Mapping[str, float] = field(default_factory=dict)
+    target: Mapping[str, float] = field(default_factory=dict)
     samples: int | None = None
     commit: str = ""
     software: str = ""

@@ -12,6 +12,7 @@ from typing import Any
 
 import yaml
 
+from fabricheck import documents
 from fabricheck.benchmarks.registry import REGISTRY
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.leaves import Leaf, Place, read_reference, read_tolerance
@@ -28,8 +29,6 @@ INDEX_NAMES = (
     "transport",
     "num_nodes",
 )
-
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,110 +79,76 @@ def load(path: Path) -> Sections:
     """
     try:
         status = path.stat()
-        return _load(path, status.st_mtime_ns, status.st_size)
     except OSError as error:
         raise FabricheckError(
             f"{path}: expected a reference file, but it cannot be read ({error.strerror})"
         ) from error
-    except UnicodeDecodeError as error:
-        raise FabricheckError(f"{path}: expected UTF-8 text, found {error.reason}") from error
+    return _load(path, status.st_mtime_ns, status.st_size)
 
 
 @functools.lru_cache(maxsize=8)
 def _load(path: Path, _mtime_ns: int, _size: int) -> Sections:
-    loader = _Loader(path.read_text(encoding="utf-8"))
-    try:
-        root = loader.get_single_node()
-        return _FileReader(path, loader).read(root)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        line = f" line {mark.line + 1}:" if mark else ""
-        raise FabricheckError(f"{path}:{line} malformed YAML: {error.problem}") from error
-    except yaml.YAMLError as error:
-        raise FabricheckError(f"{path}: malformed YAML: {' '.join(str(error).split())}") from error
-    finally:
-        loader.dispose()
+    return _FileReader(documents.load(path, "references", "docs/references.md")).read()
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A part of the file: its value, and the node that knows its lines."""
+
+    value: Any
+    node: yaml.Node
 
 
 class _FileReader:
-    """Turns the nodes of one file into sections."""
+    """Turns one file into sections."""
 
-    def __init__(self, path: Path, loader: Any) -> None:
-        self._path = path
-        self._loader = loader
-        self._flattened: set[int] = set()
+    def __init__(self, document: documents.Document) -> None:
+        self._document = document
 
-    def read(self, root: yaml.Node | None) -> Sections:
+    def read(self) -> Sections:
+        path, root = self._document.path, self._document.root
         if root is None:
-            raise FabricheckError(f"{self._path}: expected references, found an empty file")
+            raise FabricheckError(f"{path}: expected references, found an empty file")
         references: dict[str, Section] = {}
         levels: dict[str, Section] = {}
-        for name, node, place in self._pairs(root, Place(self._path, (), 1)):
+        whole = _Part(self._document.value, root)
+        for name, part, place in self._pairs(whole, Place(path, (), 1)):
             check = str(name).removesuffix(LEVELS_SUFFIX)
             if check not in CHECKS:
                 known = ", ".join(f"{c}, {c}{LEVELS_SUFFIX}" for c in CHECKS)
                 raise place.error(f"unknown check: expected one of {known}")
             if name == check:
-                references[check] = self._section(check, node, place, self._entry)
+                references[check] = self._section(check, part, place, self._entry)
             else:
-                levels[check] = self._section(check, node, place, self._levels)
+                levels[check] = self._section(check, part, place, self._levels)
         return Sections(references, levels)
 
-    def _pairs(self, node: yaml.Node, place: Place) -> Iterator[tuple[Any, yaml.Node, Place]]:
-        """Key, value node and place of each pair of a mapping; merge keys are resolved."""
-        if not isinstance(node, yaml.MappingNode):
-            raise place.error(f"expected a mapping, found {_kind(node)}")
-        # Flattening adds pairs to the node, and an alias brings the same node here again.
-        if id(node) not in self._flattened:
-            self._refuse_repeated_keys(node, place)
-            self._loader.flatten_mapping(node)
-            self._flattened.add(id(node))
-        merged = {self._key(key_node, place): (key_node, value) for key_node, value in node.value}
-        for key, (key_node, value) in merged.items():
-            yield key, value, place.under(key, key_node.start_mark.line + 1)
-
-    def _refuse_repeated_keys(self, node: yaml.MappingNode, place: Place) -> None:
-        lines: dict[str | int, int] = {}
-        for key_node, _ in node.value:
-            if key_node.tag == "tag:yaml.org,2002:merge":
-                continue
-            key, line = self._key(key_node, place), key_node.start_mark.line + 1
-            if key in lines:
-                raise place.under(key, line).error(
-                    f"the key is given twice, first at line {lines[key]}: remove one"
-                )
-            lines[key] = line
-
-    def _key(self, node: yaml.Node, place: Place) -> str | int:
-        value = self._value(node, place)
-        if isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool)):
-            return value
-        line = node.start_mark.line + 1
-        raise place.under(value, line).error("expected text or a whole number as key: quote it")
-
-    def _value(self, node: yaml.Node, place: Place) -> Any:
-        try:
-            return self._loader.construct_object(node, deep=True)
-        except ValueError as error:
-            raise place.error(f"expected a valid value, found {_kind(node)} ({error})") from error
+    def _pairs(self, part: _Part, place: Place) -> Iterator[tuple[Any, _Part, Place]]:
+        """Key, value and place of each pair of a mapping; merge keys are resolved."""
+        if not isinstance(part.node, yaml.MappingNode):
+            raise place.error(f"expected a mapping, found {_kind(part.node)}")
+        nodes = {key.value: (key, value) for key, value in part.node.value}
+        for key, value in part.value.items():
+            key_node, node = nodes[str(key)]
+            yield key, _Part(value, node), place.under(key, key_node.start_mark.line + 1)
 
     def _section(
         self,
         check: str,
-        node: yaml.Node,
+        part: _Part,
         place: Place,
-        read_entry: Callable[[str, yaml.Node, Place], Entry | Levels],
+        read_entry: Callable[[str, _Part, Place], Entry | Levels],
     ) -> Section:
-        pairs = {key: (value, under) for key, value, under in self._pairs(node, place)}
+        pairs = {key: (value, under) for key, value, under in self._pairs(part, place)}
         if INDEX not in pairs:
             raise place.error(f"expected {INDEX}, such as [$system, benchmark], found none")
         index = self._index(*pairs.pop(INDEX))
 
-        def read_level(node: yaml.Node, place: Place, depth: int) -> Any:
+        def read_level(part: _Part, place: Place, depth: int) -> Any:
             if depth == len(index):
-                return read_entry(check, node, place)
+                return read_entry(check, part, place)
             tree = {}
-            for key, value, under in self._pairs(node, place):
+            for key, value, under in self._pairs(part, place):
                 _check_key(index[depth], key, check, under)
                 tree[key] = read_level(value, under, depth + 1)
             return tree
@@ -194,19 +159,19 @@ class _FileReader:
             tree[key] = read_level(value, under, 1)
         return Section(index, tree)
 
-    def _index(self, node: yaml.Node, place: Place) -> tuple[str, ...]:
-        names = self._value(node, place)
+    def _index(self, part: _Part, place: Place) -> tuple[str, ...]:
+        names = part.value
         if not isinstance(names, list) or not names:
-            raise place.error(f"expected a list of names, found {_kind(node)}")
+            raise place.error(f"expected a list of names, found {_kind(part.node)}")
         for name in names:
             if name not in INDEX_NAMES:
                 raise place.error(f"unknown name {name!r}: known are {', '.join(INDEX_NAMES)}")
         return tuple(names)
 
-    def _entry(self, check: str, node: yaml.Node, place: Place) -> Entry:
+    def _entry(self, check: str, part: _Part, place: Place) -> Entry:
         variables = {}
-        for name, value, under in self._pairs(node, place):
-            leaf = Leaf(self._value(value, under), under)
+        for name, value, under in self._pairs(part, place):
+            leaf = Leaf(value.value, under)
             variables[str(name)] = Located(
                 read_reference(leaf, str(name), is_curve=CHECKS[check] is not None), under
             )
@@ -214,10 +179,9 @@ class _FileReader:
             raise place.error("expected at least one variable, found none")
         return Entry(variables, place)
 
-    def _levels(self, _check: str, node: yaml.Node, place: Place) -> Levels:
+    def _levels(self, _check: str, part: _Part, place: Place) -> Levels:
         leaves = {
-            str(key): Leaf(self._value(value, under), under)
-            for key, value, under in self._pairs(node, place)
+            str(key): Leaf(value.value, under) for key, value, under in self._pairs(part, place)
         }
         return Levels(read_tolerance(leaves, place), place)
 

@@ -122,10 +122,11 @@ def _check_variables(entry: Entry, benchmark: Benchmark) -> None:
 
 
 def _check_warning(entry: Entry, levels: Levels) -> None:
-    if unknown := [name for name in levels.tolerance.good if name not in entry.variables]:
+    edges = {**levels.tolerance.good, **levels.tolerance.target}
+    if unknown := [name for name in edges if name not in entry.variables]:
         raise levels.place.error(
-            f"a good band for {', '.join(unknown)}, which has no reference at {entry.place}: give "
-            "it one, or correct the name"
+            f"a good band or a target for {', '.join(unknown)}, which has no reference at "
+            f"{entry.place}: give it one, or correct the name"
         )
     for name, located in entry.variables.items():
         reference = located.reference

@@ -30,6 +30,7 @@ class Row:
         value: the expected value.
         unit: its unit.
         good: limits of the good values; ``None`` for none.
+        target: the target that its source names; ``None`` for none. It judges nothing.
         critical: limits beyond which a value is critical.
         kind: what it is, such as ``measured``.
         source: where it comes from.
@@ -43,6 +44,7 @@ class Row:
     value: float
     unit: str
     good: Fractions
+    target: float | None
     critical: Fractions
     kind: str
     source: str
@@ -203,6 +205,7 @@ def _row(
         value=reference.value,
         unit=reference.unit,
         good=judged.good,
+        target=tolerance.target.get(name),
         critical=reference.bounds(),
         kind=tolerance.kind,
         source=tolerance.source,

@@ -69,7 +69,18 @@ def _reason_rows(left_out: Sequence[LeftOut]) -> Iterator[tuple[str, ...]]:
 def reference_lines(rows: Sequence[Row]) -> Iterator[str]:
     """A table of references, and below it the sources with a letter of their own."""
     sources = list(dict.fromkeys((row.kind, row.source, row.date) for row in rows))
-    head = ("check", "case", "variable", "value", "good", "critical", "unit", "from", "note")
+    head = (
+        "check",
+        "case",
+        "variable",
+        "value",
+        "target",
+        "good",
+        "critical",
+        "unit",
+        "from",
+        "note",
+    )
     yield from table(
         head,
         (
@@ -78,6 +89,7 @@ def reference_lines(rows: Sequence[Row]) -> Iterator[str]:
                 " ".join(str(key) for name, key in row.keys.items() if name != "$system"),
                 row.variable,
                 f"{row.value:g}",
+                "" if row.target is None else f"{row.target:g}",
                 _limits(row.good),
                 _limits(row.critical),
                 row.unit,

@@ -7,6 +7,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from reframe.core.config import load_config
+from reframe.core.exceptions import ReframeError
+from reframe.core.systems import System
+
 from fabricheck.errors import FabricheckError
 from fabricheck.fabric.limits import read_limits
 from fabricheck.judge.link_rate import read_rate
@@ -69,7 +73,9 @@ def check(suite: Path, name: str) -> list[Remark]:
         for environment in site["environments"]
         for remark in _environment_remarks(environment)
     ]
-    remarks += [*_pmi_remarks(site), *_refusal("all sites", site_configuration, suite)]
+    remarks += _pmi_remarks(site)
+    refused = [*_refusal("all sites", site_configuration, suite)]
+    remarks += refused or _reframe_remarks(suite, site)
     remarks += _reference_remarks(suite, site)
     return sorted(dict.fromkeys(remarks), key=lambda remark: remark.effect is not Effect.WRONG)
 
@@ -173,6 +179,22 @@ def _pmi_remarks(site: Mapping[str, Any]) -> Iterator[Remark]:
                 f"environment {environment['name']}: srun needs extras.pmi, what srun "
                 "--mpi=list offers and the MPI speaks: pmix for Open MPI, pmi2 for MPICH",
             )
+
+
+def _reframe_remarks(suite: Path, site: Mapping[str, Any]) -> list[Remark]:
+    """What ReFrame itself refuses: schedulers, launchers, and all else that it reads."""
+    config = load_config()
+    config.update_config(site_configuration(suite), "sites/")
+    try:
+        for system in site["systems"]:
+            where = f"system {system['name']}"
+            config.validate()
+            config.select_subconfig(system["name"])
+            System.create(config)
+    except (ReframeError, ValueError, TypeError) as error:
+        reason = ": ".join(str(each).split("\n")[0] for each in (error, error.__cause__) if each)
+        return [Remark(Effect.WRONG, f"{where}: ReFrame can't use it: {reason}")]
+    return []
 
 
 def _reference_remarks(suite: Path, site: Mapping[str, Any]) -> Iterator[Remark]:

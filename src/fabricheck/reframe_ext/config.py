@@ -140,7 +140,7 @@ def _resolve(environment: dict[str, Any]) -> dict[str, Any]:
         )
     if variable := resolved.pop("prefix_variable", None):
         for compiler in ("cc", "cxx"):
-            resolved[compiler] = environment[compiler].format(prefix=os.environ[variable])
+            resolved[compiler] = environment[compiler].replace("{prefix}", os.environ[variable])
             if not os.access(resolved[compiler], os.X_OK):
                 raise FabricheckError(
                     f"expected the compiler {resolved[compiler]} of environment {name}, found "

@@ -107,7 +107,7 @@ class FabricSurvey(Judged):
         judgements = tuple(
             judge_value(
                 _variable(name), value, Metric(name).row.unit, _reference(name, band),
-                (None, band.warning),
+                (None, band.warning), good=band.good,
             )
             for name, (value, band) in found.items()
         )  # fmt: skip

@@ -18,8 +18,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 import numpy as np
-import yaml
 
+from fabricheck.documents import load
 from fabricheck.errors import FabricheckError
 from fabricheck.history.series import SeriesKey
 
@@ -72,13 +72,7 @@ def read_accepted(references: Path) -> list[Acceptance]:
     """
     found: list[Acceptance] = []
     for path in sorted(references.glob(f"*{SUFFIX}")):
-        try:
-            records = yaml.safe_load(path.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-            reason = " ".join(str(error).split())
-            raise FabricheckError(
-                f"expected acceptances in YAML at {path}, found: {reason}"
-            ) from error
+        records = load(path, "acceptances", "docs/detection.md").value
         if not isinstance(records, list):
             raise FabricheckError(
                 f"expected a list of acceptances in {path}, found {type(records).__name__}: "

@@ -1,18 +1,15 @@
 """Settings of the detectors: defaults, and what a site file says instead."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
-import yaml
-
-from fabricheck.errors import FabricheckError
+from fabricheck.sites.document import read
 
 KEY = "trend"
 """Key of a site file that holds the settings for the site's systems."""
 
-_PAGE = "docs/detection.md"
+_Section = TypeVar("_Section")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,27 +42,6 @@ class Settings:
     same_days: float = 2.0
     silent_days: float = 7.0
 
-    def __post_init__(self) -> None:
-        require_ranges(self, _RANGES, KEY, _PAGE)
-
-
-_RANGES: Mapping[str, tuple[float, float]] = {
-    "history_nights": (20, 1000),
-    "least_history": (8, 100),
-    "alarm_p": (1e-9, 0.1),
-    "false_discovery_rate": (1e-6, 1),
-    "smallest_change": (0, 10),
-    "noisier_ratio": (1, 100),
-    "sudden_factor": (1.05, 100),
-    "penalty": (1, 100),
-    "new_days": (0, 365),
-    "same_days": (0, 30),
-    "silent_days": (1, 365),
-}
-
-
-_Section = TypeVar("_Section")
-
 
 def read_settings(sites: Path) -> dict[str, Settings]:
     """The settings for each system that has a site file.
@@ -74,85 +50,25 @@ def read_settings(sites: Path) -> dict[str, Settings]:
         sites: directory of the site files.
 
     Raises:
-        FabricheckError: as ``read_section``.
+        FabricheckError: for a site file with anything wrong.
     """
-    return read_section(sites, KEY, Settings, _PAGE)
+    return read_section(sites, KEY, Settings)
 
 
-def require_ranges(
-    settings: object, ranges: Mapping[str, tuple[float, float]], key: str, page: str
-) -> None:
-    """Refuse settings out of range.
-
-    Args:
-        settings: the settings.
-        ranges: least and greatest value for the settings' names.
-        key: the site file's key that holds them.
-        page: the document that explains them.
-
-    Raises:
-        FabricheckError: for the first that is out of range.
-    """
-    for name, (low, high) in ranges.items():
-        value = getattr(settings, name)
-        if not low <= value <= high:
-            raise FabricheckError(
-                f"expected {key}.{name} between {low:g} and {high:g}, found {value:g}: see {page}"
-            )
-
-
-def read_section(sites: Path, key: str, kind: type[_Section], page: str) -> dict[str, _Section]:
+def read_section(sites: Path, key: str, kind: type[_Section]) -> dict[str, _Section]:
     """One key of every site file as settings, for each system of the file.
 
     Args:
         sites: directory of the site files.
         key: the key.
-        kind: a dataclass whose fields are numbers with defaults.
-        page: the document that explains them.
+        kind: a dataclass with the names that the schema of site files has under the key.
 
     Raises:
-        FabricheckError: for a site file that is not YAML, and for a setting that does not exist,
-            has another type or is out of range.
+        FabricheckError: for a site file with anything wrong.
     """
-    found: dict[str, _Section] = {}
-    for path in sorted(sites.glob("*.yaml")):
-        try:
-            site = yaml.safe_load(path.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-            reason = " ".join(str(error).split())
-            raise FabricheckError(
-                f"expected a site file in YAML at {path}, found: {reason}"
-            ) from error
-        if not isinstance(site, dict):
-            raise FabricheckError(
-                f"expected keys and values in the site file {path}, found "
-                f"{type(site).__name__}: see docs/sites.md"
-            )
-        values = _values(site.get(key, {}), key, kind, path, page)
-        try:
-            settings = kind(**values)
-        except FabricheckError as error:
-            raise FabricheckError(f"{path}: {error}") from error
-        found.update({system["name"]: settings for system in site.get("systems", ())})
-    return found
-
-
-def _values(given: object, key: str, kind: Any, path: Path, page: str) -> dict[str, Any]:
-    if not isinstance(given, dict):
-        raise FabricheckError(
-            f"{path}: expected names and numbers under '{key}', found {given!r}: see {page}"
-        )
-    types = {field.name: field.type for field in fields(kind)}
-    for name, value in given.items():
-        if name not in types:
-            raise FabricheckError(
-                f"{path}: expected one of {', '.join(types)} under '{key}', found {name!r}: "
-                "remove it or correct its name"
-            )
-        whole = types[name] is int
-        if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
-            raise FabricheckError(
-                f"{path}: expected {'a whole number' if whole else 'a number'} for "
-                f"{key}.{name}, found {value!r}: correct it"
-            )
-    return given
+    read_sites = [read(path) for path in sorted(sites.glob("*.yaml"))]
+    return {
+        system["name"]: kind(**site.get(key, {}))
+        for site in read_sites
+        for system in site["systems"]
+    }
