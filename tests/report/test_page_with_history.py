@@ -38,7 +38,7 @@ def test_both_verdicts_come_first(page):
 
 def test_a_run_without_history_says_that_it_was_compared_with_nothing(judged):
     html = render(*judged(sample.report("barrier")))
-    assert "? Not compared with earlier nights: there is no history." in words(html)
+    assert "? Not compared with earlier nights: there is no history" in words(html)
     assert "drill" not in re.sub(r"<(script|style)\b.*?</\1>", "", html, flags=re.DOTALL)
 
 

@@ -59,6 +59,18 @@ def test_the_page_is_written_and_its_path_told(fabricheck, write, tmp_path):
     assert done.returncode == 1
 
 
+def test_a_history_that_cannot_be_read_costs_the_comparison_and_not_the_page(
+    fabricheck, write, tmp_path
+):
+    run = str(write(sample.only(sample.report(), "barrier")))
+    done = fabricheck(run, "--html", "page.html", "--history", "none")
+    assert done.returncode == 2
+    assert done.stderr.startswith("fabricheck: expected a history in none, found none")
+    assert done.stdout.split()[1] == "GOOD"
+    page = (tmp_path / "page.html").read_text()
+    assert "Not compared</b> with earlier nights: expected a history in none, found none" in page
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

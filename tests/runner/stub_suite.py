@@ -4,8 +4,8 @@ As a program it is that ReFrame (``reframe``), and the command line of the suite
 its command ``run`` runs the stub, all others are the real ones.
 """
 
+import json
 import os
-import shutil
 import sys
 import time
 from dataclasses import replace
@@ -47,7 +47,12 @@ def reframe(suite: Path, options: list[str]) -> None:
             journal.write(f"{session} latency{case}\n")
         time.sleep(0.1)
     number = len(list((suite / "reports").glob("run-*.json")))
-    shutil.copy(suite / SAMPLE, suite / "part")
+    # The run report of the session that was just recorded.
+    sample = json.loads((suite / SAMPLE).read_text())
+    sample["session_info"]["time_end"] = f"{now:%Y%m%dT%H%M%S}+0000"
+    for case in sample["runs"][0]["testcases"]:
+        case["session"] = session
+    (suite / "part").write_text(json.dumps(sample))
     (suite / "part").rename(suite / "reports" / f"run-{number}.json")
     for option in options:
         if option.startswith("--report-junit="):

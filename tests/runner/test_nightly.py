@@ -49,7 +49,7 @@ def test_a_night_leaves_page_summary_and_junit_and_delivers_the_summary(plan: Pl
     assert done.exit_code == 0
     latest = plan.nights.root / "latest"
     assert latest.resolve() == done.directory
-    assert (latest / "page.html").stat().st_size > 10_000
+    assert "this run is not in the history" not in (latest / "page.html").read_text()
     assert (latest / "junit.xml").exists()
     assert (latest / "summary.txt").read_text().splitlines() == list(done.summary)
     assert done.summary[0].startswith("FINE: night of ")
@@ -78,6 +78,34 @@ def test_a_step_that_fails_is_named_and_does_not_stop_the_others(plan: Plan) -> 
     assert plan.nights.all()[0].complete
 
 
+def test_a_history_that_crashes_is_said_by_summary_subject_page_and_check(plan: Plan) -> None:
+    # A real night whose history ends with Python's code of a traceback, which is a verdict's.
+    real = plan.program.read_text()
+    plan.program.write_text(real.replace("exec", '[ "$1" != report ] || exit 0\nexec', 1))
+    run_night(plan)
+    plan.program.write_text(real.replace("exec", '[ "$1" != history ] || exit 1\nexec', 1))
+    assert check_nights(plan) == []
+    done = run_night(plan)
+    assert (done.exit_code, done.codes["history"]) == (2, 1)
+    assert done.summary[0].startswith("FAILED in history: night of")
+    assert done.summary[1] == "history ended with exit code 1: it said nothing"
+    assert any("the history does not hold tonight" in line for line in done.summary)
+    assert (plan.suite / "mail").read_text().startswith("fabricheck: FAILED in history: night of")
+    assert "this run is not in the history" in (done.directory / "page.html").read_text()
+    (note,) = check_nights(plan)
+    assert note.startswith(f"NIGHT FAILED in history: that of {done.directory.name[:4]}")
+    assert (plan.suite / "mail").read_text().startswith("fabricheck: NIGHT FAILED in history\n")
+
+
+def test_the_mail_command_is_not_in_the_list_of_processes(plan: Plan) -> None:
+    words = plan.suite / "words"
+    # Not in the list: neither the command line of the shell nor that of its parent.
+    mail = f"cat /proc/$$/cmdline >{words}; : secret"
+    run_night(replace(program(plan, "true"), mail=mail))
+    assert "eval" in words.read_text()
+    assert "secret" not in words.read_text()
+
+
 def test_a_program_that_a_signal_ended_has_failed(plan: Plan) -> None:
     done = run_night(program(plan, '[ "$1" != trend ] || kill -9 $$'))
     assert (done.exit_code, done.codes["trend"]) == (2, -9)
@@ -104,8 +132,9 @@ def test_two_nights_do_not_overlap_and_the_operator_is_told(plan: Plan) -> None:
 
 
 def test_a_mail_command_that_fails_is_said_and_the_summary_is_there(plan: Plan) -> None:
-    with pytest.raises(FabricheckError, match="expected the mail command 'exit 3' to take"):
-        run_night(replace(program(plan, "true"), mail="exit 3"))
+    with pytest.raises(FabricheckError, match=r"to take the summary, found: exit code 3") as told:
+        run_night(replace(program(plan, "true"), mail="exit 3 # secret"))
+    assert "secret" not in str(told.value)
     (night,) = plan.nights.all()
     assert (night.directory / "summary.txt").exists()
     assert (night.complete, night.stopped_at) == (False, "mail")
@@ -133,12 +162,22 @@ def test_what_is_old_goes_and_the_record_stays(plan: Plan) -> None:
     nights = Nights(plan.nights.root)
     old = nights.begin(datetime.now(UTC) - timedelta(days=100))
     plan.reports.mkdir(exist_ok=True)
-    for name, days in (("run-0.json", 100), ("run-1.json", 1)):
-        (plan.reports / name).write_text("{}")
+    ours = '{"session_info": {}}'
+    (plan.reports / "precious").write_text(ours)
+    (plan.reports / "run-3.json").symlink_to("precious")
+    for name, days, text in (
+        ("run-0.json", 100, ours),
+        ("run-1.json", 1, ours),
+        ("run-2.json", 100, "{}"),
+        ("run-of-others.json", 100, ours),
+    ):
+        (plan.reports / name).write_text(text)
         os.utime(plan.reports / name, times=(time.time() - days * 86400,) * 2)
-    run_night(plan)
+    run_night(replace(plan, every=timedelta(days=90)))
     assert not old.directory.exists()
-    assert sorted(path.name for path in plan.reports.glob("run-*")) == ["run-1.json", "run-2.json"]
+    assert sorted(path.name for path in plan.reports.glob("run-*")) == [
+        "run-1.json", "run-2.json", "run-3.json", "run-5.json", "run-of-others.json"
+    ]  # fmt: skip
     run_night(plan)
     assert table(plan.reports / "history").height == 2 * CASES * SIZES
 

@@ -1,6 +1,7 @@
 """Nights on disk: complete, missing, old."""
 
 import json
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -11,13 +12,20 @@ from fabricheck.runner.nights import STEPS, Nights
 
 NOW = datetime(2026, 11, 21, 2, tzinfo=UTC)
 DAY = timedelta(days=1)
+FINE = {"run": 1, "history": 0, "trend": 1, "page": 1}
 
 
-def begin(nights: Nights, days_ago: float, *, complete: bool = True) -> Path:
+def begin(
+    nights: Nights,
+    days_ago: float,
+    *,
+    complete: bool = True,
+    codes: Mapping[str, int] | None = None,
+) -> Path:
     night = nights.begin(NOW - days_ago * DAY)
     (night.directory / STEPS).write_text("run\nhistory\n")
     if complete:
-        nights.complete(night, {"run": 0}, night.began + timedelta(hours=1))
+        nights.complete(night, codes or FINE, night.began + timedelta(hours=1))
     return night.directory
 
 
@@ -34,7 +42,7 @@ def test_before_the_first_night_none_is_missing(nights: Nights) -> None:
 def test_a_night_of_yesterday_is_enough(nights: Nights) -> None:
     directory = begin(nights, 1)
     assert nights.missing(NOW, DAY) == []
-    assert json.loads((directory / "night.json").read_text())["codes"] == {"run": 0}
+    assert json.loads((directory / "night.json").read_text())["codes"] == FINE
     assert (nights.root / "latest").resolve() == directory
 
 
@@ -75,9 +83,63 @@ def test_old_nights_go_but_never_the_last_complete_one(nights: Nights) -> None:
     kept = begin(nights, 40)
     (nights.root / "notes").mkdir()
     (nights.root / "20269999T000000Z").mkdir()
-    nights.remove_old(NOW, 30 * DAY)
+    (nights.root / "20200101T020000Z").write_text("a file")
+    (nights.root / "20200102T020000Z").symlink_to("notes")
+    (nights.root / "20200103T020000Z").mkdir()
+    (nights.root / "20200103T020000Z" / "thesis.tex").write_text("precious")
+    before = {path.name for path in nights.root.glob("20200*")}
+    assert nights.remove_old(NOW, 30 * DAY, 1) == []
+    assert {path.name for path in nights.root.glob("20200*")} == before
+    (nights.root / "20200103T020000Z" / "thesis.tex").rename(nights.root / "thesis.tex")
+    assert nights.remove_old(NOW, 30 * DAY, 1) == []
     assert [night.directory for night in nights.all()] == [kept]
     assert (nights.root / "notes").exists()
+
+
+def test_a_clock_in_the_future_removes_nothing_that_is_new(nights: Nights) -> None:
+    kept = [begin(nights, days) for days in (2, 1, 0)]
+    begin(nights, -3650)
+    assert nights.remove_old(NOW + 3650 * DAY, 30 * DAY, 30) == []
+    assert all(directory.exists() for directory in kept)
+
+
+@pytest.mark.parametrize(
+    ("codes", "failed"),
+    [
+        (FINE, ""),
+        ({**FINE, "history": 1}, "history"),
+        ({**FINE, "run": 70, "page": -9}, "run, page"),
+        ({"run": 0, "trend": 0, "page": 0}, "history"),
+        ({"run": 2, "history": 0, "trend": 0}, "run"),
+        ({}, "night.json"),
+    ],
+)
+def test_a_night_counts_only_if_each_step_did_its_work(
+    nights: Nights, codes: Mapping[str, int], failed: str
+) -> None:
+    begin(nights, 1)
+    directory = begin(nights, 0.1, codes=codes)
+    if not codes:
+        (directory / "night.json").write_text("{}")
+    expected = [
+        f"NIGHT FAILED in {failed}: that of 2026-11-20 23:36 UTC; {directory} has what it said"
+    ]
+    assert nights.missing(NOW, DAY) == (expected if failed else [])
+    assert len(nights.missing(NOW + DAY, DAY)) == (2 if failed else 0)
+
+
+@pytest.mark.parametrize("complete", [True, False])
+def test_a_night_of_the_future_counts_for_nothing(nights: Nights, complete: bool) -> None:
+    begin(nights, 30)
+    future = begin(nights, -3650, complete=complete)
+    missing, note = nights.missing(NOW, DAY)
+    assert missing.startswith("NIGHT MISSING: the last that was completed began 2026-10-22")
+    assert f"{future} is dated in the future" in note
+
+
+def test_steps_that_are_no_text_are_named_all_the_same(nights: Nights) -> None:
+    (begin(nights, 0.1, complete=False) / STEPS).write_bytes(b"run\n\xff\n")
+    assert nights.all()[0].stopped_at == "\N{REPLACEMENT CHARACTER}"
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:

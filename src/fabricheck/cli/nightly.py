@@ -4,13 +4,17 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import timedelta
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
 from fabricheck.cli.history import MachineOption
 from fabricheck.cli.run import BenchmarkOption, SystemOption, TransportOption
+from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE
+
+_MOST_DAYS: Final = 36_500
+_MOST_HOURS: Final = 8_784
 
 
 def nightly(
@@ -23,7 +27,8 @@ def nightly(
         typer.Option(
             metavar="COMMAND",
             envvar="FABRICHECK_MAIL",
-            help="Shell command that takes the summary on its standard input; $SUBJECT is set.",
+            help="Shell command that takes the summary on its standard input; $SUBJECT is set. "
+            "The variable hides a secret from the list of processes.",
         ),
     ] = "",
     keep_days: Annotated[
@@ -33,7 +38,7 @@ def nightly(
         float, typer.Option(min=0.1, help="How often a night is to come; later, one is missing.")
     ] = 24,
     check: Annotated[
-        bool, typer.Option("--check", help="Run nothing: say whether a night is missing.")
+        bool, typer.Option("--check", help="Run nothing: say whether a night is missing or failed.")
     ] = False,
     machine: MachineOption = False,
 ) -> None:
@@ -44,7 +49,8 @@ def nightly(
     killed loses nothing; the next one says so.
 
     Exit code 0: all is well. 1: something is critical, or a regression is new; with --check, a
-    night is missing. 2: a step could not do its work, or another night is under way.
+    night is missing or a step of it failed. 2: a step could not do its work, or another night is
+    under way.
 
     Examples:
 
@@ -55,6 +61,14 @@ def nightly(
         fabricheck nightly --system local --json | jq .codes
     """
     from fabricheck.runner.nightly import Plan, check_nights, run_night  # noqa: PLC0415
+
+    for option, value, most in (
+        ("--keep-days", keep_days, _MOST_DAYS),
+        ("--every-hours", every_hours, _MOST_HOURS),
+    ):
+        # Written so that it holds for what is no number, too.
+        if not value <= most:
+            raise FabricheckError(f"expected {option} of {most} at most, found {value:g}")
 
     options = [f"--system={system}"]
     options += [f"--benchmark={each}" for each in benchmark or ()]

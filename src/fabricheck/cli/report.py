@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from fabricheck.cli.console import open_console
+from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE
 from fabricheck.report import terminal
 from fabricheck.report.load import load, newest_report
@@ -136,21 +137,25 @@ def show(
     """
     run = load(path)
     summary = summarise(run)
-    if html is not None:
-        _write_page(run, summary, html, compared)
+    unread = _write_page(run, summary, html, compared) if html is not None else None
     if machine:
         json.dump(as_json(run, summary), sys.stdout, indent=2, allow_nan=False)
         sys.stdout.write("\n")
-        return summary.exit_code
-    console = open_console()
-    terminal.show(run, summary, console, table=table)
-    console.print(f"record  {run.path}", soft_wrap=True)
-    if html is not None:
-        console.print(f"page    {html.resolve()}", soft_wrap=True)
+    else:
+        console = open_console()
+        terminal.show(run, summary, console, table=table)
+        console.print(f"record  {run.path}", soft_wrap=True)
+        if html is not None:
+            console.print(f"page    {html.resolve()}", soft_wrap=True)
+    if unread is not None:
+        raise unread
     return summary.exit_code
 
 
-def _write_page(run: Run, summary: Summary, html: Path, compared: Compared) -> None:
+def _write_page(
+    run: Run, summary: Summary, html: Path, compared: Compared
+) -> FabricheckError | None:
+    """Write it, without the history if that can't be read; why it can't."""
     # Bokeh, Jinja and the detectors take a while to import: only the page pays for them.
     from fabricheck.report.page import write_page  # noqa: PLC0415
     from fabricheck.report.past import read_past  # noqa: PLC0415
@@ -158,8 +163,14 @@ def _write_page(run: Run, summary: Summary, html: Path, compared: Compared) -> N
     store = compared.history
     if store is None and (beside := run.path.parent / HISTORY).is_dir():
         store = beside
-    past = read_past(store, run, compared.sites, compared.references) if store else None
-    write_page(run, summary, html, past)
+    past, unread = None, None
+    if store:
+        try:
+            past = read_past(store, run, compared.sites, compared.references)
+        except FabricheckError as error:
+            unread = error
+    write_page(run, summary, html, past, str(unread or ""))
+    return unread
 
 
 def _write_plots(path: Path, directory: Path) -> None:

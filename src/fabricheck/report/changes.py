@@ -98,10 +98,14 @@ def past_verdict(past: Past) -> PastVerdict:
         sentence = "the history has no series of this system"
         return PastVerdict("?", "magenta", "Unknown", sentence)
     word, sentence = verdict(trend, past.events)
+    if not past.holds_run:
+        sentence += "; this run is not in the history, which fabricheck history refresh mends"
     if not trend.judged:
         sentence += f"; none of {trend.series} series has enough nights for a verdict on a step"
         if word is Verdict.STEADY:
             return PastVerdict("?", "magenta", "Not judged", sentence)
+    if not past.holds_run and word is Verdict.STEADY:
+        return PastVerdict("?", "magenta", "Not compared", sentence)
     others = Counter(event.state for event in past.events if event.state is not State.NEW)
     counted = "".join(f", {number} {state}" for state, number in others.items())
     return PastVerdict(*_VERDICTS[word], f"{sentence}{counted}; last night {moment(trend.newest)}")

@@ -40,7 +40,9 @@ OPEN_EVENTS = 3
 """Events that are seen without a click; the others are folded."""
 
 
-def write_page(run: Run, summary: Summary, path: Path, past: Past | None = None) -> None:
+def write_page(
+    run: Run, summary: Summary, path: Path, past: Past | None = None, unread: str = ""
+) -> None:
     """Write the page of a run, whole or not at all.
 
     Args:
@@ -48,17 +50,18 @@ def write_page(run: Run, summary: Summary, path: Path, past: Past | None = None)
         summary: the verdict on it.
         path: the file to write.
         past: what the history says, None where there is none.
+        unread: why a history that is there could not be read.
 
     Raises:
         FabricheckError: if the file cannot be written.
     """
-    html = render(run, summary, past)
+    html = render(run, summary, past, unread)
     require_offline(html)
     write_whole(path, html)
 
 
-def render(run: Run, summary: Summary, past: Past | None = None) -> str:
-    """The page as text."""
+def render(run: Run, summary: Summary, past: Past | None = None, unread: str = "") -> str:
+    """The page as text; arguments as of ``write_page``."""
     matrix = build_matrix(run)
     curves = groups(matrix)
     beside = _beside(run, past) if past else _NOTHING
@@ -87,6 +90,7 @@ def render(run: Run, summary: Summary, past: Past | None = None) -> str:
             node_tables=node_tables(run),
             not_measured=not_measured(run),
             provenance=provenance(run),
+            unread=unread,
             packs=packs,
             bokeh=Markup(canvas.library()),  # noqa: S704
             **beside,

@@ -6,6 +6,7 @@ refresh or nothing, and a night is complete when its last file is there: the nex
 
 import fcntl
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +18,7 @@ from typing import Final
 
 from fabricheck.errors import FabricheckError
 from fabricheck.report.files import write_whole
-from fabricheck.runner.nights import STEPS, Night, Nights
+from fabricheck.runner.nights import STEPS, Night, Nights, failed_steps
 
 LINES: Final = 20
 """Most lines of a summary."""
@@ -25,11 +26,13 @@ SUMMARY: Final = "summary.txt"
 PAGE: Final = "page.html"
 JUNIT: Final = "junit.xml"
 
-_FINE: Final = (0, 1)
 _PROGRAM: Final = Path(sys.executable).with_name("fabricheck")
 _BAD: Final = 2
 _MAIL_SECONDS: Final = 120
 _REPORT_LINES: Final = 5
+_NOTES: Final = 5
+_HEAD_BYTES: Final = 4096
+_RUN_REPORT: Final = re.compile(r"run-[0-9]+\.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +108,7 @@ def run_night(plan: Plan) -> Done:
 
 
 def check_nights(plan: Plan) -> list[str]:
-    """Notes on missing nights, delivered if there are any; for a place that watches the nights.
+    """Notes on missing and failed nights, delivered if there are any; for who watches the nights.
 
     Raises:
         FabricheckError: if there is no night at all, or the notes can't be delivered.
@@ -116,10 +119,12 @@ def check_nights(plan: Plan) -> list[str]:
         )
     # What is under way may still come to its end.
     notes = [
-        note for note in plan.nights.missing(datetime.now(UTC), plan.every) if "MISSING" in note
+        note
+        for note in plan.nights.missing(datetime.now(UTC), plan.every)
+        if note.startswith("NIGHT ")
     ]
     if notes:
-        deliver(plan, "NIGHT MISSING", notes)
+        deliver(plan, notes[0].partition(":")[0], notes)
     return notes
 
 
@@ -132,19 +137,31 @@ def deliver(plan: Plan, subject: str, lines: Sequence[str]) -> None:
     if not plan.mail:
         return
     try:
-        subprocess.run(
-            ["sh", "-c", plan.mail],
+        # It may hold a secret, which is nobody's to see: not in the list of processes, and not in
+        # the sentence.
+        ended = subprocess.run(
+            ["sh", "-c", 'eval "$FABRICHECK_MAIL"'],
             input="\n".join(lines) + "\n",
-            env={**os.environ, "SUBJECT": f"fabricheck: {subject}"},
-            text=True,
-            check=True,
+            env={
+                **os.environ,
+                "SUBJECT": f"fabricheck: {subject}",
+                "FABRICHECK_MAIL": plan.mail,
+            },
+            encoding="utf-8",
+            errors="surrogateescape",
+            check=False,
             timeout=_MAIL_SECONDS,
-        )
-    except (OSError, subprocess.SubprocessError) as error:
+        ).returncode
+        why = f"exit code {ended}"
+    except subprocess.TimeoutExpired:
+        ended, why = _BAD, f"no end after {_MAIL_SECONDS} s"
+    except (OSError, ValueError) as error:
+        ended, why = _BAD, str(error)
+    if ended:
         raise FabricheckError(
-            f"expected the mail command {plan.mail!r} to take the summary, found: {error}: correct "
-            f"it; the summary is in {plan.nights.root}"
-        ) from error
+            f"expected the mail command (--mail, FABRICHECK_MAIL) to take the summary, found: "
+            f"{why}: correct it; the summary is in {plan.nights.root}"
+        )
 
 
 class _OverlapError(FabricheckError):
@@ -199,16 +216,22 @@ class _Sequence:
         if written:
             newest = max(written, key=lambda path: path.stat().st_mtime)
             page = f"--html={self._night.directory / PAGE}"
-            self._step("page", "report", str(newest), page, f"--history={store}", "--no-table")
-        failed = [step for step, each in self._codes.items() if each not in _FINE]
+            history = [f"--history={store}"] if store.is_dir() else []
+            self._step("page", "report", str(newest), page, *history, "--no-table")
+        failed = failed_steps(self._codes)
         code = _BAD if failed else max(self._codes.values())
         summary = self._summary(failed)
         write_whole(self._night.directory / SUMMARY, "\n".join(summary) + "\n")
         self._begin("mail")
         deliver(self._plan, summary[0], summary)
         self._begin("retention")
-        self._remove_old()
+        kept = self._remove_old(written)
         self._plan.nights.complete(self._night, self._codes, datetime.now(UTC))
+        if kept:
+            raise FabricheckError(
+                f"expected to remove what is older than {self._plan.keep.days} days, found: "
+                f"{kept[0]}: remove it; the night itself is complete"
+            )
         return Done(self._night.directory, self._codes, code, summary)
 
     def _begin(self, step: str) -> None:
@@ -240,26 +263,53 @@ class _Sequence:
         verdict = "LOOK" if any(self._codes.values()) else "FINE"
         if failed:
             verdict = f"FAILED in {', '.join(failed)}"
-        head = [f"{verdict}: night of {self._night.began:%Y-%m-%d %H:%M} UTC", *self._notes]
+        head = [f"{verdict}: night of {self._night.began:%Y-%m-%d %H:%M} UTC"]
         for step in failed:
             last = [line for line in self._said(step) if line.strip()][-1:] or ["it said nothing"]
             head.append(f"{step} ended with exit code {self._codes[step]}: {last[0]}")
+        head += self._notes[:_NOTES]
+        if len(self._notes) > _NOTES:
+            head.append(f"... and {len(self._notes) - _NOTES} more of such nights")
         if not self._output("page").exists():
             head.append("no page: the run left no report")
-        shown = self._said("page")[:_REPORT_LINES] if self._codes.get("page") in _FINE else []
-        head += shown
+        # A page whose history could not be read says what was run all the same.
+        head += (
+            self._said("page")[:_REPORT_LINES] if (self._night.directory / PAGE).exists() else []
+        )
         trend = self._said("trend") if "trend" not in failed else []
+        if trend and "history" in failed:
+            head.append("the history does not hold tonight; what follows is of the nights before:")
         tail = [f"all of it: {self._night.directory}"]
         room = max(LINES - len(head) - len(tail), 0)
         if len(trend) > room:
             trend = [*trend[: max(room - 1, 0)], "... and more: see trend.txt"]
         return [*head, *trend, *tail]
 
-    def _remove_old(self) -> None:
-        """Nights and run reports that are older than asked; the record itself stays."""
-        now = self._night.began
-        self._plan.nights.remove_old(now, self._plan.keep)
-        limit = (now - self._plan.keep).timestamp()
-        for path in self._plan.reports.glob("run-*.json"):
-            if path.stat().st_mtime < limit:
-                path.unlink()
+    def _remove_old(self, written: set[Path]) -> list[OSError]:
+        """Nights and run reports that are older than asked; the record itself stays.
+
+        A clock that is wrong makes all of them old, so the newest stay whatever it says.
+        """
+        plan, now = self._plan, self._night.began
+        most = max(int(plan.keep / plan.every), 1)
+        problems = plan.nights.remove_old(now, plan.keep, most)
+        ages = {
+            path: now.timestamp() - path.lstat().st_mtime
+            for path in plan.reports.glob("run-*.json")
+            if _RUN_REPORT.fullmatch(path.name) and path not in written
+        }
+        for path in sorted(ages, key=ages.__getitem__)[most:]:
+            try:
+                if ages[path] > plan.keep.total_seconds() and _is_run_report(path):
+                    path.unlink()
+            except OSError as error:
+                problems.append(error)
+        return problems
+
+
+def _is_run_report(path: Path) -> bool:
+    """Whether ReFrame wrote this file: it begins with what it says of the session."""
+    if path.is_symlink() or not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return b'"session_info"' in file.read(_HEAD_BYTES)

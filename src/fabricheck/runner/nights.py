@@ -5,9 +5,10 @@ last; one without was killed.
 """
 
 import json
+import os
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
@@ -18,10 +19,28 @@ from fabricheck.report.files import write_whole
 LATEST: Final = "latest"
 STEPS: Final = "steps.log"
 
+GOOD: Final[Mapping[str, tuple[int, ...]]] = {
+    "run": (0, 1),
+    "history": (0,),
+    "trend": (0, 1),
+    "page": (0, 1),
+}
+"""The steps, and the exit codes with which each has done its work; 1 is a verdict of some."""
+
 _NAME: Final = "%Y%m%dT%H%M%SZ"
 _COMPLETE: Final = "night.json"
 _LATE: Final = 1.5
 """After so many intervals without a completed night, one is missing."""
+_SKEW: Final = timedelta(minutes=5)
+"""What clocks of two machines may differ before a night is dated in the future."""
+
+
+def failed_steps(codes: Mapping[str, object]) -> list[str]:
+    """The steps that could not do their work or are missing; a run without report has no page."""
+    return [step for step, good in GOOD.items() if codes.get(step, _ABSENT.get(step)) not in good]
+
+
+_ABSENT: Final = {"page": 0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,17 +51,19 @@ class Night:
         directory: what it left behind.
         began: when.
         complete: whether it came to its end.
+        failed: what of it could not be done.
     """
 
     directory: Path
     began: datetime
     complete: bool
+    failed: list[str] = field(default_factory=list)
 
     @property
     def stopped_at(self) -> str:
         """The last step that it began; empty if it began none."""
         try:
-            steps = (self.directory / STEPS).read_text().split()
+            steps = (self.directory / STEPS).read_text(errors="replace").split()
         except OSError:
             return ""
         return steps[-1] if steps else ""
@@ -59,14 +80,15 @@ class Nights:
         self.root = root
 
     def all(self) -> list[Night]:
-        """Every night that was begun."""
+        """Every night that was begun; what only has such a name is none."""
         nights = []
         for directory in sorted(self.root.glob("[0-9]*Z")) if self.root.is_dir() else ():
             try:
                 began = datetime.strptime(directory.name, _NAME).replace(tzinfo=UTC)
             except ValueError:
                 continue
-            nights.append(Night(directory, began, (directory / _COMPLETE).exists()))
+            if directory.is_dir() and not directory.is_symlink():
+                nights.append(_read(directory, began))
         return nights
 
     def begin(self, now: datetime) -> Night:
@@ -75,7 +97,7 @@ class Nights:
         Raises:
             FabricheckError: if its directory can't be made.
         """
-        while (directory := self.root / now.strftime(_NAME)).exists():
+        while os.path.lexists(directory := self.root / now.strftime(_NAME)):
             now += timedelta(seconds=1)
         try:
             directory.mkdir(parents=True)
@@ -102,34 +124,84 @@ class Nights:
         link.replace(self.root / LATEST)
 
     def missing(self, now: datetime, every: timedelta) -> list[str]:
-        """What an operator must know of nights that did not come to their end, in sentences.
+        """What an operator must know of nights that did not do their work, in sentences.
+
+        A night counts if it came to its end, no step failed, and it is not dated in the future.
 
         Args:
             now: the time.
             every: how often a night is to come.
         """
         nights = self.all()
-        complete = [night for night in nights if night.complete]
-        last = complete[-1].began if complete else None
+        past = [night for night in nights if night.began <= now + _SKEW]
+        last = max(
+            (night.began for night in past if night.complete and not night.failed), default=None
+        )
         notes = []
-        if last is None and nights:
+        if last is None and nights and not any(night.complete for night in past):
             notes.append("NIGHT MISSING: none was ever completed")
         elif last is not None and now - last > _LATE * every:
             notes.append(
                 f"NIGHT MISSING: the last that was completed began {last:%Y-%m-%d %H:%M} UTC; "
                 f"one is expected every {every / timedelta(hours=1):g} h"
             )
+        notes += [_what_happened(night) for night in past if last is None or night.began > last]
         return notes + [
-            f"the night of {night.began:%Y-%m-%d %H:%M} UTC did not come to its end: it was "
-            f"stopped in step {night.stopped_at or 'none'}"
+            f"the night in {night.directory} is dated in the future and counts for nothing: a "
+            "clock was wrong; remove it"
             for night in nights
-            if not night.complete and (last is None or night.began > last)
+            if night not in past
         ]
 
-    def remove_old(self, now: datetime, keep: timedelta) -> None:
-        """Remove nights that began longer ago than ``keep``; the last complete one stays."""
+    def remove_old(self, now: datetime, keep: timedelta, most: int) -> list[OSError]:
+        """Remove nights that began longer ago than ``keep``; the last complete one stays.
+
+        Args:
+            now: the time.
+            keep: how long nights are kept.
+            most: so many of the newest stay, whatever a clock that may be wrong says.
+
+        Returns:
+            What could not be removed, and why.
+        """
         nights = self.all()
         last = max((night.began for night in nights if night.complete), default=now)
-        for night in nights:
-            if now - night.began > keep and night.began < last:
-                shutil.rmtree(night.directory)
+        problems = []
+        for night in nights[:-most]:
+            if now - night.began > keep and night.began < last and _is_ours(night.directory):
+                try:
+                    shutil.rmtree(night.directory)
+                except OSError as error:
+                    problems.append(error)
+        return problems
+
+
+def _read(directory: Path, began: datetime) -> Night:
+    try:
+        record = (directory / _COMPLETE).read_bytes()
+    except OSError:
+        return Night(directory, began, complete=False)
+    try:
+        return Night(
+            directory, began, complete=True, failed=failed_steps(json.loads(record)["codes"])
+        )
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return Night(directory, began, complete=True, failed=[_COMPLETE])
+
+
+def _what_happened(night: Night) -> str:
+    when = f"{night.began:%Y-%m-%d %H:%M} UTC"
+    if night.complete:
+        return (
+            f"NIGHT FAILED in {', '.join(night.failed)}: that of {when}; {night.directory} has "
+            "what it said"
+        )
+    return (
+        f"the night of {when} did not come to its end: it was stopped in step "
+        f"{night.stopped_at or 'none'}"
+    )
+
+
+def _is_ours(directory: Path) -> bool:
+    """Whether a night made this directory: its first word is which step it begins."""
+    return (directory / STEPS).is_file() or not any(directory.iterdir())
