@@ -6,7 +6,7 @@ older versions, set aside as ``.h<N>``, stay readable. ReFrame's own are in
 """
 
 import csv
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -39,8 +39,10 @@ class Layout:
         convert: from fields of text to the columns of the history, and the lines that are damaged.
         delimiter: what separates fields.
         headed: whether the first line is a header.
+        kin: files with an equal one can be read together.
     """
 
+    kin: Hashable
     columns: tuple[str, ...]
     quoted: bool
     convert: Callable[[pl.DataFrame], Converted]
@@ -65,6 +67,11 @@ class NoLayout:
     found: str
     headed: bool = False
 
+    @property
+    def kin(self) -> Hashable:
+        """Files with an equal one can be read together."""
+        return self.found
+
     def read(self, block: Block) -> Converted:
         """All lines of the block, as damaged ones."""
         detail = (
@@ -85,10 +92,10 @@ def recognize(first: bytes, path: Path) -> Layout | NoLayout:
     text = first.decode(errors="replace").rstrip("\r\n")
     columns = _columns(text)
     if len(set(columns)) == len(columns) and set(columns) >= _REQUIRED:
-        return Layout(columns, True, _from_ours)  # noqa: FBT003
+        return Layout(columns, columns, True, _from_ours)  # noqa: FBT003
     found = reframe_perflog.recognize(text, path)
     if found:
-        return Layout(found.fields, False, found.convert, found.delimiter, found.headed)  # noqa: FBT003
+        return Layout(found, found.fields, False, found.convert, found.delimiter, found.headed)  # noqa: FBT003
     return NoLayout(text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}...")
 
 

@@ -67,6 +67,10 @@ class Problem:
         return f"line {self.first}" if self.lines == 1 else f"lines {self.first} to {self.last}"
 
 
+Located = tuple[int, Problem]
+"""A problem with the number of its source."""
+
+
 def _fault(problem: Problem) -> tuple[Kind, str]:
     return problem.kind, problem.detail.partition(", found")[0]
 

@@ -6,9 +6,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-import polars as pl
+import numpy as np
+import numpy.typing as npt
 
-from fabricheck.history.layout import recognize
+from fabricheck.history.layout import Layout, NoLayout, recognize
 from fabricheck.history.lines import Block, CutStreamError, blocks, chunks, first_line
 from fabricheck.history.problems import Kind, Problem
 from fabricheck.history.provenance import Origin, read_line
@@ -77,8 +78,8 @@ class RecordFile:
 class PerflogFile(RecordFile):
     """A perflog."""
 
-    def frames(self) -> Iterator[tuple[pl.DataFrame, list[Problem]]]:
-        """The values of each block of lines, and the damaged lines."""
+    def parts(self) -> Iterator[tuple[Layout | NoLayout, Block]]:
+        """The new lines below the header, block by block, and how they are to be read."""
         begun = self._source.offset > 0
         name = Path(shown(self.path))
         layout = recognize(first_line(self.path), name) if begun else None
@@ -89,30 +90,34 @@ class PerflogFile(RecordFile):
                 layout = recognize(header, name)
                 rest = below if layout.headed else block
             if rest.lines:
-                yield layout.read(rest)
+                yield layout, rest
 
-    def jumps(self, frame: pl.DataFrame) -> list[Problem]:
-        """Where a line is much older than one above it."""
-        if frame.is_empty():
-            return []
-        seconds = frame["time"].dt.epoch("us") / 1e6
-        newest = pl.concat([pl.Series([self._newest], dtype=pl.Float64), seconds]).cum_max()
+    def jumps(
+        self, lines: npt.NDArray[np.uint32], seconds: npt.NDArray[np.float64]
+    ) -> list[Problem]:
+        """Where a line is much older than one above it.
+
+        Args:
+            lines: numbers of lines, in their order.
+            seconds: their times, since 1970.
+        """
+        newest = np.maximum(np.maximum.accumulate(seconds), self._newest)
         self._newest = float(newest[-1])
-        back = newest[1:] - seconds > JUMP.total_seconds()
-        if not back.any():
-            return []
-        lines = frame.with_columns(newest[1:].alias("newest")).filter(back)
+        back = np.flatnonzero(newest - seconds > JUMP.total_seconds())
+        found = {int(lines[place]): place for place in reversed(back)}
         return [
             Problem(
                 Kind.CLOCK,
                 *(line, line),
-                f"expected no line older than those above it, found {time:%Y-%m-%d %H:%M} below "
-                f"{datetime.fromtimestamp(above, UTC):%Y-%m-%d %H:%M}",
+                f"expected no line older than those above it, found {_day(seconds[place])} below "
+                f"{_day(newest[place])}",
             )
-            for line, time, above in lines.select("line", "time", "newest")
-            .unique("line")
-            .iter_rows()
+            for line, place in found.items()
         ]
+
+
+def _day(seconds: float) -> str:
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M}"
 
 
 class ProvenanceFile(RecordFile):

@@ -100,7 +100,10 @@ def recognize(first: str, path: Path) -> Lines | None:
     known = {*fields, *(name for each in composed for name in each.attributes)}
     if known.isdisjoint(_TIMES):
         return None
-    return Lines(fields, delimiter, not match, composed, _variables(fields, known), path)
+    # Of the path only what the columns don't say, so that files of one layout are equal in it.
+    name = path.name if known.isdisjoint(_TITLES) else ""
+    place = Path(path.parent.parent.name, path.parent.name, name or "any")
+    return Lines(fields, delimiter, not match, composed, _variables(fields, known), place)
 
 
 def _composed(fields: Iterable[str]) -> Iterable[_Field]:

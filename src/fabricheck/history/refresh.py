@@ -6,9 +6,10 @@ file was removed, cut off or overwritten, everything is read anew.
 """
 
 import time as clock
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -16,11 +17,13 @@ import polars as pl
 
 from fabricheck.errors import FabricheckError
 from fabricheck.history import results
-from fabricheck.history.catalog import DIMENSIONS, Catalog
-from fabricheck.history.frame import KEY
-from fabricheck.history.problems import Kind, Problem, merged
+from fabricheck.history.batch import Batch
+from fabricheck.history.catalog import Catalog
+from fabricheck.history.intake import Intake, OutdatedError
+from fabricheck.history.lines import BLOCK
+from fabricheck.history.problems import Kind, Located, Problem, merged
 from fabricheck.history.reading import PerflogFile, ProvenanceFile, RecordFile
-from fabricheck.history.segments import IDENTITY, Numbering, Segments
+from fabricheck.history.segments import Segments
 from fabricheck.history.sources import (
     Plan,
     Source,
@@ -32,13 +35,6 @@ from fabricheck.history.sources import (
     record_files,
     shown,
 )
-
-FUTURE: Final = timedelta(hours=1)
-"""A time so much later than now is in the future; hosts' clocks may differ by less."""
-OLDEST: Final = datetime(2000, 1, 1, tzinfo=UTC)
-"""No measurement is older; clocks without battery say 1970."""
-
-_PENDING: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +105,7 @@ def refresh(catalog: Catalog, segments: Segments, request: Request) -> Outcome:
         reader = _Reader(catalog, segments, request)
         try:
             outcome = reader.read(todo, databases)
-        except _OutdatedError as found:
+        except OutdatedError as found:
             reason = str(found)
     if reason:
         _accept_problems(catalog)
@@ -120,10 +116,6 @@ def refresh(catalog: Catalog, segments: Segments, request: Request) -> Outcome:
     segments.compact()
     outcome.seconds = clock.monotonic() - began
     return outcome
-
-
-class _OutdatedError(Exception):
-    """Adding to what is there would give something else than reading everything."""
 
 
 def _files(catalog: Catalog) -> list[Path]:
@@ -165,55 +157,78 @@ class _Reader:
 
     def __init__(self, catalog: Catalog, segments: Segments, request: Request) -> None:
         self._catalog = catalog
-        self._segments = segments
         self._request = request
         self._accepted = catalog.accepted()
-        self._numbers = {kind: Numbering(kind, catalog) for kind in DIMENSIONS}
-        self._pending: list[pl.DataFrame] = []
+        self._intake = Intake(catalog, segments, request.now)
+        self._batches: dict[Hashable, Batch] = {}
+        self._gathered = 0
+        self._files: dict[int, PerflogFile] = {}
         self._outcome = Outcome()
 
     def read(self, todo: Plan, databases: Sequence[Path]) -> Outcome:
         """Read what is new."""
         self._outcome.unchanged = len(todo.unchanged)
-        for source, path, stamp in todo.continued:
-            self._read_file(source, path, stamp)
         number = max((source.number for source in self._catalog.sources()), default=0)
-        for each, (path, stamp) in enumerate(todo.new, start=number + 1):
-            self._read_file(Source(each, path, stamp), path, stamp)
+        new = [
+            (Source(each, path, stamp), path, stamp)
+            for each, (path, stamp) in enumerate(todo.new, start=number + 1)
+        ]
+        read = [
+            (self._read_file(source, path), source, path, stamp)
+            for source, path, stamp in [*todo.continued, *new]
+        ]
+        self._convert()
+        for file, source, path, stamp in read:
+            self._keep_state(file, source, path, stamp)
         for path in databases:
             self._read_database(path)
-        self._flush()
+        self._intake.end()
+        self._outcome.values = self._intake.taken
         return self._outcome
 
-    def _read_file(self, source: Source, path: Path, stamp: Stamp) -> None:
+    def _read_file(self, source: Source, path: Path) -> RecordFile:
         with reading(path):
-            read = self._read_lines(source, path)
-        self._catalog.replace_cut(read.number, read.cut)
-        self._outcome.problems += read.cut is not None
-        if read.cut and read.cut.kind is Kind.LOST:
-            self._outcome.lost.append(f"{path}, from {read.cut.where} on: {read.cut.detail}")
-        self._outcome.files += read.lines > source.lines
-        self._outcome.unchanged += read.lines == source.lines
-        self._catalog.put_source(read.state(path, stamp))
+            if is_provenance(path):
+                provenance = ProvenanceFile(source, path)
+                for origins, problems in provenance.origins():
+                    known = self._catalog.add_origins(origins)
+                    self._keep_problems([*problems, *map(_known_line, known)], provenance)
+                return provenance
+            perflog = PerflogFile(source, path)
+            for layout, block in perflog.parts():
+                self._files[source.number] = perflog
+                self._batches.setdefault(layout.kin, Batch(layout)).add(source.number, block)
+                self._gathered += len(block.data)
+                if self._gathered >= BLOCK:
+                    self._convert()
+            return perflog
 
-    def _read_lines(self, source: Source, path: Path) -> RecordFile:
-        if is_provenance(path):
-            provenance = ProvenanceFile(source, path)
-            for origins, problems in provenance.origins():
-                known = self._catalog.add_origins(origins)
-                self._keep_problems([*problems, *map(_known_line, known)], provenance)
-            return provenance
-        perflog = PerflogFile(source, path)
-        for frame, problems in perflog.frames():
-            self._take(frame, problems, perflog)
-        return perflog
+    def _convert(self) -> None:
+        """Take the values of all lines that were gathered."""
+        frames, problems = [], list[Located]()
+        for batch in self._batches.values():
+            frame, found = batch.read()
+            frames.append(frame)
+            problems += found
+        self._batches.clear()
+        self._gathered = 0
+        if frames:
+            problems += self._intake.take(pl.concat(frames), self._files)
+        by_source = defaultdict[int, list[Problem]](list)
+        for source, problem in problems:
+            by_source[source].append(problem)
+        for source in sorted(by_source):
+            self._keep_problems(by_source[source], self._files[source])
 
-    def _take(self, frame: pl.DataFrame, problems: list[Problem], read: PerflogFile) -> None:
-        frame, dated = self._dates(frame, read)
-        values, units = self._number(frame)
-        values, known = self._new_values(values, read)
-        self._keep_problems([*problems, *dated, *units, *known], read)
-        self._pend(values)
+    def _keep_state(self, file: RecordFile, source: Source, path: Path, stamp: Stamp) -> None:
+        self._catalog.replace_cut(file.number, file.cut)
+        self._outcome.problems += file.cut is not None
+        if file.cut and file.cut.kind is Kind.LOST:
+            where = f"{shown(path)}, from {file.cut.where} on"
+            self._outcome.lost.append(f"{where}: {file.cut.detail}")
+        self._outcome.files += file.lines > source.lines
+        self._outcome.unchanged += file.lines == source.lines
+        self._catalog.put_source(file.state(path, stamp))
 
     def _read_database(self, path: Path) -> None:
         if path.exists() and (odd := oddity(path)):
@@ -228,7 +243,7 @@ class _Reader:
         with results.opened(path) as database:
             found = database.sessions()
             if known - found:
-                raise _OutdatedError(f"sessions were removed from {path}")
+                raise OutdatedError(f"sessions were removed from {path}")
             number = self._catalog.database_number(path)
             early, damaged = set(), set()
             for uuid in sorted(found - known):
@@ -245,76 +260,14 @@ class _Reader:
 
     def _take_session(self, frame: pl.DataFrame, where: str) -> bool:
         """Take what is dated until now, and say whether that was all."""
-        due = frame.filter(pl.col("time") <= self._request.now + FUTURE)
+        due = frame.filter(pl.col("time") <= self._intake.limit)
         self._outcome.sessions += 1
         self._outcome.problems += frame.height - due.height
         if not due.is_empty():
-            values, units = self._number(due)
-            for problem in units:
+            for problem in self._intake.take_stored(due):
                 self._let_pass(problem, where)
                 self._catalog.accept([problem])
-            values = values.with_columns(pl.lit(True).alias("stored"))  # noqa: FBT003
-            values = values.unique(IDENTITY, keep="first", maintain_order=True)
-            self._pend(values.join(self._matches(values), on=IDENTITY, how="anti"))
         return frame.height == due.height
-
-    def _dates(self, frame: pl.DataFrame, read: PerflogFile) -> tuple[pl.DataFrame, list[Problem]]:
-        """Sort out lines whose date can't be, and find where the clock went back."""
-        if frame.is_empty():
-            return frame, []
-        limit = self._request.now + FUTURE
-        times = frame["time"]
-        problems = []
-        if times.max() > limit:  # type: ignore[operator]
-            late = frame.filter(times > limit).select("line", "time")
-            problems += [
-                _future(line, time, limit) for line, time in late.unique("line").iter_rows()
-            ]
-        if times.min() < OLDEST:  # type: ignore[operator]
-            early = frame.filter(times < OLDEST).select("line", "time")
-            problems += [
-                Problem(Kind.DAMAGED, line, line, f"expected a time since 2000, found {time}")
-                for line, time in early.unique("line").iter_rows()
-            ]
-        if problems:
-            frame = frame.filter(times.is_between(OLDEST, limit))
-        return frame, problems + read.jumps(frame)
-
-    def _number(self, frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Problem]]:
-        """Numbers in place of texts, and series that are there already with another unit."""
-        values = frame.with_columns(pl.lit(False).alias("stored"))  # noqa: FBT003
-        found: list[Problem] = []
-        for kind, numbering in self._numbers.items():
-            values, new = numbering.number(values)
-            if kind == "series" and not new.is_empty():
-                found = _other_units(frame, new, numbering.known)
-        return values, found
-
-    def _matches(self, values: pl.DataFrame) -> pl.DataFrame:
-        """What is there already with the identity of one of the values."""
-        pending = [frame.select(*IDENTITY, "value", "stored") for frame in self._pending]
-        known = pl.concat([self._segments.overlapping(values), *pending])
-        return known.join(values.select(IDENTITY), on=IDENTITY, how="semi")
-
-    def _new_values(
-        self, values: pl.DataFrame, read: PerflogFile
-    ) -> tuple[pl.DataFrame, list[Problem]]:
-        """The values that are not there yet; those that are count as duplicate lines."""
-        if values.is_empty():
-            return values, []
-        first = values.unique(IDENTITY, keep="first", maintain_order=True)
-        matches = self._matches(values)
-        if matches["stored"].any():
-            raise _OutdatedError(f"{read.path} has what only the results database had")
-        if first.height == values.height and matches.is_empty():
-            return values, []
-        again = values.join(first.select("line", *IDENTITY), on=["line", *IDENTITY], how="anti")
-        known = pl.concat([matches, first.select(matches.columns)]).unique(
-            IDENTITY, keep="first", maintain_order=True
-        )
-        repeated = pl.concat([again, first.join(matches, on=IDENTITY, how="semi")])
-        compared = repeated.join(known, on=IDENTITY, suffix="_known")
-        return first.join(matches, on=IDENTITY, how="anti"), list(_repetitions(compared))
 
     def _keep_problems(self, problems: Sequence[Problem], read: RecordFile) -> None:
         kept = merged(problems)
@@ -336,19 +289,6 @@ class _Reader:
                 f"{where}: {problem.detail}: {_ADVICE[problem.kind]}; nothing was changed"
             )
 
-    def _pend(self, values: pl.DataFrame) -> None:
-        if values.is_empty():
-            return
-        self._outcome.values += values.height
-        self._pending.append(values)
-        if sum(frame.height for frame in self._pending) > _PENDING:
-            self._flush()
-
-    def _flush(self) -> None:
-        if self._pending:
-            self._segments.write(pl.concat(self._pending, how="diagonal"))
-            self._pending.clear()
-
 
 _ADVICE: Final = {
     Kind.CLOCK: "correct the dates, or let it pass with --tolerate clock",
@@ -357,41 +297,5 @@ _ADVICE: Final = {
 }
 
 
-def _other_units(frame: pl.DataFrame, new: pl.DataFrame, known: pl.DataFrame) -> list[Problem]:
-    same = [name for name in KEY if name != "unit"]
-    other = new.join(known, on=same, nulls_equal=True, suffix="_known").filter(
-        (pl.col("unit") != pl.col("unit_known")) & (pl.col("series_id_known") < pl.col("series_id"))
-    )
-    if other.is_empty():
-        return []
-    lines = frame.join(other, on=list(KEY), nulls_equal=True).sort("line")
-    return [
-        Problem(
-            Kind.UNITS,
-            *(row["line"], row["line"]),
-            f"expected the unit {row['unit_known']!r} as before for {row['check']} "
-            f"{row['benchmark']} {row['metric']}, found {row['unit']!r}",
-        )
-        for row in lines.unique("line", maintain_order=True).iter_rows(named=True)
-    ]
-
-
-def _future(line: int, time: datetime, limit: datetime) -> Problem:
-    detail = f"expected a time until {limit:%Y-%m-%d %H:%M}, found {time:%Y-%m-%d %H:%M}"
-    return Problem(Kind.FUTURE, line, line, detail, (time - FUTURE).timestamp())
-
-
 def _known_line(line: int) -> Problem:
     return Problem(Kind.DUPLICATE, line, line, "the record stands elsewhere already")
-
-
-def _repetitions(compared: pl.DataFrame) -> Iterator[Problem]:
-    for row in compared.unique("line", maintain_order=True).iter_rows(named=True):
-        line, value, known = row["line"], row["value"], row["value_known"]
-        if value == known:
-            yield Problem(Kind.DUPLICATE, line, line, "the value stands elsewhere already")
-        else:
-            detail = (
-                f"expected one value of job {row['job'] or '(none)'}, found {known} and {value}"
-            )
-            yield Problem(Kind.SESSION, line, line, f"{detail} for the same series and time")

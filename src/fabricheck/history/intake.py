@@ -1,0 +1,201 @@
+"""Values on their way into the store: dated, numbered, and compared with what is there."""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from fabricheck.history.catalog import DIMENSIONS, Catalog
+from fabricheck.history.frame import KEY
+from fabricheck.history.problems import Kind, Located, Problem
+from fabricheck.history.reading import PerflogFile
+from fabricheck.history.segments import IDENTITY, Numbering, Segments
+
+FUTURE: Final = timedelta(hours=1)
+"""A time so much later than now is in the future; hosts' clocks may differ by less."""
+OLDEST: Final = datetime(2000, 1, 1, tzinfo=UTC)
+"""No measurement is older; clocks without battery say 1970."""
+
+_PENDING: Final = 1_000_000
+_PLACE: Final = ("source", "line")
+
+
+class OutdatedError(Exception):
+    """Adding to what is there would give something else than reading everything."""
+
+
+class Intake:
+    """Takes values until they are enough for a segment.
+
+    Args:
+        catalog: where dimensions are kept.
+        segments: where values are kept.
+        now: the time that no line may be much later than.
+    """
+
+    def __init__(self, catalog: Catalog, segments: Segments, now: datetime) -> None:
+        self.limit = now + FUTURE
+        self.taken = 0
+        self._segments = segments
+        self._numbers = {kind: Numbering(kind, catalog) for kind in DIMENSIONS}
+        self._pending: list[pl.DataFrame] = []
+
+    def take(self, frame: pl.DataFrame, files: Mapping[int, PerflogFile]) -> list[Located]:
+        """Take values of perflogs, and say which lines have a problem.
+
+        Args:
+            frame: values in the order of files and lines, with the column ``source``.
+            files: the perflog of each source.
+
+        Raises:
+            OutdatedError: if a results database had some of them, and everything must be read anew.
+        """
+        if frame.is_empty():
+            return []
+        frame, problems = self._dated(frame)
+        problems += _jumps(frame, files)
+        values, units = self._number(frame)
+        values, known = self._new(values, files)
+        self._pend(values)
+        return [*problems, *units, *known]
+
+    def take_stored(self, frame: pl.DataFrame) -> list[Problem]:
+        """Take values of a results database, those that no perflog has."""
+        values, units = self._number(frame.with_columns(pl.lit(0, pl.UInt32).alias("source")))
+        values = values.with_columns(pl.lit(True).alias("stored"))  # noqa: FBT003
+        values = values.unique(IDENTITY, keep="first", maintain_order=True)
+        self._pend(values.join(self._matches(values), on=IDENTITY, how="anti"))
+        return [problem for _, problem in units]
+
+    def end(self) -> None:
+        """Write what was taken."""
+        if self._pending:
+            self._segments.write(pl.concat(self._pending, how="diagonal"))
+            self._pending.clear()
+
+    def _dated(self, frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Located]]:
+        """Sort out lines whose date can't be."""
+        times = frame["time"]
+        problems: list[Located] = []
+        if times.max() > self.limit:  # type: ignore[operator]
+            late = frame.filter(times > self.limit).unique(_PLACE, maintain_order=True)
+            problems += [
+                (source, _future(line, time, self.limit))
+                for source, line, time in late.select(*_PLACE, "time").iter_rows()
+            ]
+        if times.min() < OLDEST:  # type: ignore[operator]
+            early = frame.filter(times < OLDEST).unique(_PLACE, maintain_order=True)
+            problems += [
+                (source, _damaged(line, f"expected a time since 2000, found {time}"))
+                for source, line, time in early.select(*_PLACE, "time").iter_rows()
+            ]
+        if problems:
+            frame = frame.filter(times.is_between(OLDEST, self.limit))
+        return frame, problems
+
+    def _number(self, frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Located]]:
+        """Numbers in place of texts, and series that are there already with another unit."""
+        values = frame.with_columns(pl.lit(False).alias("stored"))  # noqa: FBT003
+        found: list[Located] = []
+        for kind, numbering in self._numbers.items():
+            values, new = numbering.number(values)
+            if kind == "series" and not new.is_empty():
+                found = _other_units(frame, new, numbering.known)
+        return values, found
+
+    def _matches(self, values: pl.DataFrame) -> pl.DataFrame:
+        """What is there already with the identity of one of the values."""
+        pending = [frame.select(*IDENTITY, "value", "stored") for frame in self._pending]
+        known = pl.concat([self._segments.overlapping(values), *pending])
+        return known.join(values.select(IDENTITY), on=IDENTITY, how="semi")
+
+    def _new(
+        self, values: pl.DataFrame, files: Mapping[int, PerflogFile]
+    ) -> tuple[pl.DataFrame, list[Located]]:
+        """The values that are not there yet; those that are count as duplicate lines."""
+        if values.is_empty():
+            return values, []
+        first = values.unique(IDENTITY, keep="first", maintain_order=True)
+        matches = self._matches(values)
+        if matches["stored"].any():
+            stored = values.join(matches.filter(pl.col("stored")), on=IDENTITY, how="semi")
+            path = files[stored["source"][0]].path
+            raise OutdatedError(f"{path} has what only the results database had")
+        if first.height == values.height and matches.is_empty():
+            return values, []
+        place = (*_PLACE, *IDENTITY)
+        again = values.join(first.select(place), on=place, how="anti")
+        known = pl.concat([matches, first.select(matches.columns)]).unique(
+            IDENTITY, keep="first", maintain_order=True
+        )
+        repeated = pl.concat([again, first.join(matches, on=IDENTITY, how="semi")])
+        compared = repeated.join(known, on=IDENTITY, suffix="_known")
+        return first.join(matches, on=IDENTITY, how="anti"), list(_repetitions(compared))
+
+    def _pend(self, values: pl.DataFrame) -> None:
+        if values.is_empty():
+            return
+        self.taken += values.height
+        self._pending.append(values)
+        if sum(frame.height for frame in self._pending) > _PENDING:
+            self.end()
+
+
+def _jumps(frame: pl.DataFrame, files: Mapping[int, PerflogFile]) -> Iterator[Located]:
+    """Where a line is much older than one above it in its file."""
+    sources = frame["source"].to_numpy()
+    lines = frame["line"].to_numpy()
+    seconds = frame["time"].dt.epoch("us").to_numpy() / 1e6
+    bounds = [0, *(np.flatnonzero(np.diff(sources)) + 1), len(sources)]
+    for begin, end in pairwise(bounds):
+        if begin < end:
+            source = int(sources[begin])
+            for problem in files[source].jumps(lines[begin:end], seconds[begin:end]):
+                yield source, problem
+
+
+def _other_units(frame: pl.DataFrame, new: pl.DataFrame, known: pl.DataFrame) -> list[Located]:
+    same = [name for name in KEY if name != "unit"]
+    other = new.join(known, on=same, nulls_equal=True, suffix="_known").filter(
+        (pl.col("unit") != pl.col("unit_known")) & (pl.col("series_id_known") < pl.col("series_id"))
+    )
+    if other.is_empty():
+        return []
+    lines = frame.join(other, on=list(KEY), nulls_equal=True).sort(_PLACE)
+    return [
+        (
+            row["source"],
+            Problem(
+                Kind.UNITS,
+                *(row["line"], row["line"]),
+                f"expected the unit {row['unit_known']!r} as before for {row['check']} "
+                f"{row['benchmark']} {row['metric']}, found {row['unit']!r}",
+            ),
+        )
+        for row in lines.unique(_PLACE, maintain_order=True).iter_rows(named=True)
+    ]
+
+
+def _damaged(line: int, detail: str) -> Problem:
+    return Problem(Kind.DAMAGED, line, line, detail)
+
+
+def _future(line: int, time: datetime, limit: datetime) -> Problem:
+    detail = f"expected a time until {limit:%Y-%m-%d %H:%M}, found {time:%Y-%m-%d %H:%M}"
+    return Problem(Kind.FUTURE, line, line, detail, (time - FUTURE).timestamp())
+
+
+def _repetitions(compared: pl.DataFrame) -> Iterator[Located]:
+    for row in compared.unique(_PLACE, maintain_order=True).iter_rows(named=True):
+        line, value, known = row["line"], row["value"], row["value_known"]
+        if value == known:
+            problem = Problem(Kind.DUPLICATE, line, line, "the value stands elsewhere already")
+        else:
+            detail = (
+                f"expected one value of job {row['job'] or '(none)'}, found {known} and {value}"
+            )
+            problem = Problem(Kind.SESSION, line, line, f"{detail} for the same series and time")
+        yield row["source"], problem
