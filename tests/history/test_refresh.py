@@ -83,19 +83,6 @@ def test_a_series_has_one_value_for_each_session(logs: Path, store: Path):
     assert str(series.times[0]) == "2026-11-01T06:00:00"
 
 
-def test_values_without_session_belong_to_the_night_of_their_time(logs: Path, store: Path):
-    near = [
-        line(0, value=value, session="", time=f"2026-11-01T0{hour}:00:00Z", job_id=str(hour))
-        for hour, value in ((1, 3), (3, 4), (5, 8))
-    ]
-    perflog(logs, "".join(near) + line(1, value=5, session=""))
-    read(store, logs)
-    with History.open_to_read(store) as history:
-        (series,) = history.series()
-    assert series.values.tolist() == [4, 5]
-    assert series.sessions.tolist() == ["2026-11-01T01:00:00Z", "2026-11-02T06:00:00Z"]
-
-
 def test_what_was_not_measured_is_in_no_series(logs: Path, store: Path):
     perflog(logs, line(value="", level="untrusted"))
     assert read(store, logs).values == 1

@@ -298,7 +298,7 @@ def _series_as_json(series: "Series") -> dict[str, Any]:
     key = series.key
     return {
         "key": {name: getattr(key, name) for name in key.__slots__},
-        "direction": key.direction,
+        "direction": series.direction,
         "times": [f"{time}Z" for time in series.times.astype(str)],
         "values": series.values.tolist(),
         "sessions": series.sessions.tolist(),

@@ -43,6 +43,7 @@ FACTS: Final[Schema] = {
     "level": pl.String,
     "result": pl.String,
     "job": pl.String,
+    "repeat": pl.UInt32,
     "reference": pl.Float64,
     "lower": pl.Float64,
     "upper": pl.Float64,
@@ -50,7 +51,8 @@ FACTS: Final[Schema] = {
     "warning_upper": pl.Float64,
     "finding": pl.String,
 }
-"""What differs from value to value. ``time`` and ``job`` with the series say which value it is."""
+"""What differs from value to value. ``time`` and ``job`` with the series say which value it is.
+``repeat`` is the repetition within a session (``reframe --repeat``)."""
 
 SESSION: Final[Schema] = {"session": pl.String}
 """Which run of ReFrame measured a value; empty where the record does not say."""

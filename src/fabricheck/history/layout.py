@@ -26,6 +26,7 @@ _REQUIRED: Final = frozenset(
         *("nodes", "metric", "statistic", "size", "value", "unit"),
     )
 )
+_MADE: Final = ("environ", "num_nodes", "job", "placement", "repeat")
 _SHOWN: Final = 80
 
 
@@ -107,7 +108,14 @@ def _columns(text: str) -> tuple[str, ...]:
 
 
 def _from_ours(text: pl.DataFrame) -> Converted:
-    absent = {*READ, "job_id"} - {*text.columns, "environ", "num_nodes", "job", "placement"}
+    absent = {*READ, "job_id"} - {
+        *text.columns,
+        "environ",
+        "num_nodes",
+        "job",
+        "placement",
+        "repeat",
+    }
     text = text.with_columns(pl.lit("").alias(name) for name in absent)
     frame = text.with_columns(
         times(text["time"]),
@@ -116,6 +124,7 @@ def _from_ours(text: pl.DataFrame) -> Converted:
         pl.col("value", *_BOUNDS).cast(pl.Float64, strict=False),
         pl.col("environment").alias("environ"),
         pl.col("job_id").alias("job"),
+        pl.lit(None, pl.UInt32).alias("repeat"),
         _placement(pl.col("transport"), pl.col("nodes")),
     )
     bad = wrong(frame, text["time"], "time", "a time as in RFC 3339", may_be_empty=False)

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from fabricheck.benchmarks.curve import split_variable
 from fabricheck.history.frame import PROVENANCE
-from fabricheck.history.reframe_perflog import title
+from fabricheck.history.reframe_perflog import repetition, title
 
 _EARLIEST: Final = datetime(2000, 1, 1, tzinfo=UTC).timestamp()
 _LATEST: Final = datetime(9999, 12, 30, tzinfo=UTC).timestamp()
@@ -52,6 +52,7 @@ def _common(case: Mapping[str, Any], uuid: str) -> dict[str, Any]:
         "session": _text(case, "session") or uuid,
         "time": _time(case["job_completion_time_unix"]),
         "job": _text(case, "jobid"),
+        "repeat": repetition(case["name"]),
         "finding": "; ".join(_texts(case, "findings")),
         **{each: _text(case, each) for each in PROVENANCE if each != "node_list"},
         "ranks": _text(case, "num_tasks"),

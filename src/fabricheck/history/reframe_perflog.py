@@ -39,7 +39,7 @@ _WITHOUT_HEADER: Final = re.compile(
 
 _PLACE: Final = re.compile(r"\s+[@~/]\S*(\s.*)?$|\s+on \S+:\S+ using \S+$")
 _ENVIRONMENT: Final = r"(?:@\S+:\S+\+| on \S+:\S+ using )(\S+)$"
-_REPETITION: Final = re.compile(r"\s*%\.repeat_no=(\d+)")
+_REPETITION: Final = re.compile(r"\s*%\.repeat_no=(\d{1,9})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,11 +161,17 @@ def _values_of(text: pl.DataFrame, variables: Sequence[str], path: Path) -> Conv
         .name.keep()
     )
     field, moments = _completion(text)
-    titles = _titles(text, path)
+    names = _names(text, path)
+    known = names.unique()
+    titles, repeats = (
+        names.replace_strict(known, [way(name) for name in known], return_dtype=kind)
+        for way, kind in ((title, pl.String), (repetition, pl.UInt32))
+    )
     cases = text.with_columns(
         moments.dt.truncate("1s").alias("time"),
         titles.str.extract(r"^(\S*)").alias("check"),
         titles.alias("benchmark"),
+        repeats.alias("repeat"),
         _nodes(text.columns).alias("num_nodes"),
         _environment(text.columns),
         _column(text.columns, "jobid").alias("job"),
@@ -187,15 +193,17 @@ def title(name: str) -> str:
     return _REPETITION.sub("", _PLACE.sub("", name)).strip()
 
 
-def _titles(cases: pl.DataFrame, path: Path) -> pl.Series:
+def repetition(name: str) -> int | None:
+    """Number of a test's repetition within a session, if ReFrame was asked for some."""
+    match = _REPETITION.search(name)
+    return int(match[1]) if match else None
+
+
+def _names(cases: pl.DataFrame, path: Path) -> pl.Series:
     found = next((name for name in _TITLES if name in cases.columns), None)
     if found is None:
-        stem = pl.Series([path.name.partition(".")[0]])
-        return stem.new_from_index(0, cases.height)
-    names = cases[found].unique()
-    return cases[found].replace_strict(
-        names, [title(name) for name in names], return_dtype=pl.String
-    )
+        return pl.Series([path.name.partition(".")[0]]).new_from_index(0, cases.height)
+    return cases[found]
 
 
 def _column(columns: Sequence[str], name: str) -> pl.Expr:

@@ -76,6 +76,7 @@ class Series:
         times: UTC, ``datetime64[s]``, when the session measured it.
         values: ``float64``, in the key's unit.
         sessions: identities of the sessions.
+        better: which values are better, as ReFrame's thresholds tell of other suites' metrics.
 
     Raises:
         FabricheckError: if the arrays differ in length.
@@ -85,6 +86,7 @@ class Series:
     times: npt.NDArray[np.datetime64]
     values: npt.NDArray[np.float64]
     sessions: npt.NDArray[np.str_]
+    better: Direction | None = None
 
     def __post_init__(self) -> None:
         lengths = {len(self.times), len(self.values), len(self.sessions)}
@@ -96,3 +98,8 @@ class Series:
 
     def __len__(self) -> int:
         return len(self.values)
+
+    @property
+    def direction(self) -> Direction | None:
+        """Which values are better, ``None`` where nobody knows."""
+        return self.better or self.key.direction

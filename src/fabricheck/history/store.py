@@ -7,13 +7,13 @@ loses nothing, the next refresh reads the record again.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 import polars as pl
 
+from fabricheck.benchmarks.metrics import Direction
 from fabricheck.errors import FabricheckError
 from fabricheck.history import refresh as refreshing
 from fabricheck.history.catalog import Catalog, is_plain_file
@@ -24,11 +24,10 @@ from fabricheck.history.refresh import Outcome, Request
 from fabricheck.history.segments import Segments, cannot_write, is_segment
 from fabricheck.history.selection import Selection
 from fabricheck.history.series import Series, SeriesKey
+from fabricheck.history.sessions import sessions_by_time
 from fabricheck.history.sources import Source
 
 _CATALOG: Final = "catalog.sqlite"
-NIGHT: Final = timedelta(hours=3)
-"""Values without session belong to one session if they lie no further apart than this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +122,13 @@ class History:
             .select("series_id", "session_id", "time", "value")
             .collect()
         )
-        names = self._catalog.dimension("session")["session"]
-        nights, names = _nights(values, names)
+        values, names = self._with_sessions(values)
+        nights = (
+            values.group_by("series_id", "session_id")
+            .agg(pl.col("time").min(), pl.col("value").median())
+            .sort("series_id", "time", "session_id")
+        )
+        better = self._better(wanted)
         texts = names.to_numpy().astype(np.str_)
         bounds = nights["series_id"].rle().struct.unnest()
         ends = dict(zip(bounds["value"], bounds["len"].cum_sum(), strict=True))
@@ -134,7 +138,13 @@ class History:
         for number, *fields in wanted.sort(list(KEY)).iter_rows():
             if number in ends:
                 part = slice(starts[number], ends[number])
-                yield Series(SeriesKey(*fields), times[part], numbers[part], texts[sessions[part]])
+                yield Series(
+                    SeriesKey(*fields),
+                    times[part],
+                    numbers[part],
+                    texts[sessions[part]],
+                    better.get(number),
+                )
 
     def values(self, selection: Selection = Selection()) -> pl.LazyFrame:  # noqa: B008
         """Every wanted value with everything that is known of it, in the order of time."""
@@ -147,18 +157,15 @@ class History:
     def provenance(self, selection: Selection = Selection()) -> Provenance:  # noqa: B008
         """On what and with what the wanted values were measured."""
         wanted = selection.of_series(self._catalog.dimension("series"))
-        names = self._catalog.dimension("session")["session"]
-        values = self._selected(selection, wanted)
-        if (names == "").any():
-            columns = ("series_id", "session_id", "provenance_id", "time")
-            found, names = _named_by_time(values.select(columns).collect(), names)
-            values = found.lazy()
+        columns = ("series_id", "session_id", "provenance_id", "time")
+        values, names = self._with_sessions(
+            self._selected(selection, wanted).select(columns).collect()
+        )
         cases = wanted.select("series_id", pl.struct(CASE).rank("dense").alias("case"))
         runs = (
-            values.join(cases.lazy(), on="series_id")
+            values.join(cases, on="series_id")
             .select("case", "session_id", "provenance_id")
             .unique()
-            .collect()
             .join(cases.unique("case").join(wanted, on="series_id"), on="case")
             .join(names.to_frame().with_row_index("session_id"), on="session_id")
             .join(self._catalog.dimension("provenance"), on="provenance_id")
@@ -193,6 +200,54 @@ class History:
             [(paths[number], problem) for number, problem in self._catalog.problems()],
         )
 
+    def _with_sessions(self, values: pl.DataFrame) -> tuple[pl.DataFrame, pl.Series]:
+        """Values whose sessions all have a number, and the names of all by number.
+
+        A session that no record names is told from everything that was measured, so that it is the
+        same in every selection.
+        """
+        names = self._catalog.dimension("session")["session"]
+        nameless = (names == "").arg_true()
+        if nameless.is_empty():
+            return values, names
+        without = pl.col("session_id") == nameless[0]
+        systems = self._catalog.dimension("series").select("series_id", "system")
+        facts = self._segments.scan().filter(without).select("series_id", "time", "job", "repeat")
+        found = sessions_by_time(facts.collect().join(systems, on="series_id"))
+        values = (
+            values.join(systems, on="series_id")
+            .join(found, on=("system", "time"), how="left")
+            .with_columns(
+                pl.when(without)
+                .then(pl.col("place") + len(names))
+                .otherwise(pl.col("session_id"))
+                .alias("session_id")
+            )
+        )
+        first = found.group_by("place").agg(pl.col("time").min()).sort("place")["time"]
+        return values, pl.concat([names, first.dt.strftime("%Y-%m-%dT%H:%M:%SZ")])
+
+    def _better(self, wanted: pl.DataFrame) -> dict[int, Direction]:
+        """Which values are better of other suites' series, as the newest thresholds tell.
+
+        Who gives a lower one only takes more for better.
+        """
+        foreign = wanted.filter(pl.col("statistic") == "")["series_id"]
+        lower, upper = (pl.col(name).is_finite().fill_null(False) for name in ("lower", "upper"))  # noqa: FBT003
+        found = (
+            self._segments.scan()
+            .filter(pl.col("series_id").is_in(foreign.implode()), lower | upper)
+            .sort("time")
+            .group_by("series_id")
+            .agg(lower.last().alias("lower"), upper.last().alias("upper"))
+            .filter(pl.col("lower") != pl.col("upper"))
+            .collect()
+        )
+        return {
+            number: Direction.HIGHER if lower else Direction.LOWER
+            for number, lower, _ in found.iter_rows()
+        }
+
     def _selected(self, selection: Selection, wanted: pl.DataFrame) -> pl.LazyFrame:
         values = selection.of_values(self._segments.scan())
         if not selection.fields:
@@ -216,32 +271,3 @@ def _refuse_foreign(directory: Path) -> None:
             f"expected a history or an empty directory at {directory}, found {others[0]!r} and no "
             "history: name another place with --store; nothing was changed"
         )
-
-
-def _nights(values: pl.DataFrame, names: pl.Series) -> tuple[pl.DataFrame, pl.Series]:
-    """One value for each series and session, and the sessions' names by number.
-
-    What has no session gets one from its time: where nothing was measured for hours, one ends.
-    """
-    values, names = _named_by_time(values, names)
-    nights = (
-        values.group_by("series_id", "session_id")
-        .agg(pl.col("time").min(), pl.col("value").median())
-        .sort("series_id", "time", "session_id")
-    )
-    return nights, names
-
-
-def _named_by_time(values: pl.DataFrame, names: pl.Series) -> tuple[pl.DataFrame, pl.Series]:
-    nameless = (names == "").arg_true()
-    without = pl.col("session_id") == (nameless[0] if len(nameless) else -1)
-    moments = values.filter(without).select(pl.col("time").unique().sort())
-    if moments.is_empty():
-        return values, names
-    begins = (pl.col("time").diff() > NIGHT).fill_null(True)  # noqa: FBT003
-    moments = moments.with_columns((begins.cum_sum() - 1 + len(names)).alias("found"))
-    first = moments.group_by("found").agg(pl.col("time").min()).sort("found")
-    values = values.join(moments, on="time", how="left").with_columns(
-        pl.when(without).then(pl.col("found")).otherwise(pl.col("session_id")).alias("session_id")
-    )
-    return values, pl.concat([names, first["time"].dt.strftime("%Y-%m-%dT%H:%M:%SZ")])

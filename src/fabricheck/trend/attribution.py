@@ -22,7 +22,7 @@ from fabricheck.history.provenance import (
 )
 from fabricheck.history.selection import Selection
 from fabricheck.history.series import Series, SeriesKey
-from fabricheck.history.store import NIGHT
+from fabricheck.history.sessions import PAUSE
 from fabricheck.node_health.answers import fold
 from fabricheck.trend.events import Event
 
@@ -150,7 +150,7 @@ def _index(series: Series, event: Event, sessions: Sequence[str]) -> int:
     same = np.flatnonzero(np.isin(series.sessions, sessions))
     if len(same):
         return int(same[0])
-    return int(np.searchsorted(series.times, event.since - np.timedelta64(NIGHT)))
+    return int(np.searchsorted(series.times, event.since - np.timedelta64(PAUSE)))
 
 
 def _span(series: Series, index: int) -> range:

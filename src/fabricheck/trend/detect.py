@@ -127,12 +127,15 @@ def analyse(
 def _row(series: Series) -> _Row:
     finite = np.isfinite(series.values)
     if not finite.all():
-        series = Series(
-            series.key, series.times[finite], series.values[finite], series.sessions[finite]
+        series = replace(
+            series,
+            times=series.times[finite],
+            values=series.values[finite],
+            sessions=series.sessions[finite],
         )
     logarithmic = bool((series.values > 0).all())
     x = np.log(series.values) if logarithmic else series.values
-    direction = series.key.direction
+    direction = series.direction
     worse = 0 if direction is None else 1 if direction is Direction.LOWER else -1
     return _Row(series, logarithmic, x, worse)
 
