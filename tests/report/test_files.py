@@ -1,6 +1,8 @@
 import errno
 import os
+import socket
 import stat
+from pathlib import Path
 
 import pytest
 
@@ -36,6 +38,58 @@ def test_a_full_disk_leaves_the_old_page(tmp_path, monkeypatch):
         write_whole(path, "new")
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_an_interrupt_leaves_no_other_file(tmp_path, monkeypatch):
+    def interrupted(_handle):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_whole(tmp_path / "page.html", "new")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_link_stays_and_its_target_is_written(tmp_path):
+    (tmp_path / "link").symlink_to("page.html")
+    for text in ("first", "second"):
+        write_whole(tmp_path / "link", text)
+        assert (tmp_path / "page.html").read_text() == text
+    assert (tmp_path / "link").is_symlink()
+
+
+def test_a_device_is_written_through_and_stays(tmp_path):
+    (tmp_path / "null").symlink_to("/dev/null")
+    write_whole(tmp_path / "null", "x")
+    write_whole(Path("/dev/null"), "x")
+    assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
+    with pytest.raises(FabricheckError, match="cannot write /dev/full: No space left on device"):
+        write_whole(Path("/dev/full"), "x")
+
+
+def test_a_pipe_is_written_if_somebody_reads_it(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(FabricheckError, match="No such device or address"):
+        write_whole(pipe, "x")
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    write_whole(pipe, "x")
+    assert os.read(reader, 10) == b"x"
+    os.close(reader)
+    assert list(tmp_path.iterdir()) == [pipe]
+
+
+def test_what_takes_no_text_is_refused(tmp_path):
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "s"))
+        with pytest.raises(FabricheckError, match="it is neither a file nor a pipe"):
+            write_whole(tmp_path / "s", "x")
+
+
+def test_half_a_surrogate_pair_and_a_long_name_are_written(tmp_path):
+    path = tmp_path / ("n" * 255)
+    write_whole(path, "caf\udce9")
+    assert path.read_text() == "caf\\udce9"
 
 
 def test_a_missing_directory_is_told(tmp_path):
