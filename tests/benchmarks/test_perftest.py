@@ -2,13 +2,15 @@
 
 import random
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.pairs import PAIR_BENCHMARKS
-from fabricheck.benchmarks.parser import ParseError, check_complete
+from fabricheck.benchmarks.parser import ParseError, check_complete, decode
+from fabricheck.benchmarks.parser import parse as parse_any
 from fabricheck.benchmarks.perftest import (
     cause,
     confirm,
@@ -198,9 +200,13 @@ DAMAGE = {
     "duration mode": (
         replaced(
             r"^ #bytes.*\n.*\n",
-            " #bytes        #iterations       t_avg[usec]    t_min[usec]\n 2 5 1.0 2.0\n",
+            " #bytes        #iterations       t_avg[usec]    tps average\n 2 5 1.0 2.0\n",
         ),
-        r"expected the columns of a latency test, .* ran for a duration \(-D\)",
+        r"line 21: expected a latency test of a number of iterations \(-n\), found one of a",
+    ),
+    "perftest of 2014": (
+        replaced(r"    t_avg\[usec\].*\n.*\n", "\n 2 1000 22.12 3065.61 22.77\n"),
+        r"expected the columns of a latency test, .*t_typical\[usec\]: .* of before August 2016",
     ),
     "bandwidth without rate": (
         replaced(r"   MsgRate\[Mpps\]", "", WRITE_BW),
@@ -225,7 +231,7 @@ DAMAGE = {
         SEND_LAT[: SEND_LAT.rindex("-----\n") - 90],
         "expected a line of dashes below the rows, found none",
     ),
-    "end without line end": (SEND_LAT.rstrip("\n"), "expected a line of dashes below the rows"),
+    "cut end": (SEND_LAT.rstrip("\n-") + 80 * "-", "expected a line of dashes below the rows"),
     "not a number": (
         replaced(r"^ 2       500", " 2       nan"),
         "whole number above zero as #iter",
@@ -258,7 +264,11 @@ DAMAGE = {
             " 128        5                0.02               0.73   \t\t   0.005974\n",
             ALL_BW,
         ),
-        "expected a size greater than 256, found 128",
+        "expected 512 B after 256 B, found 128 B: rows are missing, repeated",
+    ),
+    "first size of all missing": (
+        replaced(r"^ 2 .*\n", "", ALL_BW),
+        r"expected a sweep \(-a\) from 2 B on, found one from 4 B",
     ),
 }
 
@@ -273,14 +283,45 @@ def test_damage_is_refused_with_its_own_sentence(kind):
 
 
 def test_a_missing_size_is_seen():
-    curve = parse([replaced(r"^ 4096 .*\n", "", ALL_BW)], "x")
-    with pytest.raises(ParseError, match="4KiB is missing"):
-        check_complete(curve, sweep(2, 8 * MIB))
+    with pytest.raises(ParseError, match="expected 4096 B after 2048 B, found 8192 B"):
+        parse([replaced(r"^ 4096 .*\n", "", ALL_BW)], "x")
+
+
+CONFLICT = "Conflicting CPU frequency values detected: 800.1 != 3500.2. CPU Frequency is not max.\n"
+POSTED = {
+    "tabs turned into blanks": lambda text: text.expandtabs(),
+    "blanks run together": lambda text: re.sub(
+        r"(?m)^ |[ \t]+(?=\n)", "", re.sub(r"[ \t]+", " ", text)
+    ),
+    "indented": lambda text: re.sub(r"(?m)^", " " * 8, text),
+    "hard blanks": lambda text: text.replace(" ", "\xa0"),
+    "lines of a terminal": lambda text: text.replace("\n", "\r\n"),
+    "quoted": lambda text: re.sub(r"(?m)^(?=.)", "> ", text),
+    "no line end": lambda text: text.removesuffix("\n"),
+    "an empty line after each": lambda text: text.replace("\n", "\n\n"),
+    "error output among the rows": lambda text: re.sub(
+        r"(?m)^( #bytes.*\n)", lambda line: line[0] + 2 * CONFLICT, text
+    ),
+    "a log around it": lambda text: f"2026-11-22 10:00 start\n$ perftest\n{text}10.0.0.1$ exit\n",
+}
+
+
+@pytest.mark.parametrize("how", POSTED)
+@pytest.mark.parametrize(
+    "file", ["send_lat.rc", "write_bw.qp4", "write_bw.post16", "write_bw.rc.all"]
+)
+def test_what_people_post_is_read_as_what_was_printed(file, how):
+    printed = (DATA / f"{file}.txt").read_text()
+    posted = POSTED[how](printed)
+    assert posted != printed
+    expected, found = parse([printed], "x"), parse_any(decode(posted.encode(), "x"), "x")
+    assert replace(found, remarks=()) == expected
+    assert found.remarks == ((CONFLICT.strip(),) if CONFLICT in posted else ())
 
 
 @pytest.mark.parametrize("text", [SEND_LAT, ALL_BW])
 def test_no_cut_passes_for_a_whole_table(text):
-    end = len(text)
+    end = len(text) - 1
     for cut in random.Random(7).sample(range(end), 400):
         with pytest.raises(ParseError):
             parse([text[:cut]], "x")

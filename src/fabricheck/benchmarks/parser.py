@@ -37,6 +37,7 @@ _METADATA = re.compile(r"^#\s*(?P<key>[A-Za-z][\w /-]*?):\s+(?P<value>.+)$")
 _BRACKETED_METADATA = re.compile(r"\[ (?P<key>[^\]:]+): (?P<value>[^\]]+) \]")
 _VALIDATION_ERROR = "DATA VALIDATION ERROR"
 _SHOWN_TITLES = 5
+_QUOTE = re.compile(r"^> ?", re.MULTILINE)
 
 
 def parse_file(path: Path, name: str = "") -> Curve:
@@ -56,19 +57,23 @@ def parse_file(path: Path, name: str = "") -> Curve:
 
 
 def decode(data: bytes, source: str) -> str:
-    """Text of a program's output.
+    """Text of a program's output, with the line ends and blanks that programs print.
+
+    A terminal ends lines with CR LF; a web page has blanks that don't break, and a reply quotes.
 
     Raises:
         ParseError: if it is not UTF-8 text.
     """
     try:
-        return data.decode("utf-8")
+        text = data.decode("utf-8").replace("\r\n", "\n").replace("\xa0", " ")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise ParseError(
             f"{source}: line {line}: expected UTF-8 text, found the byte "
             f"0x{data[error.start]:02x}: the output is damaged or is no text"
         ) from error
+    is_quoted = all(line.startswith(">") for line in text.split("\n") if line)
+    return _QUOTE.sub("", text) if is_quoted else text
 
 
 def parse(text: str, source: str, name: str = "") -> Curve:

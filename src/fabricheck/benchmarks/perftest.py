@@ -31,6 +31,7 @@ from fabricheck.benchmarks.perftest_table import (
 )
 from fabricheck.benchmarks.table import ParseError
 
+_FIRST_OF_ALL = 2
 _USED = (DEVICE, CONNECTION, MTU, LINK, GID_INDEX)
 
 
@@ -124,10 +125,11 @@ def parse(outputs: Sequence[str], source: str) -> Curve:
             if the runs are not of the same test with the same settings, in the order of their
             sizes.
     """
-    tables = [
-        read_table(text, source if len(outputs) == 1 else f"{source}: run {number}")
-        for number, text in enumerate(outputs, start=1)
-    ]
+    tables = []
+    for number, text in enumerate(outputs, start=1):
+        place = source if len(outputs) == 1 else f"{source}: run {number}"
+        tables.append(read_table(text, place))
+        _check_sweep(tables[-1].points, place)
     first = tables[0]
     for number, table in enumerate(tables[1:], start=2):
         for what, expected, found in _differences(first, table):
@@ -235,6 +237,22 @@ def _differences(first: Table, table: Table) -> Iterator[tuple[str, str, str]]:
     )
     if first.benchmark != table.benchmark:
         yield BENCHMARK, first.benchmark, table.benchmark
+
+
+def _check_sweep(points: Sequence[Point], source: str) -> None:
+    """Several rows of one run are those of ``-a``, whose sizes double from 2 B."""
+    sizes = [point.size or 0 for point in points]
+    for before, size in pairwise(sizes):
+        if size != 2 * before:
+            raise ParseError(
+                f"{source}: expected {2 * before} B after {before} B, found {size} B: rows are "
+                "missing, repeated (as with --run_infinitely) or out of order"
+            )
+    if len(sizes) > 1 and sizes[0] != _FIRST_OF_ALL:
+        raise ParseError(
+            f"{source}: expected a sweep (-a) from {_FIRST_OF_ALL} B on, found one from {sizes[0]} "
+            "B: its first rows are missing"
+        )
 
 
 def _check_order(points: Sequence[Point], source: str) -> None:

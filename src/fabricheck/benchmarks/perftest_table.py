@@ -27,22 +27,27 @@ _POST_LIST = "Post List"
 _EVENTS = "Test with events"
 
 _TITLE = re.compile(
-    r"^ {10,}(?P<verb>Send|RDMA_Write|RDMA_Read|Atomic)(?: FETCH_AND_ADD)?"
+    r"^\s*(?P<verb>Send|RDMA_Write|RDMA_Read|Atomic)(?: FETCH_AND_ADD)?"
     r"(?P<both> Bidirectional)?(?: Post List)? (?P<kind>BW|Latency) Test$"
 )
-TITLE_LIKE = re.compile(r"^ {10,}\S.*\bTest$")
+# The program's own title stands 20 columns in; a copy may have lost them.
+TITLE_LIKE = re.compile(
+    r"^(?:\s{10,}\S.*\b|\s*(?:Send|RDMA_Write|RDMA_Read|Atomic)\w*\b[\w ]*\b(?:BW|Latency) )Test$"
+)
 _OPERATIONS = {"Send": "send", "RDMA_Write": "write", "RDMA_Read": "read", "Atomic": "atomic"}
 _KINDS = {"BW": "bw", "Latency": "lat"}
 
-_SETTING = re.compile(r"^ ?(?P<key>[A-Za-z][\w *.-]*?)\s*: (?P<value>\S.*)$")
-_EVENTS_LINE = re.compile(r"^ Test with events\. Using (?P<value>\S+)$")
+# Two settings share a line, with tabs between them where no copy has made blanks of these.
+_SETTING = re.compile(r"(?P<key>[A-Za-z][\w*.-]*(?: [\w*.-]+)*)\s*: (?P<value>\S+)")
+_EVENTS_LINE = re.compile(r"^\s*Test with events\. Using (?P<value>\S+)$")
 _WARNING = re.compile(r"warning|conflicting", re.IGNORECASE)
 # Without a peak perftest says so; the average is what is recorded.
 _HARMLESS = re.compile(r"BW peak won't be measured")
-_RULE = re.compile(r"^-{20,}$")
-_ROW_START = re.compile(
-    r"^\s*[+-]?(?:\.?\d|(?:nan|inf|infinity)(?:\s|$))", re.ASCII | re.IGNORECASE
-)
+# What the program says on its error output while it measures, which a job's file may have among
+# the rows.
+_AMONG_ROWS = re.compile(r"^\s*(?:conflicting cpu frequency|warning\b)", re.IGNORECASE)
+_RULE = re.compile(r"^\s*-{20,}$")
+_ROW_LIKE = re.compile(r"^\s*\d+(?:\s+[+-]?(?:\d[\d.]*|nan|inf))+$", re.ASCII | re.IGNORECASE)
 _NUMBER = re.compile(r"\d{1,30}(?:\.\d{1,30})?", re.ASCII)
 _WHOLE_NUMBER = re.compile(r"\d{1,18}", re.ASCII)
 
@@ -98,6 +103,10 @@ _COLUMNS = {
 }
 _COLUMN_TITLE = re.compile("|".join(re.escape(title) for title in _COLUMNS))
 _REQUIRED = {"bw": {"max", "avg"}, "lat": {"min", "p50", "avg", "p99", "max"}}
+_OLDER = {
+    "bw": "of before 2012, which prints no message rate",
+    "lat": "of before August 2016, which prints no average and no percentiles",
+}
 _RISING = ("min", "p50", "p99", "p99.9", "max")
 
 
@@ -131,15 +140,16 @@ def read_table(text: str, source: str) -> Table:
     head, body = reader.find_columns(number)
     settings = dict(reader.read_settings(number + 1, head))
     kind = _KINDS[title["kind"]]
+    columns = reader.read_columns(head, kind)
     points = [
         reader.read_row(number, columns, kind)
-        for columns in [reader.read_columns(head, kind)]
         for number in range(body, reader.find_end(body))
+        if not reader.is_remark(number)
     ]
     if not points:
         raise ParseError(
             f"{source}: expected rows after the column names, found none: the test was ended "
-            "before its first size was done"
+            "before its first size was done, or this is the server's side, which prints none"
         )
     return Table(
         benchmark=_identify(title, settings, source),
@@ -209,10 +219,10 @@ class _Reader:
         if len(numbers) != 1 or numbers[0] < title:
             raise ParseError(
                 f"{self._source}: expected one line of column names below the title, found "
-                f"{len(numbers)}: the output is cut, damaged or mixed"
+                f"{len(numbers)}: the output is cut, damaged or mixed, or tells both sides' results"
             )
         for number, line in enumerate(self.lines[: numbers[0]], start=1):
-            if _ROW_START.match(line):
+            if _ROW_LIKE.match(line):
                 raise self._error(number, f"expected no row before the columns, found {line!r}")
         return numbers[0], numbers[0] + 1
 
@@ -222,9 +232,8 @@ class _Reader:
                 continue
             if events := _EVENTS_LINE.match(line):
                 yield _EVENTS, events["value"]
-            for part in re.split(r"\t\t+", line):
-                if match := _SETTING.match(part.rstrip()):
-                    yield match["key"].strip(), match["value"].strip().removesuffix("[B]")
+            for match in _SETTING.finditer(line):
+                yield match["key"], match["value"].removesuffix("[B]")
 
     def read_columns(self, number: int, kind: str) -> list[_Column]:
         columns = []
@@ -232,6 +241,12 @@ class _Reader:
         while match := _COLUMN_TITLE.match(rest):
             columns.append(_COLUMNS[match[0]])
             rest = rest[match.end() :].lstrip()
+        if rest == "tps average":
+            raise self._error(
+                number,
+                "expected a latency test of a number of iterations (-n), found one of a duration "
+                "(-D), which tells no median and no percentiles",
+            )
         if rest:
             raise self._error(number, f"expected the name of a known column, found {rest!r}")
         titles = ", ".join(column.title for column in columns)
@@ -246,29 +261,35 @@ class _Reader:
             raise self._error(
                 number,
                 f"expected the columns of a {metric} test, found {titles}: the line is damaged, or "
-                "the test ran for a duration (-D), which has no percentiles",
+                f"{PROGRAM} is {_OLDER[kind]}",
             )
         return columns
 
     def find_end(self, body: int) -> int:
         """Number of the line of dashes below the rows; nothing that could be a row follows it."""
+        above = next((len(line) for line in self.lines[body - 3 :: -1] if _RULE.match(line)), 0)
         for number, line in enumerate(self.lines[body - 1 :], start=body):
             if _RULE.match(line):
                 self._refuse_rows_after(number)
-                if number == len(self.lines):
+                if number == len(self.lines) and len(line) != above:
                     break
                 return number
         raise ParseError(
             f"{self._source}: expected a line of dashes below the rows, found none: the table is "
-            "cut, the client was ended or still runs"
+            "cut, the client was ended or still runs, or a copy left the dashes out"
         )
 
     def _refuse_rows_after(self, end: int) -> None:
         for number, line in enumerate(self.lines[end:], start=end + 1):
-            if _ROW_START.match(line):
+            if _ROW_LIKE.match(line):
                 raise self._error(
                     number, f"expected no row below the table, found {line.strip()[:120]!r}"
                 )
+
+    def is_remark(self, number: int) -> bool:
+        """Whether a line among the rows is none: empty, or what the program warns of."""
+        line = self.lines[number - 1]
+        return not line or bool(_AMONG_ROWS.match(line))
 
     def read_row(self, number: int, columns: Sequence[_Column], kind: str) -> Point:
         line = self.lines[number - 1]
