@@ -2,6 +2,7 @@
 
 import csv
 import random
+import re
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from fabricheck.benchmarks.curve import variable_name
 from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.parser import parse as parse_any
 from fabricheck.benchmarks.programs import RDMA_BATCH_SWEEPS
-from fabricheck.benchmarks.rdma_batch import curve, is_output, read
+from fabricheck.benchmarks.rdma_batch import confirm, curve, is_output, read
 from fabricheck.benchmarks.table import ParseError
 from fabricheck.judge.batches import batch_shapes
 from fabricheck.judge.levels import Level
@@ -107,6 +108,56 @@ def test_fabricheck_parse_reads_our_own_output():
         parse_any(WRITE, "seed")
 
 
+@pytest.mark.parametrize(("benchmark", "name"), SEED.items())
+def test_the_seeds_tables_are_read_by_the_name_of_their_benchmark(benchmark, name):
+    text = (DATA / "mori-io" / f"{name}.txt").read_text()
+    found = parse_any(text, "seed", benchmark)
+    assert found == replayed(benchmark, text)
+    assert found.is_whole
+
+
+ONE_ROW = re.sub(
+    r"(\|      8      .*\n)(?:\|.*\n)+(\+)",
+    r"\1\2",
+    OWN.replace("Complete: 3 of 3", "Complete: 1 of 1"),
+)
+
+
+def test_one_row_is_a_size_and_no_sweep_of_batches():
+    found = parse_any(ONE_ROW, "single")
+    assert found.benchmark == "rdma_batch_write"
+    assert [point.size for point in found.points] == [8]
+    read_row = parse_any(ONE_ROW.replace("op_type: write", "op_type: read"), "single")
+    assert read_row.benchmark == "rdma_batch_read"
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "words"),
+    [
+        (OWN, "rdma_batch_read", "expected rdma_batch_read .*, found one of writes over sizes"),
+        (WRITE, "latency", "expected latency .*, found one of unknown operations over sizes"),
+        (
+            WRITE,
+            "rdma_batch_write_batches",
+            "expected transfers of 1024 B as in rdma_batch_write_b",
+        ),
+    ],
+)
+def test_the_table_of_another_benchmark_is_refused(text, name, words):
+    with pytest.raises(ParseError, match=words):
+        parse_any(text, "out", name)
+
+
+def test_a_run_with_other_options_is_not_the_benchmarks():
+    asked = OWN.replace("num_qp_per_transfer: 1", "num_qp_per_transfer: 4").replace(
+        "transfer_batch_size: 16", "transfer_batch_size: 128"
+    )
+    confirm(parse_any(asked, "out"), "out")
+    for old, new in (("sess: True", "sess: False"), ("transfer: 4", "transfer: 2")):
+        with pytest.raises(ParseError, match=f"expected .*{old} as in rdma_batch_write, found "):
+            confirm(parse_any(asked.replace(old, new), "out"), "out")
+
+
 DAMAGES = {
     "cut in a row": (lambda t: t[: t.index(WRITE_1KIB) + 30], "the table is cut"),
     "cut between rows": (lambda t: t[: t.index(WRITE_1KIB)], "the table is cut"),
@@ -119,6 +170,7 @@ DAMAGES = {
     "cell": (lambda t: t.replace(WRITE_1KIB, WRITE_1KIB.rpartition("|")[0]), "the table is cut"),
     "columns": (lambda t: t.replace("Avg Lat", "Mid Lat"), "expected the columns"),
     "twice": (lambda t: t + t, "found a second"),
+    "digits": (lambda t: t.replace(" 128 ", f" {'9' * 5000} "), "whole number above zero"),
     "nothing": (lambda _: "srun: error\n", "expected a table of rdma_batch"),
 }  # fmt: skip
 
@@ -135,6 +187,7 @@ def test_damage_is_refused(name):
     [
         ("Complete: ", "Interrupted: ", "the run was interrupted"),
         ("Complete: ", "Completed: ", "expected one line 'Complete:"),
+        ("num_initiator_dev: 2", "num_initiator_dev: 3", "num_initiator_dev: 3.*, found 2"),
     ],
 )
 def test_a_run_that_did_not_end_well_is_refused(old, new, words):

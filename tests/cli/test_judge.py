@@ -15,6 +15,7 @@ from fabricheck.cli.judge import Check, check_of
 from fabricheck.judge.references import CHECKS
 
 DATA = Path(__file__).parents[1] / "data"
+REFERENCES = DATA.parents[1] / "references"
 LATENCY = DATA / "mpi_probe" / "latency.txt"
 BARRIER = DATA / "mpi_probe" / "barrier.txt"
 
@@ -101,6 +102,54 @@ def test_collectives_take_their_own_class(fabricheck, tmp_path):
     code, out, _ = fabricheck("-", "--references", reference_file(tmp_path), *case, stdin=stdin)
     assert code == 1
     assert "references: paper, a paper, 2026-11-21" in out
+
+
+def test_a_table_that_may_be_cut_is_untrusted(fabricheck, tmp_path):
+    """OSU's first row alone, with references for that size alone."""
+    lines = (DATA / "osu-7.4" / "openmpi.lat_tail.txt").read_text().splitlines(keepends=True)
+    row = next(number for number, line in enumerate(lines) if line.startswith("1 "))
+    cut = "".join(lines[: row + 1]).encode()
+    path = reference_file(tmp_path, "[100, -1, 50.0, us]", sizes=("1B",))
+    code, out, _ = fabricheck("-", "--references", path, *CASE, stdin=cut)
+    assert (code, out.splitlines()[-1]) == (1, "untrusted")
+    assert "- completeness not checked: OSU marks no end, give --expect MIN:MAX" in out
+    code, out, _ = fabricheck("-", "--references", path, *CASE, "--json", stdin=cut)
+    assert (code, json.loads(out)["level"], json.loads(out)["complete"]) == (1, "untrusted", None)
+    code, out, _ = fabricheck("-", "--references", path, *CASE, "--expect", "1:1", stdin=cut)
+    assert (code, out.splitlines()[-1]) == (0, "good")
+    code, _, err = fabricheck("-", "--references", path, *CASE, "--expect", "1:8", stdin=cut)
+    assert (code, "2B, 4B, 8B are missing" in err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "name", "placement", "system"),
+    [
+        ("rdma_batch_read", "mori-io/read_8dev_qp2_b256", "rc-2n", "thor2-2n"),
+        ("rdma_batch_write", "mori-io/write_1dev_qp4_b128", "rc-2n", "thor2-2n"),
+        ("rdma_batch_write_batches", "mori-io/write_1dev_qp16_batches", "rc-2n", "thor2-2n"),
+        ("rdma_stream_t1", "seren/t1", "rc-10n", "seren-10n"),
+        ("rdma_stream_t4", "seren/t4", "rc-1n", "seren-10n"),
+    ],
+)
+def test_the_sources_tables_are_judged_by_the_name_of_their_benchmark(
+    fabricheck, benchmark, name, placement, system
+):
+    words = ("--references", REFERENCES / f"{system}.yaml", "--system", system)
+    words += ("--environ", "openmpi", "--placement", placement)
+    file = DATA / f"{name}.txt"
+    code, out, _ = fabricheck(file, *words, "--benchmark", benchmark)
+    assert (code, out.splitlines()[-1]) == (0, "good")
+    code, _, err = fabricheck(file, *words, "--benchmark", "latency")
+    assert (code, "rdma_batch_read" in err or "rdma_stream_t1" in err) == (2, True)
+
+
+def test_figures_of_other_options_are_not_judged(fabricheck):
+    code, _, err = fabricheck(
+        *(DATA / "rdma_batch" / "write.two.txt", "--references", REFERENCES / "thor2-2n.yaml"),
+        *("--system", "thor2-2n", "--environ", "builtin", "--placement", "rc-2n"),
+    )
+    assert code == 2
+    assert "expected transfer_batch_size: 128 as in rdma_batch_write, found 16" in err
 
 
 def test_json(fabricheck, tmp_path):

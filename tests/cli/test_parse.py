@@ -81,6 +81,14 @@ def test_reads_what_ucx_perftest_printed(fabricheck):
     assert "2MiB is missing" in err
 
 
+@pytest.mark.parametrize(
+    "name", ["rdma_batch/write.two", "rdma_stream/t6", "perftest-4.5/write_bw.rc.all"]
+)
+def test_what_marks_its_end_is_complete(fabricheck, name):
+    code, out, _ = fabricheck("parse", DATA / f"{name}.txt")
+    assert (code, out.splitlines()[-1].endswith(", complete")) == (0, True)
+
+
 def test_unchecked_completeness_is_said(fabricheck):
     _, out, _ = fabricheck("parse", OSU / "openmpi.bw.txt")
     assert out.splitlines()[-1].endswith(

@@ -82,6 +82,14 @@ UNTRUSTED = {
 }
 
 
+@pytest.mark.parametrize("benchmark", ["rdma_batch_write", "rdma_batch_polling"])
+def test_a_path_with_another_mtu_than_the_sites_is_not_believed(ran, benchmark) -> None:
+    extras = {**SLOW, "fabric_health": {"mtu": 4096}}
+    doubtful = ran(benchmark, extras, settings={"mtu": "1024"})
+    assert doubtful.level == "untrusted"
+    assert "expected a path MTU of 4096 B, found 1024 B: a port of" in " ".join(doubtful.findings)
+
+
 @pytest.mark.parametrize("kind", UNTRUSTED)
 def test_what_is_not_proved_is_not_believed(ran: Callable[..., Ran], kind: str) -> None:
     fake, message = UNTRUSTED[kind]

@@ -50,6 +50,7 @@ class Curve:
         metadata: the other ``# Key: value`` lines above the table.
         points: in the order of rising size.
         remarks: warnings of the program.
+        is_whole: whether the output itself shows that nothing is missing at its end.
     """
 
     benchmark: str
@@ -59,6 +60,7 @@ class Curve:
     metadata: Mapping[str, str]
     points: tuple[Point, ...]
     remarks: tuple[str, ...] = ()
+    is_whole: bool = False
 
     def variables(self) -> dict[str, tuple[float, str]]:
         """Value and unit of each performance variable that is recorded and judged.

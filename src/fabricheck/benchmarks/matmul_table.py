@@ -27,7 +27,7 @@ _COLUMNS = (
 _VALIDATION = "Validation"
 _STATISTICS = ("min", "avg", "p50", "p95", "max")
 _PRINTED_ORDER = ("transfer_a", "broadcast_b", "compute", "transfer_c", "total")
-_ROW = re.compile(r"^\d+\s+(?:" + "|".join(_PRINTED_ORDER) + r")\b", re.ASCII)
+_ROW = re.compile(r"^\d{1,9}\s+(?:" + "|".join(_PRINTED_ORDER) + r")\b", re.ASCII)
 _NUMBER = re.compile(r"^\d{1,20}(?:\.\d{1,20})?$", re.ASCII)
 _INTERRUPTED = re.compile(r"^# Interrupted: (?P<how>.+)$")
 _AGAIN = "run it again with its output in a file of its own"
@@ -86,7 +86,7 @@ class _Reader:
             )
         points = self._points()
         mode, ranks = self._metadata.get("Mode", "none"), self._metadata.get("Ranks", "none")
-        name = benchmark_name(mode, int(ranks) if ranks.isdecimal() else 0)
+        name = benchmark_name(mode, int(ranks) if re.fullmatch(r"\d{1,9}", ranks, re.ASCII) else 0)
         if name not in MATMUL_BENCHMARKS:
             raise ParseError(
                 f"{self._source}: unknown benchmark: mode {mode} on {ranks} ranks; known are "
@@ -99,6 +99,7 @@ class _Reader:
             datatype=None,
             metadata=MappingProxyType(self._metadata),
             points=points,
+            is_whole=True,
         )
 
     def _take(self, number: int, line: str) -> None:

@@ -83,8 +83,8 @@ def parse(text: str, source: str, name: str = "") -> Curve:
         text: the whole output, with the line end of its last line: a row without one is taken
             as cut.
         source: what to call the text in messages, usually the file's path.
-        name: the benchmark that ran, where several print one title; without it such a table is
-            taken for that of the first of them in the registry.
+        name: the benchmark that ran, where the output doesn't tell: of several with one title it
+            is taken for that of the first in the registry, other tables are refused without it.
 
     Raises:
         ParseError: if there is no table, more than one, or one that is empty, damaged, cut or
@@ -98,12 +98,14 @@ def parse(text: str, source: str, name: str = "") -> Curve:
             f"{source}: expected the output of a benchmark, found nothing: the program did not "
             "start, or its output went elsewhere"
         )
-    for reader in (ucx_perftest, matmul_table, rdma_batch):
+    for reader in (ucx_perftest, matmul_table):
         if reader.is_output(text):
             curve: Curve = reader.parse(text, source)
             return curve
-    if rdma_stream.is_output(text):
-        return rdma_stream.parse(text, source, name)
+    for named in (rdma_batch, rdma_stream):
+        if named.is_output(text):
+            found: Curve = named.parse(text, source, name)
+            return found
     if perftest.is_output(text):
         return perftest.parse(perftest.split_runs(text), source)
     lines = [line.rstrip() for line in text.split("\n")]
@@ -134,6 +136,7 @@ def parse(text: str, source: str, name: str = "") -> Curve:
         datatype=datatype.rstrip(".") if datatype else None,
         metadata=MappingProxyType(metadata),
         points=tuple(table.points),
+        is_whole=is_mpi_probe,
     )
 
 

@@ -147,6 +147,8 @@ def parse(outputs: Sequence[str], source: str) -> Curve:
         metadata=MappingProxyType(first.settings),
         points=tuple(points),
         remarks=tuple(dict.fromkeys(remark for table in tables for remark in table.remarks)),
+        # Of several runs the last may be missing.
+        is_whole=len(tables) == 1,
     )
 
 

@@ -10,7 +10,7 @@ from typing import Final
 from fabricheck.benchmarks.curve import Point
 from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.pairs import PAIR_BENCHMARKS
-from fabricheck.benchmarks.table import ParseError
+from fabricheck.benchmarks.table import ParseError, half_digit
 from fabricheck.units import MIB
 
 PROGRAM: Final = "perftest"
@@ -329,8 +329,8 @@ class _Reader:
         """
         bandwidth, rate = values[Metric.BANDWIDTH, "avg"], values[Metric.MESSAGE_RATE, "avg"]
         column = next(c for c in cells if c.metric is Metric.BANDWIDTH and c.statistic == "avg")
-        bandwidth_step = _half_digit(cells[column]) * column.factor
-        rate_step = _half_digit(cells[_RATE]) * _RATE.factor
+        bandwidth_step = half_digit(cells[column]) * column.factor
+        rate_step = half_digit(cells[_RATE]) * _RATE.factor
         if not bandwidth and not rate:
             raise self._error(number, "expected a bandwidth above zero, found none")
         of_rate, of_rate_step = rate * size / _MEGA, rate_step * size / _MEGA
@@ -377,9 +377,3 @@ class _Reader:
 
     def _error(self, number: int, message: str) -> ParseError:
         return ParseError(f"{self._source}: line {number}: {message}")
-
-
-def _half_digit(word: str) -> float:
-    """Half of what the last digit of a number counts."""
-    _, _, decimals = word.partition(".")
-    return float(0.5 * 10 ** -len(decimals))

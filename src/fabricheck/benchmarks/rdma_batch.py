@@ -17,8 +17,8 @@ from typing import Final
 
 from fabricheck.benchmarks.curve import Curve, Point
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.programs import RDMA_BATCH_SWEEPS
-from fabricheck.benchmarks.table import ParseError
+from fabricheck.benchmarks.programs import PROGRAM_BENCHMARKS, RDMA_BATCH_SWEEPS
+from fabricheck.benchmarks.table import ParseError, half_digit
 
 PROGRAM: Final = "rdma_batch"
 
@@ -31,6 +31,8 @@ _TITLE = re.compile(r"^\| +(?P<title>Initiator Rank \d{1,4}|Aggregate of \d{1,4}
 _INITIATOR = "Initiator Rank"
 _END = re.compile(r"^(?P<how>Complete|Interrupted): (?P<rows>\d{1,6}) of (?P<all>\d{1,6}) rows$")
 _NUMBER = re.compile(r"\d{1,18}(?:\.\d{1,9})?", re.ASCII)
+_WHOLE_NUMBER = re.compile(r"\d{1,18}", re.ASCII)
+_SWITCHES = ("--enable-batch-transfer", "--enable-sess")
 
 _SIZE, _BATCH, _TOTAL = "MsgSize (B)", "BatchSize", "TotalSize (MB)"
 _MAX_BW, _AVG_BW = "Max BW (GB/s)", "Avg Bw (GB/s)"
@@ -118,6 +120,11 @@ def read(text: str, source: str) -> Output:
         )
     if version:
         reader.check_end(len(tables[0]))
+        if settings.get("num_initiator_dev") != str(len(tables)):
+            raise ParseError(
+                f"{source}: expected the tables of all initiators (num_initiator_dev: "
+                f"{settings.get('num_initiator_dev', 'none')}), found {len(tables)}"
+            )
     sweeps = {tuple((row.size, row.batch) for row in table) for table in tables}
     if len(sweeps) != 1:
         raise ParseError(
@@ -127,28 +134,70 @@ def read(text: str, source: str) -> Output:
     return Output(version, MappingProxyType(settings), tables)
 
 
-def parse(text: str, source: str) -> Curve:
-    """The curve of the sweep that the configuration tells.
+def parse(text: str, source: str, name: str = "") -> Curve:
+    """The curve of the sweep that ran; a single row is one size of a sweep of sizes.
+
+    Args:
+        text: the whole output of the run.
+        source: what to call it in messages.
+        name: the benchmark that ran, for output whose configuration doesn't tell.
 
     Raises:
-        ParseError: as for ``read``, or if the output doesn't say which sweep it is.
+        ParseError: as for ``read``, or if the output is of no sweep, or of another than ``name``.
     """
     output = read(text, source)
+    rows = output.tables[0]
+    by_total = len(rows) > 1 and len({row.size for row in rows}) == 1
     operation = output.settings.get("op_type")
-    if operation is None:
+    if operation is None and not name:
         raise ParseError(
             f"{source}: expected op_type in the configuration, found none: the table doesn't tell "
-            "reads from writes"
+            "reads from writes, so name the benchmark (--benchmark)"
         )
-    by_total = len({row.size for row in output.tables[0]}) == 1
     for sweep in RDMA_BATCH_SWEEPS:
-        if operation in sweep.options and bool(sweep.transfer) == by_total:
-            return curve(output, sweep.name, by_total=by_total)
-    raise ParseError(
-        f"{source}: expected a sweep of the registry ("
-        f"{', '.join(sweep.name for sweep in RDMA_BATCH_SWEEPS)}), found one of {operation}s over "
-        f"{'batches' if by_total else 'sizes'}"
-    )
+        is_it = (operation or sweep.options[-1]) in sweep.options
+        if is_it and (sweep.name == name if name else bool(sweep.transfer) == by_total):
+            break
+    else:
+        raise ParseError(
+            f"{source}: expected {name or 'a sweep of the registry'} ("
+            f"{', '.join(sweep.name for sweep in RDMA_BATCH_SWEEPS)} are known), found one of "
+            f"{operation or 'unknown operation'}s over {'batches' if by_total else 'sizes'}"
+        )
+    if sweep.transfer and {row.size for row in rows} != {sweep.transfer}:
+        raise ParseError(
+            f"{source}: expected transfers of {sweep.transfer} B as in {sweep.name}, found others: "
+            "the table is of another sweep"
+        )
+    return curve(output, sweep.name, by_total=bool(sweep.transfer))
+
+
+def confirm(curve: Curve, source: str) -> None:
+    """Make sure that a run had the options of its benchmark, as far as its configuration tells.
+
+    Raises:
+        ParseError: naming the option and what it was.
+    """
+    options = PROGRAM_BENCHMARKS[curve.benchmark].options
+    for key, value in curve.metadata.items():
+        option = "--" + key.replace("_", "-")
+        if option in _SWITCHES:
+            wanted = str(option in options)
+        elif option in options:
+            wanted = options[options.index(option) + 1]
+        else:
+            continue
+        if value != wanted:
+            raise ParseError(
+                f"{source}: expected {key}: {wanted} as in {curve.benchmark}, found {value}: its "
+                "figures belong to another test"
+            )
+
+
+def path_mtu(settings: Mapping[str, str]) -> int:
+    """Bytes of payload of a packet on the connection; 0 where the configuration doesn't tell."""
+    told = settings.get("mtu", "")
+    return int(told) if _WHOLE_NUMBER.fullmatch(told) else 0
 
 
 def curve(output: Output, benchmark: str, *, by_total: bool) -> Curve:
@@ -183,6 +232,8 @@ def curve(output: Output, benchmark: str, *, by_total: bool) -> Curve:
         datatype=None,
         metadata=output.settings,
         points=tuple(points),
+        # A run prints its tables when it is over, each with a rule below it.
+        is_whole=True,
     )
 
 
@@ -307,9 +358,9 @@ class _Reader:
             if values[latency] <= 0:
                 raise self._error(number, f"expected {latency} above zero, found {cells[latency]}")
             value = total / values[latency] / 1000
-            expected[bandwidth] = value, value * _half_digit(cells[latency]) / values[latency]
+            expected[bandwidth] = value, value * half_digit(cells[latency]) / values[latency]
         for name, (value, doubt) in expected.items():
-            if abs(values[name] - value) > (_half_digit(cells[name]) + doubt) * _ROUNDING:
+            if abs(values[name] - value) > (half_digit(cells[name]) + doubt) * _ROUNDING:
                 raise self._error(
                     number,
                     f"expected {name} {value:.4g} from size, batch and latency, found "
@@ -328,7 +379,7 @@ class _Reader:
         return float(word)
 
     def _whole(self, number: int, name: str, word: str) -> int:
-        if not word.isascii() or not word.isdigit() or not int(word):
+        if not _WHOLE_NUMBER.fullmatch(word) or not int(word):
             raise self._error(
                 number, f"expected a whole number above zero as {name}, found {word!r}"
             )
@@ -347,9 +398,3 @@ class _Reader:
 
     def _error(self, number: int, message: str) -> ParseError:
         return ParseError(f"{self._source}: line {number}: {message}")
-
-
-def _half_digit(word: str) -> float:
-    """Half of what the last digit of a number counts."""
-    _, _, decimals = word.partition(".")
-    return 0.5 * 10.0 ** -len(decimals)

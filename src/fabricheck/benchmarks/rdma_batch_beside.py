@@ -50,11 +50,13 @@ class Sides:
         own: us or MB/s of ours, by size in bytes.
         rival: the same of the other program.
         rows: every row that ours printed.
+        mtu: the smallest path MTU of our runs, in bytes.
     """
 
     own: Mapping[int, float]
     rival: Mapping[int, float]
     rows: tuple[rdma_batch.Row, ...]
+    mtu: int
 
 
 def turns(
@@ -81,14 +83,16 @@ def read(
         ParseError: if an output is damaged.
     """
     found: dict[tuple[bool, int], list[float]] = {}
-    rows = []
+    rows, mtus = [], []
     for number, (turn, text) in enumerate(zip(runs, outputs, strict=True), start=1):
         place = f"{source}: run {number}"
         if turn.words[0] == entry.rival:
             value = _of_perftest(entry, text, place)
         else:
-            (row,) = rdma_batch.read(text, place).tables[0]
+            output = rdma_batch.read(text, place)
+            (row,) = output.tables[0]
             rows.append(row)
+            mtus.append(rdma_batch.path_mtu(output.settings))
             value = _of_row(entry, row)
         found.setdefault((turn.is_own, turn.size), []).append(value)
     medians = {key: median(values) for key, values in found.items()}
@@ -96,7 +100,7 @@ def read(
         MappingProxyType({size: value for (o, size), value in medians.items() if o is is_own})
         for is_own in (True, False)
     )
-    return Sides(own, rival, tuple(rows))
+    return Sides(own, rival, tuple(rows), min(mtus))
 
 
 def ratios(entry: RdmaBatchComparison, sides: Sides) -> Curve:

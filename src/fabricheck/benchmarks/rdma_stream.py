@@ -7,7 +7,7 @@ lines are not, as it says more. SEREN's program has no table, and does not say w
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
@@ -30,31 +30,40 @@ MISSED: Final = "Missed"
 _TITLE = re.compile(rf"^# {PROGRAM} v(?P<version>\d[\w.+-]*)$")
 _METADATA = re.compile(r"^# (?P<key>[A-Z][A-Za-z ]*): (?P<value>.+)$")
 _COLUMNS = re.compile(r"^# Rx +Host +Tx +Host +Elapsed\(s\) ")
+_WHOLE, _DECIMAL = r"\d{1,18}", r"\d{1,18}\.\d{1,18}"
+_LOSS = r"\d(?:\.\d{1,20})?(?:e-\d{1,3})?"
 _ROW = re.compile(
-    r"^ {2}(?P<rx>\d+) +(?P<rx_host>\S+) +(?P<tx>\d+) +(?P<tx_host>\S+) +(?P<elapsed>\d+\.\d+) +"
-    r"(?P<rx_rate>\d+\.\d+) +(?P<tx_rate>\d+\.\d+) +(?P<missed>\d+) +(?P<trailing>\d+) +"
-    r"(?P<received>\d+) +(?P<total>\d+) +(?P<repeated>\d+) +(?P<disordered>\d+) +(?P<wrong>\d+) +"
-    r"(?P<loss>\d+(?:\.\d+)?(?:e-\d+)?) +[\d.]+ +[\d.]+$",
+    rf"^ {{2}}(?P<rx>{_WHOLE}) +(?P<rx_host>\S+) +(?P<tx>{_WHOLE}) +(?P<tx_host>\S+) +"
+    rf"(?P<elapsed>{_DECIMAL}) +(?P<rx_rate>{_DECIMAL}) +(?P<tx_rate>{_DECIMAL}) +"
+    rf"(?P<missed>{_WHOLE}) +(?P<trailing>{_WHOLE}) +(?P<received>{_WHOLE}) +(?P<total>{_WHOLE}) +"
+    rf"(?P<repeated>{_WHOLE}) +(?P<disordered>{_WHOLE}) +(?P<wrong>{_WHOLE}) +(?P<loss>{_LOSS}) +"
+    r"[\d.]+ +[\d.]+$",
     re.ASCII,
 )
 _ROW_LIKE = re.compile(r"^ {2}\d+ ")
-_ENDED = re.compile(r"^# (?P<how>Complete|Incomplete): (?P<count>\d+) streams?$", re.ASCII)
+_ENDED = re.compile(r"^# (?P<how>Complete|Incomplete): (?P<count>\d{1,9}) streams?$", re.ASCII)
 _WHY = re.compile(r"^# Rank \d+ did not come to its end: .+$", re.MULTILINE)
 _SEREN = re.compile(
-    r"^(?:INFO:__main__:)?Rank (?P<rank>\d+) (?:transmitter|receiver from transmitter (?P<tx>\d+))"
-    r",? (?P<what>elapsed time|data rate|message missed|message received|message total|"
-    r"message loss rate) is (?P<value>\d+(?:\.\d+)?(?:e[+-]?\d+)?)(?: seconds| Gbps)?$",
+    r"^(?:INFO:__main__:)?Rank (?P<rank>\d{1,9}) "
+    r"(?:transmitter|receiver from transmitter (?P<tx>\d{1,9})),? (?:"
+    rf"(?P<time>elapsed time|data rate) is (?P<decimal>{_DECIMAL})(?: seconds| Gbps)|"
+    rf"(?P<count>message missed|message received|message total) is (?P<whole>{_WHOLE})|"
+    rf"(?P<loss>message loss rate) is (?P<share>{_LOSS}))$",
     re.ASCII,
 )
+_SEREN_LIKE = re.compile(r"^(?:INFO:__main__:)?Rank \d+ (?:transmitter|receiver) ", re.ASCII)
+# Once at each end of a stream, when it is over.
+_SEREN_END = re.compile(r"^INFO:\s*Receive Visibilities ending [01]$", re.MULTILINE)
 _SHAPE = re.compile(
     r"rdma_buffers for (?:receiver shape is \(\d+, |transmitter shape is \()"
-    r"\d+, \d+, (?P<size>\d+)\)$",
+    r"\d+, \d+, (?P<size>\d{1,9})\)$",
     re.MULTILINE | re.ASCII,
 )
 _NEEDED = {"Method": "rdma|mpi|udp", "Message": r"\d{1,10}", "Ranks": r"\d+", "MPI": ".+"}
 _AGAIN = "run it again with its output in a file of its own"
 _MB_OF_GBIT = 125.0
 _ROUNDING = 1e-4
+_BYTES_OF_GBIT = 125_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +93,7 @@ class Stream:
 
 def is_output(text: str) -> bool:
     """Whether a text is meant to be what either program printed."""
-    return any(_TITLE.match(line) or _SEREN.match(line) for line in text.split("\n"))
+    return any(_TITLE.match(line) or _SEREN_LIKE.match(line) for line in text.split("\n"))
 
 
 def parse(text: str, source: str, name: str = "") -> Curve:
@@ -99,9 +108,8 @@ def parse(text: str, source: str, name: str = "") -> Curve:
         ParseError: if the table is missing, cut, damaged or marked as incomplete, or if the streams
             are those of no topology.
     """
-    if name and not any(map(_TITLE.match, text.split("\n"))):
-        told, size = read_seren(text, source)
-        return curve(told, name, size or STREAM_BENCHMARKS[name].min_size or 0)
+    if not any(map(_TITLE.match, text.split("\n"))):
+        return _parse_seren(text, source, name)
     streams, metadata = read(text, source)
     topology = topology_of(
         [(f"{each.hosts[0]}:{each.receiver}", each.hosts[1]) for each in streams]
@@ -113,6 +121,25 @@ def parse(text: str, source: str, name: str = "") -> Curve:
             "transmitters on other nodes: the launcher placed the ranks elsewhere"
         )
     return curve(streams, ran, int(metadata["Message"]), metadata)
+
+
+def _parse_seren(text: str, source: str, name: str) -> Curve:
+    known = [each for each in STREAM_BENCHMARKS if each.startswith("rdma_")]
+    if name not in known:
+        raise ParseError(
+            f"{source}: expected the name of the benchmark (--benchmark) with the output of "
+            f"SEREN's program, which tells no hosts, found {name or 'none'}: name one of "
+            f"{', '.join(known)}"
+        )
+    streams, size = read_seren(text, source)
+    topology = STREAM_BENCHMARKS[name].topology
+    units = len({each.receiver for each in streams})
+    if len(streams) != units * topology.transmitters or not topology.has(units):
+        raise ParseError(
+            f"{source}: expected streams of {topology.name} ({topology.title}), found "
+            f"{len(streams)} into {units} receivers: the output is cut, or of another topology"
+        )
+    return curve(streams, name, size)
 
 
 def read(text: str, source: str) -> tuple[list[Stream], dict[str, str]]:
@@ -146,14 +173,16 @@ def read(text: str, source: str) -> tuple[list[Stream], dict[str, str]]:
             f"{source}: expected {ended[-1]['count']} streams, found {len(rows)}: rows are missing "
             f"or repeated; {_AGAIN}"
         )
-    for key, form in _NEEDED.items():
+    needed = _NEEDED | ({"MTU": r"\d{1,6}"} if "MTU" in metadata else {})
+    for key, form in needed.items():
         if not re.fullmatch(form, metadata.get(key, ""), re.ASCII):
             raise ParseError(
                 f"{source}: expected the line '# {key}:' above the table, found "
                 f"{metadata.get(key, 'none')!r}: it is cut or damaged"
             )
     assert title is not None, "a title is what the lines below begin with"
-    return _numbered(rows, source), {**metadata, "Version": title["version"]}
+    streams = _numbered(rows, int(metadata["Message"]), source)
+    return streams, {**metadata, "Version": title["version"]}
 
 
 def _rows(lines: Sequence[str], first: int, source: str) -> list[re.Match[str]]:
@@ -172,7 +201,7 @@ def _rows(lines: Sequence[str], first: int, source: str) -> list[re.Match[str]]:
     return rows
 
 
-def _numbered(rows: Iterable[re.Match[str]], source: str) -> list[Stream]:
+def _numbered(rows: Iterable[re.Match[str]], size: int, source: str) -> list[Stream]:
     streams: list[Stream] = []
     seen: dict[int, int] = defaultdict(int)
     for row in rows:
@@ -188,6 +217,14 @@ def _numbered(rows: Iterable[re.Match[str]], source: str) -> list[Stream]:
             hosts=(row["rx_host"], row["tx_host"]),
         )
         _check(stream, float(row["loss"]), source)
+        # Elapsed has six decimals, the rate four.
+        elapsed = float(row["elapsed"])
+        rate = stream.received * size / _BYTES_OF_GBIT / max(elapsed, 1e-6)
+        if abs(stream.rate - rate) > _ROUNDING + rate * 1e-6 / max(elapsed, 1e-6):
+            raise ParseError(
+                f"{source}: expected Rx {rate:.4f} Gbit/s of receiver {receiver} from its messages "
+                f"and its time, found {stream.rate}: the output is damaged"
+            )
         seen[receiver] += 1
         streams.append(stream)
     return streams
@@ -204,20 +241,37 @@ def _check(stream: Stream, loss: float, source: str) -> None:
         )
 
 
-def read_seren(text: str, source: str) -> tuple[list[Stream], int | None]:
-    """The streams that the lines of SEREN's program tell, and the message size where it does.
+def _seren_figures(text: str, source: str) -> dict[tuple[int, int | None], dict[str, float]]:
+    """What each side tells, by rank and, of a receiver, number of the transmitter."""
+    figures: dict[tuple[int, int | None], dict[str, float]] = defaultdict(dict)
+    for number, line in enumerate(text.split("\n"), start=1):
+        match = _SEREN.match(line)
+        if not match:
+            if _SEREN_LIKE.match(line):
+                raise ParseError(
+                    f"{source}: line {number}: expected a figure of a rank, found "
+                    f"{line.strip()[:120]!r}: it is cut or damaged"
+                )
+            continue
+        key = (int(match["rank"]), None if match["tx"] is None else int(match["tx"]))
+        what = match["time"] or match["count"] or match["loss"]
+        if what in figures[key]:
+            raise ParseError(
+                f"{source}: expected one {what} of each side, found a second: {_AGAIN}"
+            )
+        figures[key][what] = float(match["decimal"] or match["whole"] or match["share"])
+    return figures
+
+
+def read_seren(text: str, source: str) -> tuple[list[Stream], int]:
+    """The streams that the lines of SEREN's program tell, and the size of a message.
+
+    Time, rate and number of messages of each side give the size.
 
     Raises:
-        ParseError: if a figure of a stream is missing or damaged.
+        ParseError: if a figure of a stream is missing or damaged, or the program's last lines are.
     """
-    figures: dict[tuple[int, int | None], dict[str, float]] = defaultdict(dict)
-    for match in filter(None, map(_SEREN.match, text.split("\n"))):
-        key = (int(match["rank"]), None if match["tx"] is None else int(match["tx"]))
-        if match["what"] in figures[key]:
-            raise ParseError(
-                f"{source}: expected one {match['what']} of each side, found a second: {_AGAIN}"
-            )
-        figures[key][match["what"]] = float(match["value"])
+    figures = _seren_figures(text, source)
     receivers = sorted((rank, number) for rank, number in figures if number is not None)
     count = len({rank for rank, _ in receivers})
     streams = []
@@ -246,8 +300,38 @@ def read_seren(text: str, source: str) -> tuple[list[Stream], int | None]:
             f"{source}: expected both sides of each stream, found {len(streams)} receivers' and "
             f"{len(figures) - len(streams)} transmitters': the output is cut"
         )
-    sizes = {int(size) for size in _SHAPE.findall(text)}
-    return streams, sizes.pop() if len(sizes) == 1 else None
+    if (ends := len(_SEREN_END.findall(text))) != 2 * len(streams):
+        raise ParseError(
+            f"{source}: expected two lines 'Receive Visibilities ending' of each stream, found "
+            f"{ends} with {len(streams)} streams: the output is cut, or not all of it"
+        )
+    return streams, _seren_size(figures, streams, text, source)
+
+
+def _seren_size(
+    figures: Mapping[tuple[int, int | None], Mapping[str, float]],
+    streams: Sequence[Stream],
+    text: str,
+    source: str,
+) -> int:
+    totals: dict[tuple[int, int | None], int] = {
+        (each.receiver, each.number): each.total for each in streams if not each.missed
+    }
+    count = len({each.receiver for each in streams})
+    totals |= {(each.receiver + each.number * count, None): each.total for each in streams}
+    found = {float(size) for size in _SHAPE.findall(text)}
+    for key, total in totals.items():
+        told = figures[key]
+        if total:
+            found.add(told.get("elapsed time", 0.0) * told["data rate"] * _BYTES_OF_GBIT / total)
+    sizes = {round(each) for each in found}
+    if len(sizes) != 1 or any(abs(each - round(each)) > _ROUNDING * each for each in found):
+        raise ParseError(
+            f"{source}: expected one size of messages from times, rates and numbers, found "
+            f"{', '.join(f'{each:.6g}' for each in sorted(found)) or 'none'} B: the output is "
+            "damaged, or those of several runs are put together"
+        )
+    return sizes.pop()
 
 
 def curve(
@@ -277,6 +361,7 @@ def curve(
             }
         ),
         points=(Point(size, MappingProxyType(values), most, valid=None),),
+        is_whole=True,
     )
 
 

@@ -4,6 +4,7 @@ A topology repeats a unit of one receiver with one transmitter or two. The rule 
 nodes is always the same, rank by rank over the nodes, so what differs is how many nodes a unit has.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -30,25 +31,30 @@ class Topology:
         title: in words.
         transmitters: of each receiver; its streams share the receiver's link.
         nodes: of a unit: one node, or one for each of its ranks.
-        is_single: whether there is one unit, not several.
+        least: the fewest units.
+        most: the most units.
     """
 
     name: str
     title: str
     transmitters: int
     nodes: int
-    is_single: bool
+    least: int
+    most: float = math.inf
 
     def units_on(self, num_nodes: int) -> int | None:
         """How many units so many nodes have, ``None`` where they have no whole number of them.
 
         Two transmitters of one receiver may share a node: their streams meet on its link already.
         """
-        if num_nodes == self.nodes - 1 > 1 and self.is_single:
+        if num_nodes == self.nodes - 1 > 1 and self.most == 1:
             return 1
         units, rest = divmod(num_nodes, self.nodes)
-        fits = units == 1 if self.is_single else units > 1
-        return units if fits and not rest else None
+        return units if self.has(units) and not rest else None
+
+    def has(self, units: int) -> bool:
+        """Whether it may repeat its unit so many times."""
+        return self.least <= units <= self.most
 
     def places(self, num_nodes: int) -> list[int]:
         """The node of each rank, receivers first.
@@ -68,13 +74,13 @@ TOPOLOGIES: Mapping[str, Topology] = MappingProxyType(
     {
         each.name: each
         for each in (
-            Topology("T1", "a pair on each of several nodes", 1, 1, is_single=False),
-            Topology("T2", "a pair between two nodes", 1, 2, is_single=True),
-            Topology("T3", "several pairs between nodes", 1, 2, is_single=False),
-            Topology("T4", "two transmitters and their receiver on a node", 2, 1, is_single=True),
-            Topology("T5", "the same on each of several nodes", 2, 1, is_single=False),
-            Topology("T6", "two transmitters and their receiver apart", 2, 3, is_single=True),
-            Topology("T7", "several such three", 2, 3, is_single=False),
+            Topology("T1", "a pair on each node", 1, 1, least=1),
+            Topology("T2", "a pair between two nodes", 1, 2, least=1, most=1),
+            Topology("T3", "several pairs between nodes", 1, 2, least=2),
+            Topology("T4", "two transmitters and their receiver on a node", 2, 1, least=1, most=1),
+            Topology("T5", "the same on each of several nodes", 2, 1, least=2),
+            Topology("T6", "two transmitters and their receiver apart", 2, 3, least=1, most=1),
+            Topology("T7", "several such three", 2, 3, least=2),
         )
     }
 )
@@ -94,7 +100,7 @@ def topology_of(places: list[tuple[str, str]]) -> Topology | None:
         return None
     for each in TOPOLOGIES.values():
         fits = (each.transmitters, each.nodes > 1) == (min(counts), min(apart))
-        if fits and each.is_single == (len(set(receivers)) == 1):
+        if fits and each.has(len(set(receivers))):
             return each
     return None
 

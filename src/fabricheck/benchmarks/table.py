@@ -37,6 +37,12 @@ class ParseError(FabricheckError):
     """The output of a benchmark cannot be read as one complete table."""
 
 
+def half_digit(word: str) -> float:
+    """Half of what the last digit of a number counts: how far rounding may have moved it."""
+    _, _, decimals = word.partition(".")
+    return float(0.5 * 10 ** -len(decimals))
+
+
 class Table:
     """The columns and rows read so far.
 

@@ -9,9 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
+from fabricheck.benchmarks import rdma_batch
 from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.model import Benchmark
-from fabricheck.benchmarks.programs import ProgramBenchmark
+from fabricheck.benchmarks.programs import RDMA_BATCH_SWEEPS, ProgramBenchmark
 from fabricheck.benchmarks.registry import find
 from fabricheck.cli.parse import (
     BenchmarkOption,
@@ -109,6 +110,8 @@ def judge(
 ) -> None:
     """Judge a measured curve: what is wrong, then the level on the last line.
 
+    A table that marks no end, as OSU's, is untrusted without --expect: it may be cut.
+
     Exit code 0: good or warning.
 
     Exit code 1: critical, no-reference or untrusted.
@@ -120,10 +123,12 @@ def judge(
         fabricheck judge latency.out --references references/testbed.yaml \\
             --system testbed --environ openmpi --placement tcp-2n
 
-        srun -N2 osu_bw | fabricheck judge - --references site.yaml \\
+        srun -N2 osu_bw | fabricheck judge - --references site.yaml --expect 1:4MiB \\
             --system hpc:cpu --environ mpich --placement rc-2n --json
     """
     curve = read_curve(file, expect, benchmark)
+    if curve.benchmark in {sweep.name for sweep in RDMA_BATCH_SWEEPS}:
+        rdma_batch.confirm(curve, str(file))
     name, _, _ = system.partition(":")
     partition = system if ":" in system else ""
     key = CaseKey(name, partition, environ, curve.benchmark, placement)
@@ -131,23 +136,24 @@ def judge(
     expected, tolerance = resolve(references, chosen, key)
     verdict = judge_curve(curve, expected, tolerance)
     checked = is_checked(curve, expect)
+    if not checked:
+        findings = (unchecked(curve), *verdict.findings)
+        verdict = Verdict(Level.UNTRUSTED, verdict.judgements, findings)
     if machine:
         data = _as_json(curve, key, chosen, verdict, tolerance, checked=checked)
         json.dump(data, sys.stdout, indent=2, allow_nan=False)
         sys.stdout.write("\n")
     else:
-        _show(key, verdict, tolerance, "" if checked else unchecked(curve))
+        _show(key, verdict, tolerance)
     raise typer.Exit(0 if verdict.level.passes else 1)
 
 
-def _show(key: CaseKey, verdict: Verdict, tolerance: Tolerance | None, doubt: str) -> None:
+def _show(key: CaseKey, verdict: Verdict, tolerance: Tolerance | None) -> None:
     counts = Counter(judgement.level for judgement in verdict.judgements)
     found = ", ".join(f"{counts[level]} {level}" for level in Level if counts[level])
     typer.echo(f"{key}: {len(verdict.judgements)} values, {found}")
     if tolerance:
         typer.echo(f"references: {tolerance.kind}, {tolerance.source}, {tolerance.date}")
-    if doubt:
-        typer.echo(doubt)
     for finding in verdict.findings:
         typer.echo(f"- {finding}")
     typer.echo(verdict.level)

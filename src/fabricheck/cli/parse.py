@@ -22,15 +22,14 @@ from fabricheck.units import parse_size
 STANDARD_INPUT = Path("-")
 _EXPECTATION = re.compile(r"(?P<min>\d{1,18}\w*):(?P<max>\d{1,18}\w*)", re.ASCII)
 _PIPE_WIDTH = 160
-_MARKING_THE_END = ("mpi_probe", "mpi_matmul")
 
 FileArgument = Annotated[
     Path,
     typer.Argument(
         metavar="FILE",
         allow_dash=True,
-        help="Output of mpi_probe, of an OSU benchmark, of perftest's client or of "
-        "ucx_perftest -b FILE -f -v; - reads standard input.",
+        help="Output of one of the suite's programs, of an OSU benchmark, of perftest, of "
+        "ucx_perftest -b FILE -f -v, of MORI-IO's or SEREN's benchmark; - reads standard input.",
         show_default=False,
     ),
 ]
@@ -47,7 +46,8 @@ BenchmarkOption = Annotated[
     str,
     typer.Option(
         metavar="NAME",
-        help="The benchmark that ran, such as bw_fan_in, where OSU prints the title of another.",
+        help="The benchmark that ran, such as bw_fan_in, where OSU prints the title of another, or "
+        "rdma_batch_write, where the output doesn't tell.",
         show_default=False,
     ),
 ]
@@ -115,7 +115,7 @@ def read_curve(file: Path, expect: str | None, benchmark: str = "") -> Curve:
 def is_checked(curve: Curve, expect: str | None) -> bool:
     """Whether the curve is known to be complete."""
     has_sizes = find(curve.benchmark).min_size is not None
-    return curve.program in _MARKING_THE_END or expect is not None or not has_sizes
+    return curve.is_whole or expect is not None or not has_sizes
 
 
 def unchecked(curve: Curve) -> str:

@@ -22,7 +22,12 @@ from fabricheck.judge.references import Reference, Tolerance
 from fabricheck.judge.verdict import Verdict
 from fabricheck.reframe_ext.build import BenchBuild
 from fabricheck.reframe_ext.pair import PairBenchmark
-from fabricheck.reframe_ext.verbs_options import mtu, perftest_options, ports, rdma_batch_options
+from fabricheck.reframe_ext.verbs_options import (
+    perftest_options,
+    ports,
+    rdma_batch_options,
+    wrong_mtu,
+)
 from fabricheck.transports import Placement
 from fabricheck.transports.proof import Proof
 from fabricheck.transports.verbs import prove_packets
@@ -30,8 +35,6 @@ from fabricheck.transports.witness import Witness
 
 _LONGEST_RUN = 240
 """Seconds of one run; the job's time limit must leave room beside it."""
-
-_LARGEST_MTU = 4096
 
 _SINGLE_BATCHES, _BATCHES, _FEWEST_BATCHES = 1000, 128, 10
 """Batches of one transfer and of many where time is no matter, and the fewest anywhere."""
@@ -92,16 +95,22 @@ class _RdmaBatch(PairBenchmark):
         return options
 
     def prove_moved(
-        self, rows: Sequence[rdma_batch.Row], witnesses: Sequence[Witness], *, reads: bool
+        self,
+        rows: Sequence[rdma_batch.Row],
+        witnesses: Sequence[Witness],
+        used: int,
+        *,
+        reads: bool,
     ) -> Proof:
         """The packets that the nodes must have sent for these rows.
 
         The initiator of writes sends the data, that of reads one request each; the target of reads
-        answers with the data.
+        answers with the data. The path MTU that the connection used must be the one asked for.
         """
-        per_packet = mtu(self.current_partition.extras) or _LARGEST_MTU
+        if objection := wrong_mtu(self.current_partition.extras, used):
+            return Proof(f"rdma_batch used mtu {used}", (objection,))
         requests = sum(row.batch * (row.iterations or 0) for row in rows)
-        data = sum(-(-row.size // per_packet) * row.batch * (row.iterations or 0) for row in rows)
+        data = sum(-(-row.size // used) * row.batch * (row.iterations or 0) for row in rows)
         least = (data, requests) if reads else (0, data)
         devices = ports(self.current_partition.extras)
         only = ":".join(filter(None, devices[0])) if len(devices) == 1 else ""
@@ -144,7 +153,8 @@ class RdmaBatch(_RdmaBatch):
 
     def prove_transport(self, curve: Curve, witnesses: Sequence[Witness]) -> Proof:
         """What the program says that it used, and the packets of the ports."""
-        packets = self.prove_moved(self._rows, witnesses, reads="read" in self._entry.options)
+        reads, path = "read" in self._entry.options, rdma_batch.path_mtu(curve.metadata)
+        packets = self.prove_moved(self._rows, witnesses, path, reads=reads)
         used = ", ".join(
             f"{key} {curve.metadata.get(key, 'none')}" for key in ("devices", "mtu", "gid_index")
         )
@@ -201,7 +211,7 @@ class RdmaBatchBeside(_RdmaBatch):
             FabricheckError: if an output is damaged.
         """
         sides = beside.read(self._entry, self._turns(), outputs, f"the output in {self.stdout}")
-        self._rows = sides.rows
+        self._rows, self._mtu = sides.rows, sides.mtu
         return beside.ratios(self._entry, sides)
 
     def _turns(self) -> list[beside.Turn]:
@@ -225,4 +235,5 @@ class RdmaBatchBeside(_RdmaBatch):
     def prove_transport(self, curve: Curve, witnesses: Sequence[Witness]) -> Proof:
         """The packets of our runs; those of the other program come on top."""
         del curve
-        return self.prove_moved(self._rows, witnesses, reads="read" in self._entry.options)
+        reads = "read" in self._entry.options
+        return self.prove_moved(self._rows, witnesses, self._mtu, reads=reads)

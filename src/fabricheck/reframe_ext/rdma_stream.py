@@ -1,8 +1,9 @@
 """What the check of ``rdma_stream`` inherits: topologies, where their ranks run, and losses."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
-from reframe.core.builtins import run_after, run_before
+from reframe.core.builtins import run_after, run_before, variable
 
 from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.streams import STREAM_BENCHMARKS, Topology
@@ -11,14 +12,12 @@ from fabricheck.judge.physics import Links
 from fabricheck.judge.references import Reference, Tolerance
 from fabricheck.judge.streams import EVEN, stream_findings
 from fabricheck.judge.verdict import Verdict
+from fabricheck.reframe_ext.evidence import Evidence
 from fabricheck.reframe_ext.mpi_benchmark import MpiBenchmark, with_family
-from fabricheck.reframe_ext.verbs_options import rdma_stream_options
+from fabricheck.reframe_ext.verbs_options import rdma_stream_options, wrong_mtu
 from fabricheck.sites.offers import offers
 from fabricheck.transports import Placement, find, hosts
 from fabricheck.transports.proof import Load
-
-_MESSAGES = 100_000
-"""Of each stream, as in the source."""
 
 _BUDGETS = 20
 """Time budgets of a message size that one run of streams may take."""
@@ -67,7 +66,7 @@ def _fitting(topology: Topology) -> list[int]:
     return [
         count
         for count in range(1, max(offered, default=0) + 1)
-        if topology.units_on(count) and (topology.is_single or count in most)
+        if topology.units_on(count) and (topology.most == 1 or count in most)
     ]
 
 
@@ -81,13 +80,16 @@ class StreamBenchmark(MpiBenchmark):
 
     A check that inherits from it declares the parameter ``case``, a benchmark and its placement,
     out of ``stream_cases``. The ranks go to the nodes that the topology says, by a list of hosts.
-    Over a port a stream may stay inside a node: it turns round in the port.
+    Over a port a stream may stay inside a node: it turns round in the port. ``messages`` of each
+    stream are those of the source.
 
     Partition extras that are read beside those of ``MpiBenchmark``: ``ucx_net_devices``,
     ``gid_index``, ``service_level`` and ``fabric_health`` (its ``mtu``); ``stream_share``, how far
     streams that share a link may lie from their mean; and for slow fabrics ``time_budget`` with
     ``typical``, as for perftest: fewer messages, and for datagrams the pace.
     """
+
+    messages = variable(int, value=100_000, loggable=True)
 
     @run_after("init")
     def place(self) -> None:
@@ -152,6 +154,13 @@ class StreamBenchmark(MpiBenchmark):
         ports = rdma_stream_options(extras, self._streams.method)
         return [self.build.program(self._streams.program), *self._streams.options, *ports, *words]
 
+    def examine(self) -> Evidence:
+        """As of every benchmark of MPI; the path MTU must be the one asked for."""
+        found = super().examine()
+        told = found.curve.metadata.get("MTU") if found.curve else None
+        wrong = wrong_mtu(self.current_partition.extras, int(told)) if told else ""
+        return replace(found, objections=(*found.objections, *filter(None, [wrong])))
+
     def exchanged(self, curve: Curve) -> Load:
         """What each rank sends or receives at least: one stream."""
         (point,) = curve.points
@@ -207,6 +216,6 @@ class StreamBenchmark(MpiBenchmark):
 
     def _messages(self) -> int:
         if self._budget is None:
-            return _MESSAGES
+            return int(self.messages)
         fitting = int(_BUDGETS * self._budget * _MEGA / self._pace())
-        return max(_FEWEST_MESSAGES, min(_MESSAGES, fitting))
+        return max(_FEWEST_MESSAGES, min(int(self.messages), fitting))

@@ -23,6 +23,17 @@ def mtu(extras: Mapping[str, Any]) -> int | None:
     return found
 
 
+def wrong_mtu(extras: Mapping[str, Any], used: int) -> str:
+    """What is wrong with the path MTU that a connection used, in bytes; empty if nothing is."""
+    asked = mtu(extras)
+    if used and asked in (None, used):
+        return ""
+    return (
+        f"expected a path MTU of {asked or 'any number of'} B, found {used} B: a port of the other "
+        "node has a smaller one, so the figures belong to another path"
+    )
+
+
 def perftest_options(extras: Mapping[str, Any], connection: str) -> list[str]:
     """Options of perftest: the first port, over this connection (``RC``, ``UC``, ``UD``)."""
     device, number = ports(extras)[0]
