@@ -17,6 +17,9 @@ from tests.history.recorded import NOW, problems, status, table
 
 from fabricheck.errors import FabricheckError
 from fabricheck.history.refresh import Outcome
+from fabricheck.history.store import History
+
+DATA = Path(__file__).parents[1] / "data" / "reframe"
 
 
 def read(store: Path, *roots: Path, **options: Any) -> Outcome:
@@ -252,8 +255,7 @@ OURS: dict[str, list[Any]] = {
 
 def case(**changes: Any) -> dict[str, Any]:
     """A case as ReFrame 4.7 stored it."""
-    path = Path(__file__).parents[1] / "data" / "reframe" / "sessions-4.7.json"
-    found = json.loads(path.read_text())[0]["runs"][0]["testcases"][-1]
+    found = json.loads((DATA / "sessions-4.7.json").read_text())[0]["runs"][0]["testcases"][-1]
     return {**found, **changes}
 
 
@@ -274,27 +276,71 @@ def test_a_case_with_an_odd_field_costs_only_itself(store: Path, *, ours: bool, 
 
 def stored(path: Path, cases: list[Any]) -> Path:
     """A results database with one session."""
-    blob = json.dumps({"session_info": {}, "runs": [{"testcases": cases}]})
+    return database_of(path, {"one": {"session_info": {}, "runs": [{"testcases": cases}]}})
+
+
+def database_of(path: Path, sessions: dict[str, Any]) -> Path:
+    """A results database."""
     with closing(sqlite3.connect(path)) as db, db:
         db.execute("CREATE TABLE sessions (uuid TEXT PRIMARY KEY, json_blob TEXT)")
         db.execute("CREATE TABLE metadata (schema_version TEXT)")
         db.execute("INSERT INTO metadata VALUES ('1.0')")
-        db.execute("INSERT INTO sessions VALUES ('one', ?)", [blob])
+        rows = [(uuid, json.dumps(report)) for uuid, report in sessions.items()]
+        db.executemany("INSERT INTO sessions VALUES (?, ?)", rows)
     return path
+
+
+def recorded_database(path: Path, version: str) -> Path:
+    """The results database of two sessions, as a version of ReFrame stored them."""
+    reports = json.loads((DATA / f"sessions-{version}.json").read_text())
+    return database_of(path, {each["session_info"]["uuid"]: each for each in reports})
 
 
 @pytest.mark.parametrize("version", ["4.7", "4.8"])
 def test_sessions_of_older_versions_are_read(store: Path, version: str):
-    path = Path(__file__).parents[1] / "data" / "reframe" / f"sessions-{version}.json"
-    cases = [
-        each
-        for session in json.loads(path.read_text())
-        for run in session["runs"]
-        for each in run["testcases"]
-    ]
-    assert read(store, results=[stored(store.with_name("old.db"), cases)]).values == 12
+    database = recorded_database(store.with_name("old.db"), version)
+    assert read(store, results=[database]).values == 12
     assert status(store).problems == []
+    assert status(store).sessions == 2
     assert table(store)["result"].unique().to_list() == ["pass"]
+
+
+@pytest.mark.parametrize("version", ["4.7", "4.10-site"])
+@pytest.mark.parametrize("order", ["at once", "perflogs first", "database first"])
+def test_a_value_in_both_records_has_what_each_of_them_says(store: Path, version: str, order: str):
+    both = {"results": [recorded_database(store.with_name("results.db"), version)]}
+    logs = DATA / version
+    if order == "perflogs first":
+        read(store, logs)
+    elif order == "database first":
+        read(store, **both)
+    read(store, logs, **both)
+    found = table(store)
+    assert found.height == 12
+    assert problems(store) == []
+    assert len(found["session"].unique()) == 2
+    assert found["session"].str.contains("^[0-9a-f-]{36}$").all()
+    assert found["node_list"].unique().to_list() == ["vm"]
+    assert found["result"].unique().to_list() == ["pass"]
+    assert found["ranks"].unique().to_list() == ["1"]
+    with History.open_to_read(store) as history:
+        assert {len(series) for series in history.series()} == {2}
+    read(store.with_name("anew"), logs, **both)
+    assert found.equals(table(store.with_name("anew")))
+
+
+def test_a_line_without_job_or_nodes_is_the_value_of_the_database(store: Path, tmp_path: Path):
+    both = {"results": [recorded_database(tmp_path / "results.db", "4.10-site")]}
+    text = (DATA / "4.10-site" / "generic" / "default" / "Stream.log").read_text()
+    path = tmp_path / "logs" / "generic" / "default" / "Stream.log"
+    path.parent.mkdir(parents=True)
+    path.write_text(re.sub(r"jobid=\w+\|", "", text))
+    read(store, path.parent, **both)
+    assert table(store).height == 12
+    later = store.with_name("later")
+    read(later, **both)
+    assert "only the results database had" in read(later, path.parent).rebuilt
+    assert table(later).equals(table(store))
 
 
 def test_what_is_no_database_is_refused(tmp_path: Path):

@@ -9,10 +9,11 @@ import numpy as np
 import polars as pl
 
 from fabricheck.history.catalog import DIMENSIONS, Catalog
+from fabricheck.history.counterparts import fuller, named_as
 from fabricheck.history.frame import KEY
 from fabricheck.history.problems import Kind, Located, Problem
 from fabricheck.history.reading import PerflogFile
-from fabricheck.history.segments import IDENTITY, Numbering, Segments
+from fabricheck.history.segments import IDENTITY, SCHEMA, Numbering, Segments
 
 FUTURE: Final = timedelta(hours=1)
 """A time so much later than now is in the future; hosts' clocks may differ by less."""
@@ -42,6 +43,7 @@ class Intake:
         self._segments = segments
         self._numbers = {kind: Numbering(kind, catalog) for kind in DIMENSIONS}
         self._pending: list[pl.DataFrame] = []
+        self._told: list[pl.DataFrame] = []
 
     def take(self, frame: pl.DataFrame, files: Mapping[int, PerflogFile]) -> list[Located]:
         """Take values of perflogs, and say which lines have a problem.
@@ -63,15 +65,29 @@ class Intake:
         return [*problems, *units, *known]
 
     def take_stored(self, frame: pl.DataFrame) -> list[Problem]:
-        """Take values of a results database, those that no perflog has."""
+        """Take values of a results database; of those that a perflog has, what it does not say."""
         values, units = self._number(frame.with_columns(pl.lit(0, pl.UInt32).alias("source")))
         values = values.with_columns(pl.lit(True).alias("stored"))  # noqa: FBT003
         values = values.unique(IDENTITY, keep="first", maintain_order=True)
-        self._pend(values.join(self._matches(values), on=IDENTITY, how="anti"))
+        values = values.join(self._matches(values).filter("stored"), on=IDENTITY, how="anti")
+        told = named_as(values, self._logged(values), self._numbers["series"].known)
+        self._told.append(told.select(SCHEMA.keys()))
+        own = told.select(series_id="told_id", time="time", job="told_job")
+        self._pend(values.join(own, on=IDENTITY, how="anti"))
         return [problem for _, problem in units]
 
     def end(self) -> None:
         """Write what was taken."""
+        self._flush()
+        told = pl.concat(self._told) if self._told else pl.DataFrame(schema=SCHEMA)
+        told = told.unique(IDENTITY, keep="first", maintain_order=True)
+        for segment in self._segments.around(told):
+            rows = self._segments.scan([segment]).collect()
+            known = rows.join(told, on=IDENTITY, how="semi", maintain_order="left")
+            if not fuller(known, told, self._numbers).equals(known):
+                self._segments.replace(segment, fuller(rows, told, self._numbers))
+
+    def _flush(self) -> None:
         if self._pending:
             self._segments.write(pl.concat(self._pending, how="diagonal"))
             self._pending.clear()
@@ -112,6 +128,24 @@ class Intake:
         known = pl.concat([self._segments.overlapping(values), *pending])
         return known.join(values.select(IDENTITY), on=IDENTITY, how="semi")
 
+    def _logged(self, values: pl.DataFrame, *, stored: bool = False) -> pl.DataFrame:
+        """What perflogs, or results databases, said of the times of these values."""
+        segments = self._segments.scan(self._segments.around(values))
+        known = [frame.lazy() for frame in self._pending]
+        return (
+            pl.concat(each.select(*IDENTITY, "stored") for each in [segments, *known])
+            .filter(pl.col("stored") == stored, pl.col("time").is_in(values["time"].implode()))
+            .collect()
+        )
+
+    def _say_less(self, values: pl.DataFrame) -> pl.DataFrame:
+        """Values of perflogs whose lines name no job or no nodes."""
+        nodes = self._numbers["series"].known.filter(
+            pl.col("num_nodes") == 0, pl.col("statistic") == ""
+        )
+        vague = pl.col("series_id").is_in(nodes["series_id"].implode())
+        return values.filter(vague | (pl.col("job") == ""))
+
     def _new(
         self, values: pl.DataFrame, files: Mapping[int, PerflogFile]
     ) -> tuple[pl.DataFrame, list[Located]]:
@@ -120,8 +154,12 @@ class Intake:
             return values, []
         first = values.unique(IDENTITY, keep="first", maintain_order=True)
         matches = self._matches(values)
-        if matches["stored"].any():
-            stored = values.join(matches.filter(pl.col("stored")), on=IDENTITY, how="semi")
+        stored = values.join(matches.filter("stored"), on=IDENTITY, how="semi")
+        if stored.is_empty() and not (vague := self._say_less(values)).is_empty():
+            known = self._logged(vague, stored=True)
+            stored = named_as(known, vague, self._numbers["series"].known)
+            stored = vague.join(stored, on=IDENTITY, how="semi")
+        if not stored.is_empty():
             path = files[stored["source"][0]].path
             raise OutdatedError(f"{path} has what only the results database had")
         if first.height == values.height and matches.is_empty():
@@ -141,7 +179,7 @@ class Intake:
         self.taken += values.height
         self._pending.append(values)
         if sum(frame.height for frame in self._pending) > _PENDING:
-            self.end()
+            self._flush()
 
 
 def _jumps(frame: pl.DataFrame, files: Mapping[int, PerflogFile]) -> Iterator[Located]:

@@ -80,13 +80,10 @@ class Segments:
 
     def overlapping(self, frame: pl.DataFrame) -> pl.DataFrame:
         """What identifies the values that may be the same as some of the frame's."""
-        times = frame["time"].to_physical()
-        oldest, newest = times.min(), times.max()
         low, high = frame["series_id"].min(), frame["series_id"].max()
         chosen = [
             each
-            for each in self._catalog.segments()
-            if each.oldest <= newest and oldest <= each.newest  # type: ignore[operator]
+            for each in self.around(frame)
             if each.series_low <= high and low <= each.series_high  # type: ignore[operator]
         ]
         return (
@@ -98,6 +95,23 @@ class Segments:
             .select(*IDENTITY, "value", "stored")
             .collect()
         )
+
+    def around(self, frame: pl.DataFrame) -> list[Segment]:
+        """The segments with values of the frame's span of time."""
+        if frame.is_empty():
+            return []
+        times = frame["time"].to_physical()
+        oldest, newest = times.min(), times.max()
+        return [
+            each
+            for each in self._catalog.segments()
+            if each.oldest <= newest and oldest <= each.newest  # type: ignore[operator]
+        ]
+
+    def replace(self, segment: Segment, frame: pl.DataFrame) -> None:
+        """Put values in the place of those of a segment."""
+        self.write(frame)
+        self._catalog.remove_segments([segment.name])
 
     def compact(self) -> None:
         """Put many small segments, one of each night, into one."""
