@@ -39,7 +39,7 @@ def case(number: int) -> dict[str, object]:
     ended = datetime(2026, 11, 1 + number, 6, tzinfo=UTC)
     return {
         "name": "MpiPointToPoint", "system": "testbed", "partition": "main", "environ": "openmpi",
-        "benchmark": "latency", "transport": "tcp", "num_nodes": 2,
+        "benchmark": "latency", "transport": "tcp", "num_nodes": 2, "num_tasks": 2,
         "job_completion_time_unix": ended.timestamp(), "session": f"session-{number}",
         "jobid": str(100 + number),
         "perfvalues": {"testbed:main:latency_p50_8B": [9.58, None, None, None, "us", "pass"]},

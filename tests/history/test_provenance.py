@@ -128,7 +128,8 @@ def test_facts_that_were_told_later_are_kept():
     untold = replace(ORIGIN, machine={"kernel": UNTOLD}, software={"mpi": UNTOLD})
     found = Provenance([ORIGIN, untold])
     key = provenance.SeriesKey(
-        "testbed", "main", "openmpi", "C", "latency", "tcp-2n", "tcp", 2, "latency", "p50", 8, "us"
+        *("testbed", "main", "openmpi", "C", "latency", "tcp-2n", "tcp", 2, 2, "mpi_probe"),
+        *("latency", "p50", 8, "us"),
     )
     assert found.of(key, "session-0").software["mpi"] == "Open MPI 4"
     assert found.of(key, "session-0").machines["n1"] == {"kernel": "6.1.0"}

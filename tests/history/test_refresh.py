@@ -66,7 +66,7 @@ def test_every_field_of_the_record_is_there(logs: Path, store: Path):
         "node_list": "n1,n2",
         "mpi": "openmpi",
         "mpi_version": "4.1.4",
-        "ranks": "2",
+        "ranks": 2,
     }
     assert {name: row[name] for name in expected} == expected
 
@@ -296,3 +296,23 @@ def test_a_refresh_waits_for_another_and_says_so(logs: Path, store: Path, monkey
         pytest.raises(FabricheckError, match="found it locked by another process"),
     ):
         read(store)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"placement": "rc-4n-full", "ranks": "256"},
+        {"ranks": "256"},
+        {"program": "osu"},
+    ],
+)
+def test_what_was_measured_otherwise_is_a_series_of_its_own(
+    logs: Path, store: Path, other: dict[str, str]
+):
+    common = {"placement": "rc-4n", "transport": "rc", "nodes": "4", "ranks": "4"}
+    perflog(logs, line(value=5.0, **common) + line(value=50.0, **{**common, **other}))
+    read(store, logs)
+    with History.open_to_read(store) as history:
+        found = list(history.series())
+    assert sorted(each.values.tolist() for each in found) == [[5.0], [50.0]]
+    assert len({str(each.key) for each in found}) == 2

@@ -18,6 +18,8 @@ def key(**changes: Any) -> SeriesKey:
         "placement": "tcp-2n",
         "transport": "tcp",
         "num_nodes": 2,
+        "ranks": 2,
+        "program": "mpi_probe",
         "metric": "latency",
         "statistic": "p50",
         "size": 8,

@@ -69,6 +69,8 @@ def _key(case: Case, sample: Sample) -> SeriesKey:
         placement=case.placement or "",
         transport=case.transport or "",
         num_nodes=case.num_nodes or 1,
+        ranks=case.num_tasks or 0,
+        program=case.provenance.get("program", ""),
         metric=sample.metric,
         statistic=sample.statistic,
         size=sample.size,

@@ -19,6 +19,8 @@ KEY: dict[str, Any] = {
     "placement": "rc-2n",
     "transport": "rc",
     "num_nodes": 2,
+    "ranks": 2,
+    "program": "mpi_probe",
     "metric": "latency",
     "statistic": "p50",
     "size": 8,

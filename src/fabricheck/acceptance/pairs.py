@@ -22,7 +22,7 @@ TRANSPORT: Final = ("system", "transport")
 
 CASE: Final = (
     *("system", "partition", "environ", "check", "benchmark"),
-    *("placement", "transport", "num_nodes"),
+    *("placement", "transport", "num_nodes", "ranks"),
 )
 """Fields of a series that say which case it belongs to."""
 

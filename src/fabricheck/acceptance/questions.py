@@ -41,6 +41,10 @@ def questions(values: pl.DataFrame, compared: pl.DataFrame) -> list[Question]:
 
 def missing(values: pl.DataFrame) -> list[Missing]:
     """Cases of which series have no value on one side: what was cut, failed or left out."""
+    # A run that was not trusted may not say which program it was.
+    case = [name for name in KEY if name != "program"]
+    named = pl.when(pl.col("program") == "").then(pl.col("program").max().over(case))
+    values = values.with_columns(named.otherwise("program").alias("program"))
     there = pl.col("value") > 0
     there |= pl.col("metric").is_in(BY_LEVEL) & pl.col("value").is_not_null()
     series = values.group_by(*KEY).agg(

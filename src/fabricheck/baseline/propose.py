@@ -74,13 +74,21 @@ class Evidence:
 
 
 def cases_of(series: Iterable[Series]) -> dict[Case, list[Series]]:
-    """The series of each case that can have references, others left out."""
-    found: dict[Case, list[Series]] = defaultdict(list)
+    """The series of each case that can have references, others left out.
+
+    Of a case that was measured by several programs, or on several numbers of ranks, the series of
+    the latest: references are for what is measured from now on.
+    """
+    found: dict[Case, dict[tuple[int, str], list[Series]]] = defaultdict(lambda: defaultdict(list))
     for each in series:
         case = case_of(each.key)
-        if case is not None:
-            found[case].append(each)
-    return dict(found)
+        if case is not None and len(each):
+            found[case][each.key.ranks, each.key.program].append(each)
+    return {case: max(alike.values(), key=_latest) for case, alike in found.items()}
+
+
+def _latest(series: Sequence[Series]) -> np.datetime64:
+    return np.datetime64(max(each.times[-1] for each in series))
 
 
 def case_of(key: SeriesKey) -> Case | None:

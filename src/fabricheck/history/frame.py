@@ -17,6 +17,8 @@ KEY: Final[Schema] = {
     "placement": pl.String,
     "transport": pl.String,
     "num_nodes": pl.Int32,
+    "ranks": pl.Int32,
+    "program": pl.String,
     "metric": pl.String,
     "statistic": pl.String,
     "size": pl.Int64,
@@ -25,11 +27,9 @@ KEY: Final[Schema] = {
 """What makes a series: the fields of SeriesKey, in its order."""
 
 PROVENANCE: Final[Schema] = {
-    "ranks": pl.String,
     "mpi": pl.String,
     "mpi_version": pl.String,
     "ucx_version": pl.String,
-    "program": pl.String,
     "program_version": pl.String,
     "node_list": pl.String,
     "commit": pl.String,

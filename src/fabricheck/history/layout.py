@@ -6,7 +6,7 @@ older versions, set aside as ``.h<N>``, stay readable. ReFrame's own are in
 """
 
 import csv
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -125,7 +125,8 @@ def _from_ours(text: pl.DataFrame) -> Converted:
         pl.col("environment").alias("environ"),
         pl.col("job_id").alias("job"),
         pl.lit(None, pl.UInt32).alias("repeat"),
-        _placement(pl.col("transport"), pl.col("nodes")),
+        pl.col("ranks").cast(pl.Int32, strict=False).fill_null(0),
+        _placement(text.columns),
     )
     bad = wrong(frame, text["time"], "time", "a time as in RFC 3339", may_be_empty=False)
     # Whatever the suite measures is a time, a rate or a share.
@@ -137,6 +138,11 @@ def _from_ours(text: pl.DataFrame) -> Converted:
     return without(frame.select(READ.keys()), bad), bad
 
 
-def _placement(transport: pl.Expr, nodes: pl.Expr) -> pl.Expr:
-    named = pl.concat_str(transport, pl.lit("-"), nodes, pl.lit("n"))
-    return pl.when(transport == "").then(pl.lit("")).otherwise(named).alias("placement")
+def _placement(columns: Sequence[str]) -> pl.Expr:
+    """As it stands; lines of before it was recorded have transport and nodes alone."""
+    derived = pl.concat_str("transport", pl.lit("-"), "nodes", pl.lit("n"))
+    derived = pl.when(pl.col("transport") != "").then(derived).otherwise(pl.lit(""))
+    if "placement" not in columns:
+        return derived.alias("placement")
+    stated = pl.col("placement")
+    return pl.when(stated != "").then(stated).otherwise(derived).alias("placement")

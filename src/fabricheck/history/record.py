@@ -45,6 +45,7 @@ class Record:
     check: str
     benchmark: str
     transport: str
+    placement: str
     nodes: str
     ranks: str
     variable: str

@@ -55,7 +55,8 @@ def _common(case: Mapping[str, Any], uuid: str) -> dict[str, Any]:
         "repeat": repetition(case["name"]),
         "finding": "; ".join(_texts(case, "findings")),
         **{each: _text(case, each) for each in PROVENANCE if each != "node_list"},
-        "ranks": _text(case, "num_tasks"),
+        "ranks": _count(case, "num_tasks") if case.get("num_tasks") else 0,
+        "program": _text(case, "program") if ours else "",
         "node_list": ",".join(nodes),
     }
 
@@ -105,6 +106,8 @@ def _whole(
 
 
 def _placement(case: Mapping[str, Any]) -> str:
+    if stated := _text(case, "placement"):
+        return stated
     transport = _text(case, "transport")
     return f"{transport}-{_count(case, 'num_nodes')}n" if transport else ""
 

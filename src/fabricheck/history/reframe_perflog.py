@@ -176,7 +176,7 @@ def _values_of(text: pl.DataFrame, variables: Sequence[str], path: Path) -> Conv
         _environment(text.columns),
         _column(text.columns, "jobid").alias("job"),
         _column(text.columns, "result"),
-        _column(text.columns, "num_tasks").alias("ranks"),
+        _column(text.columns, "num_tasks").cast(pl.Int32, strict=False).fill_null(0).alias("ranks"),
         _column(text.columns, "job_nodelist").alias("node_list"),
     )
     bad = wrong(cases, field, "time", "a time", may_be_empty=False)
@@ -262,7 +262,8 @@ def _values(cases: pl.DataFrame, prefix: str) -> Converted:
         pl.lit(None, pl.Float64).alias("warning_lower"),
         pl.lit(None, pl.Float64).alias("warning_upper"),
         pl.lit(None, pl.Int64).alias("size"),
-        *(pl.lit("").alias(name) for name in ("placement", "transport", "statistic", *absent)),
+        *(pl.lit("").alias(name) for name in ("placement", "transport", "program", "statistic")),
+        *(pl.lit("").alias(name) for name in absent),
     )
     return frame, _impossible(cases, prefix)
 

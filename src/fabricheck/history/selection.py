@@ -14,6 +14,7 @@ from fabricheck.units import parse_size
 
 _COUNT: Final = re.compile(r"[0-9]{1,18}")
 _LARGEST: Final = 2**63 - 1
+_COUNTS: Final = {"num_nodes": "a number of nodes", "ranks": "a number of ranks"}
 _SHORT: Final = {"environment": "environ", "nodes": "num_nodes"}
 
 
@@ -69,8 +70,8 @@ class Selection:
 def _value(name: str, text: str) -> str | int:
     if name == "size":
         return int(text) if _COUNT.fullmatch(text) else min(parse_size(text), _LARGEST)
-    if name != "num_nodes":
+    if name not in _COUNTS:
         return text
     if not _COUNT.fullmatch(text):
-        raise FabricheckError(f"expected a number of nodes, found {text!r}: write a whole number")
+        raise FabricheckError(f"expected {_COUNTS[name]}, found {text!r}: write a whole number")
     return int(text)

@@ -9,6 +9,9 @@ from fabricheck.benchmarks.labels import point_label
 from fabricheck.benchmarks.metrics import Direction, Metric
 from fabricheck.errors import FabricheckError
 
+_PAIR = 2
+"""Ranks that go without saying: two inside a node, or one on each node."""
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class SeriesKey:
@@ -23,6 +26,8 @@ class SeriesKey:
         placement: transport and number of nodes, such as ``tcp-2n``; empty where there is none.
         transport: name in the table of transports; empty where there is none.
         num_nodes: number of distinct hosts.
+        ranks: number of processes that measured together; 0 where the record does not say.
+        program: the benchmark program; empty where the record does not say.
         metric: what is measured, such as ``latency``.
         statistic: such as ``p50``; empty where the variable has none.
         size: message size in bytes, ``None`` where there is none.
@@ -37,6 +42,8 @@ class SeriesKey:
     placement: str
     transport: str
     num_nodes: int
+    ranks: int
+    program: str
     metric: str
     statistic: str
     size: int | None
@@ -55,6 +62,8 @@ class SeriesKey:
             self.check,
             self.benchmark,
             self.placement,
+            f"{self.ranks} ranks" if self.ranks > max(self.num_nodes, _PAIR) else "",
+            self.program,
             "_".join(filter(None, variable)),
         ]
         return " ".join(filter(None, words))

@@ -170,7 +170,7 @@ class History:
             .join(names.to_frame().with_row_index("session_id"), on="session_id")
             .join(self._catalog.dimension("provenance"), on="provenance_id")
             .sort("provenance_id")
-            .select(pl.col("session", *CASE, *PROVENANCE).fill_null(""))
+            .select(pl.col("session", *CASE, "program", *PROVENANCE).fill_null(""))
         )
         return Provenance(self._catalog.origins(), runs_of(runs.iter_rows(named=True)))
 

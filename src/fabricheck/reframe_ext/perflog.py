@@ -112,6 +112,7 @@ def _record(check: Any, fields: dict[str, Any]) -> Record:
         check=type(check).__name__,
         benchmark=check.benchmark,
         transport=check.transport,
+        placement=check.placement,
         nodes=str(check.num_nodes),
         ranks=str(check.num_tasks),
         variable=variable,

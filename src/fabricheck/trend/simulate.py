@@ -125,6 +125,8 @@ def latencies(
             placement="rc-2n",
             transport="rc",
             num_nodes=2,
+            ranks=2,
+            program="mpi_probe",
             metric="latency",
             statistic=statistic,
             size=size,
