@@ -24,7 +24,7 @@ MUST_MOVE = {
     Counter.ANY: "those of the lanes that UCX chose",
 }
 EXAMPLE = {
-    "ucx_net_devices": {"rdma": "mlx5_0:1", "tcp": "ens1"},
+    "ucx_net_devices": {"rdma": "mlx5_0:1", "tcp": "ens1", "ipoib": "ib0"},
     "fabric": "roce",
     "gid_index": 3,
     "service_level": 4,
@@ -33,6 +33,7 @@ EXAMPLE = {
 READERS = {
     "UCX": (("mpich", "rc"), ("mpich", "tcp")),
     "MVAPICH2": (("mvapich2", "rc"),),
+    "MVAPICH2 nemesis": (("mvapich2_nemesis", "tcp"),),
     "Open MPI's ob1": (("openmpi", "ob1_tcp"),),
 }
 

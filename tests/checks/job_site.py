@@ -11,7 +11,7 @@ from fabricheck.transports import MPI_FAMILIES, TRANSPORTS
 LAUNCHERS = ("srun", "mpirun", "mpiexec")
 
 _EXTRAS = {
-    "ucx_net_devices": {"rdma": "mlx5_0:1", "tcp": "ens1"},
+    "ucx_net_devices": {"rdma": "mlx5_0:1", "tcp": "ens1", "ipoib": "ib0"},
     "fabric": "roce",
     "gid_index": 3,
     "service_level": 4,

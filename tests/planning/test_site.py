@@ -165,6 +165,7 @@ def test_a_complete_site_lacks_nothing(suite: Path) -> None:
     [
         ({"features": ["rmda", "nodes-1", "bound_ranks"]}, "no check asks for the feature 'rmda'"),
         ({"features": ["shm", "bound_ranks"]}, "no feature nodes-N"),
+        ({"features": ["ipoib", "nodes-2"]}, "names no interface for ipoib (such as ib0)"),
         ({"launcher": "srun-of-elsewhere"}, "srun-of-elsewhere is not on PATH"),
         ({"extras": {"link_shares": {"warning": 0.1}, "link_rate": 1}}, "expected link_shares"),
         ({"extras": {"fabric_health": {"mtuu": 1}}}, "expected a mapping with keys of mtu"),

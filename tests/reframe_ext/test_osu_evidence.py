@@ -24,6 +24,8 @@ host HOST
 allocation n[1-2]
 cpus RANK
 below_ports
+ipoib
+device
 netdev before eth0 tx_bytes 0
 netdev before eth0 rx_bytes 0
 netdev after eth0 tx_bytes MOVED

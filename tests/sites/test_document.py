@@ -93,7 +93,12 @@ PARTITION = "systems > hpc > partitions > cpu"
         ("link_rate: 100", "max_pending_time: ''", 11, "expected a time such as 10m, found ''"),
         ("link_rate: 100", "pin: block", 11, "expected one of cyclic, found 'block'"),
         ("{rdma: 'mlx5_0:1'}", "{rdma: 1}", 12, "ucx_net_devices > rdma: expected text, found 1"),
-        ("{rdma: 'mlx5_0:1'}", "{dc: 'mlx5_0:1'}", 12, "unknown key 'dc': known are tcp, rdma"),
+        (
+            "{rdma: 'mlx5_0:1'}",
+            "{dc: 'mlx5_0:1'}",
+            12,
+            "unknown key 'dc': known are tcp, ipoib, rdma",
+        ),
         (
             "features: [rdma,",
             "features: rdma #",

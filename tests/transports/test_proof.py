@@ -68,6 +68,31 @@ def test_tcp_lanes_without_bytes_are_not_believed() -> None:
     assert "interfaces of n2 for tcp, found 60000 B" in proof.objections[0]
 
 
+@pytest.mark.parametrize(
+    ("asked", "served", "kinds", "found"),
+    [
+        ("ipoib", "ib0", "ib0", ""),
+        ("ipoib", "eth0", "ib0", "expected lanes of ipoib on ib0, found tag(tcp/eth0) on n1"),
+        ("tcp", "ib0", "ib0", "expected lanes of tcp on eth0, found tag(tcp/ib0) on n1"),
+        ("ipoib", "ib0", "", "interface of InfiniBand for ipoib, found ib0 of n1, which is none"),
+    ],
+)
+def test_ipoib_and_ethernet_are_told_apart_by_lanes_and_counters(
+    asked: str, served: str, kinds: str, found: str
+) -> None:
+    interface = {"ipoib": "ib0", "tcp": "eth0"}[asked]
+    moved = {(kind, served, counter): bytes_ for (kind, _, counter), bytes_ in MOVED.items()}
+    seen = [replace(each, ipoib=frozenset(kinds.split())) for each in witnesses(moved)]
+    lanes = logs(f"tag(tcp/{served}")
+    said = hear_lanes(find(asked), lanes, 2, (interface,))
+    proof = proving.prove(find(asked), LOAD, said, seen, quiet=True, interfaces=(interface,))
+    assert bool(proof.objections) == bool(found)
+    assert any(found in each for each in ("", *proof.objections))
+    if served != interface:
+        # Also where no library says its lanes: the counters of that interface stood still.
+        assert f"{interface} of n2 for {asked}, found 0 B" in proof.objections[-1]
+
+
 def test_shared_memory_served_where_tcp_was_asked() -> None:
     proof = prove(find("tcp"), LOAD, logs("tag(sysv/memory"), witnesses(STILL))
     assert "expected data lanes on tcp (tcp), found tag(sysv/memory)" in proof.objections[0]

@@ -7,7 +7,7 @@ from fabricheck.transports.table import Counter
 
 ON_UCX = [name for name, transport in TRANSPORTS.items() if transport.ucx_tls]
 SITE = {
-    "ucx_net_devices": {"tcp": "eth0", "rdma": "mlx5_0:1"},
+    "ucx_net_devices": {"tcp": "eth0", "rdma": "mlx5_0:1", "ipoib": "ib0"},
     "fabric": "roce",
     "gid_index": 3,
     "service_level": 4,
@@ -19,7 +19,7 @@ SITE = {
 @pytest.mark.parametrize("transport", ON_UCX)
 def test_a_site_names_the_devices_of_ucx(family: str, transport: str) -> None:
     variables = settings(family, transport, Ports.read(SITE))
-    device = {"tcp": "eth0", "shm": None, "auto": "all", "ud_verbs_sm": "all"}
+    device = {"tcp": "eth0", "ipoib": "ib0", "shm": None, "auto": "all", "ud_verbs_sm": "all"}
     assert variables.get("UCX_NET_DEVICES") == device.get(transport, "mlx5_0:1")
     assert ucx_settings(transport, Ports.read(SITE)).items() <= variables.items()
 
@@ -32,7 +32,8 @@ def test_address_level_and_partition_are_for_rdma(transport: str) -> None:
         assert found == {"UCX_IB_GID_INDEX": "3", "UCX_IB_SL": "4", "UCX_IB_PKEY": "0x12"}
     else:
         assert found == {}
-    assert not any(name.startswith("UCX_IB_") for name in ucx_settings(transport))
+    bare = Ports({"ipoib": "ib0"})
+    assert not any(name.startswith("UCX_IB_") for name in ucx_settings(transport, bare))
 
 
 @pytest.mark.parametrize("transport", ["rc", "ud", "hybrid"])
@@ -101,6 +102,22 @@ def test_ob1_takes_the_interface_of_the_site() -> None:
     assert settings("openmpi", "ob1_tcp", ports)["OMPI_MCA_btl_tcp_if_include"] == "eth0"
     assert settings("openmpi", "ob1_shm", ports) == CHOICES["openmpi"]["ob1_shm"].variables
     assert not any(name.startswith("UCX") for name in settings("openmpi", "ob1_tcp", ports))
+
+
+@pytest.mark.parametrize(("transport", "interface"), [("tcp", "eth0"), ("ipoib", "ib0")])
+def test_mvapich2_for_ethernet_takes_the_interface_of_the_site(
+    transport: str, interface: str
+) -> None:
+    variables = settings("mvapich2_nemesis", transport, Ports.read(SITE))
+    assert variables["MPIR_CVAR_NEMESIS_TCP_NETWORK_IFACE"] == interface
+    assert not any(name.startswith(("UCX", "MV2")) for name in variables)
+
+
+@pytest.mark.parametrize("devices", [{}, {"tcp": "eth0"}, {"ipoib": "all"}])
+@pytest.mark.parametrize("family", ["openmpi", "mvapich2_nemesis"])
+def test_ipoib_without_an_interface_is_refused(family: str, devices: dict[str, str]) -> None:
+    with pytest.raises(FabricheckError, match=r"interface of IPoIB .* add it to the site file"):
+        settings(family, "ipoib", Ports(devices))
 
 
 @pytest.mark.parametrize("transport", ["uc", "hybrid", "ob1_tcp"])

@@ -1,5 +1,6 @@
 """What each library says of its choice, from recorded outputs and from altered ones."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,17 +11,19 @@ from fabricheck.transports.table import Counter
 from fabricheck.transports.witness import (
     Lane,
     UcxLog,
+    Witness,
     read_mvapich2_parameters,
     read_peer_btls,
 )
 
 DATA = Path(__file__).parents[1] / "data"
+RANKS = [Witness(rank, f"n{rank + 1}", "", "0", 0, {}) for rank in (0, 1)]
 
 
 def hear_auto(*lanes: str, offers: tuple[str, ...] = ()) -> Said:
     found = tuple(Lane(*lane.replace("(", " ").replace("/", " ").split()) for lane in lanes)
     logs = [UcxLog(host, "1.13.1", found) for host in ("n1", "n2")]
-    return hear_lanes(find("auto"), logs, 2, offers)
+    return hear_lanes(find("auto"), logs, 2, offers=offers)
 
 
 @pytest.mark.parametrize(
@@ -107,6 +110,23 @@ def test_mvapich2_says_that_it_used_shared_memory() -> None:
     assert said.counter is Counter.NONE
 
 
+@pytest.mark.parametrize(
+    ("devices", "found"),
+    [
+        (("ch3:nemesis", "ch3:nemesis"), ""),
+        (("ch3:nemesis", "ch3:nemesis:tcp,ib"), ""),
+        (("ch3:nemesis", "ch3:mrail"), "found ch3:mrail"),
+        (("ch3:nemesis", ""), "found nothing"),
+    ],
+)
+def test_mvapich2_for_ethernet_is_known_by_its_build(devices: tuple[str, str], found: str) -> None:
+    ranks = [replace(rank, device=device) for rank, device in zip(RANKS, devices, strict=True)]
+    chosen = choice("mvapich2_nemesis", "tcp")
+    said = hear(find("tcp"), chosen, Path(), "", ranks, interfaces=(), offers=())
+    assert [found in each for each in said.objections] == [True] * bool(found)
+    assert said.evidence.startswith("built for ch3:")
+
+
 @pytest.mark.parametrize("served", ["rc", "ud"])
 def test_neither_rc_nor_ud_is_the_hybrid(served: str) -> None:
     applied = read_mvapich2_parameters((DATA / "mvapich2" / f"2.3.7-{served}.txt").read_text())
@@ -126,9 +146,9 @@ def test_each_library_is_heard_where_it_speaks(
 ) -> None:
     errors = (DATA / recorded).read_text()
     chosen = choice(family, transport)
-    said = hear(find(transport), chosen, tmp_path, errors, ranks=2, offers=())
+    said = hear(find(transport), chosen, tmp_path, errors, RANKS, interfaces=(), offers=())
     assert said.objections == ()
-    silent = hear(find(transport), chosen, tmp_path, "", ranks=2, offers=())
+    silent = hear(find(transport), chosen, tmp_path, "", RANKS, interfaces=(), offers=())
     assert silent.objections
 
 
@@ -137,8 +157,9 @@ def test_ucx_is_heard_in_its_logs(tmp_path: Path) -> None:
     for rank in (0, 1):
         (tmp_path / f"ucx.n{rank}.7.log").write_text(recorded)
     rc = find("rc")
-    said = hear(rc, choice("openmpi", "rc"), tmp_path, "", ranks=2, offers=("rdma",))
+    job = (tmp_path, "", RANKS)
+    said = hear(rc, choice("openmpi", "rc"), *job, interfaces=(), offers=("rdma",))
     assert said.objections == ()
     assert "rc_verbs" in said.evidence
-    auto = hear(find("auto"), choice("mpich", "auto"), tmp_path, "", ranks=2, offers=("rdma",))
+    auto = hear(find("auto"), choice("mpich", "auto"), *job, interfaces=("eth0",), offers=("rdma",))
     assert (auto.objections, auto.counter) == ((), Counter.RDMA)

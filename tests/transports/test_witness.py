@@ -14,11 +14,16 @@ from fabricheck.transports.witness import (
 )
 
 
+def program(path: Path, line: str) -> None:
+    path.write_text(f"#!/bin/sh\n{line}\n")
+    path.chmod(0o755)
+
+
 def run_rank(directory: Path, rank: int, *command: str, **env: str) -> int:
     return subprocess.run(
         [RANK_WRAPPER, *command],
         cwd=directory,
-        env={"PATH": os.environ["PATH"], "PMI_RANK": str(rank), **env},
+        env={"PATH": os.environ["PATH"], "PMI_RANK": str(rank)} | env,
         check=False,
     ).returncode
 
@@ -39,6 +44,17 @@ def test_the_devices_of_the_node_go_where_a_program_wants_them(tmp_path: Path) -
     assert run_rank(tmp_path, 0, *command, FABRICHECK_DEVICES="CARDS", CARDS="other") == 0
     devices = sorted(path.name for path in Path("/sys/class/infiniband").glob("*"))
     assert (tmp_path / "cards").read_text() == f"devices={':'.join(devices)}\n"
+
+
+def test_what_the_mpi_library_was_built_for_is_looked_up(tmp_path: Path) -> None:
+    program(tmp_path / "ldd", 'echo "	libmpi.so.12 => $LIBRARY (0x7f)"')
+    library = tmp_path / "libmpi.so.12"
+    library.write_bytes(b"\0[ch3:sock] failed\0--with-device=ch3:mrail\0ch3:nemesis\0")
+    asked = {"FABRICHECK_DEVICE_OF_MPI": "ch3:", "LIBRARY": str(library)}
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    assert run_rank(tmp_path, 0, "true", PATH=path, **asked) == 0
+    assert run_rank(tmp_path, 1, "true") == 0
+    assert [witness.device for witness in read_witnesses(tmp_path)] == ["ch3:nemesis", ""]
 
 
 def test_a_rank_that_never_ends_is_named(tmp_path: Path) -> None:

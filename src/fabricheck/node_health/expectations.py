@@ -65,7 +65,7 @@ def read_expectations(features: Collection[str], extras: Mapping[str, Any]) -> E
     return Expectations(
         rdma="rdma" in features,
         rdma_ports=_names(devices.get("rdma", "")),
-        interfaces=_names(devices.get("tcp", "")),
+        interfaces=_names(devices.get("tcp", "")) + _names(devices.get("ipoib", "")),
         **{key: _read(key, value) for key, value in given.items()},
     )
 

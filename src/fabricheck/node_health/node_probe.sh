@@ -120,7 +120,7 @@ ask() {
     case ${1%%=*} in
     ucx) ucx_info -v ;;
     openmpi) ompi_info --version ;;
-    mpich | mvapich2 | mvapich) mpichversion ;;
+    mpich | mvapich2 | mvapich2_nemesis | mvapich) mpichversion ;;
     osu) alone timeout 20 osu_latency --version ;;
     esac
 }

@@ -14,11 +14,12 @@ _COMMANDS = {
     "openmpi": "ompi_info",
     "mpich": "mpichversion",
     "mvapich2": "mpichversion",
+    "mvapich2_nemesis": "mpichversion",
     "mvapich": "mpichversion",
     "ucx": "ucx_info",
     "osu": "osu_latency",
 }
-_WITHOUT_UCX = frozenset({"mvapich2"})
+_WITHOUT_UCX = frozenset({"mvapich2", "mvapich2_nemesis"})
 _UNTOLD = {
     "osu": not_applicable(
         "the OSU benchmarks are not installed here: the suite measures with its own mpi_probe, "

@@ -19,6 +19,7 @@ from fabricheck.node_health.expectations import read_expectations
 from fabricheck.reframe_ext.config import site_configuration
 from fabricheck.sites import features
 from fabricheck.sites.document import PAGE, read
+from fabricheck.transports.table import IPOIB
 
 _COMMANDS = {"squeue": "sbatch", "slurm": "sbatch"}
 """What a scheduler of ReFrame needs on PATH; others are not looked at."""
@@ -107,6 +108,12 @@ def _partition_remarks(partition: Mapping[str, Any]) -> Iterator[Remark]:
 def _advice(name: str, offered: list[str], extras: Mapping[str, Any]) -> Iterator[Remark]:
     """What makes the proof or the judgement weaker than it could be."""
     devices = extras.get("ucx_net_devices", {})
+    if IPOIB in offered and IPOIB not in devices:
+        yield Remark(
+            Effect.WRONG,
+            f"partition {name}: it offers {IPOIB}, and extras.ucx_net_devices names no interface "
+            f"for {IPOIB} (such as ib0): no case of it can run",
+        )
     if "tcp" in offered and "tcp" not in devices:
         yield Remark(
             Effect.WEAKER,

@@ -65,6 +65,7 @@ class Expectation:
         silent_nodes: asks the scheduler which of some hosts are down or don't respond.
         choice: how the MPI was made to use the transport; ``None`` for a program without MPI.
         offers: features of the partition.
+        interfaces: those that a transport over sockets must use; empty where any will do.
         exchanges: messages of each size that each rank exchanges at least, for a program that
             doesn't say how often it repeats them.
         exchanged: the same in bytes and calls, for a program whose sizes are not bytes.
@@ -80,6 +81,7 @@ class Expectation:
     silent_nodes: Callable[[Sequence[str]], Sequence[str]] = lambda _: ()
     choice: Choice | None = None
     offers: Collection[str] = ()
+    interfaces: Collection[str] = ()
     exchanges: Mapping[int | None, int] | None = None
     exchanged: Callable[[Curve], Load | None] = lambda _: None
 
@@ -160,10 +162,18 @@ def _prove(
         expected.choice,
         directory,
         errors,
-        ranks=len(witnesses),
+        witnesses,
+        interfaces=expected.interfaces,
         offers=expected.offers,
     )
-    return prove(expected.transport, load, said, witnesses, quiet=expected.quiet)
+    return prove(
+        expected.transport,
+        load,
+        said,
+        witnesses,
+        quiet=expected.quiet,
+        interfaces=expected.interfaces,
+    )
 
 
 def hosts_seen(directory: Path) -> tuple[str, ...]:

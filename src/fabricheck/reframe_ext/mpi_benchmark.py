@@ -23,6 +23,7 @@ from fabricheck.transports import (
     choice,
     families,
     inside_nodes_too,
+    interfaces,
     launcher_options,
     settings,
 )
@@ -199,6 +200,9 @@ class MpiBenchmark(CurveBenchmark):
                 silent_nodes=silent_nodes,
                 choice=choice(self.mpi, self.transport),
                 offers=features,
+                interfaces=interfaces(
+                    self._placement.transport, Ports.read(self.current_partition.extras)
+                ),
                 exchanges=self._exchanges(),
                 exchanged=self.exchanged,
             ),

@@ -14,7 +14,7 @@ from fabricheck.benchmarks.parser import check_complete
 from fabricheck.benchmarks.table import ParseError
 from fabricheck.errors import FabricheckError
 from fabricheck.reframe_ext.pair import PairBenchmark
-from fabricheck.transports import Ports, find, ucx_settings
+from fabricheck.transports import Ports, find, interfaces, ucx_settings
 from fabricheck.transports.proof import Load, Proof, prove
 from fabricheck.transports.statement import hear_lanes
 from fabricheck.transports.witness import Witness, read_ucx_complaints, read_ucx_logs
@@ -90,12 +90,15 @@ class UcxPairBenchmark(PairBenchmark):
         # In a test of bandwidth one end sends and the other hardly answers.
         answered = Metric.LATENCY in self._entry.metrics
         calls = sum(point.iterations or 0 for point in curve.points) if answered else 0
+        transport = find(self.transport)
+        named = interfaces(transport, Ports.read(self.current_partition.extras))
         return prove(
-            find(self.transport),
+            transport,
             Load(payload, calls),
-            hear_lanes(find(self.transport), read_ucx_logs(directory), len(witnesses)),
+            hear_lanes(transport, read_ucx_logs(directory), len(witnesses), named),
             witnesses,
             quiet="quiet_interfaces" in self.current_partition.features,
+            interfaces=named,
         )
 
     def explain(self, words: str) -> str | None:

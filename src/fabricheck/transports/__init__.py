@@ -12,6 +12,7 @@ from fabricheck.transports.placement import Placement, placements
 from fabricheck.transports.settings import (
     Ports,
     inside_nodes_too,
+    interfaces,
     launcher_options,
     settings,
     ucx_settings,
@@ -31,6 +32,7 @@ __all__ = [
     "families",
     "find",
     "inside_nodes_too",
+    "interfaces",
     "launcher_options",
     "placements",
     "settings",

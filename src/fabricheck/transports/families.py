@@ -18,6 +18,7 @@ class Statement(StrEnum):
     UCX = "the lanes in UCX's log"
     PARAMETERS = "MVAPICH2's list of the parameters that it applied"
     BTL = "the BTL that Open MPI names for each peer"
+    DEVICE = "the device that the ranks' MPI library was built for"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +110,20 @@ def _mvapich2(**said: str) -> Choice:
     )
 
 
+_DEVICE = "ch3:nemesis"
+
+
+def _nemesis(**variables: str) -> Choice:
+    """MVAPICH2 built for its Ethernet channel: a library of its own, which has no RDMA.
+
+    It tells nothing at run time, and its build for RDMA ignores these variables; so each rank's
+    wrapper looks up what the library that the rank loads was built for.
+    """
+    return Choice(
+        Statement.DEVICE, {"FABRICHECK_DEVICE_OF_MPI": "ch3:", **variables}, {"device": _DEVICE}
+    )
+
+
 # MVAPICH2's hybrid begins with 512 ranks or more unless told otherwise, and then takes a reliable
 # connection to the peers that it talks to most (ch3_init.c of 2.3.7).
 CHOICES: Mapping[str, Mapping[str, Choice]] = {
@@ -126,6 +141,11 @@ CHOICES: Mapping[str, Mapping[str, Choice]] = {
         ),
         "shm": _mvapich2(MV2_USE_SHARED_MEM="1"),
     },
+    "mvapich2_nemesis": {
+        "tcp": _nemesis(MPIR_CVAR_NEMESIS_NETMOD="tcp"),
+        "shm": _nemesis(MPIR_CVAR_CH3_NOLOCAL="0"),
+        "ipoib": _nemesis(MPIR_CVAR_NEMESIS_NETMOD="tcp"),
+    },
     "mvapich": _on_ucx(_MPICH, {}),
 }
 
@@ -135,9 +155,13 @@ MPI_NAMES: Mapping[str, str] = {
     "openmpi": "Open MPI v",
     "mpich": "MPICH Version",
     "mvapich2": "MVAPICH2 Version",
+    "mvapich2_nemesis": "MVAPICH2 Version",
     "mvapich": "MVAPICH Version",
 }
-"""How the version string of each MPI family begins, from its library and from its own tools."""
+"""How the version string of each MPI family begins, from its library and from its own tools.
+
+The two builds of MVAPICH2 say the same there; what a job says tells them apart (``Statement``).
+"""
 
 
 def families(transport: str) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from fabricheck.transports.statement import Said
-from fabricheck.transports.table import Counter, Transport
+from fabricheck.transports.table import IPOIB, Counter, Transport
 from fabricheck.transports.witness import Witness, by_host
 
 # Slurm, PMI and PMIx talk over the same interfaces as the benchmark: so much may move there while
@@ -62,6 +62,7 @@ def prove(
     witnesses: Sequence[Witness],
     *,
     quiet: bool,
+    interfaces: Collection[str] = (),
 ) -> Proof:
     """Hear both witnesses about a transport.
 
@@ -73,34 +74,47 @@ def prove(
         quiet: whether the nodes' interfaces carry nothing but the job. Where they do, bytes on them
             speak against shared memory and against RDMA; elsewhere the library is the only witness
             of shared memory, and the RDMA ports must move all the same.
+        interfaces: those that a transport over sockets must use; empty where any will do.
     """
-    ports = _hear_ports(replace(transport, counter=said.counter), load, witnesses, quiet=quiet)
+    ports = _hear_ports(
+        replace(transport, counter=said.counter), load, witnesses, interfaces, quiet=quiet
+    )
     return Proof(
         f"{said.evidence}; {ports.evidence}", (*said.objections, *ports.objections), said.remarks
     )
 
 
 def _hear_ports(
-    transport: Transport, load: Load, witnesses: Sequence[Witness], *, quiet: bool
+    transport: Transport,
+    load: Load,
+    witnesses: Sequence[Witness],
+    interfaces: Collection[str],
+    *,
+    quiet: bool,
 ) -> Proof:
-    evidence = _describe_counters(transport, witnesses)
+    evidence = _describe_counters(transport, witnesses, interfaces)
     if quiet or transport.counter is not Counter.NONE:
-        objections = _counter_objections(transport, load, witnesses, quiet=quiet)
+        objections = _counter_objections(transport, load, witnesses, interfaces, quiet=quiet)
         return Proof(evidence, tuple(objections))
     return Proof(f"{evidence} (not heard: other traffic shares these interfaces)", ())
 
 
 def _counter_objections(
-    transport: Transport, load: Load, witnesses: Sequence[Witness], *, quiet: bool
+    transport: Transport,
+    load: Load,
+    witnesses: Sequence[Witness],
+    interfaces: Collection[str],
+    *,
+    quiet: bool,
 ) -> list[str]:
     objections = []
     # Nodes that share a kernel see each other's interfaces.
     below_ports = frozenset[str]().union(*(witness.below_ports for witness in witnesses))
     for host, ranks in by_host(witnesses).items():
         # Ranks of one node see the same ports: the rank that saw most saw the whole run.
-        moved = max(ranks, key=lambda rank: rank.total("netdev", "bytes"))
+        moved = max(ranks, key=lambda rank: rank.total("netdev", "bytes", of=interfaces))
         if transport.counter is Counter.NETDEV:
-            objections += _must_move(transport, load, host, moved)
+            objections += _must_move(transport, load, host, moved, interfaces)
         elif transport.counter is Counter.RDMA:
             objections += _ports_must_move(transport, load, host, max(ranks, key=_sent))
             if quiet:
@@ -112,19 +126,28 @@ def _counter_objections(
     return objections
 
 
-def _must_move(transport: Transport, load: Load, host: str, seen: Witness) -> list[str]:
-    moved = seen.total("netdev", "bytes", without=("lo",))
-    packets = seen.total("netdev", "packets", without=("lo",))
+def _must_move(
+    transport: Transport, load: Load, host: str, seen: Witness, interfaces: Collection[str]
+) -> list[str]:
+    which = ", ".join(interfaces) or "the interfaces"
+    if transport.port == IPOIB and (others := sorted(set(interfaces) - seen.ipoib)):
+        return [
+            f"expected an interface of InfiniBand for {transport.name}, found {', '.join(others)} "
+            f"of {host}, which is none (/sys/class/net/*/type is 32 for one): correct "
+            "ucx_net_devices.ipoib in the site file"
+        ]
+    moved = seen.total("netdev", "bytes", of=interfaces, without=("lo",))
+    packets = seen.total("netdev", "packets", of=interfaces, without=("lo",))
     if moved < _SHARE_THAT_MUST_MOVE * load.payload:
         return [
-            f"expected {load.payload} B or more on the interfaces of {host} for {transport.name}, "
+            f"expected {load.payload} B or more on {which} of {host} for {transport.name}, "
             f"found {moved} B: something else carried the data"
         ]
     # Large segments and acknowledgements that ride on data make one packet of several calls, so
     # packets witness only benchmarks without payload.
     if load.payload == 0 and packets < _SHARE_THAT_MUST_MOVE * load.calls:
         return [
-            f"expected {load.calls} packets or more on the interfaces of {host} for "
+            f"expected {load.calls} packets or more on {which} of {host} for "
             f"{transport.name}, found {packets}: something else carried the messages"
         ]
     return []
@@ -195,11 +218,13 @@ def _received(seen: Witness) -> int:
     return seen.total("rdma", "rcvd_pkts") + seen.total("rdma", "port_rcv_packets")
 
 
-def _describe_counters(transport: Transport, witnesses: Sequence[Witness]) -> str:
+def _describe_counters(
+    transport: Transport, witnesses: Sequence[Witness], interfaces: Collection[str]
+) -> str:
     hosts = by_host(witnesses)
     packets = {host: f"{max(map(_sent, ranks))} packets" for host, ranks in hosts.items()}
     bytes_ = {
-        host: f"{max(rank.total('netdev', 'bytes') for rank in ranks)} B"
+        host: f"{max(rank.total('netdev', 'bytes', of=interfaces) for rank in ranks)} B"
         for host, ranks in hosts.items()
     }
     if transport.counter is Counter.RDMA:

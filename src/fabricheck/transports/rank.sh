@@ -9,6 +9,8 @@
 #                           rank that waits gives its CPU away (src/bench/yield_when_idle)
 #   FABRICHECK_DEVICES=NAME export NAME with the RDMA devices of this node, separated by colons; for
 #                           programs that take a device only by name, where each node has its own
+#   FABRICHECK_DEVICE_OF_MPI=WORD  write down what the MPI library of PROGRAM was built for, a word
+#                           that begins with WORD, such as ch3:nemesis
 # Writes witness.RANK in the working directory, whole, when the program has ended. The first rank of
 # a node also writes fabric.HOST: what the RDMA ports said before and after (fabric/snapshot.sh), and
 # origin.HOST: what the node is (node_health/origin.sh).
@@ -51,6 +53,22 @@ interfaces_of_ports() {
     done
 }
 
+# IPoIB: ARPHRD_INFINIBAND of if_arp.h.
+interfaces_of_infiniband() {
+    for file in /sys/class/net/*/type; do
+        if ! { [ -r "$file" ] && read -r kind <"$file"; } || [ "$kind" != 32 ]; then continue; fi
+        interface=${file#/sys/class/net/}
+        printf ' %s' "${interface%/type}"
+    done
+}
+
+# It stands in the library, for MPI_Get_library_version.
+device_of_mpi() {
+    if [ -z "${FABRICHECK_DEVICE_OF_MPI:-}" ]; then return; fi
+    library=$(ldd "$1" | sed -n 's/^[[:space:]]*libmpi\.so[^ ]* => \([^ ]*\) .*/\1/p')
+    tr '\0' '\n' <"$library" | LC_ALL=C grep -axE "${FABRICHECK_DEVICE_OF_MPI}[a-z:,]+" | head -n 1
+}
+
 if [ "${FABRICHECK_PIN:-}" = cyclic ]; then
     cpu=$((rank % $(nproc --all)))
     taskset -pc "$cpu" $$ >/dev/null || exit 2
@@ -65,6 +83,8 @@ part="witness.$rank.part"
     echo "allocation ${SLURM_JOB_NODELIST:-}"
     echo "cpus $(taskset -pc $$ | sed 's/.*: //')"
     echo "below_ports$(interfaces_of_ports)"
+    echo "ipoib$(interfaces_of_infiniband)"
+    echo "device $(device_of_mpi "$1")"
     counters before
 } >"$part"
 

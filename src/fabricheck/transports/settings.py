@@ -6,7 +6,7 @@ from typing import Any
 
 from fabricheck.errors import FabricheckError
 from fabricheck.transports.families import Statement, choice, ucx_variables
-from fabricheck.transports.table import TRANSPORTS, Counter, Scope, Transport, find
+from fabricheck.transports.table import IPOIB, TRANSPORTS, Counter, Scope, Transport, find
 
 _LARGEST_SERVICE_LEVEL = 15
 # Bit 15 of a pkey says full member; UCX and MVAPICH2 ask for the partition by the other bits.
@@ -24,7 +24,7 @@ class Ports:
     """Which ports of its nodes a site gives to the suite.
 
     Attributes:
-        devices: ``UCX_NET_DEVICES`` of the key ``tcp`` and of the key ``rdma``; without one UCX
+        devices: ``UCX_NET_DEVICES`` of the keys ``tcp``, ``ipoib`` and ``rdma``; without one UCX
             takes every device.
         is_roce: whether the RDMA ports are RoCE.
         gid_index: the RoCE address to use, an index of the port's GID table; ``None`` leaves the
@@ -92,14 +92,34 @@ def ucx_settings(transport: str, ports: Ports = ANY_PORTS) -> dict[str, str]:
         ports: what the site gives.
 
     Raises:
-        FabricheckError: for an unknown transport, and for one that UCX doesn't have.
+        FabricheckError: for an unknown transport, for one that UCX doesn't have, and for IPoIB
+            without an interface.
     """
     if not find(transport).ucx_tls:
         on_ucx = ", ".join(name for name, each in TRANSPORTS.items() if each.ucx_tls)
         raise FabricheckError(
             f"expected a transport of UCX ({on_ucx}), found {transport!r}: UCX doesn't have it"
         )
+    interfaces(find(transport), ports)
     return {**ucx_variables(transport), **_ucx_ports(find(transport), ports)}
+
+
+def interfaces(transport: Transport, ports: Ports) -> tuple[str, ...]:
+    """The network interfaces that a transport over sockets must use; empty where any will do.
+
+    Raises:
+        FabricheckError: for IPoIB without one: only its interface tells it from Ethernet.
+    """
+    if transport.counter is not Counter.NETDEV:
+        return ()
+    named = tuple(name for name, _ in ports.named(transport.port))
+    if transport.port == IPOIB and not named:
+        raise FabricheckError(
+            "expected the interface of IPoIB (such as ib0) as extras.ucx_net_devices.ipoib of a "
+            f"partition that offers {IPOIB}, found {ports.devices.get(IPOIB)!r}: add it to the "
+            "site file"
+        )
+    return named
 
 
 def settings(family: str, transport: str, ports: Ports = ANY_PORTS) -> dict[str, str]:
@@ -111,9 +131,11 @@ def settings(family: str, transport: str, ports: Ports = ANY_PORTS) -> dict[str,
         ports: what the site gives.
 
     Raises:
-        FabricheckError: for an unknown family or transport, and for one that the family lacks.
+        FabricheckError: for an unknown family or transport, for one that the family lacks, and for
+            IPoIB without an interface.
     """
     chosen = choice(family, transport)
+    interfaces(find(transport), ports)
     of_site = _OF_SITE[chosen.statement]
     return {**chosen.variables, **of_site(find(transport), ports)}
 
@@ -188,8 +210,14 @@ def _btl_ports(transport: Transport, ports: Ports) -> dict[str, str]:
     return {"OMPI_MCA_btl_tcp_if_include": ports.devices[transport.port]}
 
 
+def _nemesis_ports(transport: Transport, ports: Ports) -> dict[str, str]:
+    named = interfaces(transport, ports)
+    return {"MPIR_CVAR_NEMESIS_TCP_NETWORK_IFACE": named[0]} if named else {}
+
+
 _OF_SITE = {
     Statement.UCX: _ucx_ports,
     Statement.PARAMETERS: _mvapich2_ports,
     Statement.BTL: _btl_ports,
+    Statement.DEVICE: _nemesis_ports,
 }

@@ -10,6 +10,7 @@ from fabricheck.transports.witness import (
     Lane,
     PeerBtl,
     UcxLog,
+    Witness,
     read_mvapich2_parameters,
     read_peer_btls,
     read_ucx_logs,
@@ -50,8 +51,9 @@ def hear(
     choice: Choice,
     directory: Path,
     errors: str,
+    witnesses: Sequence[Witness],
     *,
-    ranks: int,
+    interfaces: Collection[str],
     offers: Collection[str],
 ) -> Said:
     """What the MPI of a finished job said, wherever it says it.
@@ -61,18 +63,25 @@ def hear(
         choice: how the MPI was made to use it.
         directory: working directory of the job.
         errors: its error output.
-        ranks: how many ranks there were.
+        witnesses: the witness file of every rank.
+        interfaces: those that a transport over sockets must use; empty where any will do.
         offers: features of the partition.
     """
     if choice.statement is Statement.PARAMETERS:
         return hear_parameters(transport, choice, read_mvapich2_parameters(errors))
     if choice.statement is Statement.BTL:
-        return hear_btls(transport, choice, read_peer_btls(errors), ranks)
-    return hear_lanes(transport, read_ucx_logs(directory), ranks, offers)
+        return hear_btls(transport, choice, read_peer_btls(errors), len(witnesses))
+    if choice.statement is Statement.DEVICE:
+        return hear_device(transport, choice, witnesses)
+    return hear_lanes(transport, read_ucx_logs(directory), len(witnesses), interfaces, offers)
 
 
 def hear_lanes(
-    transport: Transport, logs: Sequence[UcxLog], ranks: int, offers: Collection[str] = ()
+    transport: Transport,
+    logs: Sequence[UcxLog],
+    ranks: int,
+    interfaces: Collection[str] = (),
+    offers: Collection[str] = (),
 ) -> Said:
     """What UCX said: the lanes of its endpoint configurations.
 
@@ -80,12 +89,13 @@ def hear_lanes(
         transport: the transport that was asked for.
         logs: the UCX log of every rank.
         ranks: how many ranks there were.
+        interfaces: those that lanes over sockets must use; empty where any will do.
         offers: features of the partition. Where they hold ``rdma`` and UCX, left to itself, chose
             sockets, that is worth a remark: the values are true, and no user should get them.
     """
     lanes = sorted({str(lane) for log in logs for lane in log.lanes})
     evidence = f"UCX lanes {', '.join(lanes) or 'none'}"
-    objections = tuple(_lane_objections(transport, logs, ranks))
+    objections = tuple(_lane_objections(transport, logs, ranks, interfaces))
     if transport.counter is not Counter.ANY or objections:
         return Said(evidence, transport.counter, objections)
     chosen = {lane.transport for log in logs for lane in _data(log)} - MEMORY_LANES
@@ -145,7 +155,28 @@ def hear_btls(transport: Transport, choice: Choice, peers: Sequence[PeerBtl], ra
     return Said(f"BTL {', '.join(named) or 'none'}", transport.counter, tuple(objections))
 
 
-def _lane_objections(transport: Transport, logs: Sequence[UcxLog], ranks: int) -> list[str]:
+def hear_device(transport: Transport, choice: Choice, witnesses: Sequence[Witness]) -> Said:
+    """What MVAPICH2's library was built for, which is the only channel that it has.
+
+    Args:
+        transport: the transport that was asked for.
+        choice: how MVAPICH2 was made to use it.
+        witnesses: the witness file of every rank.
+    """
+    expected = choice.said["device"]
+    found = sorted({witness.device or "nothing" for witness in witnesses})
+    objections = [
+        f"expected an MVAPICH2 that was built for {expected} for {transport.name}, found {device}: "
+        "give the environment the prefix of that build"
+        for device in found
+        if not device.startswith(expected)
+    ]
+    return Said(f"built for {', '.join(found)}", transport.counter, tuple(objections))
+
+
+def _lane_objections(
+    transport: Transport, logs: Sequence[UcxLog], ranks: int, interfaces: Collection[str]
+) -> list[str]:
     if len(logs) != ranks:
         return [
             f"expected {ranks} UCX logs, one for each rank, found {len(logs)}: "
@@ -164,6 +195,15 @@ def _lane_objections(transport: Transport, logs: Sequence[UcxLog], ranks: int) -
             objections.append(
                 f"expected data lanes on {transport.name} ({', '.join(sorted(transport.lanes))}), "
                 f"found {', '.join(strangers)} on {log.host}"
+            )
+        elif elsewhere := sorted(
+            str(lane)
+            for lane in data
+            if interfaces and lane.transport in TCP_LANES and lane.device not in interfaces
+        ):
+            objections.append(
+                f"expected lanes of {transport.name} on {', '.join(interfaces)}, found "
+                f"{', '.join(elsewhere)} on {log.host}"
             )
     return list(dict.fromkeys(objections))
 

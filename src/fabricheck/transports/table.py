@@ -34,6 +34,9 @@ RDMA_LANES = frozenset({"rc_verbs", "rc_mlx5", "ud_verbs", "ud_mlx5", "dc_mlx5"}
 TCP_LANES = frozenset({"tcp"})
 MEMORY_LANES = frozenset({"sysv", "posix", "cma", "xpmem", "knem"})
 
+IPOIB = "ipoib"
+"""Sockets on an interface of InfiniBand: a second one of a partition, named beside ``tcp``."""
+
 
 @dataclass(frozen=True, slots=True)
 class Transport:
@@ -192,6 +195,17 @@ _VARIANTS = (
         ucx_tls="",
         lanes=set(),
         base="rc",
+    ),
+    Transport(
+        name=IPOIB,
+        meaning="sockets over InfiniBand, by an interface of IPoIB",
+        scope=Scope.INTER_NODE,
+        feature=IPOIB,
+        counter=Counter.NETDEV,
+        ucx_tls="tcp,self",
+        lanes=TCP_LANES,
+        port=IPOIB,
+        base="tcp",
     ),
     Transport(
         name="ob1_tcp",

@@ -94,6 +94,9 @@ class Witness:
         exit_code: how the program ended.
         moved: how far each counter moved, keyed (kind, device, counter); bytes or packets.
         below_ports: network interfaces below RoCE ports, whose counters may move with the ports'.
+        ipoib: network interfaces of InfiniBand.
+        device: what the rank's MPI library was built for, such as ``ch3:nemesis``; empty where the
+            case did not ask.
     """
 
     rank: int
@@ -103,13 +106,27 @@ class Witness:
     exit_code: int
     moved: Mapping[tuple[str, str, str], int]
     below_ports: frozenset[str] = frozenset()
+    ipoib: frozenset[str] = frozenset()
+    device: str = ""
 
-    def total(self, kind: str, suffix: str, *, without: Collection[str] = ()) -> int:
-        """Sum of the counters of a kind whose names end with a suffix, some devices left out."""
+    def total(
+        self, kind: str, suffix: str, *, of: Collection[str] = (), without: Collection[str] = ()
+    ) -> int:
+        """Sum of the counters of a kind whose names end with a suffix.
+
+        Args:
+            kind: ``netdev`` or ``rdma``.
+            suffix: how their names end.
+            of: the devices that count; all without one.
+            without: devices that are left out.
+        """
         return sum(
             moved
             for (counter_kind, device, counter), moved in self.moved.items()
-            if counter_kind == kind and counter.endswith(suffix) and device not in without
+            if counter_kind == kind
+            and counter.endswith(suffix)
+            and device not in without
+            and (not of or device in of)
         )
 
 
@@ -199,6 +216,8 @@ def read_witness(path: Path) -> Witness:
             cpus=facts["cpus"],
             exit_code=int(facts["exit"]),
             below_ports=frozenset(facts["below_ports"].split()),
+            ipoib=frozenset(facts["ipoib"].split()),
+            device=facts["device"],
             moved={
                 key: moments["after"] - moments["before"]
                 for key, moments in counters.items()
@@ -207,7 +226,7 @@ def read_witness(path: Path) -> Witness:
         )
     except (KeyError, ValueError) as error:
         raise FabricheckError(
-            f"{path.name}: expected rank, host, allocation, cpus and exit, found no usable "
+            f"{path.name}: expected rank, host, allocation, cpus, ports and exit, found no usable "
             f"{error}: the witness of this rank is cut, run the case again"
         ) from None
 
