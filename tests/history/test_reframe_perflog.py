@@ -1,5 +1,6 @@
 """Perflogs of other suites, as ReFrame 3.12 to 4.10 wrote them (tests/data/reframe)."""
 
+import re
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
@@ -44,6 +45,25 @@ def test_perflogs_of_every_version_are_read(kind: str, store: Path):
     places = found.select("system", "partition", "environ", "check").unique().rows()
     assert places == [("generic", "default", "builtin", "Stream")]
     assert found["job"].str.contains(r"^\d{5}$").all()
+
+
+CHANGED = {
+    "num_tasks in a log without header": ("3.12", r"(\|jobid=\d+)", r"\1|num_tasks=1"),
+    "the time of writing": ("4.10-site", "job_completion_time", "asctime"),
+    "a field twice": ("4.7", r"(?m)^([^|\n]+)", r"\1|\1"),
+    "another place of the time": ("4.10-site", r"(?m)^([^|]*)\|([^|]*)", r"\2|\1"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGED)
+def test_a_sites_own_format_is_read(change: str, logs: Path, store: Path):
+    kind, before, after = CHANGED[change]
+    shutil.copytree(DATA / kind, logs)
+    for path in logs.rglob("*.log"):
+        path.write_text(re.sub(before, after, path.read_text()))
+    assert refresh(store, logs).values == 12
+    assert problems(store) == []
+    assert measured(table(store)) == EXPECTED
 
 
 FIRST = "bandwidth=12.5|ref=12 (l=-0.1, u=null)|GB/s"
