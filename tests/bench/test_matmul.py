@@ -1,6 +1,7 @@
 """mpi_matmul: right products in every mode with every MPI, errors found, bad input refused."""
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -49,7 +50,8 @@ def openmpi_matmul(openmpi):
 
 
 def sentences(done: subprocess.CompletedProcess) -> list[str]:
-    return [line for line in done.stderr.splitlines() if line.startswith("mpi_matmul: ")]
+    own = [line for line in done.stderr.splitlines() if line.startswith("mpi_matmul: ")]
+    return [line for line in own if not line.startswith("mpi_matmul: warning: ")]
 
 
 def rows(output: str) -> Iterator[list[str]]:
@@ -124,13 +126,15 @@ def test_document(openmpi_matmul, tmp_path):
     document = json.loads(path.read_text())
     assert list(document) == [
         *("program", "version", "mode", "unit", "ranks", "hosts", "mpi", "blas"),
-        *("clock_overhead_ns", "options", "results", "interrupted", "complete"),
+        *("clock_overhead_ns", "oversubscribed", "options", "results", "interrupted", "complete"),
     ]
     assert (document["mode"], document["ranks"], document["unit"]) == ("blocking", 3, "us")
     assert document["options"]["seed"] == 5
     assert (document["interrupted"], document["complete"]) == (None, True)
     for result in document["results"]:
-        assert list(result) == ["size", "iterations", "warmup", *PHASES, "valid"]
+        assert list(result) == [
+            *("size", "iterations", "warmup", *PHASES, "phases_over_total", "valid")
+        ]
         assert (result["iterations"], result["warmup"], result["valid"]) == (6, 1, None)
         check_phases(result, ranks=3)
 
@@ -139,6 +143,23 @@ def test_dash_gives_json_alone_on_standard_output(openmpi_matmul):
     done = openmpi_matmul.run(2, "-n", "20", "-c", "--json", "-")
     assert [result["valid"] for result in json.loads(done.stdout)["results"]] == [True]
     assert "# Complete: 1 sizes" in done.stderr
+
+
+def test_ranks_that_outnumber_cpus_are_told_and_phases_are_compared_with_the_total(openmpi_matmul):
+    cpus = len(os.sched_getaffinity(0))
+    done = openmpi_matmul.run(cpus + 1, "-n", "20", "-i", "1", "--json", "-")
+    crowd = f"{cpus + 1} ranks on {cpus} CPUs of "
+    document = json.loads(done.stdout)
+    assert document["oversubscribed"].startswith(crowd)
+    assert f"# Oversubscribed: {crowd}" in done.stderr
+    assert f"mpi_matmul: warning: {crowd}" in done.stderr
+    (result,) = document["results"]
+    together = sum(result[phase]["p50"] for phase in PHASES[:-1])
+    share = result["phases_over_total"]
+    assert share == pytest.approx(together / result["total"]["p50"])
+    assert f"# Phases: {100 * share:.1f} % of the total at N 20\n" in done.stderr
+    alone = openmpi_matmul.run_alone("-n", "20")
+    assert "versubscribed" not in alone.stdout + alone.stderr
 
 
 def test_a_time_budget_leaves_five_repetitions(openmpi_matmul, tmp_path):

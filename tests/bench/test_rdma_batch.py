@@ -22,7 +22,8 @@ REFUSED = {
     ("--op", "read", "--inline", "64"): "option --inline is for --op write",
     ("--all", "--all-batch"): "option --all-batch is for a sweep of its own",
     ("--all", "--sizes", "0:8"): '"0:8" begins at 0',
-    ("--num-initiator-dev", "2"): "expected as many initiator as target devices, found 2 and 1",
+    ("--num-target-dev", "2", "--dev", "a"): "option --dev names 1 device(s), expected 2",
+    ("",): "the target's name is empty",
     ("--num-worker-threads", "4"): "expected a queue pair or more for each worker thread",
     ("--mtu", "1500"): 'option --mtu: "1500" is none of 256, 512, 1024, 2048, 4096',
     ("--dev", "a,b"): "option --dev names 2 device(s), expected 1",
@@ -30,6 +31,7 @@ REFUSED = {
     ("--json", "/nonexistent/x", "node1"): "there is no folder /nonexistent",
     ("--buffer-size", "8192", "--max-mem", "4096", "node1"): "raise --max-mem",
     (): "no RDMA device",
+    ("--numa", "device"): "no RDMA device",
     ("node1",): "initiator rank 0: this machine has no RDMA device",
 }
 

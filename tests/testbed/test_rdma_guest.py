@@ -241,13 +241,43 @@ def test_rdma_batch_refuses_memory_that_may_not_be_locked(ends: Ends) -> None:
     assert "raise it with `ulimit -l unlimited`" in done.err
 
 
-def test_rdma_batch_ends_when_its_peer_is_no_peer(ends: Ends) -> None:
+def test_a_stranger_and_a_silent_connection_do_not_end_a_target(ends: Ends) -> None:
     target = ends.target("--wait", "60")
+    silent = f"until exec 3<>/dev/tcp/rx1/{ends.port}; do sleep 1; done; sleep 30"
+    held = ends.start("rx2", "bash", "-c", silent)
     stranger = f"until echo GET /index.html HTTP/1.1 >/dev/tcp/rx1/{ends.port}; do sleep 1; done"
     assert ended(ends.start("rx2", "bash", "-c", stranger)).code == 0
+    initiator = ended(ends.initiator())
+    held.kill()
+    assert initiator.code == 0, initiator.err
     found = ended(target)
-    assert found.code == 2
-    assert "it is no rdma_batch of this version" in found.err
+    assert found.code == 0
+    assert "is closed and ignored: " in found.err
+
+
+def test_the_mtu_that_rdma_batch_tells_is_that_of_the_connection(ends: Ends) -> None:
+    target = ends.target("--wait", "60", "--mtu", "1024")
+    initiator = ended(ends.initiator("--mtu", "2048"))
+    assert (ended(target).code, initiator.code) == (0, 0), initiator.err
+    assert rdma_batch.read(initiator.out, "initiator").settings["mtu"] == "1024"
+
+
+def test_rdma_batch_ends_with_a_target_that_was_killed(ends: Ends, on: Script) -> None:
+    target = ends.target("--wait", "60")
+    initiator = ends.initiator("--buffer-size", "8", "--iters", "1000000")
+    own = f"[r]dma_batch.* -p {ends.port}"
+    on("rx1", f"until [ $(pgrep -fc '{own}') = 2 ]; do sleep 0.2; done; sleep 3")
+    on("rx1", f"pkill -KILL -o -f '{own}'")
+    found = ended(initiator)
+    assert found.code == 1
+    assert "found that the target closed its connection: it died" in found.err
+    assert ended(target).code != 0
+
+
+def test_rdma_batch_names_the_device_that_tells_no_memory_node(ends: Ends) -> None:
+    done = ended(ends.start("rx2", ends.program, *ADDRESS, "--numa", "device", "rx1"))
+    assert done.code == 2
+    assert "the device rxe1 does not tell its memory node" in done.err
 
 
 def test_rdma_batch_tells_what_it_has_when_interrupted_and_leaves_nothing(

@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -96,7 +98,94 @@ void finish_world(int code) {
     alarm(0);
 }
 
+// Rank 0's words are what the others compare theirs with.
+void require_same_words(const World& world, int argc, char** argv) {
+    std::string own = program_name;
+    for (int index = 1; index < argc; ++index) {
+        own += std::string(" ") + argv[index];
+    }
+    std::uint64_t length = own.size();
+    check(MPI_Bcast(&length, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD), "MPI_Bcast");
+    std::string first = own;
+    first.resize(length);
+    check(MPI_Bcast(first.data(), static_cast<int>(length), MPI_CHAR, 0, MPI_COMM_WORLD),
+          "MPI_Bcast");
+    agree(world, own == first
+                     ? std::string()
+                     : "start all ranks with the same options: rank " + std::to_string(world.rank) +
+                           " has \"" + own + "\", rank 0 \"" + first + "\"");
+}
+
+constexpr int kHere = 101;
+constexpr int kAllHere = 102;
+
+// What rank 0 says when the time is over.
+std::string absent(const World& world, const std::vector<MPI_Request>& requests) {
+    std::string names;
+    for (std::size_t rank = 1; rank < requests.size(); ++rank) {
+        if (requests[rank] != MPI_REQUEST_NULL) {
+            names += (names.empty() ? "rank " : ", rank ") + std::to_string(rank) +
+                     (world.host_of_rank.empty() ? "" : " on " + world.host_of_rank[rank]);
+        }
+    }
+    return names;
+}
+
+[[noreturn]] void give_up_meeting(const std::string& who, const std::string& where,
+                                  double seconds) {
+    abort_job(who + " did not come to " + where + " within " +
+              std::to_string(std::lround(seconds)) +
+              " s: stopped, much slower than the others, or on a node that hangs");
+}
+
 } // namespace
+
+bool wait_within(MPI_Request& request, double seconds) {
+    const double end = MPI_Wtime() + seconds;
+    int done = 0;
+    while (done == 0) {
+        check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
+        if (done == 0 && MPI_Wtime() > end) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void meet(const World& world, const std::string& where, double seconds) {
+    // Rank 0 knows who is missing, so that it speaks first.
+    constexpr double kMoment = 1.0;
+    if (world.rank != 0) {
+        std::array<MPI_Request, 2> requests{MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+        check(MPI_Isend(nullptr, 0, MPI_CHAR, 0, kHere, MPI_COMM_WORLD, requests.data()),
+              "MPI_Isend");
+        check(MPI_Irecv(nullptr, 0, MPI_CHAR, 0, kAllHere, MPI_COMM_WORLD, &requests[1]),
+              "MPI_Irecv");
+        for (MPI_Request& request : requests) {
+            if (!wait_within(request, seconds + kMoment)) {
+                give_up_meeting("rank 0", where, seconds);
+            }
+        }
+        return;
+    }
+    std::vector<MPI_Request> requests(static_cast<std::size_t>(world.size), MPI_REQUEST_NULL);
+    for (int rank = 1; rank < world.size; ++rank) {
+        check(MPI_Irecv(nullptr, 0, MPI_CHAR, rank, kHere, MPI_COMM_WORLD,
+                        &requests[static_cast<std::size_t>(rank)]),
+              "MPI_Irecv");
+    }
+    const double end = MPI_Wtime() + seconds;
+    bool late = false;
+    for (MPI_Request& request : requests) {
+        late = !wait_within(request, std::max(end - MPI_Wtime(), 0.0)) || late;
+    }
+    if (late) {
+        give_up_meeting(absent(world, requests), where, seconds);
+    }
+    for (int rank = 1; rank < world.size; ++rank) {
+        check(MPI_Send(nullptr, 0, MPI_CHAR, rank, kAllHere, MPI_COMM_WORLD), "MPI_Send");
+    }
+}
 
 void abort_job(const std::string& sentence) {
     int rank = -1;
@@ -155,6 +244,7 @@ int run_world(const char* program, int argc, char** argv, const char* when_out_o
     World world = start_world(&argc, &argv);
     int code = kSuccess;
     try {
+        require_same_words(world, argc, argv);
         code = run(world, argc, argv);
     } catch (const UsageError& error) {
         // Every rank returns the same code, so that none waits for another.

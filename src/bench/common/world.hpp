@@ -47,7 +47,9 @@ struct World {
     std::vector<double> clock_overhead_ns; ///< of each rank
 };
 
-/// The main function of a program of MPI: starts the world, calls `run` and finishes it. `run` may
+/// The main function of a program of MPI: starts the world, calls `run` and finishes it. Ranks that
+/// were started with different words are refused before that, so that what `run` finds in its
+/// options is the same on all of them. It may
 /// throw UsageError, on all ranks alike, which rank 0 tells the user; anything else that it throws
 /// ends the whole job. `program` begins every message, `when_out_of_memory` says what to do then.
 int run_world(const char* program, int argc, char** argv, const char* when_out_of_memory,
@@ -59,6 +61,13 @@ void check_writable(const World& world, const std::string& json);
 /// Throws UsageError on all ranks if one of them has a refusal: that of the lowest rank, with its
 /// host. Collective; empty is no refusal.
 void agree(const World& world, const std::string& refusal);
+
+/// Whether the request is over within so many seconds. Else it is still under way.
+bool wait_within(MPI_Request& request, double seconds);
+
+/// A barrier with an end: after so many seconds it ends the job with one sentence that names the
+/// ranks which "did not come to `where`". Collective.
+void meet(const World& world, const std::string& where, double seconds);
 
 /// The signal that any rank got (see interrupted_by); collective.
 int common_signal();

@@ -42,8 +42,8 @@ int finish(const World& world, const Options& options, const Table& table,
     if (signal != 0) {
         code = interrupted_code(signal);
     }
-    return end_output("mpi_matmul", options.json, json_document(world, options, results, signal),
-                      code);
+    return end_output("mpi_matmul", options.json,
+                      json_document(world, options, table.crowded(), results, signal), code);
 }
 
 int run(World& world, int argc, char** argv) {
@@ -61,9 +61,14 @@ int run(World& world, int argc, char** argv) {
     watch_interrupts();
 
     std::FILE* const stream = table_stream(options.json);
-    const Table table(stream, world, options);
+    const std::string crowded = oversubscription(world);
+    const Table table(stream, world, options, crowded);
     if (world.rank == 0) {
         table.print_head();
+        if (!crowded.empty()) {
+            print(stderr, "mpi_matmul: warning: %s: times and rates are not those of the fabric\n",
+                  crowded.c_str());
+        }
     }
     const std::vector<Result> results = measure_orders(world, options, table);
     const bool early = results.back().ending == Result::Ending::Interrupted;

@@ -23,12 +23,20 @@ struct Summary {
 
 Summary summarise(const Result& result, Phase phase);
 
+/// The sum of the four phases over the total, median of the repetitions. What is missing to 1 was
+/// spent between phases: the slowest rank of one is not that of the next.
+double phases_over_total(const Result& result);
+
 /// Prints the table order by order. Its last line tells that nothing is missing: a table without it
 /// was cut.
 class Table {
   public:
-    Table(std::FILE* stream, const bench::World& world, const Options& options)
-        : stream_(stream), world_(world), options_(options) {}
+    /// `crowded` as oversubscription tells it.
+    Table(std::FILE* stream, const bench::World& world, const Options& options,
+          const std::string& crowded)
+        : stream_(stream), world_(world), options_(options), crowded_(crowded) {}
+
+    [[nodiscard]] const std::string& crowded() const { return crowded_; }
 
     void print_head() const;
     void print_result(const Result& result) const;
@@ -38,11 +46,13 @@ class Table {
     std::FILE* stream_;
     const bench::World& world_;
     const Options& options_;
+    const std::string& crowded_;
 };
 
 /// The JSON document; docs/programs/mpi_matmul.md describes the keys. `signal` is the one that
 /// ended the run early, 0 if none did.
 std::string json_document(const bench::World& world, const Options& options,
-                          const std::vector<Result>& results, int signal);
+                          const std::string& crowded, const std::vector<Result>& results,
+                          int signal);
 
 } // namespace mpi_matmul

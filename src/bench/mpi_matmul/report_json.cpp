@@ -44,6 +44,8 @@ void write_result(bench::JsonWriter& json, const Result& result) {
     for (std::size_t index = 0; index < kPhases && result.repetitions() > 0; ++index) {
         write_phase(json, result, static_cast<Phase>(index));
     }
+    json.member("phases_over_total",
+                result.repetitions() > 0 ? std::optional(phases_over_total(result)) : std::nullopt);
     json.member("valid", result.valid);
     json.end_object();
 }
@@ -51,7 +53,8 @@ void write_result(bench::JsonWriter& json, const Result& result) {
 } // namespace
 
 std::string json_document(const bench::World& world, const Options& options,
-                          const std::vector<Result>& results, int signal) {
+                          const std::string& crowded, const std::vector<Result>& results,
+                          int signal) {
     bench::JsonWriter json;
     json.begin_object();
     json.member("program", "mpi_matmul");
@@ -63,6 +66,7 @@ std::string json_document(const bench::World& world, const Options& options,
     json.member("mpi", world.library);
     json.member("blas", blas_name());
     json.member("clock_overhead_ns", world.clock_overhead_ns);
+    json.member("oversubscribed", crowded.empty() ? std::nullopt : std::optional(crowded));
     write_options(json, options);
     json.key("results");
     json.begin_array();

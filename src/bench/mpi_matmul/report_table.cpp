@@ -17,6 +17,7 @@ using bench::print;
 
 constexpr double kMicroseconds = 1e6;
 constexpr double kGiga = 1e9;
+constexpr double kPercent = 100.0;
 
 // A number, or a dash where there is none.
 void print_number(std::FILE* stream, int decimals, double value) {
@@ -50,6 +51,19 @@ Summary summarise(const Result& result, Phase phase) {
             computes ? operations(result.n) * rate : nothing};
 }
 
+double phases_over_total(const Result& result) {
+    std::vector<double> ascending;
+    for (std::size_t each = 0; each < result.repetitions(); ++each) {
+        double together = 0.0;
+        for (std::size_t phase = 0; phase < kTotal; ++phase) {
+            together += result.seconds[phase][each];
+        }
+        ascending.push_back(together / result.seconds[kTotal][each]);
+    }
+    std::sort(ascending.begin(), ascending.end());
+    return bench::percentile_of_sorted(ascending, {50'000});
+}
+
 void Table::print_head() const {
     print(stream_, "# mpi_matmul MPI Matrix Multiplication v%s\n", MPI_MATMUL_VERSION);
     print(stream_,
@@ -61,6 +75,9 @@ void Table::print_head() const {
     const auto& overheads = world_.clock_overhead_ns;
     print(stream_, "\n# MPI: %s\n# BLAS: %s\n# Clock: %.1f ns\n", world_.library.c_str(),
           blas_name().c_str(), *std::max_element(overheads.begin(), overheads.end()));
+    if (!crowded_.empty()) {
+        print(stream_, "# Oversubscribed: %s\n", crowded_.c_str());
+    }
     print(stream_, "%-10s%-13s%-12s", "# N", "Phase", "Repetitions");
     for (const char* const title :
          {"Min(us)", "Avg(us)", "P50(us)", "P95(us)", "Max(us)", "Variation"}) {
@@ -92,6 +109,10 @@ void Table::print_result(const Result& result) const {
             print(stream_, "%12s", *result.valid ? "Pass" : "Fail");
         }
         print(stream_, "\n");
+    }
+    if (result.repetitions() > 0) {
+        print(stream_, "# Phases: %.1f %% of the total at N %llu\n",
+              kPercent * phases_over_total(result), static_cast<unsigned long long>(result.n));
     }
     (void)std::fflush(stream_);
 }

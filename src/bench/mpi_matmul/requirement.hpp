@@ -10,4 +10,8 @@ namespace mpi_matmul {
 /// where a node has less than its ranks need together.
 void require_memory(const bench::World& world, const Options& options);
 
+/// On rank 0 "32 ranks on 2 CPUs of node1" for the first node where ranks outnumber the CPUs that
+/// they may run on; else empty. Then phases hold the time in which others had the CPU. Collective.
+std::string oversubscription(const bench::World& world);
+
 } // namespace mpi_matmul

@@ -1,8 +1,11 @@
 #include "rdma_batch/channel.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <netdb.h>
@@ -22,6 +25,8 @@ using Seconds = std::chrono::duration<double>;
 
 constexpr auto kBetweenTries = std::chrono::milliseconds(100);
 constexpr int kMillisecond = 1000;
+constexpr double kFirstWords = 10.0; // seconds
+constexpr int kBetweenLooks = 200;   // milliseconds
 
 std::string reason() {
     return std::strerror(errno);
@@ -106,7 +111,7 @@ Addresses resolve(const char* host, std::uint16_t port) {
     addrinfo* list = nullptr;
     const int error = getaddrinfo(host, std::to_string(port).c_str(), &wanted, &list);
     if (error != 0) {
-        throw PeerError(std::string("expected the name of the target, found \"") +
+        throw PeerError(std::string("expected the name or address of a host, found \"") +
                         (host == nullptr ? "" : host) + "\": " + gai_strerror(error));
     }
     return Addresses(list);
@@ -126,6 +131,22 @@ Descriptor open_listener(const addrinfo& address) {
         return Descriptor();
     }
     return socket_;
+}
+
+// Whether the socket got one of those addresses.
+bool come_from(const Descriptor& socket_, const addrinfo& addresses, int family) {
+    for (const addrinfo* each = &addresses; each != nullptr; each = each->ai_next) {
+        if (each->ai_family == family &&
+            bind(socket_.number(), each->ai_addr, each->ai_addrlen) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void tell_dismissed(const std::string& address, const std::string& why) {
+    (void)std::fprintf(stderr, "rdma_batch: a connection from %s is closed and ignored: %s\n",
+                       address.c_str(), why.c_str());
 }
 
 } // namespace
@@ -157,6 +178,14 @@ void Channel::send(Type type, const Bytes& payload) {
             throw PeerError("the connection to the other end broke: " + reason());
         }
         done += static_cast<std::size_t>(put < 0 ? 0 : put);
+    }
+}
+
+void Channel::try_refuse(const std::string& sentence) {
+    try {
+        send(Type::Refuse, encode(sentence));
+    } catch (const PeerError&) {
+        return; // it is gone, so that it can't hear why
     }
 }
 
@@ -193,43 +222,107 @@ Bytes Channel::receive(Type expected, double seconds) {
     return std::move(message->second);
 }
 
-Descriptor listen_on(std::uint16_t port) {
-    const Addresses addresses = resolve(nullptr, port);
+bool Channel::is_over() const {
+    pollfd waiting{socket_.number(), POLLRDHUP, 0};
+    return poll(&waiting, 1, 0) > 0;
+}
+
+Listener::Listener(const std::string& address, std::uint16_t port) {
+    const Addresses addresses = resolve(address.empty() ? nullptr : address.c_str(), port);
     // One IPv6 socket takes IPv4 as well; a machine without IPv6 has only the other.
     for (const int family : {AF_INET6, AF_INET}) {
         for (const addrinfo* each = addresses.get(); each != nullptr; each = each->ai_next) {
-            if (each->ai_family != family) {
-                continue;
-            }
-            if (Descriptor listener = open_listener(*each); listener.number() >= 0) {
-                return listener;
+            if (each->ai_family == family && socket_.number() < 0) {
+                socket_ = open_listener(*each);
             }
         }
     }
-    throw PeerError("expected to listen on port " + std::to_string(port) + ", found " + reason() +
-                    ": choose another with --tcp-port");
+    if (socket_.number() < 0) {
+        throw PeerError("expected to listen on port " + std::to_string(port) +
+                        (address.empty() ? "" : " of " + address) + ", found " + reason() +
+                        ": choose another with --tcp-port" +
+                        (address.empty() ? "" : ", or an address of this machine with --host"));
+    }
 }
 
-Channel accept_from(const Descriptor& listener, double seconds) {
-    if (!wait_for(listener.number(), POLLIN, deadline_in(seconds))) {
-        throw PeerError("expected an initiator within " + told(seconds) +
-                        ", found none: start it with the same options and this host's name");
-    }
-    Descriptor connection(accept4(listener.number(), nullptr, nullptr, SOCK_CLOEXEC));
+void Listener::take_newcomer() {
+    sockaddr_storage address{};
+    socklen_t length = sizeof address;
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): the API of sockets
+    auto* const plain = reinterpret_cast<sockaddr*>(&address);
+    Descriptor connection(accept4(socket_.number(), plain, &length, SOCK_CLOEXEC));
     if (connection.number() < 0) {
-        throw PeerError("the initiator's connection failed: " + reason());
+        return; // it has gone already
     }
-    return Channel(std::move(connection));
+    std::array<char, NI_MAXHOST> name{};
+    (void)getnameinfo(plain, length, name.data(), name.size(), nullptr, 0, NI_NUMERICHOST);
+    newcomers_.push_back({Channel(std::move(connection)), name.data(), deadline_in(kFirstWords)});
 }
 
-Channel connect_to(const std::string& host, std::uint16_t port, double seconds) {
+void Listener::dismiss_silent() {
+    const auto silent = [](const Newcomer& each) {
+        if (Clock::now() < each.silent_until) {
+            return false;
+        }
+        tell_dismissed(each.address, "it said nothing for " + told(kFirstWords));
+        return true;
+    };
+    newcomers_.erase(std::remove_if(newcomers_.begin(), newcomers_.end(), silent),
+                     newcomers_.end());
+}
+
+Channel Listener::next(double seconds, const std::function<void(Channel&)>& hear) {
+    const auto deadline = deadline_in(seconds);
+    while (Clock::now() < deadline) {
+        std::vector<pollfd> waiting{{socket_.number(), POLLIN, 0}};
+        for (const Newcomer& each : newcomers_) {
+            waiting.push_back({each.channel.number(), POLLIN, 0});
+        }
+        if (poll(waiting.data(), waiting.size(), kBetweenLooks) < 0 && errno != EINTR) {
+            throw PeerError("waiting for an initiator failed: " + reason());
+        }
+        for (std::size_t index = newcomers_.size(); index-- > 0;) {
+            if (waiting[index + 1].revents == 0) {
+                continue;
+            }
+            Newcomer newcomer = std::move(newcomers_[index]);
+            newcomers_.erase(newcomers_.begin() + static_cast<std::ptrdiff_t>(index));
+            try {
+                hear(newcomer.channel);
+                return std::move(newcomer.channel);
+            } catch (const PeerError& error) {
+                tell_dismissed(newcomer.address, error.what());
+                newcomer.channel.try_refuse(error.what());
+            }
+        }
+        dismiss_silent();
+        if (waiting.front().revents != 0) {
+            take_newcomer();
+        }
+    }
+    throw PeerError("expected an initiator within " + told(seconds) +
+                    ", found none: start it with the same options and this host's name");
+}
+
+void Listener::forget() {
+    newcomers_.clear();
+    socket_.close();
+}
+
+Channel connect_to(const std::string& host, std::uint16_t port, const std::string& own_address,
+                   double seconds) {
     const auto deadline = deadline_in(seconds);
     std::string why;
     const Addresses addresses = resolve(host.c_str(), port);
+    const Addresses own = own_address.empty() ? Addresses() : resolve(own_address.c_str(), 0);
     do {
         for (const addrinfo* each = addresses.get(); each != nullptr; each = each->ai_next) {
             Descriptor socket_(
                 socket(each->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+            if (own != nullptr && !come_from(socket_, *own, each->ai_family)) {
+                why = "option --host: " + own_address + " is no address of this machine for it";
+                continue;
+            }
             int error = 0;
             socklen_t length = sizeof error;
             if (connect(socket_.number(), each->ai_addr, each->ai_addrlen) == 0 ||

@@ -17,6 +17,8 @@ constexpr double kRowAnswer = 120.0;
 // Seconds without any completion after which a batch is given up; after an interrupt, fewer.
 constexpr double kStalled = 30.0;
 constexpr double kStalledInterrupted = 2.0;
+// And after which the connection is looked at.
+constexpr double kSuspicious = 0.5;
 constexpr std::uint64_t kSeed = 20'250'912; // any number; the same data in each run
 
 Manner manner_of(const Options& options, const Resources& resources) {
@@ -47,7 +49,7 @@ Used used_of(const Resources& resources) {
     Used used;
     used.device = port.name();
     used.gid_index = port.gid() ? port.gid()->gid_index : 0;
-    used.mtu = bench::verbs::mtu_bytes(port.mtu());
+    used.mtu = resources.mtu();
     used.queue_depth = resources.queue_depth();
     used.reads_in_flight = resources.reads_in_flight();
     used.link = port.is_ethernet() ? "Ethernet" : "InfiniBand";
@@ -99,6 +101,9 @@ class Measurement {
         if (together_.interrupted() && seconds > kStalledInterrupted) {
             return "interrupted while nothing completed";
         }
+        if (seconds > kSuspicious && channel_.is_over()) {
+            return "expected completions, found that the target closed its connection: it died";
+        }
         if (seconds > kStalled) {
             return "expected completions, found none for " +
                    std::to_string(static_cast<int>(kStalled)) +
@@ -149,6 +154,7 @@ Hello hello_of(const Options& options, unsigned rank, std::uint64_t bytes) {
     Hello hello;
     hello.rank = rank;
     hello.initiators = options.initiators;
+    hello.targets = options.targets;
     hello.read = options.operation == Operation::Read;
     hello.queue_pairs = options.queue_pairs;
     hello.bytes = bytes;
@@ -160,9 +166,10 @@ Hello hello_of(const Options& options, unsigned rank, std::uint64_t bytes) {
 void initiate(const Options& options, unsigned rank, Together& together, NewsWriter& news) {
     const std::vector<Shape> shapes = options.shapes();
     const std::uint64_t bytes = buffer_bytes(shapes, options.most_memory);
-    bind_to(options.numa, port_options(options, rank).device);
+    bind_to(options.numa, [&] { return device_name(options, rank); });
     Resources resources(options, rank, bytes, options.queue_pairs, options.workers);
-    Channel channel = connect_to(options.host, options.tcp_port, options.patience);
+    Channel channel =
+        connect_to(options.host, options.tcp_port, options.own_host, options.patience);
     channel.send(Type::Hello, encode(hello_of(options, rank, bytes)));
     const Endpoint target = decode_endpoint(channel.receive(Type::Endpoint, kAnswer));
     resources.connect(target, options.reads_in_flight);

@@ -13,7 +13,7 @@
 
 namespace {
 
-int refuse(const std::string& sentence, int code) {
+int tell(const std::string& sentence, int code) {
     (void)std::fprintf(stderr, "rdma_batch: %s\n", sentence.c_str());
     return code;
 }
@@ -25,6 +25,9 @@ int start(int argc, char** argv) {
         bench::answer(options.action, help_text(), "rdma_batch " RDMA_BATCH_VERSION "\n");
         return bench::kSuccess;
     }
+    for (const std::string& note : options.notes) {
+        (void)tell("note: " + note, bench::kSuccess);
+    }
     return options.host.empty() ? serve(options) : run(options);
 }
 
@@ -34,10 +37,10 @@ int main(int argc, char** argv) {
     try {
         return start(argc, argv);
     } catch (const bench::UsageError& error) {
-        return refuse(error.what(), bench::kUsage);
+        return tell(error.what(), bench::kUsage);
     } catch (const rdma_batch::PeerError& error) {
-        return refuse(error.what(), bench::kUsage);
+        return tell(error.what(), bench::kUsage);
     } catch (const std::exception& error) {
-        return refuse(error.what(), bench::kFailure);
+        return tell(error.what(), bench::kFailure);
     }
 }

@@ -66,11 +66,11 @@ std::vector<unsigned> parse_cpu_list(const std::string& text) {
     return cpus;
 }
 
-void bind_to(const Numa& numa, const std::string& device) {
+void bind_to(const Numa& numa, const std::function<std::string()>& device) {
     if (numa.kind == Numa::Kind::None) {
         return;
     }
-    const unsigned node = numa.kind == Numa::Kind::Node ? numa.node : node_of(device);
+    const unsigned node = numa.kind == Numa::Kind::Node ? numa.node : node_of(device());
     const std::string list =
         first_line("/sys/devices/system/node/node" + std::to_string(node) + "/cpulist");
     if (list.empty()) {

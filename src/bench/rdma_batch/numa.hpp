@@ -3,6 +3,7 @@
 
 #include "rdma_batch/options.hpp"
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -11,8 +12,9 @@ namespace rdma_batch {
 /// The CPUs of a list such as "0-3,8". Throws std::runtime_error if it is none.
 std::vector<unsigned> parse_cpu_list(const std::string& text);
 
-/// Binds this process, and what it allocates from now on, as the option asks; `device` is the name
-/// of the RDMA device. Throws bench::UsageError if the machine has no such node.
-void bind_to(const Numa& numa, const std::string& device);
+/// Binds this process, and what it allocates from now on, as the option asks; `device` tells the
+/// name of the RDMA device where it matters. Throws bench::UsageError if the machine has no such
+/// node.
+void bind_to(const Numa& numa, const std::function<std::string()>& device);
 
 } // namespace rdma_batch

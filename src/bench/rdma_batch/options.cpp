@@ -57,6 +57,8 @@ enum LongOnly : int {
     kColumns,
     kJson,
     kPatience,
+    kOwnHost,
+    kLogLevel,
 };
 
 std::vector<std::uint64_t> doubling(bench::SizeRange range) {
@@ -247,6 +249,12 @@ bool take_resource_option(int letter, Options& options, Given& given) {
     case 'p':
         options.tcp_port = static_cast<std::uint16_t>(parse_unsigned("-p", 1, 65535));
         break;
+    case kOwnHost:
+        options.own_host = optarg;
+        break;
+    case kLogLevel:
+        options.notes.emplace_back("option --log-level changes nothing: this program has no log");
+        break;
     case kPatience:
         options.patience = bench::parse_seconds("--wait", optarg);
         break;
@@ -263,8 +271,8 @@ void take_option(int letter, Options& options, Given& given) {
     }
 }
 
-const std::array<option, 39>& long_options() {
-    static const std::array<option, 39> kLongOptions = {{
+const std::array<option, 41>& long_options() {
+    static const std::array<option, 41> kLongOptions = {{
         {"op", required_argument, nullptr, kOperation},
         {"op-type", required_argument, nullptr, kOperation},
         {"all", no_argument, nullptr, kAll},
@@ -300,6 +308,8 @@ const std::array<option, 39>& long_options() {
         {"columns", required_argument, nullptr, kColumns},
         {"json", required_argument, nullptr, kJson},
         {"wait", required_argument, nullptr, kPatience},
+        {"host", required_argument, nullptr, kOwnHost},
+        {"log-level", required_argument, nullptr, kLogLevel},
         {"tcp-port", required_argument, nullptr, 'p'},
         {"help", no_argument, nullptr, 'h'},
         {"version", no_argument, nullptr, 'v'},
@@ -346,12 +356,16 @@ Options parse_options(int argc, char** argv) {
     }
     if (optind < argc) {
         options.host = argv[optind];
+        if (options.host.empty()) {
+            throw UsageError("the target's name is empty: is the variable that holds it set?");
+        }
     }
     if (optind + 1 < argc) {
         throw UsageError("one target at a time: \"" + std::string(argv[optind + 1]) +
                          "\" is one word too many");
     }
     check_combination(options, given);
+    note_unused(options, given);
     return options;
 }
 

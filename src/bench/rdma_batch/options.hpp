@@ -50,8 +50,9 @@ struct Options {
     std::uint64_t iterations = 128;
     std::uint64_t warmup = 1;
     std::optional<double> time_budget; ///< seconds for each row
-    std::vector<std::string> devices;  ///< NAME[:PORT] of each rank; empty: the first active ports
-    unsigned port = 1;                 ///< of devices that are named without one
+    /// NAME[:PORT] of each of this end's devices; empty: the active ports in the system's order.
+    std::vector<std::string> devices;
+    unsigned port = 1; ///< of devices that are named without one
     std::optional<unsigned> gid_index;
     unsigned mtu = 0; ///< bytes; 0: the port's
     unsigned service_level = 0;
@@ -68,7 +69,12 @@ struct Options {
     std::uint16_t tcp_port = 18515;
     double patience = 10.0; ///< seconds to wait for the other end
     std::string host;       ///< the target's; empty: this is the target
+    std::string own_host;   ///< address of this end; empty: any
+    /// What was given and changes nothing, one sentence each.
+    std::vector<std::string> notes;
 
+    /// Devices of this end.
+    [[nodiscard]] unsigned own_devices() const { return host.empty() ? targets : initiators; }
     /// The rows of the sweep in their order.
     [[nodiscard]] std::vector<Shape> shapes() const;
 };

@@ -19,10 +19,6 @@ void check_sweep(const Options& options, const Given& given) {
     refuse(options.all && options.all_batch, "--all-batch", "a sweep of its own, not for --all");
     refuse(given.sizes && !options.all, "--sizes", "the sweep of --all");
     refuse(given.batches && !options.all_batch, "--batches", "the sweep of --all-batch");
-    refuse(given.buffer_size && options.all, "--buffer-size",
-           "one size, but --all sweeps the sizes");
-    refuse(given.batch && options.all_batch, "--transfer-batch-size",
-           "one batch size, but --all-batch sweeps them");
 }
 
 } // namespace
@@ -37,25 +33,34 @@ void check_combination(const Options& options, const Given& given) {
         throw UsageError("option --inject-error falsifies what the validation must find; take "
                          "--no-validate away");
     }
-    if (options.initiators != options.targets) {
-        throw UsageError("expected as many initiator as target devices, found " +
-                         std::to_string(options.initiators) + " and " +
-                         std::to_string(options.targets) + ": each has one process at each end");
-    }
-    if (!options.devices.empty() && options.devices.size() != options.initiators) {
+    if (!options.devices.empty() && options.devices.size() != options.own_devices()) {
         throw UsageError("option --dev names " + std::to_string(options.devices.size()) +
-                         " device(s), expected " + std::to_string(options.initiators) +
-                         ", one for each of --num-initiator-dev (one may be named twice)");
-    }
-    if (options.devices.empty() && options.initiators > 1) {
-        throw UsageError("expected option --dev with a device for each of " +
-                         std::to_string(options.initiators) + " initiators, found none");
+                         " device(s), expected " + std::to_string(options.own_devices()) +
+                         ", one for each of " +
+                         (options.host.empty() ? "--num-target-dev" : "--num-initiator-dev") +
+                         " (one may be named twice)");
     }
     if (options.workers > options.queue_pairs) {
         throw UsageError("expected a queue pair or more for each worker thread, found " +
                          std::to_string(options.workers) + " threads and " +
                          std::to_string(options.queue_pairs) +
                          " queue pairs: raise --num-qp-per-transfer");
+    }
+}
+
+void note_unused(Options& options, const Given& given) {
+    if (given.buffer_size && options.all) {
+        options.notes.emplace_back("option --buffer-size changes nothing: --all sweeps the size");
+    }
+    if (given.batch && options.all_batch) {
+        options.notes.emplace_back(
+            "option --transfer-batch-size changes nothing: --all-batch sweeps the batch");
+    }
+    if (options.targets > options.initiators) {
+        options.notes.emplace_back(
+            std::to_string(options.targets - options.initiators) + " of " +
+            std::to_string(options.targets) +
+            " target devices are not used: each initiator device has one of them");
     }
 }
 

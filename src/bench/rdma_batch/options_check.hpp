@@ -19,4 +19,8 @@ struct Given {
 /// Throws bench::UsageError for options that make no sense together.
 void check_combination(const Options& options, const Given& given);
 
+/// Adds to the options' notes what was given and changes nothing, as MORI-IO's own command lines
+/// do it.
+void note_unused(Options& options, const Given& given);
+
 } // namespace rdma_batch

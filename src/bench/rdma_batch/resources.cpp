@@ -16,11 +16,12 @@ bench::verbs::Waiting waiting(PollMode mode) {
 
 } // namespace
 
-bench::verbs::PortOptions port_options(const Options& options, unsigned rank) {
+bench::verbs::PortOptions port_options(const Options& options, unsigned number) {
     bench::verbs::PortOptions port;
     port.port = options.port;
+    port.which = number;
     if (!options.devices.empty()) {
-        const std::string& name = options.devices[rank];
+        const std::string& name = options.devices[number];
         const std::size_t colon = name.find(':');
         port.device = name.substr(0, colon);
         if (colon != std::string::npos) {
@@ -35,9 +36,14 @@ bench::verbs::PortOptions port_options(const Options& options, unsigned rank) {
     return port;
 }
 
-Resources::Resources(const Options& options, unsigned rank, std::size_t bytes, unsigned queue_pairs,
-                     unsigned queues)
-    : port_(port_options(options, rank)), domain_(port_.protection_domain()), bytes_(bytes),
+std::string device_name(const Options& options, unsigned number) {
+    const bench::verbs::Port port(port_options(options, number));
+    return ibv_get_device_name(port.context()->device);
+}
+
+Resources::Resources(const Options& options, unsigned number, std::size_t bytes,
+                     unsigned queue_pairs, unsigned queues)
+    : port_(port_options(options, number)), domain_(port_.protection_domain()), bytes_(bytes),
       buffer_(bytes, 0, bench::PageBuffer::Touch::Later),
       region_(bench::verbs::register_memory(domain_, buffer_.data(), bytes, kAccess)),
       queue_depth_(std::min(options.queue_depth, static_cast<unsigned>(port_.device().max_qp_wr))) {

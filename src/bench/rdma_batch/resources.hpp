@@ -8,19 +8,23 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace rdma_batch {
 
-/// The port that the options name for this rank.
-bench::verbs::PortOptions port_options(const Options& options, unsigned rank);
+/// The port that the options name for one of this end's devices.
+bench::verbs::PortOptions port_options(const Options& options, unsigned number);
+
+/// The name of the device that the options mean, which is opened for that if they don't name it.
+std::string device_name(const Options& options, unsigned number);
 
 class Resources {
   public:
     /// `queues` completion queues, which the queue pairs take in turns; a target has one, on which
     /// nothing ever completes. Throws bench::UsageError if the device refuses, std::bad_alloc if
     /// there is not so much memory.
-    Resources(const Options& options, unsigned rank, std::size_t bytes, unsigned queue_pairs,
+    Resources(const Options& options, unsigned number, std::size_t bytes, unsigned queue_pairs,
               unsigned queues);
 
     [[nodiscard]] const bench::verbs::Port& port() const { return port_; }
@@ -29,6 +33,8 @@ class Resources {
     [[nodiscard]] std::uint32_t local_key() const { return region_->lkey; }
     [[nodiscard]] unsigned queue_depth() const { return queue_depth_; }
     [[nodiscard]] unsigned reads_in_flight() const { return pairs_.front()->reads_out(); }
+    /// Bytes, of the connections.
+    [[nodiscard]] unsigned mtu() const { return pairs_.front()->mtu(); }
     [[nodiscard]] std::size_t queues() const { return queues_.size(); }
     bench::verbs::CompletionQueue& queue(std::size_t index) { return *queues_[index]; }
     [[nodiscard]] std::vector<ibv_qp*> pairs_of(std::size_t queue) const;

@@ -7,6 +7,7 @@
 #include "rdma_batch/pattern.hpp"
 #include "rdma_batch/resources.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <new>
 #include <set>
@@ -65,7 +66,8 @@ void serve_rows(Channel& channel, const Resources& resources, bool read) {
 }
 
 void serve_initiator(const Options& options, Channel& channel, const Hello& hello) {
-    bind_to(options.numa, port_options(options, hello.rank).device);
+    const unsigned device = hello.rank % options.targets;
+    bind_to(options.numa, [&] { return device_name(options, device); });
     // The other end knows nothing of this one's rows, but no row needs more than this.
     if (hello.bytes > options.most_memory) {
         throw bench::UsageError("the initiator asks for a buffer of " +
@@ -73,7 +75,7 @@ void serve_initiator(const Options& options, Channel& channel, const Hello& hell
                                 " bytes: raise --max-mem here, or "
                                 "lower it there");
     }
-    Resources resources(options, hello.rank, hello.bytes, hello.queue_pairs, 1);
+    Resources resources(options, device, hello.bytes, hello.queue_pairs, 1);
     channel.send(Type::Endpoint, encode(resources.endpoint()));
     resources.connect(decode_endpoint(channel.receive(Type::Endpoint, kAnswer)), std::nullopt);
     channel.send(Type::Ready);
@@ -85,11 +87,7 @@ int child(const Options& options, Channel& channel, const Hello& hello) {
     const auto told = [&](const std::string& sentence, int code) {
         (void)std::fprintf(stderr, "rdma_batch: target rank %u: %s\n", hello.rank,
                            sentence.c_str());
-        try {
-            channel.send(Type::Refuse, encode(sentence));
-        } catch (const PeerError&) {
-            return code; // it is gone, so that it can't hear why
-        }
+        channel.try_refuse(sentence);
         return code;
     };
     try {
@@ -106,15 +104,19 @@ int child(const Options& options, Channel& channel, const Hello& hello) {
     }
 }
 
+// The first words of a connection. Those of an initiator that this target is not for end it.
 Hello hear(const Options& options, Channel& channel, std::set<unsigned>& ranks) {
-    const Hello hello = decode_hello(channel.receive(Type::Hello, kAnswer));
-    if (hello.initiators != options.targets || !ranks.insert(hello.rank).second) {
+    constexpr double kWords = 1.0; // they have begun to come
+    const Hello hello = decode_hello(channel.receive(Type::Hello, kWords));
+    if (hello.initiators != options.initiators || hello.targets != options.targets ||
+        !ranks.insert(hello.rank).second) {
         const std::string sentence =
-            "expected each of " + std::to_string(options.targets) +
-            " initiators once, found number " + std::to_string(hello.rank) + " of " +
-            std::to_string(hello.initiators) + ": start both ends with the same options";
-        channel.send(Type::Refuse, encode(sentence));
-        throw PeerError(sentence);
+            "expected each of " + std::to_string(options.initiators) + " initiators for " +
+            std::to_string(options.targets) + " target devices once, found number " +
+            std::to_string(hello.rank) + " of " + std::to_string(hello.initiators) + " for " +
+            std::to_string(hello.targets) + ": start both ends with the same options";
+        channel.try_refuse(sentence);
+        throw bench::UsageError(sentence);
     }
     return hello;
 }
@@ -123,16 +125,20 @@ Hello hear(const Options& options, Channel& channel, std::set<unsigned>& ranks) 
 
 int serve(const Options& options) {
     // A device that is not there is told before anybody comes; each process opens its own again.
-    for (unsigned rank = 0; rank < options.targets; ++rank) {
-        const bench::verbs::Port port(port_options(options, rank));
+    for (unsigned device = 0; device < std::min(options.targets, options.initiators); ++device) {
+        const bench::verbs::Port port(port_options(options, device));
     }
-    const Descriptor listener = listen_on(options.tcp_port);
+    Listener listener(options.own_host, options.tcp_port);
     Children children;
     std::set<unsigned> ranks;
-    for (unsigned count = 0; count < options.targets; ++count) {
-        Channel channel = accept_from(listener, options.patience);
-        const Hello hello = hear(options, channel, ranks);
-        children.start([&] { return child(options, channel, hello); });
+    for (unsigned count = 0; count < options.initiators; ++count) {
+        Hello hello;
+        Channel channel = listener.next(
+            options.patience, [&](Channel& newcomer) { hello = hear(options, newcomer, ranks); });
+        children.start([&] {
+            listener.forget();
+            return child(options, channel, hello);
+        });
     }
     return children.wait();
 }

@@ -103,6 +103,7 @@ Bytes encode(const Hello& hello) {
     Writer writer;
     writer.number(hello.rank);
     writer.number(hello.initiators);
+    writer.number(hello.targets);
     writer.flag(hello.read);
     writer.number(hello.queue_pairs);
     writer.number(hello.bytes);
@@ -114,6 +115,7 @@ Hello decode_hello(const Bytes& bytes) {
     Hello hello;
     hello.rank = reader.number<std::uint32_t>("rank", 0, kMostRanks - 1);
     hello.initiators = reader.number<std::uint32_t>("initiators", hello.rank + 1, kMostRanks);
+    hello.targets = reader.number<std::uint32_t>("targets", 1, kMostRanks);
     hello.read = reader.flag("operation");
     hello.queue_pairs = reader.number<std::uint32_t>("queue pairs", 1, kMostQueuePairs);
     hello.bytes = reader.number<std::uint64_t>("buffer bytes", 1, kMostBytes);

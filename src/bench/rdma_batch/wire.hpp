@@ -37,7 +37,7 @@ enum class Type : std::uint16_t {
 using Bytes = std::vector<std::byte>;
 
 constexpr std::size_t kHeaderBytes = 16;
-constexpr std::uint16_t kWireVersion = 1;
+constexpr std::uint16_t kWireVersion = 2;
 /// Longest message: an endpoint with the most queue pairs.
 constexpr std::uint32_t kMostPayload = 65536;
 
@@ -55,6 +55,7 @@ Header decode_header(const std::array<std::byte, kHeaderBytes>& bytes);
 struct Hello {
     std::uint32_t rank = 0;
     std::uint32_t initiators = 1;
+    std::uint32_t targets = 1;
     bool read = true;
     std::uint32_t queue_pairs = 1;
     std::uint64_t bytes = 0; ///< of the buffer

@@ -3,6 +3,7 @@
 #include "common/arguments.hpp"
 #include "rdma_stream/ways.hpp"
 
+#include <cmath>
 #include <cstring>
 #include <functional>
 
@@ -12,7 +13,7 @@ namespace {
 
 using bench::check;
 
-enum Tag : int { kAddress = 2, kEnd = 3 };
+enum Tag : int { kAddress = 2, kEnd = 3, kGaveUp = 4 };
 
 // Calls `make`; a refusal of any rank becomes one of all.
 template <class Result>
@@ -75,21 +76,52 @@ void tell_end(int receiver, const Sent& sent) {
     check(MPI_Send(&sent.numbers, 1, MPI_UINT64_T, receiver, kEnd, MPI_COMM_WORLD), "MPI_Send");
 }
 
+ReceiverWord::ReceiverWord(int receiver) {
+    // NOLINTNEXTLINE(clang-analyzer-optin.mpi.MPI-Checker): finish waits
+    check(MPI_Irecv(&gave_up_, 1, MPI_INT, receiver, kGaveUp, MPI_COMM_WORLD, &request_),
+          "MPI_Irecv");
+}
+
+bool ReceiverWord::gave_up() {
+    int done = 0;
+    check(MPI_Test(&request_, &done, MPI_STATUS_IGNORE), "MPI_Test");
+    return done != 0 && gave_up_ != 0;
+}
+
+void ReceiverWord::finish() {
+    // NOLINTNEXTLINE(clang-analyzer-optin.mpi.MPI-Checker): the constructor began it
+    check(MPI_Wait(&request_, MPI_STATUS_IGNORE), "MPI_Wait");
+}
+
 MpiEnds::MpiEnds(const Role& role, std::uint32_t streams) : words_(streams) {
     for (std::uint32_t stream = 0; stream < streams; ++stream) {
         Word& word = words_[stream];
-        // NOLINTNEXTLINE(clang-analyzer-optin.mpi.MPI-Checker): the destructor waits
-        check(MPI_Irecv(&word.numbers, 1, MPI_UINT64_T, role.transmitter_of(stream), kEnd,
-                        MPI_COMM_WORLD, &word.request),
+        word.transmitter = role.transmitter_of(stream);
+        // NOLINTNEXTLINE(clang-analyzer-optin.mpi.MPI-Checker): close waits
+        check(MPI_Irecv(&word.numbers, 1, MPI_UINT64_T, word.transmitter, kEnd, MPI_COMM_WORLD,
+                        &word.request),
               "MPI_Irecv");
     }
 }
 
-MpiEnds::~MpiEnds() {
-    // Every transmitter says its end, at the latest when it gave up.
-    for (Word& word : words_) {
-        // NOLINTNEXTLINE(clang-analyzer-optin.mpi.MPI-Checker): the constructor began it
-        check(MPI_Wait(&word.request, MPI_STATUS_IGNORE), "MPI_Wait");
+void MpiEnds::close(const std::vector<Received>& streams, double seconds) {
+    for (std::size_t stream = 0; stream < words_.size(); ++stream) {
+        Word& word = words_[stream];
+        word.gave_up = streams[stream].failure.empty() ? 0 : 1;
+        // NOLINTNEXTLINE(clang-analyzer-optin.mpi.MPI-Checker): waited for below
+        check(MPI_Isend(&word.gave_up, 1, MPI_INT, word.transmitter, kGaveUp, MPI_COMM_WORLD,
+                        &word.told),
+              "MPI_Isend");
+    }
+    for (std::size_t stream = 0; stream < words_.size(); ++stream) {
+        Word& word = words_[stream];
+        if (!bench::wait_within(word.request, seconds) || !bench::wait_within(word.told, seconds)) {
+            const std::string& failure = streams[stream].failure;
+            bench::abort_job(
+                (failure.empty() ? "came to its end" : failure) + ", but rank " +
+                std::to_string(word.transmitter) + ", which transmits to it, said no end within " +
+                std::to_string(std::lround(seconds)) + " s more: stopped, or on a node that hangs");
+        }
     }
 }
 

@@ -41,16 +41,35 @@ void tell_end(int receiver, const Sent& sent);
 class MpiEnds : public Ends {
   public:
     MpiEnds(const Role& role, std::uint32_t streams);
-    /// Takes back what no transmitter sent.
-    ~MpiEnds() override;
     std::optional<std::uint64_t> sent(std::uint32_t stream) override;
+
+    /// After the loop: tells each transmitter whether its stream was given up, and hears the ends
+    /// that are not told yet. Ends the job if there is none within `seconds`.
+    void close(const std::vector<Received>& streams, double seconds);
 
   private:
     struct Word {
+        int transmitter = 0;
         MPI_Request request = MPI_REQUEST_NULL;
         std::uint64_t numbers = 0;
+        MPI_Request told = MPI_REQUEST_NULL;
+        int gave_up = 0;
     };
     std::vector<Word> words_;
+};
+
+/// The transmitter's side of `close`.
+class ReceiverWord {
+  public:
+    explicit ReceiverWord(int receiver);
+    /// Whether the receiver has given this stream up. Does not wait.
+    bool gave_up();
+    /// Once all ranks are through their streams.
+    void finish();
+
+  private:
+    MPI_Request request_ = MPI_REQUEST_NULL;
+    int gave_up_ = 0;
 };
 
 /// The ends of all streams of this rank, connected; collective. Throws UsageError on all ranks if

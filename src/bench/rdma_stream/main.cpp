@@ -24,34 +24,49 @@ void keep_failure(Side& side, const std::string& failure) {
     (void)std::snprintf(side.failure.data(), side.failure.size(), "%s", failure.c_str());
 }
 
+// Seconds until what both sides of a stream still have to say must be said.
+double word_patience(const Options& options) {
+    return 2 * options.timeout + 1.0;
+}
+
+// The other ranks' streams are as long as this one's, but may have a slower path.
+void meet_at_end(const World& world, const Options& options, double begin) {
+    constexpr double kSlower = 10.0;
+    meet(world, "the end of the streams", word_patience(options) + kSlower * (MPI_Wtime() - begin));
+}
+
 std::vector<Side> stream_out(const World& world, const Options& options, const Role& role,
                              std::size_t content_bytes) {
     const auto sender = connected_sender(world, options, role);
+    ReceiverWord word(role.receiver());
     check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
-    const Sent sent = transmit(*sender, options, content_bytes);
+    const double begin = MPI_Wtime();
+    const Sent sent = transmit(*sender, options, content_bytes, [&word] { return word.gave_up(); });
     tell_end(role.receiver(), sent);
     Side side;
+    side.mtu = sender->mtu();
     side.elapsed = sent.elapsed;
     side.cpu = sent.cpu;
     side.messages = sent.completed;
     side.numbers = sent.numbers;
     keep_failure(side, sent.failure);
     // Receivers may still wait for what is on its way: the sockets and queue pairs stay until then.
-    check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
+    meet_at_end(world, options, begin);
+    word.finish();
     return {side};
 }
 
 std::vector<Side> stream_in(const World& world, const Options& options, const Role& role,
                             std::size_t content_bytes) {
     const auto receiver = connected_receiver(world, options, role);
-    std::vector<Received> streams;
     double cpu = 0.0;
-    {
-        MpiEnds ends(role, role.streams());
-        check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
-        streams = receive(*receiver, ends, options, role.streams(), content_bytes, cpu);
-    }
+    MpiEnds ends(role, role.streams());
     check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
+    const double begin = MPI_Wtime();
+    const std::vector<Received> streams =
+        receive(*receiver, ends, options, role.streams(), content_bytes, cpu);
+    ends.close(streams, word_patience(options));
+    meet_at_end(world, options, begin);
     std::vector<Side> sides;
     for (const Received& stream : streams) {
         Side& side = sides.emplace_back();

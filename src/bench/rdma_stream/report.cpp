@@ -4,6 +4,8 @@
 #include "common/output.hpp"
 
 #include <algorithm>
+#include <limits>
+#include <optional>
 
 namespace rdma_stream {
 
@@ -57,14 +59,23 @@ void print_lines(std::FILE* stream, const Options& options, const Stream& each) 
     print(stream, "%s, message loss rate is %.9g\n", side.c_str(), loss_rate(each));
 }
 
+// Of all connections, since one of them is enough to be slower.
+unsigned smallest_mtu(const Report& report) {
+    unsigned smallest = std::numeric_limits<unsigned>::max();
+    for (const Stream& each : report.streams) {
+        smallest = std::min(smallest, each.sent.mtu);
+    }
+    return report.streams.empty() ? 0 : smallest;
+}
+
 void print_head(std::FILE* stream, const Report& report) {
     const Options& options = report.options;
     print(stream, "\n# rdma_stream v%s\n# Method: %s\n", RDMA_STREAM_VERSION,
           std::string(name_of(options.method)).c_str());
     if (options.method == Method::Rdma) {
-        print(stream, "# Queue pairs: %s\n# Completions: %s\n",
+        print(stream, "# Queue pairs: %s\n# Completions: %s\n# MTU: %u\n",
               std::string(name_of(options.qp_type)).c_str(),
-              std::string(name_of(options.waiting)).c_str());
+              std::string(name_of(options.waiting)).c_str(), smallest_mtu(report));
     }
     print(stream, "# Test: %s\n# Message: %u\n# Ranks: %d\n# MPI: %s\n",
           std::string(name_of(options.test)).c_str(), options.message_size,
@@ -131,6 +142,8 @@ void write_stream(bench::JsonWriter& json, const Report& report, const Stream& e
     json.begin_object();
     write_side(json, report, each.transmitter, each.sent, each.sent.cpu);
     json.end_object();
+    json.member("mtu",
+                each.sent.mtu != 0 ? std::optional(std::uint64_t{each.sent.mtu}) : std::nullopt);
     json.member("total", each.sent.numbers);
     json.member("received", each.received.messages);
     json.member("missed", each.missed());

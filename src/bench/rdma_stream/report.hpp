@@ -22,6 +22,7 @@ struct Side {
     std::uint64_t out_of_order = 0;
     std::uint64_t foreign = 0;
     std::uint64_t wrong = 0;
+    unsigned mtu = 0;                ///< transmitter: of the connection, in bytes; 0 without verbs
     std::array<char, 192> failure{}; ///< empty if it came to its end
 };
 

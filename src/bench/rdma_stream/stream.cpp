@@ -55,8 +55,9 @@ std::string stopped_by_signal() {
 // The transmitter's loop, in parts.
 class Transmission {
   public:
-    Transmission(Sender& sender, const Options& options, std::size_t content_bytes)
-        : sender_(sender), options_(options), content_bytes_(content_bytes),
+    Transmission(Sender& sender, const Options& options, std::size_t content_bytes,
+                 const std::function<bool()>& given_up)
+        : sender_(sender), options_(options), content_bytes_(content_bytes), given_up_(given_up),
           chain_(options.send_delay > 0.0 ? 1 : options.messages_per_block), numbers_(chain_) {}
 
     void run(Sent& sent) {
@@ -72,6 +73,9 @@ class Transmission {
                 idle_.end();
             } else if (!rest(sent)) {
                 sent.failure = gave_up("a completion", options_.timeout);
+                return;
+            } else if (given_up_()) {
+                sent.failure = "its receiver gave up";
                 return;
             }
         }
@@ -133,6 +137,7 @@ class Transmission {
     Sender& sender_;
     const Options& options_;
     std::size_t content_bytes_;
+    const std::function<bool()>& given_up_;
     std::uint32_t chain_;
     std::vector<std::uint32_t> numbers_;
     std::uint64_t turn_ = 0;                 ///< messages posted
@@ -249,9 +254,10 @@ class Reception {
 
 } // namespace
 
-Sent transmit(Sender& sender, const Options& options, std::size_t content_bytes) {
+Sent transmit(Sender& sender, const Options& options, std::size_t content_bytes,
+              const std::function<bool()>& given_up) {
     Sent sent;
-    Transmission transmission(sender, options, content_bytes);
+    Transmission transmission(sender, options, content_bytes, given_up);
     const double cpu = thread_cpu();
     try {
         transmission.run(sent);

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,6 +31,8 @@ class Sender {
 
     [[nodiscard]] virtual Blob address() const = 0;
     virtual void connect(const Blob& peer) = 0;
+    /// Bytes of payload of a packet; 0 where no such thing is known. After `connect`.
+    [[nodiscard]] virtual unsigned mtu() const { return 0; }
 
     /// Where the content of the `turn`-th posted message goes; its slot must be free.
     virtual unsigned char* content(std::uint64_t turn) = 0;
@@ -97,8 +100,11 @@ struct Received {
 };
 
 /// The timed loops. Neither throws for what happens on the way: it is told in `failure`.
-/// See docs/programs/rdma_stream.md, "Method".
-Sent transmit(Sender& sender, const Options& options, std::size_t content_bytes);
+/// See docs/programs/rdma_stream.md, "Method". While nothing can be sent, `given_up` tells whether
+/// the receiver has given the stream up.
+Sent transmit(
+    Sender& sender, const Options& options, std::size_t content_bytes,
+    const std::function<bool()>& given_up = [] { return false; });
 
 /// `cpu` becomes the CPU time of the whole loop, as the streams of a receiver share it.
 std::vector<Received> receive(Receiver& receiver, Ends& ends, const Options& options,

@@ -19,7 +19,7 @@ namespace verbs = bench::verbs;
 constexpr int kCompletionsAtOnce = 64;
 
 verbs::PortOptions port_options(const Options& options) {
-    return {options.device, options.port, options.gid_index, options.mtu, options.service_level};
+    return {options.device, 0, options.port, options.gid_index, options.mtu, options.service_level};
 }
 
 verbs::QpType qp_type(const Options& options) {
@@ -33,13 +33,16 @@ verbs::Waiting waiting(const Options& options) {
     return options.waiting == Waiting::Event ? verbs::Waiting::Events : verbs::Waiting::Polling;
 }
 
-void check_message_size(const Options& options, const verbs::Port& port) {
-    const unsigned mtu = verbs::mtu_bytes(port.mtu());
+void check_fit(const Options& options, unsigned mtu, const std::string& whose) {
     if (options.qp_type == QpType::Ud && options.message_size > mtu) {
         throw bench::UsageError("option --msg-size: a message of ud must fit into the MTU of " +
-                                port.name() + ", " + std::to_string(mtu) + " bytes, but has " +
+                                whose + ", " + std::to_string(mtu) + " bytes, but has " +
                                 std::to_string(options.message_size));
     }
+}
+
+void check_message_size(const Options& options, const verbs::Port& port) {
+    check_fit(options, verbs::mtu_bytes(port.mtu()), port.name());
     if (options.message_size > port.attributes().max_msg_sz) {
         throw bench::UsageError("option --msg-size: " + port.name() + " sends at most " +
                                 std::to_string(port.attributes().max_msg_sz) + " bytes at once");
@@ -97,10 +100,12 @@ class VerbsSender : public Sender {
     }
 
     [[nodiscard]] Blob address() const override { return to_blob(pair_.address()); }
+    [[nodiscard]] unsigned mtu() const override { return pair_.mtu(); }
 
     void connect(const Blob& peer) override {
         const verbs::Address address = from_blob(peer);
         pair_.connect(address);
+        check_fit(options_, pair_.mtu(), "the receiver's port");
         if (options_.qp_type == QpType::Ud) {
             handle_ = pair_.handle_to(address);
             peer_number_ = address.qp_number;

@@ -146,21 +146,92 @@ TEST_CASE("the target's name makes the initiator") {
     CHECK(parsed({"--poll_cq_mode", "event", "-p", "2000"}).poll == PollMode::Event);
 }
 
+TEST_CASE("the lines that MORI-IO's page prints are taken, what changes nothing is told") {
+    const auto rows = [](std::vector<const char*> words, std::vector<std::string> notes) {
+        const Options target = parsed(words);
+        words.push_back("node1");
+        const Options initiator = parsed(words);
+        CHECK(initiator.notes == notes);
+        CHECK(target.notes == notes);
+        CHECK(initiator.own_host == words[0] + std::string("--host=").size());
+        return initiator.shapes().size();
+    };
+    const std::string log = "option --log-level changes nothing: this program has no log";
+    CHECK(rows({"--host=10.194.129.65"}, {}) == 1);
+    CHECK(rows({"--host=10.235.192.60", "--all", "--enable-sess", "--enable-batch-transfer",
+                "--num-qp-per-transfer", "2", "--num-target-dev", "8", "--num-initiator-dev", "8"},
+               {}) == 18);
+    CHECK(rows({"--host=10.235.192.60",
+                "--enable-batch-transfer",
+                "--enable-sess",
+                "--buffer-size",
+                "1024",
+                "--transfer-batch-size",
+                "128",
+                "--num-initiator-dev",
+                "1",
+                "--num-target-dev",
+                "1",
+                "--num-qp-per-transfer",
+                "4",
+                "--all",
+                "--num-worker-threads",
+                "1",
+                "--log-level",
+                "info",
+                "--op-type",
+                "write",
+                "--poll_cq_mode",
+                "polling"},
+               {log, "option --buffer-size changes nothing: --all sweeps the size"}) == 18);
+    CHECK(rows({"--host=10.235.192.60",
+                "--enable-batch-transfer",
+                "--enable-sess",
+                "--buffer-size",
+                "1024",
+                "--transfer-batch-size",
+                "128",
+                "--num-initiator-dev",
+                "1",
+                "--num-target-dev",
+                "1",
+                "--num-qp-per-transfer",
+                "16",
+                "--all-batch",
+                "--num-worker-threads",
+                "1",
+                "--log-level",
+                "info",
+                "--op-type",
+                "write",
+                "--poll_cq_mode",
+                "polling"},
+               {log, "option --transfer-batch-size changes nothing: --all-batch sweeps the "
+                     "batch"}) == 16);
+}
+
+TEST_CASE("devices of the two ends may be of different numbers") {
+    CHECK(parsed({"--num-initiator-dev", "2", "--dev", "a,b", "node1"}).notes.empty());
+    CHECK(parsed({"--num-initiator-dev", "2", "--dev", "a"}).own_devices() == 1);
+    const Options more = parsed({"--num-target-dev", "8", "node1"});
+    REQUIRE(more.notes.size() == 1);
+    CHECK(more.notes.front().find("7 of 8 target devices are not used") == 0);
+}
+
 TEST_CASE("options that make no sense are one sentence") {
     for (const auto& words : std::vector<std::vector<const char*>>{
              {"--op", "send"},
              {"--all", "--all-batch"},
              {"--sizes", "64"},
              {"--batches", "64"},
-             {"--all", "--buffer-size", "8"},
-             {"--all-batch", "--transfer-batch-size", "8"},
              {"--all", "--sizes", "0:8"},
              {"--op", "write", "--max-rd-atomic", "4"},
              {"--op", "read", "--inline", "64"},
              {"--post-batch", "4"},
              {"--inject-error", "--no-validate"},
-             {"--num-initiator-dev", "2"},
-             {"--num-initiator-dev", "2", "--num-target-dev", "2"},
+             {"--num-initiator-dev", "2", "--dev", "a,b"},
+             {"--num-target-dev", "2", "--dev", "a,b", "node1"},
+             {""},
              {"--dev", "a,b"},
              {"--dev", "a,"},
              {"--num-worker-threads", "2"},
@@ -219,6 +290,8 @@ TEST_CASE("any command line is taken or refused with one sentence") {
          "device",
          "-p",
          "--wait",
+         "--host",
+         "--log-level",
          "--no-validate",
          "--inject-error",
          "--columns",

@@ -17,6 +17,8 @@ using namespace rdma_batch;
 
 namespace {
 
+const auto kPort = static_cast<std::uint16_t>(20'000 + getpid() % 10'000);
+
 std::pair<Channel, Descriptor> connected() {
     std::array<int, 2> ends{};
     REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()) == 0);
@@ -52,12 +54,14 @@ TEST_CASE("messages come back as they were") {
     Hello hello;
     hello.rank = 3;
     hello.initiators = 8;
+    hello.targets = 2;
     hello.read = false;
     hello.queue_pairs = 16;
     hello.bytes = 1U << 20U;
     const Hello found = decode_hello(encode(hello));
     CHECK(found.rank == 3);
     CHECK(found.initiators == 8);
+    CHECK(found.targets == 2);
     CHECK_FALSE(found.read);
     CHECK(found.queue_pairs == 16);
     CHECK(found.bytes == 1U << 20U);
@@ -85,16 +89,16 @@ TEST_CASE("a message that is cut or too long is refused") {
         longer.push_back(std::byte{0});
         CHECK_THROWS_AS((void)decode(longer), PeerError);
     };
-    refused(encode(Hello{0, 1, true, 1, 1}), decode_hello);
+    refused(encode(Hello{0, 1, 1, true, 1, 1}), decode_hello);
     refused(encode(some_endpoint()), decode_endpoint);
     refused(encode(some_row()), decode_row);
 }
 
 TEST_CASE("values that cannot be are refused") {
-    CHECK_THROWS_AS((void)decode_hello(encode(Hello{64, 65, true, 1, 1})), PeerError);
-    CHECK_THROWS_AS((void)decode_hello(encode(Hello{1, 1, true, 1, 1})), PeerError);
-    CHECK_THROWS_AS((void)decode_hello(encode(Hello{0, 1, true, 0, 1})), PeerError);
-    CHECK_THROWS_AS((void)decode_hello(encode(Hello{0, 1, true, 1, 0})), PeerError);
+    CHECK_THROWS_AS((void)decode_hello(encode(Hello{64, 65, 1, true, 1, 1})), PeerError);
+    CHECK_THROWS_AS((void)decode_hello(encode(Hello{1, 1, 1, true, 1, 1})), PeerError);
+    CHECK_THROWS_AS((void)decode_hello(encode(Hello{0, 1, 1, true, 0, 1})), PeerError);
+    CHECK_THROWS_AS((void)decode_hello(encode(Hello{0, 1, 1, true, 1, 0})), PeerError);
     RowOrder row = some_row();
     row.slots = ~std::uint64_t{0};
     CHECK_THROWS_AS((void)decode_row(encode(row)), PeerError);
@@ -111,10 +115,10 @@ TEST_CASE("another program or another version is told as such") {
 
     auto [second, newer] = connected();
     Bytes header = encode_header(Type::Hello, 0);
-    header[5] = std::byte{2};
+    header[5] = std::byte{9};
     put(newer, header);
     CHECK_THROWS_WITH_AS((void)second.receive(Type::Hello, 1.0),
-                         "expected the other end to speak version 1, found 2: install the same "
+                         "expected the other end to speak version 2, found 9: install the same "
                          "rdma_batch at both ends",
                          PeerError);
 }
@@ -190,9 +194,39 @@ TEST_CASE("damaged messages are refused or are other valid messages") {
 }
 
 TEST_CASE("a target that is not there is told with its host and port") {
-    CHECK_THROWS_WITH_AS((void)connect_to("127.0.0.1", 1, 0.05),
+    CHECK_THROWS_WITH_AS((void)connect_to("127.0.0.1", 1, "", 0.05),
                          doctest::Contains("expected a target on 127.0.0.1, port 1, within 0.05 s"),
                          PeerError);
+}
+
+TEST_CASE("an address of another machine is no end of a connection") {
+    CHECK_THROWS_WITH_AS((void)connect_to("127.0.0.1", 1, "192.0.2.1", 0.05),
+                         doctest::Contains("192.0.2.1 is no address of this machine"), PeerError);
+    CHECK_THROWS_WITH_AS((void)Listener("192.0.2.1", kPort), doctest::Contains("of 192.0.2.1"),
+                         PeerError);
+}
+
+TEST_CASE("strangers and silent connections neither end a target nor hold it up") {
+    Listener listener("127.0.0.1", kPort);
+    CHECK_THROWS_WITH_AS((void)connect_to("::1", kPort, "", 0.05), doctest::Contains("found none"),
+                         PeerError);
+    const Channel silent = connect_to("127.0.0.1", kPort, "", 1.0);
+    Channel stranger = connect_to("127.0.0.1", kPort, "", 1.0);
+    put(Descriptor(dup(stranger.number())), encode(std::string("GET / HTTP/1.1\r\nHost: x\r\n")));
+    Channel initiator = connect_to("127.0.0.1", kPort, "", 1.0);
+    initiator.send(Type::Hello, encode(Hello{0, 1, 1, true, 4, 1}));
+    Hello found;
+    Channel accepted = listener.next(5.0, [&found](Channel& newcomer) {
+        found = decode_hello(newcomer.receive(Type::Hello, 1.0));
+    });
+    CHECK(found.queue_pairs == 4);
+    CHECK_THROWS_WITH_AS((void)stranger.receive(Type::Endpoint, 1.0),
+                         doctest::Contains("the other end refuses: "), PeerError);
+    CHECK_FALSE(initiator.is_over());
+    accepted = Channel(Descriptor());
+    CHECK(initiator.is_over());
+    CHECK_THROWS_WITH_AS((void)listener.next(0.3, [](Channel&) {}),
+                         doctest::Contains("expected an initiator within 0.3 s"), PeerError);
 }
 
 TEST_CASE("what a process told arrives, and a process that died is told") {

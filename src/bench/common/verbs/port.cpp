@@ -62,15 +62,20 @@ bool is_active(ibv_context* context, std::uint8_t port) {
 }
 
 // Where no device is named, one whose port is down is passed over.
-Context open_any(const Devices& devices, std::uint8_t port) {
+Context open_any(const Devices& devices, std::uint8_t port, unsigned which) {
+    unsigned active = 0;
     for (ibv_device* const device : devices.all) {
         Context context(ibv_open_device(device));
-        if (context != nullptr && is_active(context.get(), port)) {
+        if (context != nullptr && is_active(context.get(), port) && active++ == which) {
             return context;
         }
     }
-    throw UsageError("no RDMA device of this machine has an active port " + std::to_string(port) +
-                     "; found " + names_of(devices.all) + ": see ibv_devinfo");
+    throw UsageError((active == 0 ? "no RDMA device of this machine has an active port "
+                                  : "this machine has " + std::to_string(active) + " of the " +
+                                        std::to_string(which + 1) +
+                                        " RDMA devices that are needed with an active port ") +
+                     std::to_string(port) + "; found " + names_of(devices.all) +
+                     ": see ibv_devinfo, or name them with --dev, one of them as often as needed");
 }
 
 Context open_named(const Devices& devices, const std::string& name) {
@@ -133,8 +138,8 @@ Port::Port(const PortOptions& options)
     : number_(static_cast<std::uint8_t>(options.port)),
       service_level_(static_cast<std::uint8_t>(options.service_level)) {
     const Devices devices = list_devices();
-    context_ =
-        options.device.empty() ? open_any(devices, number_) : open_named(devices, options.device);
+    context_ = options.device.empty() ? open_any(devices, number_, options.which)
+                                      : open_named(devices, options.device);
     read_port();
     choose_gid(options.gid_index);
     choose_mtu(options.mtu);

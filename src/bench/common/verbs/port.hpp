@@ -28,7 +28,8 @@ using AddressHandle = Owned<ibv_ah, ibv_destroy_ah>;
 
 /// What the user may say about the port; the names of the options are those of every program.
 struct PortOptions {
-    std::string device;                ///< --dev; empty: the first with the port active
+    std::string device;                ///< --dev; empty: one with the port active
+    unsigned which = 0;                ///< which one then, in the order of ibv_devices
     unsigned port = 1;                 ///< --port
     std::optional<unsigned> gid_index; ///< --gid-index; none: see choose_gid
     unsigned mtu = 0;                  ///< --mtu in bytes; 0: the port's active MTU

@@ -167,6 +167,7 @@ void QueuePair::connect(const Address& peer, const Connection& connection) {
     }
     const int both = std::min<int>(port_.device().max_qp_init_rd_atom, peer.reads);
     reads_out_ = static_cast<unsigned>(std::clamp(both, 0, 255));
+    mtu_ = std::min(port_.mtu(), mtu_of_bytes(peer.mtu));
     to_receive(peer, connection);
     to_send(connection);
 }
@@ -202,7 +203,7 @@ void QueuePair::to_receive(const Address& peer, const Connection& connection) {
     attributes.qp_state = IBV_QPS_RTR;
     int mask = IBV_QP_STATE;
     if (type_ != QpType::Ud) {
-        attributes.path_mtu = std::min(port_.mtu(), mtu_of_bytes(peer.mtu));
+        attributes.path_mtu = mtu_;
         attributes.dest_qp_num = peer.qp_number;
         attributes.rq_psn = peer.psn;
         attributes.ah_attr = route(peer, connection.traffic_class);

@@ -80,6 +80,10 @@ class QueuePair {
     /// `connect`.
     [[nodiscard]] unsigned reads_out() const { return reads_out_; }
 
+    /// Bytes of payload of the connection's packets, which is the smaller one of both ports' MTUs;
+    /// after `connect`.
+    [[nodiscard]] unsigned mtu() const { return mtu_bytes(mtu_); }
+
     static constexpr std::uint32_t kQkey = 0x11111111;
 
   private:
@@ -95,6 +99,7 @@ class QueuePair {
     unsigned inlined_ = 0;
     std::uint32_t psn_;
     unsigned reads_out_ = 0;
+    ibv_mtu mtu_ = IBV_MTU_256;
     Owned<ibv_qp, ibv_destroy_qp> pair_;
 };
 
