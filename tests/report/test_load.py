@@ -1,12 +1,18 @@
+import io
 import json
+import math
 import os
 
 import pytest
+from rich.console import Console
 from tests.report import sample
 
 from fabricheck.errors import FabricheckError
+from fabricheck.report import terminal
 from fabricheck.report.load import load, newest_report
+from fabricheck.report.page import render
 from fabricheck.report.status import Status
+from fabricheck.report.summary import summarise
 
 
 def only(run, benchmark, environ, placement):
@@ -115,6 +121,64 @@ def test_a_good_case_with_a_critical_value_is_critical(write):
     assert only(load(write(document)), "bw", "openmpi", "tcp-2n").status is Status.CRITICAL
 
 
+@pytest.mark.parametrize(
+    ("value", "status"),
+    [(200e3, Status.CRITICAL), (60e3, Status.WARNING), (1.7e308, Status.UNJUDGED)],
+)
+def test_a_value_outside_its_own_bounds_is_not_good_whatever_its_level(write, value, status):
+    document = sample.report("bw", "latency")
+    entry = sample.find(document, "latency", "openmpi", "tcp-2n")
+    entry["warning_bounds"]["latency_p50_8B"] = [None, 50e3]
+    entry["perfvalues"]["testbed:slurm:latency_p50_8B"][0] = value
+    assert only(load(write(document)), "latency", "openmpi", "tcp-2n").status is status
+
+
+@pytest.mark.parametrize(("lower", "upper"), [(0.5, 1), (-0.5, -0.5), (math.nan, 0.1), (-2, 1)])
+def test_thresholds_that_reframe_refuses_judge_nothing(write, lower, upper):
+    document = sample.report("bw", "latency")
+    entry = sample.find(document, "latency", "openmpi", "tcp-2n")
+    entry["perfvalues"]["testbed:slurm:latency_p50_8B"][2:4] = [lower, upper]
+    case = only(load(write(document)), "latency", "openmpi", "tcp-2n")
+    assert case.status is (Status.GOOD if math.isnan(lower) else Status.UNJUDGED)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("fabric_causes", "n1"),
+        ("dependencies_actual", [[["x"], 0, "mpich"]]),
+        ("outputdir", ["x"]),
+        ("placement", {"tcp": 2}),
+    ],
+)
+def test_a_field_of_another_type_is_refused_with_its_place(write, field, value):
+    document = sample.report("latency")
+    sample.find(document, "latency", "openmpi", "tcp-2n")[field] = value
+    with pytest.raises(FabricheckError, match=rf"testcases\[\d+\]\.{field}"):
+        load(write(document))
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("placement", "tcp-\u00b2n"),
+        ("placement", f"tcp-{'9' * 5000}n"),
+        ("node_list", ["n[1-", "[/red]"]),
+        ("node_list", ["n1", "n" + "9" * 5000]),
+        ("evidence", "\ud800"),
+        ("findings", ["[/red] \ud800"]),
+    ],
+)
+def test_odd_words_are_shown_as_they_are(write, field, value):
+    document = sample.report("latency")
+    entry = sample.find(document, "latency", "openmpi", "tcp-2n")
+    entry |= {"level": "critical", "result": "fail", field: value}
+    run = load(write(document))
+    found = summarise(run)
+    terminal.show(run, found, Console(file=io.StringIO(), markup=False), table=True)
+    render(run, found).encode()
+
+
 def test_a_value_that_reframe_failed_is_critical_whatever_its_level(write):
     document = sample.report("bw", "latency")
     entry = sample.find(document, "latency", "openmpi", "tcp-2n")
@@ -183,6 +247,8 @@ def test_an_incomplete_record_is_told(write, break_it, words):
             '{"session_info": {"num_cases": 1}, "runs": [{"num_cases": 1, "testcases": [7]}]}',
             "$.runs[0].testcases[0]",
         ),
+        ("[" * 30000, "found deep nesting"),
+        (f'{{"runs": {"9" * 5000}}}', "found a number of thousands of digits"),
     ],
 )
 def test_what_is_no_run_report_is_refused_in_one_sentence(tmp_path, text, words):

@@ -1,6 +1,5 @@
 """From one entry of a run report to a case: its samples, its status, and why."""
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -22,6 +21,7 @@ _PROVENANCE = (
     "commit",
     "session",
 )
+_LARGEST = 1e18
 _NOT_RUN = {
     "skip": Status.SKIPPED,
     "abort": Status.ABORTED,
@@ -98,12 +98,23 @@ def _sample(
     warning: Sequence[float | None],
 ) -> Sample:
     value, reference, lower, upper, unit, result = values[:6]
-    if reference is not None and (lower, upper) != (None, None):
-        lower, upper = reference_bounds(reference, lower, upper)
-    else:
-        reference = lower = upper = None
     judged = Level(level) if level in list(Level) else None
-    if result == "fail" and (judged is None or judged.passes):
+    value, reference = _figure(value), _figure(reference)
+    if reference is None or (lower, upper) == (None, None):
+        reference = lower = upper = None
+    else:
+        try:
+            lower, upper = map(_figure, reference_bounds(reference, _figure(lower), _figure(upper)))
+        except ValueError:
+            # ReFrame never judged by such thresholds.
+            reference = lower = upper = judged = None
+    good_from, good_to = map(_figure, warning)
+    if judged is not None and judged.passes and result != "xfail":
+        if result == "fail" or _outside(value, lower, upper):
+            judged = Level.CRITICAL
+        elif _outside(value, good_from, good_to):
+            judged = Level.WARNING
+    elif result == "fail" and judged is None:
         judged = Level.CRITICAL
     metric, statistic, size = _split(variable)
     return Sample(
@@ -111,19 +122,27 @@ def _sample(
         metric=metric,
         statistic=statistic,
         size=size,
-        value=value if value is not None and math.isfinite(value) else None,
+        value=value,
         unit=unit or "",
         level=judged,
         reference=reference,
-        lower=_finite(lower),
-        upper=_finite(upper),
-        warning_lower=_finite(warning[0]),
-        warning_upper=_finite(warning[1]),
+        lower=lower,
+        upper=upper,
+        warning_lower=good_from,
+        warning_upper=good_to,
     )
 
 
-def _finite(bound: float | None) -> float | None:
-    return bound if bound is not None and math.isfinite(bound) else None
+def _figure(number: float | None) -> float | None:
+    """The number if it can be one of a measurement; none of ours is as large in any unit."""
+    return number if number is not None and abs(number) <= _LARGEST else None
+
+
+def _outside(value: float | None, lower: float | None, upper: float | None) -> bool:
+    """Whether a value lies outside the bounds that it was recorded with."""
+    if value is None:
+        return False
+    return (lower is not None and value < lower) or (upper is not None and value > upper)
 
 
 def _split(variable: str) -> tuple[str, str, int | None]:

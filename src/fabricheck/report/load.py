@@ -77,6 +77,7 @@ def _readable(time: str) -> str:
 def _read(path: Path) -> dict[str, Any]:
     try:
         document = _defined(json.loads(path.read_text(encoding="utf-8")))
+        problem = jsonschema.exceptions.best_match(_validator().iter_errors(document))
     except OSError as error:
         raise FabricheckError(
             f"cannot read the run report {path}: {error.strerror or error}"
@@ -91,7 +92,15 @@ def _read(path: Path) -> dict[str, Any]:
             f"expected a ReFrame run report (JSON) in {path}, found {error.msg.lower()} at line "
             f"{error.lineno}, column {error.colno}: the file is cut or damaged; run again"
         ) from error
-    problem = jsonschema.exceptions.best_match(_validator().iter_errors(document))
+    except (RecursionError, ValueError) as error:
+        # Python's reader of JSON refuses numbers of more than 4300 digits with a ValueError.
+        what = (
+            "a number of thousands of digits" if isinstance(error, ValueError) else "deep nesting"
+        )
+        raise FabricheckError(
+            f"expected a ReFrame run report in {path}, found {what}: the file is damaged or not a "
+            "run report"
+        ) from error
     if problem is not None:
         raise FabricheckError(
             f"expected a ReFrame run report in {path}, found at "
@@ -111,9 +120,11 @@ def _shortened(message: str) -> str:
 
 
 def _defined(value: Any) -> Any:
-    """The value without the keys that ReFrame could not fill in."""
+    """The value without the keys that ReFrame could not fill in, its text as UTF-8 can have it."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
     if isinstance(value, dict):
-        return {key: _defined(item) for key, item in value.items() if item != _UNDEFINED}
+        return {_defined(key): _defined(v) for key, v in value.items() if v != _UNDEFINED}
     if isinstance(value, list):
         return [_defined(item) for item in value]
     return value

@@ -1,5 +1,6 @@
 """The matrix: benchmarks down, environment by placement across, and the key figures of a cell."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from fabricheck.report.model import Case, Run, Sample
 from fabricheck.report.status import Status
 
 SMALL = 8
+_NODES = re.compile(r"\d{1,9}n", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +28,9 @@ class Column:
     def placement_words(self) -> str:
         """``tcp 2 nodes`` for ``tcp-2n``; the placement itself where it has another form."""
         transport, _, nodes = self.placement.rpartition("-")
-        if not transport or not nodes.endswith("n") or not nodes[:-1].isdecimal():
+        number = _number(nodes)
+        if not transport or number is None:
             return self.placement
-        number = int(nodes[:-1])
         return f"{transport} {number} node{'s' if number != 1 else ''}"
 
 
@@ -125,5 +127,9 @@ def _row(benchmark: Benchmark) -> Row:
 
 def _column_order(column: Column) -> tuple[str, str, str, int, str]:
     transport, _, nodes = column.placement.rpartition("-")
-    number = int(nodes[:-1]) if nodes[:-1].isdecimal() else 0
-    return (column.system, column.partition, column.environ, number, transport)
+    return (column.system, column.partition, column.environ, _number(nodes) or 0, transport)
+
+
+def _number(nodes: str) -> int | None:
+    """The number in ``2n``; None where it is none."""
+    return int(nodes[:-1]) if _NODES.fullmatch(nodes) else None

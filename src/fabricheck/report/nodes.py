@@ -1,9 +1,21 @@
-"""The prerequisites of the nodes: what node health found, ready for the page."""
+"""Names of nodes, short; and what node health found of their prerequisites, for the page."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+from ClusterShell.NodeSet import NodeSetException
+from reframe.utility import nodelist_abbrev
 
 from fabricheck.report.model import Run
 from fabricheck.report.status import Status
+
+
+def abbreviated(nodes: Sequence[str]) -> str:
+    """The nodes as ``n[1-4]``; one after the other where a name isn't one of a node."""
+    try:
+        return str(nodelist_abbrev(nodes))
+    except (NodeSetException, ValueError):
+        return ", ".join(nodes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ from typing import Any
 
 import jinja2
 from markupsafe import Markup
-from reframe.utility import nodelist_abbrev
 
 from fabricheck.report import canvas, charts
 from fabricheck.report.changes import event_views, past_verdict
@@ -19,7 +18,7 @@ from fabricheck.report.files import write_whole
 from fabricheck.report.matrix import Matrix, build_matrix
 from fabricheck.report.model import Run
 from fabricheck.report.nights import packed_json
-from fabricheck.report.nodes import node_tables
+from fabricheck.report.nodes import abbreviated, node_tables
 from fabricheck.report.offline import require_offline
 from fabricheck.report.past import SHOWN_DAYS, Past
 from fabricheck.report.phase_charts import phase_chart
@@ -139,7 +138,7 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"nodes": nodelist_abbrev, "figure": figure}
+    environment.filters |= {"nodes": abbreviated, "figure": figure}
     return environment
 
 

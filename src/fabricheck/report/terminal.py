@@ -4,13 +4,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reframe.utility import nodelist_abbrev
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from fabricheck.report.matrix import Column, Matrix, Row, build_matrix, key_figures, worst_status
 from fabricheck.report.model import Case, Run, Sample
+from fabricheck.report.nodes import abbreviated
 from fabricheck.report.quantity import TABLE_UNITS, in_cell, with_unit
 from fabricheck.report.status import Status
 from fabricheck.report.summary import Problem, Summary, reference_legend
@@ -89,7 +89,7 @@ def _problem(problem: Problem, console: Console) -> list[Text]:
         (f" {problem.subject}", "bold"),
     )
     if problem.nodes:
-        text.append(f" on {nodelist_abbrev(problem.nodes)}", "cyan")
+        text.append(f" on {abbreviated(problem.nodes)}", "cyan")
     if problem.layer:
         text.append(f" ({problem.layer})", "bold")
     text.append(f": {problem.causes[0]}")
