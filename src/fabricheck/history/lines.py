@@ -13,8 +13,8 @@ import polars as pl
 from fabricheck.history.problems import Kind, Problem
 
 DELIMITER = "|"
-BLOCK = 48 << 20
-_CHUNK = 8 << 20
+BLOCK = 8 << 20
+_CHUNK = 1 << 20
 _GZIP = 31
 _PIECE = 1 << 16
 
@@ -41,6 +41,9 @@ class Block:
 
 def first_line(path: Path) -> bytes:
     """The first line of a file."""
+    if path.suffix != ".gz":
+        with path.open("rb") as file:
+            return file.readline().removesuffix(b"\n")
     held = b""
     for data in chunks(path):
         held += data
@@ -119,6 +122,7 @@ def blocks(stream: Iterator[bytes], first_line: int, size: int = BLOCK) -> Itera
         CutStreamError: after the last block, where the stream raises it.
     """
     parts: list[bytes] = []
+    held = 0
     cut = None
     while True:
         try:
@@ -126,13 +130,19 @@ def blocks(stream: Iterator[bytes], first_line: int, size: int = BLOCK) -> Itera
         except CutStreamError as error:
             data, cut = b"", error
         parts.append(data)
-        if data and sum(map(len, parts)) < size:
+        held += len(data)
+        if data and held < size:
             continue
-        held = b"".join(parts)
-        end = held.rfind(b"\n") + 1
-        parts = [held[end:]]
-        if end:
-            block = Block(held[:end], first_line, held.count(b"\n"))
+        if end := data.rfind(b"\n") + 1:
+            whole = b"".join([*parts[:-1], memoryview(data)[:end]])
+            parts = [data[end:]]
+        else:
+            whole, newline, rest = b"".join(parts).rpartition(b"\n")
+            whole += newline
+            parts = [rest]
+        held = len(parts[0])
+        if whole:
+            block = Block(whole, first_line, whole.count(b"\n"))
             yield block
             first_line += block.lines
         if not data:

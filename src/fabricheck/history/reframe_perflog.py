@@ -149,6 +149,9 @@ def _taken_apart(text: pl.DataFrame, composed: Sequence[_Field]) -> Converted:
 
 
 def _values_of(text: pl.DataFrame, variables: Sequence[str], path: Path) -> Converted:
+    used = {*_ATTRIBUTES, *READ}
+    prefixes = tuple(f"{prefix}_" for prefix in variables)
+    text = text.select(name for name in text.columns if name in used or name.startswith(prefixes))
     # <prefix>/<system>/<partition>/<check>.log, by default.
     places = {"system": path.parent.parent.name, "partition": path.parent.name}
     text = text.with_columns(
