@@ -85,6 +85,14 @@ def test_a_bad_line_costs_only_itself(damage: str, logs: Path, store: Path):
     assert problems(store) == [("damaged", "Stream.log", 2, 2)]
 
 
+def test_a_file_of_damaged_lines_alone_does_not_disturb_the_others(logs: Path, store: Path):
+    shutil.copytree(DATA / "4.10", logs)
+    header = (DATA / "4.10-site" / "generic" / "default" / "Stream.log").read_text().split("\n")[0]
+    (logs / "Other.log").write_text(f"{header}\nhalf\n")
+    assert refresh(store, logs).values == 12
+    assert problems(store) == [("damaged", "Other.log", 2, 2)]
+
+
 TIMES = ["inf", "nan", "1e15", "1767322800000", "-1e300", "9" * 400]
 
 

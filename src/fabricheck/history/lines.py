@@ -3,7 +3,7 @@
 import csv
 import os
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -81,8 +81,8 @@ def _unpacked(file: IO[bytes]) -> Iterator[bytes]:
             try:
                 yield unpack.decompress(data)
             except zlib.error as error:
-                yield from _until_damage(before, data)
-                raise _lost(file, len(data), f"damage ({error})") from error
+                sound = yield from _until_damage(before, data)
+                raise _lost(file, len(data) - sound, f"damage ({error})") from error
             whole, data = unpack.eof, unpack.unused_data
             if whole:
                 unpack = zlib.decompressobj(wbits=_GZIP)
@@ -90,21 +90,22 @@ def _unpacked(file: IO[bytes]) -> Iterator[bytes]:
         raise _lost(file, 0, "its end")
 
 
-def _until_damage(unpack: "zlib._Decompress", data: bytes) -> Iterator[bytes]:
+def _until_damage(unpack: "zlib._Decompress", data: bytes) -> Generator[bytes, None, int]:
     for place in range(len(data)):
         try:
             yield unpack.decompress(data[place : place + 1])
         except zlib.error:
-            return
+            return place
+    return len(data)
 
 
 def _lost(file: IO[bytes], left: int, found: str) -> CutStreamError:
-    """What to say where compressed data goes no further: ``left`` bytes before the place read."""
+    """What to say where compressed data goes no further, ``left`` bytes before the place read."""
     size, place = os.fstat(file.fileno()).st_size, file.tell() - left
     return CutStreamError(
-        f"expected compressed data to go on, found {found} at byte {place} of {size} or soon after "
-        "it: what stands before was read, what stood after is lost, and nobody knows how many "
-        "lines that is; put a sound copy in its place"
+        f"expected compressed data to go on, found {found} at byte {place} of {size}: what stands "
+        "before was read, what stood after is lost, and nobody knows how many lines that is; put a "
+        "sound copy in its place"
     )
 
 

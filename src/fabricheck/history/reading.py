@@ -130,6 +130,9 @@ class ProvenanceFile(RecordFile):
             for number, line in enumerate(block.data.split(b"\n")[:-1], start=block.first_line):
                 try:
                     found.append((number, read_line(line.decode())))
+                except (UnicodeDecodeError, UnicodeEncodeError) as error:
+                    detail = f"expected text, found: {error.reason}"
+                    problems.append(Problem(Kind.DAMAGED, number, number, detail))
                 except ValueError as error:
                     problems.append(Problem(Kind.DAMAGED, number, number, str(error)))
             yield found, problems

@@ -167,7 +167,8 @@ def _values_of(text: pl.DataFrame, variables: Sequence[str], path: Path) -> Conv
     names = _names(text, path)
     known = names.unique()
     titles, repeats = (
-        names.replace_strict(known, [way(name) for name in known], return_dtype=kind)
+        # Of no names at all the result would have no type of its own.
+        names.replace_strict(known, [way(name) for name in known], return_dtype=kind).cast(kind)
         for way, kind in ((title, pl.String), (repetition, pl.UInt32))
     )
     cases = text.with_columns(
