@@ -92,6 +92,42 @@ def test_a_record_that_was_changed_is_not_signed(tmp_path: Path):
     assert record.read_text() == changed
 
 
+def test_what_is_damaged_or_changed_by_hand_is_not_signed(tmp_path: Path):
+    place, record = Place(tmp_path, 0.1), tmp_path / "record.json"
+    place.accept(*BEFORE, *AFTER, "--record", record)
+    good = json.loads(record.read_text())
+    page = record.with_suffix(".html").read_text()
+
+    def refused(words: str, text: str) -> None:
+        record.write_text(text)
+        with pytest.raises(FabricheckError, match=words) as error:
+            run("accept", "--record", record, "--sign", "Bob", "--comment", "yes")
+        assert "\n" not in str(error.value)
+        assert record.read_text() == text
+        assert record.with_suffix(".html").read_text() == page
+
+    accepted = [{**each, "verdict": "accept"} for each in good["answers"]]
+    changes = {
+        "verdict reject on the whole": {"verdict": "accept"},
+        "from the figures at .*found accept": {"verdict": "accept", "answers": accepted},
+        r"found at \$.answers\[0\]": {"answers": [{**good["answers"][0], "words": 7}]},
+        r"found at \$.settings.looks": {"settings": {**good["settings"], "looks": 0}},
+        r"found at \$.signatures": {"signatures": "Ada"},
+    }
+    for words, change in changes.items():
+        refused(words, json.dumps({**good, **change}))
+    for name in good.keys() - {"format", "signatures"}:
+        rest = {key: value for key, value in good.items() if key != name}
+        refused(rf"found at \$: '{name}' is a required", json.dumps(rest))
+    refused("NaN, which is no number", json.dumps({**good, "made": float("nan")}))
+    refused("expected the record", "[" * 30000)
+    refused(
+        "expected the record", json.dumps(good).replace('"pairs": ', f'"pairs": {"9" * 5000}', 1)
+    )
+    record.write_text(json.dumps(good))
+    assert run("accept", "--record", record, "--sign", "Bob", "--comment", "yes").exit_code == 1
+
+
 def test_the_page_has_the_verdict_and_loads_nothing(tmp_path: Path):
     record = tmp_path / "record.json"
     Place(tmp_path, 0.1).accept(*BEFORE, *AFTER, "--record", record)

@@ -50,9 +50,21 @@ def verdict(answers: Sequence[Answer], *, complete: bool) -> Verdict:
         answers: all answers.
         complete: every case has pairs.
     """
-    parts = [each.verdict for each in answers if each.question.scope in _DECIDING]
-    worse = [each.verdict for each in answers if each.verdict is Verdict.REJECT]
+    return whole([(each.question.scope, each.verdict) for each in answers], complete=complete)
+
+
+def whole(verdicts: Sequence[tuple[Scope, Verdict]], *, complete: bool) -> Verdict:
+    """The verdict on everything, from the verdicts on each scope."""
+    parts = [found for scope, found in verdicts if scope in _DECIDING]
+    worse = [found for _, found in verdicts if found is Verdict.REJECT]
     return together(worse + parts + ([] if complete else [Verdict.INCONCLUSIVE]))
+
+
+def of_chances(q_worse: float, p_fine: float, rate: float) -> Verdict:
+    """The verdict of an answer's own chances at an error rate."""
+    if q_worse <= rate:
+        return Verdict.REJECT
+    return Verdict.ACCEPT if p_fine <= rate else Verdict.INCONCLUSIVE
 
 
 _DECIDING = frozenset({Scope.SERIES, Scope.FAILURES})
@@ -96,10 +108,9 @@ def _fisher(failed_before: int, before: int, failed_after: int, after: int) -> f
 
 
 def _decide(answer: Answer, settings: Settings, asked: int) -> Answer:
-    if answer.q_worse <= settings.rate:
-        return replace(answer, verdict=Verdict.REJECT)
-    if answer.p_fine <= settings.rate:
-        return replace(answer, verdict=Verdict.ACCEPT)
+    found = of_chances(answer.q_worse, answer.p_fine, settings.rate)
+    if found is not Verdict.INCONCLUSIVE:
+        return replace(answer, verdict=found)
     return replace(answer, further=_further(answer, settings, settings.rate / asked))
 
 

@@ -1,27 +1,14 @@
 """The page of an acceptance: one file, no network, no script."""
 
-from pathlib import Path
 from typing import Any
 
 import jinja2
 
 from fabricheck.acceptance.model import Scope, Verdict
 from fabricheck.acceptance.words import HEADINGS
-from fabricheck.report.files import write_whole
 from fabricheck.report.offline import require_offline
 
 _OPEN = (Scope.TRANSPORT, Scope.NODES, Scope.CASE)
-
-
-def write_page(record: dict[str, Any], path: Path) -> None:
-    """Write the page of a record, whole or not at all.
-
-    Raises:
-        FabricheckError: if the file cannot be written.
-    """
-    html = render(record)
-    require_offline(html)
-    write_whole(path, html)
 
 
 def render(record: dict[str, Any]) -> str:
@@ -47,6 +34,8 @@ def render(record: dict[str, Any]) -> str:
         (heading, [each for each in answers if each["scope"] == scope], scope in _OPEN)
         for scope, heading in HEADINGS.items()
     ]
-    return environment.get_template("acceptance.html").render(
+    html = environment.get_template("acceptance.html").render(
         record=record, tables=[each for each in tables if each[1]], verdicts=Verdict
     )
+    require_offline(html)
+    return html

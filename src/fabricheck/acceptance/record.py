@@ -9,11 +9,15 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import cache
+from importlib import resources
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
-from fabricheck.acceptance import words
-from fabricheck.acceptance.model import Acceptance, Answer
+import jsonschema
+
+from fabricheck.acceptance import judging, words
+from fabricheck.acceptance.model import Acceptance, Answer, Scope, Verdict
 from fabricheck.acceptance.settings import Settings
 from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE, commit
@@ -120,11 +124,13 @@ def read_record(path: Path) -> dict[str, Any]:
     """A record that was written.
 
     Raises:
-        FabricheckError: if the file is no record of this version, or differs from what was signed.
+        FabricheckError: if the file is no record of this version, lacks a part or has it in another
+            form, differs from what was signed, or says what its answers don't.
     """
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        record = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse_constant)
+        problem = jsonschema.exceptions.best_match(_validator().iter_errors(record))
+    except (OSError, ValueError, RecursionError) as error:
         raise FabricheckError(
             f"expected the record of an acceptance at {path}, found: {error}: name one that "
             "fabricheck accept --record wrote"
@@ -134,10 +140,45 @@ def read_record(path: Path) -> dict[str, Any]:
             f"expected the record of an acceptance of format {FORMAT} at {path}, found another "
             "file: name one that fabricheck accept --record wrote"
         )
+    if problem is not None:
+        raise FabricheckError(
+            f"expected the record of an acceptance at {path}, found at {problem.json_path}: "
+            f"{problem.message[:200]}: it is damaged, or was changed by hand; make it anew"
+        )
     for each in record[_SIGNATURES]:
         if each["digest"] != digest(record):
             raise FabricheckError(
                 f"expected {path} as {each['name']} signed it at {each['time']}, found it changed "
                 "since then: take the file that was signed, or make the acceptance anew"
             )
+    _check_verdicts(record, path)
     return record
+
+
+def _check_verdicts(record: dict[str, Any], path: Path) -> None:
+    """Make sure that each verdict is the one that its figures give."""
+    rate = record["settings"]["error_rate"] / record["settings"]["looks"]
+    found = [(Scope(each["scope"]), Verdict(each["verdict"])) for each in record["answers"]]
+    whole = judging.whole(found, complete=not record["missing"])
+    wrong = [] if record["verdict"] == whole else [("the whole", record["verdict"], whole)]
+    for each in record["answers"]:
+        expected = judging.of_chances(each["q_worse"], each["p_fine"], rate)
+        # Cases and transports have the verdicts of their parts, unless they are worse themselves.
+        of_parts = each["scope"] in (Scope.CASE, Scope.TRANSPORT)
+        if each["verdict"] != expected and not (of_parts and expected is not Verdict.REJECT):
+            wrong.append((each["name"], each["verdict"], expected))
+    for name, told, expected in wrong:
+        raise FabricheckError(
+            f"expected the verdict {expected} on {name} from the figures at {path}, found {told}: "
+            "it was changed by hand; make the acceptance anew"
+        )
+
+
+def _refuse_constant(word: str) -> NoReturn:
+    raise ValueError(f"{word}, which is no number")
+
+
+@cache
+def _validator() -> jsonschema.Draft202012Validator:
+    text = resources.files("fabricheck.acceptance").joinpath("record.schema.json").read_text()
+    return jsonschema.Draft202012Validator(json.loads(text))
