@@ -8,7 +8,10 @@ from fabricheck.benchmarks.curve import Curve, Point
 from fabricheck.benchmarks.matmul import PHASES
 from fabricheck.benchmarks.metrics import Metric
 from fabricheck.errors import FabricheckError
-from fabricheck.judge.matmul import SHAPES, Measured, ratios, shape_cases
+from fabricheck.judge.levels import Level
+from fabricheck.judge.matmul import SHAPES, Measured, apart, ratios, shape_cases
+from fabricheck.judge.references import Reference
+from fabricheck.judge.verdict import judge_curve
 
 TIMES = dict(zip(PHASES, (100.0, 10.0, 30.0, 40.0, 12.0), strict=True))
 
@@ -24,6 +27,23 @@ def curve(*orders: int, variation: float | None = 0.1, **changed: float) -> Curv
 
     points = tuple(point(order) for order in orders)
     return Curve("matmul_blocking_np2", "mpi_matmul", "0.1.0", None, MappingProxyType({}), points)
+
+
+@pytest.mark.parametrize(
+    ("total", "words"),
+    [(92e3, []), (97e3, []), (200e3, ["the phases of N 240 add up to 46% of the total, 200"])],
+)
+def test_phases_that_do_not_add_up_to_their_total_are_a_warning(total, words):
+    averages = dict(zip(PHASES, (total, 10e3, 30e3, 40e3, 12e3), strict=True))
+    values = {(phase, name): time for phase, time in averages.items() for name in ("avg", "p50")}
+    point = Point(240, MappingProxyType(values), 10, valid=True)
+    measured = Curve("matmul_blocking_np2", "mpi_matmul", "", None, {}, (point,))
+    found = apart(measured)
+    assert [each[: len(start)] for each, start in zip(found, words, strict=True)] == words
+    references = {name: Reference(v, -0.5, 0.5, u) for name, (v, u) in measured.variables().items()}
+    verdict = judge_curve(measured, references, None)
+    assert verdict.level == (Level.WARNING if words else Level.GOOD)
+    assert verdict.findings == found
 
 
 @pytest.mark.parametrize(

@@ -140,12 +140,16 @@ class _Reader:
             self._refuse(number, f"expected a row of {expected} columns, found {len(words)} words")
         if self._checks and words[-1] != "Pass":
             self._refuse(number, f"expected Pass as Validation, found {words[-1]!r}")
+        values = tuple(self._number(number, word) for word in words[3:8])
+        least, average, median, p95, greatest = values
+        if not (least <= median <= p95 <= greatest and least <= average <= greatest):
+            self._refuse(number, f"expected figures in rising order, found {' '.join(words[3:8])}")
         self._rows.append(
             _Row(
                 order=int(words[0]),
                 phase=words[1],
                 repetitions=int(self._number(number, words[2])),
-                values=tuple(self._number(number, word) for word in words[3:8]),
+                values=values,
                 variation=math.nan if words[8] == "-" else self._number(number, words[8]),
                 valid=True if self._checks else None,
             )

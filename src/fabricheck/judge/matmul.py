@@ -11,9 +11,14 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from fabricheck.benchmarks.curve import Curve, Point
-from fabricheck.benchmarks.matmul import RANKS, TRANSFERS, benchmark_name
+from fabricheck.benchmarks.matmul import PHASES, RANKS, TRANSFERS, benchmark_name
 from fabricheck.benchmarks.metrics import Metric
 from fabricheck.errors import FabricheckError
+from fabricheck.judge.wording import amount
+
+_SHARE_APART = 0.05
+_BARRIERS = 1000.0
+"""Microseconds that the three barriers of a repetition may take, which are in the total alone."""
 
 
 def _median(point: Point, metric: Metric) -> float:
@@ -125,6 +130,27 @@ SHAPES: Mapping[str, Shape] = MappingProxyType(
         ),
     }
 )
+
+
+def apart(curve: Curve) -> tuple[str, ...]:
+    """Sentences on orders whose phases do not add up to their total, averages with averages.
+
+    Ranks that share a core begin their clock of a phase when they get the core, not when the phase
+    begins: the phases then are too short, and tell nothing.
+    """
+    found = []
+    for point in curve.points:
+        if (Metric.TOTAL, "avg") not in point.values:
+            continue
+        total = point.values[Metric.TOTAL, "avg"]
+        phases = sum(point.values[each, "avg"] for each in PHASES if each is not Metric.TOTAL)
+        if abs(total - phases) > _SHARE_APART * total + _BARRIERS:
+            found.append(
+                f"the phases of N {point.size} add up to {phases / total:.0%} of the total, "
+                f"{amount(total, Metric.TOTAL.row.unit)}: more ranks than cores, or other work on "
+                "them, so the phases tell nothing"
+            )
+    return tuple(found)
 
 
 def shape_cases(placements: Sequence[str]) -> Iterator[tuple[str, str, int]]:

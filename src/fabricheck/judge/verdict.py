@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from fabricheck.benchmarks.curve import Curve
+from fabricheck.judge import matmul
 from fabricheck.judge.findings import group, missing_variables
 from fabricheck.judge.judgement import Judgement, judge_value
 from fabricheck.judge.levels import Level, worst
@@ -49,6 +50,9 @@ def judge_curve(
         FabricheckError: if the unit of a reference is not that of the curve.
     """
     verdict = judge_values(curve.variables(), references, tolerance, derived or {})
+    if doubts := matmul.apart(curve):
+        level = worst([verdict.level, Level.WARNING])
+        verdict = Verdict(level, verdict.judgements, verdict.findings + doubts)
     if tolerance is None:
         return verdict
     shape = falling_latency(curve, tolerance.monotone)

@@ -157,8 +157,10 @@ class StreamBenchmark(MpiBenchmark):
     def examine(self) -> Evidence:
         """As of every benchmark of MPI; the path MTU must be the one asked for."""
         found = super().examine()
-        told = found.curve.metadata.get("MTU") if found.curve else None
-        wrong = wrong_mtu(self.current_partition.extras, int(told)) if told else ""
+        wrong = ""
+        if found.curve and self._streams.method == "rdma":
+            used = int(found.curve.metadata.get("MTU", "0"))
+            wrong = wrong_mtu(self.current_partition.extras, used)
         return replace(found, objections=(*found.objections, *filter(None, [wrong])))
 
     def exchanged(self, curve: Curve) -> Load:
