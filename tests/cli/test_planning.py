@@ -8,6 +8,7 @@ import typer
 from typer.testing import CliRunner
 
 from fabricheck.cli import plan, references, site
+from fabricheck.errors import FabricheckError
 from fabricheck.planning import plan as planning
 from fabricheck.planning.site_init import Facts
 from fabricheck.reframe_ext.matrix import Case
@@ -100,6 +101,8 @@ def test_a_site_is_written_once(suite: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert "not found: CPUs: nothing" in text
     assert "fabricheck site check new" in text
     assert (suite / "sites" / "new.yaml").exists()
+    with pytest.raises(FabricheckError, match=r"No closing quotation.*: close its quotes"):
+        run(site.app, "init", "newer", "--on-node", "'")
 
 
 def test_a_site_with_something_wrong_is_exit_code_1(suite: Path) -> None:

@@ -102,9 +102,27 @@ def test_a_suite_without_sites_is_named(tmp_path: Path) -> None:
         write(tmp_path / "sites" / "hpc.yaml", "hpc", Facts(), "x")
 
 
-def test_a_name_that_is_none_is_named(suite: Path) -> None:
-    with pytest.raises(FabricheckError, match="a name of letters, digits"):
-        write(suite / "sites" / "hpc.yaml", "my cluster", Facts(), "x")
+@pytest.mark.parametrize(
+    ("name", "hostname", "said"),
+    [
+        ("my cluster", "x", "a name of letters, digits"),
+        ("../x", "x", "a name of letters, digits"),
+        ("", "x", "a name of letters, digits"),
+        ("x\n", "x", "a name of letters, digits"),
+        ("n" * 101, "x", "a name of letters, digits"),
+        ("hpc", "[", "regular expression of host names"),
+        ("old", "x", "expected a system that no site file has, found old in .*laptop.yaml"),
+    ],
+)
+def test_what_would_stop_other_commands_is_not_left_behind(
+    suite: Path, name: str, hostname: str, said: str
+) -> None:
+    other = suite / "sites" / "laptop.yaml"
+    write(other, "laptop", Facts(), "x")
+    other.write_text(other.read_text().replace("laptop", "old"))
+    with pytest.raises(FabricheckError, match=said):
+        write(suite / "sites" / f"{name}.yaml", name, Facts(), hostname)
+    assert [path for path in suite.rglob("*") if path.is_file()] == [other]
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,9 @@ import yaml
 from tests.history.recorded import problems, table
 from tests.report.sample import report
 from tests.runner.stub_suite import CASES, JOURNAL, SIZES, make
+from typer.testing import CliRunner
 
+from fabricheck.cli.application import build
 from fabricheck.errors import FabricheckError
 from fabricheck.history.store import History
 from fabricheck.provenance import SUITE
@@ -144,6 +146,16 @@ def test_a_place_that_cannot_be_written_is_named(plan: Plan) -> None:
     (plan.suite / "reports").write_text("")
     with pytest.raises(FabricheckError, match="expected a place for the nights at"):
         run_night(plan)
+
+
+@pytest.mark.parametrize(
+    "option",
+    [f"--{what}={text}" for what in ("keep-days", "every-hours") for text in ("1e12", "inf")],
+)
+def test_times_beyond_the_calendar_are_refused_before_anything_runs(option: str) -> None:
+    ended = CliRunner().invoke(build(["nightly"]), ["nightly", option])
+    assert isinstance(ended.exception, FabricheckError)
+    assert str(ended.exception).startswith(f"expected {option.partition('=')[0]} of ")
 
 
 def test_a_missing_night_is_told_by_the_next_and_by_a_look(plan: Plan) -> None:

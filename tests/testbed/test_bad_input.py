@@ -1,5 +1,6 @@
 """Everything that keeps a testbed from starting: one sentence, exit code 2, nothing left."""
 
+import json
 import os
 import subprocess
 import sys
@@ -11,6 +12,9 @@ from fabricheck import cli
 from fabricheck.errors import FabricheckError
 from fabricheck.testbed import Testbed, doctor, lifecycle, lock, programs, rights
 from fabricheck.testbed.layout import NODE_VARIABLE, Layout
+from fabricheck.testbed.options import own_pid_namespace
+from fabricheck.testbed.records import ProcessRecord, host_boot_id
+from fabricheck.testbed.state_files import check_root
 
 
 def run_cli(
@@ -74,6 +78,89 @@ def test_directory_with_other_things_is_not_touched(tmp_path: Path) -> None:
     finally:
         assert testbed.down() == lifecycle.DownResult([], [])
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+MARK = {
+    "nodes": 1, "cpus_per_node": 1, "keep_visible": [], "user_namespace": False,
+    "made_directory": False, "pid_namespace": own_pid_namespace(), "boot_id": host_boot_id(),
+    "guest_directories": [],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["lock", "pids", "testbed.tmp"])
+def test_down_removes_nothing_where_no_testbed_was_started(tmp_path: Path, name: str) -> None:
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc" / "conf").write_text("precious")
+    (tmp_path / name).mkdir() if name == "pids" else (tmp_path / name).write_text("x")
+    before = sorted(tmp_path.rglob("*"))
+    assert lifecycle.down(tmp_path) == lifecycle.DownResult([], [])
+    with pytest.raises(FabricheckError, match="which is not a testbed's"):
+        check_root(Layout(tmp_path))
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_lock_of_others_is_left_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "victim").write_text("precious")
+    state = tmp_path / "state"
+    state.mkdir()
+    (state / "testbed.json").write_text(json.dumps(MARK))
+    for make in (
+        lambda: (state / "lock").symlink_to(tmp_path / "victim"),
+        lambda: (state / "lock").hardlink_to(tmp_path / "victim"),
+        lambda: os.mkfifo(state / "lock"),
+    ):
+        make()
+        with pytest.raises(
+            FabricheckError, match=r"symbolic links|lock of a testbed, found a file"
+        ):
+            lifecycle.down(state)
+        (state / "lock").unlink()
+    assert (tmp_path / "victim").read_text() == "precious"
+
+
+@pytest.mark.parametrize("name", ["switch", "n1"])
+def test_a_process_that_is_not_the_testbeds_is_left_alone(tmp_path: Path, name: str) -> None:
+    (tmp_path / "testbed.json").write_text(json.dumps(MARK))
+    (tmp_path / "pids").mkdir()
+    with subprocess.Popen(["sleep", "60"]) as bystander:
+        start = int(Path(f"/proc/{bystander.pid}/stat").read_text().rpartition(")")[2].split()[19])
+        record = ProcessRecord(name, bystander.pid, start, host_boot_id())
+        (tmp_path / "pids" / f"{name}.json").write_text(json.dumps(record._asdict()))
+        if name == "switch":
+            with pytest.raises(FabricheckError, match="found another program, which is left alone"):
+                lifecycle.down(tmp_path)
+        else:
+            assert lifecycle.down(tmp_path).processes == []
+        assert bystander.poll() is None
+        bystander.kill()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")
+def test_a_directory_of_others_is_refused_by_every_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    state = ["--state-dir", str(tmp_path)]
+    for prepare, said in (
+        (lambda: os.chown(tmp_path, 65534, -1), "belongs to user 65534, and this is user 0"),
+        (lambda: (os.chown(tmp_path, 0, -1), tmp_path.chmod(0o775)), "can be written by others"),
+    ):
+        prepare()
+        for words in (["up"], ["down"], ["status"], ["exec"], ["fault"]):
+            node = ["n1", "list"] if words[0] in ("exec", "fault") else []
+            code, complaint = run_cli([*words, *state, *node], monkeypatch, capsys)
+            assert (code, said in complaint) == (2, True), complaint
+
+
+def test_a_link_in_place_of_a_directory_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "victim").mkdir()
+    (tmp_path / "victim" / "thesis.tex").write_text("precious")
+    state = tmp_path / "state"
+    state.mkdir()
+    (state / "testbed.json").write_text(json.dumps(MARK))
+    (state / "etc").symlink_to(tmp_path / "victim")
+    with pytest.raises(FabricheckError, match=r"cannot be used: .*symbolic link"):
+        lifecycle.down(state)
+    assert (tmp_path / "victim" / "thesis.tex").exists()
 
 
 def test_state_directory_that_is_a_file(tmp_path: Path) -> None:
@@ -145,7 +232,9 @@ def test_kernel_that_forbids_namespaces(
 
 @pytest.mark.testbed
 def test_full_disk(tmp_path: Path, can_run_testbeds: None, fabricheck: list[str]) -> None:
-    script = 'mount -t tmpfs -o size=8k tmpfs "$0" && { "$@"; code=$?; ls "$0"; exit $code; }'
+    script = (
+        'mount -t tmpfs -o size=8k,mode=755 tmpfs "$0" && { "$@"; code=$?; ls "$0"; exit $code; }'
+    )
     up = [*fabricheck, "testbed", "up", "--state-dir", str(tmp_path)]
     done = subprocess.run(
         ["unshare", "--mount", "sh", "-c", script, str(tmp_path), *up],

@@ -146,7 +146,7 @@ def test_state_directory_of_somebody_else(home: Path) -> None:
     (home / "roots").mkdir()
     script = "from fabricheck.testbed import Testbed; Testbed('roots').up()"
     done = as_nobody(home, "-c", script)
-    assert f"roots is not writable for user {NOBODY}" in done.stderr
+    assert f"roots belongs to user 0, and this is user {NOBODY}" in done.stderr
 
 
 def test_without_a_compiler(home: Path) -> None:

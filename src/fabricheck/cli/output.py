@@ -74,7 +74,7 @@ def prepare() -> None:
         try:
             os.fstat(descriptor)
         except OSError:
-            os.open(os.devnull, mode)
+            os.set_inheritable(os.open(os.devnull, mode), True)  # noqa: FBT003
     if sys.stdin is None:
         sys.stdin = open(0, closefd=False)  # noqa: SIM115
     if sys.stdout is None:

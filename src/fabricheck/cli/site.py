@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from fabricheck.cli.parse import JsonOption
+from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE
 
 app = typer.Typer(no_args_is_help=True, help="The file of a site: write it, check it.")
@@ -52,7 +53,13 @@ def init(
     """
     from fabricheck.planning import site_init  # noqa: PLC0415
 
-    facts = site_init.gather(site_init.run_tool, shlex.split(on_node))
+    try:
+        before = shlex.split(on_node)
+    except ValueError as error:
+        raise FabricheckError(
+            f"expected a command after --on-node, found {on_node!r} ({error}): close its quotes"
+        ) from error
+    facts = site_init.gather(site_init.run_tool, before)
     path = SUITE / "sites" / f"{name}.yaml"
     site_init.write(path, name, facts, hostname or f"^{socket.gethostname()}$")
     for sentence in facts.missing:

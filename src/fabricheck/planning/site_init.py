@@ -1,8 +1,10 @@
 """A new site file, from what the machine says of itself."""
 
+import re
 import shlex
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +19,7 @@ from fabricheck.sites.document import read
 from fabricheck.transports import MPI_FAMILIES
 
 _TIME_LIMIT = 60
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 _MPIS: Mapping[str, tuple[str, ...]] = {
     "openmpi": ("mpicc.openmpi", "mpicxx.openmpi"),
     "mpich": ("mpicc.mpich", "mpicxx.mpich"),
@@ -128,19 +131,25 @@ def write(path: Path, name: str, facts: Facts, hostname: str) -> None:
 
     Args:
         path: the file, which must not exist.
-        name: name of the system.
+        name: name of the system, which no other file may have.
         facts: what was found.
         hostname: regular expression of the hosts from which ReFrame is started.
 
     Raises:
-        FabricheckError: if there is such a file already, or the facts make no site.
+        FabricheckError: if there is such a file or system already, or the facts make no site;
+            nothing is left behind.
     """
+    _check_name(path, name)
     text = _HEAD.format(name=name) + yaml.safe_dump(
         _site(name, facts, hostname), sort_keys=False, default_flow_style=None, width=100
     )
     try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(text)
+        # A file that can't be read would stop every command that reads sites.
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix=".") as place:
+            made = Path(place) / path.name
+            made.write_text(text, "utf-8")
+            read(made)
+            path.hardlink_to(made)
     except FileExistsError as error:
         raise FabricheckError(
             f"expected no site file {path} yet, found one, which is left as it is: give the new "
@@ -150,7 +159,20 @@ def write(path: Path, name: str, facts: Facts, hostname: str) -> None:
         raise FabricheckError(
             f"expected a directory of site files to write {path} in, found: {error.strerror}"
         ) from error
-    read(path)
+
+
+def _check_name(path: Path, name: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise FabricheckError(
+            f"expected a name of letters, digits, '_', '-' and '.' that begins with a letter or "
+            f"digit, found {name!r}: choose another"
+        )
+    for other in sorted(path.parent.glob("*.yaml")):
+        if other != path and name in [system["name"] for system in read(other)["systems"]]:
+            raise FabricheckError(
+                f"expected a system that no site file has, found {name} in {other}: choose another "
+                "name"
+            )
 
 
 _HEAD = """\

@@ -70,6 +70,7 @@ def read_cases(suite: Path, system: str) -> list[Case]:
             env={**os.environ, "FABRICHECK_ROOT": str(suite)},
             capture_output=True,
             text=True,
+            errors="replace",
             check=False,
         )
         if ended.returncode:

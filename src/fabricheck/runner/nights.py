@@ -133,7 +133,7 @@ class Nights:
             every: how often a night is to come.
         """
         nights = self.all()
-        past = [night for night in nights if night.began <= now + _SKEW]
+        past = [night for night in nights if night.began - now <= _SKEW]
         last = max(
             (night.began for night in past if night.complete and not night.failed), default=None
         )

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NoReturn
 
-from fabricheck.errors import FabricheckError
+from fabricheck.errors import EXIT_BAD_INPUT, FabricheckError
 from fabricheck.testbed import layout, libc
 from fabricheck.testbed.layout import Layout
 from fabricheck.testbed.process import COMMAND_NOT_FOUND, restore_signals
@@ -186,3 +186,6 @@ def main() -> NoReturn:
     except FabricheckError as error:
         os.write(2, f"fabricheck: {error}\n".encode())
         sys.exit(error.exit_code)
+    except OSError as error:
+        os.write(2, f"fabricheck: cannot enter {sys.argv[2]}: {error}\n".encode())
+        sys.exit(EXIT_BAD_INPUT)

@@ -4,6 +4,7 @@ Kept free of heavy imports: ``fabricheck testbed exec`` and every node load it.
 """
 
 import os
+import stat
 from pathlib import Path
 from typing import Final
 
@@ -85,13 +86,24 @@ class Layout:
 
 def default_state_dir() -> Path:
     """``fabricheck/testbed`` below the user's XDG state directory."""
-    home = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    try:
+        home = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    except RuntimeError as error:
+        raise FabricheckError(
+            f"expected a home directory for user {os.geteuid()}, found none: set HOME, or name a "
+            "directory with --state-dir"
+        ) from error
     return Path(home) / "fabricheck" / "testbed"
 
 
 def layout_at(state_dir: Path) -> Layout:
-    """The layout of ``state_dir``, made absolute; FabricheckError if sockets would not fit."""
+    """The layout of ``state_dir``, made absolute.
+
+    FabricheckError if sockets would not fit, or if others may write there: what is kept in it
+    says which processes are ended, and what runs with the caller's rights.
+    """
     layout = Layout(Path(state_dir).expanduser().resolve())
+    _refuse_of_others(layout.root)
     length = len(str(layout.munge_socket).encode())
     if length > MAX_SOCKET_PATH:
         room = MAX_SOCKET_PATH - (length - len(str(layout.root).encode()))
@@ -101,6 +113,24 @@ def layout_at(state_dir: Path) -> Layout:
             f"--state-dir or {STATE_VARIABLE}"
         )
     return layout
+
+
+def _refuse_of_others(root: Path) -> None:
+    try:
+        found = root.stat()
+    except OSError:
+        return
+    if found.st_uid != os.geteuid():
+        raise FabricheckError(
+            f"the state directory {root} belongs to user {found.st_uid}, and this is user "
+            f"{os.geteuid()}: run this as the user who started the testbed, or choose another with "
+            "--state-dir"
+        )
+    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise FabricheckError(
+            f"the state directory {root} can be written by others: chmod go-w {root} if nobody "
+            "else has put anything there, or choose another with --state-dir"
+        )
 
 
 def node_names(nodes: int) -> list[str]:

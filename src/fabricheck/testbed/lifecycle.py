@@ -16,7 +16,7 @@ from fabricheck.testbed.commands import run_captured
 from fabricheck.testbed.guest.boot import last_words
 from fabricheck.testbed.guest.prepare import prepare, writable_directories
 from fabricheck.testbed.layout import Layout
-from fabricheck.testbed.lock import state_lock
+from fabricheck.testbed.lock import holder, state_lock
 from fabricheck.testbed.options import (
     DEFAULT_CPUS_PER_NODE,
     DEFAULT_NODES,
@@ -115,19 +115,22 @@ def down(state_dir: Path, *, progress: Progress = lambda _: None) -> DownResult:
     """End a testbed and remove its files; without one, do nothing. Raises FabricheckError."""
     files = layout.layout_at(state_dir)
     refuse_inside_node()
-    if not (files.options.exists() or files.records.exists() or files.lock.exists()):
+    # An ``up`` that has just begun has the lock, and nothing else.
+    if not files.options.is_file() and holder(files.lock) is None:
         return DownResult([], [])
     with _clear_errors(files), state_lock(files.lock, "down"):
         started = load(files)
+        if started is None:
+            return DownResult([], [])
         progress("ending processes")
         processes = kill_recorded(files)
         progress("removing files")
         return DownResult(processes, _remove(files, started))
 
 
-def _remove(files: Layout, started: Started | None) -> list[str]:
+def _remove(files: Layout, started: Started) -> list[str]:
     removed = remove_files(files, keep_lock=False)
-    if started is not None and started.made_directory:
+    if started.made_directory:
         with contextlib.suppress(OSError):
             files.root.rmdir()
             removed.append(str(files.root))

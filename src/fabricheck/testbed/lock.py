@@ -2,6 +2,8 @@
 
 import fcntl
 import os
+import re
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +14,9 @@ from fabricheck.errors import FabricheckError
 # The anchor of an ``up`` that was killed needs a moment to notice and to let go.
 PATIENCE_SECONDS = 2.0
 _POLL_SECONDS = 0.02
+_OURS = re.compile(rb"(?:(?:up|down) \(process [0-9]+\))?")
+# A link would lead to a file of others, and a pipe would be waited for.
+_CAREFULLY = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 @contextmanager
@@ -19,10 +24,16 @@ def state_lock(path: Path, operation: str) -> Iterator[int]:
     """Hold the lock file ``path``, and yield its descriptor.
 
     The lock belongs to the open file, so a child that inherits the descriptor keeps it held.
-    Raises FabricheckError if another operation holds it, naming that operation and its PID.
+    Raises FabricheckError if another operation holds it, naming that operation and its PID, or if
+    the file is not ours.
     """
     descriptor = _acquire(path)
     try:
+        if not _is_ours(descriptor):
+            raise FabricheckError(
+                f"expected {path} to be the lock of a testbed, found a file of others, which is "
+                "left as it is: choose another directory with --state-dir"
+            )
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, f"{operation} (process {os.getpid()})".encode(), 0)
         yield descriptor
@@ -33,7 +44,7 @@ def state_lock(path: Path, operation: str) -> Iterator[int]:
 def _acquire(path: Path) -> int:
     deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | _CAREFULLY, 0o644)
         if _locked(descriptor):
             if _is_still(path, descriptor):
                 return descriptor
@@ -47,6 +58,12 @@ def _acquire(path: Path) -> int:
                 "wait for it to end, or choose another directory with --state-dir"
             )
         time.sleep(_POLL_SECONDS)
+
+
+def _is_ours(descriptor: int) -> bool:
+    """Whether a lock file is empty or holds what this module writes."""
+    is_file = stat.S_ISREG(os.fstat(descriptor).st_mode)
+    return is_file and _OURS.fullmatch(os.pread(descriptor, 200, 0)) is not None
 
 
 def _locked(descriptor: int) -> bool:
@@ -67,8 +84,8 @@ def _is_still(path: Path, descriptor: int) -> bool:
 def holder(path: Path) -> str | None:
     """Who holds the lock, or None if nobody does."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
+        descriptor = os.open(path, os.O_RDONLY | _CAREFULLY)
+    except OSError:
         return None
     try:
         if _locked(descriptor):

@@ -88,7 +88,7 @@ def load(files: Layout) -> Started | None:
         started = Started(**json.loads(files.options.read_text("utf-8")))
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except (json.JSONDecodeError, TypeError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise FabricheckError(
             f"{files.options} is damaged ({error}): remove the directory {files.root} if no "
             "testbed runs in it"

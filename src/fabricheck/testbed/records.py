@@ -45,6 +45,13 @@ class ProcessRecord(NamedTuple):
         Returns whether it was alive. Raises TimeoutError if it has not ended in time, and
         PermissionError if it belongs to somebody else.
         """
+        return self._end(signal.SIGKILL, timeout_seconds)
+
+    def wait(self, timeout_seconds: float = 10.0) -> bool:
+        """Wait for its end, which something else brings; returns and raises as ``kill``."""
+        return self._end(None, timeout_seconds)
+
+    def _end(self, number: signal.Signals | None, timeout_seconds: float) -> bool:
         try:
             descriptor = os.pidfd_open(self.pid)
         except ProcessLookupError:
@@ -53,7 +60,8 @@ class ProcessRecord(NamedTuple):
             # The descriptor pins the process, so the identity that is checked now stays true.
             if not self.alive():
                 return False
-            signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+            if number is not None:
+                signal.pidfd_send_signal(descriptor, number)
             poller = select.poll()
             poller.register(descriptor, select.POLLIN)
             if not poller.poll(timeout_seconds * 1000):
@@ -101,9 +109,10 @@ def write_own_record(directory: Path, name: str, host_proc: int, boot_id: str) -
 def read_record(directory: Path, name: str) -> ProcessRecord | None:
     """The record of ``name``, or None if there is none (or a cut one)."""
     try:
-        return ProcessRecord(**json.loads((directory / f"{name}.json").read_text("utf-8")))
-    except (FileNotFoundError, NotADirectoryError, json.JSONDecodeError, TypeError):
+        record = ProcessRecord(**json.loads((directory / f"{name}.json").read_text("utf-8")))
+    except (FileNotFoundError, NotADirectoryError, ValueError, TypeError, RecursionError):
         return None
+    return record if isinstance(record.pid, int) else None
 
 
 def read_records(directory: Path) -> list[ProcessRecord]:

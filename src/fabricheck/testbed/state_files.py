@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +14,7 @@ from fabricheck.testbed.layout import Layout
 from fabricheck.testbed.options import Started
 from fabricheck.testbed.programs import COMPILER
 from fabricheck.testbed.records import read_records
+from fabricheck.testbed.spec import Spec
 
 _MUNGE_KEY_BYTES: Final = 128
 _SHIM_SOURCE: Final = Path(__file__).with_name("setgroups_shim.c")
@@ -21,7 +23,7 @@ _SHIM_SOURCE: Final = Path(__file__).with_name("setgroups_shim.c")
 def make_root(files: Layout) -> bool:
     """Make the state directory; returns whether it was missing. Raises as ``check_root``."""
     made = not files.root.exists()
-    files.root.mkdir(parents=True, exist_ok=True)
+    files.root.mkdir(mode=0o755, parents=True, exist_ok=True)
     check_root(files)
     return made
 
@@ -30,8 +32,10 @@ def check_root(files: Layout) -> None:
     """FabricheckError if the state directory exists and holds something else, or is read-only."""
     if not files.root.exists():
         return
-    ours = {path.name for path in (*files.directories, *files.files)}
-    ours.add(files.options.with_suffix(".tmp").name)
+    ours = {files.lock.name, files.options.with_suffix(".tmp").name}
+    # It is written first and removed last: without it nothing else there is ours.
+    if files.options.is_file():
+        ours |= {path.name for path in (*files.directories, *files.files)}
     foreign = sorted(path.name for path in files.root.iterdir() if path.name not in ours)
     if foreign:
         raise FabricheckError(
@@ -48,13 +52,27 @@ def check_root(files: Layout) -> None:
 def kill_recorded(files: Layout) -> list[str]:
     """End every recorded process that still runs; returns their names with PIDs.
 
-    The anchor goes first and takes all others along; these are then only waited for.
+    Only the anchor is killed, which says of itself that it is this testbed's. The kernel ends all
+    others with it, and these are waited for: a record alone is no reason to signal anybody.
     """
     records = [record for record in read_records(files.records) if record.alive()]
-    records.sort(key=lambda record: record.name != layout.SWITCH)
+    anchor = next((record for record in records if record.name == layout.SWITCH), None)
+    command = _command(anchor.pid) if anchor else []
+    if anchor and command and not _is_anchor(command, files):
+        raise FabricheckError(
+            f"expected process {anchor.pid} to be the testbed in {files.root}, as {files.records} "
+            f"says, found another program, which is left alone: remove {files.records} if no "
+            "testbed runs there"
+        )
+    others = [record for record in records if record != anchor and _is_inside(record.pid)]
+    records = [*([anchor] if anchor else []), *others]
     for record in records:
         try:
-            record.kill()
+            # A process that is ending has no command any more.
+            if record == anchor and command:
+                record.kill()
+            else:
+                record.wait()
         except PermissionError as error:
             raise FabricheckError(
                 f"process {record.pid} ({record.name}) of the testbed in {files.root} belongs to "
@@ -65,6 +83,33 @@ def kill_recorded(files: Layout) -> list[str]:
                 f"{error}: it hangs in the kernel, which /proc/{record.pid}/stack may explain"
             ) from error
     return [f"{record.name} ({record.pid})" for record in records]
+
+
+def _command(pid: int) -> list[str]:
+    """The words with which a process was started; none if it is ending."""
+    try:
+        return Path("/proc", str(pid), "cmdline").read_text("utf-8", "replace").split("\0")[:-1]
+    except OSError:
+        return []
+
+
+def _is_anchor(command: Sequence[str], files: Layout) -> bool:
+    """Whether this is how the anchor of this state directory is started (see ``_launch``)."""
+    try:
+        *_, code, spec, _events, _control, _lock = command
+        return "fabricheck.testbed.anchor" in code and Spec.loads(spec).root == str(files.root)
+    except (ValueError, TypeError):
+        return False
+
+
+def _is_inside(pid: int) -> bool:
+    """Whether a process lives in another PID namespace than ours, as all of a testbed do."""
+    try:
+        return (
+            Path("/proc", str(pid), "ns", "pid").readlink() != Path("/proc/self/ns/pid").readlink()
+        )
+    except OSError:
+        return False
 
 
 def remove_files(files: Layout, *, keep_lock: bool) -> list[str]:
@@ -85,7 +130,7 @@ def remove_files(files: Layout, *, keep_lock: bool) -> list[str]:
 def write_configuration(files: Layout, started: Started, programs: dict[str, str]) -> None:
     """Write everything that daemons read, into fresh directories."""
     for directory in files.directories:
-        directory.mkdir()
+        directory.mkdir(mode=0o755)
     memory_mb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
     files.slurm_conf.write_text(
         slurm_conf.slurm_conf(
