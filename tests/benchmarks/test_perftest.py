@@ -118,6 +118,13 @@ def test_a_rate_that_the_bandwidth_is_too_coarse_for():
     assert point.values == {BW: pytest.approx(0.0024), RATE: pytest.approx(1200)}
 
 
+def test_what_shows_its_end_is_whole():
+    files = {"write_bw.rc.all": True, "send_lat.ud.all": True, "write_bw.rc": False}
+    for file, is_whole in files.items():
+        assert parse([(DATA / f"{file}.txt").read_text()], file).is_whole is is_whole
+    assert not parse([replaced(r"^ 8388608 .*\n", "", ALL_BW)], "x").is_whole
+
+
 def test_a_sweep_in_one_run():
     curve = parse([ALL_BW], "x")
     check_complete(curve, sweep(2, 8 * MIB))
@@ -187,6 +194,15 @@ DAMAGE = {
     "options that no benchmark has": (
         replaced("Number of qps   : 1", "Number of qps   : 3", WRITE_BW),
         "expected a verbs benchmark of the registry, found ib_write_bw -q 3",
+    ),
+    "a setting missing": (
+        replaced(r"^ Number of qps .*\n", "", WRITE_BW),
+        "expected the settings Number of qps below the title, found none",
+    ),
+    "a setting damaged": (replaced("4096", "40x6"), "expected the settings Mtu .*, found 40x6"),
+    "title of another run": (
+        replaced("RDMA_Write BW", "RDMA_Write Post List BW", WRITE_BW),
+        "expected Post List in the title and in the settings, found it in one",
     ),
     "no columns": (replaced(r"^ #bytes.*\n", ""), "expected one line of column names .* found 0"),
     "unknown column": (

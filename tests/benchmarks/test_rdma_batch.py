@@ -123,6 +123,12 @@ ONE_ROW = re.sub(
 )
 
 
+def test_a_table_without_its_last_size_is_not_whole():
+    short = re.sub(r"(?m)^\|   1048576 .*\n", "", WRITE)
+    assert short != WRITE
+    assert not parse_any(short, "seed", "rdma_batch_write").is_whole
+
+
 def test_one_row_is_a_size_and_no_sweep_of_batches():
     found = parse_any(ONE_ROW, "single")
     assert found.benchmark == "rdma_batch_write"
@@ -170,6 +176,8 @@ DAMAGES = {
     "cell": (lambda t: t.replace(WRITE_1KIB, WRITE_1KIB.rpartition("|")[0]), "the table is cut"),
     "columns": (lambda t: t.replace("Avg Lat", "Mid Lat"), "expected the columns"),
     "twice": (lambda t: t + t, "found a second"),
+    "row missing": (lambda t: t.replace(f"{WRITE_1KIB}\n", ""), "twice the size or batch"),
+    "row repeated": (lambda t: t.replace(WRITE_1KIB, f"{WRITE_1KIB}\n{WRITE_1KIB}"), "repeated"),
     "digits": (lambda t: t.replace(" 128 ", f" {'9' * 5000} "), "whole number above zero"),
     "nothing": (lambda _: "srun: error\n", "expected a table of rdma_batch"),
 }  # fmt: skip

@@ -30,8 +30,9 @@ from fabricheck.benchmarks.perftest_table import (
     read_table,
 )
 from fabricheck.benchmarks.table import ParseError
+from fabricheck.units import MIB
 
-_FIRST_OF_ALL = 2
+_FIRST_OF_ALL, _LARGEST_OF_ALL = 2, 8 * MIB
 _USED = (DEVICE, CONNECTION, MTU, LINK, GID_INDEX)
 
 
@@ -147,8 +148,7 @@ def parse(outputs: Sequence[str], source: str) -> Curve:
         metadata=MappingProxyType(first.settings),
         points=tuple(points),
         remarks=tuple(dict.fromkeys(remark for table in tables for remark in table.remarks)),
-        # Of several runs the last may be missing.
-        is_whole=len(tables) == 1,
+        is_whole=len(tables) == 1 and points[-1].size == _last_of_all(first),
     )
 
 
@@ -239,6 +239,12 @@ def _differences(first: Table, table: Table) -> Iterator[tuple[str, str, str]]:
     )
     if first.benchmark != table.benchmark:
         yield BENCHMARK, first.benchmark, table.benchmark
+
+
+def _last_of_all(table: Table) -> int:
+    """The last size of a run with all sizes, in bytes: a datagram is one packet."""
+    is_datagram = table.settings.get(CONNECTION) == "UD"
+    return int(table.settings[MTU]) if is_datagram else _LARGEST_OF_ALL
 
 
 def _check_sweep(points: Sequence[Point], source: str) -> None:

@@ -25,6 +25,7 @@ BENCHMARK = "benchmark"
 _QUEUE_PAIRS = "Number of qps"
 _POST_LIST = "Post List"
 _EVENTS = "Test with events"
+_NEEDED = (DEVICE, _QUEUE_PAIRS, CONNECTION, MTU)
 
 _TITLE = re.compile(
     r"^\s*(?P<verb>Send|RDMA_Write|RDMA_Read|Atomic)(?: FETCH_AND_ADD)?"
@@ -168,6 +169,17 @@ def _identify(title: re.Match[str], settings: Mapping[str, str], source: str) ->
 
     Inline data can't be told from it: the program inlines what it likes unless told otherwise.
     """
+    missing = [key for key in _NEEDED if key not in settings]
+    if missing or not _WHOLE_NUMBER.fullmatch(settings[MTU]):
+        raise ParseError(
+            f"{source}: expected the settings {', '.join(missing or [MTU])} below the title, found "
+            f"{settings.get(MTU) if not missing else 'none'}: lines are missing or damaged"
+        )
+    if (_POST_LIST in title[0]) != (_POST_LIST in settings):
+        raise ParseError(
+            f"{source}: expected {_POST_LIST} in the title and in the settings, found it in one: "
+            "lines are missing, or outputs are mixed"
+        )
     program = f"ib_{_OPERATIONS[title['verb']]}_{_KINDS[title['kind']]}"
     pairs = settings.get(_QUEUE_PAIRS, "1")
     options: tuple[str, ...] = ()

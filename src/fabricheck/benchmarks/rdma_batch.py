@@ -1,137 +1,24 @@
-"""Strict reading of the tables of ``rdma_batch``, and of MORI-IO's, whose form they have.
+"""Curves of ``rdma_batch``, and of MORI-IO's benchmark, from their tables."""
 
-A table has a title (``Initiator Rank 7``), one of three sets of columns, and a rule above and below
-each part. The program prints one for each initiator, and one of all together where there are
-several. A MB is 10^6 bytes, a GB 10^9.
-
-Each row states its total, both bandwidths and both latencies, which depend on each other: total =
-size x batch, bandwidth = total / latency. A row for which that does not hold, within the last digit
-of each figure, is damaged.
-"""
-
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final
 
 from fabricheck.benchmarks.curve import Curve, Point
 from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.programs import PROGRAM_BENCHMARKS, RDMA_BATCH_SWEEPS
-from fabricheck.benchmarks.table import ParseError, half_digit
-
-PROGRAM: Final = "rdma_batch"
-
-_CONFIGURATION = re.compile(
-    r"^(?P<program>MORI-IO|rdma_batch)(?: (?P<version>\S+))? Benchmark Configurations:$"
+from fabricheck.benchmarks.rdma_batch_table import (
+    PROGRAM,
+    WHOLE_NUMBER,
+    Output,
+    Row,
+    is_output,
+    read,
 )
-_SETTING = re.compile(r"^  (?P<key>[a-z_]+): (?P<value>\S.*)$")
-_RULE = re.compile(r"^\+-+(?:\+-+)*\+$")
-_TITLE = re.compile(r"^\| +(?P<title>Initiator Rank \d{1,4}|Aggregate of \d{1,4} Initiators) +\|$")
-_INITIATOR = "Initiator Rank"
-_END = re.compile(r"^(?P<how>Complete|Interrupted): (?P<rows>\d{1,6}) of (?P<all>\d{1,6}) rows$")
-_NUMBER = re.compile(r"\d{1,18}(?:\.\d{1,9})?", re.ASCII)
-_WHOLE_NUMBER = re.compile(r"\d{1,18}", re.ASCII)
+from fabricheck.benchmarks.table import ParseError
+
+__all__ = ["PROGRAM", "Output", "Row", "confirm", "curve", "is_output", "parse", "path_mtu", "read"]
+
 _SWITCHES = ("--enable-batch-transfer", "--enable-sess")
-
-_SIZE, _BATCH, _TOTAL = "MsgSize (B)", "BatchSize", "TotalSize (MB)"
-_MAX_BW, _AVG_BW = "Max BW (GB/s)", "Avg Bw (GB/s)"
-_MIN_LAT, _AVG_LAT = "Min Lat (us)", "Avg Lat (us)"
-_P50, _P99, _ITERATIONS = "P50 Lat (us)", "P99 Lat (us)", "Iterations"
-_SHORT = (_SIZE, _TOTAL, _MAX_BW, _AVG_BW, _MIN_LAT, _AVG_LAT)
-_SEED = (_SIZE, _BATCH, *_SHORT[1:])
-_FULL = (*_SEED, _P50, _P99, _ITERATIONS)
-
-_MEGA = 1_000_000
-# MORI-IO rounds each figure on its own, and from times that it keeps as 32-bit floats.
-_ROUNDING = 1.001
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One row: so many transfers of so many bytes, again and again.
-
-    Attributes:
-        size: bytes of one transfer.
-        batch: transfers of a batch.
-        latency: time of a whole batch in us, by statistic.
-        bandwidth: in MB/s, by statistic; computed from total and time, which have more digits than
-            the figures printed.
-        iterations: batches that were timed, ``None`` where the table doesn't say.
-    """
-
-    size: int
-    batch: int
-    latency: Mapping[str, float]
-    bandwidth: Mapping[str, float]
-    iterations: int | None
-
-    @property
-    def total(self) -> int:
-        """Bytes of a whole batch."""
-        return self.size * self.batch
-
-
-@dataclass(frozen=True, slots=True)
-class Output:
-    """What one run printed.
-
-    Attributes:
-        version: of ``rdma_batch``; empty for MORI-IO's own output.
-        settings: the configuration, as printed; empty where there is none.
-        tables: the rows of each initiator.
-    """
-
-    version: str
-    settings: Mapping[str, str]
-    tables: tuple[tuple[Row, ...], ...]
-
-
-def is_output(text: str) -> bool:
-    """Whether a text is meant to be what an initiator printed."""
-    lines = text.split("\n")
-    return any(_TITLE.match(line) or _CONFIGURATION.match(line) for line in lines)
-
-
-def read(text: str, source: str) -> Output:
-    """The configuration and the tables of the initiators.
-
-    Args:
-        text: the whole output of the run.
-        source: what to call it in messages.
-
-    Raises:
-        ParseError: if there is no table, or one that is empty, damaged or cut, if the tables are
-            not of the same sweep, if a row breaks an identity, or if the run was interrupted.
-    """
-    reader = _Reader([line.rstrip() for line in text.split("\n")], source)
-    version, settings = reader.configuration()
-    titles = reader.titles()
-    batch = settings.get("transfer_batch_size", "")
-    tables = tuple(
-        tuple(reader.table(number, batch))
-        for number, title in titles.items()
-        if title.startswith(_INITIATOR)
-    )
-    if not tables:
-        raise ParseError(
-            f"{source}: expected a table of {PROGRAM}, found no title such as 'Initiator Rank 0': "
-            "the program did not come so far, or its output went elsewhere"
-        )
-    if version:
-        reader.check_end(len(tables[0]))
-        if settings.get("num_initiator_dev") != str(len(tables)):
-            raise ParseError(
-                f"{source}: expected the tables of all initiators (num_initiator_dev: "
-                f"{settings.get('num_initiator_dev', 'none')}), found {len(tables)}"
-            )
-    sweeps = {tuple((row.size, row.batch) for row in table) for table in tables}
-    if len(sweeps) != 1:
-        raise ParseError(
-            f"{source}: expected the same sizes and batches of all {len(tables)} initiators, found "
-            f"{len(sweeps)} different sweeps: a table is cut, or outputs are put together"
-        )
-    return Output(version, MappingProxyType(settings), tables)
 
 
 def parse(text: str, source: str, name: str = "") -> Curve:
@@ -197,7 +84,7 @@ def confirm(curve: Curve, source: str) -> None:
 def path_mtu(settings: Mapping[str, str]) -> int:
     """Bytes of payload of a packet on the connection; 0 where the configuration doesn't tell."""
     told = settings.get("mtu", "")
-    return int(told) if _WHOLE_NUMBER.fullmatch(told) else 0
+    return int(told) if WHOLE_NUMBER.fullmatch(told) else 0
 
 
 def curve(output: Output, benchmark: str, *, by_total: bool) -> Curve:
@@ -210,6 +97,7 @@ def curve(output: Output, benchmark: str, *, by_total: bool) -> Curve:
             of one transfer.
     """
     checked = output.settings.get("validate") == "True"
+    least, most = PROGRAM_BENCHMARKS[benchmark].min_size, PROGRAM_BENCHMARKS[benchmark].max_size
     points = []
     for rows in zip(*output.tables, strict=True):
         values: dict[tuple[Metric, str], float] = {}
@@ -232,169 +120,6 @@ def curve(output: Output, benchmark: str, *, by_total: bool) -> Curve:
         datatype=None,
         metadata=output.settings,
         points=tuple(points),
-        # A run prints its tables when it is over, each with a rule below it.
-        is_whole=True,
+        # Our program tells how many rows it has; MORI-IO's sweeps always have the same ends.
+        is_whole=bool(output.version) or (points[0].size, points[-1].size) == (least, most),
     )
-
-
-class _Reader:
-    """The lines of one run; numbers count from 1."""
-
-    def __init__(self, lines: list[str], source: str) -> None:
-        self._lines = lines
-        self._source = source
-
-    def configuration(self) -> tuple[str, dict[str, str]]:
-        """Version of the program and its settings; neither where there is no such block."""
-        starts = [n for n, line in enumerate(self._lines, start=1) if _CONFIGURATION.match(line)]
-        if not starts:
-            return "", {}
-        if len(starts) > 1:
-            raise self._error(starts[1], "expected one run, found a second configuration")
-        match = _CONFIGURATION.match(self._lines[starts[0] - 1])
-        assert match is not None, "the line was found by this pattern"
-        settings = {}
-        for line in self._lines[starts[0] :]:
-            setting = _SETTING.match(line)
-            if not setting:
-                break
-            settings[setting["key"]] = setting["value"]
-        return match["version"] or "", settings
-
-    def titles(self) -> dict[int, str]:
-        """Line numbers and titles of all tables."""
-        found: dict[int, str] = {}
-        for number, line in enumerate(self._lines, start=1):
-            if match := _TITLE.match(line):
-                if match["title"] in found.values():
-                    raise self._error(
-                        number,
-                        f"expected one table {match['title']!r}, found a second: outputs are mixed",
-                    )
-                found[number] = match["title"]
-        return found
-
-    def table(self, title: int, batch: str) -> Iterator[Row]:
-        """The rows of the table whose title stands on that line."""
-        columns = self._columns(title, batch)
-        number = title + 4
-        while not _RULE.match(self._line(number)):
-            yield self._row(number, columns, batch)
-            number += 1
-        if number == title + 4:
-            raise self._error(number, "expected rows below the column names, found none")
-
-    def check_end(self, rows: int) -> None:
-        """The line below all tables says that the run was not interrupted."""
-        ends = [match for line in self._lines if (match := _END.match(line))]
-        if len(ends) != 1:
-            raise ParseError(
-                f"{self._source}: expected one line 'Complete: {rows} of {rows} rows', found "
-                f"{len(ends)}: the output is cut, or several are put together"
-            )
-        how, done, wanted = ends[0]["how"], int(ends[0]["rows"]), int(ends[0]["all"])
-        if how != "Complete" or not done == wanted == rows:
-            raise ParseError(
-                f"{self._source}: expected all rows, found {rows} in the table and {ends[0][0]!r}: "
-                "the run was interrupted or failed; see its error output"
-            )
-
-    def _columns(self, title: int, batch: str) -> Sequence[str]:
-        for number in (title - 1, title + 1, title + 3):
-            if not _RULE.match(self._line(number)):
-                raise self._error(number, f"expected a rule, found {self._line(number)!r}")
-        names = tuple(self._cells(title + 2))
-        if names not in (_SHORT, _SEED, _FULL):
-            raise self._error(
-                title + 2, f"expected the columns of {PROGRAM}, found {', '.join(names)}"
-            )
-        if _BATCH not in names and not batch:
-            raise self._error(
-                title + 2,
-                f"expected a column {_BATCH}, or transfer_batch_size in the configuration above",
-            )
-        return names
-
-    def _row(self, number: int, columns: Sequence[str], batch: str) -> Row:
-        words = self._cells(number)
-        if len(words) != len(columns):
-            raise self._error(
-                number, f"expected {len(columns)} cells, found {len(words)}: the table is cut"
-            )
-        cells = dict(zip(columns, words, strict=True))
-        size = self._whole(number, _SIZE, cells[_SIZE])
-        many = self._whole(number, _BATCH, cells.get(_BATCH, batch))
-        values = {
-            name: self._value(number, name, cells[name])
-            for name in columns
-            if name not in (_SIZE, _BATCH, _ITERATIONS)
-        }
-        self._check_identities(number, size * many, values, cells)
-        latency = {"min": values[_MIN_LAT], "avg": values[_AVG_LAT]}
-        latency |= {
-            name: values[column]
-            for name, column in (("p50", _P50), ("p99", _P99))
-            if column in values
-        }
-        return Row(
-            size=size,
-            batch=many,
-            latency=MappingProxyType(latency),
-            bandwidth=MappingProxyType(
-                {"max": size * many / latency["min"], "avg": size * many / latency["avg"]}
-            ),
-            iterations=(
-                self._whole(number, _ITERATIONS, cells[_ITERATIONS])
-                if _ITERATIONS in cells
-                else None
-            ),
-        )
-
-    def _check_identities(
-        self, number: int, total: int, values: Mapping[str, float], cells: Mapping[str, str]
-    ) -> None:
-        expected = {_TOTAL: (total / _MEGA, 0.0)}
-        for bandwidth, latency in ((_MAX_BW, _MIN_LAT), (_AVG_BW, _AVG_LAT)):
-            if values[latency] <= 0:
-                raise self._error(number, f"expected {latency} above zero, found {cells[latency]}")
-            value = total / values[latency] / 1000
-            expected[bandwidth] = value, value * half_digit(cells[latency]) / values[latency]
-        for name, (value, doubt) in expected.items():
-            if abs(values[name] - value) > (half_digit(cells[name]) + doubt) * _ROUNDING:
-                raise self._error(
-                    number,
-                    f"expected {name} {value:.4g} from size, batch and latency, found "
-                    f"{cells[name]}: the row is damaged, or the program miscounts",
-                )
-        if values[_MIN_LAT] > values[_AVG_LAT]:
-            raise self._error(
-                number,
-                f"expected {_MIN_LAT} up to {_AVG_LAT}, found {cells[_MIN_LAT]} and "
-                f"{cells[_AVG_LAT]}: the row is damaged",
-            )
-
-    def _value(self, number: int, name: str, word: str) -> float:
-        if not _NUMBER.fullmatch(word):
-            raise self._error(number, f"expected a number as {name}, found {word!r}")
-        return float(word)
-
-    def _whole(self, number: int, name: str, word: str) -> int:
-        if not _WHOLE_NUMBER.fullmatch(word) or not int(word):
-            raise self._error(
-                number, f"expected a whole number above zero as {name}, found {word!r}"
-            )
-        return int(word)
-
-    def _cells(self, number: int) -> list[str]:
-        line = self._line(number)
-        if not (line.startswith("|") and line.endswith("|") and len(line) > 1):
-            raise self._error(
-                number, f"expected a row of the table, found {line[:120]!r}: the table is cut"
-            )
-        return [cell.strip() for cell in line[1:-1].split("|")]
-
-    def _line(self, number: int) -> str:
-        return self._lines[number - 1] if 1 <= number <= len(self._lines) else ""
-
-    def _error(self, number: int, message: str) -> ParseError:
-        return ParseError(f"{self._source}: line {number}: {message}")
