@@ -100,10 +100,10 @@ def test_compressed_data_that_is_damaged_gives_what_it_has(logs: Path, store: Pa
     outcome = read(store, logs)
     least, most = (48, 48) if damage == "of another checksum" else (20, 26)
     assert least <= outcome.values <= most
-    assert re.search(rf"h0.gz, from line {outcome.values + 2} on: .*lost", outcome.lost[0])
+    assert re.search(rf"h0.gz, line {outcome.values + 2}: .*lost", outcome.unread[0])
     assert [kind for kind, *_ in problems(store)] == ["lost"]
     packed.write_bytes(data + bytes(512))
-    assert read(store).lost == []
+    assert read(store).unread == []
     assert table(store).height == 48
     assert problems(store) == []
 
@@ -170,7 +170,9 @@ def test_a_file_that_is_no_perflog_is_named_and_costs_only_itself(
     perflog(logs, night(0))
     path = logs / "testbed" / "main" / "Wrong.log"
     path.write_bytes(data)
-    assert read(store, logs).values == 4
+    outcome = read(store, logs)
+    assert outcome.values == 4
+    assert outcome.unread[0].startswith(f"{path}: expected the header of a perflog")
     assert problems(store) == [("damaged", "Wrong.log", 1, data.count(b"\n"))]
     (_, problem), *_ = status(store).problems
     assert "expected the header of a perflog" in problem.detail

@@ -165,8 +165,8 @@ def _tell(outcome: "Outcome", *, machine: bool) -> None:
         f"{outcome.values} new values from {outcome.files} files and {outcome.sessions} stored "
         f"sessions in {outcome.seconds:.1f} s; {outcome.unchanged} files as they were"
     )
-    for each in outcome.lost:
-        typer.echo(f"lost: {each}")
+    for each in outcome.unread:
+        typer.echo(f"not read: {each}")
     if outcome.problems:
         typer.echo(f"{outcome.problems} lines with a problem: see fabricheck history status")
 

@@ -73,14 +73,18 @@ class NoLayout:
         """Files with an equal one can be read together."""
         return self.found
 
-    def read(self, block: Block) -> Converted:
-        """All lines of the block, as damaged ones."""
-        detail = (
+    @property
+    def fault(self) -> str:
+        """What is wrong with the file, in words."""
+        return (
             "expected the header of a perflog, of fabricheck (docs/perflog.md) or ReFrame's, in "
             f"line 1, found {self.found!r}: move the file away, or skip it with --skip"
         )
+
+    def read(self, block: Block) -> Converted:
+        """All lines of the block, as damaged ones."""
         last = block.first_line + block.lines - 1
-        return empty(), [Problem(Kind.DAMAGED, block.first_line, last, detail)]
+        return empty(), [Problem(Kind.DAMAGED, block.first_line, last, self.fault)]
 
 
 def recognize(first: bytes, path: Path) -> Layout | NoLayout:

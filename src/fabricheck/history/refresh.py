@@ -20,6 +20,7 @@ from fabricheck.history import results
 from fabricheck.history.batch import Batch
 from fabricheck.history.catalog import Catalog
 from fabricheck.history.intake import Intake, OutdatedError
+from fabricheck.history.layout import NoLayout
 from fabricheck.history.lines import BLOCK
 from fabricheck.history.problems import Kind, Located, Problem, merged
 from fabricheck.history.reading import PerflogFile, ProvenanceFile, RecordFile
@@ -68,7 +69,7 @@ class Outcome:
         sessions: sessions read from results databases.
         values: values that are new in the history.
         problems: number of lines with a new problem.
-        lost: what can't be read of compressed files, each in a sentence.
+        unread: files that can't be read to their end, or at all, each in a sentence.
         rebuilt: why everything was read anew; empty if it was not.
         seconds: how long it took.
     """
@@ -78,7 +79,7 @@ class Outcome:
     sessions: int = 0
     values: int = 0
     problems: int = 0
-    lost: list[str] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
     rebuilt: str = ""
     seconds: float = 0.0
 
@@ -197,6 +198,8 @@ class _Reader:
             perflog = PerflogFile(source, path)
             for layout, block in perflog.parts():
                 self._files[source.number] = perflog
+                if isinstance(layout, NoLayout) and block.first_line == 1:
+                    self._outcome.unread.append(f"{shown(path)}: {layout.fault}")
                 self._batches.setdefault(layout.kin, Batch(layout)).add(source.number, block)
                 self._gathered += len(block.data)
                 if self._gathered >= BLOCK:
@@ -223,9 +226,8 @@ class _Reader:
     def _keep_state(self, file: RecordFile, source: Source, path: Path, stamp: Stamp) -> None:
         self._catalog.replace_cut(file.number, file.cut)
         self._outcome.problems += file.cut is not None
-        if file.cut and file.cut.kind is Kind.LOST:
-            where = f"{shown(path)}, from {file.cut.where} on"
-            self._outcome.lost.append(f"{where}: {file.cut.detail}")
+        if file.cut and file.cut.kind is not Kind.CUT:
+            self._outcome.unread.append(f"{shown(path)}, {file.cut.where}: {file.cut.detail}")
         self._outcome.files += file.lines > source.lines
         self._outcome.unchanged += file.lines == source.lines
         self._catalog.put_source(file.state(path, stamp))
