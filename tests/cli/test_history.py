@@ -8,6 +8,7 @@ from typer.testing import CliRunner, Result
 
 from fabricheck.cli.application import build
 from fabricheck.errors import FabricheckError
+from fabricheck.history.record import FIELDS
 
 
 def run(*arguments: str | Path) -> Result:
@@ -37,7 +38,7 @@ def test_status_names_problems_by_file_and_line(store: Path):
     text = run("status", "--store", store).stdout
     assert "12 values of 4 series, 2026-11-01T06:00:00 to 2026-11-03T06:00:00" in text
     assert "problems: 1 damaged" in text
-    assert "MpiPointToPoint.log, line 14: expected 33 fields" in text
+    assert f"MpiPointToPoint.log, line 14: expected {len(FIELDS)} fields" in text
     data = json.loads(run("status", "--store", store, "--json").stdout)
     assert data["problem_lines"]["damaged"] == 1
     assert data["problems"][0]["first_line"] == 14

@@ -322,7 +322,6 @@ def test_a_value_in_both_records_has_what_each_of_them_says(store: Path, version
     assert found["session"].str.contains("^[0-9a-f-]{36}$").all()
     assert found["node_list"].unique().to_list() == ["vm"]
     assert found["result"].unique().to_list() == ["pass"]
-    assert found["ranks"].unique().to_list() == ["1"]
     with History.open_to_read(store) as history:
         assert {len(series) for series in history.series()} == {2}
     read(store.with_name("anew"), logs, **both)

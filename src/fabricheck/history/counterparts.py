@@ -1,7 +1,7 @@
 """Values that stand in a perflog and in a results database: one value, with what both say of it.
 
 The lines of other suites' perflogs hold what the site's format names, and that may be neither the
-job nor the nodes, which the database knows.
+job nor the nodes nor the ranks, which the database knows.
 """
 
 from typing import Final
@@ -11,6 +11,8 @@ import polars as pl
 from fabricheck.history.frame import KEY, PROVENANCE
 from fabricheck.history.segments import IDENTITY, Numbering
 
+_COUNTS: Final = ("num_nodes", "ranks")
+"""Numbers of a series' key that are 0 where a record does not say them."""
 _NUMBERS: Final = ("reference", "lower", "upper", "warning_lower", "warning_upper", "repeat")
 _TEXTS: Final = ("level", "result", "finding")
 
@@ -23,19 +25,24 @@ def named_as(values: pl.DataFrame, logged: pl.DataFrame, series: pl.DataFrame) -
         logged: ``IDENTITY`` of values of perflogs.
         series: the dimension of series.
     """
-    same = pl.struct(name for name in KEY if name != "num_nodes").rank("dense")
-    kin = series.select("series_id", "num_nodes", same.alias("kin"))
+    same = pl.struct(name for name in KEY if name not in _COUNTS).rank("dense")
+    kin = series.select("series_id", *_COUNTS, same.alias("kin"))
     stored = values.join(kin, on="series_id", maintain_order="left")
     known = logged.select(IDENTITY).join(kin, on="series_id")
     return (
         stored.join(known, on=("kin", "time"), suffix="_logged", maintain_order="left")
         .filter(
-            pl.col("num_nodes_logged").is_in([0])
-            | (pl.col("num_nodes_logged") == pl.col("num_nodes")),
             (pl.col("job_logged") == "") | (pl.col("job_logged") == pl.col("job")),
+            *(
+                (pl.col(f"{name}_logged") == 0) | (pl.col(f"{name}_logged") == pl.col(name))
+                for name in _COUNTS
+            ),
         )
         .with_columns(
-            series_id="series_id_logged", job="job_logged", told_id="series_id", told_job="job"
+            series_id="series_id_logged",
+            job="job_logged",
+            told_id="series_id",
+            told_job="job",
         )
     )
 

@@ -144,9 +144,9 @@ class Intake:
         )
 
     def _say_less(self, values: pl.DataFrame) -> pl.DataFrame:
-        """Values of perflogs whose lines name no job or no nodes."""
+        """Values of perflogs whose lines name no job, no nodes or no ranks."""
         nodes = self._numbers["series"].known.filter(
-            pl.col("num_nodes") == 0, pl.col("statistic") == ""
+            (pl.col("num_nodes") == 0) | (pl.col("ranks") == 0), pl.col("statistic") == ""
         )
         vague = pl.col("series_id").is_in(nodes["series_id"].implode())
         return values.filter(vague | (pl.col("job") == ""))

@@ -129,7 +129,7 @@ def _from_ours(text: pl.DataFrame) -> Converted:
         pl.col("environment").alias("environ"),
         pl.col("job_id").alias("job"),
         pl.lit(None, pl.UInt32).alias("repeat"),
-        pl.col("ranks").cast(pl.Int32, strict=False).fill_null(0),
+        pl.col("ranks").cast(pl.Int32, strict=False),
         _placement(text.columns),
     )
     bad = wrong(frame, text["time"], "time", "a time as in RFC 3339", may_be_empty=False)
@@ -137,6 +137,8 @@ def _from_ours(text: pl.DataFrame) -> Converted:
     bad += wrong(frame, text["value"], "value", "a finite number from 0 on", least=0)
     bad += wrong(frame, text["size"], "size", "a whole number of bytes", least=0)
     bad += wrong(frame, text["nodes"], "num_nodes", "a whole number", least=0)
+    bad += wrong(frame, text["ranks"], "ranks", "a whole number", least=0)
+    frame = frame.with_columns(pl.col("ranks").fill_null(0))
     for name in _BOUNDS:
         bad += wrong(frame, text[name], name, "a number", finite=False)
     return without(frame.select(READ.keys()), bad), bad

@@ -55,7 +55,7 @@ def _common(case: Mapping[str, Any], uuid: str) -> dict[str, Any]:
         "repeat": repetition(case["name"]),
         "finding": "; ".join(_texts(case, "findings")),
         **{each: _text(case, each) for each in PROVENANCE if each != "node_list"},
-        "ranks": _count(case, "num_tasks") if case.get("num_tasks") else 0,
+        "ranks": _ranks(case),
         "program": _text(case, "program") if ours else "",
         "node_list": ",".join(nodes),
     }
@@ -156,6 +156,14 @@ def _count(given: Mapping[str, Any], name: str) -> int:
     if isinstance(found, bool) or not isinstance(found, int) or not 0 <= found <= _MOST_NODES:
         raise _odd(name, "a whole number from 0 on", found)
     return found
+
+
+def _ranks(case: Mapping[str, Any]) -> int:
+    """Number of ranks; 0 or less is ReFrame's word for as many as there are nodes free."""
+    found = case.get("num_tasks")
+    if found is None or (isinstance(found, int) and found < 0):
+        return 0
+    return _count(case, "num_tasks")
 
 
 def _number(given: Any, name: str, *, finite: bool = False) -> float | None:
