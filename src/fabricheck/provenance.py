@@ -17,12 +17,15 @@ def commit(directory: Path) -> str:
 
     Empty where git or the repository is missing, as in an unpacked release.
     """
-    described = subprocess.run(
-        ["git", "-C", str(directory), "describe", "--always", "--exclude=*", "--dirty=+"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    try:
+        described = subprocess.run(
+            ["git", "-C", str(directory), "describe", "--always", "--exclude=*", "--dirty=+"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    except FileNotFoundError:
+        return ""
     return described.stdout.strip()
 
 

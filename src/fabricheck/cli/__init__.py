@@ -48,7 +48,8 @@ def guarded(program: Callable[[], None]) -> int:
         sentence, code = _meaning(error)
         # With no standard error nobody listens, and the code stands.
         with contextlib.suppress(OSError, ValueError):
-            print(f"fabricheck: {visible(sentence)}", file=sys.stderr, flush=True)  # noqa: T201
+            line = visible(" ".join(sentence.splitlines()))
+            print(f"fabricheck: {line}", file=sys.stderr, flush=True)  # noqa: T201
     return code
 
 

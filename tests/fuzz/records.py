@@ -1,0 +1,297 @@
+"""Damaged records: perflogs, provenance, results databases, stores, run reports, acceptances."""
+
+import copy
+import csv
+import functools
+import io
+import json
+import math
+import shutil
+import sqlite3
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from tests.fuzz import damage
+from tests.fuzz.outputs import DATA
+from tests.fuzz.place import Place, expect
+from tests.report import sample
+
+from fabricheck.history.record import FIELDS, HEADER, Record
+
+_CASE = {
+    "level": "good", "result": "pass", "system": "testbed", "partition": "main",
+    "environment": "openmpi", "check": "MpiPointToPoint", "benchmark": "latency",
+    "transport": "tcp", "nodes": "2", "ranks": "2", "metric": "latency", "statistic": "p50",
+    "unit": "us", "reference": "9.0", "lower": "1.0", "upper": "99.0", "node_list": "n1,n2",
+    "finding": 'it says "all | is" well',
+}  # fmt: skip
+_FOREIGN = tuple(sorted(path for path in (DATA / "reframe").rglob("*.log")))
+_ALL = ("--store", "store")
+
+
+def perflogs(chance: Random, place: Place) -> None:
+    """A perflog: each line that is whole is taken or named, and nothing else is taken."""
+    if chance.random() < 0.25:
+        _foreign_perflog(chance, place)
+        return
+    lines = [_line(night, size) for night in range(chance.randint(1, 5)) for size in (1, 8, 64)]
+    text = HEADER + "".join(lines)
+    for _ in range(chance.choice((1, 1, 2, 4))):
+        text = damage.text(text, chance)
+    content = text.encode("utf-8", "surrogateescape" if "\ud800" not in text else "surrogatepass")
+    if chance.random() < 0.1:
+        content = damage.octets(content, chance)
+    name = chance.choice(("core.log", "a/b.log", "x/y.log.1", "caf\udce9.log", "new\nline.log"))
+    place.write(f"logs/testbed/main/{name}", content)
+    if chance.random() < 0.2:
+        _provenance(chance, place)
+    if place.run("history", "refresh", "--perflogs", "logs", "--no-results", *_ALL).code == 0:
+        _is_complete(place, content)
+        if chance.random() < 0.1:
+            place.run("history", "show", *_ALL)
+            place.run("trend", *_ALL, "--sites", "none", "--references", "none")
+
+
+def _line(night: int, size: int) -> str:
+    fields = {
+        **dict.fromkeys(FIELDS, ""), **_CASE, "time": f"2020-01-{night + 1:02}T06:00:00+00:00",
+        "variable": f"latency_p50_{size}B", "size": str(size), "value": f"{9 + night / 10:.2f}",
+        "session": f"session-{night}", "job_id": str(100 + night),
+    }  # fmt: skip
+    return Record(**fields).line()
+
+
+def _is_complete(place: Place, content: bytes) -> None:
+    """What a plain reader finds in whole lines is in the history, or its line is named."""
+    status = place.run("history", "status", "--json", *_ALL).json()
+    named = {
+        number
+        for problem in status["problems"]
+        for number in range(problem["first_line"], problem["last_line"] + 1)
+    }
+    taken = set(_exported(place))
+    lines = content.decode(errors="surrogateescape").split("\n")
+    if lines[0] + "\n" != HEADER:
+        return
+    for number, line in enumerate(lines[:-1], start=1):
+        read = _plain(line)
+        if read is not None and number not in named and line.isascii() and line.isprintable():
+            expect(read in taken, f"line {number} is whole, neither taken nor named: {line!r}")
+    plain = {read for line in lines if (read := _plain(line, strict=False))}
+    invented = [each for each in taken if each not in plain]
+    expect(len(invented) <= len(named), f"taken, though no line says it: {invented}")
+
+
+def _exported(place: Place) -> list[tuple[str, str, float]]:
+    ended = place.run("history", "export", *_ALL)
+    if ended.code:
+        return []
+    rows = csv.DictReader(io.StringIO(ended.stdout))
+    return [(row["session"], _variable(row), float(row["value"])) for row in rows if row["value"]]
+
+
+def _variable(row: Mapping[str, str]) -> str:
+    return f"{row['metric']} {row['statistic']} {row['size']}"
+
+
+def _plain(line: str, *, strict: bool = True) -> tuple[str, str, float] | None:
+    """Session, variable and value of a line; strict: if nothing about it is odd."""
+    try:
+        fields = next(csv.reader([line], delimiter="|", strict=True), [])
+        row = dict(zip(FIELDS, fields, strict=True))
+        time, value = datetime.fromisoformat(row["time"]), float(row["value"])
+        size, nodes = int(row["size"] or 0), int(row["nodes"] or 0)
+    except (ValueError, csv.Error):
+        return None
+    fine = math.isfinite(value) and value > 0 < size and nodes > 0 and time.tzinfo is not None
+    trimmed = all(field.strip() == field for field in fields)
+    whole = fine and trimmed and datetime(1990, 1, 1, tzinfo=UTC) < time < datetime.now(UTC)
+    return (row["session"], _variable(row), value) if whole or not strict else None
+
+
+def _foreign_perflog(chance: Random, place: Place) -> None:
+    text = damage.text(chance.choice(_FOREIGN).read_text(), chance)
+    place.write("logs/generic/default/Stream.log", text.encode("utf-8", "replace"))
+    place.run("history", "refresh", "--perflogs", "logs", "--no-results", *_ALL)
+    place.run("history", "status", *_ALL)
+
+
+def _provenance(chance: Random, place: Place) -> None:
+    record: Any = {
+        "format": 1, "session": "session-0", "time": "2020-01-01T06:00:00Z", "nodes": ["n1", "n2"],
+        "facts": {"kernel": "6.1"}, "commit": "abc",
+    }  # fmt: skip
+    text = json.dumps(damage.tree(record, chance)) + "\n" + json.dumps(record) + "\n"
+    if chance.random() < 0.3:
+        text = damage.text(text, chance)
+    place.write("logs/provenance.jsonl", text.encode("utf-8", "replace"))
+
+
+def databases(chance: Random, place: Place) -> None:
+    """A results database with damaged sessions: the others are read, or it is refused."""
+    sessions = _sessions()
+    spared = json.dumps(sessions[0])
+    broken = copy.deepcopy(sessions[1])
+    for _ in range(chance.choice((1, 1, 2, 5))):
+        broken = damage.tree(broken, chance)
+    text = _as_json(broken)
+    if chance.random() < 0.1:
+        text = damage.text(text, chance)
+    path = place.inside / "results.db"
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("CREATE TABLE sessions (uuid TEXT PRIMARY KEY, json_blob TEXT)")
+        db.execute("CREATE TABLE metadata (schema_version TEXT)")
+        db.execute("INSERT INTO metadata VALUES (?)", [chance.choice(("1.0",) * 20 + ("2.0", ""))])
+        db.execute("INSERT INTO sessions VALUES ('spared', ?)", [spared])
+        content = text.encode("utf-8", "replace")
+        other = "other" if chance.random() < 0.9 else chance.choice(("", "\x00", 5, b"\xff"))
+        odd = chance.choice((content.decode(errors="replace"), content))
+        db.execute("INSERT INTO sessions VALUES (?, ?)", [other, odd])
+    if chance.random() < 0.1:
+        path.write_bytes(damage.octets(path.read_bytes(), chance))
+    (place.inside / "empty").mkdir()
+    refresh = ("history", "refresh", "--perflogs", "empty", "--results", "results.db", *_ALL)
+    if place.run(*refresh).code == 0:
+        wanted = _values(sessions[0])
+        taken = Counter(name.split()[0] for _, name, _ in _exported(place))
+        for name, count in wanted.items():
+            expect(taken[name] >= count, f"the session that is whole is not taken: {name}")
+        place.run("history", "show", *_ALL)
+        place.run("history", "status", *_ALL)
+
+
+@functools.cache
+def _sessions() -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads((DATA / "reframe" / "sessions-4.8.json").read_text())
+    return found[:2]
+
+
+def _values(session: dict[str, Any]) -> Counter[str]:
+    return Counter(
+        name.rpartition(":")[2]
+        for run in session["runs"]
+        for case in run["testcases"]
+        for name in case.get("perfvalues") or ()
+    )
+
+
+def _as_json(document: Any) -> str:
+    try:
+        return json.dumps(document)
+    except (ValueError, RecursionError):
+        return "[" * 3000
+
+
+def stores(chance: Random, place: Place) -> None:
+    """A damaged store: readers refuse it or say the same, and a refresh mends it or says why."""
+    origin, right = _whole_store(place.inside.parents[1])
+    shutil.copytree(origin / "store", place.inside / "store")
+    (place.inside / "logs").symlink_to(origin / "logs")
+    path = chance.choice(sorted((place.inside / "store").iterdir()))
+    how = chance.randrange(6)
+    if how == 0:
+        path.unlink()
+    elif how == 1:
+        path.unlink()
+        path.symlink_to(place.outside / "store" / "data.parquet")
+    else:
+        path.write_bytes(damage.octets(path.read_bytes(), chance))
+    place.write("store/foreign.parquet", "precious")
+    reader = chance.choice((("show",), ("export",), ("status",), ("status", "--json")))
+    place.run("history", *reader, *_ALL)
+    place.run("trend", *_ALL, "--sites", "none", "--references", "none")
+    logs = origin / "logs"
+    again = place.run("history", "refresh", "--perflogs", logs, "--no-results", *_ALL)
+    foreign = place.inside / "store" / "foreign.parquet"
+    expect(foreign.read_text() == "precious", "a file that is not the store's own is gone")
+    if again.code == 0:
+        now = sorted(_exported(place))
+        expect(now == right, f"{len(now)} values after the damage, {len(right)} before it")
+
+
+@functools.cache
+def _whole_store(root: Path) -> tuple[Path, list[tuple[str, str, float]]]:
+    place = Place(root / "whole", separate=False)
+    text = HEADER + "".join(_line(night, size) for night in range(20) for size in (1, 8))
+    place.write("logs/testbed/main/core.log", text)
+    place.must("history", "refresh", "--perflogs", place.inside / "logs", "--no-results", *_ALL)
+    return place.inside, sorted(_exported(place))
+
+
+def run_reports(chance: Random, place: Place) -> None:
+    """A run report: fine only if every case of it is."""
+    document = copy.deepcopy(_report())
+    for _ in range(chance.choice((1, 1, 2, 5))):
+        entry = chance.choice(document["runs"][0]["testcases"] + [document, document])
+        damage.tree(entry, chance)
+        if not isinstance(document, dict) or not document.get("runs"):
+            break
+        if not isinstance(document["runs"], list) or not _cases(document):
+            break
+    text = _as_json(document)
+    if chance.random() < 0.1:
+        text = damage.text(text, chance)
+    place.write("run-1.json", text.encode("utf-8", "surrogatepass"))
+    how = chance.random()
+    if how < 0.2:
+        case = ("latency", "openmpi", chance.choice(("tcp-2n", "shm-1n", "tcp-²n")))
+        place.run("explain", *case, "--report", "run-1.json")
+    elif how < 0.3:
+        place.run("scaling", "--report", "run-1.json")
+    else:
+        options = ["--html", "page.html"] if how > 0.99 else []
+        ended = place.run("report", "run-1.json", *options)
+        if ended.code == 0:
+            results = [case.get("result") for case in _cases(json.loads(text))]
+            red = {"fail", "abort", "fail_deps", "fail_dependencies", "error"}
+            expect(results and not red & {str(each) for each in results}, f"fine: {results}")
+            levels = {str(case.get("level")) for case in _cases(json.loads(text))}
+            expect(not levels & {"critical", "untrusted", "no-reference"}, f"fine: {levels}")
+
+
+def _cases(document: Any) -> list[dict[str, Any]]:
+    try:
+        cases = document["runs"][-1]["testcases"]
+        return cases if all(isinstance(case, dict) for case in cases) else []
+    except (KeyError, IndexError, TypeError):
+        return []
+
+
+@functools.cache
+def _report() -> dict[str, Any]:
+    return sample.report("latency")
+
+
+def acceptance_records(chance: Random, place: Place) -> None:
+    """A record that is signed: whole, or left as it was."""
+    document = copy.deepcopy(_record(place.inside.parents[1]))
+    for _ in range(chance.choice((1, 1, 2, 4))):
+        document = damage.tree(document, chance)
+    text = _as_json(document)
+    if chance.random() < 0.1:
+        text = damage.text(text, chance)
+    path = place.write("record.json", text.encode("utf-8", "surrogatepass"))
+    before = path.read_bytes()
+    ended = place.run("accept", "--record", "record.json", "--sign", "Ada", "--comment", "seen")
+    expect(ended.code != 2 or path.read_bytes() == before, "refused, and changed all the same")
+    if ended.code != 2:
+        code = {"accept": 0, "reject": 1, "inconclusive": 3}[json.loads(before)["verdict"]]
+        expect(ended.code == code, f"ended with {ended.code}, the record says {code}")
+
+
+@functools.cache
+def _record(root: Path) -> Any:
+    place = Place(root / "campaign", separate=False)
+    place.must("simulate", "history", "logs", "--normal", "--nights", "16", "--at", "8",
+              "--series", "2", "--size", "0.2")  # fmt: skip
+    place.must("history", "refresh", "--perflogs", "logs", "--no-results", *_ALL)
+    place.must(
+        "accept", "--before", "20200101:20200109", "--after", "20200109:20200301", "--record",
+        "record.json", "--sites", "none", *_ALL,
+    )  # fmt: skip
+    return json.loads((place.inside / "record.json").read_text())
