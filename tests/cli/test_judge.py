@@ -152,6 +152,13 @@ def test_figures_of_other_options_are_not_judged(fabricheck):
     assert "expected transfer_batch_size: 128 as in rdma_batch_write, found 16" in err
 
 
+def test_perftest_over_another_connection_than_the_placement_is_not_judged(fabricheck, tmp_path):
+    file = DATA / "perftest-4.5" / "send_lat.ud.all.txt"
+    code, _, err = fabricheck(file, "--references", reference_file(tmp_path), *CASE)
+    assert code == 2
+    assert "expected the connection type of tcp-2n, found ud" in err
+
+
 def test_json(fabricheck, tmp_path):
     path = reference_file(tmp_path, "[5, -0.9, 10, us]", 1.0)
     code, out, _ = fabricheck(LATENCY, "--references", path, *CASE, "--json")

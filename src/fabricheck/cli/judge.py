@@ -12,6 +12,8 @@ import typer
 from fabricheck.benchmarks import rdma_batch
 from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.model import Benchmark
+from fabricheck.benchmarks.perftest_table import CONNECTION
+from fabricheck.benchmarks.perftest_table import PROGRAM as PERFTEST
 from fabricheck.benchmarks.programs import RDMA_BATCH_SWEEPS, ProgramBenchmark
 from fabricheck.benchmarks.registry import find
 from fabricheck.cli.parse import (
@@ -23,6 +25,7 @@ from fabricheck.cli.parse import (
     read_curve,
     unchecked,
 )
+from fabricheck.errors import FabricheckError
 from fabricheck.judge.levels import Level
 from fabricheck.judge.references import CHECKS, CaseKey, Tolerance, resolve
 from fabricheck.judge.verdict import Judgement, Verdict, judge_curve
@@ -129,6 +132,12 @@ def judge(
     curve = read_curve(file, expect, benchmark)
     if curve.benchmark in {sweep.name for sweep in RDMA_BATCH_SWEEPS}:
         rdma_batch.confirm(curve, str(file))
+    told = curve.metadata.get(CONNECTION, "").lower()
+    if curve.program == PERFTEST and told != placement.partition("-")[0]:
+        raise FabricheckError(
+            f"{file}: expected the connection type of {placement}, found {told or 'none'}: its "
+            "references are not those of this curve; correct --placement"
+        )
     name, _, _ = system.partition(":")
     partition = system if ":" in system else ""
     key = CaseKey(name, partition, environ, curve.benchmark, placement)
