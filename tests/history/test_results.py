@@ -317,6 +317,7 @@ def test_a_value_in_both_records_has_what_each_of_them_says(store: Path, version
     read(store, logs, **both)
     found = table(store)
     assert found.height == 12
+    assert status(store).series == 6
     assert problems(store) == []
     assert len(found["session"].unique()) == 2
     assert found["session"].str.contains("^[0-9a-f-]{36}$").all()

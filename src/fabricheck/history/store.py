@@ -191,7 +191,8 @@ class History:
         )
         return Status(
             sum(each.rows for each in segments),
-            self._catalog.dimension("series").height,
+            # A results database numbers series whose values then stand under a perflog's.
+            self._segments.scan().select(pl.col("series_id").n_unique()).collect().item(),
             self._catalog.dimension("session").filter(pl.col("session") != "").height,
             oldest,
             newest,
