@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Measure how fast the history reads perflogs, and print the table of docs/history.md.
+"""Measure how fast the history reads perflogs, and print the tables of docs/history.md.
 
 Perflogs are generated: series × sizes × nights lines, in files of a check each, as runs would
 append them. The history reads them in a process of its own, twice: all of them, and after one more
-night. Beside it stands the reader that other suites have, one row at a time into pandas, on every
-hundredth of the lines.
+night. Perflogs in ReFrame's layout follow, in one large file and in many small ones, and beside the
+history a reader in pandas, in the manner of excalibur-tests' post-processing: read_csv for each
+file, names and dictionaries taken apart row by row, one frame put together from file to file.
 
 example:
     ci/measure-history.py                     # 10 million lines, 3.4 GB of text
@@ -12,7 +13,6 @@ example:
 """
 
 import argparse
-import csv
 import json
 import os
 import random
@@ -33,7 +33,16 @@ CHECKS = 10
 CORES = 2
 FIRST = datetime(2023, 1, 1, 6, tzinfo=UTC)
 NOISE = 0.02
-SAMPLE = 100
+SHAPES = {"one file of 1000000 lines": (1, 1_000_000), "2000 files of 50 lines": (2000, 50)}
+NIGHTLY = (500, 1000)
+NIGHT = 8
+FOREIGN = (
+    "job_completion_time|version|jobid|num_tasks|triad_value|triad_unit|triad_ref|"
+    "triad_lower_thres|triad_upper_thres|spack_spec|display_name|system|partition|job_nodelist|"
+    "environ|extra_resources|env_vars|spack_spec_dict|tags\n"
+)
+DICTIONARIES = ("extra_resources", "env_vars", "spack_spec_dict")
+SPACK = {"stream": {"compiler": {"name": "gcc", "version": "11.2.0"}, "variants": {"openmp": True}}}
 TRANSPORTS = ("rc", "ud", "dc", "tcp")
 MPI_VERSION = "Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4, repo rev: v4.1.4"
 
@@ -125,7 +134,7 @@ def act(action: str, store: Path, root: Path) -> None:
     """Do one thing, and print what it took as JSON."""
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:CORES])
     began = time.monotonic()
-    rows = {"refresh": refresh, "series": series_of, "pandas": pandas_loop}[action](store, root)
+    rows = {"refresh": refresh, "series": series_of, "pandas": pandas_reader}[action](store, root)
     used = resource.getrusage(resource.RUSAGE_SELF)
     result = {
         "rows": rows,
@@ -153,22 +162,71 @@ def series_of(store: Path, _: Path) -> int:
         return sum(len(series) for series in history.series())
 
 
-def pandas_loop(_: Path, root: Path) -> int:
-    """Every hundredth line of the perflogs by the loop of other suites: a row, a dictionary."""
+def pandas_reader(_: Path, root: Path) -> int:
+    """The perflogs of another suite as a frame of pandas, file by file and row by row."""
     import pandas as pd  # noqa: PLC0415
 
-    rows = []
-    for path in sorted(root.rglob("*.log")):
-        with path.open() as file:
-            header = next(csv.reader([file.readline()], delimiter="|"))
-            for number, line in enumerate(file):
-                if number % SAMPLE:
-                    continue
-                row = dict(zip(header, next(csv.reader([line], delimiter="|")), strict=True))
-                found = {**row, "value": float(row["value"]), "time": pd.Timestamp(row["time"])}
-                rows.append(found)
-    frame = pd.DataFrame(rows)
-    return len(frame.sort_values("time"))
+    whole = pd.DataFrame()
+    for path in root.rglob("*.log"):
+        frame = pd.read_csv(path, delimiter="|")
+        names = [name.split(" %") for name in frame.pop("display_name")]
+        frame["test"] = [name for name, *_ in names]
+        told = [[dict(each.split("=") for each in rest) for _, *rest in names]]
+        told += [[flat(json.loads(text)) for text in frame.pop(each)] for each in DICTIONARIES]
+        for found in told:
+            for name in sorted({key for each in found for key in each}):
+                frame[name] = [each.get(name) for each in found]
+        whole = pd.concat([whole, frame], ignore_index=True)
+    return len(whole)
+
+
+def flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """The leaves of nested dictionaries."""
+    found = {}
+    for key, value in tree.items():
+        name = f"{prefix}{key}"
+        found.update(flat(value, f"{name}_") if isinstance(value, dict) else {name: value})
+    return found
+
+
+def write_foreign(root: Path, files: int, nights: range) -> None:
+    """Append lines in ReFrame's layout, eight a minute, to files of a test each."""
+    dice = random.Random(nights.start)  # noqa: S311
+    directory = root / "cluster" / "compute"
+    directory.mkdir(parents=True, exist_ok=True)
+    spack = json.dumps(SPACK)
+    for number in range(files):
+        with (directory / f"Test{number}.log").open("a") as file:
+            if not file.tell():
+                file.write(FOREIGN)
+            for night in nights:
+                ended = (FIRST + timedelta(minutes=night / 8)).isoformat()
+                file.write(
+                    f"{ended}|reframe 4.5.2|{night}|{night % 8}|{dice.gauss(10, 0.2):.3f}|GB/s|10|"
+                    f"-0.2|null|stream@5.10 +openmp|Test{number} %tasks={night % 8}|cluster|"
+                    f'compute|n1,n2|gcc|{{}}|{{"OMP_NUM_THREADS": "1"}}|{spack}|example\n'
+                )
+
+
+def compare(directory: Path) -> None:
+    """Perflogs of another suite, read by the history and by pandas; print what both took."""
+    say("\n| | history, CPU seconds | pandas, CPU seconds | ratio |")
+    say("|---|---|---|---|")
+    for name, (files, lines) in SHAPES.items():
+        root, store = directory / f"foreign-{files}", directory / f"store-{files}"
+        write_foreign(root, files, range(lines))
+        ours, theirs = measured("refresh", store, root), measured("pandas", store, root)
+        if ours["rows"] != theirs["rows"]:
+            raise SystemExit(f"expected {theirs['rows']} rows of {name}, found {ours['rows']}")
+        ratio = ours["cpu"] / theirs["cpu"]
+        say(f"| {name} | {ours['cpu']:.1f} | {theirs['cpu']:.1f} | {ratio:.2f} |")
+    root, store = directory / "nightly", directory / "store-nightly"
+    files, lines = NIGHTLY
+    write_foreign(root, files, range(lines))
+    measured("refresh", store, root)
+    write_foreign(root, files, range(lines, lines + NIGHT))
+    night = measured("refresh", store, root)
+    say(f"| {NIGHT} more lines in each of {files} files of {lines} | {night['cpu']:.1f} | | |")
 
 
 def table(series: int, nights: int, directory: Path) -> None:
@@ -181,8 +239,6 @@ def table(series: int, nights: int, directory: Path) -> None:
     write_nights(root, series, range(nights, nights + 1))
     lines.append(("one more night", measured("refresh", store, root)))
     lines.append(("all series into memory", measured("series", store, root)))
-    loop = measured("pandas", store, root)
-    lines.append((f"pandas loop, 1 line of {SAMPLE}", loop))
     kept = sum(path.stat().st_size for path in store.iterdir())
     say(f"{text / 1e9:.2f} GB of perflogs become a store of {kept / 1e6:.0f} MB; {CORES} cores\n")
     say("| | rows | seconds | CPU seconds | memory, MB |")
@@ -192,9 +248,6 @@ def table(series: int, nights: int, directory: Path) -> None:
             f"| {name} | {found['rows']} | {found['seconds']:.1f} | {found['cpu']:.1f} | "
             f"{found['memory'] / 1e6:.0f} |"
         )
-    first = lines[0][1]
-    ratio = (loop["cpu"] / loop["rows"]) / (first["cpu"] / first["rows"])
-    say(f"\nFor each row the pandas loop takes {ratio:.0f} times the CPU of the first read.")
 
 
 def main() -> None:
@@ -216,6 +269,7 @@ def main() -> None:
         return
     directory = Path(tempfile.mkdtemp(prefix="history-", dir=options.directory))
     try:
+        compare(directory)
         table(options.series, options.nights, directory)
     finally:
         shutil.rmtree(directory)
