@@ -1,5 +1,6 @@
 """The metrics: one row for each, with everything that the suite knows of it."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import NamedTuple, Self
 
@@ -81,6 +82,9 @@ class Metric(StrEnum):
     PAUSE_RATE = "pause_rate", Row("1/s", _LOW, _BY_LEVEL)
 
 
+_ROWS: Mapping[str, Row] = {metric.value: metric.row for metric in Metric}
+
+
 def axis_of(name: str) -> Axis:
     """What the sizes of a metric are, by its name; bytes for a metric of another suite."""
     row = row_of(name)
@@ -89,4 +93,4 @@ def axis_of(name: str) -> Axis:
 
 def row_of(name: str) -> Row | None:
     """The row of a metric by its name; ``None`` for a metric of another suite."""
-    return Metric(name).row if name in set(Metric) else None
+    return _ROWS.get(name)
