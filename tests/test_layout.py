@@ -135,7 +135,8 @@ def test_links_resolve(name):
 
 def test_no_file_is_too_long():
     lengths = {n: len(text_of(n).splitlines()) for n in FILES if n not in GENERATED}
-    data = (".json", ".txt", ".csv", ".svg", ".lock")
+    # Decisions are added and never taken away.
+    data = (".json", ".txt", ".csv", ".svg", ".lock", "docs/decisions.md")
     assert {
         n: length for n, length in lengths.items() if length > LONGEST and not n.endswith(data)
     } == {}

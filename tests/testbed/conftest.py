@@ -17,6 +17,7 @@ from fabricheck.testbed.programs import require_guest_programs, require_programs
 from fabricheck.testbed.records import read_records
 from fabricheck.testbed.rights import probe
 
+_SECONDS = 300.0
 NAMESPACES = ("net", "uts", "ipc", "pid", "mnt")
 
 
@@ -148,6 +149,18 @@ def rdma_testbed(
         yield testbed
     finally:
         testbed.down()
+
+
+@pytest.fixture
+def on(rdma_testbed: Testbed) -> Callable[[str, str], str]:
+    """Output of a shell script in a node; the script must succeed."""
+
+    def run(node: str, script: str) -> str:
+        done = rdma_testbed.run(node, "sh", "-c", script, timeout_seconds=_SECONDS)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from typing import Any, Final
 import polars as pl
 
 from fabricheck.errors import FabricheckError
+from fabricheck.history.database import WAIT, damaged, is_plain_file, translated
 from fabricheck.history.frame import COLUMNS, KEY, PROVENANCE, SESSION, Schema
 from fabricheck.history.problems import Kind, Problem
 from fabricheck.history.provenance import Origin, read_line
@@ -32,7 +33,6 @@ DIMENSIONS: Final[Mapping[str, Schema]] = {
 """Combinations of texts that are kept once and numbered; the values hold the numbers."""
 
 _FORMAT: Final = json.dumps([5, *COLUMNS])
-_WAIT: Final = 10.0
 _PUT_SOURCE: Final = "INSERT OR REPLACE INTO sources VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 # Paths are bytes: not every name of a file is text.
 _TABLES: Final = """
@@ -111,7 +111,7 @@ class Catalog:
         with translated(path):
             _undo_what_was_killed(path)
             place = f"{path.absolute().as_uri()}?mode=ro"
-            connect = sqlite3.connect(place, uri=True, timeout=_WAIT, isolation_level=None)
+            connect = sqlite3.connect(place, uri=True, timeout=WAIT, isolation_level=None)
             with closing(connect) as file:
                 # Without a lock of ours, the copy would wait for a writer without end.
                 file.execute("BEGIN")
@@ -133,7 +133,7 @@ class Catalog:
             FabricheckError: if it can't be opened or written, is damaged, or no history's.
         """
         with translated(path):
-            connection = sqlite3.connect(path, timeout=_WAIT, isolation_level=None)
+            connection = sqlite3.connect(path, timeout=WAIT, isolation_level=None)
         catalog = cls(connection)
         try:
             with catalog.transaction(path):
@@ -191,7 +191,7 @@ class Catalog:
         """
         sound = self._one("PRAGMA integrity_check(1)") == "ok"
         if not (sound and self._one("SELECT checksum FROM about") == self._checksum()):
-            raise _damaged(path, "other bytes than were written")
+            raise damaged(path, "other bytes than were written")
 
     def clear(self) -> None:
         """Forget everything but the roots and what was accepted."""
@@ -350,22 +350,6 @@ class Catalog:
         return self._db.execute(query).fetchone()[0]
 
 
-def is_plain_file(path: Path) -> bool:
-    """Whether a file is there that is no link, device or pipe.
-
-    Raises:
-        FabricheckError: if there is something else.
-    """
-    if path.is_file() and not path.is_symlink():
-        return True
-    if os.path.lexists(path):
-        raise FabricheckError(
-            f"expected a file of the history at {path}, found a link or something else that is no "
-            "plain file: name another place with --store; nothing was changed"
-        )
-    return False
-
-
 def _path(name: bytes | str) -> Path:
     return Path(os.fsdecode(name))
 
@@ -373,43 +357,5 @@ def _path(name: bytes | str) -> Path:
 def _undo_what_was_killed(path: Path) -> None:
     """A writer that was killed left a journal; only who may write can undo what it had begun."""
     if path.with_name(f"{path.name}-journal").exists():
-        with closing(sqlite3.connect(path, timeout=_WAIT)) as connection:
+        with closing(sqlite3.connect(path, timeout=WAIT)) as connection:
             connection.execute("SELECT count(*) FROM sqlite_master")
-
-
-@contextmanager
-def translated(path: Path) -> Iterator[None]:
-    """SQLite's errors in the user's words."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            raise FabricheckError(
-                f"expected to read {path}, found it locked by another process for {_WAIT:g} s: "
-                "wait for its end and try again; nothing was changed"
-            ) from error
-        if code not in _ADVICE:
-            raise _damaged(path, str(error)) from error
-        raise FabricheckError(
-            f"expected a store that can be written at {path}, found: {error}: {_ADVICE[code]}, or "
-            "name another place with --store; nothing was changed"
-        ) from error
-
-
-_ADVICE: Final = {
-    sqlite3.SQLITE_FULL: "make room there",
-    sqlite3.SQLITE_IOERR: "make room there, see to the disk",
-    **dict.fromkeys(
-        (sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN),
-        "give write permission",
-    ),
-}
-
-
-def _damaged(path: Path, found: str) -> FabricheckError:
-    return FabricheckError(
-        f"expected a catalogue of the history in {path}, found: {found}: remove that file, it is a "
-        "cache, and read the record again with fabricheck history refresh, naming the places that "
-        "are not the suite's own; nothing was changed"
-    )

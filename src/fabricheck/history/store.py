@@ -16,7 +16,8 @@ import polars as pl
 from fabricheck.benchmarks.metrics import Direction
 from fabricheck.errors import FabricheckError
 from fabricheck.history import refresh as refreshing
-from fabricheck.history.catalog import Catalog, is_plain_file
+from fabricheck.history.catalog import Catalog
+from fabricheck.history.database import is_plain_file
 from fabricheck.history.frame import COLUMNS, KEY, PROVENANCE
 from fabricheck.history.problems import Problem
 from fabricheck.history.provenance import CASE, Provenance, runs_of
