@@ -106,12 +106,26 @@ def test_no_site_forbids_to_build_mpi_or_allows_a_ucx_without_infiniband(site):
 
 
 def test_every_mpi_family_has_its_toolchain():
+    specs = [part["spec"] for parts in ENVIRONMENT["toolchains"].values() for part in parts]
     named = [
-        re.match(r"%mpi=([a-z0-9]+)", part["spec"])[1]
-        for toolchain in ENVIRONMENT["toolchains"].values()
-        for part in toolchain
+        re.match(r"%mpi=([a-z0-9]+)", spec)[1] + "_nemesis" * ("fabrics=nemesis" in spec)
+        for spec in specs
     ]
     assert sorted(named) == sorted(MPI_FAMILIES)
+
+
+def test_no_two_roots_of_a_benchmark_share_a_folder_of_the_view():
+    benchmarks = ENVIRONMENT["view"]["benchmarks"]["projections"]
+    # The first that fits is taken, and an MPI's name fits both builds of MVAPICH2.
+    assert list(benchmarks) == ["^mvapich2 fabrics=nemesis", "^mpi"]
+    assert benchmarks["^mvapich2 fabrics=nemesis"] != benchmarks["^mpi"]
+
+
+def test_mvapich_has_the_variants_that_the_pinned_recipe_reads():
+    recipe = (REPOSITORY / "packages/mvapich/package.py").read_text()
+    assert ENVIRONMENT["repos"]["builtin"]["tag"] == "v2025.11.0", "is it still needed?"
+    for name in ("ch3_rank_bits", "pmi_version"):
+        assert f'variant("{name}"' in recipe
 
 
 def test_every_mpi_has_a_root_for_each_benchmark():
@@ -157,7 +171,7 @@ def test_a_site_of_the_suite_names_a_root_of_spack():
     for path in (ROOT / "sites").glob("*.yaml"):
         for environment in yaml.safe_load(path.read_text())["environments"]:
             spec = environment.get("extras", {}).get("mpi_spec")
-            assert spec is None or spec.removeprefix("^").partition("@")[0] in names, path.name
+            assert spec is None or re.split(r"[@ ]", spec.removeprefix("^"))[0] in names, path.name
 
 
 @pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.parent.name)

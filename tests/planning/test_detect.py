@@ -98,7 +98,11 @@ def test_an_lscpu_that_says_nothing_is_no_error(text: str) -> None:
 
 
 def test_packages_and_pmis_are_words() -> None:
-    assert read_spack_find("openmpi\nopenmpi\n\nmpich\n") == ["openmpi", "mpich"]
+    said = (
+        "openmpi ~cuda fabrics=ucx\nopenmpi ~cuda fabrics=ucx\n\nmpich +hydra\n"
+        "mvapich2 ~debug fabrics:=nemesis\nmvapich2 fabrics=mrail\n"
+    )
+    assert read_spack_find(said) == ["openmpi", "mpich", "mvapich2_nemesis", "mvapich2"]
     listed = "MPI plugin types are...\n\tnone\n\tpmi2\n\tpmix\nspecific pmix plugin versions: v4\n"
     assert read_mpi_types(listed) == ["pmi2", "pmix"]
     assert read_mpi_types("srun: MPI types are...\nsrun: pmi2\nsrun: none\n") == ["pmi2"]

@@ -22,7 +22,7 @@ SAID = {
     "ibv_devinfo": IBV_DEVINFO,
     "ucx_info": UCX_INFO,
     "lscpu": LSCPU,
-    "spack": "openmpi\nsome_other_mpi\n",
+    "spack": "openmpi ~cuda fabrics=ucx\nsome_other_mpi\nmvapich2 fabrics=nemesis\n",
     "srun": "MPI plugin types are...\n\tpmix\n\tpmi2\n",
     "mpicc.mpich": "gcc",
 }
@@ -56,7 +56,12 @@ def test_a_cluster_becomes_a_site(suite: Path) -> None:
         "ucx_net_devices": {"tcp": "eth0", "rdma": "mlx5_0:1"},
     }
     assert partition["processor"]["num_cpus"] == 64
-    openmpi, mpich, builtin = site["environments"]
+    openmpi, ethernet, mpich, builtin = site["environments"]
+    assert ethernet["extras"] == {
+        "mpi_family": "mvapich2_nemesis",
+        "pmi": "pmi2",
+        "mpi_spec": "^mvapich2 fabrics=nemesis",
+    }
     assert openmpi["features"] == ["mpi", "spack"]
     assert openmpi["extras"] == {"mpi_family": "openmpi", "pmi": "pmix", "mpi_spec": "^openmpi"}
     assert (mpich["cc"], mpich["extras"]["pmi"]) == ("mpicc.mpich", "pmi2")

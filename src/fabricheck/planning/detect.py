@@ -107,9 +107,20 @@ def read_lscpu(text: str) -> Processor | None:
         return None
 
 
+_NEMESIS = re.compile(r"\bfabrics:?=nemesis\b")
+
+
 def read_spack_find(text: str) -> list[str]:
-    """The names in the output of ``spack find`` with a format of one name, each once."""
-    return list(dict.fromkeys(line.strip() for line in text.splitlines() if line.strip()))
+    """The MPI families in the output of ``spack find`` with name and variants, each once.
+
+    MVAPICH2's build for Ethernet is a family of its own.
+    """
+    lines = [line for line in text.splitlines() if line.strip()]
+    return list(
+        dict.fromkeys(
+            f"{line.split()[0]}{'_nemesis' * bool(_NEMESIS.search(line))}" for line in lines
+        )
+    )
 
 
 def read_mpi_types(text: str) -> list[str]:

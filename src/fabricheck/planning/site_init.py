@@ -27,14 +27,21 @@ _MPIS: Mapping[str, tuple[str, ...]] = {
 """Compilers of MPIs that stand beside each other on PATH, as on Debian."""
 
 # Only the suite's own environment knows its store, and what is measured with Spack's OSU needs it.
-_MPIS_OF_OSU = ("--format", "{^mpi.name}", "osu-micro-benchmarks")
+_MPIS_OF_OSU = ("--format", "{^mpi.name} {^mpi.variants}", "osu-micro-benchmarks")
 _PMI: Mapping[str, tuple[str, ...]] = {
     "openmpi": ("pmix",),
     "mpich": ("pmi2", "pmix"),
     "mvapich2": ("pmi2", "pmix"),
+    "mvapich2_nemesis": ("pmi2",),
     "mvapich": ("pmi2", "pmix"),
 }
 """What ``srun --mpi`` should speak to each family, the best first."""
+
+# Two builds of one package: its name alone would name both.
+_MPI_SPECS = {
+    "mvapich2": "^mvapich2 fabrics=mrail",
+    "mvapich2_nemesis": "^mvapich2 fabrics=nemesis",
+}
 
 _VERBS_LANES = {"rc_verbs", "rc_mlx5"}
 Run = Callable[[Sequence[str]], str | None]
@@ -273,7 +280,7 @@ def _environments(name: str, facts: Facts) -> list[dict[str, Any]]:
         extras = {
             "mpi_family": family,
             **({"pmi": pmi} if pmi else {}),
-            **({"mpi_spec": f"^{family}"} if in_spack else {}),
+            **({"mpi_spec": _MPI_SPECS.get(family, f"^{family}")} if in_spack else {}),
         }
         found.append(
             {
