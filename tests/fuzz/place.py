@@ -6,6 +6,7 @@ time, prints no traceback, and changes nothing outside the directories that it i
 
 import contextlib
 import errno
+import functools
 import io
 import json
 import os
@@ -15,13 +16,15 @@ import signal
 import subprocess
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
-from fabricheck.cli import _dispatch, guarded
+import typer.main
+
+from fabricheck.cli import _dispatch, application, guarded
 
 VERDICTS = {
     "judge": {1}, "report": {1}, "explain": {1}, "trend": {1}, "accept": {1, 3}, "nightly": {1},
@@ -180,6 +183,15 @@ class _NoProgram:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(command[0]))
 
 
+@functools.cache
+def _command(*wanted: str) -> Callable[[], None]:
+    """The command line, made once: that takes longer than most commands."""
+    return typer.main.get_command(_BUILD(list(wanted)))
+
+
+_BUILD = application.build
+
+
 def _in_this_process(arguments: list[str], cwd: Path) -> Ended:
     out, err = (
         io.TextIOWrapper(io.BytesIO(), "utf-8", "backslashreplace", write_through=True)
@@ -195,6 +207,7 @@ def _in_this_process(arguments: list[str], cwd: Path) -> Ended:
         before = sys.stdin, sys.argv, subprocess.Popen
         sys.stdin, sys.argv = nothing, ["fabricheck", *arguments]
         subprocess.Popen = _NoProgram
+        application.build = lambda wanted: _command(*wanted)
         try:
             code = guarded(lambda: _dispatch(arguments))
         except _Hang:
@@ -202,6 +215,7 @@ def _in_this_process(arguments: list[str], cwd: Path) -> Ended:
             raise Broken(f"it did not end in time: {' '.join(where)}") from None
         finally:
             sys.stdin, sys.argv, subprocess.Popen = before
+            application.build = _BUILD
     texts = [stream.buffer.getvalue().decode() for stream in (out, err)]
     return Ended(code, *texts)
 
