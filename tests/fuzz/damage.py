@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any
 
@@ -80,12 +80,14 @@ def _is_json(given: Any) -> bool:
     return True
 
 
-def _places(node: Any) -> Any:
-    keys = list(node) if isinstance(node, dict) else range(len(node))
-    for key in keys:
-        yield node, key
-        if isinstance(node[key], dict | list):
-            yield from _places(node[key])
+def _places(document: Any) -> Iterator[tuple[Any, Any]]:
+    nodes = [document] if isinstance(document, dict | list) else []
+    while nodes:
+        node = nodes.pop()
+        for key in list(node) if isinstance(node, dict) else range(len(node)):
+            yield node, key
+            if isinstance(node[key], dict | list):
+                nodes.append(node[key])
 
 
 def text(original: str, chance: Random, other: str = "") -> str:

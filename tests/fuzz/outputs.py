@@ -55,7 +55,7 @@ def outputs(chance: Random, place: Place) -> None:
 
 
 def _read_as_it_stands(points: list[dict[str, object]], text: str) -> None:
-    rows = {number for line in text.splitlines() if (number := _numbers(line))}
+    rows = {number for line in text.split("\n") if (number := _numbers(line))}
     for point in points:
         values = list(point["values"].values())
         found = point["size"] is None or (point["size"], values[0]) in rows
