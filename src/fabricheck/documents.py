@@ -1,5 +1,6 @@
 """YAML that people write: read strictly, held to a schema, and told by file and line."""
 
+import datetime
 import difflib
 import functools
 import json
@@ -71,7 +72,7 @@ class Document:
             key=lambda each: (not _unknown(each), list(map(str, each.absolute_path))),
         )
         if problems:
-            problem = problems[0]
+            problem = _deepest(problems[0])
             keys = [*problem.absolute_path, *_unknown(problem)[:1]]
             raise self.error(keys, f"{_told(problem)}: see {self.page}")
 
@@ -158,10 +159,16 @@ def _is_whole(_checker: object, value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-# To JSON Schema 50.0 is a whole number; what counts with it here wants an int.
+def _is_day(_checker: object, value: object) -> bool:
+    return type(value) is datetime.date
+
+
+# To JSON Schema 50.0 is a whole number; what counts with it here wants an int. YAML has days.
 _Validator = jsonschema.validators.extend(
     jsonschema.Draft202012Validator,
-    type_checker=jsonschema.Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_whole),
+    type_checker=jsonschema.Draft202012Validator.TYPE_CHECKER.redefine_many(
+        {"integer": _is_whole, "date": _is_day}
+    ),
 )
 
 
@@ -275,6 +282,14 @@ def _short(node: yaml.Node) -> str:
     return text if len(text) <= 60 else f"{text[:50]}..."  # noqa: PLR2004 - fits a line
 
 
+def _deepest(problem: jsonschema.ValidationError) -> jsonschema.ValidationError:
+    """Of the ways in which something is no alternative, the one that lies deepest in it."""
+    for each in problem.context or ():
+        if len(each.absolute_path) > len(problem.absolute_path):
+            return _deepest(each)
+    return problem
+
+
 def _unknown(problem: jsonschema.ValidationError) -> list[str]:
     """The keys of a mapping that the schema doesn't know."""
     if problem.validator != "additionalProperties" or problem.validator_value is not False:
@@ -293,7 +308,11 @@ def _told(problem: jsonschema.ValidationError) -> str:
         missing = [key for key in problem.validator_value if key not in problem.instance]
         return f"expected the keys {', '.join(missing)}, found none: add them"
     if problem.validator == "dependentRequired":
-        ((given, wanted),) = problem.validator_value.items()
+        given, wanted = next(
+            (key, keys)
+            for key, keys in problem.validator_value.items()
+            if key in problem.instance and not set(keys) <= problem.instance.keys()
+        )
         return f"expected the keys {', '.join(wanted)} beside {given}, found not all: add them"
     found = repr(problem.instance)
     if len(found) > 200:  # noqa: PLR2004 - fits a few lines

@@ -31,7 +31,8 @@ class Place:
         self.references, self.sites = root / "references", root / "sites"
         self.references.mkdir()
         self.sites.mkdir()
-        self.file = self.references / "hpc.yaml"
+        self.file = self.references / "hpc.measured.yaml"
+        self.rules = self.references / "hpc.yaml"
         self.accepted = self.references / "hpc.accepted.yaml"
         self.record(text)
 
@@ -40,9 +41,9 @@ class Place:
 
     def run(self, command: str, *options: str) -> Result:
         places: tuple[str | Path, ...] = ("--references", self.references)
-        if command != "expire":
+        if command not in {"expire", "best"}:
             places = (*places, "--proposals", self.root / "proposals")
-        if command in {"propose", "accept"}:
+        if command in {"propose", "accept", "best"}:
             places = (*places, "--sites", self.sites)
         if command != "diff":
             places = (*places, "--store", self.store)
@@ -55,7 +56,7 @@ class Place:
         return data
 
     def level(self, value: float) -> Level:
-        references, tolerance = resolve(self.file, "MpiPointToPoint", CASE)
+        references, tolerance = resolve(self.rules, "MpiPointToPoint", CASE)
         values = {name: (each.value, each.unit) for name, each in references.items()}
         values["latency_p50_8B"] = (value, "us")
         return judge_values(values, references, tolerance).level
@@ -68,7 +69,7 @@ def test_from_the_record_to_a_verdict(tmp_path: Path):
     assert "MpiPointToPoint latency rc-2n with openmpi on hpc:cpu: 6 variables, 40 nights" in shown
     diff = place.run("diff").stdout
     assert not place.file.exists()
-    assert "+          latency_p50_8B: [" in diff
+    assert "+    latency_p50_8B: [" in diff
     assert place.run("accept").exit_code == 0
     assert place.level(10.1) is Level.GOOD
     assert place.level(11.5) is Level.CRITICAL
@@ -174,11 +175,31 @@ def test_references_measured_with_other_software_expire(tmp_path: Path):
     place.record(records(40) + "".join(lines[-16:]))
     data = json.loads(place.run("expire", "--days", "100000", "--json").stdout)
     assert data["measured"] == 4
-    (latency,) = (row for row in data["expired"] if row["keys"][-3:-1] == ["openmpi", "latency"])
+    wanted = {"environ": "openmpi", "benchmark": "latency"}
+    (latency,) = (row for row in data["expired"] if wanted.items() <= row["case"].items())
     assert latency["reason"] == (
         "measured with Open MPI v4.1.4, UCX 1.13.1, mpi_probe 0.1.0, now it is "
         "Open MPI v4.1.4, UCX 1.20.1, mpi_probe 0.1.0"
     )
+
+
+def test_the_best_values_are_written_for_rules_that_have_bounds_alone(tmp_path: Path):
+    place = Place(tmp_path, records(5))
+    place.rules.write_text(
+        "rules:\n- for: {check: MpiPointToPoint, metric: latency}\n  bound: [-0.9, 1000]\n"
+        "  warning: 0.5\n  kind: bound\n  source: runs\n  date: 2026-11-21\n"
+    )
+    assert "written" in place.run("best").stdout
+    assert "as it was" in place.run("best").stdout
+    text = place.file.read_text()
+    assert "benchmark: latency, placement: rc-2n, value: {latency: {" in text
+    assert "benchmark: bw" not in text
+    assert place.level(12.0) is Level.GOOD
+    assert place.level(0.5) is Level.CRITICAL
+    place.run("propose", "--least", "5")
+    place.run("accept")
+    assert "best:\n- " in place.file.read_text()
+    assert place.level(0.5) is Level.CRITICAL
 
 
 @pytest.mark.parametrize(
@@ -192,7 +213,6 @@ def test_references_measured_with_other_software_expire(tmp_path: Path):
         (("propose", "--since", "soon"), "expected a date such as"),
         (("diff",), "expected a system in the proposals"),
         (("accept", "--step", "soon"), "expected a step of soon"),
-        (("expire",), "expected a reference file"),
     ],
 )
 def test_bad_input_is_named_and_writes_nothing(

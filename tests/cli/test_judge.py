@@ -23,23 +23,24 @@ SIZES = [f"{1 << n}B" for n in range(10)] + [f"{1 << n}KiB" for n in range(10)] 
 CASE = ("--system", "testbed:compute", "--environ", "openmpi", "--placement", "tcp-2n")
 
 
-def reference_file(tmp_path, p50="[100, -0.95, 50.0, us]", warning=49.0, sizes=tuple(SIZES)):
+def reference_file(tmp_path, p50=(100, "[-0.95, 50.0]"), warning=49.0, sizes=tuple(SIZES)):
     path = tmp_path / "testbed.yaml"
-    rows = "\n".join(
-        f"      latency_{statistic}_{size}: {p50 if statistic == 'p50' else '[100, -1, 99, us]'}"
-        for size in sizes
-        for statistic in ("avg", "p50", "p99")
-    )
+    value, bound = p50
+    values = "".join(f"    latency_p50_{size}: {value}\n" for size in sizes)
+    others = ", ".join(f"{size}: 100" for size in sizes)
     path.write_text(
-        "MpiPointToPoint:\n  $index: [$partition, placement]\n"
-        f"  testbed:compute:\n    tcp-2n:\n{rows}\n"
-        "MpiPointToPoint.levels:\n  $index: [benchmark]\n"
-        f"  .*: {{warning: [null, {warning}], kind: bound, source: a test, date: 2026-11-21}}\n"
-        "MpiCollective:\n  $index: [benchmark]\n"
-        "  barrier: {latency_avg: [9, null, 1, us], latency_p50: [9, null, 1, us],"
-        " latency_p99: [9, null, 1, us]}\n"
-        "MpiCollective.levels:\n  $index: [benchmark]\n"
-        "  .*: {warning: [null, 1], kind: paper, source: a paper, date: 2026-11-21}\n"
+        "rules:\n"
+        "- for: {check: MpiPointToPoint, partition: compute, placement: tcp-2n}\n"
+        f"  value:\n{values}"
+        f"    latency_avg: {{{others}}}\n"
+        f"    latency_p99: {{{others}}}\n"
+        f"  bound: {{latency_p50: {bound}, .*: [-1, 99]}}\n"
+        f"  warning: [null, {warning}]\n"
+        "  kind: bound\n  source: a test\n  date: 2026-11-21\n"
+        "- for: {check: MpiCollective, benchmark: barrier}\n"
+        "  value: {latency_avg: 9, latency_p50: 9, latency_p99: 9}\n"
+        "  bound: [null, 1]\n  warning: [null, 1]\n"
+        "  kind: paper\n  source: a paper\n  date: 2026-11-21\n"
     )
     return path
 
@@ -68,7 +69,7 @@ def test_good_curve(fabricheck, tmp_path):
 
 @pytest.mark.parametrize(("upper", "level", "code"), [(9999, "warning", 0), (10, "critical", 1)])
 def test_level_is_the_last_line_and_the_exit_code(fabricheck, tmp_path, upper, level, code):
-    path = reference_file(tmp_path, f"[5, -0.9, {upper}, us]", 1.0)
+    path = reference_file(tmp_path, (5, f"[-0.9, {upper}]"), 1.0)
     found, out, _ = fabricheck(LATENCY, "--references", path, *CASE)
     assert (found, out.splitlines()[-1]) == (code, level)
     assert f"- latency_p50 {level} at " in out
@@ -83,7 +84,7 @@ def test_a_curve_without_references_fails(fabricheck, tmp_path):
 
 def test_a_removed_reference_is_red(fabricheck, tmp_path):
     path = reference_file(tmp_path)
-    path.write_text(path.read_text().replace("      latency_p50_8B: [100, -0.95, 50.0, us]\n", ""))
+    path.write_text(path.read_text().replace("    latency_p50_8B: 100\n", ""))
     code, out, _ = fabricheck(LATENCY, "--references", path, *CASE)
     assert (code, out.splitlines()[-1]) == (1, "no-reference")
     assert "no reference for latency_p50 at 8B" in out
@@ -109,7 +110,7 @@ def test_a_table_that_may_be_cut_is_untrusted(fabricheck, tmp_path):
     lines = (DATA / "osu-7.4" / "openmpi.lat_tail.txt").read_text().splitlines(keepends=True)
     row = next(number for number, line in enumerate(lines) if line.startswith("1 "))
     cut = "".join(lines[: row + 1]).encode()
-    path = reference_file(tmp_path, "[100, -1, 50.0, us]", sizes=("1B",))
+    path = reference_file(tmp_path, (100, "[-1, 50.0]"), sizes=("1B",))
     code, out, _ = fabricheck("-", "--references", path, *CASE, stdin=cut)
     assert (code, out.splitlines()[-1]) == (1, "untrusted")
     assert "- completeness not checked: OSU marks no end, give --expect MIN:MAX" in out
@@ -160,7 +161,7 @@ def test_perftest_over_another_connection_than_the_placement_is_not_judged(fabri
 
 
 def test_json(fabricheck, tmp_path):
-    path = reference_file(tmp_path, "[5, -0.9, 10, us]", 1.0)
+    path = reference_file(tmp_path, (5, "[-0.9, 10]"), 1.0)
     code, out, _ = fabricheck(LATENCY, "--references", path, *CASE, "--json")
     data = json.loads(out)
     assert (code, data["level"], data["check"]) == (1, "critical", "MpiPointToPoint")
@@ -178,16 +179,15 @@ def test_json(fabricheck, tmp_path):
 
 
 def test_bad_input_is_one_sentence(fabricheck, tmp_path):
-    path = reference_file(tmp_path, "[5, 10, -0.9, us]")
+    path = reference_file(tmp_path, (5, "[10, -0.9]"))
     code, out, err = fabricheck(LATENCY, "--references", path, *CASE)
     assert (code, out) == (2, "")
-    assert err == (
-        f"fabricheck: {path}: line 6: MpiPointToPoint > testbed:compute > tcp-2n > latency_p50_1B: "
-        "the bounds are inverted: lower 10 is greater than -0.9\n"
+    assert err.startswith(
+        f"fabricheck: {path}: line 27: rules > 1 > bound > latency_p50 > 1: expected a lower bound"
     )
     code, _, err = fabricheck(LATENCY, "--references", tmp_path / "absent.yaml", *CASE)
     assert code == 2
-    assert "absent.yaml: expected a reference file" in err
+    assert "absent.yaml: expected rules of references" in err
     cut = LATENCY.read_bytes()[:-21]
     code, _, err = fabricheck("-", "--references", reference_file(tmp_path), *CASE, stdin=cut)
     assert (code, "the table is cut" in err) == (2, True)

@@ -27,12 +27,14 @@ environments:
   - {name: gnu, cc: sh, target_systems: [hpc]}
 """
 REFERENCES = """\
-MpiPointToPoint:
-  $index: [benchmark]
-  latency: {latency_p50_1B: [1, null, 1, us]}
-MpiPointToPoint.levels:
-  $index: [benchmark]
-  .*: {warning: [null, null], kind: measured, source: one run, date: 2026-11-21}
+rules:
+- for: {check: MpiPointToPoint, benchmark: latency}
+  value: {latency_p50_1B: 1}
+  bound: [null, 1]
+  warning: [null, null]
+  kind: measured
+  source: one run
+  date: 2026-11-21
 """
 CASE = Case(
     "MpiPointToPoint", "latency", "shm-1n", "cpu", "gnu", ("nightly",), (), ("latency_p50_1B",)

@@ -58,20 +58,20 @@ def test_every_key_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("faults:", "fault:", "expected a list 'faults', found none"),
+        ("faults:", "fault:", "unknown key 'fault': did you mean 'faults'"),
         ("faults:", "faults: [", "expected a list of faults in YAML"),
-        ("    title: packets are lost\n", "", "fault loss: expected the keys .* found no title"),
-        ("    remark:", "    remarks:", "fault loss: expected only the keys"),
-        ("in_mid_job: true", "in_mid_job: 1 %", "expected another type of in_mid_job, found '1 %'"),
+        ("    title: packets are lost\n", "", "faults > loss: expected the keys title, found none"),
+        ("    remark:", "    remarks:", "unknown key 'remarks': did you mean 'remark'"),
+        ("in_mid_job: true", "in_mid_job: 1 %", "in_mid_job: expected true or false, found '1 %'"),
         ("cases: few", "cases: many", "expected cases of few, found 'many'"),
         ("rx2 dies", "rx2", "expected a node and its fault, or 'dies', found 'rx2'"),
-        ("[bw openmpi rc-2n,", "[bw openmpi,", "ENVIRONMENT PLACEMENT, found 'bw openmpi'"),
-        ("rc-2n: [fabric]", "rc-2n: [cable]", "a list of fabric, UCX, MPI, found .'cable'"),
+        ("[bw openmpi rc-2n,", "[bw openmpi,", "ENVIRONMENT PLACEMENT, .* found 'bw openmpi'"),
+        ("rc-2n: [fabric]", "rc-2n: [cable]", "expected one of fabric, UCX, MPI, found 'cable'"),
         ("[bw openmpi rc-2n,", "[bwx openmpi rc-2n,", "unknown benchmark 'bwx'"),
-        ("level: red", "level: pink", "expected a level of red, warning, good, found 'pink'"),
+        ("level: red", "level: pink", "expected one of red, warning, good, found 'pink'"),
         ("'lose|lost'", "'lose('", "expected a regular expression"),
         ("{case: bw openmpi rc-2n", "{case: bw mpich rc-2n", "expected a case that runs"),
-        ("words: 'lose|lost'", "word: lost", "expected seen: a list of case, level, words"),
+        ("words: 'lose|lost'", "word: lost", "unknown key 'word': did you mean 'words'"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_named(tmp_path: Path, old: str, new: str, message: str) -> None:
@@ -82,7 +82,7 @@ def test_what_is_wrong_is_named(tmp_path: Path, old: str, new: str, message: str
 
 def test_a_name_stands_once(tmp_path: Path) -> None:
     twice = GOOD + GOOD.partition("faults:\n")[2]
-    with pytest.raises(FabricheckError, match="each name once, found loss more often"):
+    with pytest.raises(FabricheckError, match="line 15: faults > loss: expected each name once"):
         read(tmp_path, twice)
 
 

@@ -28,19 +28,26 @@ PLACEMENTS = (*ETHERNET_PLACEMENTS, "rc-2n", "ud-2n")
 # Variants that the testbed's site file doesn't offer unless a test writes them down there.
 VARIANTS = ("auto-2n", "ob1_tcp-2n", "ob1_shm-1n", "rc_verbs-2n", "ud_verbs_sm-2n")
 # Anything plausible is inside: these tests are about guards, not about speed.
-ABSURD = "[1.0, -0.9999, 1.0e+6, us]"
+ABSURD = "1.0"
+BOUND = "[-0.9999, 1.0e+6]"
 
 
 def references() -> str:
     """A reference file of the tests' own, one line for each variable, so that one can go."""
-    lines = ["MpiPointToPoint:", "  $index: [benchmark, placement]", "  latency:"]
+    lines = ["rules:"]
     for placement in (*PLACEMENTS, *VARIANTS):
-        lines.append(f"    {placement}:")
-        lines += [f"      latency_{s}_{size}: {ABSURD}" for s in STATISTICS for size in SIZES]
+        lines += [
+            f"- for: {{check: MpiPointToPoint, benchmark: latency, placement: {placement}}}",
+            "  value:",
+        ]
+        lines += [f"    latency_{s}_{size}: {ABSURD}" for s in STATISTICS for size in SIZES]
     lines += [
-        "MpiPointToPoint.levels:",
-        "  $index: [benchmark]",
-        "  latency: {warning: [-0.999, 1.0e+5], kind: bound, source: guards, date: 2026-11-21}",
+        "- for: {check: MpiPointToPoint, benchmark: latency}",
+        f"  bound: {BOUND}",
+        "  warning: [-0.999, 1.0e+5]",
+        "  kind: bound",
+        "  source: guards",
+        "  date: 2026-11-21",
     ]
     return "\n".join(lines) + "\n"
 

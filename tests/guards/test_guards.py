@@ -121,8 +121,8 @@ def test_a_rank_that_crashes_is_named(suite: Suite) -> None:
 
 
 def test_one_missing_reference_fails_the_case_and_keeps_all_values(suite: Suite) -> None:
-    line = f"    shm-1n:\n      latency_avg_1B: {ABSURD}\n"
-    suite.edit(REFERENCES, line, "    shm-1n:\n")
+    head = "placement: shm-1n}\n  value:\n"
+    suite.edit(REFERENCES, f"{head}    latency_avg_1B: {ABSURD}\n", head)
     assert_red(suite.run(), "no-reference", "no reference for latency_avg at 1B")
     records = suite.perflog_records()
     assert records.keys() == ALL_VARIABLES
@@ -139,14 +139,17 @@ def test_without_reference_file_nothing_is_good(suite: Suite) -> None:
 
 
 # Against a reference of a tenth of a picosecond, warnings begin at 0.01 us.
-CRITICAL_ABOVE_10_NS = "[1.0e-7, -0.9999, 1.0e+5, us]"
-CRITICAL_ABOVE_A_SECOND = "[1.0e-7, -0.9999, 1.0e+13, us]"
+CRITICAL_ABOVE_10_NS = "[-0.9999, 1.0e+5]"
+CRITICAL_ABOVE_A_SECOND = "[-0.9999, 1.0e+13]"
 
 
-def refer(suite: Suite, reference: str) -> None:
-    """Give shm-1n's average at 1 B this reference."""
-    first = f"    shm-1n:\n      latency_avg_1B: {ABSURD}\n"
-    suite.edit(REFERENCES, first, first.replace(ABSURD, reference))
+def refer(suite: Suite, bound: str) -> None:
+    """Give shm-1n's average at 1 B a value of its own, and this bound."""
+    rule = "- for: {check: MpiPointToPoint, benchmark: latency, placement: shm-1n}\n"
+    value = "  value: {latency_avg_1B: 1.0e-7}\n"
+    suite.edit(
+        REFERENCES, "rules:\n", f"rules:\n{rule}{value}  bound: {{latency_avg_1B: {bound}}}\n"
+    )
 
 
 def test_a_value_outside_its_reference_is_critical(suite: Suite) -> None:

@@ -7,8 +7,8 @@ import pytest
 
 from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.registry import REGISTRY
+from fabricheck.documents import schema
 from fabricheck.errors import FabricheckError
-from fabricheck.judge.leaves import LEVEL_KEYS
 from fabricheck.judge.levels import Level
 from fabricheck.judge.references import CaseKey, resolve
 
@@ -30,25 +30,25 @@ def test_the_example_is_a_reference_file(path):
     assert tolerance.monotone == 0.3
 
 
-def test_the_known_failure_is_a_reference(path):
-    old = "latency_p50_1B: [1.8, -0.5, 0.25, us]"
-    assert old in EXAMPLES[0]
-    path.write_text(EXAMPLES[0].replace(old, EXAMPLES[1].strip()))
-    references, _ = resolve(path, "MpiPointToPoint", CASE)
-    assert references["latency_p50_1B"].expected_failure == "firmware 1.2, ticket 4711"
+def test_the_measured_example_is_one(path):
+    path.with_name("hpc.measured.yaml").write_text(EXAMPLES[1])
+    references, tolerance = resolve(path, "MpiPointToPoint", CASE)
+    assert references["latency_p50_1B"].value == 1.84
+    assert tolerance.samples == 40
 
 
 def test_the_error_is_the_one_shown(path):
-    path.write_text(EXAMPLES[0].replace("[1.8, -0.5, 0.25", "[1.8, 0.25, -0.5"))
+    path.write_text(EXAMPLES[0].replace("[-0.5, 0.25]", "[-0.5, 0.05]"))
     with pytest.raises(FabricheckError) as caught:
         resolve(path, "MpiPointToPoint", CASE)
     shown = " ".join(TEXT.split())
     assert str(caught.value).replace(str(path), "references/hpc.yaml") in shown
 
 
-def test_keys_of_levels_are_described():
-    table = TEXT[TEXT.index("## The levels") : TEXT.index("## Known failures")]
-    assert all(f"`{key}`" in table for key in LEVEL_KEYS)
+def test_keys_of_rules_are_described():
+    rule = schema("fabricheck.judge", "references.schema.json").schema["$defs"]["rule"]
+    keys = [*rule["properties"], *rule["properties"]["for"]["properties"]]
+    assert [key for key in keys if f"| `{key}" not in TEXT and f", `{key}`" not in TEXT] == []
 
 
 def test_levels_and_units_are_described():

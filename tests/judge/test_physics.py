@@ -118,7 +118,7 @@ def test_a_share_of_the_link_judges_what_has_no_reference(share: float, level: L
 def test_a_reference_goes_before_the_link() -> None:
     measured = bandwidth(CARRIED * 0.5)
     references = {"bandwidth_avg_1MiB": Reference(CARRIED * 0.5, -0.1, None, "MB/s")}
-    tolerance = Tolerance((-0.05, None), "measured", "test", "2026-11-21", None)
+    tolerance = Tolerance("measured", "test", "2026-11-21")
     verdict = judge_curve(measured, references, tolerance, derived(measured, LINKS))
     assert verdict.level is Level.GOOD
 

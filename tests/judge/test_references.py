@@ -1,51 +1,52 @@
-"""Which references and tolerance a case gets from a file that is right."""
+"""Which references a case gets from files that are right, and what they rest on."""
 
 import math
 
 import pytest
+import yaml
 
 from fabricheck.errors import FabricheckError
-from fabricheck.judge.reference_file import load
+from fabricheck.judge.reference_file import written
 from fabricheck.judge.references import CaseKey, Reference, resolve
 
 GOOD = """\
-MpiPointToPoint:
-  $index: [$system, $environ, benchmark, placement]
-  testbed:
-    (openmpi|mpich):
-      latency:
-        tcp-2n: &tcp {latency_p50_1B: [20, -0.95, 25.0, us], latency_p50_2B: [21, null, 1, us]}
-        shm-1n:
-          latency_p50_1B: ["$xfail", "bug 123", [0.5, -0.9, 3.0, us]]
-      (bw|bibw):
-        tcp-.*: {bandwidth_avg_1MiB: [900, -0.5, null, MB/s]}
-    other:
-      latency:
-        tcp-2n: &other
-          <<: *tcp
-          latency_p50_2B: [40, null, 1, us]
-        tcp-4n: *other
-MpiPointToPoint.levels:
-  $index: [$system, benchmark, transport]
-  testbed:
-    latency:
-      .*: {warning: [null, 0.9], kind: bound, source: "a bound", date: 2026-11-21, monotone: 1.0}
-    .*:
-      tcp: {warning: [-0.2, null], kind: measured, source: "ten runs", date: "2026-01-02"}
-MpiCollective:
-  $index: [$partition, num_nodes, transport, benchmark]
-  testbed:compute:
-    2: {tcp: {barrier: {latency_avg: [30, null, 2, us]}}}
-    4: {tcp: {allreduce: {latency_p99_1KiB: [0, 0, 50, us]}}}
-MpiCollective.levels:
-  $index: [benchmark]
-  .*: {warning: [null, null], kind: vendor, source: "data sheet", date: 2026-11-21}
-TransportOrder:
-  $index: [placement]
-  tcp-2n: {shm_faster_8B: [1, 0, null, ratio]}
-TransportOrder.levels:
-  $index: [placement]
-  .*: {warning: [null, null], kind: ratio, source: "one run", date: 2026-11-21}
+rules:
+- for: {check: MpiPointToPoint, environ: openmpi|mpich, benchmark: latency, placement: tcp-2n}
+  value: {latency_p50_1B: 20, latency_p50_2B: 21}
+  bound: {latency_p50_1B: [-0.95, 25.0]}
+- for: {check: MpiPointToPoint, environ: openmpi|mpich, benchmark: latency, placement: shm-1n}
+  value: {latency_p50_1B: 0.5}
+  known_failure: {latency_p50: bug 123}
+- for: {check: MpiPointToPoint, benchmark: (bw|bibw), placement: tcp-.*, environ: openmpi|mpich}
+  value: {bandwidth: {1MiB: 900, 2MiB: 901}}
+  bound: [-0.5, null]
+  warning: 0.4
+  kind: measured
+  source: ten runs
+  date: 2026-01-02
+- for: {check: MpiPointToPoint, benchmark: latency}
+  bound: [null, 1]
+  warning: {latency_p50: [null, 0.9]}
+  shape: {monotone: 1.0}
+  kind: bound
+  source: a bound
+  date: 2026-11-21
+- for: {check: MpiPointToPoint, metric: latency, nodes: 2}
+  shape: {best: 7, monotone: 9}
+- for: {check: MpiCollective, partition: compute, nodes: 2, transport: tcp, benchmark: barrier}
+  value: {latency: 30}
+- for: {check: MpiCollective, nodes: 4, benchmark: allreduce}
+  value: {latency_p99_1KiB: 0}
+  bound: [0, 50]
+- for: {check: TransportOrder, placement: tcp-2n}
+  value: {shm_faster_8B: 1}
+  bound: [0, null]
+  unit: ratio
+- bound: [null, 2]
+  warning: [null, null]
+  kind: vendor
+  source: data sheet
+  date: 2026-11-21
 """
 
 
@@ -60,83 +61,115 @@ def key(benchmark="latency", placement="tcp-2n", environ="openmpi", system="test
     return CaseKey(system, f"{system}:compute", environ, benchmark, placement)
 
 
-def test_references_and_tolerance_of_a_case(path):
+def test_the_first_rule_that_says_something_holds(path):
     references, tolerance = resolve(path, "MpiPointToPoint", key())
     assert references == {
-        "latency_p50_1B": Reference(20, -0.95, 25.0, "us"),
-        "latency_p50_2B": Reference(21, None, 1, "us"),
+        "latency_p50_1B": Reference(20, -0.95, 25.0, "us", warning=(None, 0.9)),
+        "latency_p50_2B": Reference(21, None, 1, "us", warning=(None, 0.9)),
     }
-    assert tolerance.warning == (None, 0.9)
     assert (tolerance.kind, tolerance.source, tolerance.date) == ("bound", "a bound", "2026-11-21")
-    assert tolerance.monotone == 1.0
+    assert (tolerance.monotone, tolerance.best) == (1.0, 7)
 
 
-def test_keys_are_anchored_regular_expressions(path):
+def test_patterns_fit_the_whole_field_and_a_metric_stands_for_its_statistics(path):
     references, tolerance = resolve(path, "MpiPointToPoint", key("bibw", "tcp-16n", "mpich"))
-    assert references == {"bandwidth_avg_1MiB": Reference(900, -0.5, None, "MB/s")}
-    assert (tolerance.kind, tolerance.date, tolerance.monotone) == ("measured", "2026-01-02", None)
-    assert resolve(path, "MpiPointToPoint", key(environ="openmpi5"))[0] == {}
-
-
-def test_expected_failures_keep_their_reason(path):
-    references, _ = resolve(path, "MpiPointToPoint", key(placement="shm-1n"))
-    assert references["latency_p50_1B"] == Reference(0.5, -0.9, 3.0, "us", "bug 123")
-
-
-@pytest.mark.parametrize("placement", ["tcp-2n", "tcp-4n"])
-def test_merged_mappings_are_overridden_as_in_yaml(path, placement):
-    references, _ = resolve(path, "MpiPointToPoint", key(environ="other", placement=placement))
-    assert references["latency_p50_1B"].value == 20
-    assert references["latency_p50_2B"].value == 40
-
-
-def test_nodes_and_partition_are_index_names(path):
-    assert set(resolve(path, "MpiCollective", key("barrier"))[0]) == {"latency_avg"}
-    assert set(resolve(path, "MpiCollective", key("allreduce", "tcp-4n"))[0]) == {
-        "latency_p99_1KiB"
+    assert references == {
+        f"bandwidth_avg_{size}": Reference(value, -0.5, None, "MB/s", warning=(-0.2, None))
+        for size, value in (("1MiB", 900), ("2MiB", 901))
     }
-    assert resolve(path, "MpiCollective", key("barrier", "tcp-4n"))[0] == {}
+    assert (tolerance.kind, tolerance.date, tolerance.monotone) == ("measured", "2026-01-02", None)
+    assert resolve(path, "MpiPointToPoint", key(environ="openmpi5")) == ({}, None)
+
+
+def test_known_failures_keep_their_reason(path):
+    references, _ = resolve(path, "MpiPointToPoint", key(placement="shm-1n"))
+    assert references["latency_p50_1B"].expected_failure == "bug 123"
+
+
+def test_nodes_partition_and_transport_are_fields(path):
+    barrier, _ = resolve(path, "MpiCollective", key("barrier"))
+    assert set(barrier) == {"latency_avg", "latency_p50", "latency_p99", "latency_max"}
+    reduced, _ = resolve(path, "MpiCollective", key("allreduce", "tcp-4n"))
+    assert reduced == {"latency_p99_1KiB": Reference(0, 0, 50, "us")}
+    assert resolve(path, "MpiCollective", key("barrier", "tcp-4n")) == ({}, None)
 
 
 def test_checks_without_a_curve_name_their_variables_freely(path):
     references, tolerance = resolve(path, "TransportOrder", key("transport_order"))
     assert references == {"shm_faster_8B": Reference(1, 0, None, "ratio")}
-    assert tolerance.kind == "ratio"
+    assert tolerance.kind == "vendor"
 
 
-@pytest.mark.parametrize(
-    "unmatched", [key(system="elsewhere"), key(placement="ud-2n"), key(environ="mvapich2")]
-)
-def test_a_case_without_entry_has_no_references(path, unmatched):
-    assert resolve(path, "MpiPointToPoint", unmatched)[0] == {}
+MEASURED = {
+    "best": [
+        {
+            "check": "MpiPointToPoint",
+            "benchmark": "latency",
+            "placement": "ud-2n",
+            "value": {"latency": {"1B": 9.0, "2B": 9.5}},
+        }
+    ],
+    "measured": [
+        {
+            "case": {
+                "check": "MpiPointToPoint",
+                "partition": "compute",
+                "environ": "openmpi",
+                "benchmark": "latency",
+                "placement": "tcp-2n",
+            },
+            "warning": 0.5,
+            "samples": 40,
+            "source": "nights",
+            "date": yaml.safe_load("2026-10-10"),
+            "values": {"latency_p50_2B": [19.0, -0.2, 0.1]},
+        }
+    ],
+}
 
 
-def test_a_file_without_the_check_has_no_references(tmp_path):
-    file = tmp_path / "one.yaml"
-    file.write_text(GOOD[: GOOD.index("MpiCollective:")])
-    assert resolve(file, "MpiCollective", key("barrier")) == ({}, None)
+def test_measured_references_go_before_rules_and_best_values_after(path):
+    path.with_name("testbed.measured.yaml").write_text(written(MEASURED))
+    references, tolerance = resolve(path, "MpiPointToPoint", key())
+    assert references["latency_p50_2B"] == Reference(19, -0.2, 0.1, "us", warning=(-0.1, 0.05))
+    assert references["latency_p50_1B"].value == 20
+    assert (tolerance.kind, tolerance.samples, tolerance.monotone) == ("measured", 40, 1.0)
+    assert "19" not in str(resolve(path, "MpiPointToPoint", key(environ="mpich")))
+    path.write_text(GOOD.replace("warning: {latency_p50: ", "warning: {latency: "))
+    best, tolerance = resolve(path, "MpiPointToPoint", key(placement="ud-2n"))
+    assert len(best) == 8
+    assert best["latency_max_2B"] == Reference(9.5, None, 1, "us", warning=(None, 0.9))
+    assert tolerance.kind == "bound"
+
+
+def test_measured_references_need_no_rules(tmp_path):
+    path = tmp_path / "testbed.yaml"
+    path.with_name("testbed.measured.yaml").write_text(written({"measured": MEASURED["measured"]}))
+    assert set(resolve(path, "MpiPointToPoint", key())[0]) == {"latency_p50_2B"}
+
+
+@pytest.mark.parametrize("unmatched", [key(placement="ud-2n"), key(environ="mvapich2")])
+def test_a_case_without_value_has_no_references(path, unmatched):
+    assert resolve(path, "MpiPointToPoint", unmatched) == ({}, None)
 
 
 def test_a_changed_file_is_read_again(path):
     resolve(path, "MpiPointToPoint", key())
-    path.write_text(GOOD.replace("[20, -0.95, 25.0, us]", "[222, -0.95, 25.0, us]"))
+    path.write_text(GOOD.replace("latency_p50_1B: 20", "latency_p50_1B: 222"))
     assert resolve(path, "MpiPointToPoint", key())[0]["latency_p50_1B"].value == 222
 
 
-def test_reframe_gets_the_same_references_from_the_file(path):
-    import reframe.core.pipeline as rfm  # noqa: PLC0415
+def test_a_file_is_parsed_once_for_all_cases(path, monkeypatch):
+    from fabricheck.judge import reference_file  # noqa: PLC0415
 
-    # The reader of $ref behind RegressionTest.reference; without it the contract can't be tested.
-    class MpiPointToPoint(rfm.RegressionTestPlugin):
-        pass
-
-    external = rfm._ReferenceDict({"$ref": str(path)}, test=None)
-    external._ReferenceDict__test_entry_name = "MpiPointToPoint"
-    raw = external._read_ref_file(str(path))
-    entry = raw["testbed"]["(openmpi|mpich)"]["latency"]["tcp-2n"]
-    references, _ = resolve(path, "MpiPointToPoint", key())
-    assert entry == {n: (r.value, r.lower, r.upper, r.unit) for n, r in references.items()}
-    assert raw["$index"] == load(path).references["MpiPointToPoint"].index
+    parsed = []
+    read = reference_file.load_document
+    monkeypatch.setattr(
+        reference_file, "load_document", lambda *given: parsed.append(given[0]) or read(*given)
+    )
+    for environ in ("openmpi", "mpich", "mvapich2"):
+        resolve(path, "MpiPointToPoint", key(environ=environ))
+    assert parsed == [path]
 
 
 @pytest.mark.parametrize("value", [0, 0.5, 20, 9000.25])

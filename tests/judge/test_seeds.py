@@ -62,13 +62,13 @@ def test_the_measured_latencies_have_the_level_of_the_seed(operation):
 
 @pytest.mark.parametrize("row", LATENCIES, ids=lambda row: f"{row['op']}-{row['size_bytes']}")
 def test_every_figure_of_the_tables_is_a_reference(row):
-    references, tolerance = roce(row["op"])
+    references, _ = roce(row["op"])
     name = f"latency_avg_{format_size(int(row['size_bytes']))}"
     reference = references[name]
     assert reference.value == float(row["measured_us"])
     edge = float(row["critical_us"] or row["target_us"])
     assert reference.bounds()[1] == pytest.approx(edge, rel=1e-15)
-    assert tolerance.good[name] == float(row["good_us"] or row["target_us"])
+    assert reference.good == float(row["good_us"] or row["target_us"])
 
 
 BANDED = [row for row in LATENCIES if row["critical_us"]]
@@ -122,7 +122,7 @@ def test_every_target_of_the_seed_is_listed():
 
 def test_every_time_of_a_training_step_is_a_reference_and_good():
     key = CaseKey("optireduce-8n", "optireduce-8n:gpu", "builtin", "training", "tcp-8n")
-    references, tolerance = resolve(OPTIREDUCE, "TrainingStep", key)
+    references, _ = resolve(OPTIREDUCE, "TrainingStep", key)
     found = {}
     for row in rows("optireduce-8n"):
         model, tail = (
@@ -133,10 +133,9 @@ def test_every_time_of_a_training_step_is_a_reference_and_good():
             found[f"{model}_tail{tail}_{scheme.removesuffix('_s')}"] = float(row[scheme])
     assert len(found) == 72
     assert {name: reference.value for name, reference in references.items()} == found
-    warning = tolerance.warning_of(next(iter(references.values())))
     for name, value in found.items():
         levels = [
-            judge_value(name, value * times, "s", references[name], warning).level
+            judge_value(name, value * times, "s", references[name], references[name].warning).level
             for times in (1, 1.11, 1.26)
         ]
         assert levels == [Level.GOOD, Level.WARNING, Level.CRITICAL]

@@ -6,9 +6,11 @@ from pathlib import Path
 import yaml
 from tests.node_health.survey import survey
 
-from fabricheck.node_health.expectations import KEYS, Expectations, read_expectations
+from fabricheck.documents import schema
+from fabricheck.node_health.expectations import Expectations, read_expectations
 from fabricheck.node_health.rules import RULES
 
+KEYS = schema("fabricheck.sites", "site.schema.json").schema["$defs"]["node_health"]["properties"]
 TEXT = (Path(__file__).parents[2] / "docs" / "node-health.md").read_text()
 
 

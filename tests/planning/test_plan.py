@@ -110,15 +110,16 @@ def test_a_tag_that_no_check_has_is_named() -> None:
 
 
 REFERENCES = """\
-MpiPointToPoint:
-  $index: [$environ, benchmark, placement]
-  gnu:
-    latency:
-      rc-2n: {latency_p50_1B: [1, null, 1, us], latency_p50_2B: [1, null, 1, us]}
-      ud-2n: {latency_p50_1B: [1, null, 1, us]}
-MpiPointToPoint.levels:
-  $index: [benchmark]
-  .*: {warning: [null, null], kind: measured, source: one run, date: 2026-11-21}
+rules:
+- for: {check: MpiPointToPoint, environ: gnu, benchmark: latency, placement: rc-2n}
+  value: {latency_p50_1B: 1, latency_p50_2B: 1}
+- for: {check: MpiPointToPoint, environ: gnu, benchmark: latency, placement: ud-2n}
+  value: {latency_p50_1B: 1}
+- bound: [null, 1]
+  warning: [null, null]
+  kind: measured
+  source: one run
+  date: 2026-11-21
 """
 
 
@@ -143,7 +144,9 @@ def test_cases_and_references_that_do_not_meet_are_found(suite: Path) -> None:
     assert found.partly == ((measured, ("latency_p99_1B",)),)
     unmeasured, unused = found.without_case
     assert "no case of this system measures latency_p50_2B" in unmeasured
-    assert "ud-2n: no case of this system has these 1 references" in unused
+    assert (
+        "no case of this system has these references (MpiPointToPoint gnu latency ud-2n)" in unused
+    )
     lines = list(check_lines(found))
     assert lines[0] == "hpc: 0 of 2 cases have a reference for every value"
     assert any("no reference for 1 of 2 values, such as latency_p99_1B" in line for line in lines)

@@ -19,24 +19,32 @@ environments:
   - {name: gnu, target_systems: [hpc]}
 """
 REFERENCES = """\
-MpiPointToPoint:
-  $index: [$system, benchmark, transport]
-  hpc:
-    (bw|bibw):
-      (rc|ud): {bandwidth_avg_1MiB: [1000, -0.1, null, MB/s]}
-    latency:
-      rc: {latency_p50_1B: ["$xfail", "ticket 7", [2, null, 1, us]]}
-MpiPointToPoint.levels:
-  $index: [placement, benchmark]
-  rc-2n:
-    bw: {warning: [-0.05, null], kind: vendor, source: data sheet, date: 2026-11-21}
-    latency:
-      warning: [null, null]
-      good: {latency_p50_1B: 3}
-      kind: paper
-      source: table 1
-      date: 2026-11-20
-      expired: newer card
+rules:
+- for: {check: MpiPointToPoint, benchmark: (bw|bibw), transport: (rc|ud)}
+  value: {bandwidth_avg_1MiB: 1000}
+  bound: [-0.1, null]
+  warning: [-0.05, null]
+  kind: vendor
+  source: data sheet
+  date: 2026-11-21
+- for: {check: MpiPointToPoint, benchmark: latency, placement: rc-2n}
+  value: {latency_p50_1B: 2}
+  band: {latency_p50_1B: [3, 4]}
+  target: {latency_p50_1B: 2.5}
+  known_failure: {latency_p50_1B: ticket 7}
+  kind: paper
+  source: table 1
+  date: 2026-11-20
+"""
+MEASURED = """\
+measured:
+- case: {check: MpiPointToPoint, partition: cpu, environ: gnu, benchmark: latency, placement: ud-2n}
+  warning: 0.5
+  samples: 40
+  source: nights
+  date: 2026-10-10
+  expired: newer card
+  values: {latency_p50_1B: [4, -0.5, 0.5]}
 """
 
 
@@ -45,14 +53,15 @@ def suite(tmp_path: Path) -> Path:
     for name, text in (("sites", SITE), ("references", REFERENCES)):
         (tmp_path / name).mkdir()
         (tmp_path / name / "hpc.yaml").write_text(text)
+    (tmp_path / "references" / "hpc.measured.yaml").write_text(MEASURED)
     return tmp_path
 
 
 def test_every_reference_has_limits_source_and_date(suite: Path) -> None:
-    bandwidth, latency = rows(suite, "hpc")
+    bandwidth, latency, measured = rows(suite, "hpc")
     assert bandwidth == Row(
         check="MpiPointToPoint",
-        keys={"$system": "hpc", "benchmark": "(bw|bibw)", "transport": "(rc|ud)"},
+        keys={"benchmark": "(bw|bibw)", "transport": "(rc|ud)"},
         variable="bandwidth_avg_1MiB",
         value=1000,
         unit="MB/s",
@@ -64,22 +73,29 @@ def test_every_reference_has_limits_source_and_date(suite: Path) -> None:
         date="2026-11-21",
         note="",
     )
-    assert (latency.good, latency.critical) == ((None, 3), (None, 4))
-    assert latency.note == "known failure: ticket 7; expired: newer card"
+    assert (latency.good, latency.critical, latency.target) == ((None, 3), (None, 4), 2.5)
+    assert latency.note == "known failure: ticket 7"
+    assert (measured.kind, measured.good, measured.note) == (
+        "measured",
+        (3, 5),
+        "expired: newer card",
+    )
 
 
 def test_the_table_names_each_source_once(suite: Path) -> None:
     lines = list(reference_lines(rows(suite, "hpc")))
     assert "950.." in lines[1]
-    assert lines[-2:] == ["1: vendor, data sheet, 2026-11-21", "2: paper, table 1, 2026-11-20"]
+    assert lines[-3:] == [
+        "1: vendor, data sheet, 2026-11-21",
+        "2: paper, table 1, 2026-11-20",
+        "3: measured, nights, 2026-10-10",
+    ]
 
 
-def test_references_without_levels_are_named(suite: Path) -> None:
+def test_rules_that_fit_no_case_are_named(suite: Path) -> None:
     path = suite / "references" / "hpc.yaml"
-    path.write_text(
-        REFERENCES.replace("    latency:\n      warning", "    latency_mt:\n      warning")
-    )
-    with pytest.raises(FabricheckError, match=r"expected an entry of MpiPointToPoint\.levels"):
+    path.write_text(REFERENCES.replace("rc-2n", "rc-16n"))
+    with pytest.raises(FabricheckError, match=r"line 9: .*no case of this system can have these"):
         rows(suite, "hpc")
 
 
@@ -89,9 +105,10 @@ def test_a_system_without_file_is_named(suite: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", sorted((SUITE / "references").glob("*.yaml")), ids=lambda p: p.stem
+    "system",
+    ["ib-2x16", "local", "optireduce-8n", "roce25g-8n", "seren-10n", "testbed", "thor2-2n"],
 )
-def test_the_shipped_references_are_listed(path: Path) -> None:
-    found = rows(SUITE, path.stem)
+def test_the_shipped_references_are_listed(system: str) -> None:
+    found = rows(SUITE, system)
     assert found
     assert all(row.source and row.date and row.unit for row in found)

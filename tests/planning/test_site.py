@@ -175,7 +175,7 @@ def remarks(suite: Path, **changes: object) -> dict[str, Effect]:
         place[key.removeprefix("env_")] = value
     (suite / "sites" / "hpc.yaml").write_text(yaml.safe_dump(site))
     (suite / "references").mkdir(exist_ok=True)
-    (suite / "references" / "hpc.yaml").write_text("MpiStartup.levels: {$index: [benchmark]}\n")
+    (suite / "references" / "hpc.yaml").write_text("rules: [{bound: [null, 1]}]\n")
     return {remark.words: remark.effect for remark in check(suite, "hpc")}
 
 
@@ -191,8 +191,7 @@ def test_a_complete_site_lacks_nothing(suite: Path) -> None:
         ({"features": ["ipoib", "nodes-2"]}, "names no interface for ipoib (such as ib0)"),
         ({"launcher": "srun-of-elsewhere"}, "srun-of-elsewhere is not on PATH"),
         ({"extras": {"link_shares": {"warning": 0.1}, "link_rate": 1}}, "expected link_shares"),
-        ({"extras": {"fabric_health": {"mtuu": 1}}}, "expected a mapping with keys of mtu"),
-        ({"extras": {"node_health": {"memlok": 1}}}, "expected a key of extras.node_health"),
+        ({"extras": {"fabric_health": {"bands": {"ecn": [2, 1]}}}}, "the warning not above"),
         ({"scheduler": "slrum"}, "ReFrame can't use it: failed to initialize partition 'hpc:cpu'"),
         ({"launcher": "mpirn"}, "no such launcher: 'mpirn'"),
         ({"processor": {"num_cpus": "many"}}, "ReFrame can't use it: could not validate"),

@@ -77,7 +77,7 @@ def test_a_malformed_site_is_named(suite: Path, text: str) -> None:
 
 
 def test_a_malformed_reference_file_is_named_with_its_line(suite: Path) -> None:
-    (suite / "references" / "cluster.yaml").write_text("MpiPointToPoint:\n  $index: [\n")
+    (suite / "references" / "cluster.yaml").write_text("rules:\n- for: [\n")
     with pytest.raises(FabricheckError, match=r"cluster\.yaml: line \d"):
         check(suite, Selection("cluster"))
 

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from fabricheck.documents import schema
 from fabricheck.errors import FabricheckError
+from fabricheck.fabric.bands import BANDS
 from fabricheck.provenance import SUITE
 from fabricheck.sites.document import known_extras, read
 
@@ -81,6 +83,29 @@ PARTITION = "systems > hpc > partitions > cpu"
         ),
         ("link_rate: 100", "link_rate: 0", 11, "a number of Gbit/s above 0, found 0"),
         ("link_rate: 100", "fabric: myrinet", 11, "infiniband, roce or ethernet, found 'myrinet'"),
+        ("link_rate: 100", "node_health: strict", 11, "node_health: expected names and values"),
+        ("link_rate: 100", "node_health: {memlok: 1}", 11, "did you mean 'memlock'"),
+        ("link_rate: 100", "node_health: {versions: {ucx: 1.12}}", 11, "a version in quotes, such"),
+        ("link_rate: 100", "node_health: {versions: {ucx: new}}", 11, "a version in quotes, such"),
+        ("link_rate: 100", "node_health: {memlock: all}", 11, "'unlimited' or a number of bytes"),
+        ("link_rate: 100", "node_health: {memlock: -1}", 11, "'unlimited' or a number of bytes"),
+        (
+            "link_rate: 100",
+            "node_health: {transparent_hugepages: [some]}",
+            11,
+            "one of always, mad",
+        ),
+        ("link_rate: 100", "node_health: {hugepages: {2M: 1}}", 11, "a size such as 2MiB, found"),
+        ("link_rate: 100", "node_health: {governor: ''}", 11, "governor: expected text, found ''"),
+        ("link_rate: 100", "node_health: {numa_distance: true}", 11, "a whole number, 0 or more"),
+        ("link_rate: 100", "node_health: {mtu: 9000}", 11, "a mapping of interfaces to bytes"),
+        ("link_rate: 100", "node_health: {clock_skew: 0}", 11, "a number of seconds above 0"),
+        ("link_rate: 100", "fabric_health: {mtus: 1}", 11, "did you mean 'mtu'"),
+        ("link_rate: 100", "fabric_health: {mtu: true}", 11, "a whole number, 0 or more"),
+        ("link_rate: 100", "fabric_health: {ignore: x}", 11, "a list of counters, found 'x'"),
+        ("link_rate: 100", "fabric_health: {bands: {enc: [1, 2]}}", 11, "did you mean 'ecn'"),
+        ("link_rate: 100", "fabric_health: {bands: {ecn: [1]}}", 11, "[warning, critical], each"),
+        ("link_rate: 100", "fabric_health: {bands: {ecn: ['1', 2]}}", 11, "a number or null"),
         ("link_rate: 100", "gid_index: -1", 11, "expected a whole number, 0 or more, found -1"),
         ("link_rate: 100", "service_level: 16", 11, "a whole number of 0 to 15, found 16"),
         ("link_rate: 100", "pkey: 0x1ffff", 11, "a whole number of 1 to 0xffff, found 131071"),
@@ -200,6 +225,11 @@ def test_every_extra_that_the_library_reads_is_known() -> None:
     asked = set(re.findall(r"\bextras(?:\.get\(|\[)\"(\w+)\"", code))
     assert len(asked) > 10
     assert asked <= {*known_extras("partition"), *known_extras("environment")}
+
+
+def test_every_band_can_be_given() -> None:
+    fabric = schema("fabricheck.sites", "site.schema.json").schema["$defs"]["fabric_health"]
+    assert fabric["properties"]["bands"]["properties"].keys() == BANDS.keys()
 
 
 def test_every_extra_is_described() -> None:

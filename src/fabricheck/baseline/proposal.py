@@ -3,6 +3,7 @@
 It is kept as JSON between the commands, so that what is accepted is what was looked at.
 """
 
+import datetime
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -10,13 +11,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from fabricheck.baseline.yaml_text import scalar
 from fabricheck.errors import FabricheckError
-from fabricheck.judge.model import CaseKey, Reference, Tolerance
+from fabricheck.judge.model import CaseKey, Reference
 from fabricheck.report.files import write_whole
 
 _FORMAT = 1
-_NARROWING = frozenset({"partition", "environ", "check", "benchmark", "placement"})
+_CASE = ("check", "partition", "environ", "benchmark", "placement")
 
 
 class State(StrEnum):
@@ -95,32 +95,22 @@ class Proposed:
     software: str
     steps: tuple[int, ...]
 
-    def entry(self) -> dict[str, str]:
-        """The references in YAML, by variable."""
+    def entry(self) -> dict[str, Any]:
+        """The entry of a file of measured references."""
+        fields = self.case.fields()
+        origin = {"commit": self.commit, "software": self.software}
         return {
-            name: f"[{', '.join(_number(each) for each in (ref.value, ref.lower, ref.upper))}, "
-            f"{ref.unit}]"
-            for name, ref in self.variables.items()
-        }
-
-    def levels(self, held: Tolerance | None) -> dict[str, str]:
-        """The levels in YAML, by key.
-
-        Args:
-            held: what holds so far: what it says about the form of the curve stays.
-        """
-        values: dict[str, object] = {
-            "kind": "measured",
+            "case": {name: fields[name] for name in _CASE},
+            "warning": self.warning,
+            "samples": self.samples,
             "source": f"medians of {self.samples} nights, {self.first} to {self.last}; "
             "tolerances from their noise",
-            "samples": self.samples,
-            "commit": self.commit,
-            "software": self.software,
+            "date": datetime.date.fromisoformat(self.last),
+            **{name: text for name, text in origin.items() if text},
+            "values": {
+                name: [each.value, each.lower, each.upper] for name, each in self.variables.items()
+            },
         }
-        found = {name: scalar(value) for name, value in values.items() if value}
-        form = {"monotone": held.monotone, "best": held.best} if held else {}
-        kept = {name: _number(value) for name, value in form.items() if value is not None}
-        return {"warning": _number(self.warning), **found, "date": self.last, **kept}
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +138,7 @@ class Step:
     def of_cases(self, cases: Iterable[Case]) -> "Step":
         """The step for the series of some cases alone."""
         fields = [
-            {name: [value] for name, value in case.fields().items() if name in _NARROWING}
+            {name: [value] for name, value in case.fields().items() if name in _CASE}
             for case in cases
         ]
         narrow = tuple(
@@ -258,7 +248,10 @@ def read(directory: Path, system: str) -> Proposal:
 
 
 def _proposed(data: dict[str, Any]) -> Proposed:
-    variables = {name: Reference(**each) for name, each in data["variables"].items()}
+    variables = {
+        name: Reference(**{**each, "warning": tuple(each["warning"])})
+        for name, each in data["variables"].items()
+    }
     own = {
         "case": _case(data["case"]),
         "state": State(data["state"]),
@@ -270,11 +263,3 @@ def _proposed(data: dict[str, Any]) -> Proposed:
 
 def _case(data: dict[str, Any]) -> Case:
     return Case(data["check"], CaseKey(**data["key"]))
-
-
-def _number(value: float | None) -> str:
-    """A number as YAML takes it: 1e-05 would be text."""
-    if value is None:
-        return "null"
-    text = repr(value)
-    return text if "e" not in text else f"{value:.12f}".rstrip("0")

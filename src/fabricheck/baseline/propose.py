@@ -18,7 +18,7 @@ from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.registry import REGISTRY
 from fabricheck.history.series import Series, SeriesKey
 from fabricheck.judge.model import CHECKS, CaseKey, Reference, Tolerance
-from fabricheck.judge.references import resolve
+from fabricheck.judge.references import exists, resolve
 from fabricheck.trend.accepted import Acceptance
 from fabricheck.trend.detect import Trend
 from fabricheck.trend.events import Change, Detector
@@ -292,7 +292,7 @@ class _Case:
 
     def _held(self) -> tuple[Mapping[str, Reference], Tolerance | None]:
         path = self._evidence.references
-        return resolve(path, self._case.check, self._case.key) if path.exists() else ({}, None)
+        return resolve(path, self._case.check, self._case.key) if exists(path) else ({}, None)
 
 
 def _reference(key: SeriesKey, estimate: Estimate) -> Reference:

@@ -61,14 +61,6 @@ SystemOption = Annotated[
     str | None,
     typer.Option(help="The system.", show_default="the only one of the history"),
 ]
-ReindexOption = Annotated[
-    bool,
-    typer.Option(
-        "--reindex",
-        help="Let $index be extended where cases would share references; what is there then "
-        "holds for all others.",
-    ),
-]
 
 
 @app.command()
@@ -157,7 +149,6 @@ def diff(
     select: SelectArgument = None,
     *,
     system: SystemOption = None,
-    reindex: ReindexOption = False,
     references: ReferencesOption = SUITE / "references",
     proposals: ProposalsOption = _PROPOSALS,
     machine: MachineOption = False,
@@ -172,7 +163,7 @@ def diff(
 
         fabricheck baseline diff benchmark=latency placement=rc-2n
     """
-    made, change = _change(select, system, references, proposals, reindex=reindex)
+    made, change = _change(select, system, references, proposals)
     if machine:
         counts = {str(each.case): each.state for each in made.proposed}
         steps = [each.date for each in made.steps]
@@ -200,7 +191,6 @@ def accept(
     by: Annotated[str, typer.Option(help="Who accepts steps.", show_default=False)] = "",
     why: Annotated[str, typer.Option(help="Why steps are right.", show_default=False)] = "",
     system: SystemOption = None,
-    reindex: ReindexOption = False,
     sites: SitesOption = SUITE / "sites",
     references: ReferencesOption = SUITE / "references",
     proposals: ProposalsOption = _PROPOSALS,
@@ -228,7 +218,7 @@ def accept(
     with apply.locked(references):
         changes = []
         if step is None:
-            made, change = _change(select, system, references, proposals, reindex=reindex)
+            made, change = _change(select, system, references, proposals)
             changes.append(change)
             name, found = made.system, list(made.steps)
         else:
@@ -250,6 +240,40 @@ def accept(
 
 
 @app.command()
+def best(
+    select: SelectArgument = None,
+    *,
+    system: SystemOption = None,
+    sites: SitesOption = SUITE / "sites",
+    references: ReferencesOption = SUITE / "references",
+    store: StoreOption = DEFAULT_STORE,
+) -> None:
+    """Write the best values of the history, for rules that give bounds and no values.
+
+    They judge what is absurd, on systems where absolute times mean little. The values of other
+    cases stay as they are.
+
+    Exit code 0: written. 2: bad input.
+
+    Examples:
+
+        fabricheck baseline best --system testbed
+
+        fabricheck baseline best check=MpiCollective
+    """
+    from fabricheck.baseline import apply, evidence  # noqa: PLC0415
+    from fabricheck.baseline.best import best as found  # noqa: PLC0415
+
+    fields = _fields(select)
+    with apply.locked(references):
+        name, cases, _ = evidence.read(store, system, None, sites, references)
+        wanted = {case: series for case, series in cases.items() if case.has(fields)}
+        change = found(references / f"{name}.yaml", wanted)
+        change.write()
+    typer.echo(f"{change.path}: {'written' if change.before != change.after else 'as it was'}")
+
+
+@app.command()
 def expire(
     *,
     days: Annotated[
@@ -257,9 +281,7 @@ def expire(
     ] = 180,
     mark: Annotated[
         bool,
-        typer.Option(
-            "--mark", help="Mark them in the reference file: what they judge is then a warning."
-        ),
+        typer.Option("--mark", help="Mark them in their file: what they judge is then a warning."),
     ] = False,
     system: SystemOption = None,
     references: ReferencesOption = SUITE / "references",
@@ -287,19 +309,24 @@ def expire(
         listed, count = expired(path, used, datetime.now(UTC).date(), days)
         if mark:
             apply.expired(
-                path, {each.keys: each.reason for each in listed if not each.marked}
+                path, {each.number: each.reason for each in listed if not each.marked}
             ).write()
     if machine:
         rows = [
-            {"line": each.line, "keys": each.keys, "reason": each.reason, "marked": each.marked}
+            {
+                "place": each.place,
+                "case": each.case,
+                "reason": each.reason,
+                "marked": each.marked,
+            }
             for each in listed
         ]
         _write_json({"path": str(path), "measured": count, "expired": rows})
     else:
         for each in listed:
-            typer.echo(f"{path}: line {each.line}: {' > '.join(each.keys)}: {each.reason}")
+            typer.echo(f"{each.place}: {' '.join(each.case.values())}: {each.reason}")
         marked = ", now marked" if mark and listed else ""
-        typer.echo(f"{len(listed)} of {count} measured levels have expired{marked}")
+        typer.echo(f"{len(listed)} of {count} measured cases have expired{marked}")
     raise typer.Exit(int(bool(listed)))
 
 
@@ -308,8 +335,6 @@ def _change(
     system: str | None,
     references: Path,
     proposals: Path,
-    *,
-    reindex: bool,
 ) -> "tuple[Proposal, Change]":
     """The wanted part of a proposal, and what it changes in the reference file."""
     from fabricheck.baseline import apply, evidence, proposal  # noqa: PLC0415
@@ -323,7 +348,7 @@ def _change(
             "none: propose them, or select others"
         )
     path = references / f"{name}.yaml"
-    return made, apply.references(path, made.proposed, made.others, reindex=reindex)
+    return made, apply.references(path, made.proposed)
 
 
 def _fields(select: list[str] | None) -> dict[str, tuple[str | int, ...]]:

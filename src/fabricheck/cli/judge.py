@@ -195,10 +195,8 @@ def _as_json(
             "kind": tolerance.kind,
             "source": tolerance.source,
             "date": tolerance.date,
-            "warning": tolerance.warning,
             "monotone": tolerance.monotone,
             "best": tolerance.best,
-            "good": dict(tolerance.good),
         },
         "judgements": [
             {

@@ -1,14 +1,12 @@
 """What a fault is, and what must be seen of it; read strictly from the list of faults."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
 from fabricheck.benchmarks import registry
-from fabricheck.documents import load
+from fabricheck.documents import Document, load, schema
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.layers import Place
 from fabricheck.report.status import Status
@@ -118,103 +116,67 @@ def read_faults(path: Path) -> tuple[Fault, ...]:
     Raises:
         FabricheckError: for a file that is no list of faults; the message names the entry.
     """
-    document = load(path, "a list of faults", "docs/faults.md").value
-    if not isinstance(document, dict) or not isinstance(document.get("faults"), list):
-        raise _refusal(path, "a list 'faults'", "none")
-    selections = document.get("cases", {})
-    faults = tuple(_read(path, entry, selections) for entry in document["faults"])
-    names = [fault.name for fault in faults]
-    if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise _refusal(path, "each name once", f"{', '.join(twice)} more often")
-    return faults
+    document = load(path, "a list of faults", "docs/faults.md")
+    document.check(schema("fabricheck.drill", "faults.schema.json"))
+    entries = document.value["faults"]
+    names = [entry["name"] for entry in entries]
+    for number, name in enumerate(names):
+        if name in names[:number]:
+            raise document.error(["faults", number], "expected each name once: rename this one")
+    return tuple(_Reader(document, number).read() for number in range(len(entries)))
 
 
-_KEYS: dict[str, type | tuple[type, ...]] = {
-    "name": str, "title": str, "partition": str, "steps": list, "in_mid_job": bool, "site": dict,
-    "cases": (str, list), "seen": list, "explain": dict, "remark": str,
-}  # fmt: skip
-_REQUIRED = ("name", "title", "partition", "cases", "seen")
+class _Reader:
+    """Turns one entry of the list into a fault."""
 
+    def __init__(self, document: Document, number: int) -> None:
+        self._document = document
+        self._number = number
+        self._entry = document.value["faults"][number]
+        self._cases = tuple(map(self._key, self._selected()))
 
-def _read(path: Path, entry: Any, selections: Mapping[str, Sequence[str]]) -> Fault:
-    name = entry.get("name", entry) if isinstance(entry, dict) else entry
-    where = f"{path}, fault {name}"
-    if not isinstance(entry, dict) or not entry.keys() <= _KEYS.keys():
-        raise _refusal(where, f"only the keys {', '.join(_KEYS)}", repr(entry))
-    if lacking := [key for key in _REQUIRED if key not in entry]:
-        raise _refusal(where, f"the keys {', '.join(_REQUIRED)}", f"no {', '.join(lacking)}")
-    for key, value in entry.items():
-        if not isinstance(value, _KEYS[key]):
-            raise _refusal(where, f"another type of {key}", repr(value))
-    cases = entry["cases"]
-    if isinstance(cases, str):
+    def read(self) -> Fault:
+        entry = self._entry
+        steps = [step.partition(" ") for step in entry.get("steps", ())]
+        return Fault(
+            name=entry["name"],
+            title=entry["title"],
+            partition=entry["partition"],
+            steps=tuple((node, words) for node, _, words in steps),
+            in_mid_job=entry.get("in_mid_job", False),
+            site=entry.get("site", {}),
+            cases=self._cases,
+            expected=tuple(
+                Expectation(self._known(each["case"]), Seen(each["level"]), each.get("words", ""))
+                for each in entry["seen"]
+            ),
+            explained={
+                self._known(case): tuple(map(Place, places))
+                for case, places in entry.get("explain", {}).items()
+            },
+            remark=entry.get("remark", ""),
+        )
+
+    def _selected(self) -> Sequence[str]:
+        cases = self._entry["cases"]
+        if not isinstance(cases, str):
+            return cases  # type: ignore[no-any-return]
+        selections: Mapping[str, Sequence[str]] = self._document.value.get("cases", {})
         if cases not in selections:
-            raise _refusal(where, f"cases of {', '.join(selections) or 'a list'}", repr(cases))
-        cases = selections[cases]
-    keys = tuple(_read_key(where, case) for case in cases)
-    return Fault(
-        name=entry["name"],
-        title=entry["title"],
-        partition=entry["partition"],
-        steps=tuple(_read_step(where, step) for step in entry.get("steps", ())),
-        in_mid_job=entry.get("in_mid_job", False),
-        site=entry.get("site", {}),
-        cases=keys,
-        expected=tuple(_read_expectation(where, each, keys) for each in entry["seen"]),
-        explained={
-            _known(where, _read_key(where, case), keys): _read_places(where, places)
-            for case, places in entry.get("explain", {}).items()
-        },
-        remark=entry.get("remark", ""),
-    )
+            raise self._error(f"expected cases of {', '.join(selections)}, found {cases!r}")
+        return selections[cases]
 
+    def _key(self, text: str) -> Key:
+        words = text.split()
+        if words[0] not in _CHECKS_OF_NODES and words[0] not in registry.REGISTRY:
+            raise self._error(f"unknown benchmark {words[0]!r}")
+        return Key(*words)
 
-def _read_step(where: str, text: str) -> tuple[str, str]:
-    node, _, words = text.partition(" ")
-    if not words:
-        raise _refusal(where, f"a node and its fault, or {DIES!r}", repr(text))
-    return node, words
+    def _known(self, text: str) -> Key:
+        case = Key(*text.split())
+        if case not in self._cases:
+            raise self._error(f"expected a case that runs, found {text}")
+        return case
 
-
-def _read_key(where: str, text: str) -> Key:
-    words = text.split()
-    if len(words) not in (2, 3) or (len(words) == 3) == (words[0] in _CHECKS_OF_NODES):  # noqa: PLR2004
-        raise _refusal(where, "BENCHMARK ENVIRONMENT PLACEMENT", repr(text))
-    if words[0] not in _CHECKS_OF_NODES:
-        registry.find(words[0])
-    return Key(*words)
-
-
-def _read_expectation(where: str, entry: Any, cases: Sequence[Key]) -> Expectation:
-    if not isinstance(entry, dict) or not {"case", "level"} <= entry.keys() <= {
-        "case",
-        "level",
-        "words",
-    }:
-        raise _refusal(where, "seen: a list of case, level, words", repr(entry))
-    if entry["level"] not in list(Seen):
-        raise _refusal(where, f"a level of {', '.join(Seen)}", repr(entry["level"]))
-    words = entry.get("words", "")
-    try:
-        re.compile(words)
-    except re.error as error:
-        raise _refusal(where, f"a regular expression ({error})", repr(words)) from error
-    case = _known(where, _read_key(where, entry["case"]), cases)
-    return Expectation(case, Seen(entry["level"]), words)
-
-
-def _read_places(where: str, words: Any) -> tuple[Place, ...]:
-    known = list(Place)
-    if not isinstance(words, list) or not words or not set(words) <= set(known):
-        raise _refusal(where, f"explain: for a case a list of {', '.join(known)}", repr(words))
-    return tuple(map(Place, words))
-
-
-def _known(where: str, case: Key, cases: Sequence[Key]) -> Key:
-    if case not in cases:
-        raise _refusal(where, "a case that runs", str(case))
-    return case
-
-
-def _refusal(where: object, expected: str, found: str) -> FabricheckError:
-    return FabricheckError(f"{where}: expected {expected}, found {found}: correct the list")
+    def _error(self, message: str) -> FabricheckError:
+        return self._document.error(["faults", self._number], f"{message}: correct the list")

@@ -10,7 +10,6 @@ from fabricheck.fabric.bands import BANDS
 from fabricheck.fabric.model import Bands
 
 _NO_DEVICES = ("", "all")
-_KEYS = ("mtu", "link_width", "least_events", "ignore", "bands")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,24 +42,22 @@ def read_limits(extras: Mapping[str, Any]) -> Limits:
     """The limits of a partition.
 
     Args:
-        extras: the partition's extras: ``ucx_net_devices``, ``gid_index``, ``link_rate`` and
-            ``fabric_health`` are read.
+        extras: the partition's extras, as the schema of site files has them. Of these
+            ``ucx_net_devices``, ``gid_index``, ``link_rate`` and ``fabric_health`` are read.
 
     Raises:
-        FabricheckError: for a key that is not known or a value that makes no sense.
+        FabricheckError: for a warning limit above its critical one.
     """
     own = extras.get("fabric_health", {})
-    if not isinstance(own, Mapping) or own.keys() - set(_KEYS):
-        raise _refuse("fabric_health", f"a mapping with keys of {', '.join(_KEYS)}", own)
-    devices = str(extras.get("ucx_net_devices", {}).get("rdma", ""))
+    devices = extras.get("ucx_net_devices", {}).get("rdma", "")
     return Limits(
         devices=() if devices in _NO_DEVICES else tuple(map(_port, devices.split(","))),
-        gid_index=_whole(extras, "gid_index", "gid_index"),
-        rate=_positive(extras, "link_rate", "link_rate"),
-        width=_whole(own, "link_width", "fabric_health.link_width"),
-        mtu=_whole(own, "mtu", "fabric_health.mtu"),
-        least_events=_whole(own, "least_events", "fabric_health.least_events") or 10,
-        ignore=_names(own.get("ignore", [])),
+        gid_index=extras.get("gid_index"),
+        rate=extras.get("link_rate"),
+        width=own.get("link_width"),
+        mtu=own.get("mtu"),
+        least_events=own.get("least_events") or 10,
+        ignore=frozenset(own.get("ignore", ())),
         bands=_bands(own.get("bands", {})),
     )
 
@@ -71,54 +68,18 @@ def _port(name: str) -> str:
     return name if ":" in name else f"{name}:1"
 
 
-def _whole(values: Mapping[str, Any], key: str, name: str) -> int | None:
-    value = values.get(key)
-    if value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
-        return value
-    raise _refuse(name, "a whole number", value)
-
-
-def _positive(values: Mapping[str, Any], key: str, name: str) -> float | None:
-    value = values.get(key)
-    if value is None:
-        return None
-    if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
-        return float(value)
-    raise _refuse(name, "a number of Gbit/s above 0", value)
-
-
-def _names(names: Any) -> frozenset[str]:
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise _refuse("fabric_health.ignore", "a list of counters", names)
-    return frozenset(names)
-
-
-def _bands(own: Any) -> Bands:
-    if not isinstance(own, Mapping) or own.keys() - BANDS.keys():
-        raise _refuse("fabric_health.bands", f"bands of {', '.join(BANDS)}", own)
+def _bands(own: Mapping[str, Sequence[float | None]]) -> Bands:
     bands = dict(BANDS)
     for name, pair in own.items():
-        warning, critical = _pair(name, pair)
+        numbers = [limit for limit in pair if limit is not None]
+        if numbers != sorted(numbers):
+            raise FabricheckError(
+                f"expected the warning not above the critical limit as extras.fabric_health.bands."
+                f"{name} of the partition, found {list(pair)}: correct the site file "
+                "(docs/fabric-health.md)"
+            )
+        warning, critical = pair
         bands[name] = replace(
             BANDS[name], warning=warning, critical=critical, source="the site file"
         )
     return MappingProxyType(bands)
-
-
-def _pair(name: str, pair: Any) -> Sequence[float | None]:
-    what = "[warning, critical], each a number or null, the warning not above the critical one"
-    if not isinstance(pair, list) or len(pair) != 2:  # noqa: PLR2004 - a pair
-        raise _refuse(f"fabric_health.bands.{name}", what, pair)
-    numbers = [limit for limit in pair if limit is not None]
-    if any(isinstance(limit, bool) or not isinstance(limit, int | float) for limit in numbers):
-        raise _refuse(f"fabric_health.bands.{name}", what, pair)
-    if numbers != sorted(numbers):
-        raise _refuse(f"fabric_health.bands.{name}", what, pair)
-    return pair
-
-
-def _refuse(name: str, expected: str, found: object) -> FabricheckError:
-    return FabricheckError(
-        f"expected {expected} as extras.{name} of the partition, found {found!r}: "
-        "correct the site file (docs/fabric-health.md)"
-    )

@@ -21,7 +21,7 @@ class Judgement:
         reference: what it was compared with, if there was something.
         message: one sentence on what was found, what was expected, and the bound.
         limit: the bound that decided, such as ``critical above 24 us``.
-        note: what an expected failure (ReFrame's ``$xfail``) changes about the level.
+        note: what an expected failure changes about the level.
         good: the limits between which the value would be good; the edge of a band is not.
     """
 
@@ -50,7 +50,7 @@ def judge_value(
     With ``good``, only what is better than this value is good: the edge of a band belongs to the
     warnings, while the edge towards critical is a warning still.
 
-    A reference that is marked as expected failure (``$xfail``) is never good: outside its bounds
+    A reference that is marked as expected failure  is never good: outside its bounds
     the value is a known problem, inside them the mark is out of date; both are warnings. ReFrame
     itself passes the first and fails the second.
 
@@ -118,4 +118,4 @@ def _limit(level: Level, value: float, limits: Fractions, unit: str) -> str:
 def _expected_failure_note(level: Level, reason: str) -> str:
     if level is Level.CRITICAL:
         return f"known failure: {reason}"
-    return f"meets a reference that is marked as known failure ({reason}): remove the $xfail mark"
+    return f"meets a reference that is marked as known failure ({reason}): remove the mark"

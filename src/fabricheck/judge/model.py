@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from fabricheck.benchmarks.curve import split_variable
@@ -51,8 +51,11 @@ class Reference:
             reference tuples, an absolute offset if ``value`` is 0; ``None`` for no limit.
         upper: critical above, in the same way.
         unit: unit of the value.
-        expected_failure: why the reference is known not to be met (ReFrame's ``$xfail``), empty
-            if it is to be met.
+        expected_failure: why the reference is known not to be met, empty if it is to be met.
+        warning: when to warn, fractions as above and not wider.
+        good: where the source gives bands, the edge of the good one in ``unit``: only what is
+            better is good, a value on it is a warning. It holds instead of ``warning`` on its side.
+        target: the target that the source names, in ``unit``; it judges nothing.
     """
 
     value: float
@@ -60,6 +63,9 @@ class Reference:
     upper: float | None
     unit: str
     expected_failure: str = ""
+    warning: Fractions = (None, None)
+    good: float | None = None
+    target: float | None = None
 
     def bounds(self, fractions: Fractions | None = None) -> Fractions:
         """Absolute lower and upper limit, for the critical fractions or the given ones.
@@ -78,11 +84,9 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """When to warn, and where the references of a case come from.
+    """What the references of a case rest on, and which form its curve must have.
 
     Attributes:
-        warning: fractions as in ``Reference``, not wider than the critical ones; or one number, the
-            share of the way to the critical bounds of each variable.
         kind: what the references are.
         source: from which runs, paper or document they come.
         date: ISO date of the source.
@@ -90,39 +94,21 @@ class Tolerance:
             that is not checked.
         best: what the best size of a curve must reach, in the unit of its metric; ``None`` if that
             is not checked.
-        good: for variables whose source gives bands, the edge of the good one in their unit: only
-            what is better than the edge is good, a value on it is a warning. It holds instead of
-            ``warning`` on its side.
-        target: for variables whose source names one, the target in their unit; it is shown, and
-            judges nothing.
         samples: of measured references, the nights that they were measured in.
         commit: of measured references, the suite's git commit on the last of these nights.
         software: of measured references, with what they were measured.
         expired: why the references hold no longer, empty where they hold.
     """
 
-    warning: Fractions | float
     kind: Kind
     source: str
     date: str
-    monotone: float | None
+    monotone: float | None = None
     best: float | None = None
-    good: Mapping[str, float] = field(default_factory=dict)
-    target: Mapping[str, float] = field(default_factory=dict)
     samples: int | None = None
     commit: str = ""
     software: str = ""
     expired: str = ""
-
-    def warning_of(self, reference: Reference) -> Fractions:
-        """The warning fractions for a reference."""
-        if not isinstance(self.warning, float):
-            return self.warning
-        lower, upper = reference.lower, reference.upper
-        return (
-            None if lower is None else lower * self.warning,
-            None if upper is None else upper * self.warning,
-        )
 
 
 @dataclass(frozen=True, slots=True)

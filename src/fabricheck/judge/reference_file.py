@@ -1,222 +1,224 @@
-"""Reading of reference files: everything is checked before anything is used.
+"""Reference files: rules that people write, and measured values that fabricheck writes.
 
-The format is that of ReFrame's external references; ``docs/references.md`` describes it.
+Of each system there are ``references/<system>.yaml`` and ``references/<system>.measured.yaml``, and
+one of them is enough. ``docs/references.md`` describes the rules.
 """
 
 import functools
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from fabricheck import documents
 from fabricheck.benchmarks.registry import REGISTRY
+from fabricheck.documents import Document, Keys, schema
+from fabricheck.documents import load as load_document
 from fabricheck.errors import FabricheckError
-from fabricheck.judge.leaves import Leaf, Place, read_reference, read_tolerance
-from fabricheck.judge.model import CHECKS, Reference, Tolerance
+from fabricheck.judge.model import CHECKS, CaseKey
 
-INDEX = "$index"
-LEVELS_SUFFIX = ".levels"
-INDEX_NAMES = (
-    "$system",
-    "$partition",
-    "$environ",
-    "benchmark",
-    "placement",
-    "transport",
-    "num_nodes",
-)
+_PAGE = "docs/references.md"
+_HEAD = """\
+# Written whole by "fabricheck baseline": what is changed by hand is lost. best: what the bounds of
+# rules are multiples of. measured: references of single cases, [value, lower, upper] by variable.
+"""
 
 
 @dataclass(frozen=True, slots=True)
-class Located:
-    """A reference and where it stands."""
+class Rule:
+    """Something that holds for the cases whose fields fit.
 
-    reference: Reference
-    place: Place
+    Attributes:
+        says: what the rule says, by key.
+        fits: patterns of the fields of its cases.
+        document: the file that says it.
+        keys: where it stands there.
+        is_exact: whether these are the fields themselves and no patterns.
+    """
+
+    says: Mapping[str, Any]
+    fits: Mapping[str, Any]
+    document: Document
+    keys: Keys
+    is_exact: bool = False
+
+    def is_for(self, fields: Mapping[str, str]) -> bool:
+        """Whether a case of these fields is meant; fields that are not there fit."""
+        return all(
+            fields[name] == pattern if self.is_exact else re.fullmatch(str(pattern), fields[name])
+            for name, pattern in self.fits.items()
+            if name in fields
+        )
+
+    def error(self, message: str, *keys: str | int) -> FabricheckError:
+        """An error that names the place of a key of the rule."""
+        return self.document.error([*self.keys, *keys], message)
+
+    def place(self, *keys: str | int) -> str:
+        """File and line of a key of the rule."""
+        return f"{self.document.path}: line {self.document.line([*self.keys, *keys])}"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """The references of a case by variable."""
+class References:
+    """What judges a system.
 
-    variables: Mapping[str, Located]
-    place: Place
+    Attributes:
+        measured: references of single cases; they go before all rules.
+        rules: the first one that fits a case and says something of it holds.
+        best: the best values of the history, for rules that have bounds and no values.
+    """
 
+    measured: tuple[Rule, ...]
+    rules: tuple[Rule, ...]
+    best: tuple[Rule, ...]
 
-@dataclass(frozen=True, slots=True)
-class Levels:
-    """The tolerance of a case."""
-
-    tolerance: Tolerance
-    place: Place
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """A tree of mappings with one level for each name of the index, and entries as leaves."""
-
-    index: tuple[str, ...]
-    tree: Mapping[str | int, Any]
+    def givers(self) -> list[Rule]:
+        """What gives values, in the order of the files."""
+        return [*(rule for rule in self.rules if "value" in rule.says), *self.measured, *self.best]
 
 
-@dataclass(frozen=True, slots=True)
-class Sections:
-    """A reference file, by check class."""
+def fields_of(check: str, key: CaseKey) -> dict[str, str]:
+    """The fields of a case that patterns are compared with."""
+    benchmark = REGISTRY.get(key.benchmark)
+    return {
+        "check": check,
+        "partition": key.partition.rpartition(":")[2],
+        "environ": key.environ,
+        "benchmark": key.benchmark,
+        "metric": benchmark.metrics[0] if benchmark else "",
+        "placement": key.placement,
+        "transport": key.transport,
+        "nodes": str(key.num_nodes),
+    }
 
-    references: Mapping[str, Section]
-    levels: Mapping[str, Section]
+
+def measured_path(path: Path) -> Path:
+    """The file of the measured values that belongs to a file of rules."""
+    return path.with_suffix(".measured.yaml")
 
 
-def load(path: Path) -> Sections:
-    """Read and check a reference file.
+def exists(path: Path) -> bool:
+    """Whether a system has references: a file of rules, or measured values."""
+    return path.exists() or measured_path(path).exists()
+
+
+def load(path: Path) -> References:
+    """Read and check the references of a system.
+
+    Args:
+        path: the file of rules, which need not exist beside one of measured values.
 
     Raises:
-        FabricheckError: naming file, line and key path of the first thing that is wrong.
+        FabricheckError: naming file, line and key of the first thing that is wrong, and where
+            there is neither file.
     """
+    return _load(path, _stamp(path), _stamp(measured_path(path)))
+
+
+def read_measured(path: Path) -> dict[str, list[dict[str, Any]]]:
+    """The measured values that belong to a file of rules, as they stand in their file.
+
+    Raises:
+        FabricheckError: as ``load``.
+    """
+    own = measured_path(path)
+    document = _measured(own) if own.exists() else None
+    value = document.value if document else {}
+    return {name: list(value.get(name, ())) for name in ("best", "measured")}
+
+
+def written(measured: Mapping[str, list[dict[str, Any]]]) -> str:
+    """The text of a file of measured values."""
+    lines = [_HEAD]
+    if measured.get("best"):
+        lines += ["best:\n", *(f"- {_dump(each, flow=True)}" for each in measured["best"])]
+    if measured.get("measured"):
+        lines.append(_dump({"measured": measured["measured"]}, flow=None))
+    return "".join(lines)
+
+
+def _dump(value: Any, *, flow: bool | None) -> str:
+    text: str = yaml.safe_dump(
+        value, default_flow_style=flow, sort_keys=False, width=10**9, allow_unicode=True
+    )
+    return text
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
     try:
         status = path.stat()
+    except FileNotFoundError:
+        return None
     except OSError as error:
         raise FabricheckError(
-            f"{path}: expected a reference file, but it cannot be read ({error.strerror})"
+            f"{path}: expected references, but they cannot be read ({error.strerror})"
         ) from error
-    return _load(path, status.st_mtime_ns, status.st_size)
+    return status.st_mtime_ns, status.st_size
 
 
 @functools.lru_cache(maxsize=8)
-def _load(path: Path, _mtime_ns: int, _size: int) -> Sections:
-    return _FileReader(documents.load(path, "references", "docs/references.md")).read()
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """A part of the file: its value, and the node that knows its lines."""
-
-    value: Any
-    node: yaml.Node
-
-
-class _FileReader:
-    """Turns one file into sections."""
-
-    def __init__(self, document: documents.Document) -> None:
-        self._document = document
-
-    def read(self) -> Sections:
-        path, root = self._document.path, self._document.root
-        if root is None:
-            raise FabricheckError(f"{path}: expected references, found an empty file")
-        references: dict[str, Section] = {}
-        levels: dict[str, Section] = {}
-        whole = _Part(self._document.value, root)
-        for name, part, place in self._pairs(whole, Place(path, (), 1)):
-            check = str(name).removesuffix(LEVELS_SUFFIX)
-            if check not in CHECKS:
-                known = ", ".join(f"{c}, {c}{LEVELS_SUFFIX}" for c in CHECKS)
-                raise place.error(f"unknown check: expected one of {known}")
-            if name == check:
-                references[check] = self._section(check, part, place, self._entry)
-            else:
-                levels[check] = self._section(check, part, place, self._levels)
-        return Sections(references, levels)
-
-    def _pairs(self, part: _Part, place: Place) -> Iterator[tuple[Any, _Part, Place]]:
-        """Key, value and place of each pair of a mapping; merge keys are resolved."""
-        if not isinstance(part.node, yaml.MappingNode):
-            raise place.error(f"expected a mapping, found {_kind(part.node)}")
-        nodes = {key.value: (key, value) for key, value in part.node.value}
-        for key, value in part.value.items():
-            key_node, node = nodes[str(key)]
-            yield key, _Part(value, node), place.under(key, key_node.start_mark.line + 1)
-
-    def _section(
-        self,
-        check: str,
-        part: _Part,
-        place: Place,
-        read_entry: Callable[[str, _Part, Place], Entry | Levels],
-    ) -> Section:
-        pairs = {key: (value, under) for key, value, under in self._pairs(part, place)}
-        if INDEX not in pairs:
-            raise place.error(f"expected {INDEX}, such as [$system, benchmark], found none")
-        index = self._index(*pairs.pop(INDEX))
-
-        def read_level(part: _Part, place: Place, depth: int) -> Any:
-            if depth == len(index):
-                return read_entry(check, part, place)
-            tree = {}
-            for key, value, under in self._pairs(part, place):
-                _check_key(index[depth], key, check, under)
-                tree[key] = read_level(value, under, depth + 1)
-            return tree
-
-        tree: dict[str | int, Any] = {}
-        for key, (value, under) in pairs.items():
-            _check_key(index[0], key, check, under)
-            tree[key] = read_level(value, under, 1)
-        return Section(index, tree)
-
-    def _index(self, part: _Part, place: Place) -> tuple[str, ...]:
-        names = part.value
-        if not isinstance(names, list) or not names:
-            raise place.error(f"expected a list of names, found {_kind(part.node)}")
-        for name in names:
-            if name not in INDEX_NAMES:
-                raise place.error(f"unknown name {name!r}: known are {', '.join(INDEX_NAMES)}")
-        return tuple(names)
-
-    def _entry(self, check: str, part: _Part, place: Place) -> Entry:
-        variables = {}
-        for name, value, under in self._pairs(part, place):
-            leaf = Leaf(value.value, under)
-            variables[str(name)] = Located(
-                read_reference(leaf, str(name), is_curve=CHECKS[check] is not None), under
+def _load(
+    path: Path, own: tuple[int, int] | None, of_measured: tuple[int, int] | None
+) -> References:
+    document = _rules(path) if own or not of_measured else None
+    measured = _measured(measured_path(path)) if of_measured else None
+    return References(
+        measured=tuple(
+            Rule(each, each["case"], measured, ["measured", number], is_exact=True)
+            for number, each in enumerate(measured.value.get("measured", ()))
+        )
+        if measured
+        else (),
+        rules=tuple(
+            Rule(each, each.get("for", {}), document, ["rules", number])
+            for number, each in enumerate(document.value["rules"])
+        )
+        if document
+        else (),
+        best=tuple(
+            Rule(
+                each,
+                {name: each[name] for name in ("check", "benchmark", "placement")},
+                measured,
+                ["best", number],
+                is_exact=True,
             )
-        if not variables:
-            raise place.error("expected at least one variable, found none")
-        return Entry(variables, place)
-
-    def _levels(self, _check: str, part: _Part, place: Place) -> Levels:
-        leaves = {
-            str(key): Leaf(value.value, under) for key, value, under in self._pairs(part, place)
-        }
-        return Levels(read_tolerance(leaves, place), place)
+            for number, each in enumerate(measured.value.get("best", ()))
+        )
+        if measured
+        else (),
+    )
 
 
-def _check_key(index_name: str, key: str | int, check: str, place: Place) -> None:
-    if index_name == "num_nodes":
-        if not isinstance(key, int):
-            raise place.error("expected a whole number of nodes, which ReFrame compares as such")
-        return
-    if not isinstance(key, str):
-        raise place.error(f"expected text for {index_name}, found a number: quote it")
-    try:
-        pattern = re.compile(f"^{key}$")
-    except re.error as error:
-        raise place.error(f"expected a name or a regular expression, found {error}") from error
-    if _has_open_alternative(key):
-        raise place.error(f"put the alternatives in parentheses, ({key}): ReFrame anchors only so")
-    if index_name == "benchmark":
-        family = CHECKS[check]
-        known = [b.name for b in REGISTRY.values() if family in (None, b.family)]
-        if not any(pattern.match(name) for name in known):
-            raise place.error(f"unknown benchmark: {check} has {', '.join(known)}")
+def _rules(path: Path) -> Document:
+    document = load_document(path, "rules of references", _PAGE)
+    document.check(schema("fabricheck.judge", "references.schema.json"))
+    for number, rule in enumerate(document.value["rules"]):
+        fits = rule.get("for", {})
+        checks = [each for each in CHECKS if re.fullmatch(fits.get("check", ".*"), each)]
+        if not checks:
+            raise document.error(
+                ["rules", number, "for", "check"],
+                f"unknown check: expected one of {', '.join(CHECKS)}, or a pattern of them",
+            )
+        families = {CHECKS[each] for each in checks}
+        known = [b.name for b in REGISTRY.values() if None in families or b.family in families]
+        if "benchmark" in fits and not any(re.fullmatch(fits["benchmark"], b) for b in known):
+            raise document.error(
+                ["rules", number, "for", "benchmark"],
+                f"unknown benchmark: {' and '.join(checks)} has {', '.join(known)}",
+            )
+    return document
 
 
-def _has_open_alternative(pattern: str) -> bool:
-    """Whether a ``|`` stands outside of parentheses, where ``^`` and ``$`` bind to one side."""
-    depth = 0
-    for character in re.sub(r"\\.|\[[^\]]*\]", "", pattern):
-        depth += {"(": 1, ")": -1}.get(character, 0)
-        if character == "|" and depth == 0:
-            return True
-    return False
-
-
-def _kind(node: yaml.Node) -> str:
-    if isinstance(node, yaml.ScalarNode):
-        return f"{node.value!r}" if node.value else "nothing"
-    return "a list" if isinstance(node, yaml.SequenceNode) else "a mapping"
+def _measured(path: Path) -> Document:
+    document = load_document(path, "measured references", _PAGE)
+    if document.value is None:
+        raise FabricheckError(
+            f"{path}: expected measured references, found an empty file: remove it"
+        )
+    document.check(schema("fabricheck.judge", "measured.schema.json"))
+    return document

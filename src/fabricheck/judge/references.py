@@ -1,46 +1,39 @@
-"""Which references and tolerance of a file hold for a case."""
+"""Which references hold for a case: rules and measured values become bounds here, nowhere else."""
 
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 from fabricheck.benchmarks.curve import split_variable
+from fabricheck.benchmarks.metrics import Direction, Metric
 from fabricheck.benchmarks.model import Benchmark
 from fabricheck.benchmarks.registry import find
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.model import CHECKS, CaseKey, Fractions, Reference, Tolerance
-from fabricheck.judge.reference_file import Entry, Levels, Located, Section, load
+from fabricheck.judge.reference_file import References, Rule, exists, fields_of, load
 
-__all__ = [
-    "CHECKS",
-    "CaseKey",
-    "Fractions",
-    "Reference",
-    "Tolerance",
-    "entry_of",
-    "levels_of",
-    "resolve",
-]
+__all__ = ["CHECKS", "CaseKey", "Fractions", "Reference", "Tolerance", "exists", "resolve"]
 
 
 def resolve(path: Path, check: str, key: CaseKey) -> tuple[dict[str, Reference], Tolerance | None]:
-    """The references of a case by variable, and its tolerance.
+    """The references of a case by variable, and what they rest on.
 
-    The keys are looked up by ReFrame's own ``RegressionTestDict``, so that a case gets here the
-    same references as in a run. Without a matching entry there are none, which is judged as
-    ``no-reference``.
+    Without any there is ``None`` beside them, which is judged as ``no-reference``.
 
     Args:
-        path: reference file of the system.
+        path: file of the rules of the system.
         check: name of the check class.
         key: the case.
 
     Raises:
-        FabricheckError: if the file cannot be read or is wrong anywhere, if its references are
-            not those of the benchmark, lack an entry of their levels, or warn later than they
-            are critical.
+        FabricheckError: if the files cannot be read or are wrong anywhere, if the references are
+            not those of the benchmark, if one lacks bounds or its origin, or warns later than it
+            is critical.
     """
-    sections = load(path)
+    references = load(path)
     if check not in CHECKS:
         raise FabricheckError(f"unknown check {check!r}: known are {', '.join(CHECKS)}")
     benchmark = find(key.benchmark) if CHECKS[check] else None
@@ -49,109 +42,263 @@ def resolve(path: Path, check: str, key: CaseKey) -> tuple[dict[str, Reference],
             f"{check} judges {CHECKS[check]} benchmarks, found {key.benchmark}, which is "
             f"{benchmark.family}"
         )
-    entry: Entry | None = _look_up(sections.references.get(check), key)
-    levels: Levels | None = _look_up(sections.levels.get(check), key)
-    if entry is None:
-        return {}, levels.tolerance if levels else None
-    if levels is None:
-        raise entry.place.error(
-            f"expected an entry of {check}.levels for {key}, found none: add one with warning, "
-            "kind, source and date"
-        )
-    if benchmark:
-        _check_variables(entry, benchmark)
-    _check_warning(entry, levels)
-    references = {name: located.reference for name, located in entry.variables.items()}
-    return references, levels.tolerance
+    return _Case(references, check, key, benchmark).resolve()
 
 
-def levels_of(path: Path, check: str, key: CaseKey) -> Levels | None:
-    """The tolerance of a case and where it stands, ``None`` if it has none.
-
-    Raises:
-        FabricheckError: if the file cannot be read or is wrong anywhere.
-    """
-    found: Levels | None = _look_up(load(path).levels.get(check), key)
-    return found
+def givers(path: Path, check: str, key: CaseKey) -> dict[str, Rule]:
+    """The rule, measured ones too, that each variable of a case has its value from."""
+    benchmark = find(key.benchmark) if CHECKS[check] else None
+    found = _Case(load(path), check, key, benchmark).values()
+    return {name: value.rule for name, value in found.items()}
 
 
-def entry_of(path: Path, check: str, key: CaseKey) -> Entry | None:
-    """The references of a case and where they stand, ``None`` if it has none.
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """What is expected of a variable, and who says so."""
 
-    Raises:
-        FabricheckError: if the file cannot be read or is wrong anywhere.
-    """
-    found: Entry | None = _look_up(load(path).references.get(check), key)
-    return found
+    value: float
+    rule: Rule
+    keys: tuple[str, ...]
 
-
-def _look_up(section: Section | None, key: CaseKey) -> Any:
-    # ReFrame takes a quarter of a second to import, which readers of the dataclasses need not pay.
-    from reframe.core.pipeline import (  # noqa: PLC0415
-        RegressionTestDict,
-        RegressionTestPlugin,
-    )
-
-    if section is None:
-        return None
-    test = RegressionTestPlugin()
-    test.current_system = SimpleNamespace(name=key.system)
-    test.current_partition = SimpleNamespace(fullname=key.partition)
-    test.current_environ = SimpleNamespace(name=key.environ)
-    for attribute in ("benchmark", "placement", "transport", "num_nodes"):
-        setattr(test, attribute, getattr(key, attribute))
-    try:
-        return RegressionTestDict({"$index": section.index, **section.tree})[test]
-    except KeyError:
-        return None
+    def error(self, message: str) -> FabricheckError:
+        return self.rule.error(message, *self.keys)
 
 
-def _check_variables(entry: Entry, benchmark: Benchmark) -> None:
-    for name, located in entry.variables.items():
-        metric, statistic, size = split_variable(name)
-        if (metric, statistic) not in benchmark.recorded:
-            recorded = ", ".join(f"{m}_{s}" for m, s in benchmark.recorded)
-            raise located.place.error(
-                f"unknown variable: the benchmark {benchmark.name} records {recorded}"
+class _Case:
+    """What holds for one case."""
+
+    def __init__(
+        self, references: References, check: str, key: CaseKey, benchmark: Benchmark | None
+    ) -> None:
+        fields = fields_of(check, key)
+        self._key = key
+        self._benchmark = benchmark
+        self._measured = [rule for rule in references.measured if rule.is_for(fields)]
+        self._rules = [rule for rule in references.rules if rule.is_for(fields)]
+        self._best = [rule for rule in references.best if rule.is_for(fields)]
+
+    def resolve(self) -> tuple[dict[str, Reference], Tolerance | None]:
+        values = self.values()
+        if not values:
+            return {}, None
+        found = {name: self._reference(name, value) for name, value in values.items()}
+        self._require_known(found)
+        return found, self._tolerance(next(iter(values.values())))
+
+    def values(self) -> dict[str, _Value]:
+        """The value of each variable: measured, or of the first rule, or the best one."""
+        found: dict[str, _Value] = {}
+        for rule in self._measured:
+            for name, (value, _, _) in rule.says["values"].items():
+                found.setdefault(name, _Value(value, rule, ("values", name)))
+        for rule in (*self._rules, *self._best):
+            for value, name in self._expanded(rule):
+                found.setdefault(name, value)
+        return found
+
+    def _expanded(self, rule: Rule) -> Iterator[tuple[_Value, str]]:
+        for name, given in rule.says.get("value", {}).items():
+            for stem in self._stems(rule, name):
+                if isinstance(given, dict):
+                    for size, value in given.items():
+                        yield _Value(value, rule, ("value", name, size)), f"{stem}_{size}"
+                else:
+                    yield _Value(given, rule, ("value", name)), stem
+
+    def _stems(self, rule: Rule, name: str) -> list[str]:
+        """A metric alone stands for all its statistics."""
+        if self._benchmark is None or name not in list(Metric):
+            return [name]
+        found = [f"{metric}_{each}" for metric, each in self._benchmark.recorded if metric == name]
+        if not found:
+            raise rule.error(f"unknown variable: {self._recorded()}", "value", name)
+        return found
+
+    def _recorded(self) -> str:
+        assert self._benchmark, "asked for curves only"
+        names = ", ".join(f"{metric}_{each}" for metric, each in self._benchmark.recorded)
+        return f"the benchmark {self._benchmark.name} records {names}"
+
+    def _reference(self, name: str, value: _Value) -> Reference:
+        unit, direction = self._metric(name, value)
+        failure, target = self._said("known_failure", name=name), self._said("target", name=name)
+        reference = Reference(
+            value.value, None, None, unit, failure[1] if failure else "",
+            target=target[1] if target else None,
+        )  # fmt: skip
+        if value.rule in self._measured:
+            _, lower, upper = value.rule.says["values"][name]
+            reference = replace(reference, lower=lower, upper=upper)
+            _check(name, reference, direction, value.rule, value.keys)
+            return replace(reference, warning=_shared(value.rule.says["warning"], reference))
+        says = self._said("band", "bound", name=name)
+        if says is None:
+            raise value.error(f"expected a rule with the bound of {name}, found none: add one")
+        rule, given, keys = says
+        good = None
+        if "band" in keys:
+            good, critical = given
+            lower, upper = _fractions(value, critical, direction)
+        else:
+            lower, upper = given
+        reference = replace(reference, lower=lower, upper=upper, good=good)
+        _check(name, reference, direction, rule, keys)
+        if good is not None:
+            _check_good(name, reference, rule, keys)
+            return reference
+        return self._warned(name, reference, rule, keys)
+
+    def _warned(
+        self, name: str, reference: Reference, bound: Rule, keys: tuple[str, ...]
+    ) -> Reference:
+        says = self._said("warning", name=name)
+        if says is None:
+            raise bound.error(
+                f"expected a rule with the warning of {name}, found none: add one", *keys
             )
-        if (size is None) != (benchmark.min_size is None):
-            raise located.place.error(
-                f"unknown variable: the benchmark {benchmark.name} "
+        rule, given, own = says
+        warning = _shared(given, reference) if isinstance(given, int | float) else tuple(given)
+        lower, upper = warning
+        too_low = None not in (lower, reference.lower) and lower < reference.lower
+        too_high = None not in (upper, reference.upper) and upper > reference.upper
+        if too_low or too_high:
+            raise rule.error(
+                f"the warning bounds {_yaml(*warning)} are wider than the critical bounds "
+                f"{_yaml(reference.lower, reference.upper)} of {name} ({bound.place(*keys)}): a "
+                "warning must come before critical",
+                *own,
+            )
+        return replace(reference, warning=warning)
+
+    def _said(self, *keys: str, name: str) -> tuple[Rule, Any, tuple[str, ...]] | None:
+        """What the first rule says of a variable under one of these keys, and where."""
+        for rule in self._rules:
+            for key in keys:
+                given = rule.says.get(key)
+                if isinstance(given, dict):
+                    for pattern, value in given.items():
+                        if _names(pattern, name, exactly=key in ("band", "target")):
+                            return rule, value, (key, pattern)
+                elif given is not None:
+                    return rule, given, (key,)
+        return None
+
+    def _require_known(self, found: Mapping[str, Reference]) -> None:
+        """Refuse bands and targets of variables that have no value, which would judge nothing."""
+        for rule in self._rules:
+            for key in ("band", "target"):
+                for name in rule.says.get(key, {}):
+                    if name not in found:
+                        raise rule.error(
+                            f"expected a variable of {self._key} with a value, found {name}: give "
+                            "it one, or correct the name",
+                            key,
+                            name,
+                        )
+
+    def _metric(self, name: str, value: _Value) -> tuple[str, Direction | None]:
+        """Unit of a variable, and which values are better."""
+        if self._benchmark is None:
+            units = (rule.says["unit"] for rule in self._rules if "unit" in rule.says)
+            unit = next(units, None)
+            if unit is None:
+                raise value.error(f"expected a rule with the unit of {name}, found none: add one")
+            return unit, None
+        try:
+            metric, statistic, size = split_variable(name)
+        except FabricheckError as error:
+            raise value.error(f"unknown variable: {error}") from error
+        if (metric, statistic) not in self._benchmark.recorded:
+            raise value.error(f"unknown variable: {self._recorded()}")
+        if (size is None) != (self._benchmark.min_size is None):
+            raise value.error(
+                f"unknown variable: the benchmark {self._benchmark.name} "
                 + ("has no message size" if size is not None else "records one for each size")
             )
+        return metric.row.unit, metric.row.direction
 
-
-def _check_warning(entry: Entry, levels: Levels) -> None:
-    edges = {**levels.tolerance.good, **levels.tolerance.target}
-    if unknown := [name for name in edges if name not in entry.variables]:
-        raise levels.place.error(
-            f"a good band or a target for {', '.join(unknown)}, which has no reference at "
-            f"{entry.place}: give it one, or correct the name"
+    def _tolerance(self, first: _Value) -> Tolerance:
+        shape: dict[str, Any] = {}
+        for rule in self._rules:
+            shape = {**rule.says.get("shape", {}), **shape}
+        for rule in (*self._measured, *self._rules):
+            says = rule.says
+            if rule in self._measured or "kind" in says:
+                return Tolerance(
+                    kind=says.get("kind", "measured"),
+                    source=says["source"],
+                    date=says["date"].isoformat(),
+                    samples=says.get("samples"),
+                    **{key: says[key] for key in ("commit", "software", "expired") if key in says},
+                    **shape,
+                )
+        raise first.error(
+            f"expected a rule with kind, source and date of {self._key}, found none: add one"
         )
-    for name, located in entry.variables.items():
-        reference = located.reference
-        lower, upper = levels.tolerance.warning_of(reference)
-        too_low = None not in (lower, reference.lower) and lower < reference.lower  # type: ignore[operator]
-        too_high = None not in (upper, reference.upper) and upper > reference.upper  # type: ignore[operator]
-        if name in levels.tolerance.good:
-            _check_good(name, located, levels)
-        elif too_low or too_high:
-            raise levels.place.error(
-                f"the warning bounds [{_yaml(lower)}, {_yaml(upper)}] are wider than the critical "
-                f"bounds [{_yaml(reference.lower)}, {_yaml(reference.upper)}] of "
-                f"{located.place}: a warning must come before critical"
-            )
 
 
-def _check_good(name: str, located: Located, levels: Levels) -> None:
-    edge = levels.tolerance.good[name]
-    lower, upper = located.reference.bounds()
+def _names(pattern: str, name: str, *, exactly: bool) -> bool:
+    """Whether a variable, its metric and statistic, or its metric alone has a pattern."""
+    if exactly:
+        return pattern == name
+    spoken = [name]
+    try:
+        metric, statistic, _ = split_variable(name)
+        spoken += [f"{metric}_{statistic}", str(metric)]
+    except FabricheckError:
+        pass  # a name of its own, of no curve
+    return any(re.fullmatch(pattern, each) for each in spoken)
+
+
+def _shared(share: float, reference: Reference) -> Fractions:
+    lower, upper = reference.lower, reference.upper
+    return (
+        None if lower is None else lower * share,
+        None if upper is None else upper * share,
+    )
+
+
+def _fractions(value: _Value, critical: float, direction: Direction | None) -> Fractions:
+    """The edge of critical as a fraction; rounding never makes it stricter than it is."""
+    if not value.value:
+        raise value.error("expected a value above 0 beside a band, found 0: correct it")
+    fraction = critical / value.value - 1
+    outwards = -math.inf if direction is Direction.HIGHER else math.inf
+    while (value.value * (1 + fraction) - critical) * math.copysign(1, outwards) < 0:
+        fraction = math.nextafter(fraction, outwards)
+    return (fraction, None) if direction is Direction.HIGHER else (None, fraction)
+
+
+def _check(
+    name: str, reference: Reference, direction: Direction | None, rule: Rule, keys: tuple[str, ...]
+) -> None:
+    lower, upper = reference.lower, reference.upper
+    if lower is None and upper is None:
+        raise rule.error(f"expected a lower or an upper bound of {name}, found neither", *keys)
+    if reference.value and lower is not None and lower < -1:
+        raise rule.error(
+            f"expected a lower bound of {name} from -1 to 0, a fraction, found {lower:g}", *keys
+        )
+    if direction is Direction.LOWER and upper is None:
+        raise rule.error(f"expected an upper bound, found none: lower {name} is better", *keys)
+    if direction is Direction.HIGHER and lower is None:
+        raise rule.error(f"expected a lower bound, found none: higher {name} is better", *keys)
+    if direction is Direction.HIGHER and reference.value and lower == -1:
+        raise rule.error(
+            f"expected a lower bound of {name} greater than -1, which accepts any value", *keys
+        )
+
+
+def _check_good(name: str, reference: Reference, rule: Rule, keys: tuple[str, ...]) -> None:
+    lower, upper = reference.bounds()
+    edge = reference.good or 0.0
     if (lower is not None and edge < lower) or (upper is not None and edge > upper):
-        raise levels.place.error(
-            f"the good band of {name} ends at {edge:g}, outside of the critical bounds of "
-            f"{located.place}: a warning must come before critical"
+        raise rule.error(
+            f"the good band of {name} ends at {edge:g}, outside of the critical bounds: a warning "
+            "must come before critical",
+            *keys,
         )
 
 
-def _yaml(fraction: float | None) -> str:
-    return "null" if fraction is None else f"{fraction:g}"
+def _yaml(lower: float | None, upper: float | None) -> str:
+    return f"[{', '.join('null' if each is None else f'{each:g}' for each in (lower, upper))}]"

@@ -78,7 +78,7 @@ def judge_values(
     judgements = tuple(
         _judge_derived(variable, value, derived[variable])
         if variable in derived and variable not in references
-        else _judge(variable, value, unit, references.get(variable), tolerance)
+        else _judge(variable, value, unit, references.get(variable))
         for variable, (value, unit) in values.items()
     )
     missing = missing_variables([name for name in references if name not in values])
@@ -88,13 +88,10 @@ def judge_values(
     return Verdict(worst(levels), judgements, group(judgements) + missing + expired)
 
 
-def _judge(
-    variable: str, value: float, unit: str, reference: Reference | None, tolerance: Tolerance | None
-) -> Judgement:
-    if reference is None or tolerance is None:
-        return judge_value(variable, value, unit, reference)
-    lower, upper = tolerance.warning_of(reference)
-    edge = tolerance.good.get(variable)
+def _judge(variable: str, value: float, unit: str, reference: Reference | None) -> Judgement:
+    if reference is None:
+        return judge_value(variable, value, unit, None)
+    (lower, upper), edge = reference.warning, reference.good
     if edge is not None:
         # The band's edge holds on its own side.
         lower, upper = (lower, None) if is_lower_better(variable) else (None, upper)

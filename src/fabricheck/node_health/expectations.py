@@ -1,10 +1,9 @@
 """What a site expects of its nodes: the partition's extra ``node_health``, and defaults."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fabricheck.errors import FabricheckError
 from fabricheck.units import parse_size
 
 EXTRA = "node_health"
@@ -46,81 +45,28 @@ class Expectations:
 
 
 def read_expectations(features: Collection[str], extras: Mapping[str, Any]) -> Expectations:
-    """The expectations of a partition with these features and extras.
-
-    Raises:
-        FabricheckError: for a key of ``extras.node_health`` that is unknown or has no fitting
-            value.
-    """
-    given = extras.get(EXTRA, {})
-    if not isinstance(given, dict):
-        raise _refusal(EXTRA, "a mapping", given)
-    for key in given:
-        if key not in KEYS:
-            raise FabricheckError(
-                f"expected a key of extras.{EXTRA} ({', '.join(KEYS)}), found {key!r}: use one of "
-                "these (docs/node-health.md)"
-            )
+    """The expectations of a partition with these features and extras of a site file."""
+    given = dict(extras.get(EXTRA, {}))
+    if given.get("memlock") == "unlimited":
+        given["memlock"] = None
+    if "versions" in given:
+        given["versions"] = {**_VERSIONS, **given["versions"]}
+    if "hugepages" in given:
+        given["hugepages"] = {parse_size(size): n for size, n in given["hugepages"].items()}
+    if "transparent_hugepages" in given:
+        given["transparent_hugepages"] = tuple(given["transparent_hugepages"])
     devices = extras.get("ucx_net_devices", {})
     return Expectations(
         rdma="rdma" in features,
         rdma_ports=_names(devices.get("rdma", "")),
-        interfaces=_names(devices.get("tcp", "")) + _names(devices.get("ipoib", "")),
-        **{key: _read(key, value) for key, value in given.items()},
+        interfaces=_names(devices.get("tcp", "")),
+        **given,
     )
 
 
 def _names(devices: str) -> tuple[str, ...]:
     """The names in a value of UCX_NET_DEVICES; none where it is 'all'."""
     return () if devices == "all" else tuple(name for name in devices.split(",") if name)
-
-
-def _read(key: str, value: Any) -> Any:
-    read, form = KEYS[key]
-    try:
-        return read(value)
-    except (TypeError, ValueError, AttributeError, FabricheckError):
-        raise _refusal(f"{EXTRA}.{key}", form, value) from None
-
-
-def _refusal(key: str, form: str, value: Any) -> FabricheckError:
-    return FabricheckError(
-        f"expected {form} as extras.{key} of the partition, found {value!r}: correct the site file"
-    )
-
-
-def _memlock(value: Any) -> int | None:
-    return None if value == "unlimited" else _count(value)
-
-
-def _count(value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise ValueError(value)
-    return value
-
-
-def _seconds(value: Any) -> float:
-    if isinstance(value, bool) or not 0 < float(value) < float("inf"):
-        raise ValueError(value)
-    return float(value)
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str) or not value:
-        raise ValueError(value)
-    return value
-
-
-def _modes(value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list) or not set(value) <= {"always", "madvise", "never"}:
-        raise ValueError(value)
-    return tuple(value)
-
-
-def _versions(value: Any) -> dict[str, str]:
-    for version in value.values():
-        version_numbers(_text(version))
-    return {**_VERSIONS, **value}
 
 
 def version_numbers(text: str) -> tuple[int, ...]:
@@ -130,22 +76,3 @@ def version_numbers(text: str) -> tuple[int, ...]:
         ValueError: if it is not made of numbers and dots.
     """
     return tuple(int(part) for part in text.split("."))
-
-
-KEYS: Mapping[str, tuple[Callable[[Any], Any], str]] = {
-    "versions": (_versions, "a mapping of programs to least versions in quotes, {ucx: '1.12'},"),
-    "memlock": (_memlock, "'unlimited' or a number of bytes"),
-    "transparent_hugepages": (_modes, "a list of always, madvise and never"),
-    "hugepages": (
-        lambda value: {parse_size(size): _count(number) for size, number in value.items()},
-        "a mapping of page sizes to numbers, {2MiB: 1024},",
-    ),
-    "governor": (_text, "the name of a governor"),
-    "numa_distance": (_count, "a whole number"),
-    "mtu": (
-        lambda value: {_text(name): _count(mtu) for name, mtu in value.items()},
-        "a mapping of interfaces to bytes, {eth0: 9000},",
-    ),
-    "clock_skew": (_seconds, "a number of seconds"),
-}
-"""The keys of ``extras.node_health``: how each is read, and the form that is expected."""

@@ -2,17 +2,17 @@
 
 import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from fabricheck.benchmarks.model import Benchmark
 from fabricheck.benchmarks.registry import REGISTRY
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.judgement import judge_value
-from fabricheck.judge.model import CHECKS, CaseKey, Fractions, Tolerance
-from fabricheck.judge.reference_file import Entry, load
-from fabricheck.judge.references import entry_of, levels_of, resolve
+from fabricheck.judge.model import CHECKS, CaseKey, Fractions, Reference, Tolerance
+from fabricheck.judge.reference_file import Rule, exists, fields_of, load
+from fabricheck.judge.references import givers, resolve
 from fabricheck.planning.plan import Plan
 from fabricheck.reframe_ext.matrix import Case
 from fabricheck.sites.document import read
@@ -24,8 +24,8 @@ class Row:
     """One reference of a file.
 
     Attributes:
-        check: class of the checks that it is for.
-        keys: names of the index with the keys of the file, such as ``placement: rc-2n``.
+        check: class of the checks that it is for, or a pattern of them.
+        keys: fields of the cases with the patterns of the file, such as ``placement: rc-2n``.
         variable: what it is for.
         value: the expected value.
         unit: its unit.
@@ -74,18 +74,23 @@ class Check:
 
 
 def rows(suite: Path, system: str) -> list[Row]:
-    """Every reference of a system, in the order of its file.
+    """Every reference of a system, in the order of its files.
 
     Raises:
-        FabricheckError: for a system without a reference file, and for a file with anything wrong.
+        FabricheckError: for a system without references, and for files with anything wrong.
     """
     path = file_of(suite, system)
     known = _Known(suite, system)
     found = []
-    for check, section in load(path).references.items():
-        for keys, entry in _entries(section.index, section.tree):
-            tolerance = _tolerance(path, check, known.case(check, keys))
-            found += [_row(check, keys, name, entry, tolerance) for name in entry.variables]
+    for rule in load(path).givers():
+        check, key = known.case(rule)
+        references, tolerance = resolve(path, check, key)
+        own = givers(path, check, key)
+        found += [
+            _row(rule, name, reference, tolerance)
+            for name, reference in references.items()
+            if tolerance and own[name] is rule
+        ]
     return found
 
 
@@ -97,10 +102,11 @@ def check(suite: Path, plan: Plan) -> Check:
     """
     path = suite / "references" / f"{plan.system}.yaml"
     judged = [case for case in plan.cases if case.check in CHECKS]
-    if not path.exists():
+    if not exists(path):
         return Check(plan.system, str(path), len(judged), tuple(judged), (), ())
     without, partly = [], []
-    measured: dict[Any, set[str]] = {}
+    given: dict[str, set[str]] = {}
+    measured: dict[str, set[str]] = {}
     for case in judged:
         key = CaseKey(
             plan.system,
@@ -110,11 +116,13 @@ def check(suite: Path, plan: Plan) -> Check:
             case.placement,
         )
         references, _ = resolve(path, case.check, key)
-        if (entry := entry_of(path, case.check, key)) is None:
+        for name, rule in givers(path, case.check, key).items():
+            given.setdefault(rule.place(), set()).add(name)
+            measured.setdefault(rule.place(), set()).update({name} & set(case.variables))
+        lacking = tuple(name for name in case.variables if name not in references)
+        if not references:
             without.append(case)
-            continue
-        measured.setdefault(entry.place, set()).update(case.variables)
-        if lacking := tuple(name for name in case.variables if name not in references):
+        elif lacking:
             partly.append((case, lacking))
     return Check(
         plan.system,
@@ -122,7 +130,7 @@ def check(suite: Path, plan: Plan) -> Check:
         len(judged),
         tuple(without),
         tuple(partly),
-        tuple(_unused(path, measured)),
+        tuple(_unused(path, given, measured)),
     )
 
 
@@ -133,14 +141,8 @@ def file_of(suite: Path, system: str) -> Path:
         FabricheckError: if there is none.
     """
     path = suite / "references" / f"{system}.yaml"
-    if not path.exists():
-        known = ", ".join(
-            sorted(
-                each.stem
-                for each in path.parent.glob("*.yaml")
-                if not each.stem.endswith(".accepted")
-            )
-        )
+    if not exists(path):
+        known = ", ".join(sorted({each.name.split(".")[0] for each in path.parent.glob("*.yaml")}))
         raise FabricheckError(
             f"expected a reference file of system {system} at {path}, found none; there are some "
             f"of {known}: use one of these systems, or write the file (docs/references.md)"
@@ -148,64 +150,40 @@ def file_of(suite: Path, system: str) -> Path:
     return path
 
 
-def _unused(path: Path, measured: Mapping[Any, set[str]]) -> Iterator[str]:
-    for check, section in load(path).references.items():
-        for _, entry in _entries(section.index, section.tree):
-            if entry.place not in measured:
-                yield (
-                    f"{entry.place}: no case of this system has these {len(entry.variables)} "
-                    f"references of {check}"
-                )
-            elif unmeasured := [n for n in entry.variables if n not in measured[entry.place]]:
-                yield (
-                    f"{entry.place}: no case of this system measures {', '.join(unmeasured)}, "
-                    "which is then critical"
-                )
+def _unused(
+    path: Path, given: Mapping[str, set[str]], measured: Mapping[str, set[str]]
+) -> Iterator[str]:
+    for rule in load(path).givers():
+        place = rule.place()
+        if place not in given:
+            words = " ".join(map(str, rule.fits.values()))
+            yield f"{place}: no case of this system has these references ({words})"
+        elif unmeasured := sorted(given[place] - measured[place]):
+            yield (
+                f"{place}: no case of this system measures {', '.join(unmeasured)}, which is then "
+                "critical"
+            )
 
 
-def _entries(
-    index: Sequence[str], tree: Mapping[str | int, Any]
-) -> Iterator[tuple[dict[str, str | int], Entry]]:
-    for key, below in tree.items():
-        if isinstance(below, Entry):
-            yield {index[0]: key}, below
-        else:
-            for keys, entry in _entries(index[1:], below):
-                yield {index[0]: key, **keys}, entry
-
-
-def _tolerance(path: Path, check: str, key: CaseKey) -> Tolerance:
-    levels = levels_of(path, check, key)
-    if levels is None:
-        raise FabricheckError(
-            f"{path}: expected an entry of {check}.levels for {key}, found none: add one with "
-            "warning, kind, source and date"
-        )
-    return levels.tolerance
-
-
-def _row(
-    check: str, keys: Mapping[str, str | int], name: str, entry: Entry, tolerance: Tolerance
-) -> Row:
-    reference = entry.variables[name].reference
+def _row(rule: Rule, name: str, reference: Reference, tolerance: Tolerance) -> Row:
     judged = judge_value(
         name,
         reference.value,
         reference.unit,
         reference,
-        tolerance.warning_of(reference),
-        good=tolerance.good.get(name),
+        reference.warning,
+        good=reference.good,
     )
     notes = (reference.expected_failure and f"known failure: {reference.expected_failure}",
              tolerance.expired and f"expired: {tolerance.expired}")  # fmt: skip
     return Row(
-        check=check,
-        keys=keys,
+        check=str(rule.fits.get("check", ".*")),
+        keys={field: value for field, value in rule.fits.items() if field != "check"},
         variable=name,
         value=reference.value,
         unit=reference.unit,
         good=judged.good,
-        target=tolerance.target.get(name),
+        target=reference.target,
         critical=reference.bounds(),
         kind=tolerance.kind,
         source=tolerance.source,
@@ -215,7 +193,7 @@ def _row(
 
 
 class _Known:
-    """Names that exist on a system, for finding a case that a pattern of its file fits."""
+    """Cases that exist on a system, for finding one that a rule fits."""
 
     def __init__(self, suite: Path, system: str) -> None:
         site = read(suite / "sites" / f"{system}.yaml")
@@ -226,46 +204,43 @@ class _Known:
             for feature in partition.get("features", ())
             if re.fullmatch(r"nodes-\d+", feature)
         }
-        self._names: dict[str, list[str]] = {
-            "$system": [system],
-            "$partition": [f"{system}:{each['name']}" for each in partitions],
-            "$environ": [each["name"] for each in site["environments"]],
-            "benchmark": list(REGISTRY),
-            "placement": [
-                f"{name}-{count}n{full}"
-                for name, count, full in itertools.product(
-                    TRANSPORTS, sorted(counts), ("", "-full")
+        self._system = system
+        self._partitions = [each["name"] for each in partitions]
+        self._environs = [each["name"] for each in site["environments"]]
+        self._placements = [
+            f"{name}-{count}n{full}"
+            for name, count, full in itertools.product(TRANSPORTS, sorted(counts), ("", "-full"))
+        ]
+
+    def case(self, rule: Rule) -> tuple[str, CaseKey]:
+        """A check and a case that a rule is for.
+
+        Raises:
+            FabricheckError: if there can be none.
+        """
+        for check, family in CHECKS.items():
+            if not rule.is_for({"check": check}):
+                continue
+            names = [
+                each.name
+                for each in REGISTRY.values()
+                if family is None or (each.family == family and _records(each, rule))
+            ]
+            for partition, environ, benchmark, placement in itertools.product(
+                self._partitions, self._environs, names, self._placements
+            ):
+                key = CaseKey(
+                    self._system, f"{self._system}:{partition}", environ, benchmark, placement
                 )
-            ],
-        }
+                if rule.is_for(fields_of(check, key)):
+                    return check, key
+        raise rule.error("no case of this system can have these references: correct the patterns")
 
-    def case(self, check: str, keys: Mapping[str, str | int]) -> CaseKey:
-        """A case that the keys fit, of those that exist where there is one."""
-        found = {
-            name: self._first(name, keys.get(name), check)
-            for name in ("$system", "$partition", "$environ", "benchmark")
-        }
-        return CaseKey(
-            found["$system"],
-            found["$partition"],
-            found["$environ"],
-            found["benchmark"],
-            self._placement(keys),
-        )
 
-    def _first(self, name: str, key: str | int | None, check: str) -> str:
-        names = self._names[name]
-        if name == "benchmark" and (family := CHECKS[check]):
-            names = [each for each in names if REGISTRY[each].family == family]
-        if key is None:
-            return names[0]
-        return next((each for each in names if re.fullmatch(str(key), each)), str(key))
-
-    def _placement(self, keys: Mapping[str, str | int]) -> str:
-        if "placement" in keys:
-            pattern = str(keys["placement"])
-        else:
-            transport, nodes = keys.get("transport", r"\w+"), keys.get("num_nodes", r"\d+")
-            pattern = f"(?:{transport})-{nodes}n"
-        every = self._names["placement"]
-        return next((each for each in every if re.fullmatch(pattern, each)), pattern)
+def _records(benchmark: Benchmark, rule: Rule) -> bool:
+    """Whether a benchmark has the metrics of a rule's values; a family has many sorts of them."""
+    names = [*rule.says.get("value", ()), *rule.says.get("values", ())]
+    return all(
+        any(name == metric or name.startswith(f"{metric}_") for metric in benchmark.metrics)
+        for name in names
+    )

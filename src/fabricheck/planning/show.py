@@ -86,7 +86,7 @@ def reference_lines(rows: Sequence[Row]) -> Iterator[str]:
         (
             (
                 row.check,
-                " ".join(str(key) for name, key in row.keys.items() if name != "$system"),
+                " ".join(str(key) for key in row.keys.values()),
                 row.variable,
                 f"{row.value:g}",
                 "" if row.target is None else f"{row.target:g}",

@@ -14,8 +14,7 @@ from reframe.core.systems import System
 from fabricheck.errors import FabricheckError
 from fabricheck.fabric.limits import read_limits
 from fabricheck.judge.link_rate import read_rate
-from fabricheck.judge.reference_file import load
-from fabricheck.node_health.expectations import read_expectations
+from fabricheck.judge.reference_file import exists, load
 from fabricheck.reframe_ext.config import site_configuration
 from fabricheck.sites import features
 from fabricheck.sites.document import PAGE, read
@@ -90,7 +89,7 @@ def _partition_remarks(partition: Mapping[str, Any]) -> Iterator[Remark]:
             f"partition {name}: no check asks for the feature {feature!r}: correct it, known are "
             f"nodes-N, {', '.join(features.OF_PARTITION)}",
         )
-    for reader in (read_limits, read_rate, lambda extras: read_expectations(offered, extras)):
+    for reader in (read_limits, read_rate):
         yield from _refusal(f"partition {name}", reader, extras)
     command = _COMMANDS.get(partition["scheduler"])
     for needed in filter(None, (command, partition["launcher"])):
@@ -207,7 +206,7 @@ def _reframe_remarks(suite: Path, site: Mapping[str, Any]) -> list[Remark]:
 def _reference_remarks(suite: Path, site: Mapping[str, Any]) -> Iterator[Remark]:
     for system in site["systems"]:
         path = suite / "references" / f"{system['name']}.yaml"
-        if not path.exists():
+        if not exists(path):
             yield Remark(
                 Effect.WEAKER,
                 f"system {system['name']}: no file {path}, so every case ends as no-reference: "

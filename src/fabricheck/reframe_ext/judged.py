@@ -1,12 +1,10 @@
 """What every judged check inherits: references of its system, levels, findings and the record."""
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NoReturn
 
 import reframe as rfm
-import yaml
-from reframe.core.builtins import run_after, run_before, variable
+from reframe.core.builtins import run_after, run_before, variable, xfail
 from reframe.core.exceptions import PerformanceError, ReframeError, SanityError
 from reframe.core.logging import getlogger
 from reframe.utility import sanity as sn
@@ -14,15 +12,12 @@ from reframe.utility import sanity as sn
 from fabricheck.errors import FabricheckError
 from fabricheck.fabric.finding import Finding, tell
 from fabricheck.judge.levels import Level, worst
-from fabricheck.judge.references import CaseKey, Reference, Tolerance, resolve
+from fabricheck.judge.references import CaseKey, Reference, Tolerance, exists, resolve
 from fabricheck.judge.verdict import Verdict
 from fabricheck.provenance import SUITE, commit, session
 from fabricheck.reframe_ext.fabric_health import FabricHealth
 
 REFERENCES = SUITE / "references"
-
-# ReFrame reads the whole reference file again for each case; libyaml takes a sixth of the time.
-yaml.SafeLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # type: ignore[misc]
 
 Values = Mapping[str, tuple[float | None, str]]
 
@@ -73,14 +68,12 @@ class Judged(FabricHealth, rfm.RunOnlyRegressionTest):
 
     @run_after("setup")
     def find_references(self) -> None:
-        """Take the references of this system; the file is read and checked before anything runs."""
+        """Look the references up: the files are read and checked before anything runs."""
         try:
             self._resolve()
         except FabricheckError as error:
             # ReFrame prints a cause as well, which would say the same again.
             raise ReframeError(str(error)) from None
-        if self._reference_file.exists():
-            self.reference: dict[str, Any] = {"$ref": str(self._reference_file)}
 
     @run_before("performance")
     def judge(self) -> None:
@@ -93,7 +86,7 @@ class Judged(FabricHealth, rfm.RunOnlyRegressionTest):
             self.levels = dict.fromkeys(values, str(Level.UNTRUSTED))
         elif self.is_dry_run():
             # Nothing is measured that a reference could judge.
-            self._replace_references(values, {})
+            self._show_references(values, {})
         else:
             self._judge(values)
         for line in [f"level {self.level}", *self.findings] if self.level else []:
@@ -126,12 +119,9 @@ class Judged(FabricHealth, rfm.RunOnlyRegressionTest):
         """The verdict on what was measured."""
         raise NotImplementedError
 
-    @property
-    def _reference_file(self) -> Path:
-        return REFERENCES / f"{self.current_system.name}.yaml"
-
     def _resolve(self) -> tuple[dict[str, Reference], Tolerance | None]:
-        if not self._reference_file.exists():
+        path = REFERENCES / f"{self.current_system.name}.yaml"
+        if not exists(path):
             return {}, None
         key = CaseKey(
             system=self.current_system.name,
@@ -140,7 +130,7 @@ class Judged(FabricHealth, rfm.RunOnlyRegressionTest):
             benchmark=self.benchmark,
             placement=self.placement,
         )
-        return resolve(self._reference_file, type(self).__name__, key)
+        return resolve(path, type(self).__name__, key)
 
     def _judge(self, values: Values) -> None:
         references, tolerance = self._resolve()
@@ -154,9 +144,7 @@ class Judged(FabricHealth, rfm.RunOnlyRegressionTest):
         }
         if tolerance:
             self.reference_kind, self.reference_source = tolerance.kind, tolerance.source
-        judged = {found.variable: found.reference for found in verdict.judgements}
-        if any(reference is None or name not in references for name, reference in judged.items()):
-            self._replace_references(values, judged)
+        self._show_references(values, {j.variable: j.reference for j in verdict.judgements})
 
     def _in_order(self, findings: Sequence[str], fabric: Sequence[Finding]) -> list[str]:
         """A dead link explains a slow value or a missing row, not the other way round."""
@@ -166,21 +154,19 @@ class Judged(FabricHealth, rfm.RunOnlyRegressionTest):
         remarks = [finding for finding in fabric if finding not in causes]
         return [*tell(causes), *findings, *tell(remarks)]
 
-    def _replace_references(
-        self, values: Values, references: Mapping[str, Reference | None]
-    ) -> None:
-        """Give ReFrame what the file lacks: what was derived, no bounds where nothing judges.
+    def _show_references(self, values: Values, references: Mapping[str, Reference | None]) -> None:
+        """Tell ReFrame with what each value was compared; no bounds where nothing judges.
 
         ReFrame would drop all values at the first one without reference. The case fails all the
         same: ``refuse_unreferenced`` sees to it.
         """
-        bounds: dict[str, tuple[float, float | None, float | None, str]] = {
-            name: (0, None, None, unit) for name, (_, unit) in values.items()
-        }
+        shown: dict[str, Any] = {name: (0, None, None, unit) for name, (_, unit) in values.items()}
         for name, found in references.items():
             if found is not None:
-                bounds[name] = (found.value, found.lower, found.upper, found.unit)
-        self.reference = {self.current_partition.fullname: bounds}
+                plain = (found.value, found.lower, found.upper, found.unit)
+                reason = found.expected_failure
+                shown[name] = xfail(reason, plain) if reason else plain
+        self.reference: dict[str, Any] = {self.current_partition.fullname: shown}
 
 
 def _constant(value: float | None, unit: str) -> Callable[[], float | None]:

@@ -9,7 +9,7 @@ from typing import Any
 from fabricheck.benchmarks.model import RUNS
 from fabricheck.benchmarks.registry import find as find_benchmark
 from fabricheck.errors import FabricheckError
-from fabricheck.judge.reference_file import load
+from fabricheck.judge.reference_file import exists, load
 from fabricheck.reframe_ext.config import find_system, lacking_environments, site_configuration
 from fabricheck.transports import families, find
 
@@ -96,7 +96,7 @@ def check(suite: Path, selection: Selection) -> None:
         if not selection.environments or name in selection.environments:
             _check_compiler(name, environment)
     references = suite / "references" / f"{selection.system}.yaml"
-    if references.exists():
+    if exists(references):
         load(references)
 
 

@@ -14,19 +14,16 @@ fields that are not named fit all, and ``{}`` fits every series of the system.
 
 import datetime
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from fabricheck.documents import load
-from fabricheck.errors import FabricheckError
+from fabricheck.documents import load, schema
 from fabricheck.history.series import SeriesKey
 
 SUFFIX = ".accepted.yaml"
-
-_KEYS = ("date", "series", "by", "signed", "why")
-_FIELDS = frozenset(field.name for field in fields(SeriesKey)) - {"system"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,50 +65,21 @@ def read_accepted(references: Path) -> list[Acceptance]:
         references: directory of the files.
 
     Raises:
-        FabricheckError: for a file that is not YAML, or a record that is not as described above.
+        FabricheckError: for a file that is not as described above.
     """
     found: list[Acceptance] = []
     for path in sorted(references.glob(f"*{SUFFIX}")):
-        records = load(path, "acceptances", "docs/detection.md").value
-        if not isinstance(records, list):
-            raise FabricheckError(
-                f"expected a list of acceptances in {path}, found {type(records).__name__}: "
-                "see docs/detection.md"
-            )
+        document = load(path, "acceptances", "docs/detection.md")
+        document.check(schema("fabricheck.trend", "accepted.schema.json"))
         system = path.name.removesuffix(SUFFIX)
-        for number, record in enumerate(records, start=1):
-            found.append(_acceptance(system, record, f"{path}, record {number}"))
+        found += [
+            Acceptance(system, **{**record, "series": _series(record["series"])})
+            for record in document.value
+        ]
     return found
 
 
-def _acceptance(system: str, record: object, where: str) -> Acceptance:
-    if not isinstance(record, dict) or set(record) != set(_KEYS):
-        keys = ", ".join(map(str, record)) if isinstance(record, dict) else repr(record)
-        raise FabricheckError(f"{where}: expected the keys {', '.join(_KEYS)}, found {keys}")
-    for name in ("date", "signed"):
-        if type(record[name]) is not datetime.date:
-            raise FabricheckError(
-                f"{where}: expected a day such as 2026-11-20 as {name}, found {record[name]!r}"
-            )
-    for name in ("by", "why"):
-        if not isinstance(record[name], str) or not record[name].strip():
-            raise FabricheckError(f"{where}: expected text as {name}, found {record[name]!r}")
-    return Acceptance(
-        system,
-        record["date"],
-        _series(record["series"], where),
-        record["by"],
-        record["signed"],
-        record["why"],
-    )
-
-
-def _series(given: object, where: str) -> dict[str, tuple[str | int | None, ...]]:
-    if not isinstance(given, dict) or not set(given) <= _FIELDS:
-        raise FabricheckError(
-            f"{where}: expected fields of {', '.join(sorted(_FIELDS))} under series, "
-            f"found {given!r}"
-        )
+def _series(given: Mapping[str, Any]) -> dict[str, tuple[str | int | None, ...]]:
     return {
         name: tuple(values) if isinstance(values, list) else (values,)
         for name, values in given.items()
