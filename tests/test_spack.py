@@ -126,6 +126,10 @@ def test_mvapich_has_the_variants_that_the_pinned_recipe_reads():
     assert ENVIRONMENT["repos"]["builtin"]["tag"] == "v2025.11.0", "is it still needed?"
     for name in ("ch3_rank_bits", "pmi_version"):
         assert f'variant("{name}"' in recipe
+    for lock in LOCKS:
+        specs = json.loads(lock.read_text())["concrete_specs"].values()
+        (found,) = [each for each in specs if each["name"] == "mvapich"]
+        assert found["namespace"] == REPOSITORY.name
 
 
 def test_every_mpi_has_a_root_for_each_benchmark():
