@@ -1,5 +1,6 @@
 """Damaged outputs of benchmarks, and references that judge them."""
 
+import datetime
 import functools
 import re
 from pathlib import Path
@@ -99,11 +100,14 @@ def judged(chance: Random, place: Place) -> None:
 def references() -> str:
     """A reference file for latencies, with and without damage a good one."""
     sizes = [f"{1 << n}B" for n in range(10)] + [f"{1 << n}KiB" for n in range(10)] + ["1MiB"]
-    bound = [10.0, -0.999, 9999.0, "us"]
-    values = {f"latency_{name}_{size}": bound for name in ("avg", "p50", "p99") for size in sizes}
-    levels = {"warning": [-0.99, 9000.0], "kind": "bound", "source": "x", "date": "2026-01-01"}
-    sections = {
-        "MpiPointToPoint": {"$index": ["placement"], "shm-1n": values, "tcp-.*": values},
-        "MpiPointToPoint.levels": {"$index": ["benchmark"], "latency": levels},
+    values = {f"latency_{name}": dict.fromkeys(sizes, 10.0) for name in ("avg", "p50", "p99")}
+    rule = {
+        "for": {"check": "MpiPointToPoint", "benchmark": "latency", "placement": "shm-1n|tcp-.*"},
+        "value": values,
+        "bound": [-0.999, 9999.0],
+        "warning": [-0.99, 9000.0],
+        "kind": "bound",
+        "source": "x",
+        "date": datetime.date(2026, 1, 1),
     }
-    return yaml.safe_dump(sections, sort_keys=False)
+    return yaml.safe_dump({"rules": [rule]}, sort_keys=False)
