@@ -41,7 +41,7 @@ def test_phases_that_do_not_add_up_to_their_total_are_a_warning(total, words):
     found = apart(measured)
     assert [each[: len(start)] for each, start in zip(found, words, strict=True)] == words
     references = {name: Reference(v, -0.5, 0.5, u) for name, (v, u) in measured.variables().items()}
-    verdict = judge_curve(measured, references, None)
+    verdict = judge_curve(measured, references, None).warned(found)
     assert verdict.level == (Level.WARNING if words else Level.GOOD)
     assert verdict.findings == found
 

@@ -26,6 +26,7 @@ from fabricheck.cli.parse import (
     unchecked,
 )
 from fabricheck.errors import FabricheckError
+from fabricheck.judge import matmul
 from fabricheck.judge.levels import Level
 from fabricheck.judge.references import CHECKS, CaseKey, Tolerance, resolve
 from fabricheck.judge.verdict import Judgement, Verdict, judge_curve
@@ -143,7 +144,7 @@ def judge(
     key = CaseKey(name, partition, environ, curve.benchmark, placement)
     chosen = check or check_of(find(curve.benchmark))
     expected, tolerance = resolve(references, chosen, key)
-    verdict = judge_curve(curve, expected, tolerance)
+    verdict = judge_curve(curve, expected, tolerance).warned(matmul.apart(curve))
     checked = is_checked(curve, expect)
     if not checked:
         findings = (unchecked(curve), *verdict.findings)

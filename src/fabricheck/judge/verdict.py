@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from fabricheck.benchmarks.curve import Curve
-from fabricheck.judge import matmul
 from fabricheck.judge.findings import group, missing_variables
 from fabricheck.judge.judgement import Judgement, judge_value
 from fabricheck.judge.levels import Level, worst
@@ -31,6 +30,11 @@ class Verdict:
     judgements: tuple[Judgement, ...]
     findings: tuple[str, ...]
 
+    def warned(self, remarks: tuple[str, ...]) -> "Verdict":
+        """The verdict with remarks, each of which is worth a warning."""
+        levels = [self.level, *[Level.WARNING] * len(remarks)]
+        return Verdict(worst(levels), self.judgements, self.findings + remarks)
+
 
 def judge_curve(
     curve: Curve,
@@ -50,9 +54,6 @@ def judge_curve(
         FabricheckError: if the unit of a reference is not that of the curve.
     """
     verdict = judge_values(curve.variables(), references, tolerance, derived or {})
-    if doubts := matmul.apart(curve):
-        level = worst([verdict.level, Level.WARNING])
-        verdict = Verdict(level, verdict.judgements, verdict.findings + doubts)
     if tolerance is None:
         return verdict
     shape = falling_latency(curve, tolerance.monotone)

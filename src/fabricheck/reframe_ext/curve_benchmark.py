@@ -10,7 +10,6 @@ from fabricheck.benchmarks import registry
 from fabricheck.benchmarks.curve import Curve, variable_name
 from fabricheck.errors import FabricheckError
 from fabricheck.fabric.job import common_rate, read_nodes
-from fabricheck.judge.levels import Level, worst
 from fabricheck.judge.physics import Links, derived, impossible, read_links
 from fabricheck.judge.references import Reference, Tolerance
 from fabricheck.judge.verdict import Verdict, judge_curve
@@ -109,10 +108,7 @@ class CurveBenchmark(Judged):
         if expected and tolerance is None:
             self.reference_kind = "physics"
             self.reference_source = next(iter(expected.values())).source
-        if not self._remarks:
-            return verdict
-        level = worst([verdict.level, Level.WARNING])
-        return Verdict(level, verdict.judgements, verdict.findings + self._remarks)
+        return verdict.warned(self._remarks)
 
     def _record(self, found: Evidence) -> None:
         self.evidence = found.proof

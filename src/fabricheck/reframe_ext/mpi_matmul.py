@@ -7,7 +7,8 @@ from reframe.core.builtins import run_after
 from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.matmul import MATMUL_BENCHMARKS, ORDERS, PROGRAM
 from fabricheck.errors import FabricheckError
-from fabricheck.reframe_ext.evidence import PROBE_JSON
+from fabricheck.judge.matmul import apart
+from fabricheck.reframe_ext.evidence import PROBE_JSON, Evidence
 from fabricheck.reframe_ext.mpi_benchmark import MpiBenchmark, with_family
 from fabricheck.reframe_ext.offered import offered
 from fabricheck.transports import Placement
@@ -84,6 +85,16 @@ class MatmulBenchmark(MpiBenchmark):
     def exchanged(self, curve: Curve) -> Load:
         """The least that a node exchanges."""
         return least_exchanged(curve)
+
+    def examine(self) -> Evidence:
+        """The evidence, with what the phases say against each other.
+
+        On nodes that share cores, ranks wait for one in every phase: there it says nothing.
+        """
+        found = super().examine()
+        if found.curve is None or "shared_cores" in self.current_partition.features:
+            return found
+        return replace(found, remarks=(*found.remarks, *apart(found.curve)))
 
     def trusted_curve(self) -> Curve:
         """The curve, for checks that depend on this one.
