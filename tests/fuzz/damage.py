@@ -1,5 +1,6 @@
 """Damage as disks, editors, crashes and other programs do it: to text, bytes and trees of data."""
 
+import copy
 import json
 import math
 import re
@@ -38,7 +39,7 @@ def value(chance: Random) -> Any:
         return chance.choice(NUMBERS)
     if which < 0.52:
         return deep(chance.choice((30, 950)))
-    return chance.choice(VALUES)
+    return copy.deepcopy(chance.choice(VALUES))
 
 
 def deep(levels: int) -> Any:
