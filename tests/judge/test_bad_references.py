@@ -49,6 +49,8 @@ CASES = {
         "unknown variable: the benchmark latency records",
     ),
     "no size": (VALUE, "latency_p50: 20", "the benchmark latency records one for each size"),
+    "number as name": (VALUE, "1: 20", "value: expected a name without blanks, found 1"),
+    "name with an end": (VALUE, '"x\\n": 20', "expected a name without blanks, found 'x\\n'"),
     # bounds
     "no pair": (BOUND, "[1]", AT_BOUND + "expected [lower, upper]"),
     "text as bound": (
