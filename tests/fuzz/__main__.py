@@ -9,6 +9,7 @@ examples:
 import argparse
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -40,6 +41,7 @@ _CHUNK = 2000
 _SEPARATE = 997
 """One of so many inputs runs in processes of its own, as operators start them."""
 
+_MEMORY = 6 << 30
 Job = tuple[str, int, int]
 """A generator, the number of its first input, and how many."""
 
@@ -126,6 +128,8 @@ def _memory() -> str | None:
 def _work(jobs: list[Job], root: Path, *, separate: bool) -> None:
     """Run some inputs in this process."""
     (root / "broken").touch()
+    # What eats all memory must not take it from others.
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     prepare(root)
     from tests.fuzz.place import Place, cleared  # noqa: PLC0415
 
