@@ -1,18 +1,20 @@
 """--json holds what docs/method.md says."""
 
 import json
+import os
 import signal
 import subprocess
 import time
 
 import pytest
+from tests.bench.conftest import TIMEOUT
 
 from fabricheck.benchmarks.osu import PROBE_BENCHMARKS
 
 RESULT_KEYS = ["size", "iterations", "warmup", "samples", "avg", "min", "max"]
 RESULT_KEYS += ["p50", "p90", "p95", "p99", "p99.9"]
 DOCUMENT_KEYS = ["program", "version", "benchmark", "unit", "datatype", "ranks", "hosts", "mpi"]
-DOCUMENT_KEYS += ["clock_overhead_ns", "options", "results", "complete"]
+DOCUMENT_KEYS += ["clock_overhead_ns", "options", "results", "interrupted", "complete"]
 
 
 @pytest.mark.parametrize("benchmark", list(PROBE_BENCHMARKS))
@@ -91,6 +93,32 @@ def test_an_iteration_far_longer_than_the_budget_is_the_only_sample(openmpi, tmp
     assert (result["iterations"], result["samples"], result["warmup"]) == (1, 1, 1)
     assert result["avg"] > 0
     assert result["valid"] is True
+
+
+def test_an_interrupted_sweep_prints_what_it_has(openmpi, tmp_path):
+    """The signal comes to one rank, as a scheduler's to one node; MPI tells the others."""
+    path = tmp_path / "result.json"
+    command = openmpi.command(2, "latency", "-i", "10000", "--json", str(path))
+    program = command.index(str(openmpi.program))
+    tells_pid = 'echo "$$" >"$0.$OMPI_COMM_WORLD_RANK"; exec "$@"'
+    command[program:program] = ["sh", "-c", tells_pid, str(tmp_path / "pid")]
+    with subprocess.Popen(
+        command,
+        env=openmpi.environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as job:
+        assert job.stdout is not None
+        while not job.stdout.readline().startswith("# Size"):
+            assert job.poll() is None
+        os.kill(int((tmp_path / "pid.1").read_text()), signal.SIGINT)
+        output = job.communicate(timeout=TIMEOUT)[0]
+    assert job.returncode == 128 + signal.SIGINT
+    document = json.loads(path.read_text())
+    assert (document["interrupted"], document["complete"]) == ("SIGINT", False)
+    count = len(document["results"])
+    assert output.splitlines()[-1] == f"# Interrupted: SIGINT after {count} of 23 sizes"
 
 
 def test_an_ended_job_leaves_no_half_file(openmpi, tmp_path):

@@ -32,7 +32,7 @@ USAGE = {
     ("--largest-count", "0"): 'option --largest-count: "0" is not a whole number from 1 to 2147483',
     ("--time-budget", "nan"): 'option --time-budget: "nan" is not a positive number',
     ("--time-budget", "1", "-x", "0"): "option --time-budget needs a warm-up (-x 1)",
-    ("--inject",): "option --inject needs --validate",
+    ("--inject",): "option --inject-error needs --validate",
     ("240",): '"240" is one word too many: several orders are one word, -n 2000,4000',
     ("--json", "/nowhere/x.json"): "option --json: /nowhere/x.json cannot be written: there is no",
     ("-n", "900000"): "N 900000 needs 1.94e+04 GB on the node of rank 0, which has ",

@@ -87,6 +87,24 @@ def test_content_arrives_unchanged(openmpi_stream, tmp_path, way, test):
     assert (found["wrong"], found["received"]) == (0, 400)
 
 
+def test_a_falsified_byte_is_found(openmpi_stream, tmp_path):
+    path = tmp_path / "out.json"
+    wrong = ("--validate", "--inject-error", "--seed", "7", "--json", str(path))
+    done = openmpi_stream.run(2, *WAYS["mpi"], *FEW, *wrong)
+    assert done.returncode == 1
+    document = json.loads(path.read_text())
+    assert (document["options"]["seed"], document["complete"]) == (7, False)
+    assert [each["wrong"] for each in document["streams"]] == [1]
+
+
+def test_a_time_budget_ends_a_stream_in_good_order(openmpi_stream, tmp_path):
+    path = tmp_path / "out.json"
+    endless = ("--msg-size", "64", "--nmsg", "100_000_000", "--time-budget", "0.5")
+    done = openmpi_stream.run(2, *PACED, *endless, "--json", str(path))
+    (found,) = streams(done, path)
+    assert 0 < found["total"] < 100_000_000
+
+
 @pytest.mark.parametrize("arguments", USAGE, ids=" ".join)
 def test_bad_options(openmpi_stream, arguments):
     done = openmpi_stream.run_alone(*arguments)

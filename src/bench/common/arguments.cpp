@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cstdio>
 #include <system_error>
 
 namespace bench {
@@ -14,49 +13,15 @@ std::string quoted(std::string_view option, std::string_view text) {
     return "option " + std::string(option) + ": \"" + std::string(text) + "\"";
 }
 
-// getopt tells a short option by its letter in optopt, a long one only by the word it just passed.
-[[noreturn]] void refuse_word(const char* program, int letter, const char* word) {
-    const std::string name =
-        optopt > 0 && optopt < kLongOnly ? std::string{'-', static_cast<char>(optopt)} : word;
-    throw UsageError(
-        (letter == ':' ? "option " + name + " needs a value" : "unknown option " + name) +
-        "; see " + program + " --help");
-}
-
 } // namespace
-
-Action read_options(const char* program, int argc, char** argv, const char* letters,
-                    const option* long_options, const std::function<void(int letter)>& take) {
-    opterr = 0;
-    optind = 0; // so that it begins anew, should this be called again
-    while (true) {
-        // NOLINTNEXTLINE(concurrency-mt-unsafe): one thread, before anything is measured
-        const int letter = getopt_long(argc, argv, letters, long_options, nullptr);
-        switch (letter) {
-        case -1:
-            return Action::Run;
-        case 'h':
-            return Action::Help;
-        case 'v':
-            return Action::Version;
-        case '?':
-        case ':':
-            refuse_word(program, letter, argv[optind - 1]);
-        default:
-            take(letter);
-        }
-    }
-}
-
-void answer(Action action, const std::string& help, const char* version) {
-    (void)std::fputs(action == Action::Help ? help.c_str() : version, stdout);
-}
 
 std::uint64_t parse_count(std::string_view option, std::string_view text, std::uint64_t minimum,
                           std::uint64_t maximum) {
+    std::string digits(text);
+    digits.erase(std::remove(digits.begin(), digits.end(), '_'), digits.end());
     std::uint64_t value = 0;
-    const char* const end = text.data() + text.size();
-    const auto [stop, error] = std::from_chars(text.data(), end, value);
+    const char* const end = digits.data() + digits.size();
+    const auto [stop, error] = std::from_chars(digits.data(), end, value);
     if (error != std::errc() || stop != end || value < minimum || value > maximum) {
         throw UsageError(quoted(option, text) + " is not a whole number from " +
                          std::to_string(minimum) + " to " + std::to_string(maximum) +

@@ -3,8 +3,6 @@
 
 #include <array>
 #include <cstdint>
-#include <functional>
-#include <getopt.h>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -19,21 +17,8 @@ class UsageError : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// What the command line asks for.
-enum class Action : std::uint8_t { Run, Help, Version };
-
-/// Reads the options of `program` as getopt_long does, from `letters` (which begin with a colon)
-/// and `long_options`, and gives each letter to `take`, which finds its value in optarg. At -h or
-/// -v it stops; else `optind` is where the other words begin. Throws UsageError for an option that
-/// is not known or lacks its value. The values of options without a letter begin at kLongOnly.
-Action read_options(const char* program, int argc, char** argv, const char* letters,
-                    const option* long_options, const std::function<void(int letter)>& take);
-constexpr int kLongOnly = 256;
-
-/// Prints the help or the version, whichever was asked for.
-void answer(Action action, const std::string& help, const char* version);
-
-/// A decimal number in [minimum, maximum]; `option` names it in the error.
+/// A decimal number in [minimum, maximum], its digits grouped by "_" or not, as in Python; `option`
+/// names it in the error.
 std::uint64_t parse_count(std::string_view option, std::string_view text, std::uint64_t minimum,
                           std::uint64_t maximum);
 

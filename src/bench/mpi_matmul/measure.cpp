@@ -29,7 +29,7 @@ class Bench {
             freivalds_.emplace(n, options.seed);
         }
         const auto busy = std::min<std::uint64_t>(n, static_cast<std::uint64_t>(world.size));
-        injects_ = options.inject && static_cast<std::uint64_t>(world.rank) + 1 == busy;
+        injects_ = options.inject_error && static_cast<std::uint64_t>(world.rank) + 1 == busy;
     }
 
     // The seconds of the slowest rank, on rank 0.

@@ -7,19 +7,6 @@ namespace mpi_matmul {
 
 namespace {
 
-void write_options(bench::JsonWriter& json, const Options& options) {
-    json.key("options");
-    json.begin_object();
-    json.member("repetitions", options.repetitions);
-    json.member("warmup", options.warmup);
-    json.member("seed", options.seed);
-    json.member("validate", options.validate);
-    json.member("inject", options.inject);
-    json.member("largest_count", options.largest_count);
-    json.member("time_budget_s", options.time_budget);
-    json.end_object();
-}
-
 void write_phase(bench::JsonWriter& json, const Result& result, Phase phase) {
     const Summary summary = summarise(result, phase);
     json.key(kPhaseNames[phase]);
@@ -67,20 +54,15 @@ std::string json_document(const bench::World& world, const Options& options,
     json.member("blas", blas_name());
     json.member("clock_overhead_ns", world.clock_overhead_ns);
     json.member("oversubscribed", crowded.empty() ? std::nullopt : std::optional(crowded));
-    write_options(json, options);
+    Options told = options;
+    table_of(told).write(json);
     json.key("results");
     json.begin_array();
     for (const Result& result : results) {
         write_result(json, result);
     }
     json.end_array();
-    json.key("interrupted");
-    if (signal != 0) {
-        json.value(bench::signal_name(signal));
-    } else {
-        json.null();
-    }
-    json.member("complete", results.back().ending == Result::Ending::Complete);
+    bench::write_end(json, signal, results.back().ending == Result::Ending::Complete);
     json.end_object();
     return json.text();
 }

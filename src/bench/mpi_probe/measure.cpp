@@ -40,7 +40,7 @@ Validator::Validator(const Context& context, Kernel& kernel) : context_(context)
 }
 
 void Validator::before(std::uint64_t iteration, int rehearsals) {
-    kernel_.prepare(iteration);
+    kernel_.prepare(iteration + context_.options.seed);
     kernel_.rehearse(rehearsals);
 }
 
@@ -51,7 +51,7 @@ void Validator::after(std::uint64_t iteration) {
     if (!kernel_.receives()) {
         return;
     }
-    const Mismatch found = kernel_.verify(iteration);
+    const Mismatch found = kernel_.verify(iteration + context_.options.seed);
     if (found.count > 0 && mismatch_.count == 0) {
         first_bad_iteration_ = iteration;
     }

@@ -1,8 +1,6 @@
 #include "mpi_probe/options.hpp"
 
-#include <array>
 #include <climits>
-#include <stdexcept>
 
 namespace mpi_probe {
 
@@ -21,8 +19,6 @@ constexpr bench::Choices<ElementType, 3> kTypes = {{{"mpi_char", ElementType::Ch
                                                     {"mpi_int", ElementType::Int},
                                                     {"mpi_float", ElementType::Float}}};
 
-enum LongOnly : int { kJson = bench::kLongOnly, kTimeBudget, kInjectError };
-
 std::string known_names() {
     std::string names;
     for (const Benchmark& benchmark : all_benchmarks()) {
@@ -30,15 +26,6 @@ std::string known_names() {
     }
     return names;
 }
-
-// What the user gave; applied over the benchmark's defaults once its name is known.
-struct Given {
-    std::optional<std::string> sizes;
-    std::optional<std::uint64_t> iterations;
-    std::optional<std::uint64_t> warmup;
-    std::optional<std::uint64_t> window;
-    bool type = false;
-};
 
 void apply_defaults(Options& options) {
     const Benchmark& benchmark = *options.benchmark;
@@ -58,21 +45,16 @@ void apply_defaults(Options& options) {
     }
 }
 
-void apply_given(Options& options, const Given& given) {
-    if (given.sizes) {
+void apply_given(Options& options) {
+    if (!options.size_range.empty()) {
         const auto range = bench::parse_size_range(
-            "-m", *given.sizes, {options.minimum_size, options.maximum_size}, kLargestSize);
+            "-m", options.size_range, {options.minimum_size, options.maximum_size}, kLargestSize);
         options.minimum_size = range.minimum;
         options.maximum_size = range.maximum;
     }
-    if (given.iterations) {
-        options.small.iterations = options.large.iterations = *given.iterations;
-    }
-    if (given.warmup) {
-        options.small.warmup = options.large.warmup = *given.warmup;
-    }
-    if (given.window) {
-        options.window = static_cast<int>(*given.window);
+    for (Rounds* const rounds : {&options.small, &options.large}) {
+        rounds->iterations = options.iterations.value_or(rounds->iterations);
+        rounds->warmup = options.warmup.value_or(rounds->warmup);
     }
 }
 
@@ -83,17 +65,16 @@ void refuse(const Options& options, bool given, const char* option, const char* 
     }
 }
 
-void check_combination(const Options& options, const Given& given) {
+void check_combination(const Options& options, const bench::OptionTable& table) {
     const Benchmark& benchmark = *options.benchmark;
     refuse(options, options.full && !benchmark.collective, "-f", "collectives only, as in OSU");
-    refuse(options, given.window && benchmark.metric == Metric::Latency, "-W",
+    refuse(options, table.given("window-size") && benchmark.metric == Metric::Latency, "-W",
            "bw, bibw and mbw_mr");
-    refuse(options, given.sizes && !benchmark.has_sizes, "-m", "benchmarks that send data");
-    refuse(options, given.type && !benchmark.has_sizes, "-T", "benchmarks that send data");
+    refuse(options, table.given("message-size") && !benchmark.has_sizes, "-m",
+           "benchmarks that send data");
+    refuse(options, table.given("type") && !benchmark.has_sizes, "-T", "benchmarks that send data");
     refuse(options, options.validate && !benchmark.has_sizes, "-c", "benchmarks that send data");
-    if (options.inject_error && !options.validate) {
-        throw UsageError("option --inject-error needs --validate, which is what it tests");
-    }
+    check_common(options);
     const std::size_t width = element_size(options.type);
     const std::vector<std::uint64_t> sizes = options.sizes();
     if (sizes.empty()) {
@@ -107,49 +88,6 @@ void check_combination(const Options& options, const Given& given) {
             throw UsageError("a size of " + std::to_string(size) + " bytes is not a multiple of " +
                              std::to_string(width) + ", the size of " + type_name(options.type));
         }
-    }
-}
-
-void take_option(int letter, Options& options, Given& given) {
-    constexpr std::uint64_t kMostRounds = INT_MAX; // MPI_Reduce counts the samples in an int
-    switch (letter) {
-    case 'm':
-        given.sizes = optarg;
-        break;
-    case 'i':
-        given.iterations = bench::parse_count("-i", optarg, 1, kMostRounds);
-        break;
-    case 'x':
-        given.warmup = bench::parse_count("-x", optarg, 0, kMostRounds);
-        break;
-    case 'W':
-        given.window = bench::parse_count("-W", optarg, 1, 1'000'000);
-        break;
-    case 'T':
-        options.type = bench::parse_choice("-T", optarg, kTypes);
-        given.type = true;
-        break;
-    case 'c':
-        options.validate = true;
-        break;
-    case 'f':
-        options.full = true;
-        break;
-    case 'z':
-        options.percentiles = bench::parse_percentiles(
-            "-z", optarg == nullptr ? "50,90,99" : optarg, kMostPercentiles);
-        break;
-    case kJson:
-        options.json = optarg;
-        break;
-    case kTimeBudget:
-        options.time_budget = bench::parse_seconds("--time-budget", optarg);
-        break;
-    case kInjectError:
-        options.inject_error = true;
-        break;
-    default:
-        throw std::logic_error("an option is declared but not handled");
     }
 }
 
@@ -185,47 +123,58 @@ std::vector<std::uint64_t> Options::sizes() const {
     return result;
 }
 
+bench::OptionTable table_of(Options& options) {
+    constexpr std::uint64_t kMostRounds = INT_MAX; // MPI_Reduce counts the samples in an int
+    bench::OptionTable table("mpi_probe");
+    table.section("Options (defaults are OSU's)");
+    table.text("m,message-size=[MIN:]MAX", options.size_range,
+               "sizes in bytes, doubling from MIN (1) to MAX (4194304; collectives 1048576)");
+    table.count("i,iterations=N", options.iterations, {1, kMostRounds},
+                "timed iterations of each size (latency 10000, bandwidths 100, collectives 1000; "
+                "above 8192 bytes 1000, 20, 100; mbw_mr 100 at all sizes)");
+    table.count("x,warmup=N", options.warmup, {0, kMostRounds},
+                "iterations before them (100, 10, 100; above 8192 bytes 10, 2, 10; mbw_mr 10)");
+    table.count("W,window-size=N", options.window, {1, 1'000'000},
+                "messages in flight in bw, bibw, mbw_mr");
+    table.choice("T,type", options.type, kTypes, "of the elements");
+    table.flag("f,full", options.full, "columns Min, Max, Iterations (collectives)");
+    table.value(
+        "z,tail-lat[=LIST]", "percentile columns; LIST is attached: -z50,99", "50,90,99",
+        [&options](const std::string& option, const std::string& text) {
+            options.percentiles = bench::parse_percentiles(option, text.empty() ? "50,90,99" : text,
+                                                           kMostPercentiles);
+        },
+        [&options](bench::JsonWriter& json) {
+            json.value(
+                std::vector<std::uint64_t>(options.percentiles.begin(), options.percentiles.end()));
+        });
+    add_common(table, options, "check all received data, outside the timed part");
+    return table;
+}
+
 Options parse_options(int argc, char** argv) {
-    static const std::array<option, 15> kLongOptions = {{
-        {"message-size", required_argument, nullptr, 'm'},
-        {"iterations", required_argument, nullptr, 'i'},
-        {"warmup", required_argument, nullptr, 'x'},
-        {"window-size", required_argument, nullptr, 'W'},
-        {"type", required_argument, nullptr, 'T'},
-        {"validate", no_argument, nullptr, 'c'},
-        {"validation", no_argument, nullptr, 'c'},
-        {"full", no_argument, nullptr, 'f'},
-        {"tail-lat", optional_argument, nullptr, 'z'},
-        {"json", required_argument, nullptr, kJson},
-        {"time-budget", required_argument, nullptr, kTimeBudget},
-        {"inject-error", no_argument, nullptr, kInjectError},
-        {"help", no_argument, nullptr, 'h'},
-        {"version", no_argument, nullptr, 'v'},
-        {nullptr, 0, nullptr, 0},
-    }};
     Options options;
-    Given given;
-    options.action =
-        bench::read_options("mpi_probe", argc, argv, ":m:i:x:W:T:cfz::hv", kLongOptions.data(),
-                            [&](int letter) { take_option(letter, options, given); });
+    bench::OptionTable table = table_of(options);
+    options.action = table.parse(argc, argv);
     if (options.action != bench::Action::Run) {
         return options;
     }
-    if (optind == argc) {
+    const std::vector<std::string>& words = table.words();
+    if (words.empty()) {
         throw UsageError("no benchmark is named; expected one of " + known_names());
     }
-    options.benchmark = find_benchmark(argv[optind]);
+    options.benchmark = find_benchmark(words.front());
     if (options.benchmark == nullptr) {
-        throw UsageError("unknown benchmark \"" + std::string(argv[optind]) +
-                         "\"; expected one of " + known_names());
+        throw UsageError("unknown benchmark \"" + words.front() + "\"; expected one of " +
+                         known_names());
     }
-    if (optind + 1 < argc) {
-        throw UsageError("one benchmark at a time: \"" + std::string(argv[optind + 1]) +
+    if (words.size() > 1) {
+        throw UsageError("one benchmark at a time: \"" + words[1] +
                          "\" is one word too many (the values of -z are attached: -z50,99)");
     }
     apply_defaults(options);
-    apply_given(options, given);
-    check_combination(options, given);
+    apply_given(options);
+    check_combination(options, table);
     return options;
 }
 
@@ -254,6 +203,7 @@ void check_world_size(const Benchmark& benchmark, int ranks) {
 }
 
 std::string help_text() {
+    Options defaults;
     return "Usage: mpirun -n N mpi_probe BENCHMARK [options]\n"
            "\n"
            "Measures MPI with the methods, option letters and table of the OSU micro-benchmarks "
@@ -265,37 +215,14 @@ std::string help_text() {
            "  two or more ranks:  allreduce, reduce, bcast, alltoall, allgather, reduce_scatter,\n"
            "                      gather, scatter, barrier\n"
            "\n"
-           "Options (defaults are OSU's)\n"
-           "  -m, --message-size [MIN:]MAX  sizes in bytes, doubling from MIN (1) to MAX "
-           "(4194304;\n"
-           "                                collectives 1048576)\n"
-           "  -i, --iterations N            timed iterations of each size (latency 10000, "
-           "bandwidths\n"
-           "                                100, collectives 1000; above 8192 bytes 1000, 20, "
-           "100;\n"
-           "                                mbw_mr 100 at all sizes)\n"
-           "  -x, --warmup N                iterations before them (100, 10, 100; above 8192 "
-           "bytes\n"
-           "                                10, 2, 10; mbw_mr 10)\n"
-           "  -W, --window-size N           messages in flight in bw, bibw, mbw_mr (64)\n"
-           "  -T, --type TYPE               mpi_char, mpi_int or mpi_float (mpi_char)\n"
-           "  -c, --validate                check all received data, outside the timed part\n"
-           "  -f, --full                    columns Min, Max, Iterations (collectives)\n"
-           "  -z[LIST], --tail-lat[=LIST]   percentile columns (50,90,99); LIST is attached: "
-           "-z50,99\n"
-           "      --json FILE|-             write the results as JSON; with - the table goes to\n"
-           "                                standard error\n"
-           "      --time-budget SECONDS     at most about so long for each size: fewer iterations\n"
-           "                                than -i where the warm-up shows that they would not "
-           "fit\n"
-           "      --inject-error            falsify one received element before it is checked, to\n"
-           "                                see --validate fail\n"
-           "  -h, --help                    this text\n"
-           "  -v, --version                 the version\n"
+           "" +
+           table_of(defaults).help() +
            "\n"
            "Exit codes: 0 all sizes measured; 1 wrong data received, an MPI error, or the JSON "
            "file\n"
-           "could not be written; 2 bad options or wrong number of ranks.\n"
+           "could not be written; 2 bad options or wrong number of ranks; 128 + signal after "
+           "SIGINT or\n"
+           "SIGTERM, with the sizes that were measured.\n"
            "\n"
            "Examples\n"
            "  mpirun -n 2 mpi_probe latency -m 1:1048576 -z50,90,99\n"

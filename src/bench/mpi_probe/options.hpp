@@ -1,7 +1,7 @@
 // The command line of mpi_probe: OSU's option letters and this program's own long options.
 #pragma once
 
-#include "common/arguments.hpp"
+#include "common/options.hpp"
 #include "mpi_probe/benchmarks.hpp"
 #include "mpi_probe/patterns.hpp"
 
@@ -18,9 +18,11 @@ struct Rounds {
     std::uint64_t warmup;
 };
 
-struct Options {
-    bench::Action action = bench::Action::Run;
+struct Options : bench::CommonOptions {
     const Benchmark* benchmark = nullptr;
+    std::string size_range;                  ///< as given
+    std::optional<std::uint64_t> iterations; ///< as given
+    std::optional<std::uint64_t> warmup;
     std::uint64_t minimum_size = 1;
     std::uint64_t maximum_size = 0;
     Rounds small{0, 0};
@@ -28,11 +30,7 @@ struct Options {
     int window = 64;
     ElementType type = ElementType::Char;
     bool full = false;
-    bool validate = false;
-    bool inject_error = false;
     std::vector<unsigned> percentiles; ///< columns of the table
-    std::optional<double> time_budget; ///< seconds for each size
-    std::string json;                  ///< empty: none, "-": standard output
 
     [[nodiscard]] const Rounds& rounds(std::uint64_t size) const;
 
@@ -41,6 +39,9 @@ struct Options {
 };
 
 const char* type_name(ElementType type);
+
+/// The options, as they are read into `options` and told.
+bench::OptionTable table_of(Options& options);
 
 /// Throws bench::UsageError with one sentence. Every rank reads the same words and decides alike.
 Options parse_options(int argc, char** argv);

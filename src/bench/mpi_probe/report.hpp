@@ -19,6 +19,7 @@ class Table {
     void print_head() const;
     void print_row(const SizeResult& result) const;
     void print_complete(std::size_t sizes) const;
+    void print_interrupted(int signal, std::size_t sizes) const;
     void print_validation_error(std::uint64_t size) const;
 
   private:
@@ -32,6 +33,6 @@ class Table {
 
 /// The JSON document; the keys are described in docs/method.md, "JSON".
 std::string json_document(const World& world, const Options& options,
-                          const std::vector<SizeResult>& results, bool complete);
+                          const std::vector<SizeResult>& results, bool complete, int signal);
 
 } // namespace mpi_probe

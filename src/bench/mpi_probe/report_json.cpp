@@ -1,3 +1,4 @@
+#include "common/interrupt.hpp"
 #include "common/json.hpp"
 #include "common/statistics.hpp"
 #include "mpi_probe/report.hpp"
@@ -8,22 +9,6 @@
 namespace mpi_probe {
 
 namespace {
-
-void write_options(bench::JsonWriter& json, const Options& options) {
-    json.key("options");
-    json.begin_object();
-    json.member("minimum_size", options.minimum_size);
-    json.member("maximum_size", options.maximum_size);
-    json.member("iterations", options.small.iterations);
-    json.member("warmup", options.small.warmup);
-    json.member("iterations_large", options.large.iterations);
-    json.member("warmup_large", options.large.warmup);
-    json.member("window", static_cast<std::uint64_t>(options.window));
-    json.member("validate", options.validate);
-    json.member("inject_error", options.inject_error);
-    json.member("time_budget_s", options.time_budget);
-    json.end_object();
-}
 
 void write_result(bench::JsonWriter& json, const Benchmark& benchmark, const SizeResult& result) {
     static constexpr std::array<std::pair<const char*, bench::Percentile>, 5> kPercentiles = {{
@@ -63,7 +48,7 @@ void write_result(bench::JsonWriter& json, const Benchmark& benchmark, const Siz
 } // namespace
 
 std::string json_document(const World& world, const Options& options,
-                          const std::vector<SizeResult>& results, bool complete) {
+                          const std::vector<SizeResult>& results, bool complete, int signal) {
     const Benchmark& benchmark = *options.benchmark;
     bench::JsonWriter json;
     json.begin_object();
@@ -81,14 +66,15 @@ std::string json_document(const World& world, const Options& options,
     json.member("hosts", world.hosts);
     json.member("mpi", world.library);
     json.member("clock_overhead_ns", world.clock_overhead_ns);
-    write_options(json, options);
+    Options told = options;
+    table_of(told).write(json);
     json.key("results");
     json.begin_array();
     for (const SizeResult& result : results) {
         write_result(json, benchmark, result);
     }
     json.end_array();
-    json.member("complete", complete);
+    bench::write_end(json, signal, complete);
     json.end_object();
     return json.text();
 }

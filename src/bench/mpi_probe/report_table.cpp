@@ -1,3 +1,4 @@
+#include "common/interrupt.hpp"
 #include "common/output.hpp"
 #include "common/statistics.hpp"
 #include "mpi_probe/report.hpp"
@@ -123,6 +124,11 @@ void Table::print_row(const SizeResult& result) const {
 
 void Table::print_complete(std::size_t sizes) const {
     print(stream_, "# Complete: %zu sizes\n", sizes);
+}
+
+void Table::print_interrupted(int signal, std::size_t sizes) const {
+    print(stream_, "# Interrupted: %s after %zu of %zu sizes\n", bench::signal_name(signal).c_str(),
+          sizes, options_.sizes().size());
 }
 
 void Table::print_validation_error(std::uint64_t size) const {

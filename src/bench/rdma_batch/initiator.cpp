@@ -19,7 +19,6 @@ constexpr double kStalled = 30.0;
 constexpr double kStalledInterrupted = 2.0;
 // And after which the connection is looked at.
 constexpr double kSuspicious = 0.5;
-constexpr std::uint64_t kSeed = 20'250'912; // any number; the same data in each run
 
 Manner manner_of(const Options& options, const Resources& resources) {
     Manner manner;
@@ -178,7 +177,7 @@ void initiate(const Options& options, unsigned rank, Together& together, NewsWri
     news.tell(used_of(resources));
 
     Measurement initiator(options, rank, together, std::move(channel), resources, target);
-    std::uint64_t seed = kSeed;
+    std::uint64_t seed = options.seed;
     for (const Shape& shape : shapes) {
         if (!together.agree(rank, !together.interrupted())) {
             break;

@@ -1,9 +1,6 @@
 #include "rdma_batch/options_check.hpp"
 
 #include <algorithm>
-#include <array>
-#include <stdexcept>
-#include <utility>
 
 namespace rdma_batch {
 
@@ -23,43 +20,14 @@ constexpr unsigned kMostDevices = 64;
 constexpr unsigned kMostQueuePairs = 1024;
 constexpr unsigned kMostRequests = 32768;
 
-enum LongOnly : int {
-    kOperation = bench::kLongOnly,
-    kAll,
-    kAllBatch,
-    kSizes,
-    kBatches,
-    kBufferSize,
-    kBatch,
-    kBatchTransfer,
-    kSession,
-    kInitiators,
-    kTargets,
-    kQueuePairs,
-    kWorkers,
-    kPoll,
-    kIterations,
-    kWarmup,
-    kTimeBudget,
-    kDevices,
-    kPort,
-    kGidIndex,
-    kMtu,
-    kServiceLevel,
-    kQueueDepth,
-    kChain,
-    kReadsInFlight,
-    kInline,
-    kMemory,
-    kNuma,
-    kNoValidate,
-    kInjectError,
-    kColumns,
-    kJson,
-    kPatience,
-    kOwnHost,
-    kLogLevel,
-};
+constexpr bench::Choices<Operation, 2> kOperations = {
+    {{"read", Operation::Read}, {"write", Operation::Write}}};
+constexpr bench::Choices<PollMode, 2> kPollModes = {
+    {{"polling", PollMode::Polling}, {"event", PollMode::Event}}};
+constexpr bench::Choices<unsigned, 5> kMtus = {
+    {{"256", 256}, {"512", 512}, {"1024", 1024}, {"2048", 2048}, {"4096", 4096}}};
+constexpr bench::Choices<Columns, 3> kColumns = {
+    {{"short", Columns::Short}, {"seed", Columns::Seed}, {"full", Columns::Full}}};
 
 std::vector<std::uint64_t> doubling(bench::SizeRange range) {
     std::vector<std::uint64_t> values;
@@ -70,14 +38,14 @@ std::vector<std::uint64_t> doubling(bench::SizeRange range) {
 }
 
 // "A,B,C", or a range to double through.
-std::vector<std::uint64_t> parse_sweep(const char* name, const std::string& text,
+std::vector<std::uint64_t> parse_sweep(const std::string& name, const std::string& text,
                                        bench::SizeRange defaults, std::uint64_t limit) {
     if (text.find(',') != std::string::npos) {
         return bench::parse_counts(name, text, 1, limit, kMostRows);
     }
     const bench::SizeRange range = bench::parse_size_range(name, text, defaults, limit);
     if (range.minimum == 0) {
-        throw UsageError(std::string("option ") + name + ": \"" + text +
+        throw UsageError("option " + name + ": \"" + text +
                          "\" begins at 0; there is no transfer of 0 bytes and no batch of 0");
     }
     return doubling(range);
@@ -97,7 +65,7 @@ std::vector<std::string> parse_devices(const std::string& text) {
     return devices;
 }
 
-Numa parse_numa(const std::string& text) {
+Numa parse_numa(const std::string& option, const std::string& text) {
     if (text == "none") {
         return {};
     }
@@ -105,217 +73,102 @@ Numa parse_numa(const std::string& text) {
         return {Numa::Kind::OfDevice, 0};
     }
     constexpr std::uint64_t kMostNodes = 1023;
-    return {Numa::Kind::Node, static_cast<unsigned>(parse_count("--numa", text, 0, kMostNodes))};
+    return {Numa::Kind::Node, static_cast<unsigned>(parse_count(option, text, 0, kMostNodes))};
 }
 
-unsigned parse_unsigned(const char* name, std::uint64_t minimum, std::uint64_t maximum) {
-    return static_cast<unsigned>(parse_count(name, optarg, minimum, maximum));
+std::string words_of(const Numa& numa) {
+    const bool node = numa.kind == Numa::Kind::Node;
+    return node ? std::to_string(numa.node) : numa.kind == Numa::Kind::None ? "none" : "device";
 }
 
 // MORI-IO's options.
-bool take_seed_option(int letter, Options& options, Given& given) {
-    switch (letter) {
-    case kOperation:
-        options.operation = bench::parse_choice<Operation, 2>(
-            "--op", optarg, {{{"read", Operation::Read}, {"write", Operation::Write}}});
-        break;
-    case kAll:
-        options.all = true;
-        break;
-    case kAllBatch:
-        options.all_batch = true;
-        break;
-    case kBufferSize:
-        options.buffer_size = parse_count("--buffer-size", optarg, 1, kLargestTransfer);
-        given.buffer_size = true;
-        break;
-    case kBatch:
-        options.batch = parse_count("--transfer-batch-size", optarg, 1, kLargestBatch);
-        given.batch = true;
-        break;
-    case kBatchTransfer:
-        options.batch_transfer = true;
-        break;
-    case kSession:
-        options.session = true;
-        break;
-    case kInitiators:
-        options.initiators = parse_unsigned("--num-initiator-dev", 1, kMostDevices);
-        break;
-    case kTargets:
-        options.targets = parse_unsigned("--num-target-dev", 1, kMostDevices);
-        break;
-    case kQueuePairs:
-        options.queue_pairs = parse_unsigned("--num-qp-per-transfer", 1, kMostQueuePairs);
-        break;
-    case kWorkers:
-        options.workers = parse_unsigned("--num-worker-threads", 1, kMostQueuePairs);
-        break;
-    case kPoll:
-        options.poll = bench::parse_choice<PollMode, 2>(
-            "--poll-cq-mode", optarg,
-            {{{"polling", PollMode::Polling}, {"event", PollMode::Event}}});
-        break;
-    default:
-        return false;
-    }
-    return true;
+void add_measured(bench::OptionTable& table, Options& options) {
+    using Text = const std::string&;
+    table.section("What is measured");
+    table.choice("op,op-type", options.operation, kOperations, "the operation");
+    table.count("buffer-size=N", options.buffer_size, {1, kLargestTransfer},
+                "bytes of one transfer");
+    table.count("transfer-batch-size=N", options.batch, {1, kLargestBatch},
+                "transfers of one batch");
+    table.flag("all", options.all, "sweep the size, 8 bytes to 1 MiB");
+    table.flag("all-batch", options.all_batch, "sweep the batch, 1 to 32768");
+    table.value(
+        "sizes=[MIN:]MAX | A,B,...", "other ends of --all, or just these", "",
+        [&options](Text option, Text text) {
+            options.sizes = parse_sweep(option, text, kAllSizes, kLargestTransfer);
+        },
+        [&options](bench::JsonWriter& json) { json.value(options.sizes); });
+    table.value(
+        "batches=[MIN:]MAX | A,B,...", "other ends of --all-batch, or just these", "",
+        [&options](Text option, Text text) {
+            options.batches = parse_sweep(option, text, kAllBatches, kLargestBatch);
+        },
+        [&options](bench::JsonWriter& json) { json.value(options.batches); });
+    table.count("iters,iterations=N", options.iterations, {1, kMostIterations}, "batches timed");
+    table.count("warmup=N", options.warmup, {0, kMostIterations}, "batches before them");
+    table.section("How it is done");
+    table.flag("enable-batch-transfer", options.batch_transfer,
+               "post a batch as chains of requests; without it each transfer has a post and a "
+               "completion of its own");
+    table.flag("enable-sess", options.session,
+               "look up memory and queue pairs once, not in each call");
+    table.count("num-qp-per-transfer=N", options.queue_pairs, {1, kMostQueuePairs},
+                "queue pairs that share a batch");
+    table.count("num-worker-threads=N", options.workers, {1, kMostQueuePairs},
+                "threads that share them");
+    table.choice("poll-cq-mode,poll_cq_mode", options.poll, kPollModes,
+                 "spin for completions, or sleep until the card wakes us");
 }
 
-// What is measured, and what is told of it.
-bool take_measure_option(int letter, Options& options, Given& given) {
-    switch (letter) {
-    case kSizes:
-        options.sizes = parse_sweep("--sizes", optarg, kAllSizes, kLargestTransfer);
-        given.sizes = true;
-        break;
-    case kBatches:
-        options.batches = parse_sweep("--batches", optarg, kAllBatches, kLargestBatch);
-        given.batches = true;
-        break;
-    case kIterations:
-        options.iterations = parse_count("--iters", optarg, 1, kMostIterations);
-        break;
-    case kWarmup:
-        options.warmup = parse_count("--warmup", optarg, 0, kMostIterations);
-        break;
-    case kTimeBudget:
-        options.time_budget = bench::parse_seconds("--time-budget", optarg);
-        break;
-    case kNoValidate:
-        options.validate = false;
-        break;
-    case kInjectError:
-        options.inject_error = true;
-        break;
-    case kColumns:
-        options.columns = bench::parse_choice<Columns, 3>(
-            "--columns", optarg,
-            {{{"short", Columns::Short}, {"seed", Columns::Seed}, {"full", Columns::Full}}});
-        break;
-    case kJson:
-        options.json = optarg;
-        break;
-    default:
-        return false;
-    }
-    return true;
-}
-
-// Devices, queue pairs, memory and the way to the other end.
-bool take_resource_option(int letter, Options& options, Given& given) {
-    constexpr std::uint64_t kMostGids = 65535;
+void add_limits(bench::OptionTable& table, Options& options) {
     constexpr std::uint64_t kLargestInline = 4096;
     constexpr std::uint64_t kMostReads = 255;
-    switch (letter) {
-    case kDevices:
-        options.devices = parse_devices(optarg);
-        break;
-    case kPort:
-        options.port = parse_unsigned("--port", 1, 255);
-        break;
-    case kGidIndex:
-        options.gid_index = parse_unsigned("--gid-index", 0, kMostGids);
-        break;
-    case kMtu:
-        options.mtu = bench::parse_choice<unsigned, 5>(
-            "--mtu", optarg,
-            {{{"256", 256}, {"512", 512}, {"1024", 1024}, {"2048", 2048}, {"4096", 4096}}});
-        break;
-    case kServiceLevel:
-        options.service_level = parse_unsigned("--sl", 0, 15);
-        break;
-    case kQueueDepth:
-        options.queue_depth = parse_unsigned("--sq-depth", 1, kMostRequests);
-        break;
-    case kChain:
-        options.chain = parse_unsigned("--post-batch", 1, kMostRequests);
-        given.chain = true;
-        break;
-    case kReadsInFlight:
-        options.reads_in_flight = parse_unsigned("--max-rd-atomic", 1, kMostReads);
-        given.reads = true;
-        break;
-    case kInline:
-        options.inline_bytes = parse_unsigned("--inline", 0, kLargestInline);
-        given.inlined = true;
-        break;
-    case kMemory:
-        options.most_memory = parse_count("--max-mem", optarg, 4096, kMostMemory);
-        break;
-    case kNuma:
-        options.numa = parse_numa(optarg);
-        break;
-    case 'p':
-        options.tcp_port = static_cast<std::uint16_t>(parse_unsigned("-p", 1, 65535));
-        break;
-    case kOwnHost:
-        options.own_host = optarg;
-        break;
-    case kLogLevel:
-        options.notes.emplace_back("option --log-level changes nothing: this program has no log");
-        break;
-    case kPatience:
-        options.patience = bench::parse_seconds("--wait", optarg);
-        break;
-    default:
-        return false;
-    }
-    return true;
+    table.count("sq-depth=N", options.queue_depth, {1, kMostRequests},
+                "requests posted and not yet completed, of a queue pair; no more than the device "
+                "can");
+    table.count("post-batch=N", options.chain, {1, kMostRequests}, "requests of a chain");
+    table.count("max-rd-atomic=N", options.reads_in_flight, {1, kMostReads},
+                "reads in flight of a queue pair (what both devices can)");
+    table.count("inline=N", options.inline_bytes, {0, kLargestInline},
+                "data of writes up to N bytes go inside the request");
 }
 
-void take_option(int letter, Options& options, Given& given) {
-    if (!take_seed_option(letter, options, given) && !take_measure_option(letter, options, given) &&
-        !take_resource_option(letter, options, given)) {
-        throw std::logic_error("an option is declared but not handled");
-    }
-}
-
-const std::array<option, 41>& long_options() {
-    static const std::array<option, 41> kLongOptions = {{
-        {"op", required_argument, nullptr, kOperation},
-        {"op-type", required_argument, nullptr, kOperation},
-        {"all", no_argument, nullptr, kAll},
-        {"all-batch", no_argument, nullptr, kAllBatch},
-        {"sizes", required_argument, nullptr, kSizes},
-        {"batches", required_argument, nullptr, kBatches},
-        {"buffer-size", required_argument, nullptr, kBufferSize},
-        {"transfer-batch-size", required_argument, nullptr, kBatch},
-        {"enable-batch-transfer", no_argument, nullptr, kBatchTransfer},
-        {"enable-sess", no_argument, nullptr, kSession},
-        {"num-initiator-dev", required_argument, nullptr, kInitiators},
-        {"num-target-dev", required_argument, nullptr, kTargets},
-        {"num-qp-per-transfer", required_argument, nullptr, kQueuePairs},
-        {"num-worker-threads", required_argument, nullptr, kWorkers},
-        {"poll-cq-mode", required_argument, nullptr, kPoll},
-        {"poll_cq_mode", required_argument, nullptr, kPoll},
-        {"iters", required_argument, nullptr, kIterations},
-        {"warmup", required_argument, nullptr, kWarmup},
-        {"time-budget", required_argument, nullptr, kTimeBudget},
-        {"dev", required_argument, nullptr, kDevices},
-        {"port", required_argument, nullptr, kPort},
-        {"gid-index", required_argument, nullptr, kGidIndex},
-        {"mtu", required_argument, nullptr, kMtu},
-        {"sl", required_argument, nullptr, kServiceLevel},
-        {"sq-depth", required_argument, nullptr, kQueueDepth},
-        {"post-batch", required_argument, nullptr, kChain},
-        {"max-rd-atomic", required_argument, nullptr, kReadsInFlight},
-        {"inline", required_argument, nullptr, kInline},
-        {"max-mem", required_argument, nullptr, kMemory},
-        {"numa", required_argument, nullptr, kNuma},
-        {"no-validate", no_argument, nullptr, kNoValidate},
-        {"inject-error", no_argument, nullptr, kInjectError},
-        {"columns", required_argument, nullptr, kColumns},
-        {"json", required_argument, nullptr, kJson},
-        {"wait", required_argument, nullptr, kPatience},
-        {"host", required_argument, nullptr, kOwnHost},
-        {"log-level", required_argument, nullptr, kLogLevel},
-        {"tcp-port", required_argument, nullptr, 'p'},
-        {"help", no_argument, nullptr, 'h'},
-        {"version", no_argument, nullptr, 'v'},
-        {nullptr, 0, nullptr, 0},
-    }};
-    return kLongOptions;
+// Devices, memory and the way to the other end.
+void add_places(bench::OptionTable& table, Options& options) {
+    using Text = const std::string&;
+    constexpr std::uint64_t kMostGids = 65535;
+    table.section("Where");
+    table.count("num-initiator-dev=N", options.initiators, {1, kMostDevices},
+                "devices, each with a process of its own");
+    table.count("num-target-dev=N", options.targets, {1, kMostDevices},
+                "devices of the other end, which the initiators take in turns");
+    table.value(
+        "dev=NAME[:PORT][,...]", "names of this end's",
+        "those with the port active, in the order of ibv_devices",
+        [&options](Text /*option*/, Text text) { options.devices = parse_devices(text); },
+        [&options](bench::JsonWriter& json) { json.value(options.devices); });
+    table.count("port=N", options.port, {1, 255}, "port of devices that are named without one");
+    table.count("gid-index=N", options.gid_index, {0, kMostGids},
+                "the port's address (the first of RoCE v2)");
+    table.choice("mtu", options.mtu, kMtus, "path MTU in bytes (the port's)");
+    table.count("sl=N", options.service_level, {0, 15}, "service level");
+    table.value(
+        "numa=none|device|N", "run and allocate on a memory node", "none",
+        [&options](Text option, Text text) { options.numa = parse_numa(option, text); },
+        [&options](bench::JsonWriter& json) { json.value(words_of(options.numa)); });
+    table.count("max-mem=N", options.most_memory, {4096, kMostMemory},
+                "bytes of the buffer at most; the transfers of a batch that is larger take turns "
+                "with its slots");
+    table.count("p,tcp-port=N", options.tcp_port, {1, 65535}, "TCP port on which the ends meet");
+    table.text("host=ADDRESS", options.own_host,
+               "this end's: the target listens only there, the initiator comes from there (any)");
+    table.seconds("wait=SECONDS", options.patience, "how long one end waits for the other");
+    table.value("log-level=WORD", "of MORI-IO's command lines; changes nothing", "",
+                [&options](Text option, Text /*text*/) {
+                    options.notes.push_back("option " + option +
+                                            " changes nothing: this program has no log");
+                },
+                {});
 }
 
 } // namespace
@@ -344,28 +197,40 @@ std::vector<Shape> Options::shapes() const {
     return result;
 }
 
+bench::OptionTable table_of(Options& options) {
+    bench::OptionTable table("rdma_batch");
+    add_measured(table, options);
+    add_limits(table, options);
+    add_places(table, options);
+    table.section("What is told");
+    table.choice("columns", options.columns, kColumns,
+                 "the columns of MORI-IO's older or newer table, or those with P50, P99 and "
+                 "iterations");
+    add_common(table, options, "compare all data (always, but for --no-validate)");
+    return table;
+}
+
 Options parse_options(int argc, char** argv) {
     Options options;
     options.sizes = doubling(kAllSizes);
     options.batches = doubling(kAllBatches);
-    Given given;
-    options.action = bench::read_options("rdma_batch", argc, argv, ":p:hv", long_options().data(),
-                                         [&](int letter) { take_option(letter, options, given); });
+    bench::OptionTable table = table_of(options);
+    options.action = table.parse(argc, argv);
     if (options.action != bench::Action::Run) {
         return options;
     }
-    if (optind < argc) {
-        options.host = argv[optind];
+    const std::vector<std::string>& words = table.words();
+    if (words.size() > 1) {
+        throw UsageError("one target at a time: \"" + words[1] + "\" is one word too many");
+    }
+    if (!words.empty()) {
+        options.host = words.front();
         if (options.host.empty()) {
             throw UsageError("the target's name is empty: is the variable that holds it set?");
         }
     }
-    if (optind + 1 < argc) {
-        throw UsageError("one target at a time: \"" + std::string(argv[optind + 1]) +
-                         "\" is one word too many");
-    }
-    check_combination(options, given);
-    note_unused(options, given);
+    check_combination(options, table);
+    note_unused(options, table);
     return options;
 }
 

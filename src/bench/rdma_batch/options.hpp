@@ -1,7 +1,7 @@
 // The command line of rdma_batch: MORI-IO's options, and this program's own.
 #pragma once
 
-#include "common/arguments.hpp"
+#include "common/options.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -31,8 +31,9 @@ struct Shape {
     std::uint64_t batch;
 };
 
-struct Options {
-    bench::Action action = bench::Action::Run;
+struct Options : bench::CommonOptions {
+    Options() { validate = true; }
+
     Operation operation = Operation::Read;
     bool all = false;
     bool all_batch = false;
@@ -49,7 +50,6 @@ struct Options {
     PollMode poll = PollMode::Polling;
     std::uint64_t iterations = 128;
     std::uint64_t warmup = 1;
-    std::optional<double> time_budget; ///< seconds for each row
     /// NAME[:PORT] of each of this end's devices; empty: the active ports in the system's order.
     std::vector<std::string> devices;
     unsigned port = 1; ///< of devices that are named without one
@@ -62,10 +62,7 @@ struct Options {
     unsigned inline_bytes = 0;
     std::uint64_t most_memory = std::uint64_t{1} << 29;
     Numa numa;
-    bool validate = true;
-    bool inject_error = false;
     Columns columns = Columns::Full;
-    std::string json; ///< empty: none, "-": standard output
     std::uint16_t tcp_port = 18515;
     double patience = 10.0; ///< seconds to wait for the other end
     std::string host;       ///< the target's; empty: this is the target
@@ -78,6 +75,9 @@ struct Options {
     /// The rows of the sweep in their order.
     [[nodiscard]] std::vector<Shape> shapes() const;
 };
+
+/// The options, as they are read into `options` and told.
+bench::OptionTable table_of(Options& options);
 
 const char* operation_name(Operation operation);
 const char* poll_name(PollMode poll);

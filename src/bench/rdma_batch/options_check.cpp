@@ -15,24 +15,23 @@ void refuse(bool given, const char* option, const char* where) {
     }
 }
 
-void check_sweep(const Options& options, const Given& given) {
+void check_sweep(const Options& options, const bench::OptionTable& table) {
     refuse(options.all && options.all_batch, "--all-batch", "a sweep of its own, not for --all");
-    refuse(given.sizes && !options.all, "--sizes", "the sweep of --all");
-    refuse(given.batches && !options.all_batch, "--batches", "the sweep of --all-batch");
+    refuse(table.given("sizes") && !options.all, "--sizes", "the sweep of --all");
+    refuse(table.given("batches") && !options.all_batch, "--batches", "the sweep of --all-batch");
 }
 
 } // namespace
 
-void check_combination(const Options& options, const Given& given) {
-    check_sweep(options, given);
+void check_combination(const Options& options, const bench::OptionTable& table) {
+    check_sweep(options, table);
     const bool reads = options.operation == Operation::Read;
-    refuse(given.reads && !reads, "--max-rd-atomic", "--op read");
-    refuse(given.inlined && reads, "--inline", "--op write: a request to read carries no data");
-    refuse(given.chain && !options.batch_transfer, "--post-batch", "--enable-batch-transfer");
-    if (options.inject_error && !options.validate) {
-        throw UsageError("option --inject-error falsifies what the validation must find; take "
-                         "--no-validate away");
-    }
+    refuse(table.given("max-rd-atomic") && !reads, "--max-rd-atomic", "--op read");
+    refuse(table.given("inline") && reads, "--inline",
+           "--op write: a request to read carries no data");
+    refuse(table.given("post-batch") && !options.batch_transfer, "--post-batch",
+           "--enable-batch-transfer");
+    check_common(options);
     if (!options.devices.empty() && options.devices.size() != options.own_devices()) {
         throw UsageError("option --dev names " + std::to_string(options.devices.size()) +
                          " device(s), expected " + std::to_string(options.own_devices()) +
@@ -48,11 +47,11 @@ void check_combination(const Options& options, const Given& given) {
     }
 }
 
-void note_unused(Options& options, const Given& given) {
-    if (given.buffer_size && options.all) {
+void note_unused(Options& options, const bench::OptionTable& table) {
+    if (table.given("buffer-size") && options.all) {
         options.notes.emplace_back("option --buffer-size changes nothing: --all sweeps the size");
     }
-    if (given.batch && options.all_batch) {
+    if (table.given("transfer-batch-size") && options.all_batch) {
         options.notes.emplace_back(
             "option --transfer-batch-size changes nothing: --all-batch sweeps the batch");
     }

@@ -1,3 +1,4 @@
+#include "common/interrupt.hpp"
 #include "common/json.hpp"
 #include "common/statistics.hpp"
 #include "rdma_batch/report.hpp"
@@ -8,26 +9,6 @@
 namespace rdma_batch {
 
 namespace {
-
-void write_options(bench::JsonWriter& json, const Options& options) {
-    json.key("options");
-    json.begin_object();
-    json.member("op", operation_name(options.operation));
-    json.member("enable_batch_transfer", options.batch_transfer);
-    json.member("enable_sess", options.session);
-    json.member("num_qp_per_transfer", std::uint64_t{options.queue_pairs});
-    json.member("num_worker_threads", std::uint64_t{options.workers});
-    json.member("poll_cq_mode", poll_name(options.poll));
-    json.member("iterations", options.iterations);
-    json.member("warmup", options.warmup);
-    json.member("post_batch", std::uint64_t{options.chain});
-    json.member("inline", std::uint64_t{options.inline_bytes});
-    json.member("max_mem", options.most_memory);
-    json.member("validate", options.validate);
-    json.member("inject_error", options.inject_error);
-    json.member("time_budget_s", options.time_budget);
-    json.end_object();
-}
 
 void write_row(bench::JsonWriter& json, const RowResult& row) {
     static constexpr std::array<std::pair<const char*, bench::Percentile>, 4> kPercentiles = {{
@@ -42,8 +23,8 @@ void write_row(bench::JsonWriter& json, const RowResult& row) {
     json.member("slots", row.slots);
     json.member("bytes", row.bytes);
     json.member("iterations", static_cast<std::uint64_t>(row.ascending_us.size()));
-    json.member("max_bw_gbps", row.max_bandwidth);
-    json.member("avg_bw_gbps", row.average_bandwidth);
+    json.member("max_gigabytes_per_s", row.max_bandwidth);
+    json.member("avg_gigabytes_per_s", row.average_bandwidth);
     json.member("min_us", row.ascending_us.front());
     json.member("avg_us", row.average_us);
     for (const auto& [name, percentile] : kPercentiles) {
@@ -86,7 +67,8 @@ std::string json_document(const Options& options, const Report& report) {
     json.member("version", RDMA_BATCH_VERSION);
     json.member("host", std::string_view(report.host));
     json.member("target", std::string_view(options.host));
-    write_options(json, options);
+    Options told = options;
+    table_of(told).write(json);
     json.key("initiators");
     json.begin_array();
     for (const Initiator& initiator : report.initiators) {
@@ -95,7 +77,7 @@ std::string json_document(const Options& options, const Report& report) {
     json.end_array();
     write_rows(json, "aggregate", report.together);
     json.member("expected_rows", static_cast<std::uint64_t>(report.expected_rows));
-    json.member("complete", !report.interrupted);
+    bench::write_end(json, bench::interrupted_by(), !report.interrupted);
     json.end_object();
     return json.text();
 }

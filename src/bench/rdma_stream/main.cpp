@@ -84,13 +84,13 @@ std::vector<Side> stream_in(const World& world, const Options& options, const Ro
 }
 
 // Rank 0: what was found, and the exit code.
-int finish(const Report& report, int signal) {
+int finish(const Report& report) {
     const Options& options = report.options;
     std::FILE* const stream = table_stream(options.json);
     print_report(stream, report);
     int code = report.complete ? kSuccess : kFailure;
-    if (signal != 0) {
-        code = interrupted_code(signal);
+    if (report.signal != 0) {
+        code = interrupted_code(report.signal);
     }
     return end_output("rdma_stream", options.json, json_document(report), code);
 }
@@ -118,8 +118,8 @@ int run(World& world, int argc, char** argv) {
     int code = kSuccess;
     if (world.rank == 0) {
         const bool complete = std::none_of(streams.begin(), streams.end(), has_failed);
-        code = finish({options, world.library, world.host_of_rank, std::move(streams), complete},
-                      signal);
+        code = finish(
+            {options, world.library, world.host_of_rank, std::move(streams), complete, signal});
     }
     check(MPI_Bcast(&code, 1, MPI_INT, 0, MPI_COMM_WORLD), "MPI_Bcast");
     return code;

@@ -4,8 +4,6 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <stdexcept>
-#include <vector>
 
 namespace rdma_stream {
 
@@ -20,6 +18,8 @@ constexpr std::uint64_t kMostSlots = 1'000'000;
 constexpr std::uint32_t kLargestDatagram = 65507; // 65535 less the headers of IPv4 and UDP
 constexpr std::uint32_t kInBandNumber = 8;        // bytes before the content, without an immediate
 constexpr double kMicro = 1e-6;
+constexpr std::array<const char*, 6> kOfVerbs = {"qp-type",   "poll-cq-mode", "port",
+                                                 "gid-index", "mtu",          "sl"};
 constexpr double kLongestDelay = 60e6; // us
 
 // Each in the order of its enumeration.
@@ -32,148 +32,32 @@ constexpr bench::Choices<Waiting, 2> kWaitings = {
 constexpr bench::Choices<Test, 3> kTests = {
     {{"throughput", Test::Throughput}, {"ones", Test::Ones}, {"increment", Test::Increment}}};
 
-enum Long : int {
-    kReceivers = bench::kLongOnly,
-    kTransmitters,
-    kMethod,
-    kQpType,
-    kMessageSize,
-    kBlocks,
-    kMessagesPerBlock,
-    kMessages,
-    kSendDelay,
-    kTest,
-    kPollMode,
-    kTimeout,
-    kInjectLoss,
-    kDevice,
-    kPort,
-    kGidIndex,
-    kMtu,
-    kServiceLevel,
-    kJson,
-};
-
-double parse_delay(std::string_view text) {
+double parse_delay(const std::string& option, const std::string& text) {
     double value = 0.0;
     const char* const end = text.data() + text.size();
     const auto [stop, error] = std::from_chars(text.data(), end, value);
     if (error != std::errc() || stop != end || !std::isfinite(value) || value < 0.0 ||
         value > kLongestDelay) {
-        throw UsageError("option --send-delay: \"" + std::string(text) +
+        throw UsageError("option " + option + ": \"" + text +
                          "\" is not a number of microseconds from 0 to 60000000");
     }
     return value * kMicro;
 }
 
-// The program of SEREN takes 100_000 as Python does.
-std::uint64_t parse_count(const char* option, std::uint64_t minimum, std::uint64_t maximum) {
-    std::string text(optarg);
-    text.erase(std::remove(text.begin(), text.end(), '_'), text.end());
-    return bench::parse_count(option, text, minimum, maximum);
-}
-
-std::uint32_t parse_small(const char* option, std::uint64_t minimum, std::uint64_t maximum) {
-    return static_cast<std::uint32_t>(parse_count(option, minimum, maximum));
-}
-
-// What was given and means something with one method only.
-struct Given {
-    std::vector<const char*> rdma;
-    bool device = false;
-};
-
-bool take_stream_option(int letter, Options& options) {
-    switch (letter) {
-    case kReceivers:
-        options.receivers = static_cast<int>(parse_small("--nrx", 1, kMostRanks));
-        break;
-    case kTransmitters:
-        options.transmitters = static_cast<int>(parse_small("--nlink", 1, kMostRanks));
-        break;
-    case kMethod:
-        options.method = bench::parse_choice("--method", optarg, kMethods);
-        break;
-    case kMessageSize:
-        options.message_size = parse_small("--msg-size", 1, kLargestMessage);
-        break;
-    case kBlocks:
-        options.blocks = parse_small("--num-blks", 1, kMostSlots);
-        break;
-    case kMessagesPerBlock:
-        options.messages_per_block = parse_small("--num-cmsgs", 1, kMostSlots);
-        break;
-    case kMessages:
-        options.messages = parse_count("--nmsg", 1, kMostMessages);
-        break;
-    case kSendDelay:
-        options.send_delay = parse_delay(optarg);
-        break;
-    case kTest:
-        options.test = bench::parse_choice("--test", optarg, kTests);
-        break;
-    case kTimeout:
-        options.timeout = bench::parse_seconds("--timeout", optarg);
-        break;
-    case kInjectLoss:
-        options.inject_loss = parse_count("--inject-loss", 2, kMostMessages);
-        break;
-    case kJson:
-        options.json = optarg;
-        break;
-    default:
-        return false;
-    }
-    return true;
-}
-
-void take_port_option(int letter, Options& options, Given& given) {
-    switch (letter) {
-    case kDevice:
-        options.device = optarg;
-        given.device = true;
-        break;
-    case kQpType:
-        options.qp_type = bench::parse_choice("--qp-type", optarg, kQpTypes);
-        given.rdma.push_back("--qp-type");
-        break;
-    case kPollMode:
-        options.waiting = bench::parse_choice("--poll-cq-mode", optarg, kWaitings);
-        given.rdma.push_back("--poll-cq-mode");
-        break;
-    case kPort:
-        options.port = parse_small("--port", 1, 255);
-        given.rdma.push_back("--port");
-        break;
-    case kGidIndex:
-        options.gid_index = parse_small("--gid-index", 0, 255);
-        given.rdma.push_back("--gid-index");
-        break;
-    case kMtu:
-        options.mtu = parse_small("--mtu", 256, 4096);
-        given.rdma.push_back("--mtu");
-        break;
-    case kServiceLevel:
-        options.service_level = parse_small("--sl", 0, 15);
-        given.rdma.push_back("--sl");
-        break;
-    default:
-        throw std::logic_error("an option is declared but not handled");
-    }
-}
-
-void check_combination(const Options& options, const Given& given) {
+void check_combination(const Options& options, const bench::OptionTable& table) {
     const std::string method(name_of(options.method));
     if (options.receivers > options.transmitters) {
         throw UsageError("option --nrx: " + std::to_string(options.receivers) + " receivers for " +
                          std::to_string(options.transmitters) +
                          " transmitters (--nlink): each receiver needs one at least");
     }
-    if (options.method != Method::Rdma && !given.rdma.empty()) {
-        throw UsageError("option " + std::string(given.rdma.front()) +
-                         " is for --method rdma, not for " + method);
+    for (const char* const name : kOfVerbs) {
+        if (options.method != Method::Rdma && table.given(name)) {
+            throw UsageError("option --" + std::string(name) + " is for --method rdma, not for " +
+                             method);
+        }
     }
-    if (options.method == Method::Mpi && given.device) {
+    if (options.method == Method::Mpi && table.given("dev")) {
         throw UsageError("option --dev is for --method rdma and udp; MPI chooses its own device");
     }
     if (options.method != Method::Rdma && options.message_size < kInBandNumber) {
@@ -190,34 +74,7 @@ void check_combination(const Options& options, const Given& given) {
         throw UsageError("options --num-blks and --num-cmsgs: room for more than " +
                          std::to_string(kMostSlots) + " messages");
     }
-}
-
-const std::vector<option>& long_options() {
-    static const std::vector<option> options = {
-        {"nrx", required_argument, nullptr, kReceivers},
-        {"nlink", required_argument, nullptr, kTransmitters},
-        {"method", required_argument, nullptr, kMethod},
-        {"qp-type", required_argument, nullptr, kQpType},
-        {"msg-size", required_argument, nullptr, kMessageSize},
-        {"num-blks", required_argument, nullptr, kBlocks},
-        {"num-cmsgs", required_argument, nullptr, kMessagesPerBlock},
-        {"nmsg", required_argument, nullptr, kMessages},
-        {"send-delay", required_argument, nullptr, kSendDelay},
-        {"test", required_argument, nullptr, kTest},
-        {"poll-cq-mode", required_argument, nullptr, kPollMode},
-        {"timeout", required_argument, nullptr, kTimeout},
-        {"inject-loss", required_argument, nullptr, kInjectLoss},
-        {"dev", required_argument, nullptr, kDevice},
-        {"port", required_argument, nullptr, kPort},
-        {"gid-index", required_argument, nullptr, kGidIndex},
-        {"mtu", required_argument, nullptr, kMtu},
-        {"sl", required_argument, nullptr, kServiceLevel},
-        {"json", required_argument, nullptr, kJson},
-        {"help", no_argument, nullptr, 'h'},
-        {"version", no_argument, nullptr, 'v'},
-        {nullptr, 0, nullptr, 0},
-    };
-    return options;
+    check_common(options);
 }
 
 } // namespace
@@ -238,23 +95,63 @@ std::string_view name_of(Test test) {
     return kTests[static_cast<std::size_t>(test)].first;
 }
 
+bench::OptionTable table_of(Options& options) {
+    bench::OptionTable table("rdma_stream");
+    table.section("Streams");
+    table.count("nrx=N", options.receivers, {1, kMostRanks}, "receivers");
+    table.count("nlink=N", options.transmitters, {1, kMostRanks}, "transmitters, at least as many");
+    table.choice("method", options.method, kMethods,
+                 "SEND with immediate over verbs, messages of MPI, or datagrams");
+    table.count("msg-size=BYTES", options.message_size, {1, kLargestMessage}, "of each message");
+    table.count("num-cmsgs=N", options.messages_per_block, {1, kMostSlots},
+                "messages that are posted at once, a block");
+    table.count("num-blks=N", options.blocks, {1, kMostSlots}, "blocks that a side has room for");
+    table.count("nmsg=N", options.messages, {1, kMostMessages}, "messages of each transmitter");
+    table.value(
+        "send-delay=US", "microseconds from one message to the next", "0: as fast as possible",
+        [&options](const std::string& option, const std::string& text) {
+            options.send_delay = parse_delay(option, text);
+        },
+        [&options](bench::JsonWriter& json) { json.value(options.send_delay / kMicro); });
+    table.choice("test", options.test, kTests,
+                 "content is not looked at; each byte is 1; bytes count up, from another value in "
+                 "each message");
+    table.seconds("timeout=SECONDS", options.timeout,
+                  "without a message or completion, after which a side gives up");
+    table.count("inject-loss=N", options.inject_loss, {2, kMostMessages},
+                "do not send every N-th message, to see it counted", "");
+    table.section("Verbs, with --method rdma");
+    table.choice("qp-type", options.qp_type, kQpTypes, "a message of ud must fit into the MTU");
+    table.choice("poll-cq-mode,poll_cq_mode", options.waiting, kWaitings,
+                 "spin for completions, or sleep until they come");
+    table.text("dev=DEVICE", options.device,
+               "RDMA device (the first with the port active); with udp a network interface");
+    table.count("port=N", options.port, {1, 255}, "port of the device");
+    table.count("gid-index=N", options.gid_index, {0, 255},
+                "address of the port (on Ethernet the first routable one of RoCE v2)");
+    table.count("mtu=BYTES", options.mtu, {256, 4096}, "256, 512, 1024, 2048 or 4096",
+                "the port's active MTU");
+    table.count("sl=N", options.service_level, {0, 15}, "service level");
+    add_common(table, options, "as --test increment, unless it is given");
+    return table;
+}
+
 Options parse_options(int argc, char** argv) {
     Options options;
-    Given given;
-    options.action = bench::read_options("rdma_stream", argc, argv, ":hv", long_options().data(),
-                                         [&](int letter) {
-                                             if (!take_stream_option(letter, options)) {
-                                                 take_port_option(letter, options, given);
-                                             }
-                                         });
+    bench::OptionTable table = table_of(options);
+    options.action = table.parse(argc, argv);
     if (options.action != bench::Action::Run) {
         return options;
     }
-    if (optind < argc) {
-        throw UsageError("\"" + std::string(argv[optind]) +
+    if (!table.words().empty()) {
+        throw UsageError("\"" + table.words().front() +
                          "\" is one word too many; see rdma_stream --help");
     }
-    check_combination(options, given);
+    if (options.validate && !table.given("test")) {
+        options.test = Test::Increment;
+    }
+    options.validate = options.test != Test::Throughput;
+    check_combination(options, table);
     return options;
 }
 

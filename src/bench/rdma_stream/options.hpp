@@ -1,7 +1,7 @@
 // What the user asks for.
 #pragma once
 
-#include "common/arguments.hpp"
+#include "common/options.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -26,8 +26,7 @@ std::string_view name_of(QpType type);
 std::string_view name_of(Waiting waiting);
 std::string_view name_of(Test test);
 
-struct Options {
-    bench::Action action = bench::Action::Run;
+struct Options : bench::CommonOptions {
     int receivers = 1;    ///< --nrx
     int transmitters = 1; ///< --nlink
     Method method = Method::Rdma;
@@ -46,13 +45,15 @@ struct Options {
     std::optional<unsigned> gid_index;
     unsigned mtu = 0;
     unsigned service_level = 0;
-    std::string json; ///< empty: none, "-": standard output
 
     /// Messages that a side has room for.
     [[nodiscard]] std::uint32_t slots() const { return blocks * messages_per_block; }
     /// Seconds that a receiver waits for what may still be on its way after the transmitter ended.
     [[nodiscard]] double drain() const { return timeout / 5; }
 };
+
+/// The options, as they are read into `options` and told.
+bench::OptionTable table_of(Options& options);
 
 /// Throws bench::UsageError with one sentence. Every rank reads the same words and decides alike.
 Options parse_options(int argc, char** argv);

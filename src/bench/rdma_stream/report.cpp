@@ -1,5 +1,6 @@
 #include "rdma_stream/report.hpp"
 
+#include "common/interrupt.hpp"
 #include "common/json.hpp"
 #include "common/output.hpp"
 
@@ -156,21 +157,6 @@ void write_stream(bench::JsonWriter& json, const Report& report, const Stream& e
     json.end_object();
 }
 
-void write_options(bench::JsonWriter& json, const Options& options) {
-    json.key("options");
-    json.begin_object();
-    json.member("nrx", static_cast<std::uint64_t>(options.receivers));
-    json.member("nlink", static_cast<std::uint64_t>(options.transmitters));
-    json.member("msg_size", std::uint64_t{options.message_size});
-    json.member("num_blks", std::uint64_t{options.blocks});
-    json.member("num_cmsgs", std::uint64_t{options.messages_per_block});
-    json.member("nmsg", options.messages);
-    json.member("send_delay_us", options.send_delay * kMicro);
-    json.member("timeout_s", options.timeout);
-    json.member("inject_loss", options.inject_loss);
-    json.end_object();
-}
-
 } // namespace
 
 void share_cpu(const Options& options, std::vector<Stream>& streams) {
@@ -233,14 +219,15 @@ std::string json_document(const Report& report) {
     }
     json.member("test", name_of(options.test));
     json.member("mpi", report.mpi);
-    write_options(json, options);
+    Options told = options;
+    table_of(told).write(json);
     json.key("streams");
     json.begin_array();
     for (const Stream& each : report.streams) {
         write_stream(json, report, each);
     }
     json.end_array();
-    json.member("complete", report.complete);
+    bench::write_end(json, report.signal, report.complete);
     json.end_object();
     return json.text();
 }

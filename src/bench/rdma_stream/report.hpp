@@ -55,6 +55,7 @@ struct Report {
     std::vector<std::string> host_of_rank;
     std::vector<Stream> streams; ///< by transmitter
     bool complete;               ///< every stream came to its end
+    int signal = 0;              ///< that ended it early
 };
 
 /// 10^9 bits of payload a second; 0 where no time passed.

@@ -67,6 +67,9 @@ class Transmission {
                 sent.failure = stopped_by_signal();
                 last_ = sent.numbers;
             }
+            if (options_.time_budget && seconds_since(start_) > *options_.time_budget) {
+                last_ = sent.numbers;
+            }
             post(sent);
             if (const std::uint32_t freed = sender_.reap(); freed != 0) {
                 sent.completed += freed;
@@ -112,7 +115,11 @@ class Transmission {
             if (options_.inject_loss != 0 && (number + 1) % options_.inject_loss == 0) {
                 continue;
             }
-            fill_content(options_.test, number, sender_.content(turn_ + count), content_bytes_);
+            unsigned char* const content = sender_.content(turn_ + count);
+            fill_content(options_.test, number + options_.seed, content, content_bytes_);
+            if (options_.inject_error && number == 0 && content_bytes_ > 0) {
+                content[0] ^= 1U;
+            }
             numbers_[count++] = static_cast<std::uint32_t>(number);
         }
         return count;
@@ -193,7 +200,8 @@ class Reception {
             stream.sequence.arrive(arrival.number);
             stream.elapsed = now;
             if (options_.test != Test::Throughput && arrival.content != nullptr &&
-                !is_content(options_.test, arrival.number, arrival.content, content_bytes_)) {
+                !is_content(options_.test, arrival.number + options_.seed, arrival.content,
+                            content_bytes_)) {
                 ++stream.wrong;
             }
             if (stream.sequence.complete() && open_[arrival.stream]) {
