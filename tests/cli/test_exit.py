@@ -139,3 +139,35 @@ def test_control_characters_of_a_file_do_not_act_on_a_terminal(
     monkeypatch.setenv("TERM", "xterm")
     open_console().print("a\x1b[8mb\x1b]0;title\x07\u202e", style="red")
     assert terminal.getvalue() == "\x1b[31ma␛[8mb␛]0;title\N{REPLACEMENT CHARACTER}\x1b[0m\n"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["report"],
+        ["parse"],
+        [
+            "judge",
+            "--references",
+            "r.yaml",
+            "--system",
+            "s",
+            "--environ",
+            "e",
+            "--placement",
+            "tcp-2n",
+        ],
+        ["explain", "latency", "--report"],
+        ["accept", "--sign", "me", "--comment", "fine", "--record"],
+    ],
+    ids=lambda command: command[0],
+)
+def test_input_without_end_is_not_read_without_end(
+    command: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr("fabricheck.documents._MOST_INPUT", 1 << 16)
+    monkeypatch.setattr(sys, "argv", ["fabricheck", *command, "/dev/zero"])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 2
+    assert "File too large" in capsys.readouterr().err

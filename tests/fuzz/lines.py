@@ -19,7 +19,7 @@ _LEFT_OUT = {
 """What starts programs or computes for minutes; nights have a generator of their own."""
 
 _WORDS = (
-    "there.json", "empty", "missing", "nothing/at/all", "loop", "binary", "/dev/null",
+    "there.json", "empty", "missing", "nothing/at/all", "loop", "binary", "/dev/null", "/dev/full",
     ".", "/", "'", "20200101:20200109", "now-1d:now", "2020-01-01", "0001-01-01T00:00:00+14:00",
     "9999-12-31", "size=²", "nodes=²", "size=8", "transport=tcp", "=", "latency", "openmpi",
     "tcp-2n",

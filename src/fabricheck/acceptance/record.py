@@ -19,6 +19,7 @@ import jsonschema
 from fabricheck.acceptance import judging, words
 from fabricheck.acceptance.model import Acceptance, Answer, Scope, Verdict
 from fabricheck.acceptance.settings import Settings
+from fabricheck.documents import read_bounded
 from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE, commit
 from fabricheck.report.files import write_whole
@@ -128,7 +129,8 @@ def read_record(path: Path) -> dict[str, Any]:
             form, differs from what was signed, or says what its answers don't.
     """
     try:
-        record = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse_constant)
+        with path.open("rb") as file:
+            record = json.loads(read_bounded(file), parse_constant=_refuse_constant)
         problem = jsonschema.exceptions.best_match(_validator().iter_errors(record))
     except (OSError, ValueError, RecursionError) as error:
         raise FabricheckError(

@@ -25,6 +25,7 @@ from fabricheck.benchmarks.model import MpiBenchmark
 from fabricheck.benchmarks.osu import MPI_BENCHMARKS
 from fabricheck.benchmarks.registry import find
 from fabricheck.benchmarks.table import ParseError, Table
+from fabricheck.documents import read_bounded
 
 __all__ = ["ParseError", "check_complete", "decode", "parse", "parse_file"]
 
@@ -47,7 +48,8 @@ def parse_file(path: Path, name: str = "") -> Curve:
         ParseError: if the file cannot be read or ``parse`` refuses its text.
     """
     try:
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            data = read_bounded(file)
     except OSError as error:
         raise ParseError(
             f"{path}: expected the output of a benchmark, but the file cannot be read "

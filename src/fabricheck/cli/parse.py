@@ -16,6 +16,7 @@ from fabricheck.benchmarks.parser import ParseError, check_complete, decode, par
 from fabricheck.benchmarks.parser import parse as parse_text
 from fabricheck.benchmarks.registry import find, sweep
 from fabricheck.cli.console import open_console
+from fabricheck.documents import read_bounded
 from fabricheck.errors import FabricheckError
 from fabricheck.units import parse_size
 
@@ -99,7 +100,7 @@ def read_curve(file: Path, expect: str | None, benchmark: str = "") -> Curve:
     sizes = _expected_sizes(expect) if expect is not None else None
     if file == STANDARD_INPUT:
         source = "standard input"
-        curve = parse_text(decode(sys.stdin.buffer.read(), source), source, benchmark)
+        curve = parse_text(decode(read_bounded(sys.stdin.buffer), source), source, benchmark)
     else:
         source = str(file)
         curve = parse_file(file, benchmark)

@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 import jsonschema
 
+from fabricheck.documents import read_bounded
 from fabricheck.errors import FabricheckError
 from fabricheck.report.build import build_case
 from fabricheck.report.model import Case, Run
@@ -76,7 +77,8 @@ def _readable(time: str) -> str:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        document = _defined(json.loads(path.read_text(encoding="utf-8")))
+        with path.open("rb") as file:
+            document = _defined(json.loads(read_bounded(file).decode()))
         problem = jsonschema.exceptions.best_match(_validator().iter_errors(document))
     except OSError as error:
         raise FabricheckError(
