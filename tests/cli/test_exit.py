@@ -55,6 +55,7 @@ def looping(path: Path) -> None:
         (fail_with(KeyboardInterrupt), 130, "interrupted"),
         (fail_with(KeyError("x\n\x1b[2J")), 70, r"fault of fabricheck and no verdict: KeyError: "),
         (fail_with(ProcessLookupError(3, "No such process")), 70, "ProcessLookupError"),
+        (fail_with(BaseException("panic")), 70, "no verdict: BaseException: panic"),
         (end_of_file, 70, "EOFError: ended before the end-of-stream marker"),
     ],
 )  # fmt: skip
@@ -105,6 +106,13 @@ def test_streams_and_names_that_cannot_be_used(command: str, said: str, tmp_path
     done = shell(command, tmp_path)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
     assert said in done.stderr
+
+
+@pytest.mark.parametrize("command", ["report none.json", "testbed --help"])
+@pytest.mark.parametrize("streams", ["2>&- >/dev/full", "2>&- >&-", "2>/dev/full >/dev/full"])
+def test_without_standard_error_the_code_stands(command: str, streams: str, tmp_path: Path) -> None:
+    done = shell(f"{command} {streams}", tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", "")
 
 
 def shell(command: str, directory: Path, **variables: str) -> subprocess.CompletedProcess[str]:

@@ -78,6 +78,7 @@ def test_a_history_that_cannot_be_read_costs_the_comparison_and_not_the_page(
         ([], "found none: run the checks first"),
         (["bad.json"], "the file is cut or damaged"),
         (["good.json", "--html", "none/page.html"], "cannot write none/page.html"),
+        (["good.json", "--html", "good.json"], "found the run report good.json, which the page"),
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_code_2(fabricheck, tmp_path, arguments, words):

@@ -44,7 +44,8 @@ def guarded(program: Callable[[], None]) -> int:
         except SystemExit as ended:
             code = _code(ended)
         sys.stdout.flush()
-    except (Exception, KeyboardInterrupt) as error:
+    # A panic of Polars is no Exception, and must not look like a verdict either.
+    except BaseException as error:  # noqa: BLE001
         sentence, code = _meaning(error)
         # With no standard error nobody listens, and the code stands.
         with contextlib.suppress(OSError, ValueError):

@@ -77,6 +77,9 @@ def prepare() -> None:
             os.set_inheritable(os.open(os.devnull, mode), True)  # noqa: FBT003
     if sys.stdin is None:
         sys.stdin = open(0, closefd=False)  # noqa: SIM115
+    if sys.stderr is None:
+        # Without it, what is said there would go to standard output.
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     if sys.stdout is None:
         sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     elif sys.stdout is not sys.__stdout__:

@@ -136,6 +136,11 @@ def show(
         FabricheckError: if the record or the history cannot be read, or the page not written.
     """
     run = load(path)
+    if html is not None and html.exists() and html.samefile(run.path):
+        raise FabricheckError(
+            f"expected --html with a file of its own, found the run report {html}, which the page "
+            "would replace: name another"
+        )
     summary = summarise(run)
     unread = _write_page(run, summary, html, compared) if html is not None else None
     if machine:
