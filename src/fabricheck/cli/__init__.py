@@ -45,7 +45,7 @@ def guarded(program: Callable[[], None]) -> int:
             code = _code(ended)
         sys.stdout.flush()
     # A panic of Polars is no Exception, and must not look like a verdict either.
-    except BaseException as error:  # noqa: BLE001
+    except BaseException as error:
         sentence, code = _meaning(error)
         # With no standard error nobody listens, and the code stands.
         with contextlib.suppress(OSError, ValueError):
