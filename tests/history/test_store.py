@@ -27,6 +27,7 @@ from tests.history.recorded import (
 from fabricheck.errors import FabricheckError
 from fabricheck.history.record import HEADER
 from fabricheck.history.refresh import Request
+from fabricheck.history.segments import segment_name
 from fabricheck.history.selection import Selection
 from fabricheck.history.store import History
 
@@ -87,9 +88,11 @@ def test_what_somebody_put_beside_the_segments_stays(logs: Path, store: Path, tm
     (store / f"{'f' * 32}.parquet").symlink_to(target)
     shutil.copy(segment, store / "export.parquet")
     shutil.copy(segment, store / f"{'0' * 32}.parquet")
+    orphan = shutil.copy(segment, store / segment_name("0" * 16))
     append(path, night(1))
     read(store)
-    assert not (store / f"{'0' * 32}.parquet").exists()
+    assert not orphan.exists()
+    assert (store / f"{'0' * 32}.parquet").exists()
     assert (store / "export.parquet").exists()
     assert (store / f"{'f' * 32}.parquet").is_symlink()
     assert table(store).height == 8

@@ -1,7 +1,8 @@
 """Nights on disk: complete, missing, old."""
 
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -44,6 +45,16 @@ def test_a_night_of_yesterday_is_enough(nights: Nights) -> None:
     assert nights.missing(NOW, DAY) == []
     assert json.loads((directory / "night.json").read_text())["codes"] == FINE
     assert (nights.root / "latest").resolve() == directory
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, Path.mkdir])
+def test_what_is_no_file_is_no_record_of_a_night(
+    nights: Nights, make: Callable[[Path], None]
+) -> None:
+    record = begin(nights, 0.5) / "night.json"
+    record.unlink()
+    make(record)
+    assert "night.json" in nights.missing(NOW, DAY)[0]
 
 
 def test_a_night_that_did_not_come_is_missing(nights: Nights) -> None:

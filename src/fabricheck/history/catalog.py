@@ -32,7 +32,7 @@ DIMENSIONS: Final[Mapping[str, Schema]] = {
 }
 """Combinations of texts that are kept once and numbered; the values hold the numbers."""
 
-_FORMAT: Final = json.dumps([5, *COLUMNS])
+_FORMAT: Final = json.dumps([6, *COLUMNS])
 _PUT_SOURCE: Final = "INSERT OR REPLACE INTO sources VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 # Paths are bytes: not every name of a file is text.
 _TABLES: Final = """

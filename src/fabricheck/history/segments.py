@@ -1,6 +1,7 @@
 """Values in Parquet files: numbers of their dimensions beside what differs from value to value."""
 
 import errno
+import hashlib
 import io
 import os
 import re
@@ -26,7 +27,7 @@ SCHEMA: Final[Schema] = {
 }
 """The columns of a segment. ``stored``: the value is from a results database, not a perflog."""
 
-_NAME: Final = re.compile(r"[0-9a-f]{32}\.parquet")
+_NAME: Final = re.compile(r"([0-9a-f]{16})[0-9a-f]{16}\.parquet")
 _ROW_GROUP: Final = 1 << 16
 _SMALL: Final = 100_000
 _MANY: Final = 24
@@ -47,7 +48,7 @@ class Segments:
             FabricheckError: if they can't be written.
         """
         frame = frame.select(SCHEMA.keys()).sort(IDENTITY)
-        path = self._directory / f"{uuid.uuid4().hex}.parquet"
+        path = self._directory / segment_name(uuid.uuid4().hex[:16])
         memory = io.BytesIO()
         frame.write_parquet(memory, compression="zstd", row_group_size=_ROW_GROUP)
         data = memory.getbuffer()
@@ -168,7 +169,15 @@ class Segments:
 
 def is_segment(path: Path) -> bool:
     """Whether a file is a segment, by its name; a link is none."""
-    return bool(_NAME.fullmatch(path.name)) and path.is_file() and not path.is_symlink()
+    match = _NAME.fullmatch(path.name)
+    if not match or path.name != segment_name(match[1]):
+        return False
+    return path.is_file() and not path.is_symlink()
+
+
+def segment_name(random: str) -> str:
+    """A name that nobody else gives to a file: its second half follows from the first."""
+    return f"{random}{hashlib.blake2s(random.encode(), digest_size=8).hexdigest()}.parquet"
 
 
 class Numbering:

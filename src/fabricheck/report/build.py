@@ -1,5 +1,6 @@
 """From one entry of a run report to a case: its samples, its status, and why."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -109,6 +110,9 @@ def _sample(
             # ReFrame never judged by such thresholds.
             reference = lower = upper = judged = None
     good_from, good_to = map(_figure, warning)
+    if any(isinstance(each, float) and math.isnan(each) for each in (*values[2:4], *warning)):
+        # Nothing lies beyond such a bound, so nothing was judged by it.
+        judged = None
     if judged is not None and judged.passes and result != "xfail":
         if result == "fail" or _outside(value, lower, upper):
             judged = Level.CRITICAL

@@ -177,8 +177,10 @@ class Nights:
 
 
 def _read(directory: Path, began: datetime) -> Night:
+    path = directory / _COMPLETE
     try:
-        record = (directory / _COMPLETE).read_bytes()
+        # A pipe would be waited for, for ever.
+        record = path.read_bytes() if path.is_file() or not path.exists() else b""
     except OSError:
         return Night(directory, began, complete=False)
     try:
