@@ -2,17 +2,15 @@
 
 import datetime
 import difflib
-import errno
 import functools
 import json
 import math
-import os
 import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import jsonschema
 import yaml
@@ -25,7 +23,6 @@ from fabricheck.errors import FabricheckError
 
 # Far more than anybody writes, and little enough to be read at once.
 _MOST_BYTES = 8 << 20
-_MOST_INPUT = 256 << 20
 _MOST_NODES = 500_000
 _DEEPEST = 30
 _LARGEST = 1 << 63
@@ -110,19 +107,6 @@ class Document:
             word = key if isinstance(key, str) else str(name or key + 1)
             words.append(word if word.isprintable() else ascii(word))
         return "".join(f"{' > '.join(words)}: " if words else "")
-
-
-def read_bounded(file: BinaryIO) -> bytes:
-    """All that a file, pipe or device has that a person named.
-
-    Raises:
-        OSError: if it can't be read, or is larger than any output or record is (``EFBIG``), as a
-            device that has no end.
-    """
-    content = file.read(_MOST_INPUT + 1)
-    if len(content) > _MOST_INPUT:
-        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), getattr(file, "name", None))
-    return content
 
 
 def load(path: Path, what: str, page: str) -> Document:

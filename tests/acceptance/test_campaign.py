@@ -83,7 +83,8 @@ def test_runs_take_turns_and_the_state_before_is_restored(suite: Suite):
     ]
     assert suite.lines("switched") == ["before", "after", "before", "after", "before"]
     assert suite.lines("asked")[0] == (
-        "-c checks -n Latency -r --session-extras=campaign=fw28,state=before"
+        "-c checks -S RdmaStream.messages=1000000 -n Latency -r "
+        "--session-extras=campaign=fw28,state=before"
     )
     refreshed, accepted = suite.lines("fabricheck")
     assert refreshed == "history refresh"

@@ -173,7 +173,7 @@ def test_control_characters_of_a_file_do_not_act_on_a_terminal(
 def test_input_without_end_is_not_read_without_end(
     command: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
-    monkeypatch.setattr("fabricheck.documents._MOST_INPUT", 1 << 16)
+    monkeypatch.setattr("fabricheck.inputs.MOST", 1 << 16)
     monkeypatch.setattr(sys, "argv", ["fabricheck", *command, "/dev/zero"])
     with pytest.raises(SystemExit) as ended:
         cli.main()

@@ -289,7 +289,8 @@ def test_the_order_of_reading_does_not_matter(tmp_path: Path, seed: int):
 def test_a_refresh_waits_for_another_and_says_so(logs: Path, store: Path, monkeypatch):
     perflog(logs, night(0))
     read(store, logs)
-    monkeypatch.setattr("fabricheck.history.catalog._WAIT", 0.1)
+    for module in ("catalog", "database"):
+        monkeypatch.setattr(f"fabricheck.history.{module}.WAIT", 0.1)
     with (
         History.open(store) as first,
         first._catalog.transaction(store),

@@ -19,8 +19,8 @@ import jsonschema
 from fabricheck.acceptance import judging, words
 from fabricheck.acceptance.model import Acceptance, Answer, Scope, Verdict
 from fabricheck.acceptance.settings import Settings
-from fabricheck.documents import read_bounded
 from fabricheck.errors import FabricheckError
+from fabricheck.inputs import read_bounded
 from fabricheck.provenance import SUITE, commit
 from fabricheck.report.files import write_whole
 

@@ -25,7 +25,7 @@ from fabricheck.benchmarks.model import MpiBenchmark
 from fabricheck.benchmarks.osu import MPI_BENCHMARKS
 from fabricheck.benchmarks.registry import find
 from fabricheck.benchmarks.table import ParseError, Table
-from fabricheck.documents import read_bounded
+from fabricheck.inputs import read_bounded
 
 __all__ = ["ParseError", "check_complete", "decode", "parse", "parse_file"]
 

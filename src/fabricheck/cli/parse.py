@@ -16,8 +16,8 @@ from fabricheck.benchmarks.parser import ParseError, check_complete, decode, par
 from fabricheck.benchmarks.parser import parse as parse_text
 from fabricheck.benchmarks.registry import find, sweep
 from fabricheck.cli.console import open_console
-from fabricheck.documents import read_bounded
 from fabricheck.errors import FabricheckError
+from fabricheck.inputs import read_bounded
 from fabricheck.units import parse_size
 
 STANDARD_INPUT = Path("-")

@@ -11,8 +11,8 @@ from urllib.parse import unquote
 
 import jsonschema
 
-from fabricheck.documents import read_bounded
 from fabricheck.errors import FabricheckError
+from fabricheck.inputs import read_bounded
 from fabricheck.report.build import build_case
 from fabricheck.report.model import Case, Run
 from fabricheck.report.status import Status
