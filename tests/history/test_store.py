@@ -140,6 +140,18 @@ def test_a_damaged_segment_is_told_and_healed(logs: Path, store: Path, damage: s
     assert table(store).equals(before)
 
 
+@pytest.mark.parametrize("text", [b"CREATE TABLE sources", b"session-0"])
+def test_text_of_a_catalogue_that_is_no_text_is_told(logs: Path, store: Path, text: bytes):
+    perflog(logs, night(0))
+    read(store, logs)
+    catalog = store / "catalog.sqlite"
+    sound = catalog.read_bytes()
+    assert text in sound
+    catalog.write_bytes(sound.replace(text, b"\xf5" + text[1:]))
+    with pytest.raises(FabricheckError, match=r"expected a catalogue of the history"):
+        table(store)
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_a_damaged_catalogue_is_told(logs: Path, store: Path, tmp_path: Path, seed: int):
     perflog(logs, nights(range(3)) + "damaged\n")

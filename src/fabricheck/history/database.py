@@ -34,6 +34,8 @@ def translated(path: Path) -> Iterator[None]:
     """SQLite's errors in the user's words."""
     try:
         yield
+    except UnicodeDecodeError as error:
+        raise damaged(path, str(error)) from error
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
