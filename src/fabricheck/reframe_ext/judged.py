@@ -94,6 +94,7 @@ class Judged(FabricHealth, rfm.RunOnlyRegressionTest):
         }
         if self.level == Level.UNTRUSTED:
             self.levels = dict.fromkeys(values, str(Level.UNTRUSTED))
+            self._show_references(values, {})
         elif self.is_dry_run():
             # Nothing is measured that a reference could judge.
             self._show_references(values, {})
