@@ -88,7 +88,7 @@ def test_ranks_beside_their_nodes_and_bytes_beside_the_wire(suite: Suite) -> Non
     outcome = suite.run("tcp-2n")
     assert_red(outcome, "untrusted", "expected ranks on 2 host(s), found 1 (n1)")
     # UCX says tcp/eth0, and the kernel leads what a node sends to itself over lo.
-    assert_red(outcome, "untrusted", "on the interfaces of n1 for tcp")
+    assert_red(outcome, "untrusted", "on eth0 of n1 for tcp")
     assert not any("data lanes" in each for each in outcome.case["findings"])
 
 
