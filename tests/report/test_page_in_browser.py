@@ -218,9 +218,14 @@ def test_charts_follow_the_colour_scheme(browser):
 
 
 def test_nothing_is_wider_than_a_narrow_window(browser):
+    all_drawn(browser)
     browser.set_window_size(500, 900)
-    assert browser.execute_script(
-        "return document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+    # Charts follow the window a moment after it changed.
+    wait_until(
+        browser,
+        lambda d: d.execute_script(
+            "return document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+        ),
     )
 
 

@@ -78,7 +78,7 @@ def chart(group: Group, metric: str, environs: Sequence[str], target: str) -> di
         plot.add_tools(HoverTool(renderers=[points], tooltips=[(case.environ, "@words")]))
     _outside(plot, lines)
     statistics = len(group.statistics(metric))
-    legend(plot, statistics if statistics > 1 else _LEGEND_COLUMNS)
+    legend(plot, _legend_columns(statistics))
     return finish(plot, target)
 
 
@@ -261,6 +261,14 @@ def bounds_words(sample: Sample) -> str:
     if lower and upper:
         return f"{lower} to {upper}"
     return f"at least {lower}" if lower else f"at most {upper}" if upper else "none"
+
+
+def _legend_columns(statistics: int) -> int:
+    """So many that the statistics of one MPI fill whole rows, and a narrow window holds them."""
+    if statistics == 1:
+        return _LEGEND_COLUMNS
+    fitting = (n for n in range(_LEGEND_COLUMNS, 1, -1) if statistics % n == 0)
+    return next(fitting, _LEGEND_COLUMNS)
 
 
 def legend(plot: Any, columns: int) -> None:
