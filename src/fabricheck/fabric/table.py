@@ -1,27 +1,36 @@
-"""The one table of counters: what each means, how it is judged, and who says so.
+"""The one table of counters, from counters.yaml: what each means, how it is judged, who says so."""
 
-Nothing else in the repository knows a counter's name, but for the witnesses of a transport.
-"""
-
+from collections.abc import Iterator, Mapping
 from functools import cache
+from importlib import resources
+from typing import Any
 
-from fabricheck.fabric.model import Counter, Place
-from fabricheck.fabric.rows_bnxt import BNXT
-from fabricheck.fabric.rows_common import COMMON, RXE
-from fabricheck.fabric.rows_irdma import IRDMA
-from fabricheck.fabric.rows_mlx5 import MLX5
+import yaml
 
-TABLE: tuple[Counter, ...] = tuple(
-    counter for rows in (*COMMON, *MLX5, *BNXT, *IRDMA, *RXE) for counter in rows.counters()
+from fabricheck.fabric.model import Counter, Meaning, Place, Rule
+
+_DATA: Mapping[str, Any] = yaml.load(
+    resources.files("fabricheck.fabric").joinpath("counters.yaml").read_text(),
+    yaml.CSafeLoader,
 )
 
-KERNEL_DRIVERS = {
-    "mlx5_core": "mlx5",
-    "bnxt_en": "bnxt_re",
-    "ice": "irdma",
-    "i40e": "irdma",
-    "rdma_rxe": "rxe",
-}
+
+def _counters() -> Iterator[Counter]:
+    for driver, places in _DATA["counters"].items():
+        for place, groups in places.items():
+            source = groups.pop("source")
+            for meaning, entries in groups.items():
+                for entry in entries:
+                    what = {"source": source, **entry}
+                    names, bands = what.pop("names"), what.pop("bands", {})
+                    rules = tuple(Rule(band, tuple(of)) for band, of in bands.items())
+                    for name in names:
+                        yield Counter(driver, Place(place), name, Meaning(meaning), rules, **what)
+
+
+TABLE: tuple[Counter, ...] = tuple(_counters())
+
+KERNEL_DRIVERS: Mapping[str, str] = _DATA["kernel_drivers"]
 """The driver of the table for each kernel driver that an adapter is bound to."""
 
 
