@@ -137,7 +137,7 @@ def _require_new(record: Path | None) -> None:
 def _sign(record: Path, sign: str, comment: str, *, machine: bool) -> None:
     from fabricheck.acceptance.model import Verdict  # noqa: PLC0415
     from fabricheck.acceptance.record import read_record  # noqa: PLC0415
-    from fabricheck.history.appending import locked  # noqa: PLC0415
+    from fabricheck.record.appending import locked  # noqa: PLC0415
 
     verdict = Verdict(read_record(record)["verdict"])
     with locked(record):

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from fabricheck.errors import FabricheckError
-from fabricheck.history.appending import append_whole, locked
 from fabricheck.history.record import HEADER, Record, read_line
+from fabricheck.record.appending import append_whole, locked
 
 
 def append(path: Path, records: Sequence[Record]) -> None:

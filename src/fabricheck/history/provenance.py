@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from fabricheck.errors import FabricheckError
-from fabricheck.history.appending import append_whole, locked
 from fabricheck.history.series import SeriesKey
+from fabricheck.record.appending import append_whole, locked
 
 FILE: Final = "provenance.jsonl"
 """The file of a partition, beside its perflogs."""

@@ -1,0 +1,310 @@
+"""What the record holds: cases with their samples, facts of nodes, and sessions.
+
+A line is a JSON object that begins with a checksum of the rest and its kind. A field whose value
+is the default is left out (docs/history.md).
+"""
+
+import json
+import math
+import types
+import zlib
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, dataclass, field, fields
+from datetime import UTC, datetime
+from typing import Any, ClassVar, Final, Union, get_args, get_origin, get_type_hints
+
+from fabricheck.benchmarks.curve import variable_name
+
+HEAD: Final = b'{"crc":"'
+_DIGITS: Final = 8
+_BODY: Final = len(HEAD) + _DIGITS + len(b'",')
+_LARGEST: Final = 2**63
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """One value of a case, and how it was judged.
+
+    Attributes:
+        metric: what is measured, such as ``latency``; of another suite the variable's name.
+        statistic: such as ``p50``; empty where the variable has none.
+        size: message size in bytes, or a matrix' order; ``None`` where there is none.
+        value: the measured value in ``unit``; ``None`` when the case gave none.
+        level: verdict on it: good, warning, critical, no-reference or untrusted; empty where
+            nobody judged it.
+        result: ReFrame's word for it where it is another than the case's, such as ``xfail``.
+        reference: reference value in ``unit``; the critical and warning bounds likewise.
+    """
+
+    metric: str
+    statistic: str = ""
+    size: int | None = None
+    value: float | None = None
+    unit: str = ""
+    level: str = ""
+    result: str = ""
+    reference: float | None = None
+    lower: float | None = None
+    upper: float | None = None
+    warning_lower: float | None = None
+    warning_upper: float | None = None
+
+    @property
+    def variable(self) -> str:
+        """Its name as ReFrame shows it, such as ``latency_p50_1KiB``."""
+        if not self.statistic:
+            return self.metric
+        return variable_name(self.metric, self.statistic, self.size)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A finished case: a test in an environment on a partition, one attempt of it.
+
+    Attributes:
+        time: when its job ended, RFC 3339 in UTC, whole seconds.
+        session: which run of ReFrame.
+        system: ReFrame's system.
+        partition: ReFrame's partition.
+        environ: ReFrame's environment.
+        check: class of the check.
+        benchmark: name in the registry; of another suite the test's name with its parameters.
+        transport: name in the table of transports; empty where there is none.
+        num_nodes: number of distinct hosts.
+        layout: ``full`` with a rank on every core of the nodes.
+        ranks: number of processes that measured together; 0 where nobody knows.
+        ranks_per_node: likewise of one node.
+        binding: how ranks were pinned, where the site says something special.
+        program: the benchmark program.
+        options: options of the program that change the value.
+        name: ReFrame's display name.
+        id: ReFrame's unique name, by which ``needs`` of other cases refer to it.
+        result: ReFrame's word: pass, fail, xfail, xpass, skip, abort, fail_deps.
+        level: the verdict; empty if the case was never judged.
+        findings: why the level is not good, most telling first.
+        fabric_causes: those of them that lie in the fabric.
+        fail_phase: ReFrame's word for where it failed; empty if it did not.
+        fail_reason: ReFrame's reason.
+        needs: the ids of the cases that it depended on.
+        fixture: whether it is a build.
+        attempt: 1, and more for retries.
+        repeat: number of the repetition within a session, if ReFrame was asked for some.
+        nodes: hosts on which it ran, as they said themselves, else the scheduler.
+        job: the scheduler's number.
+        evidence: what proves the transport.
+        reference_kind: bound, ratio, measured, vendor, paper or physics.
+        reference_source: where the references come from.
+        mpi: MPI family.
+        commit: git commit of the suite.
+        output: directory with what it left behind.
+        prerequisites: of the check of nodes: rule, level, words and nodes of each.
+        ports: of the check of the fabric: the state of the ports.
+        samples: its values.
+    """
+
+    KIND: ClassVar = "case"
+
+    time: str
+    session: str = ""
+    system: str
+    partition: str
+    environ: str
+    check: str
+    benchmark: str = ""
+    transport: str = ""
+    num_nodes: int = 0
+    layout: str = ""
+    ranks: int = 0
+    ranks_per_node: int = 0
+    binding: str = ""
+    program: str = ""
+    options: Mapping[str, str] = field(default_factory=dict)
+    name: str = ""
+    id: str = ""
+    result: str = ""
+    level: str = ""
+    findings: tuple[str, ...] = ()
+    fabric_causes: tuple[str, ...] = ()
+    fail_phase: str = ""
+    fail_reason: str = ""
+    needs: tuple[str, ...] = ()
+    fixture: bool = False
+    attempt: int = 1
+    repeat: int | None = None
+    nodes: tuple[str, ...] = ()
+    job: str = ""
+    evidence: str = ""
+    reference_kind: str = ""
+    reference_source: str = ""
+    mpi: str = ""
+    mpi_version: str = ""
+    ucx_version: str = ""
+    program_version: str = ""
+    commit: str = ""
+    output: str = ""
+    prerequisites: tuple[Mapping[str, Any], ...] = ()
+    ports: tuple[str, ...] = ()
+    samples: tuple[Sample, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nodes:
+    """Nodes that are alike, and what ran on them in a session.
+
+    Attributes:
+        time: when it was written, RFC 3339 in UTC.
+        session: which run of ReFrame.
+        system: ReFrame's system.
+        partition: ReFrame's partition.
+        environ: ReFrame's environment.
+        nodes: their names.
+        machine: their facts.
+        software: facts of the environment on them.
+    """
+
+    KIND: ClassVar = "nodes"
+
+    time: str
+    session: str
+    system: str
+    partition: str
+    environ: str
+    nodes: tuple[str, ...]
+    machine: Mapping[str, str]
+    software: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """A run of ReFrame that came to its end.
+
+    Attributes:
+        time: when it ended, RFC 3339 in UTC.
+        session: its identity, that of its cases.
+        system: the system of its cases.
+        announced: how many cases it began with, builds among them.
+        lacking: what part of the system could not be measured, and why; empty for none.
+        report: ReFrame's run report.
+        info: what ReFrame says of the session, with its ``--session-extras``.
+    """
+
+    KIND: ClassVar = "session"
+
+    time: str
+    session: str
+    system: str
+    announced: int = 0
+    lacking: str = ""
+    report: str = ""
+    info: Mapping[str, Any] = field(default_factory=dict)
+
+
+Entry = Case | Nodes | Session
+_KINDS: Final[Mapping[str, type[Entry]]] = {each.KIND: each for each in (Case, Nodes, Session)}
+
+
+def moment(seconds: float | None = None) -> str:
+    """A point of time as the record has it; now, if none is given."""
+    time = datetime.now(UTC) if seconds is None else datetime.fromtimestamp(seconds, UTC)
+    return time.isoformat(timespec="seconds")
+
+
+def to_line(entry: Entry) -> str:
+    """An entry as a line of the record, with its newline.
+
+    What is no text, such as half a surrogate pair, is escaped; a number that is not finite is none.
+    """
+    given = {"kind": entry.KIND, **_plain(entry)}
+    body = json.dumps(given, ensure_ascii=False, separators=(",", ":"), allow_nan=False)[1:]
+    return f'{HEAD.decode()}{zlib.crc32(body.encode()):08x}",{body}\n'
+
+
+def _plain(given: Any) -> Any:
+    if hasattr(given, "__dataclass_fields__"):
+        return {
+            each.name: _plain(value)
+            for each in fields(given)
+            if (value := getattr(given, each.name)) != _default(each)
+        }
+    if isinstance(given, Mapping):
+        return {str(name): _plain(value) for name, value in given.items()}
+    if isinstance(given, list | tuple | set | frozenset):
+        return [_plain(each) for each in given]
+    if isinstance(given, float) and not math.isfinite(given):
+        return None
+    if given is None or isinstance(given, int | float):
+        return given
+    return str(given).encode(errors="backslashreplace").decode()
+
+
+def _default(each: "Field[Any]") -> Any:
+    return {} if each.default_factory is not MISSING else each.default
+
+
+def is_sound(line: bytes) -> bool:
+    """Whether a line, without its newline, is as it was written."""
+    if not line.startswith(HEAD) or line[_BODY - 2 : _BODY] != b'",':
+        return False
+    try:
+        return int(line[len(HEAD) : _BODY - 2], 16) == zlib.crc32(memoryview(line)[_BODY:])
+    except ValueError:
+        return False
+
+
+def from_line(line: bytes) -> Entry:
+    """The entry of a line, without its newline.
+
+    Raises:
+        ValueError: if it is damaged or none, in words.
+    """
+    if not is_sound(line):
+        raise ValueError(
+            "expected a line as it was written, found another checksum: it was damaged or edited"
+        )
+    try:
+        given = json.loads(line)
+        entry = _KINDS[given.pop("kind")]
+        del given["crc"]
+        made: Entry = _made(entry, given)
+        datetime.fromisoformat(made.time)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise ValueError(f"expected an entry of the record, found {error!r}") from None
+    return made
+
+
+def _made(kind: type, given: Mapping[str, Any]) -> Any:
+    """A dataclass from what JSON says of it; fields of later versions are left out."""
+    hints = _HINTS[kind]
+    return kind(
+        **{name: _typed(hints[name], each) for name, each in given.items() if name in hints}
+    )
+
+
+_HINTS: Final = {
+    kind: {name: hint for name, hint in get_type_hints(kind).items() if name != "KIND"}
+    for kind in (*_KINDS.values(), Sample)
+}
+
+
+def _typed(hint: Any, given: Any) -> Any:  # noqa: PLR0911 - one for each kind of type
+    origin = get_origin(hint)
+    if origin in (Union, types.UnionType):
+        return None if given is None else _typed(get_args(hint)[0], given)
+    if origin is tuple and isinstance(given, list):
+        return tuple(_typed(get_args(hint)[0], each) for each in given)
+    if isinstance(given, dict):
+        if hint in _HINTS:
+            return _made(hint, given)
+        if origin is not None and issubclass(origin, Mapping):
+            return {name: _typed(get_args(hint)[1], each) for name, each in given.items()}
+    if hint is Any:
+        return given
+    if hint is float and isinstance(given, int) and not isinstance(given, bool):
+        return float(given)
+    if (
+        origin is None
+        and type(given) is hint
+        and not (hint is int and not -_LARGEST <= given < _LARGEST)
+    ):
+        return given
+    raise ValueError(f"{given!r:.80} in place of {getattr(hint, '__name__', hint)}")

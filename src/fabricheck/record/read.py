@@ -1,0 +1,238 @@
+"""Reading the record line by line: what is damaged is named, and costs only itself."""
+
+import os
+import re
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+from fabricheck.errors import FabricheckError
+from fabricheck.record.model import Case, Entry, Nodes, Session, from_line
+
+EXAMPLES: Final = "example"
+_RECORD: Final = re.compile(r"(\d{4}-\d\d|imported-[^/]+)\.jsonl(\.gz)?")
+_GZIP: Final = 31
+
+
+class Kind(StrEnum):
+    """What can be wrong with a line."""
+
+    DAMAGED = "damaged"
+    CUT = "cut"
+    LOST = "lost"
+    DUPLICATE = "duplicate"
+    FUTURE = "future"
+    UNREAD = "unread"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is wrong with a line.
+
+    Attributes:
+        kind: what is wrong.
+        path: the file.
+        line: number of the line, from 1; 0 for the file as a whole.
+        detail: what was expected and found, in words.
+    """
+
+    kind: Kind
+    path: Path
+    line: int
+    detail: str
+
+    def __str__(self) -> str:
+        where = f", line {self.line}" if self.line else ""
+        return f"{self.kind}: {shown(self.path)}{where}: {self.detail}"
+
+
+def shown(path: Path) -> str:
+    """A path in one line of text, whatever bytes its name has."""
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in str(path))
+
+
+def record_files(root: Path) -> list[Path]:
+    """The files of the record below a directory, or the file itself; other files are none of it.
+
+    Raises:
+        FabricheckError: if there is no such directory or file, or it can't be listed.
+    """
+    if not root.exists():
+        raise FabricheckError(
+            f"expected a record in {shown(root)}, found no such directory or file: run the checks "
+            "first, or name an existing one with --perflogs"
+        )
+    return [root] if not root.is_dir() else sorted(_walk(root))
+
+
+def _walk(root: Path) -> Iterator[Path]:
+    def refuse(error: OSError) -> None:
+        raise FabricheckError(
+            f"expected a directory that can be listed at {error.filename}, found: "
+            f"{error.strerror}: give read permission"
+        ) from error
+
+    for directory, folders, names in os.walk(root, onerror=refuse):
+        # Recorded examples beside the record are none of it.
+        if Path(directory) == root:
+            folders[:] = [each for each in folders if each != EXAMPLES]
+        yield from (Path(directory) / name for name in names if _RECORD.fullmatch(name))
+
+
+def read_bytes(path: Path, offset: int = 0) -> tuple[bytes, list[Problem]]:
+    """What stands in a file from an offset on, unpacked if it is compressed.
+
+    Raises:
+        FabricheckError: if it can't be read.
+    """
+    # Opening a named pipe could wait without end.
+    if not path.is_file():
+        return b"", [Problem(Kind.UNREAD, path, 0, "expected a file, found something else")]
+    try:
+        with path.open("rb") as file:
+            if path.suffix == ".gz":
+                data, problems = _unpacked(file.read(), path)
+                return data[offset:], problems
+            file.seek(offset)
+            return file.read(), []
+    except OSError as error:
+        raise FabricheckError(
+            f"expected to read {shown(path)}, found: {error.strerror or error}: make it readable"
+        ) from error
+
+
+def _unpacked(packed: bytes, path: Path) -> tuple[bytes, list[Problem]]:
+    parts, problems = [], []
+    while packed := packed.lstrip(b"\0"):
+        unpack = zlib.decompressobj(wbits=_GZIP)
+        try:
+            # In pieces, so that what stands before damage is kept.
+            for begin in range(0, len(packed), 4096):
+                parts.append(unpack.decompress(packed[begin : begin + 4096]))
+                if unpack.eof:
+                    packed = unpack.unused_data + packed[begin + 4096 :]
+                    break
+        except zlib.error as error:
+            unpack, fault = zlib.decompressobj(), f"damage ({error})"
+        else:
+            fault = "its end"
+        if not unpack.eof:
+            data = b"".join(parts)
+            detail = (
+                f"expected compressed data to go on, found {fault}: what stands before was read, "
+                "what stood after is lost; put a sound copy in its place"
+            )
+            problems.append(Problem(Kind.LOST, path, data.count(b"\n") + 1, detail))
+            break
+    return b"".join(parts), problems
+
+
+def whole_lines(data: bytes, path: Path, first: int = 1) -> tuple[list[bytes], list[Problem]]:
+    """The whole lines of some bytes; one without its end is cut: its writer may be at work."""
+    *lines, rest = data.split(b"\n")
+    if not rest:
+        return lines, []
+    detail = "expected a newline at its end, found none"
+    return lines, [Problem(Kind.CUT, path, first + len(lines), detail)]
+
+
+def entries(path: Path) -> tuple[list[Entry], list[Problem]]:
+    """The entries of a file, and what is wrong with its lines.
+
+    Raises:
+        FabricheckError: if it can't be read.
+    """
+    data, problems = read_bytes(path)
+    lines, cut = whole_lines(data, path)
+    found = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            found.append(from_line(line))
+        except ValueError as error:
+            problems.append(Problem(Kind.DAMAGED, path, number, str(error)))
+    return found, problems + cut
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What the record holds of one session.
+
+    Attributes:
+        session: its identity.
+        end: what was recorded at its end; ``None`` while it runs, and if it was killed.
+        cases: its cases in the order of the record, every attempt of each.
+        nodes: on what and with what they ran.
+        problems: what is wrong with lines of the files that it stands in, or may stand in.
+    """
+
+    session: str
+    end: Session | None
+    cases: Sequence[Case]
+    nodes: Sequence[Nodes]
+    problems: Sequence[Problem]
+
+
+def newest_session(perflogs: Path) -> str:
+    """The session that wrote to the record last.
+
+    Raises:
+        FabricheckError: if there is no record, it holds nothing, or it can't be read.
+    """
+    files = record_files(perflogs)
+    newest = max((path.name for path in files if not path.name.startswith("imported")), default="")
+    found = [
+        (entry.time, entry.session)
+        for path in files
+        if path.name == newest
+        for entry in entries(path)[0]
+    ]
+    if not found:
+        raise FabricheckError(
+            f"expected a session in the record {shown(perflogs)}, found none: run the checks first"
+        )
+    return max(found)[1]
+
+
+def read_session(perflogs: Path, session: str) -> Run:
+    """Everything that the record holds of a session.
+
+    Raises:
+        FabricheckError: if it holds nothing of it, or can't be read.
+    """
+    return run_of(session, _in_files(perflogs, session), f"the record {shown(perflogs)}")
+
+
+def _in_files(perflogs: Path, session: str) -> Iterable[tuple[list[Entry], list[Problem]]]:
+    """The files that hold a session, and those of the same months, whose damage may be its."""
+    name = f'"{session}"'.encode()
+    files = record_files(perflogs)
+    holding = {path for path in files if name in read_bytes(path)[0]}
+    months = {path.name for path in holding}
+    return [entries(path) for path in files if path.name in months]
+
+
+def run_of(
+    session: str, files: Iterable[tuple[list[Entry], list[Problem]]], where: str = "the record"
+) -> Run:
+    """What some entries say of a session.
+
+    Raises:
+        FabricheckError: if it is nothing.
+    """
+    read = list(files)
+    found = [entry for each, _ in read for entry in each if entry.session == session]
+    if not found:
+        raise FabricheckError(
+            f"expected session {session!r} in {where}, found nothing of it: see fabricheck report "
+            "--help for the names that sessions have"
+        )
+    return Run(
+        session,
+        next((each for each in reversed(found) if isinstance(each, Session)), None),
+        [each for each in found if isinstance(each, Case)],
+        [each for each in found if isinstance(each, Nodes)],
+        [problem for _, problems in read for problem in problems],
+    )
