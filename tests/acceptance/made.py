@@ -6,10 +6,10 @@ import polars as pl
 from fabricheck.acceptance.accept import accept
 from fabricheck.acceptance.model import Acceptance, Answer, Question, Scope
 from fabricheck.acceptance.pairs import CASE
-from fabricheck.acceptance.power import Campaign, as_values
 from fabricheck.acceptance.settings import Settings
 from fabricheck.history.provenance import Provenance
 from fabricheck.trend.robust import Array
+from simulation.acceptance import Campaign, as_values
 
 ONE_CASE = 12
 NO_NOISE = [np.zeros(1)]

@@ -5,9 +5,9 @@ import polars as pl
 from tests.acceptance.made import judged, values
 
 from fabricheck.acceptance.model import Difference
-from fabricheck.acceptance.power import Campaign
 from fabricheck.acceptance.words import cautions
 from fabricheck.history.provenance import UNTOLD, Origin, Provenance
+from simulation.acceptance import Campaign
 
 CAMPAIGN = Campaign(6)
 ORIGIN = Origin(

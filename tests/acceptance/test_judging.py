@@ -5,10 +5,10 @@ from tests.acceptance.made import NO_NOISE, ONE_CASE, accepted, judged, question
 
 from fabricheck.acceptance.judging import judge
 from fabricheck.acceptance.model import Question, Scope, Verdict, most_further, together
-from fabricheck.acceptance.power import Campaign, tables
 from fabricheck.acceptance.settings import Settings
 from fabricheck.acceptance.words import cautions
 from fabricheck.errors import FabricheckError
+from simulation.acceptance import Campaign, tables
 
 NOISE = np.random.default_rng(4).normal(0, 0.01, 10)
 
@@ -188,7 +188,7 @@ def test_values_without_run_are_counted():
 
 
 def test_error_rates_hold_at_the_margin(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("fabricheck.acceptance.power.WORLDS", {"x": Campaign(1).world})
+    monkeypatch.setattr("simulation.acceptance.WORLDS", {"x": Campaign(1).world})
     title, rows = next(tables(NO_NOISE, Settings(), count=400, rounds=2, seed=1))
     assert title == "one series"
     shares = {row["worse by"]: row for row in rows}

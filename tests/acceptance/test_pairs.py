@@ -4,9 +4,9 @@ import pytest
 from tests.acceptance.made import values
 
 from fabricheck.acceptance.pairs import CASE, compared, paired, typical
-from fabricheck.acceptance.power import Campaign
 from fabricheck.acceptance.settings import Settings
 from fabricheck.benchmarks.metrics import Metric
+from simulation.acceptance import Campaign
 
 TIMES = ("us", "ms")
 

@@ -3,7 +3,7 @@ from tests.acceptance.made import ONE_CASE, accepted, judged, values
 
 from fabricheck.acceptance import words
 from fabricheck.acceptance.model import Scope, Verdict
-from fabricheck.acceptance.power import Campaign
+from simulation.acceptance import Campaign
 
 
 @pytest.mark.parametrize(

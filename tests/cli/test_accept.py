@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.test_trend import run
+from tests.lab.made import simulate
 from tests.sites import minimal
 from typer.testing import Result
 
@@ -18,8 +19,8 @@ class Place:
     def __init__(self, root: Path, size: float, *options: str) -> None:
         self.root, self.store, self.sites = root, root / "store", root / "sites"
         self.sites.mkdir()
-        made = run(
-            "simulate", "history", root / "logs", "--normal", "--nights", "40", "--at", "20",
+        made = simulate(
+            "history", root / "logs", "--normal", "--nights", "40", "--at", "20",
             "--series", "12", "--size", str(size), *options,
         )  # fmt: skip
         assert made.exit_code == 0
@@ -176,10 +177,3 @@ def test_without_a_history_nothing_is_made(tmp_path: Path):
     with pytest.raises(FabricheckError, match="read the record"):
         run("accept", "--store", tmp_path / "none", *BEFORE, *AFTER)
     assert not (tmp_path / "none").exists()
-
-
-def test_the_measured_error_rates_can_be_printed():
-    found = run("simulate", "acceptance", "--count", "20", "--rounds", "2")
-    assert found.exit_code == 0
-    assert "Campaigns of 120 series:" in found.stdout
-    assert "| what is worse | 6 pairs |" in found.stdout

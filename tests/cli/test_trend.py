@@ -2,6 +2,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.lab.made import simulate
 from tests.sites import minimal
 from typer.testing import CliRunner, Result
 
@@ -28,7 +29,7 @@ class Place:
         self.sites.mkdir()
         self.references.mkdir()
         (self.sites / "site.yaml").write_text(SITE)
-        made = run("simulate", "history", root / "logs", "--normal", *options)
+        made = simulate("history", root / "logs", "--normal", *options)
         assert made.exit_code == 0
         run("history", "refresh", "--perflogs", root / "logs", "--store", self.store)
 

@@ -19,6 +19,7 @@ from typing import Any
 from tests.fuzz import damage
 from tests.fuzz.outputs import DATA
 from tests.fuzz.place import Place, expect
+from tests.history import recorded
 from tests.report import sample
 
 from fabricheck.history.record import FIELDS, HEADER, Record
@@ -292,11 +293,15 @@ def acceptance_records(chance: Random, place: Place) -> None:
 @functools.cache
 def _record(root: Path) -> Any:
     place = Place(root / "campaign", separate=False)
-    place.must("simulate", "history", "logs", "--normal", "--nights", "16", "--at", "8",
-              "--series", "2", "--size", "0.2")  # fmt: skip
+    lines = "".join(
+        recorded.line(night, size, (1.0 + 0.2 * (night >= 8)) * (size + night % 3 / 100))
+        for night in range(16)
+        for size in (8, 64)
+    )
+    recorded.perflog(place.inside / "logs", lines)
     place.must("history", "refresh", "--perflogs", "logs", "--no-results", *_ALL)
     place.must(
-        "accept", "--before", "20200101:20200109", "--after", "20200109:20200301", "--record",
+        "accept", "--before", "20261101:20261109", "--after", "20261109:20261201", "--record",
         "record.json", "--sites", "none", *_ALL,
     )  # fmt: skip
     return json.loads((place.inside / "record.json").read_text())

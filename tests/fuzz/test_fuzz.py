@@ -55,7 +55,7 @@ def test_what_lies_outside_is_watched(tmp_path: Path):
     place = Place(tmp_path, separate=True)
     place.run("--help")
     with pytest.raises(Broken, match="changed what lies outside"):
-        place.run("simulate", "history", place.outside, "--nights", "3", "--series", "1")
+        place.run("history", "refresh", "--perflogs", ".", "--store", place.outside / "new")
 
 
 def test_an_input_that_ends_the_process_is_named_and_the_rest_runs(

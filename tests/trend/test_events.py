@@ -5,7 +5,7 @@ from tests.trend.made import DAY, FIRST, noise, series, stepped
 from fabricheck.history.series import Series
 from fabricheck.trend.detect import analyse
 from fabricheck.trend.events import Kind, State
-from fabricheck.trend.simulate import FIRST_NIGHT, Injected, Shape, World, latencies
+from simulation.nights import FIRST_NIGHT, Injected, Shape, World, latencies
 
 
 def test_changes_of_one_night_are_one_event_with_what_they_share():

@@ -8,11 +8,11 @@ from tests.trend.made import noise, stepped
 
 from fabricheck.trend import window
 from fabricheck.trend.multiplicity import adjusted
-from fabricheck.trend.noise import read_noise
 from fabricheck.trend.ranks import rank_test
 from fabricheck.trend.robust import Rows, align, inflation, medians, persistence, spreads
 from fabricheck.trend.segments import change_points, shift_between, standardised
 from fabricheck.trend.settings import Settings
+from simulation.noise import read_noise
 
 
 def test_benjamini_and_hochbergs_own_example():

@@ -17,7 +17,7 @@ COMMANDS: Final = (
     "nightly",
     "plan",
 )
-GROUPS: Final = ("testbed", "history", "simulate", "baseline", "references", "site")
+GROUPS: Final = ("testbed", "history", "baseline", "references", "site")
 
 
 def build(wanted: list[str]) -> typer.Typer:

@@ -11,7 +11,7 @@ from fabricheck.trend.detect import analyse
 from fabricheck.trend.events import State
 from fabricheck.trend.robust import Array
 from fabricheck.trend.settings import Settings
-from fabricheck.trend.simulate import (
+from simulation.nights import (
     DAY,
     FIRST_NIGHT,
     Injected,

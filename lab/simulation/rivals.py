@@ -17,8 +17,8 @@ import ruptures
 
 from fabricheck.errors import FabricheckError
 from fabricheck.history.series import Series
-from fabricheck.trend.power import RECENT, Detector
 from fabricheck.trend.robust import NORMAL_MAD, Array
+from simulation.power import RECENT, Detector
 
 _RBF_PENALTY = 3.0
 _PENALTY = 3.0

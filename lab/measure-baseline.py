@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """Measure how often proposed references raise nights in which nothing changed.
 
-Cases of 6 sizes x 2 statistics are simulated as in "fabricheck simulate"; the first nights of each
+Cases of 6 sizes x 2 statistics are simulated as in "lab/simulate"; the first nights of each
 give its references, and the 20 nights after them are judged. "as recorded" takes the recorded
 rounds in their order instead, with whatever happened to the machine meanwhile; a window with a
 change point is left out, as "fabricheck baseline propose" refuses it. Prints the table of
 docs/references.md.
 
 example:
-    . ./setup-env.sh && ci/measure-baseline.py --cases 500
+    . ./setup-env.sh && lab/measure-baseline.py --cases 500
 """
 
 import argparse
@@ -22,16 +22,16 @@ import numpy as np
 
 from fabricheck.baseline.noise import Rates, estimates, is_too_noisy
 from fabricheck.benchmarks.metrics import Direction
-from fabricheck.cli.simulate import WORDS, WORLDS
 from fabricheck.history.refresh import Request
 from fabricheck.history.series import Series
 from fabricheck.history.store import History
-from fabricheck.trend.noise import RECORDED, read_noise
-from fabricheck.trend.power import Rate
 from fabricheck.trend.robust import Array
 from fabricheck.trend.segments import change_points
 from fabricheck.trend.settings import Settings
-from fabricheck.trend.simulate import SIZES, STATISTICS, latencies
+from simulation.command import WORDS, WORLDS
+from simulation.nights import SIZES, STATISTICS, latencies
+from simulation.noise import RECORDED, read_noise
+from simulation.power import Rate
 
 WINDOWS = (20, 40, 60)
 JUDGED = 20

@@ -16,9 +16,9 @@ from fabricheck.acceptance.settings import Settings
 from fabricheck.history.frame import COLUMNS, KEY
 from fabricheck.history.provenance import Provenance
 from fabricheck.history.series import Series
-from fabricheck.trend.power import Rate
 from fabricheck.trend.robust import Array
-from fabricheck.trend.simulate import World, latencies
+from simulation.nights import World, latencies
+from simulation.power import Rate
 
 Row = dict[str, str]
 

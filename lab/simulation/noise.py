@@ -12,7 +12,7 @@ from fabricheck.trend.robust import NORMAL_MAD, Array
 from fabricheck.trend.segments import running_median
 
 RECORDED = Path(__file__).with_name("recorded-noise.log.gz")
-"""Rounds of real measurements (ci/record-noise.py)."""
+"""Rounds of real measurements (lab/record-noise.py)."""
 
 LEAST_NIGHTS = 40
 

@@ -2,18 +2,10 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
+from tests.lab.made import simulate
 
-from fabricheck.cli.application import build
 from fabricheck.errors import FabricheckError
 from fabricheck.history import perflog
-
-
-def simulate(*arguments: str | Path) -> Result:
-    result = CliRunner().invoke(build(["simulate"]), ["simulate", *map(str, arguments)])
-    if isinstance(result.exception, FabricheckError):
-        raise result.exception
-    return result
 
 
 def test_a_simulated_history_is_a_perflog_that_follows_from_the_seed(tmp_path: Path):
@@ -57,3 +49,10 @@ def test_bad_options_are_named(
     monkeypatch.chdir(tmp_path)
     with pytest.raises(FabricheckError, match=words):
         simulate(*options)
+
+
+def test_the_measured_error_rates_can_be_printed():
+    found = simulate("acceptance", "--count", "20", "--rounds", "2")
+    assert found.exit_code == 0
+    assert "Campaigns of 120 series:" in found.stdout
+    assert "| what is worse | 6 pairs |" in found.stdout

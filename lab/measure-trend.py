@@ -2,11 +2,11 @@
 """Measure how long the trend of many series takes, and how much memory.
 
 The series are simulated: normal noise, a step in every tenth, and a step four nights ago in every
-fiftieth. Reading them is the history's part (ci/measure-history.py).
+fiftieth. Reading them is the history's part (lab/measure-history.py).
 
 example:
-    ci/measure-trend.py                       # 10000 series of 1000 nights
-    ci/measure-trend.py --series 1000
+    lab/measure-trend.py                       # 10000 series of 1000 nights
+    lab/measure-trend.py --series 1000
 """
 
 import argparse
@@ -17,7 +17,7 @@ import time
 import numpy as np
 
 from fabricheck.trend.detect import analyse
-from fabricheck.trend.simulate import Injected, Shape, World, latencies
+from simulation.nights import Injected, Shape, World, latencies
 
 
 def main() -> None:

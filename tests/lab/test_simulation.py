@@ -7,19 +7,8 @@ from tests.history.recorded import night, perflog
 
 from fabricheck.errors import FabricheckError
 from fabricheck.history.series import Series
-from fabricheck.trend.noise import read_noise
-from fabricheck.trend.power import (
-    BEFORE,
-    Rate,
-    detection,
-    false_alarms,
-    fleet,
-    our_detector,
-    pooled,
-)
-from fabricheck.trend.rivals import rivals
 from fabricheck.trend.settings import Settings
-from fabricheck.trend.simulate import (
+from simulation.nights import (
     DAY,
     FIRST_NIGHT,
     Injected,
@@ -29,6 +18,17 @@ from fabricheck.trend.simulate import (
     is_changed,
     latencies,
 )
+from simulation.noise import read_noise
+from simulation.power import (
+    BEFORE,
+    Rate,
+    detection,
+    false_alarms,
+    fleet,
+    our_detector,
+    pooled,
+)
+from simulation.rivals import rivals
 
 NORMAL = World(recorded=False)
 OURS = our_detector(Settings())

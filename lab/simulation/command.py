@@ -1,20 +1,37 @@
-"""``fabricheck simulate``: histories with known changes, and how well they are found and judged."""
+"""``lab/simulate``: histories with known changes, and how well they are found and judged."""
 
 import json
 import sys
 from collections.abc import Iterator
 from datetime import UTC
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from fabricheck.acceptance.settings import Settings as AcceptanceSettings
+from fabricheck.cli import guarded
 from fabricheck.errors import FabricheckError
-from fabricheck.trend.simulate import Injected, Shape, World, latencies
-
-if TYPE_CHECKING:
-    from fabricheck.trend.power import Detector, Rate
-    from fabricheck.trend.robust import Array
+from fabricheck.history import perflog
+from fabricheck.history.record import FIELDS, Record
+from fabricheck.history.series import Series
+from fabricheck.trend.robust import Array
+from fabricheck.trend.settings import Settings
+from fabricheck.units import format_size
+from simulation.acceptance import tables as acceptance_tables
+from simulation.nights import Injected, Shape, World, latencies
+from simulation.noise import RECORDED, read_noise
+from simulation.power import (
+    BEFORE,
+    Detector,
+    Rate,
+    detection,
+    false_alarms,
+    fleet,
+    our_detector,
+    pooled,
+)
+from simulation.rivals import rivals
 
 app = typer.Typer(
     help="Histories with known changes, and how well they are found.", no_args_is_help=True
@@ -92,14 +109,12 @@ def history(
 
     Examples:
 
-        fabricheck simulate history /tmp/simulated --change step --size 0.05
+        lab/simulate history /tmp/simulated --change step --size 0.05
 
         fabricheck history refresh --perflogs /tmp/simulated --store /tmp/store --no-results
 
         fabricheck trend --store /tmp/store
     """
-    from fabricheck.history import perflog  # noqa: PLC0415
-
     path = directory / "simulated" / "fabric" / "MpiPointToPoint.log"
     if path.exists():
         raise FabricheckError(f"expected no perflog at {path}, found one: name another directory")
@@ -166,11 +181,11 @@ def power(
 
     Examples:
 
-        fabricheck simulate power --world normal --count 300
+        lab/simulate power --world normal --count 300
 
-        fabricheck simulate power --noise /srv/perflogs --seed 1 --seed 2 --json
+        lab/simulate power --noise /srv/perflogs --seed 1 --seed 2 --json
 
-        fabricheck simulate power --compare --with-otava otava/bin/python
+        lab/simulate power --compare --with-otava otava/bin/python
     """
     unknown = set(only or ()) - set(WORLDS)
     if unknown:
@@ -212,15 +227,14 @@ def acceptance(
 
     Examples:
 
-        fabricheck simulate acceptance --count 200 --rounds 10
+        lab/simulate acceptance --count 200 --rounds 10
 
-        fabricheck simulate acceptance --noise /srv/perflogs --json
+        lab/simulate acceptance --noise /srv/perflogs --json
     """
-    from fabricheck.acceptance.power import tables  # noqa: PLC0415
-    from fabricheck.acceptance.settings import Settings  # noqa: PLC0415
-
     data: dict[str, Any] = {"count": count, "rounds": rounds, "seed": seed}
-    for title, rows in tables(_noise(noise), Settings(), count=count, rounds=rounds, seed=seed):
+    for title, rows in acceptance_tables(
+        _noise(noise), AcceptanceSettings(), count=count, rounds=rounds, seed=seed
+    ):
         table = list(rows)
         data[title] = table
         if not machine:
@@ -232,19 +246,14 @@ def acceptance(
 class _Bench:
     """What all measurements have in common."""
 
-    def __init__(self, noise: "list[Array]", count: int, seeds: list[int]) -> None:
-        from fabricheck.trend.power import our_detector  # noqa: PLC0415
-        from fabricheck.trend.settings import Settings  # noqa: PLC0415
-
+    def __init__(self, noise: list[Array], count: int, seeds: list[int]) -> None:
         self.noise, self.count, self.seeds = noise, count, seeds
         self.settings = Settings()
         self.ours = our_detector(self.settings)
 
     def detection(
-        self, detector: "Detector", world: World, shape: Shape, size: float, nights: int
-    ) -> "list[Rate]":
-        from fabricheck.trend.power import BEFORE, detection, pooled  # noqa: PLC0415
-
+        self, detector: Detector, world: World, shape: Shape, size: float, nights: int
+    ) -> list[Rate]:
         change = Injected(shape, size, BEFORE)
         return pooled(
             detection(
@@ -253,19 +262,15 @@ class _Bench:
             for seed in self.seeds
         )
 
-    def false_alarms(self, detector: "Detector", world: World) -> "Rate":
-        from fabricheck.trend.power import false_alarms, pooled  # noqa: PLC0415
-
+    def false_alarms(self, detector: Detector, world: World) -> Rate:
         (rate,) = pooled(
             [false_alarms(detector, world, self.noise, count=_RARE * self.count, seed=seed + 1)]
             for seed in self.seeds
         )
         return rate
 
-    def fleet(self, changed: int) -> "list[Rate]":
+    def fleet(self, changed: int) -> list[Rate]:
         """Of a step of some series among many, adjusted for their number."""
-        from fabricheck.trend.power import fleet, pooled  # noqa: PLC0415
-
         rounds = max(1, self.count // max(FLEET // 10, changed))
         return pooled(
             fleet(
@@ -319,8 +324,6 @@ def _fleet(bench: _Bench) -> Iterator[Row]:
 
 
 def _compared(bench: _Bench, worlds: dict[str, World], otava: Path | None) -> Iterator[Row]:
-    from fabricheck.trend.rivals import rivals  # noqa: PLC0415
-
     detectors = {"fabricheck trend": bench.ours, **rivals(otava)}
     bench.count = max(_PER_FAMILY, bench.count // _FEWER)
     for name, world in worlds.items():
@@ -336,12 +339,12 @@ def _compared(bench: _Bench, worlds: dict[str, World], otava: Path | None) -> It
             }
 
 
-def _share(rate: "Rate") -> str:
+def _share(rate: Rate) -> str:
     low, high = rate.interval
     return f"{100 * rate.value:.1f} % ({100 * low:.1f} to {100 * high:.1f})"
 
 
-def _per_thousand(rate: "Rate") -> str:
+def _per_thousand(rate: Rate) -> str:
     low, high = rate.interval
     return f"{1000 * rate.value:.2f} ({1000 * low:.2f} to {1000 * high:.2f})"
 
@@ -355,10 +358,7 @@ def _print_table(title: str, rows: list[Row]) -> None:
         typer.echo("| " + " | ".join(str(cell) for cell in row.values()) + " |")
 
 
-def _records(made: "list[Any]") -> "Iterator[Any]":
-    from fabricheck.history.record import FIELDS, Record  # noqa: PLC0415
-    from fabricheck.units import format_size  # noqa: PLC0415
-
+def _records(made: list[Series]) -> Iterator[Record]:
     for series in made:
         key = series.key
         for time, value, session in zip(series.times, series.values, series.sessions, strict=True):
@@ -373,7 +373,7 @@ def _records(made: "list[Any]") -> "Iterator[Any]":
                 "benchmark": key.benchmark,
                 "transport": key.transport,
                 "nodes": str(key.num_nodes),
-                "variable": f"{key.metric}_{key.statistic}_{format_size(key.size)}",
+                "variable": f"{key.metric}_{key.statistic}_{format_size(key.size or 0)}",
                 "metric": key.metric,
                 "statistic": key.statistic,
                 "size": str(key.size),
@@ -384,12 +384,15 @@ def _records(made: "list[Any]") -> "Iterator[Any]":
             yield Record(**fields)
 
 
-def _noise(path: Path | None) -> "list[Array]":
-    from fabricheck.trend.noise import RECORDED, read_noise  # noqa: PLC0415
-
+def _noise(path: Path | None) -> list[Array]:
     return read_noise(path or RECORDED)
 
 
 def _write(data: Any) -> None:
     json.dump(data, sys.stdout, indent=2, allow_nan=False)
     sys.stdout.write("\n")
+
+
+def main() -> None:
+    """Run the command line, and end as fabricheck does."""
+    sys.exit(guarded(lambda: app(prog_name="lab/simulate")))

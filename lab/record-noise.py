@@ -6,7 +6,7 @@ session for each round. The recorded rounds of the repository were made by this 
 with two cores that others used at the same time: noise as bad as it gets.
 
 example:
-    ci/record-noise.py --rounds 200 --probe build/bench/*/mpi_probe/mpi_probe noise.log.gz
+    lab/record-noise.py --rounds 200 --probe build/bench/*/mpi_probe/mpi_probe noise.log.gz
 """
 
 import argparse

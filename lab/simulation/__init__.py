@@ -1,0 +1,1 @@
+"""Studies on histories whose changes are known: how often detectors and acceptance are right."""
