@@ -19,9 +19,11 @@ from fabricheck.benchmarks.curve import split_variable
 from fabricheck.errors import FabricheckError
 from fabricheck.history import perflog
 from fabricheck.history.record import Record
+from fabricheck.record.write import append
 from fabricheck.reframe_ext.provenance import Provenance
+from fabricheck.reframe_ext.recorder import logged_case
 
-HANDLER = "fabricheck"
+HANDLER = "fabricheck-perflog"
 
 
 class PerflogHandler(logging.Handler):
@@ -48,6 +50,8 @@ class PerflogHandler(logging.Handler):
             return
         if not self._pending:
             self._record_provenance(check)
+            with _ending_the_run():
+                append(self._basedir, [logged_case(check, fields)])
         if fields.get("check_perf_var") is None:
             return
         self._pending.append(_record(check, fields))

@@ -1,0 +1,67 @@
+"""The record's writer: a line for each finished case, written when ReFrame logs its result.
+
+ReFrame's own ``filelog`` can't give a level to each variable, and leaves half a line behind when
+the disk is full (docs/decisions.md).
+"""
+
+import logging
+from pathlib import Path
+from typing import Any
+
+from reframe.core.exceptions import ForceExitError
+from reframe.core.logging import register_log_handler
+from reframe.core.runtime import runtime
+
+from fabricheck.errors import FabricheckError
+from fabricheck.provenance import session
+from fabricheck.record.model import Case, moment
+from fabricheck.record.reframe_report import ODD, case_of
+from fabricheck.record.write import append
+from fabricheck.reframe_ext.provenance import Provenance
+
+HANDLER = "fabricheck"
+
+
+class Recorder(logging.Handler):
+    """Appends a case to the record, and before it on what it ran, so that none is ever without."""
+
+    def __init__(self, basedir: Path) -> None:
+        super().__init__()
+        self._basedir = basedir
+        self._provenance = Provenance(basedir)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Record a case. A dry run measures nothing and leaves no line.
+
+        Raises:
+            ForceExitError: if it can't be recorded; a run without its record must not go on.
+        """
+        check = record.__dict__["__rfm_check__"]
+        if check.is_dry_run():
+            return
+        try:
+            # Builds and what never ran have no nodes.
+            if getattr(check, "session", "") and check.job:
+                self._provenance.record(check)
+            append(self._basedir, [logged_case(check, record.__dict__)])
+        except (*ODD, FabricheckError) as error:
+            # ReFrame prints a cause as well, which would say the same again.
+            raise ForceExitError(f"{check.display_name}: {error}") from None
+
+
+def logged_case(check: Any, fields: dict[str, Any]) -> Case:
+    """The case that ReFrame logs, with the attributes that its run report has, and a few others."""
+    given = {
+        name.removeprefix("check_"): each
+        for name, each in fields.items()
+        if name.startswith("check_")
+    }
+    given["fixture"] = check.is_fixture()
+    given["dependencies_actual"] = check.user_deps()
+    given["binding"] = check.current_partition.extras.get("pin", "")
+    return case_of(given, session(), moment(), runtime().current_run + 1)
+
+
+@register_log_handler(HANDLER)
+def _create(site_config: Any, config_prefix: str) -> Recorder:
+    return Recorder(Path(site_config.get(f"{config_prefix}/basedir")))
