@@ -3,7 +3,7 @@
 import reframe as rfm
 from reframe.core.builtins import parameter
 
-from fabricheck.benchmarks.matmul import MATMUL_BENCHMARKS
+from fabricheck.benchmarks.mpi_matmul.entries import BENCHMARKS as MATMUL_BENCHMARKS
 from fabricheck.reframe_ext.matmul_shape import ShapeOfMatmul, shape_cases
 from fabricheck.reframe_ext.mpi_matmul import MatmulBenchmark, matmul_placements
 

@@ -27,7 +27,7 @@ import typer
 
 from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.model import MpiBenchmark
-from fabricheck.benchmarks.osu import PROBE_BENCHMARKS
+from fabricheck.benchmarks.osu.entries import PROBE_BENCHMARKS
 from fabricheck.benchmarks.parser import check_complete, parse
 from fabricheck.benchmarks.registry import sweep
 from fabricheck.errors import FabricheckError

@@ -29,7 +29,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from fabricheck.benchmarks.matmul import MODES
+from fabricheck.benchmarks.mpi_matmul.entries import MODES
 from fabricheck.errors import FabricheckError
 from fabricheck.transports import Ports, settings
 

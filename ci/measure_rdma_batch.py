@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from fabricheck.benchmarks import rdma_batch
-from fabricheck.benchmarks import rdma_batch_beside as beside
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.programs import RDMA_BATCH_COMPARISONS, RdmaBatchComparison
+from fabricheck.benchmarks.rdma_batch import beside
+from fabricheck.benchmarks.rdma_batch import read as rdma_batch
+from fabricheck.benchmarks.rdma_batch.entries import COMPARISONS, Comparison
 from fabricheck.errors import FabricheckError
 from fabricheck.reframe_ext.verbs_options import perftest_options, rdma_batch_options
 from fabricheck.units import format_size
@@ -48,7 +48,7 @@ def _table_beside(pair: Pair) -> str:
         "| case | size | transfers | beside | its median | rdma_batch | ratio |",
         "|---|---|---|---|---|---|---|",
     ]
-    for entry in RDMA_BATCH_COMPARISONS:
+    for entry in COMPARISONS:
         size = entry.min_size or 0
         runs = beside.turns(entry, [size], _setting(pair, entry), _ROUNDS)
         sides = beside.read(entry, runs, pair.run([turn.words for turn in runs]), entry.name)
@@ -62,7 +62,7 @@ def _table_beside(pair: Pair) -> str:
     return "\n".join(lines)
 
 
-def _setting(pair: Pair, entry: RdmaBatchComparison) -> beside.Setting:
+def _setting(pair: Pair, entry: Comparison) -> beside.Setting:
     return beside.Setting(
         program=pair.program("rdma_batch"),
         own_options=rdma_batch_options(pair.extras, 1),

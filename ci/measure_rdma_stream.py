@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from fabricheck.benchmarks import perftest, rdma_stream
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.streams import TOPOLOGIES
+from fabricheck.benchmarks.perftest import read as perftest
+from fabricheck.benchmarks.rdma_stream import read as rdma_stream
+from fabricheck.benchmarks.rdma_stream.entries import TOPOLOGIES
 from fabricheck.errors import FabricheckError
 from fabricheck.reframe_ext.verbs_options import perftest_options, rdma_stream_options
 from fabricheck.testbed import Testbed, layout
@@ -169,7 +170,7 @@ def _perftest(pair: Pair) -> float:
     options = perftest_options(pair.extras, "RC")
     amount = ("-s", str(_SIZE), "-n", str(_COUNT))
     depth = ("-t", str(_DEPTH), "-r", str(_DEPTH), "-Q", str(_DEPTH // 10))
-    curve = perftest.parse(
+    curve = perftest.parse_runs(
         pair.run([("ib_send_bw", *options, *amount, *depth, "-e")]), "ib_send_bw"
     )
     return curve.points[0].values[Metric.BANDWIDTH, "avg"]

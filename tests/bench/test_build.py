@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from fabricheck.benchmarks.osu import PROBE_BENCHMARKS
+from fabricheck.benchmarks.osu.entries import PROBE_BENCHMARKS
 from fabricheck.reframe_ext.cmake_build import BENCH_SOURCES
 
 # Open MPI, PMIx and UCX keep memory of their own until the process ends, some of it with no pointer

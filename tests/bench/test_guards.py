@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from fabricheck.benchmarks.osu import PROBE_BENCHMARKS
+from fabricheck.benchmarks.osu.entries import PROBE_BENCHMARKS
 
 TIMEOUT = 120
 

@@ -9,7 +9,7 @@ import time
 import pytest
 from tests.bench.conftest import TIMEOUT
 
-from fabricheck.benchmarks.osu import PROBE_BENCHMARKS
+from fabricheck.benchmarks.osu.entries import PROBE_BENCHMARKS
 
 RESULT_KEYS = ["size", "iterations", "warmup", "samples", "avg", "min", "max"]
 RESULT_KEYS += ["p50", "p90", "p95", "p99", "p99.9"]

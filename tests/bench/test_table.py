@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck.benchmarks.osu import PROBE_BENCHMARKS
+from fabricheck.benchmarks.osu.entries import PROBE_BENCHMARKS
 from fabricheck.benchmarks.parser import parse
 
 SAMPLES = Path(__file__).parents[1] / "data" / "osu-7.4"

@@ -6,10 +6,10 @@ from collections.abc import Callable
 import pytest
 
 from fabricheck.benchmarks.curve import split_variable, variable_name
-from fabricheck.benchmarks.matmul import MATMUL_BENCHMARKS, MODES, RANKS, benchmark_name
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.parser import check_complete, parse
-from fabricheck.benchmarks.table import ParseError
+from fabricheck.benchmarks.mpi_matmul.entries import BENCHMARKS as MATMUL_BENCHMARKS
+from fabricheck.benchmarks.mpi_matmul.entries import MODES, RANKS, benchmark_name
+from fabricheck.benchmarks.parser import ParseError, check_complete, parse
 from fabricheck.errors import FabricheckError
 
 PHASES = ["transfer_a", "broadcast_b", "compute", "transfer_c", "total"]

@@ -7,8 +7,9 @@ import pytest
 
 from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.model import FULL, RUNS, RanksRule
-from fabricheck.benchmarks.osu import MPI_BENCHMARKS, PROBE_BENCHMARKS
-from fabricheck.benchmarks.osu_options import PERCENTILES, counts, exchanges, options
+from fabricheck.benchmarks.osu.entries import BENCHMARKS as MPI_BENCHMARKS
+from fabricheck.benchmarks.osu.entries import PROBE_BENCHMARKS
+from fabricheck.benchmarks.osu.options import PERCENTILES, counts, exchanges, options
 from fabricheck.benchmarks.parser import ParseError, check_complete, parse, parse_file
 from fabricheck.benchmarks.registry import find, names, sweep
 

@@ -10,10 +10,10 @@ import pytest
 from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.parser import ParseError, check_complete, decode
 from fabricheck.benchmarks.parser import parse as parse_any
-from fabricheck.benchmarks.perftest import (
-    parse,
+from fabricheck.benchmarks.perftest.read import (
+    parse_runs,
 )
-from fabricheck.benchmarks.perftest_table import CONNECTION, DEVICE, GID_INDEX, INLINE, LINK, MTU
+from fabricheck.benchmarks.perftest.table import CONNECTION, DEVICE, GID_INDEX, INLINE, LINK, MTU
 from fabricheck.benchmarks.registry import sweep
 from fabricheck.units import MIB
 
@@ -42,7 +42,7 @@ BW, RATE = (Metric.BANDWIDTH, "avg"), (Metric.MESSAGE_RATE, "avg")
     ],
 )
 def test_the_program_says_itself_which_benchmark_ran(file, benchmark, iterations):
-    curve = parse([(DATA / f"{file}.txt").read_text()], file)
+    curve = parse_runs([(DATA / f"{file}.txt").read_text()], file)
     assert curve.benchmark == benchmark
     assert [point.iterations for point in curve.points] == [iterations]
     assert curve.program == "perftest"
@@ -50,7 +50,7 @@ def test_the_program_says_itself_which_benchmark_ran(file, benchmark, iterations
 
 
 def test_latencies_are_what_the_columns_say():
-    (point,) = parse([SEND_LAT], "x").points
+    (point,) = parse_runs([SEND_LAT], "x").points
     _, _, low, high, typical, mean, _, p99, p999 = map(float, LATENCIES.split())
     assert point.values == {
         (Metric.LATENCY, "min"): low,
@@ -60,7 +60,7 @@ def test_latencies_are_what_the_columns_say():
         (Metric.LATENCY, "p99"): p99,
         (Metric.LATENCY, "p99.9"): p999,
     }
-    assert list(parse([SEND_LAT], "x").variables()) == [
+    assert list(parse_runs([SEND_LAT], "x").variables()) == [
         "latency_p50_2B",
         "latency_avg_2B",
         "latency_p99_2B",
@@ -68,7 +68,7 @@ def test_latencies_are_what_the_columns_say():
 
 
 def test_settings_are_kept():
-    settings = parse([SEND_LAT], "x").metadata
+    settings = parse_runs([SEND_LAT], "x").metadata
     keys = (DEVICE, CONNECTION, MTU, LINK, GID_INDEX, INLINE)
     assert [settings[key] for key in keys] == ["rxe1", "RC", "4096", "Ethernet", "1", "0"]
 
@@ -84,14 +84,14 @@ def bandwidth(peak="48.22", average="37.51", rate="0.000600", size="65536", unit
 
 @pytest.mark.parametrize("unit", ["MB", "MiB"])
 def test_what_perftest_calls_a_megabyte_has_2_to_the_20_bytes(unit):
-    (point,) = parse([bandwidth(unit=unit)], "x").points
+    (point,) = parse_runs([bandwidth(unit=unit)], "x").points
     assert point.values[BW] == pytest.approx(37.51 * 1.048576)
     assert point.values[Metric.BANDWIDTH, "max"] == pytest.approx(48.22 * 1.048576)
     assert point.values[RATE] == pytest.approx(37.51 * 1048576 / 65536)
 
 
 def test_gigabits_are_ten_to_the_ninth():
-    (point,) = parse(
+    (point,) = parse_runs(
         [bandwidth(peak="97.12", average="96.90", rate="0.184822", unit="Gb")], "x"
     ).points
     assert point.values[BW] == pytest.approx(0.184822 * 65536)
@@ -99,47 +99,49 @@ def test_gigabits_are_ten_to_the_ninth():
 
 
 def test_the_finer_of_bandwidth_and_rate_is_taken():
-    (small,) = parse([bandwidth("0.05", "0.04", "0.020921", size="2")], "x").points
+    (small,) = parse_runs([bandwidth("0.05", "0.04", "0.020921", size="2")], "x").points
     assert small.values[RATE] == pytest.approx(20921)
     assert small.values[BW] == pytest.approx(0.041842)
-    (large,) = parse([bandwidth("15.70", "15.70", "0.000002", size="8388608")], "x").points
+    (large,) = parse_runs([bandwidth("15.70", "15.70", "0.000002", size="8388608")], "x").points
     assert large.values[BW] == pytest.approx(15.70 * 1.048576)
     assert large.values[RATE] == pytest.approx(15.70 / 8)
 
 
 def test_a_rate_that_the_bandwidth_is_too_coarse_for():
-    (point,) = parse([bandwidth("0.00", "0.00", "0.001200", size="2")], "x").points
+    (point,) = parse_runs([bandwidth("0.00", "0.00", "0.001200", size="2")], "x").points
     assert point.values == {BW: pytest.approx(0.0024), RATE: pytest.approx(1200)}
 
 
 def test_what_shows_its_end_is_whole():
     files = {"write_bw.rc.all": True, "send_lat.ud.all": True, "write_bw.rc": False}
     for file, is_whole in files.items():
-        assert parse([(DATA / f"{file}.txt").read_text()], file).is_whole is is_whole
-    assert not parse([replaced(r"^ 8388608 .*\n", "", ALL_BW)], "x").is_whole
+        assert parse_runs([(DATA / f"{file}.txt").read_text()], file).is_whole is is_whole
+    assert not parse_runs([replaced(r"^ 8388608 .*\n", "", ALL_BW)], "x").is_whole
 
 
 def test_a_sweep_in_one_run():
-    curve = parse([ALL_BW], "x")
+    curve = parse_runs([ALL_BW], "x")
     check_complete(curve, sweep(2, 8 * MIB))
-    assert parse([(DATA / "send_lat.ud.all.txt").read_text()], "x").metadata[CONNECTION] == "UD"
+    assert (
+        parse_runs([(DATA / "send_lat.ud.all.txt").read_text()], "x").metadata[CONNECTION] == "UD"
+    )
 
 
 def test_a_sweep_in_a_run_for_each_size():
     text = (DATA / "write_lat.rc.sizes.txt").read_text()
     runs = re.findall(r"(?s)-{80,}\n +RDMA_Write Latency.*?#bytes.*?\n-{80,}\n", text)
-    curve = parse(runs, "x")
+    curve = parse_runs(runs, "x")
     check_complete(curve, (2, 8, 64))
     with pytest.raises(ParseError, match="x: expected a size greater than 8, found 8"):
-        parse([*runs[:2], runs[1]], "x")
+        parse_runs([*runs[:2], runs[1]], "x")
     with pytest.raises(ParseError, match="run 2: expected GID index 1 as in run 1, found 3"):
-        parse([runs[0], runs[1].replace("GID index       : 1", "GID index       : 3")], "x")
+        parse_runs([runs[0], runs[1].replace("GID index       : 1", "GID index       : 3")], "x")
     with pytest.raises(
         ParseError, match="run 2: expected benchmark ib_write_lat as in run 1, found ib_s"
     ):
-        parse([runs[0], SEND_LAT.replace(" 2  ", " 4  ")], "x")
+        parse_runs([runs[0], SEND_LAT.replace(" 2  ", " 4  ")], "x")
     with pytest.raises(ParseError, match=r"run 2: line 25: expected .* found a second title"):
-        parse([runs[0], runs[1] + runs[2]], "x")
+        parse_runs([runs[0], runs[1] + runs[2]], "x")
 
 
 NEWER = SEND_LAT.replace(
@@ -154,22 +156,22 @@ CPU = SEND_LAT.replace("99.9% percentile[usec] ", "99.9% percentile[usec]     CP
 
 def test_newer_versions_and_cpu_load_are_read_as_well():
     assert NEWER != SEND_LAT
-    assert parse([NEWER], "x").metadata["Lock-free"] == "OFF"
+    assert parse_runs([NEWER], "x").metadata["Lock-free"] == "OFF"
     assert CPU.count("12.50") == 1
-    assert parse([CPU], "x").points == parse([SEND_LAT], "x").points
+    assert parse_runs([CPU], "x").points == parse_runs([SEND_LAT], "x").points
 
 
 def test_warnings_are_kept():
     warning = " WARNING: CPU is not PCIe relaxed ordering compliant.\n"
     peak = " WARNING: BW peak won't be measured in this run.\n"
     text = SEND_LAT.replace(" PCIe relax order: ON\n", " PCIe relax order: ON\n" + warning)
-    assert parse([peak + text], "x").remarks == (warning.strip(),)
+    assert parse_runs([peak + text], "x").remarks == (warning.strip(),)
 
 
 def test_a_deviation_that_perftest_could_not_reckon_is_no_damage():
     row = LATENCIES.split()
     text = replaced(re.escape(LATENCIES), " " + " ".join([*row[:6], "-nan", *row[7:]]) + "\n")
-    assert parse([text], "x").points == parse([SEND_LAT], "x").points
+    assert parse_runs([text], "x").points == parse_runs([SEND_LAT], "x").points
 
 
 def replaced(pattern: str, replacement: str, text: str = SEND_LAT) -> str:
@@ -287,14 +289,14 @@ DAMAGE = {
 def test_damage_is_refused_with_its_own_sentence(kind):
     text, message = DAMAGE[kind]
     with pytest.raises(ParseError, match=message) as raised:
-        parse([text], "out.txt")
+        parse_runs([text], "out.txt")
     assert str(raised.value).startswith("out.txt: ")
     assert "\n" not in str(raised.value)
 
 
 def test_a_missing_size_is_seen():
     with pytest.raises(ParseError, match="expected 4096 B after 2048 B, found 8192 B"):
-        parse([replaced(r"^ 4096 .*\n", "", ALL_BW)], "x")
+        parse_runs([replaced(r"^ 4096 .*\n", "", ALL_BW)], "x")
 
 
 CONFLICT = "Conflicting CPU frequency values detected: 800.1 != 3500.2. CPU Frequency is not max.\n"
@@ -324,7 +326,7 @@ def test_what_people_post_is_read_as_what_was_printed(file, how):
     printed = (DATA / f"{file}.txt").read_text()
     posted = POSTED[how](printed)
     assert posted != printed
-    expected, found = parse([printed], "x"), parse_any(decode(posted.encode(), "x"), "x")
+    expected, found = parse_runs([printed], "x"), parse_any(decode(posted.encode(), "x"), "x")
     assert replace(found, remarks=()) == expected
     assert found.remarks == ((CONFLICT.strip(),) if CONFLICT in posted else ())
 
@@ -334,7 +336,7 @@ def test_no_cut_passes_for_a_whole_table(text):
     end = len(text) - 1
     for cut in random.Random(7).sample(range(end), 400):
         with pytest.raises(ParseError):
-            parse([text[:cut]], "x")
+            parse_runs([text[:cut]], "x")
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -342,12 +344,12 @@ def test_random_damage_never_changes_a_value_unseen(seed):
     """A byte changed in the rows is refused, or is one that no reader could tell from a figure."""
     chance = random.Random(seed)
     begin, end = ALL_BW.index("#bytes"), len(ALL_BW)
-    expected = parse([ALL_BW], "x")
+    expected = parse_runs([ALL_BW], "x")
     for _ in range(60):
         place = chance.randrange(begin, end)
         text = ALL_BW[:place] + chance.choice("x \n\t-+.#\0") + ALL_BW[place + 1 :]
         try:
-            found = parse([text], "x")
+            found = parse_runs([text], "x")
         except ParseError:
             continue
         assert len(found.points) == len(expected.points)

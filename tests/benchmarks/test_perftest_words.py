@@ -4,17 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck.benchmarks.pairs import PAIR_BENCHMARKS
 from fabricheck.benchmarks.parser import ParseError
-from fabricheck.benchmarks.perftest import (
+from fabricheck.benchmarks.perftest.entries import BENCHMARKS
+from fabricheck.benchmarks.perftest.read import (
     cause,
     confirm,
     least_packets,
-    parse,
+    parse_runs,
     posted_at_once,
     used,
 )
-from fabricheck.benchmarks.perftest_table import CONNECTION, GID_INDEX, LINK, MTU
+from fabricheck.benchmarks.perftest.table import CONNECTION, GID_INDEX, LINK, MTU
 
 DATA = Path(__file__).parents[1] / "data" / "perftest-4.5"
 SEND_LAT = (DATA / "send_lat.rc.txt").read_text()
@@ -60,9 +60,9 @@ def test_words_that_name_no_cause_are_left_alone():
 
 
 def test_a_curve_is_confirmed_by_what_perftest_used():
-    curve = parse([SEND_LAT], "x")
+    curve = parse_runs([SEND_LAT], "x")
     asked = {CONNECTION: "RC", GID_INDEX: "1"}
-    assert confirm(curve, PAIR_BENCHMARKS["ib_send_lat"], asked, "x") == curve
+    assert confirm(curve, BENCHMARKS["ib_send_lat"], asked, "x") == curve
     assert used(curve) == (
         "Device rxe1, Connection type RC, Mtu 4096, Link type Ethernet, GID index 1"
     )
@@ -82,13 +82,13 @@ def test_a_curve_is_confirmed_by_what_perftest_used():
 )
 def test_a_curve_of_something_else_is_refused(benchmark, asked, message):
     with pytest.raises(ParseError, match=f"^x: {message}: perftest did not do what it was asked"):
-        confirm(parse([SEND_LAT], "x"), PAIR_BENCHMARKS[benchmark], asked, "x")
+        confirm(parse_runs([SEND_LAT], "x"), BENCHMARKS[benchmark], asked, "x")
 
 
 def test_inline_data_is_told_by_its_size():
     text = SEND_LAT.replace("Max inline data : 0[B]", "Max inline data : 64[B]")
-    inline = PAIR_BENCHMARKS["ib_send_lat_inline"]
-    assert confirm(parse([text], "x"), inline, {}, "x").benchmark == "ib_send_lat_inline"
+    inline = BENCHMARKS["ib_send_lat_inline"]
+    assert confirm(parse_runs([text], "x"), inline, {}, "x").benchmark == "ib_send_lat_inline"
 
 
 @pytest.mark.parametrize(
@@ -105,10 +105,10 @@ def test_inline_data_is_told_by_its_size():
     ],
 )
 def test_each_end_must_have_sent_so_many_packets(file, server, client):
-    curve = parse([(DATA / f"{file}.txt").read_text()], file)
+    curve = parse_runs([(DATA / f"{file}.txt").read_text()], file)
     assert least_packets(curve) == (server, client)
 
 
 def test_lists_of_requests_are_posted_whole():
-    assert posted_at_once(PAIR_BENCHMARKS["ib_write_bw_post16"]) == 16
-    assert posted_at_once(PAIR_BENCHMARKS["ib_write_bw_qp16"]) == 1
+    assert posted_at_once(BENCHMARKS["ib_write_bw_post16"]) == 16
+    assert posted_at_once(BENCHMARKS["ib_write_bw_qp16"]) == 1

@@ -9,11 +9,11 @@ import pytest
 
 from fabricheck.benchmarks.curve import variable_name
 from fabricheck.benchmarks.metrics import Metric
+from fabricheck.benchmarks.parser import ParseError
 from fabricheck.benchmarks.parser import parse as parse_any
-from fabricheck.benchmarks.programs import RDMA_BATCH_SWEEPS
-from fabricheck.benchmarks.rdma_batch import confirm, curve, is_output, read
-from fabricheck.benchmarks.table import ParseError
-from fabricheck.judge.batches import batch_shapes
+from fabricheck.benchmarks.rdma_batch.entries import SWEEPS
+from fabricheck.benchmarks.rdma_batch.judge import batch_shapes
+from fabricheck.benchmarks.rdma_batch.read import confirm_case, curve, is_output, read
 from fabricheck.judge.levels import Level
 from fabricheck.judge.references import CaseKey, resolve
 from fabricheck.judge.verdict import judge_curve
@@ -54,7 +54,7 @@ def test_the_seeds_rows_are_good_against_their_references(benchmark, name):
 def test_all_52_rows_of_the_seed_are_there():
     texts = [(DATA / "mori-io" / f"{name}.txt").read_text() for name in SEED.values()]
     assert sum(len(read(text, "seed").tables[0]) for text in texts) == 52
-    assert {sweep.name for sweep in RDMA_BATCH_SWEEPS} == SEED.keys()
+    assert {sweep.name for sweep in SWEEPS} == SEED.keys()
 
 
 def test_a_slower_row_is_critical_and_named():
@@ -158,10 +158,10 @@ def test_a_run_with_other_options_is_not_the_benchmarks():
     asked = OWN.replace("num_qp_per_transfer: 1", "num_qp_per_transfer: 4").replace(
         "transfer_batch_size: 16", "transfer_batch_size: 128"
     )
-    confirm(parse_any(asked, "out"), "out")
+    confirm_case(parse_any(asked, "out"), "rc-2n", "out")
     for old, new in (("sess: True", "sess: False"), ("transfer: 4", "transfer: 2")):
         with pytest.raises(ParseError, match=f"expected .*{old} as in rdma_batch_write, found "):
-            confirm(parse_any(asked.replace(old, new), "out"), "out")
+            confirm_case(parse_any(asked.replace(old, new), "out"), "rc-2n", "out")
 
 
 DAMAGES = {

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck.benchmarks import rdma_batch_beside as beside
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.programs import PROGRAM_BENCHMARKS, RDMA_BATCH_COMPARISONS
-from fabricheck.benchmarks.table import ParseError
+from fabricheck.benchmarks.parser import ParseError
+from fabricheck.benchmarks.rdma_batch import beside
+from fabricheck.benchmarks.rdma_batch.entries import BENCHMARKS as PROGRAM_BENCHMARKS
+from fabricheck.benchmarks.rdma_batch.entries import COMPARISONS
 
 DATA = Path(__file__).parents[1] / "data" / "perftest-4.5"
 READ_LAT = (DATA / "read_lat.rc.txt").read_text()
@@ -120,6 +121,6 @@ def test_a_damaged_output_is_named_by_its_run():
 
 
 def test_every_comparison_has_one_metric_and_known_programs():
-    for entry in RDMA_BATCH_COMPARISONS:
+    for entry in COMPARISONS:
         assert entry.metrics == (Metric.RATIO,)
         assert entry.rival in ("rdma_batch", "ib_read_lat", "ib_read_bw", "ib_write_bw")

@@ -1,9 +1,12 @@
 import pytest
 
-from fabricheck.benchmarks.osu import MPI_BENCHMARKS
-from fabricheck.benchmarks.pairs import PAIR_BENCHMARKS
+from fabricheck.benchmarks.osu.entries import BENCHMARKS as MPI_BENCHMARKS
+from fabricheck.benchmarks.perftest.entries import BENCHMARKS as VERBS_BENCHMARKS
 from fabricheck.benchmarks.registry import REGISTRY, find, sweep
+from fabricheck.benchmarks.ucx_perftest.entries import BENCHMARKS as UCX_BENCHMARKS
 from fabricheck.errors import FabricheckError
+
+PAIR_BENCHMARKS = {**VERBS_BENCHMARKS, **UCX_BENCHMARKS}
 
 
 def test_titles_are_unique():

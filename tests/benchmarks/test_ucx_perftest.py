@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.pairs import PAIR_BENCHMARKS
-from fabricheck.benchmarks.parser import check_complete
+from fabricheck.benchmarks.parser import ParseError, check_complete
 from fabricheck.benchmarks.registry import sweep
-from fabricheck.benchmarks.table import ParseError
-from fabricheck.benchmarks.ucx_perftest import batch, batch_name, parse
+from fabricheck.benchmarks.ucx_perftest.entries import BENCHMARKS
+from fabricheck.benchmarks.ucx_perftest.read import batch, batch_name, parse
 
 DATA = Path(__file__).parents[1] / "data" / "ucx-1.13.1"
 SAMPLES = sorted(path.name for path in DATA.glob("*.csv"))
@@ -84,7 +83,7 @@ def test_noise_between_any_two_lines_is_skipped(line_end):
 
 
 @pytest.mark.parametrize(
-    "benchmark", [b for b in PAIR_BENCHMARKS.values() if b.family == "ucx"], ids=lambda b: b.name
+    "benchmark", [b for b in BENCHMARKS.values() if b.family == "ucx"], ids=lambda b: b.name
 )
 def test_a_batch_has_a_line_for_each_size(benchmark):
     lines = batch(benchmark, {1: 500, 2: 5}).splitlines()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fabricheck.benchmarks.osu import MPI_BENCHMARKS
+from fabricheck.benchmarks.osu.entries import BENCHMARKS as MPI_BENCHMARKS
 from fabricheck.benchmarks.wire import WIRE, effective_bandwidth, has_wire, wire_bytes
 from fabricheck.errors import FabricheckError
 

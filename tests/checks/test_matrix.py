@@ -15,7 +15,8 @@ import pytest
 import yaml
 
 from fabricheck.benchmarks.model import RUNS, MpiBenchmark, RanksRule
-from fabricheck.benchmarks.osu import MPI_BENCHMARKS, PROBE_BENCHMARKS
+from fabricheck.benchmarks.osu.entries import BENCHMARKS as MPI_BENCHMARKS
+from fabricheck.benchmarks.osu.entries import PROBE_BENCHMARKS
 from fabricheck.benchmarks.registry import names
 from fabricheck.transports import Placement, families, placements
 

@@ -6,7 +6,7 @@ import pytest
 
 from fabricheck.benchmarks.curve import Curve, Point
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.judge.batches import batch_shapes
+from fabricheck.benchmarks.rdma_batch.judge import batch_shapes
 
 
 def curve_of(*points: tuple[int, float, float]) -> Curve:

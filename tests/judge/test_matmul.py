@@ -5,11 +5,11 @@ from types import MappingProxyType
 import pytest
 
 from fabricheck.benchmarks.curve import Curve, Point
-from fabricheck.benchmarks.matmul import PHASES
 from fabricheck.benchmarks.metrics import Metric
+from fabricheck.benchmarks.mpi_matmul.entries import PHASES
+from fabricheck.benchmarks.mpi_matmul.judge import SHAPES, Measured, apart, ratios, shape_cases
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.levels import Level
-from fabricheck.judge.matmul import SHAPES, Measured, apart, ratios, shape_cases
 from fabricheck.judge.references import Reference
 from fabricheck.judge.verdict import judge_curve
 

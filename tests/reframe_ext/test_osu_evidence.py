@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.osu_options import exchanges
+from fabricheck.benchmarks.osu.options import exchanges
 from fabricheck.benchmarks.registry import find as find_benchmark
 from fabricheck.benchmarks.registry import sweep
 from fabricheck.errors import FabricheckError

@@ -1,6 +1,6 @@
 """The cases of rdma_stream, and what its programs are told of a partition's ports."""
 
-from fabricheck.benchmarks.streams import STREAM_BENCHMARKS
+from fabricheck.benchmarks.rdma_stream.entries import BENCHMARKS as STREAM_BENCHMARKS
 from fabricheck.reframe_ext.rdma_stream import stream_cases
 from fabricheck.reframe_ext.verbs_options import rdma_stream_options
 

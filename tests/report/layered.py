@@ -2,8 +2,8 @@
 
 from tests.report import sample
 
-from fabricheck.benchmarks.osu import PROBE_BENCHMARKS
-from fabricheck.benchmarks.pairs import PAIR_BENCHMARKS
+from fabricheck.benchmarks.osu.entries import PROBE_BENCHMARKS
+from fabricheck.benchmarks.registry import REGISTRY
 
 BELOW_MPI = "builtin"
 RDMA = {"ib_send_lat": 0.9, "ib_write_bw": 0.9, "ucx_tag_lat": 0.95, "ucx_tag_bw": 0.95}
@@ -31,7 +31,7 @@ def layered() -> sample.Report:
 
 
 def pair_case(name: str, factor: float) -> sample.Report:
-    benchmark = PAIR_BENCHMARKS[name]
+    benchmark = REGISTRY[name]
     kind = "UcxPerftest" if benchmark.family == "ucx" else "VerbsPerftest"
     curve = sample.values_of(benchmark, factor, *sample.PLACEMENTS["tcp-2n"])
     return sample.entry_of(

@@ -14,7 +14,7 @@ from typing import Any
 from fabricheck.benchmarks.curve import variable_name
 from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.model import Benchmark, MpiBenchmark, RanksRule
-from fabricheck.benchmarks.osu import PROBE_BENCHMARKS
+from fabricheck.benchmarks.osu.entries import PROBE_BENCHMARKS
 from fabricheck.benchmarks.registry import sweep
 
 Report = dict[str, Any]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.bench.conftest import build
 
-from fabricheck.benchmarks import rdma_stream
+from fabricheck.benchmarks.rdma_stream import read as rdma_stream
 from fabricheck.testbed import Testbed
 from fabricheck.testbed.guest.devices import cable
 from fabricheck.transports import Ports, settings

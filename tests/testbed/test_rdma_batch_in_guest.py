@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 from tests.testbed.rdma_batch_ends import ADDRESS, Ends, ended
 
-from fabricheck.benchmarks import rdma_batch
+from fabricheck.benchmarks.rdma_batch import read as rdma_batch
 from fabricheck.testbed import Testbed
 
 pytestmark = pytest.mark.testbed

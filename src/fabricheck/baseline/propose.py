@@ -15,9 +15,9 @@ from fabricheck.baseline.software import Used, change_of
 from fabricheck.baseline.steps import steps_of
 from fabricheck.benchmarks.curve import variable_name
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.registry import REGISTRY
+from fabricheck.benchmarks.registry import CHECKS, REGISTRY
 from fabricheck.history.series import Series, SeriesKey
-from fabricheck.judge.model import CHECKS, CaseKey, Reference, Tolerance
+from fabricheck.judge.model import CaseKey, Reference, Tolerance
 from fabricheck.judge.references import exists, resolve
 from fabricheck.trend.accepted import Acceptance
 from fabricheck.trend.detect import Trend

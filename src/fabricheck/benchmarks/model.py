@@ -2,23 +2,26 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Literal
 
 from fabricheck.benchmarks.metrics import Metric
 
-Family = Literal[
-    "pt2pt",
-    "collective",
-    "one_sided",
-    "nonblocking",
-    "neighborhood",
-    "persistent",
-    "congestion",
-    "startup",
-    "verbs",
-    "ucx",
-    "program",
-]
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Benchmarks that the same checks measure.
+
+    Attributes:
+        name: also the tag of its cases.
+        title: what sort of benchmark it is, in words.
+        checks: the check classes that measure it; of several the first is that of single ranks.
+        layer: the layer of the software whose speed it measures on a path between two ends:
+            ``MPI``, ``UCX`` or ``verbs``; empty for what has no layers below it.
+    """
+
+    name: str
+    title: str
+    checks: tuple[str, ...]
+    layer: str = ""
 
 
 class RanksRule(StrEnum):
@@ -46,7 +49,7 @@ class Benchmark:
 
     Attributes:
         name: short name, the key in references, perflogs and reports.
-        family: ``verbs``, ``ucx``, ``program`` for one of our own, or a family of MPI benchmarks.
+        family: name of the family that it belongs to.
         title: what it is, in words.
         metrics: what is measured, the one that names the benchmark first.
         statistics: the statistics that are recorded and judged.
@@ -55,7 +58,7 @@ class Benchmark:
     """
 
     name: str
-    family: Family
+    family: str
     title: str
     metrics: tuple[Metric, ...]
     statistics: tuple[str, ...]
@@ -104,11 +107,11 @@ class MpiBenchmark(Benchmark):
 
 
 @dataclass(frozen=True, slots=True)
-class PairBenchmark(Benchmark):
-    """A benchmark below MPI: a program that runs as a server and as its client.
+class ProgramBenchmark(Benchmark):
+    """A benchmark of a program with options, beside the families of MPI.
 
     Attributes:
-        program: the program on ``PATH``.
+        program: the program on ``PATH``, or one of the folder of that name in ``src/bench``.
         options: what makes the program this benchmark; never sizes, counts, devices or transports.
         transports: the transports that it can use.
         runs: the runs that it belongs to, as tags of ``RUNS``.

@@ -1,25 +1,66 @@
-"""The benchmarks that fabricheck runs and judges, by name: data, not classes."""
+"""The benchmarks that fabricheck runs and judges, by name; each folder registers its own.
 
-from collections.abc import Mapping
-from types import MappingProxyType
+A folder has a module ``entries`` with ``FAMILIES`` and ``BENCHMARKS``, and with ``DERIVED``, the
+check classes that judge figures of several cases, if it has such.
+"""
 
-from fabricheck.benchmarks.matmul import MATMUL_BENCHMARKS
+import importlib
+import pkgutil
+from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
+from types import MappingProxyType, ModuleType
+
+from fabricheck import benchmarks
 from fabricheck.benchmarks.model import Benchmark, Family, RanksRule
-from fabricheck.benchmarks.osu import MPI_BENCHMARKS
-from fabricheck.benchmarks.pairs import PAIR_BENCHMARKS
-from fabricheck.benchmarks.programs import PROGRAM_BENCHMARKS
-from fabricheck.benchmarks.streams import STREAM_BENCHMARKS
 from fabricheck.errors import FabricheckError
 
+_LAYERS = ("MPI", "verbs", "UCX", "")
+
+
+def _entries() -> dict[str, ModuleType]:
+    """The entries of each folder, first of those that measure a layer of the software."""
+    names = [each.name for each in pkgutil.iter_modules(benchmarks.__path__) if each.ispkg]
+    found = {n: importlib.import_module(f"{benchmarks.__name__}.{n}.entries") for n in names}
+
+    def place(name: str) -> tuple[int, str]:
+        layers = [_LAYERS.index(family.layer) for family in found[name].FAMILIES]
+        return min(layers, default=len(_LAYERS)), name
+
+    return {name: found[name] for name in sorted(found, key=place)}
+
+
+_ENTRIES = _entries()
+_FOLDER_OF = {name: folder for folder, each in _ENTRIES.items() for name in each.BENCHMARKS}
+
 REGISTRY: Mapping[str, Benchmark] = MappingProxyType(
+    {name: found for each in _ENTRIES.values() for name, found in each.BENCHMARKS.items()}
+)
+FAMILIES: Mapping[str, Family] = MappingProxyType(
+    {family.name: family for each in _ENTRIES.values() for family in each.FAMILIES}
+)
+CHECKS: Mapping[str, str | None] = MappingProxyType(
     {
-        **MPI_BENCHMARKS,
-        **PAIR_BENCHMARKS,
-        **PROGRAM_BENCHMARKS,
-        **STREAM_BENCHMARKS,
-        **MATMUL_BENCHMARKS,
+        **{check: family.name for family in FAMILIES.values() for check in family.checks},
+        **{check: None for each in _ENTRIES.values() for check in getattr(each, "DERIVED", ())},
     }
 )
+"""Classes that may have references, each with the family of benchmarks whose curves it judges;
+``None`` where the variables are not those of a curve."""
+
+
+def parts(name: str) -> Iterator[ModuleType]:
+    """The modules of a name, such as ``read``, of all folders that have it."""
+    return filter(None, (_part(folder, name) for folder in _ENTRIES))
+
+
+def part_of(benchmark: str, name: str) -> ModuleType | None:
+    """The module of a name of the folder of a benchmark, ``None`` where it has none."""
+    return _part(_FOLDER_OF[benchmark], name)
+
+
+def _part(folder: str, name: str) -> ModuleType | None:
+    module = f"{benchmarks.__name__}.{folder}.{name}"
+    return importlib.import_module(module) if find_spec(module) else None
 
 
 def find(name: str) -> Benchmark:
@@ -58,7 +99,7 @@ def next_size(size: int) -> int:
     return size * 2 if size else 1
 
 
-def names(family: Family, ranks: RanksRule | None = None) -> list[str]:
+def names(family: str, ranks: RanksRule | None = None) -> list[str]:
     """Names of the benchmarks of a family, or of those of MPI with a rule on ranks, in order."""
     return [
         benchmark.name

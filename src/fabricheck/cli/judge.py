@@ -3,19 +3,13 @@
 import json
 import sys
 from collections import Counter
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from fabricheck.benchmarks import rdma_batch
 from fabricheck.benchmarks.curve import Curve
-from fabricheck.benchmarks.model import Benchmark
-from fabricheck.benchmarks.perftest_table import CONNECTION
-from fabricheck.benchmarks.perftest_table import PROGRAM as PERFTEST
-from fabricheck.benchmarks.programs import RDMA_BATCH_SWEEPS, ProgramBenchmark
-from fabricheck.benchmarks.registry import find
+from fabricheck.benchmarks.registry import CHECKS, FAMILIES, find, part_of
 from fabricheck.cli.parse import (
     BenchmarkOption,
     ExpectOption,
@@ -25,50 +19,12 @@ from fabricheck.cli.parse import (
     read_curve,
     unchecked,
 )
-from fabricheck.errors import FabricheckError
-from fabricheck.judge import matmul
 from fabricheck.judge.levels import Level
-from fabricheck.judge.references import CHECKS, CaseKey, Tolerance, resolve
+from fabricheck.judge.references import CaseKey, Tolerance, resolve
 from fabricheck.judge.verdict import Judgement, Verdict, judge_curve
 from fabricheck.transports import placements
 
 _USUAL_NODES = (1, 2, 4, 8, 16)
-
-
-class Check(StrEnum):
-    """The check classes that judge curves."""
-
-    POINT_TO_POINT = "MpiPointToPoint"
-    POINT_TO_POINT_FULL = "MpiPointToPointFull"
-    COLLECTIVE = "MpiCollective"
-    ONE_SIDED = "MpiOneSided"
-    NONBLOCKING = "MpiNonblocking"
-    NEIGHBORHOOD = "MpiNeighborhood"
-    PERSISTENT = "MpiPersistent"
-    CONGESTION = "MpiCongestion"
-    STARTUP = "MpiStartup"
-    VERBS = "VerbsPerftest"
-    UCX = "UcxPerftest"
-    RDMA_BATCH = "RdmaBatch"
-    RDMA_BATCH_BESIDE = "RdmaBatchBeside"
-    RDMA_STREAM = "RdmaStream"
-    MATMUL = "MpiMatmul"
-
-
-# Of two checks of a family the first, which is that of single ranks.
-_CHECK_OF_FAMILY = {CHECKS[check]: check for check in reversed(Check)}
-_CHECK_OF_PROGRAM = {
-    "rdma_batch": Check.RDMA_BATCH,
-    "rdma_stream": Check.RDMA_STREAM,
-    "mpi_matmul": Check.MATMUL,
-}
-
-
-def check_of(benchmark: Benchmark) -> Check:
-    """The check that judges the curves of a benchmark."""
-    if isinstance(benchmark, ProgramBenchmark):
-        return _CHECK_OF_PROGRAM[benchmark.program]
-    return _CHECK_OF_FAMILY[benchmark.family]
 
 
 def _complete_placement(incomplete: str) -> list[str]:
@@ -102,12 +58,14 @@ def judge(
         ),
     ],
     check: Annotated[
-        Check | None,
+        str,
         typer.Option(
             help="Check class whose references are taken.",
+            metavar="CLASS",
             show_default="the one of the benchmark's family",
+            autocompletion=lambda: list(CHECKS),
         ),
-    ] = None,
+    ] = "",
     expect: ExpectOption = None,
     benchmark: BenchmarkOption = "",
     machine: JsonOption = False,
@@ -131,20 +89,17 @@ def judge(
             --system hpc:cpu --environ mpich --placement rc-2n --json
     """
     curve = read_curve(file, expect, benchmark)
-    if curve.benchmark in {sweep.name for sweep in RDMA_BATCH_SWEEPS}:
-        rdma_batch.confirm(curve, str(file))
-    told = curve.metadata.get(CONNECTION, "").lower()
-    if curve.program == PERFTEST and told != placement.partition("-")[0]:
-        raise FabricheckError(
-            f"{file}: expected the connection type of {placement}, found {told or 'none'}: its "
-            "references are not those of this curve; correct --placement"
-        )
+    if confirm := getattr(part_of(curve.benchmark, "read"), "confirm_case", None):
+        confirm(curve, placement, str(file))
     name, _, _ = system.partition(":")
     partition = system if ":" in system else ""
     key = CaseKey(name, partition, environ, curve.benchmark, placement)
-    chosen = check or check_of(find(curve.benchmark))
+    chosen = check or FAMILIES[find(curve.benchmark).family].checks[0]
     expected, tolerance = resolve(references, chosen, key)
-    verdict = judge_curve(curve, expected, tolerance).warned(matmul.apart(curve))
+    verdict = judge_curve(curve, expected, tolerance)
+    if own := part_of(curve.benchmark, "judge"):
+        # What only the site knows, as the rate of a link, is not judged here.
+        verdict = own.refine(verdict, curve, tolerance, {}, ())
     checked = is_checked(curve, expect)
     if not checked:
         findings = (unchecked(curve), *verdict.findings)
@@ -172,7 +127,7 @@ def _show(key: CaseKey, verdict: Verdict, tolerance: Tolerance | None) -> None:
 def _as_json(
     curve: Curve,
     key: CaseKey,
-    check: Check,
+    check: str,
     verdict: Verdict,
     tolerance: Tolerance | None,
     *,

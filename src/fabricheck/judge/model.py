@@ -1,40 +1,15 @@
 """References, tolerances and cases: what is compared with what."""
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from fabricheck.benchmarks.curve import split_variable
 from fabricheck.benchmarks.metrics import Direction
-from fabricheck.benchmarks.model import Family
 from fabricheck.errors import FabricheckError
 
 Kind = Literal["bound", "ratio", "measured", "vendor", "paper"]
 Fractions = tuple[float | None, float | None]
-
-CHECKS: Mapping[str, Family | None] = {
-    "MpiPointToPoint": "pt2pt",
-    "MpiPointToPointFull": "pt2pt",
-    "MpiCollective": "collective",
-    "MpiOneSided": "one_sided",
-    "MpiNonblocking": "nonblocking",
-    "MpiNeighborhood": "neighborhood",
-    "MpiPersistent": "persistent",
-    "MpiCongestion": "congestion",
-    "MpiStartup": "startup",
-    "VerbsPerftest": "verbs",
-    "UcxPerftest": "ucx",
-    "RdmaBatch": "program",
-    "RdmaBatchBeside": "program",
-    "RdmaStream": "program",
-    "MpiMatmul": "program",
-    "MatmulShape": None,
-    "TransportOrder": None,
-    "TrainingStep": None,
-}
-"""Classes that may have references, each with the family of benchmarks whose curves it judges;
-``None`` where the variables are not those of a curve. Nothing measures a ``TrainingStep`` yet."""
 
 _PLACEMENT = re.compile(
     r"(?P<transport>[a-z][a-z0-9_]*)-(?P<num_nodes>[1-9]\d{0,6})n(?:-full)?", re.ASCII

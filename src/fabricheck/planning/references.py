@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fabricheck.benchmarks.model import Benchmark
-from fabricheck.benchmarks.registry import REGISTRY
+from fabricheck.benchmarks.registry import CHECKS, REGISTRY
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.judgement import judge_value
-from fabricheck.judge.model import CHECKS, CaseKey, Fractions, Reference, Tolerance
+from fabricheck.judge.model import CaseKey, Fractions, Reference, Tolerance
 from fabricheck.judge.reference_file import Rule, exists, fields_of, load
 from fabricheck.judge.references import givers, resolve
 from fabricheck.planning.plan import Plan

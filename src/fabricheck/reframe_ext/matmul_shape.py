@@ -6,10 +6,11 @@ from reframe.core.builtins import run_after, sanity_function, variable
 from reframe.utility import udeps
 
 from fabricheck.benchmarks.curve import variable_name
-from fabricheck.benchmarks.matmul import MATMUL_BENCHMARKS, PROGRAM
 from fabricheck.benchmarks.metrics import Metric
+from fabricheck.benchmarks.mpi_matmul import judge as matmul
+from fabricheck.benchmarks.mpi_matmul.entries import BENCHMARKS as MATMUL_BENCHMARKS
+from fabricheck.benchmarks.mpi_matmul.entries import PROGRAM
 from fabricheck.errors import FabricheckError
-from fabricheck.judge import matmul
 from fabricheck.judge.levels import Level
 from fabricheck.judge.references import Reference, Tolerance
 from fabricheck.judge.verdict import Verdict, judge_values

@@ -17,8 +17,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from fabricheck.benchmarks.registry import CHECKS
 from fabricheck.errors import FabricheckError
-from fabricheck.judge.model import CHECKS
 
 Rule = Callable[[Any, list[str]], bool]
 

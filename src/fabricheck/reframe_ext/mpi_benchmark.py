@@ -5,11 +5,11 @@ from pathlib import Path
 
 from reframe.core.builtins import fixture, run_after, run_before, variable
 
-from fabricheck.benchmarks import osu_options
 from fabricheck.benchmarks.curve import Curve, variable_name
 from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.model import RanksRule
-from fabricheck.benchmarks.osu import MPI_BENCHMARKS
+from fabricheck.benchmarks.osu import options as osu_options
+from fabricheck.benchmarks.osu.entries import BENCHMARKS as MPI_BENCHMARKS
 from fabricheck.errors import FabricheckError
 from fabricheck.reframe_ext import claims
 from fabricheck.reframe_ext.build import BenchBuild

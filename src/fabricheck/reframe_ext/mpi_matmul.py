@@ -5,9 +5,10 @@ from dataclasses import replace
 from reframe.core.builtins import run_after
 
 from fabricheck.benchmarks.curve import Curve
-from fabricheck.benchmarks.matmul import MATMUL_BENCHMARKS, ORDERS, PROGRAM
+from fabricheck.benchmarks.mpi_matmul.entries import BENCHMARKS as MATMUL_BENCHMARKS
+from fabricheck.benchmarks.mpi_matmul.entries import ORDERS, PROGRAM
+from fabricheck.benchmarks.mpi_matmul.judge import apart
 from fabricheck.errors import FabricheckError
-from fabricheck.judge.matmul import apart
 from fabricheck.reframe_ext.evidence import PROBE_JSON, Evidence
 from fabricheck.reframe_ext.mpi_benchmark import MpiBenchmark, with_family
 from fabricheck.reframe_ext.offered import offered

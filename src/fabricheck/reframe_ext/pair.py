@@ -8,8 +8,8 @@ from typing import Any
 from reframe.core.builtins import run_after, run_before, variable
 
 from fabricheck.benchmarks.curve import Curve
-from fabricheck.benchmarks.model import Family
-from fabricheck.benchmarks.pairs import PAIR_BENCHMARKS
+from fabricheck.benchmarks.model import ProgramBenchmark
+from fabricheck.benchmarks.registry import REGISTRY
 from fabricheck.errors import FabricheckError
 from fabricheck.reframe_ext.curve_benchmark import CurveBenchmark
 from fabricheck.reframe_ext.evidence import (
@@ -44,12 +44,12 @@ from fabricheck.transports.witness import (
 _RANKS = 2
 
 
-def cases(family: Family) -> list[tuple[str, str]]:
+def cases(family: str) -> list[tuple[str, str]]:
     """Each benchmark of a family with each placement that it can run on."""
     return [
         (benchmark.name, str(Placement(transport, 2 - (transport.scope is Scope.INTRA_NODE))))
-        for benchmark in PAIR_BENCHMARKS.values()
-        if benchmark.family == family
+        for benchmark in REGISTRY.values()
+        if isinstance(benchmark, ProgramBenchmark) and benchmark.family == family
         for transport in map(find, benchmark.transports)
     ]
 
@@ -99,7 +99,7 @@ class PairBenchmark(CurveBenchmark):
 
     def find_entry(self) -> Any:
         """The benchmark's entry in the registry."""
-        return PAIR_BENCHMARKS[self.benchmark]
+        return REGISTRY[self.benchmark]
 
     def layer(self) -> str:
         """The feature of environments that can run the program."""

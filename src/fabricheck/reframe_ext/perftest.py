@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 from reframe.core.builtins import run_after, run_before
 from reframe.core.exceptions import ReframeError
 
-from fabricheck.benchmarks import perftest, perftest_table
 from fabricheck.benchmarks.budget import iterations, thin
 from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.parser import check_complete
+from fabricheck.benchmarks.perftest import read as perftest
+from fabricheck.benchmarks.perftest import table as perftest_table
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.levels import worst
 from fabricheck.judge.link_rate import (
@@ -103,7 +104,7 @@ class Perftest(PairBenchmark):
             FabricheckError: if it is damaged or lacks a size.
         """
         source = f"the client's output in {self.stdout}"
-        curve = perftest.parse(outputs, source)
+        curve = perftest.parse_runs(outputs, source)
         check_complete(curve, self.sizes(), source)
         return perftest.confirm(curve, self._entry, self._asked(), source)
 

@@ -5,17 +5,20 @@ from typing import Any
 
 from reframe.core.builtins import fixture, run_before
 
-from fabricheck.benchmarks import perftest, rdma_batch
-from fabricheck.benchmarks import rdma_batch_beside as beside
 from fabricheck.benchmarks.budget import iterations, thin
 from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.parser import check_complete
-from fabricheck.benchmarks.programs import (
-    PROGRAM_BENCHMARKS,
-    RDMA_BATCH_COMPARISONS,
-    RDMA_BATCH_SWEEPS,
+from fabricheck.benchmarks.perftest import read as perftest
+from fabricheck.benchmarks.rdma_batch import beside
+from fabricheck.benchmarks.rdma_batch import read as rdma_batch
+from fabricheck.benchmarks.rdma_batch.entries import (
+    BENCHMARKS as PROGRAM_BENCHMARKS,
 )
-from fabricheck.judge.batches import batch_shapes
+from fabricheck.benchmarks.rdma_batch.entries import (
+    COMPARISONS,
+    SWEEPS,
+)
+from fabricheck.benchmarks.rdma_batch.judge import batch_shapes
 from fabricheck.judge.levels import Level, worst
 from fabricheck.judge.physics import Links
 from fabricheck.judge.references import Reference, Tolerance
@@ -42,12 +45,12 @@ _SINGLE_BATCHES, _BATCHES, _FEWEST_BATCHES = 1000, 128, 10
 
 def sweep_cases() -> list[tuple[str, str]]:
     """Each sweep with its placement."""
-    return [(each.name, str(Placement.read("rc-2n"))) for each in RDMA_BATCH_SWEEPS]
+    return [(each.name, str(Placement.read("rc-2n"))) for each in SWEEPS]
 
 
 def comparison_cases() -> list[tuple[str, str]]:
     """Each comparison with its placement."""
-    return [(each.name, str(Placement.read("rc-2n"))) for each in RDMA_BATCH_COMPARISONS]
+    return [(each.name, str(Placement.read("rc-2n"))) for each in COMPARISONS]
 
 
 class _RdmaBatch(PairBenchmark):

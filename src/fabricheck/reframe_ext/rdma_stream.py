@@ -6,11 +6,12 @@ from dataclasses import replace
 from reframe.core.builtins import run_after, run_before, variable
 
 from fabricheck.benchmarks.curve import Curve
-from fabricheck.benchmarks.streams import STREAM_BENCHMARKS, Topology
+from fabricheck.benchmarks.rdma_stream.entries import BENCHMARKS as STREAM_BENCHMARKS
+from fabricheck.benchmarks.rdma_stream.entries import Topology
+from fabricheck.benchmarks.rdma_stream.judge import EVEN, stream_findings
 from fabricheck.judge.levels import worst
 from fabricheck.judge.physics import Links
 from fabricheck.judge.references import Reference, Tolerance
-from fabricheck.judge.streams import EVEN, stream_findings
 from fabricheck.judge.verdict import Verdict
 from fabricheck.reframe_ext.evidence import Evidence
 from fabricheck.reframe_ext.mpi_benchmark import MpiBenchmark, with_family

@@ -6,12 +6,11 @@ from pathlib import Path
 
 from reframe.core.builtins import run_before
 
-from fabricheck.benchmarks import ucx_perftest
 from fabricheck.benchmarks.budget import iterations, thin
 from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.parser import check_complete
-from fabricheck.benchmarks.table import ParseError
+from fabricheck.benchmarks.parser import ParseError, check_complete
+from fabricheck.benchmarks.ucx_perftest import read as ucx_perftest
 from fabricheck.errors import FabricheckError
 from fabricheck.reframe_ext.pair import PairBenchmark
 from fabricheck.transports import Ports, find, interfaces, ucx_settings

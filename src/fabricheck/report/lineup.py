@@ -5,9 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.model import Benchmark, MpiBenchmark
-from fabricheck.benchmarks.pairs import PAIR_BENCHMARKS
-from fabricheck.benchmarks.registry import REGISTRY
+from fabricheck.benchmarks.model import Benchmark, MpiBenchmark, ProgramBenchmark
+from fabricheck.benchmarks.registry import FAMILIES, REGISTRY
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.layers import Diagnosis, Layer, Path, State, common_nodes, diagnose
 from fabricheck.judge.levels import Level
@@ -16,9 +15,6 @@ from fabricheck.report.model import Case, Run, Sample
 from fabricheck.report.status import Status
 from fabricheck.transports.table import TRANSPORTS, Counter, find
 
-_LAYER_OF_FAMILY = {"verbs": Layer.VERBS, "ucx": Layer.UCX}
-_FAMILIES = {Layer.VERBS: "verbs", Layer.UCX: "ucx"}
-_WITHOUT_LAYERS = ("startup", "program")
 _STATES = {
     Status.GOOD: State.GOOD,
     Status.WARNING: State.GOOD,
@@ -113,7 +109,7 @@ def line_up(run: Run, case: Case) -> LineUp:
     """
     benchmark = REGISTRY.get(case.benchmark or "")
     transport = TRANSPORTS.get(case.transport or "")
-    if benchmark is None or transport is None or benchmark.family in _WITHOUT_LAYERS:
+    if benchmark is None or transport is None or not _layer(benchmark):
         raise FabricheckError(
             f"expected a case of MPI, UCX or verbs on a path between ranks, found {case.title}, "
             "which has no layers below it: its findings stand in fabricheck report"
@@ -182,14 +178,26 @@ def _is_mpi(case: Case) -> bool:
     return (
         benchmark is not None
         and isinstance(benchmark, MpiBenchmark)
-        and benchmark.family not in _WITHOUT_LAYERS
+        and _layer(benchmark) is not None
         and case.transport in TRANSPORTS
     )
 
 
+def _layer(benchmark: Benchmark) -> Layer | None:
+    """The layer that a benchmark measures, ``None`` for one that belongs to no layer."""
+    name = FAMILIES[benchmark.family].layer
+    return Layer(name) if name else None
+
+
+def _measuring(layer: Layer) -> list[ProgramBenchmark]:
+    """The benchmarks of a layer below MPI."""
+    programs = (each for each in REGISTRY.values() if isinstance(each, ProgramBenchmark))
+    return [each for each in programs if _layer(each) is layer]
+
+
 def _layers(case: Case, benchmark: Benchmark) -> list[Layer]:
     """The layers that the path of a case has, up to its own."""
-    own = _LAYER_OF_FAMILY.get(benchmark.family, Layer.MPI)
+    own = Layer(FAMILIES[benchmark.family].layer)
     every = list(Layer)
     below = every[: every.index(own)]
     counter = find(case.transport or "").counter
@@ -217,10 +225,9 @@ def _members(run: Run, case: Case, layer: Layer) -> list[Case]:
     if layer is Layer.VERBS:
         transport = _VERBS_TRANSPORT.get(transport, transport)
     names = {
-        name
-        for name, benchmark in PAIR_BENCHMARKS.items()
-        if benchmark.family == _FAMILIES[layer]
-        and (layer is not Layer.VERBS or not benchmark.options)
+        benchmark.name
+        for benchmark in _measuring(layer)
+        if layer is not Layer.VERBS or not benchmark.options
     }
     found = [
         other
@@ -337,7 +344,7 @@ def _suspects(run: Run, case: Case) -> tuple[int, tuple[str, ...]]:
 
 def _command(case: Case, layer: Layer) -> str:
     """What to run to measure a layer below a case."""
-    if layer not in _FAMILIES:
+    if layer is Layer.MPI:
         return _run(case.system, [case.benchmark or ""], case.transport or "")
     transport = find(case.transport or "").base
     if layer is Layer.VERBS:
@@ -345,9 +352,8 @@ def _command(case: Case, layer: Layer) -> str:
     wanted = _metrics(REGISTRY[case.benchmark or ""])
     names = [
         benchmark.name
-        for benchmark in PAIR_BENCHMARKS.values()
-        if benchmark.family == _FAMILIES[layer]
-        and "smoke" in benchmark.runs
+        for benchmark in _measuring(layer)
+        if "smoke" in benchmark.runs
         and transport in benchmark.transports
         and wanted & _metrics(benchmark)
     ]

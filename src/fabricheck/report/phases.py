@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from fabricheck.benchmarks.matmul import MATMUL_BENCHMARKS, PHASES
+from fabricheck.benchmarks.mpi_matmul.entries import BENCHMARKS as MATMUL_BENCHMARKS
+from fabricheck.benchmarks.mpi_matmul.entries import PHASES
 from fabricheck.report.model import Case, Run
 
 _TITLES = {

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from fabricheck.benchmarks.registry import REGISTRY
+from fabricheck.benchmarks.registry import FAMILIES, REGISTRY
 from fabricheck.report import charts
 from fabricheck.report.courses import Course
 from fabricheck.report.curves import Group, anchor, series
@@ -12,20 +12,6 @@ from fabricheck.report.model import Case, Run, Sample
 from fabricheck.report.quantity import TABLE_UNITS, in_table, size_label, with_unit
 from fabricheck.report.status import Status
 from fabricheck.report.summary import Summary
-
-_KINDS = {
-    "pt2pt": "point to point",
-    "collective": "collective",
-    "one_sided": "one-sided",
-    "nonblocking": "non-blocking collective",
-    "neighborhood": "collective of neighbours",
-    "persistent": "persistent collective",
-    "congestion": "congestion",
-    "startup": "start of a job",
-    "verbs": "without MPI and UCX",
-    "ucx": "without MPI",
-    "program": "own program",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +146,7 @@ def _description(name: str) -> str:
         f"{metric.replace('_', ' ')} ({metric.row.direction} is better)"
         for metric in benchmark.metrics
     )
-    return f"{benchmark.title}, {_KINDS[benchmark.family]}: {metrics}"
+    return f"{benchmark.title}, {FAMILIES[benchmark.family].title}: {metrics}"
 
 
 def chart_name(group: Group, metric: str) -> str:

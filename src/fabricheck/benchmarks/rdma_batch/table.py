@@ -16,7 +16,7 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import Final
 
-from fabricheck.benchmarks.table import ParseError, half_digit
+from fabricheck.benchmarks.parser import ParseError, half_digit
 
 PROGRAM: Final = "rdma_batch"
 

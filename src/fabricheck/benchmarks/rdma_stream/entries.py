@@ -11,11 +11,12 @@ from types import MappingProxyType
 from typing import Final
 
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.model import ACCEPTANCE, NIGHTLY
-from fabricheck.benchmarks.programs import ProgramBenchmark
+from fabricheck.benchmarks.model import ACCEPTANCE, NIGHTLY, Family, ProgramBenchmark
 from fabricheck.units import KIB
 
 PROGRAM: Final = "rdma_stream"
+
+FAMILIES: Final = (Family("stream", "own program", ("RdmaStream",)),)
 
 _DATAGRAM = 8 * KIB
 _MESSAGE = 64 * KIB
@@ -142,7 +143,7 @@ def _streams(method: str, topology: Topology) -> Streams:
     size = _DATAGRAM if method == "udp" else _MESSAGE
     return Streams(
         name=benchmark_name(method, topology),
-        family="program",
+        family="stream",
         title=f"Messages over {_WAYS[method]}: {topology.title}",
         metrics=(Metric.BANDWIDTH, Metric.ERROR_RATIO),
         statistics=("avg", "min"),
@@ -157,7 +158,7 @@ def _streams(method: str, topology: Topology) -> Streams:
     )
 
 
-STREAM_BENCHMARKS: Mapping[str, Streams] = MappingProxyType(
+BENCHMARKS: Mapping[str, Streams] = MappingProxyType(
     {
         each.name: each
         for each in (

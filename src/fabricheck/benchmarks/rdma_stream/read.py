@@ -14,13 +14,13 @@ from typing import Final
 
 from fabricheck.benchmarks.curve import Curve, Point
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.streams import (
+from fabricheck.benchmarks.parser import ParseError
+from fabricheck.benchmarks.rdma_stream.entries import (
+    BENCHMARKS,
     PROGRAM,
-    STREAM_BENCHMARKS,
     benchmark_name,
     topology_of,
 )
-from fabricheck.benchmarks.table import ParseError
 
 UNEVEN: Final = "Uneven"
 """Metadata: how far the rate of a stream lies from the mean of its receiver's, at most."""
@@ -115,7 +115,7 @@ def parse(text: str, source: str, name: str = "") -> Curve:
         [(f"{each.hosts[0]}:{each.receiver}", each.hosts[1]) for each in streams]
     )
     ran = benchmark_name(metadata["Method"], topology) if topology else ""
-    if ran not in STREAM_BENCHMARKS:
+    if ran not in BENCHMARKS:
         raise ParseError(
             f"{source}: expected streams of one of the topologies T1 to T7, found receivers and "
             "transmitters on other nodes: the launcher placed the ranks elsewhere"
@@ -124,7 +124,7 @@ def parse(text: str, source: str, name: str = "") -> Curve:
 
 
 def _parse_seren(text: str, source: str, name: str) -> Curve:
-    known = [each for each in STREAM_BENCHMARKS if each.startswith("rdma_")]
+    known = [each for each in BENCHMARKS if each.startswith("rdma_")]
     if name not in known:
         raise ParseError(
             f"{source}: expected the name of the benchmark (--benchmark) with the output of "
@@ -132,7 +132,7 @@ def _parse_seren(text: str, source: str, name: str) -> Curve:
             f"{', '.join(known)}"
         )
     streams, size = read_seren(text, source)
-    topology = STREAM_BENCHMARKS[name].topology
+    topology = BENCHMARKS[name].topology
     units = len({each.receiver for each in streams})
     if len(streams) != units * topology.transmitters or not topology.has(units):
         raise ParseError(

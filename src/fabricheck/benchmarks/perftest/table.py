@@ -9,8 +9,8 @@ from typing import Final
 
 from fabricheck.benchmarks.curve import Point
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.pairs import PAIR_BENCHMARKS
-from fabricheck.benchmarks.table import ParseError, half_digit
+from fabricheck.benchmarks.parser import ParseError, half_digit
+from fabricheck.benchmarks.perftest.entries import BENCHMARKS
 from fabricheck.units import MIB
 
 PROGRAM: Final = "perftest"
@@ -187,7 +187,7 @@ def _identify(title: re.Match[str], settings: Mapping[str, str], source: str) ->
     options += ("-l", settings[_POST_LIST]) if _POST_LIST in settings else ()
     options += ("-e",) if _EVENTS in settings else ()
     options += ("-b",) if title["both"] else ()
-    for benchmark in PAIR_BENCHMARKS.values():
+    for benchmark in BENCHMARKS.values():
         if (benchmark.program, benchmark.options) == (program, options):
             return benchmark.name
     raise ParseError(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.model import Family, MpiBenchmark
+from fabricheck.benchmarks.model import MpiBenchmark
 
 PERCENTILES = (50, 99, 100)
 """What is asked for of a latency: its middle, its tail and its worst. OSU takes whole numbers only,
@@ -40,7 +40,7 @@ _WINDOWS = Counts(50, 5)
 _COLLECTIVES = Counts(200, 20)
 _WARMUP = 10
 
-_OF_ALL_RANKS: Mapping[Family, bool] = MappingProxyType(
+_OF_ALL_RANKS: Mapping[str, bool] = MappingProxyType(
     {
         "pt2pt": False,
         "one_sided": False,

@@ -6,14 +6,17 @@ are two: that shared memory and InfiniBand come close to each other for small ma
 gives no figures, and that Open MPI was better than MVAPICH2, whose configuration it doubts itself.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 from fabricheck.benchmarks.curve import Curve, Point
-from fabricheck.benchmarks.matmul import PHASES, RANKS, TRANSFERS, benchmark_name
 from fabricheck.benchmarks.metrics import Metric
+from fabricheck.benchmarks.mpi_matmul.entries import PHASES, RANKS, TRANSFERS, benchmark_name
 from fabricheck.errors import FabricheckError
+from fabricheck.judge.references import Tolerance
+from fabricheck.judge.verdict import Verdict
 from fabricheck.judge.wording import amount
 
 _SHARE_APART = 0.05
@@ -130,6 +133,21 @@ SHAPES: Mapping[str, Shape] = MappingProxyType(
         ),
     }
 )
+
+
+def refine(
+    verdict: Verdict,
+    curve: Curve,
+    tolerance: Tolerance | None,
+    extras: Mapping[str, Any],
+    features: Collection[str],
+) -> Verdict:
+    """The verdict with what the phases say against each other.
+
+    On nodes that share cores, ranks wait for one in every phase: there it says nothing.
+    """
+    del tolerance, extras
+    return verdict if "shared_cores" in features else verdict.warned(apart(curve))
 
 
 def apart(curve: Curve) -> tuple[str, ...]:

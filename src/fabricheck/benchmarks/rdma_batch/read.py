@@ -5,8 +5,9 @@ from types import MappingProxyType
 
 from fabricheck.benchmarks.curve import Curve, Point
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.programs import PROGRAM_BENCHMARKS, RDMA_BATCH_SWEEPS
-from fabricheck.benchmarks.rdma_batch_table import (
+from fabricheck.benchmarks.parser import ParseError
+from fabricheck.benchmarks.rdma_batch.entries import BENCHMARKS, SWEEPS
+from fabricheck.benchmarks.rdma_batch.table import (
     PROGRAM,
     WHOLE_NUMBER,
     Output,
@@ -14,9 +15,18 @@ from fabricheck.benchmarks.rdma_batch_table import (
     is_output,
     read,
 )
-from fabricheck.benchmarks.table import ParseError
 
-__all__ = ["PROGRAM", "Output", "Row", "confirm", "curve", "is_output", "parse", "path_mtu", "read"]
+__all__ = [
+    "PROGRAM",
+    "Output",
+    "Row",
+    "confirm_case",
+    "curve",
+    "is_output",
+    "parse",
+    "path_mtu",
+    "read",
+]
 
 _SWITCHES = ("--enable-batch-transfer", "--enable-sess")
 
@@ -41,14 +51,14 @@ def parse(text: str, source: str, name: str = "") -> Curve:
             f"{source}: expected op_type in the configuration, found none: the table doesn't tell "
             "reads from writes, so name the benchmark (--benchmark)"
         )
-    for sweep in RDMA_BATCH_SWEEPS:
+    for sweep in SWEEPS:
         is_it = (operation or sweep.options[-1]) in sweep.options
         if is_it and (sweep.name == name if name else bool(sweep.transfer) == by_total):
             break
     else:
         raise ParseError(
             f"{source}: expected {name or 'a sweep of the registry'} ("
-            f"{', '.join(sweep.name for sweep in RDMA_BATCH_SWEEPS)} are known), found one of "
+            f"{', '.join(sweep.name for sweep in SWEEPS)} are known), found one of "
             f"{operation or 'unknown operation'}s over {'batches' if by_total else 'sizes'}"
         )
     if sweep.transfer and {row.size for row in rows} != {sweep.transfer}:
@@ -59,13 +69,14 @@ def parse(text: str, source: str, name: str = "") -> Curve:
     return curve(output, sweep.name, by_total=bool(sweep.transfer))
 
 
-def confirm(curve: Curve, source: str) -> None:
+def confirm_case(curve: Curve, placement: str, source: str) -> None:
     """Make sure that a run had the options of its benchmark, as far as its configuration tells.
 
     Raises:
         ParseError: naming the option and what it was.
     """
-    options = PROGRAM_BENCHMARKS[curve.benchmark].options
+    del placement
+    options = BENCHMARKS[curve.benchmark].options
     for key, value in curve.metadata.items():
         option = "--" + key.replace("_", "-")
         if option in _SWITCHES:
@@ -97,7 +108,7 @@ def curve(output: Output, benchmark: str, *, by_total: bool) -> Curve:
             of one transfer.
     """
     checked = output.settings.get("validate") == "True"
-    least, most = PROGRAM_BENCHMARKS[benchmark].min_size, PROGRAM_BENCHMARKS[benchmark].max_size
+    least, most = BENCHMARKS[benchmark].min_size, BENCHMARKS[benchmark].max_size
     points = []
     for rows in zip(*output.tables, strict=True):
         values: dict[tuple[Metric, str], float] = {}

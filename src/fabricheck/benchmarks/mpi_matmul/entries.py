@@ -6,10 +6,12 @@ from types import MappingProxyType
 from typing import Final
 
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.model import ACCEPTANCE, NIGHTLY
-from fabricheck.benchmarks.programs import ProgramBenchmark
+from fabricheck.benchmarks.model import ACCEPTANCE, NIGHTLY, Family, ProgramBenchmark
 
 PROGRAM: Final = "mpi_matmul"
+
+FAMILIES: Final = (Family("matmul", "own program", ("MpiMatmul",)),)
+DERIVED: Final = ("MatmulShape",)
 
 TRANSFERS = (Metric.TRANSFER_A, Metric.BROADCAST_B, Metric.TRANSFER_C)
 """The phases that move data: rows of A, all of B, rows of C."""
@@ -58,7 +60,7 @@ def benchmark_name(mode: str, ranks: int) -> str:
 def _matmul(mode: str, ranks: int) -> MatrixMultiplication:
     return MatrixMultiplication(
         name=benchmark_name(mode, ranks),
-        family="program",
+        family="matmul",
         title=f"Matrix multiplication on {ranks} ranks, {mode}",
         metrics=(*PHASES, Metric.VARIATION),
         statistics=("p50",),
@@ -73,7 +75,7 @@ def _matmul(mode: str, ranks: int) -> MatrixMultiplication:
     )
 
 
-MATMUL_BENCHMARKS: Mapping[str, MatrixMultiplication] = MappingProxyType(
+BENCHMARKS: Mapping[str, MatrixMultiplication] = MappingProxyType(
     {
         benchmark.name: benchmark
         for benchmark in (_matmul(mode, ranks) for mode in MODES for ranks in RANKS)

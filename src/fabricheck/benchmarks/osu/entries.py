@@ -4,11 +4,12 @@ Titles, sizes and rules on ranks are those of OSU 7.4; ``mpi_probe`` measures so
 same titles. Left out are ``osu_latency_mp``, which forks after ``MPI_Init`` and so breaks what RDMA
 has registered, and what OSU measures on accelerators.
 
-How they are called stands in ``osu_options``.
+How they are called stands in ``options``.
 """
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Final
 
 from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.model import (
@@ -22,6 +23,18 @@ from fabricheck.benchmarks.model import (
     RanksRule,
 )
 from fabricheck.units import MIB
+
+FAMILIES: Final = (
+    Family("pt2pt", "point to point", ("MpiPointToPoint", "MpiPointToPointFull"), "MPI"),
+    Family("collective", "collective", ("MpiCollective",), "MPI"),
+    Family("one_sided", "one-sided", ("MpiOneSided",), "MPI"),
+    Family("nonblocking", "non-blocking collective", ("MpiNonblocking",), "MPI"),
+    Family("neighborhood", "collective of neighbours", ("MpiNeighborhood",), "MPI"),
+    Family("persistent", "persistent collective", ("MpiPersistent",), "MPI"),
+    Family("congestion", "congestion", ("MpiCongestion",), "MPI"),
+    Family("startup", "start of a job", ("MpiStartup",)),
+)
+DERIVED: Final = ("TransportOrder",)
 
 _LATENCY = (Metric.LATENCY,)
 _BANDWIDTH = (Metric.BANDWIDTH,)
@@ -38,7 +51,7 @@ def _between_pairs(
     printed: str,
     metrics: tuple[Metric, ...] = _LATENCY,
     *,
-    family: Family = "pt2pt",
+    family: str = "pt2pt",
     ranks: RanksRule = RanksRule.EXACTLY_TWO,
     runs: frozenset[str] = ACCEPTANCE,
     datatype: str | None = None,
@@ -92,7 +105,7 @@ def _collective(
     name: str,
     operation: str,
     *,
-    family: Family = "collective",
+    family: str = "collective",
     metrics: tuple[Metric, ...] = _LATENCY,
     runs: frozenset[str] = FULL,
     reduction: bool = False,
@@ -334,7 +347,7 @@ _STARTUP = (
     _startup("hello", "MPI Hello World Test", Metric.LAUNCH, ("avg",), NIGHTLY),
 )
 
-MPI_BENCHMARKS: Mapping[str, MpiBenchmark] = MappingProxyType(
+BENCHMARKS: Mapping[str, MpiBenchmark] = MappingProxyType(
     {
         benchmark.name: benchmark
         for benchmark in (
@@ -351,6 +364,6 @@ MPI_BENCHMARKS: Mapping[str, MpiBenchmark] = MappingProxyType(
 )
 
 PROBE_BENCHMARKS: Mapping[str, MpiBenchmark] = MappingProxyType(
-    {name: benchmark for name, benchmark in MPI_BENCHMARKS.items() if benchmark.in_probe}
+    {name: benchmark for name, benchmark in BENCHMARKS.items() if benchmark.in_probe}
 )
 """Those that ``mpi_probe`` has as a subcommand of the same name."""

@@ -1,11 +1,9 @@
-"""The benchmarks below MPI: perftest's (``verbs``) and ucx_perftest's (``ucx``).
-
-Each is a program with its options: a variant differs from the plain benchmark in one option.
-"""
+"""The benchmarks of perftest: a variant differs from the plain benchmark in one option."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Final
 
 from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.model import (
@@ -13,9 +11,12 @@ from fabricheck.benchmarks.model import (
     LATENCY_STATISTICS,
     NIGHTLY,
     SMOKE,
-    PairBenchmark,
+    Family,
+    ProgramBenchmark,
 )
 from fabricheck.units import MIB
+
+FAMILIES: Final = (Family("verbs", "without MPI and UCX", ("VerbsPerftest",), "verbs"),)
 
 _BANDWIDTH_AND_RATE = (Metric.BANDWIDTH, Metric.MESSAGE_RATE)
 _ATOMIC_SIZE = 8
@@ -83,7 +84,7 @@ _SMOKE_TESTS = ("send_lat", "write_bw")
 _PLAIN = _Variant("", "", (), ())
 
 
-def _verbs(test: str, variant: _Variant = _PLAIN) -> PairBenchmark:
+def _verbs(test: str, variant: _Variant = _PLAIN) -> ProgramBenchmark:
     """A test of perftest; variants run over RC, to differ from the plain test in one thing."""
     operation, _, kind = test.partition("_")
     is_plain, is_latency = variant is _PLAIN, kind == "lat"
@@ -92,7 +93,7 @@ def _verbs(test: str, variant: _Variant = _PLAIN) -> PairBenchmark:
     else:
         runs = NIGHTLY if test in variant.nightly else ACCEPTANCE
     is_atomic = operation == "atomic"
-    return PairBenchmark(
+    return ProgramBenchmark(
         name=f"ib_{test}{variant.suffix}",
         family="verbs",
         title=f"verbs {operation} {'latency' if is_latency else 'bandwidth'}{variant.title}",
@@ -108,27 +109,7 @@ def _verbs(test: str, variant: _Variant = _PLAIN) -> PairBenchmark:
     )
 
 
-def _ucx(
-    name: str, test: str, title: str, *options: str, runs: frozenset[str] = ACCEPTANCE
-) -> PairBenchmark:
-    """A test of ucx_perftest, which has one percentile in its table: the median."""
-    is_latency = name.endswith("_lat")
-    return PairBenchmark(
-        name=f"ucx_{name}",
-        family="ucx",
-        title=f"UCX {title}",
-        metrics=(Metric.LATENCY,) if is_latency else _BANDWIDTH_AND_RATE,
-        statistics=("avg", "p50") if is_latency else ("avg",),
-        min_size=1,
-        max_size=4 * MIB,
-        program="ucx_perftest",
-        options=("-t", test, *options),
-        transports=("rc", "ud", "dc", "tcp", "shm"),
-        runs=runs,
-    )
-
-
-PAIR_BENCHMARKS: Mapping[str, PairBenchmark] = MappingProxyType(
+BENCHMARKS: Mapping[str, ProgramBenchmark] = MappingProxyType(
     {
         benchmark.name: benchmark
         for benchmark in (
@@ -138,17 +119,6 @@ PAIR_BENCHMARKS: Mapping[str, PairBenchmark] = MappingProxyType(
                 for kind in ("lat", "bw")
             ),
             *(_verbs(test, variant) for variant in _VERBS_VARIANTS for test in variant.changes),
-            _ucx("tag_lat", "tag_lat", "tagged message latency", runs=SMOKE),
-            _ucx("tag_bw", "tag_bw", "tagged message bandwidth", runs=SMOKE),
-            _ucx("stream_lat", "stream_lat", "stream latency"),
-            _ucx("stream_bw", "stream_bw", "stream bandwidth"),
-            _ucx("am_lat", "ucp_am_lat", "active message latency"),
-            _ucx("am_bw", "ucp_am_bw", "active message bandwidth"),
-            _ucx("put_lat", "ucp_put_lat", "put latency"),
-            _ucx("put_bw", "ucp_put_bw", "put bandwidth", runs=NIGHTLY),
-            # One get at a time shows its latency, many at a time the bandwidth.
-            _ucx("get_lat", "ucp_get", "get latency", "-O", "1", runs=NIGHTLY),
-            _ucx("get_bw", "ucp_get", "get bandwidth", "-O", "32"),
         )
     }
 )

@@ -14,9 +14,10 @@ from types import MappingProxyType
 
 from fabricheck.benchmarks.curve import Curve, Point
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.model import PairBenchmark
-from fabricheck.benchmarks.pairs import PAIR_BENCHMARKS
-from fabricheck.benchmarks.perftest_table import (
+from fabricheck.benchmarks.model import ProgramBenchmark
+from fabricheck.benchmarks.parser import ParseError
+from fabricheck.benchmarks.perftest.entries import BENCHMARKS
+from fabricheck.benchmarks.perftest.table import (
     BENCHMARK,
     CONNECTION,
     DEVICE,
@@ -29,7 +30,7 @@ from fabricheck.benchmarks.perftest_table import (
     Table,
     read_table,
 )
-from fabricheck.benchmarks.table import ParseError
+from fabricheck.errors import FabricheckError
 from fabricheck.units import MIB
 
 _FIRST_OF_ALL, _LARGEST_OF_ALL = 2, 8 * MIB
@@ -112,7 +113,13 @@ def split_runs(text: str) -> list[str]:
     return runs
 
 
-def parse(outputs: Sequence[str], source: str) -> Curve:
+def parse(text: str, source: str, name: str = "") -> Curve:
+    """The curve of one run, or of several that were put together, as ``parse_runs``."""
+    del name
+    return parse_runs(split_runs(text), source)
+
+
+def parse_runs(outputs: Sequence[str], source: str) -> Curve:
     """The curve that a client printed, in one run with all sizes or in one for each.
 
     The tables don't tell perftest's version.
@@ -152,7 +159,9 @@ def parse(outputs: Sequence[str], source: str) -> Curve:
     )
 
 
-def confirm(curve: Curve, benchmark: PairBenchmark, asked: Mapping[str, str], source: str) -> Curve:
+def confirm(
+    curve: Curve, benchmark: ProgramBenchmark, asked: Mapping[str, str], source: str
+) -> Curve:
     """The curve as that of a benchmark, once perftest has said that it did what it was asked to.
 
     Args:
@@ -172,7 +181,7 @@ def confirm(curve: Curve, benchmark: PairBenchmark, asked: Mapping[str, str], so
         del options[place : place + 2]
     plain = next(
         each.name
-        for each in PAIR_BENCHMARKS.values()
+        for each in BENCHMARKS.values()
         if (each.program, each.options) == (benchmark.program, tuple(options))
     )
     expected[BENCHMARK], found[BENCHMARK] = plain, curve.benchmark
@@ -183,6 +192,20 @@ def confirm(curve: Curve, benchmark: PairBenchmark, asked: Mapping[str, str], so
                 "not do what it was asked to, so its figures belong to another test"
             )
     return replace(curve, benchmark=benchmark.name)
+
+
+def confirm_case(curve: Curve, placement: str, source: str) -> None:
+    """Make sure that a curve is of the connection type that its placement names.
+
+    Raises:
+        FabricheckError: if it is of another, or does not say.
+    """
+    told = curve.metadata.get(CONNECTION, "").lower()
+    if told != placement.partition("-")[0]:
+        raise FabricheckError(
+            f"{source}: expected the connection type of {placement}, found {told or 'none'}: its "
+            "references are not those of this curve; correct --placement"
+        )
 
 
 def cause(words: str, gid_index: int | None) -> str | None:
@@ -211,7 +234,7 @@ def least_packets(curve: Curve) -> tuple[int, int]:
     test and in both directions each sends. A read asks with one packet and is answered with the
     data, an atomic is answered with one.
     """
-    benchmark = PAIR_BENCHMARKS[curve.benchmark]
+    benchmark = BENCHMARKS[curve.benchmark]
     mtu = int(curve.metadata[MTU])
     counts = [(point.size or 0, point.iterations or 0) for point in curve.points]
     requests = sum(count for _, count in counts)
@@ -225,7 +248,7 @@ def least_packets(curve: Curve) -> tuple[int, int]:
     return answered
 
 
-def posted_at_once(benchmark: PairBenchmark) -> int:
+def posted_at_once(benchmark: ProgramBenchmark) -> int:
     """How many requests a benchmark posts together; iterations must be a multiple of it."""
     options = benchmark.options
     return int(options[options.index("-l") + 1]) if "-l" in options else 1

@@ -12,9 +12,9 @@ from types import MappingProxyType
 from typing import NoReturn
 
 from fabricheck.benchmarks.curve import Curve, Point
-from fabricheck.benchmarks.matmul import MATMUL_BENCHMARKS, PHASES, PROGRAM, benchmark_name
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.table import ParseError
+from fabricheck.benchmarks.mpi_matmul.entries import BENCHMARKS, PHASES, PROGRAM, benchmark_name
+from fabricheck.benchmarks.parser import ParseError
 
 _TITLE_LIKE = re.compile(rf"^#\s+{PROGRAM}\b")
 _TITLE = re.compile(rf"^# {PROGRAM} MPI Matrix Multiplication v(?P<version>\d[\w.+-]*)$")
@@ -50,17 +50,14 @@ def is_output(text: str) -> bool:
     return any(_TITLE_LIKE.match(line) for line in text.split("\n"))
 
 
-def parse(text: str, source: str) -> Curve:
-    """The curve of one run, its sizes the orders of the matrices.
-
-    Args:
-        text: the whole output.
-        source: what to call it in messages.
+def parse(text: str, source: str, name: str = "") -> Curve:
+    """The curve of one run, its sizes the orders of the matrices; its table says which it is.
 
     Raises:
         ParseError: if there is more than one table, or one that is empty, damaged, cut or ended
             early, if a product was wrong, or if the registry has no such benchmark.
     """
+    del name
     return _Reader(text, source).read()
 
 
@@ -87,10 +84,10 @@ class _Reader:
         points = self._points()
         mode, ranks = self._metadata.get("Mode", "none"), self._metadata.get("Ranks", "none")
         name = benchmark_name(mode, int(ranks) if re.fullmatch(r"\d{1,9}", ranks, re.ASCII) else 0)
-        if name not in MATMUL_BENCHMARKS:
+        if name not in BENCHMARKS:
             raise ParseError(
                 f"{self._source}: unknown benchmark: mode {mode} on {ranks} ranks; known are "
-                f"{', '.join(MATMUL_BENCHMARKS)}"
+                f"{', '.join(BENCHMARKS)}"
             )
         return Curve(
             benchmark=name,

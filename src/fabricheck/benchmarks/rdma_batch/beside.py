@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from statistics import median
 from types import MappingProxyType
 
-from fabricheck.benchmarks import perftest, rdma_batch
 from fabricheck.benchmarks.curve import Curve, Point
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.programs import RdmaBatchComparison
+from fabricheck.benchmarks.perftest import read as perftest
+from fabricheck.benchmarks.rdma_batch import read as rdma_batch
+from fabricheck.benchmarks.rdma_batch.entries import Comparison
 
 ROUNDS = 3
 """How often both take turns: enough that one disturbed run is outvoted."""
@@ -60,7 +61,7 @@ class Sides:
 
 
 def turns(
-    entry: RdmaBatchComparison, sizes: Sequence[int], setting: Setting, rounds: int = ROUNDS
+    entry: Comparison, sizes: Sequence[int], setting: Setting, rounds: int = ROUNDS
 ) -> list[Turn]:
     """The runs of a comparison in their order."""
     return [
@@ -74,9 +75,7 @@ def turns(
     ]
 
 
-def read(
-    entry: RdmaBatchComparison, runs: Sequence[Turn], outputs: Sequence[str], source: str
-) -> Sides:
+def read(entry: Comparison, runs: Sequence[Turn], outputs: Sequence[str], source: str) -> Sides:
     """What both sides measured.
 
     Raises:
@@ -103,7 +102,7 @@ def read(
     return Sides(own, rival, tuple(rows), min(mtus))
 
 
-def ratios(entry: RdmaBatchComparison, sides: Sides) -> Curve:
+def ratios(entry: Comparison, sides: Sides) -> Curve:
     """How many times better ours is, at each size."""
     return Curve(
         benchmark=entry.name,
@@ -123,15 +122,13 @@ def ratios(entry: RdmaBatchComparison, sides: Sides) -> Curve:
     )
 
 
-def ratio(entry: RdmaBatchComparison, sides: Sides, size: int) -> float:
+def ratio(entry: Comparison, sides: Sides, size: int) -> float:
     """How many times better ours is at a size in bytes."""
     own, rival = sides.own[size], sides.rival[size]
     return rival / own if entry.of is Metric.LATENCY else own / rival
 
 
-def _own(
-    entry: RdmaBatchComparison, options: Sequence[str], size: int, setting: Setting
-) -> tuple[str, ...]:
+def _own(entry: Comparison, options: Sequence[str], size: int, setting: Setting) -> tuple[str, ...]:
     return (
         setting.program,
         *options,
@@ -141,7 +138,7 @@ def _own(
     )
 
 
-def _rival(entry: RdmaBatchComparison, size: int, setting: Setting) -> tuple[str, ...]:
+def _rival(entry: Comparison, size: int, setting: Setting) -> tuple[str, ...]:
     if entry.rival == entry.program:
         return _own(entry, entry.rival_options, size, setting)
     messages = setting.count(size) * entry.batch
@@ -153,14 +150,14 @@ def _rival(entry: RdmaBatchComparison, size: int, setting: Setting) -> tuple[str
     )
 
 
-def _of_row(entry: RdmaBatchComparison, row: rdma_batch.Row) -> float:
+def _of_row(entry: Comparison, row: rdma_batch.Row) -> float:
     if entry.of is Metric.BANDWIDTH:
         return row.bandwidth["avg"]
     return row.latency["avg" if _is_rate(entry) else "p50"]
 
 
-def _of_perftest(entry: RdmaBatchComparison, text: str, source: str) -> float:
-    (point,) = perftest.parse([text], source).points
+def _of_perftest(entry: Comparison, text: str, source: str) -> float:
+    (point,) = perftest.parse_runs([text], source).points
     if entry.of is Metric.BANDWIDTH:
         return point.values[Metric.BANDWIDTH, "avg"]
     if _is_rate(entry):
@@ -168,6 +165,6 @@ def _of_perftest(entry: RdmaBatchComparison, text: str, source: str) -> float:
     return point.values[Metric.LATENCY, "p50"]
 
 
-def _is_rate(entry: RdmaBatchComparison) -> bool:
+def _is_rate(entry: Comparison) -> bool:
     """Whether the other program tells a latency as a rate, of one message at a time."""
     return entry.rival.endswith("_bw") and entry.of is Metric.LATENCY

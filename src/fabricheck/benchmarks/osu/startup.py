@@ -6,7 +6,7 @@ from types import MappingProxyType
 from fabricheck.benchmarks.curve import Curve, Point
 from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.model import MpiBenchmark
-from fabricheck.benchmarks.table import ParseError
+from fabricheck.benchmarks.parser import ParseError
 
 _INIT = re.compile(
     r"^nprocs: (?P<ranks>\d+), min: (?P<min>\d+) ms, max: (?P<max>\d+) ms, avg: (?P<avg>\d+) ms$",

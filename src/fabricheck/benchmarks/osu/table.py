@@ -4,18 +4,18 @@ import math
 import re
 from types import MappingProxyType
 
-from fabricheck.benchmarks.columns import (
+from fabricheck.benchmarks.curve import Point
+from fabricheck.benchmarks.metrics import Metric
+from fabricheck.benchmarks.model import MpiBenchmark
+from fabricheck.benchmarks.osu.columns import (
     Column,
     Role,
     as_bandwidths,
     is_column_line,
     read_columns,
 )
-from fabricheck.benchmarks.curve import Point
-from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.model import MpiBenchmark
+from fabricheck.benchmarks.parser import ParseError
 from fabricheck.benchmarks.registry import next_size
-from fabricheck.errors import FabricheckError
 
 _ROW_START = re.compile(
     r"^\s*[+-]?(?:\.?\d|(?:nan|inf|infinity)(?:\s|$))", re.ASCII | re.IGNORECASE
@@ -31,16 +31,6 @@ _VALIDATIONS = {
     "skipped": None,
 }
 _AGAIN = "run the benchmark again with its output in a file of its own"
-
-
-class ParseError(FabricheckError):
-    """The output of a benchmark cannot be read as one complete table."""
-
-
-def half_digit(word: str) -> float:
-    """Half of what the last digit of a number counts: how far rounding may have moved it."""
-    _, _, decimals = word.partition(".")
-    return float(0.5 * 10 ** -len(decimals))
 
 
 class Table:

@@ -1,35 +1,22 @@
-"""The benchmarks of our own programs: what neither OSU nor perftest measures."""
+"""The benchmarks of ``rdma_batch``: what perftest does not measure, and how it compares."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Final
 
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.model import ACCEPTANCE, NIGHTLY, Benchmark
+from fabricheck.benchmarks.model import ACCEPTANCE, NIGHTLY, Family, ProgramBenchmark
 from fabricheck.units import MIB
 
-
-@dataclass(frozen=True, slots=True)
-class ProgramBenchmark(Benchmark):
-    """A benchmark of one of our programs in ``src/bench``, started in one MPI or Slurm job.
-
-    Attributes:
-        program: the program's name, which is also that of its folder.
-        options: what makes the program this benchmark; never sizes, counts, devices or transports.
-        transports: the transports that it can use.
-        runs: the runs that it belongs to, as tags: ``smoke``, ``nightly``, ``acceptance``.
-        needs: features that a partition must offer beside those of the transport.
-    """
-
-    program: str
-    options: tuple[str, ...]
-    transports: tuple[str, ...]
-    runs: frozenset[str]
-    needs: tuple[str, ...] = ()
+FAMILIES: Final = (
+    Family("rdma_batch", "own program", ("RdmaBatch",)),
+    Family("rdma_batch_ratio", "own program", ("RdmaBatchBeside",)),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RdmaBatchSweep(ProgramBenchmark):
+class Sweep(ProgramBenchmark):
     """A sweep of ``rdma_batch``, over the size of a transfer or over the number in a batch.
 
     Attributes:
@@ -51,7 +38,7 @@ class RdmaBatchSweep(ProgramBenchmark):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RdmaBatchComparison(ProgramBenchmark):
+class Comparison(ProgramBenchmark):
     """``rdma_batch`` beside another run in the same job: how many times better it is.
 
     Attributes:
@@ -78,10 +65,10 @@ def _sweep(
     sizes: tuple[int, int] = (8, MIB),
     transfer: int | None = None,
     most_devices: int = 1,
-) -> RdmaBatchSweep:
-    return RdmaBatchSweep(
+) -> Sweep:
+    return Sweep(
         name=f"rdma_batch_{name}",
-        family="program",
+        family="rdma_batch",
         title=title,
         metrics=(Metric.LATENCY, Metric.BANDWIDTH),
         statistics=("avg", "min"),
@@ -105,10 +92,10 @@ def _comparison(
     batch: int = 1,
     of: Metric = Metric.LATENCY,
     runs: frozenset[str] = ACCEPTANCE,
-) -> RdmaBatchComparison:
-    return RdmaBatchComparison(
+) -> Comparison:
+    return Comparison(
         name=f"rdma_batch_{name}",
-        family="program",
+        family="rdma_batch_ratio",
         title=title,
         metrics=(Metric.RATIO,),
         statistics=("p50",),
@@ -134,7 +121,7 @@ _PAIRS = ("--num-qp-per-transfer", "4")
 # The sweeps are those of the MORI-IO results. perftest's ib_write_lat is half a round trip of two
 # writes that are seen in memory; what a batch of one write waits for is its acknowledgement, which
 # is what ib_write_bw measures with one write in flight (docs/programs/rdma_batch.md).
-RDMA_BATCH_SWEEPS = (
+SWEEPS = (
     _sweep(
         "read",
         "Batches of 256 RDMA reads",
@@ -157,7 +144,7 @@ RDMA_BATCH_SWEEPS = (
         transfer=1 << 10,
     ),
 )
-RDMA_BATCH_COMPARISONS = (
+COMPARISONS = (
     _comparison(
         "read_latency",
         "A single read beside perftest's",
@@ -213,6 +200,6 @@ RDMA_BATCH_COMPARISONS = (
     ),
 )
 
-PROGRAM_BENCHMARKS: Mapping[str, ProgramBenchmark] = MappingProxyType(
-    {benchmark.name: benchmark for benchmark in (*RDMA_BATCH_SWEEPS, *RDMA_BATCH_COMPARISONS)}
+BENCHMARKS: Mapping[str, ProgramBenchmark] = MappingProxyType(
+    {benchmark.name: benchmark for benchmark in (*SWEEPS, *COMPARISONS)}
 )

@@ -14,9 +14,9 @@ from typing import Final
 
 from fabricheck.benchmarks.curve import Curve, Point
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.model import PairBenchmark
-from fabricheck.benchmarks.pairs import PAIR_BENCHMARKS
-from fabricheck.benchmarks.table import ParseError
+from fabricheck.benchmarks.model import ProgramBenchmark
+from fabricheck.benchmarks.parser import ParseError
+from fabricheck.benchmarks.ucx_perftest.entries import BENCHMARKS
 from fabricheck.units import MIB
 
 PROGRAM: Final = "ucx_perftest"
@@ -51,7 +51,7 @@ def batch_name(benchmark: str) -> str:
     return f"{benchmark}{_BATCH_SUFFIX}"
 
 
-def batch(benchmark: PairBenchmark, iterations: Mapping[int, int]) -> str:
+def batch(benchmark: ProgramBenchmark, iterations: Mapping[int, int]) -> str:
     """The batch file of a sweep: a line for each size, named so that ``parse`` knows it again.
 
     Args:
@@ -70,16 +70,13 @@ def is_output(text: str) -> bool:
     return any(_HEADER.match(line) for line in text.split("\n"))
 
 
-def parse(text: str, source: str) -> Curve:
-    """The curve that a client printed in batch mode.
-
-    Args:
-        text: the whole output, with the line end of its last line.
-        source: what to call the text in messages, usually the file's path.
+def parse(text: str, source: str, name: str = "") -> Curve:
+    """The curve that a client printed in batch mode; its table says which benchmark it is.
 
     Raises:
         ParseError: if there is no table, more than one, or one that is empty, damaged or cut.
     """
+    del name
     if not text.strip():
         raise ParseError(
             f"{source}: expected the output of {PROGRAM}, found nothing: the client did not start, "
@@ -148,7 +145,7 @@ class _Table:
         match = _HEADER.fullmatch(head)
         assert match is not None, "the head was found by this pattern"
         name = match["file"].removesuffix(_BATCH_SUFFIX)
-        known = [b.name for b in PAIR_BENCHMARKS.values() if b.family == "ucx"]
+        known = list(BENCHMARKS)
         if name not in known:
             raise self._error(
                 head_number,
@@ -249,7 +246,7 @@ class _Table:
     def _values(
         self, size: int, rate: float, latency: float, statistic: str, percentile: float
     ) -> dict[tuple[Metric, str], float]:
-        if Metric.LATENCY in PAIR_BENCHMARKS[self.benchmark].metrics:
+        if Metric.LATENCY in BENCHMARKS[self.benchmark].metrics:
             return {(Metric.LATENCY, "avg"): latency, (Metric.LATENCY, statistic): percentile}
         return {
             (Metric.BANDWIDTH, "avg"): size * rate / _MEGA,

@@ -1,0 +1,1 @@
+"""mpi_matmul: matrix multiplication by phases."""

@@ -1,0 +1,1 @@
+"""The OSU Micro-Benchmarks, and the same measured by ``mpi_probe``."""

@@ -1,0 +1,1 @@
+"""perftest: verbs without UCX and MPI."""

@@ -1,0 +1,1 @@
+"""rdma_batch: batches of RDMA reads and writes."""

@@ -1,0 +1,1 @@
+"""rdma_stream: streams of messages from transmitters to receivers."""

@@ -1,0 +1,1 @@
+"""ucx_perftest: UCX without MPI."""
