@@ -16,8 +16,9 @@ COMMANDS: Final = (
     "accept",
     "nightly",
     "plan",
+    "exporter",
 )
-GROUPS: Final = ("testbed", "history", "baseline", "references", "site")
+GROUPS: Final = ("testbed", "history", "baseline", "references", "site", "metrics")
 
 
 def build(wanted: list[str]) -> typer.Typer:

@@ -17,6 +17,21 @@ class Meaning(StrEnum):
     IGNORED = "ignored"
 
 
+class Role(StrEnum):
+    """What a monitor calls a counter, whatever its driver calls it."""
+
+    ECN_MARKED = "ecn_marked"
+    CNP_SENT = "cnp_sent"
+    CNP_HANDLED = "cnp_handled"
+    PAUSE_SENT = "pause_sent"
+    PAUSE_RECEIVED = "pause_received"
+    LINK_DOWN = "link_down"
+    BYTES_SENT = "bytes_sent"
+    BYTES_RECEIVED = "bytes_received"
+    WORDS_SENT = "words_sent"
+    WORDS_RECEIVED = "words_received"
+
+
 class Place(StrEnum):
     """Where a counter is read."""
 
@@ -84,6 +99,7 @@ class Counter:
         advice: what its rise says and what to do, with ``{hosts}`` for the nodes of the job.
         source: where its meaning is written.
         ceiling: the value at which it stays, for counters that don't wrap.
+        role: what a monitor shows it as, beside the counters of other drivers; ``None`` for most.
     """
 
     driver: str
@@ -94,13 +110,22 @@ class Counter:
     advice: str
     source: str
     ceiling: int | None = None
+    role: Role | None = None
 
     def fits(self, name: str) -> bool:
         """Whether a counter of this name is this row's."""
+        return self.number(name) is not None
+
+    def number(self, name: str) -> str | None:
+        """What ``{n}`` stands for in a counter's name.
+
+        Empty where the row has none, ``None`` where the counter is not this row's.
+        """
         if "{n}" not in self.name:
-            return name == self.name
-        pattern = re.escape(self.name).replace(re.escape("{n}"), r"\d+")
-        return re.fullmatch(pattern, name) is not None
+            return "" if name == self.name else None
+        pattern = re.escape(self.name).replace(re.escape("{n}"), r"(\d+)")
+        found = re.fullmatch(pattern, name)
+        return found and found[1]
 
 
 Bands = Mapping[str, Band]

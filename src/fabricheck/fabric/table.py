@@ -7,12 +7,20 @@ from typing import Any
 
 import yaml
 
-from fabricheck.fabric.model import Counter, Meaning, Place, Rule
+from fabricheck.fabric.model import Counter, Meaning, Place, Role, Rule
 
 _DATA: Mapping[str, Any] = yaml.load(
     resources.files("fabricheck.fabric").joinpath("counters.yaml").read_text(),
     yaml.CSafeLoader,
 )
+
+ROLES: Mapping[tuple[str, str], Role] = {
+    (driver, name): Role(role)
+    for driver, roles in _DATA["roles"].items()
+    for role, names in roles.items()
+    for name in names
+}
+"""What a monitor shows a counter as, by driver and name."""
 
 
 def _counters() -> Iterator[Counter]:
@@ -25,7 +33,9 @@ def _counters() -> Iterator[Counter]:
                     names, bands = what.pop("names"), what.pop("bands", {})
                     rules = tuple(Rule(band, tuple(of)) for band, of in bands.items())
                     for name in names:
-                        yield Counter(driver, Place(place), name, Meaning(meaning), rules, **what)
+                        role = ROLES.get((driver, name))
+                        kind = Meaning(meaning)
+                        yield Counter(driver, Place(place), name, kind, rules, **what, role=role)
 
 
 TABLE: tuple[Counter, ...] = tuple(_counters())

@@ -226,7 +226,8 @@ class _Sequence:
         deliver(self._plan, summary[0], summary)
         self._begin("retention")
         kept = self._remove_old(written)
-        self._plan.nights.complete(self._night, self._codes, datetime.now(UTC))
+        ended = datetime.now(UTC)
+        self._plan.nights.complete(self._night, self._codes, ended, self._plan.every)
         if kept:
             raise FabricheckError(
                 f"expected to remove what is older than {self._plan.keep.days} days, found: "

@@ -52,12 +52,21 @@ class Night:
         began: when.
         complete: whether it came to its end.
         failed: what of it could not be done.
+        codes: exit code of each step, of a complete one.
+        every: how often a night is to come, as it said.
     """
 
     directory: Path
     began: datetime
     complete: bool
     failed: list[str] = field(default_factory=list)
+    codes: Mapping[str, int] = field(default_factory=dict)
+    every: timedelta = timedelta(days=1)
+
+    @property
+    def overdue(self) -> datetime:
+        """From when on the next one is missing."""
+        return self.began + _LATE * self.every
 
     @property
     def stopped_at(self) -> str:
@@ -108,20 +117,45 @@ class Nights:
             ) from error
         return Night(directory, now, complete=False)
 
-    def complete(self, night: Night, codes: Mapping[str, int], now: datetime) -> None:
+    def complete(
+        self,
+        night: Night,
+        codes: Mapping[str, int],
+        now: datetime,
+        every: timedelta = timedelta(days=1),
+    ) -> None:
         """Say that a night has come to its end, and let ``latest`` lead to it.
 
         Args:
             night: the night.
             codes: exit code of each step.
             now: the time.
+            every: how often a night is to come.
         """
-        record = {"began": night.began.isoformat(), "ended": now.isoformat(), "codes": dict(codes)}
+        record = {
+            "began": night.began.isoformat(),
+            "ended": now.isoformat(),
+            "every_hours": every / timedelta(hours=1),
+            "codes": dict(codes),
+        }
         write_whole(night.directory / _COMPLETE, json.dumps(record, indent=2) + "\n")
         link = self.root / f".{LATEST}"
         link.unlink(missing_ok=True)
         link.symlink_to(night.directory.name)
         link.replace(self.root / LATEST)
+
+    def last_good(self, now: datetime) -> Night | None:
+        """The last night that did its work; one that is dated in the future counts for nothing.
+
+        Args:
+            now: the time.
+        """
+        good = [
+            night
+            for night in self.all()
+            if night.complete and not night.failed and night.began - now <= _SKEW
+        ]
+        return good[-1] if good else None
 
     def missing(self, now: datetime, every: timedelta) -> list[str]:
         """What an operator must know of nights that did not do their work, in sentences.
@@ -184,10 +218,11 @@ def _read(directory: Path, began: datetime) -> Night:
     except OSError:
         return Night(directory, began, complete=False)
     try:
-        return Night(
-            directory, began, complete=True, failed=failed_steps(json.loads(record)["codes"])
-        )
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        told = json.loads(record)
+        codes = {str(step): int(code) for step, code in told["codes"].items()}
+        every = timedelta(hours=float(told.get("every_hours", 24)))
+        return Night(directory, began, True, failed_steps(told["codes"]), codes, every)  # noqa: FBT003
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError):
         return Night(directory, began, complete=True, failed=[_COMPLETE])
 
 

@@ -1,0 +1,53 @@
+"""``fabricheck exporter``: metrics for Prometheus over HTTP."""
+
+import signal
+import threading
+from types import FrameType
+from typing import Annotated
+
+import typer
+
+from fabricheck.cli.metrics import PortsOption, ReportsOption, StateOption, sources
+
+
+def exporter(
+    *,
+    ports: PortsOption = False,
+    listen: Annotated[
+        str, typer.Option(metavar="HOST:PORT", help="Where to listen.")
+    ] = "127.0.0.1:9105",
+    reports: ReportsOption = None,
+    state: StateOption = None,
+) -> None:
+    """Serve metrics for Prometheus: the last run and night, or the ports of this node.
+
+    /metrics has them (docs/METRICS.md), /health says whether they are fresh. Files and ports are
+    read every 5 s by a thread of its own; no scrape reads anything or starts anything.
+
+    Anyone who can reach the address can read it, so it is this machine's alone unless --listen
+    says otherwise. systemd may pass a socket instead (ci/systemd).
+
+    Examples:
+
+        fabricheck exporter
+
+        fabricheck exporter --ports --listen 10.0.0.7:9105
+
+        curl http://127.0.0.1:9105/metrics
+    """
+    from fabricheck.monitor.refresh import Refresher  # noqa: PLC0415
+    from fabricheck.monitor.server import Server  # noqa: PLC0415
+
+    refresher = Refresher(sources(ports, reports, state))
+    with Server(listen, refresher) as server:
+
+        def end(_number: int, _frame: FrameType | None) -> None:
+            # From the thread that serves, it would wait for itself.
+            threading.Thread(target=server.shutdown).start()
+
+        signal.signal(signal.SIGTERM, end)
+        signal.signal(signal.SIGINT, end)
+        refresher.start()
+        typer.echo(f"serving /metrics on port {server.server_address[1]}", err=True)
+        server.serve_forever()
+    refresher.stop()

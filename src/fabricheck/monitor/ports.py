@@ -1,0 +1,151 @@
+"""The RDMA ports of this node, by the roles of their counters."""
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from fabricheck.errors import FabricheckError
+from fabricheck.fabric.bands import BANDS
+from fabricheck.fabric.model import Meaning
+from fabricheck.fabric.port import Port, Snapshot
+from fabricheck.fabric.snapshot import SCRIPT, parse
+from fabricheck.fabric.table import find
+from fabricheck.monitor.catalog import ROLES, Sample, Source, sample
+from fabricheck.report.files import write_whole
+
+_SECONDS = 20
+_BYTES_OF_GBIT = 1e9 / 8
+_EVERY = {
+    Meaning.ERROR: "fabricheck_port_errors_total",
+    Meaning.RETRANSMISSION: "fabricheck_port_retransmissions_total",
+}
+
+
+def default_state() -> Path:
+    """Where the ports that were seen are kept: systemd's place, or the user's, by node."""
+    if given := os.environ.get("STATE_DIRECTORY"):
+        return Path(given) / "ports.json"
+    home = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(home) / "fabricheck" / f"ports-{os.uname().nodename}.json"
+
+
+class Ports:
+    """Reads the ports, and keeps which there were.
+
+    Args:
+        state: the file in which they are kept.
+
+    Raises:
+        FabricheckError: if that file is damaged.
+    """
+
+    name = Source.PORTS
+
+    def __init__(self, state: Path) -> None:
+        self._state = state
+        self._seen = _read_state(state)
+
+    def read(self) -> Iterator[Sample]:
+        """What the ports of this node say now.
+
+        Raises:
+            FabricheckError: if the kernel can't be asked, or the state not be written.
+        """
+        snapshot = _take()
+        names = {(port.device, str(port.number)) for port in snapshot.ports.values()}
+        if not names <= self._seen:
+            self._keep(names | self._seen)
+        for device, number in sorted(self._seen):
+            gone = (device, number) not in names
+            yield from sample("fabricheck_port_missing", gone, snapshot.host, device, number)
+        yield from of_snapshot(snapshot)
+        for name, band in BANDS.items():
+            for level, limit in (("warning", band.warning), ("critical", band.critical)):
+                if limit is not None:
+                    yield from sample("fabricheck_band_limit", limit, name, level)
+
+    def _keep(self, names: set[tuple[str, str]]) -> None:
+        try:
+            self._state.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise FabricheckError(
+                f"expected a place for the ports that were seen at {self._state}, found: "
+                f"{error.strerror}: name another with --state"
+            ) from error
+        write_whole(self._state, json.dumps({"ports": sorted(names)}) + "\n")
+        self._seen = names
+
+
+def of_snapshot(snapshot: Snapshot) -> Iterator[Sample]:
+    """What the ports of a snapshot say, without what was there before."""
+    for port in snapshot.ports.values():
+        place = (snapshot.host, port.device, str(port.number))
+        yield from sample("fabricheck_port_active", port.active, *place)
+        if port.rate is not None:
+            yield from sample(
+                "fabricheck_port_rate_bytes_per_second", port.rate * _BYTES_OF_GBIT, *place
+            )
+        if port.netdev and port.netdev.carrier_changes is not None:
+            changes = port.netdev.carrier_changes
+            yield from sample("fabricheck_port_carrier_changes_total", changes, *place)
+        for (family, labels), value in _counters(port).items():
+            yield from sample(family, value, *place, *labels)
+
+
+def _counters(port: Port) -> Mapping[tuple[str, tuple[str, ...]], int]:
+    """Values by family and labels; of several counters for one thing, the greatest."""
+    values: dict[tuple[str, tuple[str, ...]], int] = {}
+    for (where, name), value in port.counters.items():
+        row = find(port.driver, where, name)
+        if row is None:
+            continue
+        keys = []
+        if row.role is not None:
+            family, labels, factor = ROLES[row.role]
+            if labels:
+                labels = (*labels, row.number(name) or "all")
+            keys.append(((family, labels), value * factor))
+        if row.meaning in _EVERY:
+            keys.append(((_EVERY[row.meaning], (name,)), value))
+        for key, number in keys:
+            values[key] = max(number, values.get(key, 0))
+    return values
+
+
+def _take() -> Snapshot:
+    try:
+        done = subprocess.run(
+            [SCRIPT, "now"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            timeout=_SECONDS,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise FabricheckError(f"expected {SCRIPT} to tell the ports, found: {error}") from error
+    found = parse(done.stdout, SCRIPT.name)
+    if len(found) != 1:
+        raise FabricheckError(
+            f"expected one snapshot of {SCRIPT}, found {len(found)}: {done.stderr.strip()[:200]}"
+        )
+    return found[0]
+
+
+def _read_state(path: Path) -> set[tuple[str, str]]:
+    try:
+        text = path.read_text()
+    except FileNotFoundError:
+        return set()
+    except (OSError, ValueError) as error:
+        raise FabricheckError(f"expected to read {path}, found: {error}") from error
+    try:
+        return {(str(device), str(number)) for device, number in json.loads(text)["ports"]}
+    except (ValueError, KeyError, TypeError) as error:
+        raise FabricheckError(
+            f"expected the ports that were seen in {path}, found something else: remove it; "
+            "what is missing now is no longer told"
+        ) from error

@@ -1,0 +1,93 @@
+"""Real Prometheus tools, a node's recorded ports, and a suite's reports."""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pytest
+from tests.fabric.conftest import unpack
+from tests.report import sample as reports
+
+from fabricheck.monitor.catalog import Sample
+
+ROOT = Path(__file__).parents[2]
+TOOLS = ROOT / "build" / "prometheus" / "bin"
+
+
+def promtool(*arguments: str | Path, text: str = "") -> subprocess.CompletedProcess[str]:
+    """Run promtool; a test without it fails, since ci/setup test fetches it."""
+    program = TOOLS / "promtool"
+    assert program.exists(), f"expected {program}: run ci/setup test"
+    return subprocess.run(
+        [program, *arguments], input=text, capture_output=True, text=True, check=False
+    )
+
+
+def values(samples: Iterable[Sample]) -> dict[str, float]:
+    """Values by name and labels, as a query writes them."""
+    return {_written(each): each.value for each in samples}
+
+
+def _written(each: Sample) -> str:
+    labels = zip(each.family.labels, each.labels, strict=True)
+    told = ",".join(f'{name}="{value}"' for name, value in labels)
+    return each.family.name + (f"{{{told}}}" if told else "")
+
+
+class Tree:
+    """A node's recorded files, which the ports are read from."""
+
+    def __init__(self, name: str, root: Path) -> None:
+        self.root = unpack(name, root)
+
+    def set(self, path: str, value: object) -> None:
+        """Let a file, or a line ``NAME:`` of ethtool's, hold another value."""
+        file, _, name = path.partition("#")
+        (found,) = self.root.glob(file)
+        if not name:
+            found.write_text(f"{value}\n")
+            return
+        lines = found.read_text().splitlines()
+        assert any(line.split(":")[0].strip() == name for line in lines)
+        found.write_text(
+            "".join(
+                f"{name}: {value}\n" if line.split(":")[0].strip() == name else f"{line}\n"
+                for line in lines
+            )
+        )
+
+    def pull(self) -> None:
+        """Take the card out."""
+        shutil.rmtree(self.root / "sys" / "class" / "infiniband")
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Tree]:
+    def of(name: str) -> Tree:
+        monkeypatch.setenv("FABRICHECK_SNAPSHOT_ROOT", str(tmp_path / "node"))
+        return Tree(name, tmp_path / "node")
+
+    return of
+
+
+class Suite:
+    """The reports of a suite."""
+
+    def __init__(self, root: Path) -> None:
+        self.reports = root
+
+    def ran(self, number: int = 0, *, report: reports.Report | None = None) -> Path:
+        """Write a run report that is newer than the others."""
+        path = self.reports / f"run-{number}.json"
+        path.write_text(json.dumps(report or reports.report("latency", "allreduce")))
+        os.utime(path, (number + 1, number + 1))
+        return path
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Suite:
+    (tmp_path / "reports").mkdir()
+    return Suite(tmp_path / "reports")

@@ -1,0 +1,92 @@
+"""The table of metrics: conforming names, a closed list of older ones, and a page that tells it."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+from tests.monitor.conftest import ROOT, promtool
+
+from fabricheck.fabric import table
+from fabricheck.fabric.model import Role
+from fabricheck.monitor.catalog import CATALOG, FAMILIES, ROLES, Family, Kind, Sample, sample
+from fabricheck.monitor.exposition import OPENMETRICS, PLAIN, choose, render
+
+OURS = [family for family in CATALOG if not family.same_as]
+OLDER = [family for family in CATALOG if family.same_as]
+UNITS = {"s": "_seconds", "B": "_bytes", "B/s": "_bytes_per_second"}
+
+
+def one_of(family: Family) -> Sample:
+    return Sample(family, family.labels, 1.0)
+
+
+def complaints(families: list[Family]) -> set[str]:
+    text = render(map(one_of, families))[PLAIN].decode()
+    return set(promtool("check", "metrics", text=text).stderr.splitlines())
+
+
+@pytest.mark.parametrize("family", OURS, ids=lambda family: family.name)
+def test_a_name_tells_type_and_unit(family: Family) -> None:
+    assert family.name.startswith("fabricheck_")
+    assert family.name.endswith("_total") == (family.kind is Kind.COUNTER)
+    base = family.name.removesuffix("_total")
+    assert family.unit in ("", "packets", "frames") or base.endswith(UNITS[family.unit])
+    assert family.meaning.endswith(".")
+
+
+def test_names_are_given_once_and_the_older_ones_are_these() -> None:
+    assert len(FAMILIES) == len(CATALOG)
+    assert {family.name: family.same_as for family in OLDER} == {
+        "mpi_benchmark_success": "fabricheck_verdict_passed",
+        "mpi_benchmark_last_run_timestamp": "fabricheck_run_timestamp_seconds",
+        "rdma_ecn_marked_packets": "fabricheck_port_ecn_marked_packets_total",
+        "rdma_cnp_sent": "fabricheck_port_cnp_sent_packets_total",
+        "rdma_cnp_handled": "fabricheck_port_cnp_handled_packets_total",
+    }
+    assert {family.same_as for family in OLDER} <= FAMILIES.keys()
+
+
+def test_prometheus_has_no_complaint_about_ours_and_none_but_one_about_the_older() -> None:
+    assert complaints(OURS) == set()
+    assert complaints(OLDER) <= {
+        f"{family.name} metric names should not contain abbreviated units" for family in OLDER
+    }
+
+
+def test_every_role_of_a_counter_has_a_place_with_the_right_labels() -> None:
+    assert ROLES.keys() == set(Role)
+    assert {(row.driver, row.name): row.role for row in table.TABLE if row.role} == table.ROLES
+    for family, labels, _ in ROLES.values():
+        more = 1 if labels else 0
+        assert len(FAMILIES[family].labels) == 3 + len(labels) + more
+
+
+def test_both_formats_are_rendered_and_chosen() -> None:
+    pages = render(map(one_of, CATALOG))
+    assert pages[OPENMETRICS].endswith(b"# EOF\n")
+    assert PLAIN.startswith("text/plain; version=0.0.4")
+    assert choose("application/openmetrics-text;version=1.0.0;q=0.5,*/*;q=0.1") == OPENMETRICS
+    assert choose("text/html") == choose("") == PLAIN
+    assert pages.keys() == {OPENMETRICS, PLAIN}
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        [*sample("fabricheck_port_active", 1, "n", "d", "1")] * 2,
+        [*sample("fabricheck_port_active", 1, "n", "d")],
+        [*sample("fabricheck_port_active", float("nan"), "n", "d", "1")],
+    ],
+)
+def test_what_prometheus_would_refuse_is_never_served(bad: list[Sample]) -> None:
+    with pytest.raises(ValueError, match="fabricheck_port_active"):
+        render(bad)
+
+
+def test_the_page_is_that_of_the_code() -> None:
+    script = ROOT / "ci" / "document-metrics.py"
+    done = subprocess.run([sys.executable, script, "--check"], capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    text = (ROOT / "docs" / "METRICS.md").read_text()
+    assert set(re.findall(r"^\| `(\w+)` ", text, re.MULTILINE)) >= FAMILIES.keys()

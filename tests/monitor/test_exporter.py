@@ -1,0 +1,290 @@
+"""The exporter as a process: right answers, to clients of any kind, and nothing old."""
+
+import http.client
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+from tests.monitor.conftest import ROOT, Suite, Tree, promtool
+
+from fabricheck.cli.metrics import write
+from fabricheck.errors import FabricheckError
+from fabricheck.monitor import server
+from fabricheck.monitor.catalog import Source
+from fabricheck.monitor.refresh import STALE, Refresher
+from fabricheck.monitor.server import address
+
+PROGRAM = Path(sys.executable).with_name("fabricheck")
+OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+Start = Callable[..., "Exporter"]
+
+
+class Exporter:
+    def __init__(self, *options: str | Path) -> None:
+        self.process = subprocess.Popen(
+            [PROGRAM, "exporter", "--listen=127.0.0.1:0", *options],
+            stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert self.process.stderr
+        self.said = []
+        while not self.said or "serving" not in self.said[-1]:
+            line = self.process.stderr.readline()
+            assert line, f"the exporter ended: {self.said}"
+            self.said.append(line)
+        self.port = int(self.said[-1].split()[-1])
+
+    def get(self, path: str, **headers: str) -> tuple[int, str, str]:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection.request("GET", path, headers=headers)
+        answer = connection.getresponse()
+        body = answer.read().decode()
+        connection.close()
+        return answer.status, answer.headers["Content-Type"], body
+
+    def send(self, data: bytes) -> bytes:
+        """What comes back for bytes that may be no request at all."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=30) as connection:
+            try:
+                connection.sendall(data)
+                connection.shutdown(socket.SHUT_WR)
+                return b"".join(iter(lambda: connection.recv(1 << 16), b""))
+            except (ConnectionResetError, BrokenPipeError):
+                return b""
+
+    @property
+    def memory(self) -> int:
+        """Resident bytes."""
+        pages = Path(f"/proc/{self.process.pid}/statm").read_text().split()[1]
+        return int(pages) * os.sysconf("SC_PAGESIZE")
+
+    def stop(self) -> int:
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            return self.process.wait(timeout=30)
+        finally:
+            self.process.kill()
+            self.process.wait()
+            assert self.process.stderr
+            self.process.stderr.close()
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Exporter]:
+    root = tmp_path_factory.mktemp("suite")
+    Suite(root).ran()
+    exporter = Exporter(f"--reports={root}")
+    yield exporter
+    assert exporter.stop() == 0
+
+
+def test_pages(shared: Exporter) -> None:
+    status, kind, body = shared.get("/metrics")
+    assert (status, kind) == (200, "text/plain; version=0.0.4; charset=utf-8")
+    assert 'fabricheck_verdict_passed{system="testbed"} 1.0\n' in body
+    assert 'fabricheck_exporter_source_up{source="run"} 1.0\n' in body
+    assert promtool("check", "metrics", text=body).returncode == 0
+    status, kind, body = shared.get("/metrics?x=1", Accept="application/openmetrics-text")
+    assert (status, kind) == (200, OPENMETRICS)
+    assert body.endswith("# EOF\n")
+    assert shared.get("/health")[0::2][0] == 200
+    assert "/metrics" in shared.get("/")[2]
+    assert shared.get("/etc/passwd")[0] == 404
+    assert shared.send(b"HEAD /metrics HTTP/1.1\r\n\r\n").endswith(b"\r\n\r\n")
+
+
+HOSTILE = [
+    (b"POST /metrics HTTP/1.1\r\nContent-Length: 9\r\n\r\n", b"405"),
+    (b"GET /metrics HTTP/9.9\r\n\r\n", b"400"),
+    (b"GET /\xff\xfe%00/../../etc/passwd HTTP/1.1\r\n\r\n", b"404"),
+    (b"GET /metrics HTTP/1.1\r\nAccept: text/plain; version=x;escaping=\xff\r\n\r\n", b"200"),
+    (b"GET /metrics HTTP/1.1\r\n" + b"A: b\r\n" * 500 + b"\r\n", b"431"),
+    (b"GET /" + b"a" * 70_000 + b" HTTP/1.1\r\n\r\n", b"414"),
+    (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", b"400"),
+    (b"a b c d e\r\n\r\n", b"400"),
+    (b"GET / HTTP/1.1", b"200"),
+    (b"", b""),
+]
+
+
+@pytest.mark.parametrize(("data", "code"), HOSTILE)
+def test_a_request_of_any_kind_is_the_clients_fault(
+    shared: Exporter, data: bytes, code: bytes
+) -> None:
+    answer = shared.send(data)
+    found = answer.split(b" ")[1] if answer.startswith(b"HTTP/") else b""
+    # What is not read to its end may take the answer with it.
+    assert found in (code, b"")
+    assert shared.get("/health")[0] == 200
+
+
+def test_many_scrapers_slow_readers_and_hostile_requests_at_once(shared: Exporter) -> None:
+    seconds = float(os.environ.get("FABRICHECK_SCRAPE_SECONDS", "4"))
+    end = time.monotonic() + seconds
+    found: list[int] = []
+
+    def scrape() -> None:
+        while time.monotonic() < end:
+            found.append(shared.get("/metrics")[0])
+
+    def attack() -> None:
+        while time.monotonic() < end:
+            for data, _ in HOSTILE:
+                answer = shared.send(data)
+                found.append(int(answer.split(b" ")[1]) if answer.startswith(b"HTTP/") else 400)
+
+    slow = [socket.create_connection(("127.0.0.1", shared.port)) for _ in range(40)]
+    for number, connection in enumerate(slow):
+        connection.sendall(b"GET /metrics HTTP/1.1\r\n" + b"\r\n" * (number % 2))
+    shared.get("/metrics")
+    before = shared.memory
+    threads = [threading.Thread(target=scrape) for _ in range(50)]
+    threads += [threading.Thread(target=attack) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for connection in slow:
+        connection.close()
+    assert {200, 400, 404, 405} <= set(found)
+    assert not [code for code in found if code >= 500]
+    assert shared.get("/health")[0] == 200
+    assert shared.memory < before + (30 << 20)
+    assert shared.memory < 160 << 20
+
+
+def test_a_client_that_says_nothing_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "DEADLINE", 0.1)
+    with server.Server("127.0.0.1:0", Refresher([])) as serving:
+        thread = threading.Thread(target=serving.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        with socket.create_connection(serving.server_address[:2], timeout=30) as idle:  # type: ignore[arg-type]
+            idle.sendall(b"GET /metr")
+            assert idle.recv(1) == b""
+        serving.shutdown()
+        thread.join()
+
+
+def test_connections_above_the_most_are_closed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "MOST", 1)
+    with server.Server("127.0.0.1:0", Refresher([])) as serving:
+        assert serving.verify_request(socket.socket(), None)
+        assert not serving.verify_request(socket.socket(), None)
+
+
+def test_ports_and_what_is_not_there(tree: Callable[[str], Tree], tmp_path: Path) -> None:
+    node = tree("mlx5_roce")
+    exporter = Exporter("--ports", f"--state={tmp_path / 'ports.json'}")
+    try:
+        assert "fabricheck_port_ecn_marked_packets_total{" in exporter.get("/metrics")[2]
+        (node.root / "proc" / "uptime").unlink()
+        limit = time.monotonic() + 30
+        while "fabricheck_port_active" in (body := exporter.get("/metrics")[2]):
+            assert time.monotonic() < limit
+            time.sleep(0.2)
+        assert 'fabricheck_exporter_source_up{source="ports"} 0.0\n' in body
+    finally:
+        assert exporter.stop() == 0
+
+
+class _Broken:
+    name = Source.RUN
+    error: Exception | None = None
+
+    def read(self) -> list[object]:
+        if self.error:
+            raise self.error
+        return []
+
+
+def test_a_source_that_fails_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
+    source = _Broken()
+    refresher = Refresher([source])  # type: ignore[list-item]
+    source.error = FabricheckError("no report")
+    for _ in range(3):
+        refresher.refresh()
+    source.error = None
+    refresher.refresh()
+    assert capsys.readouterr().err == "run: no report\nrun: it can be read again\n"
+    source.error = ZeroDivisionError()
+    refresher.refresh()
+    assert b'source_up{source="run"} 0.0' in next(iter(refresher.pages.values()))
+    assert "a fault of fabricheck" in capsys.readouterr().err
+    assert refresher.age < STALE
+
+
+@pytest.mark.parametrize(
+    ("listen", "found"),
+    [("127.0.0.1:9105", ("127.0.0.1", 9105)), ("[::1]:80", ("::1", 80)), ("node:0", ("node", 0))],
+)
+def test_addresses(listen: str, found: tuple[str, int]) -> None:
+    assert address(listen) == found
+
+
+@pytest.mark.parametrize(
+    "listen", ["", "9105", ":9105", "a:b", "a:99999", "u@h:1", "h:1/x", "[::1:80"]
+)
+def test_what_is_no_address(listen: str) -> None:
+    with pytest.raises(FabricheckError, match="expected HOST:PORT"):
+        address(listen)
+
+
+def test_an_address_that_is_taken_is_one_sentence() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(FabricheckError, match="name a free address"):
+            server.Server(f"127.0.0.1:{taken.getsockname()[1]}", Refresher([]))
+
+
+def test_a_socket_of_systemd_is_taken(suite: Suite) -> None:
+    suite.ran()
+    with socket.socket() as passed:
+        passed.bind(("127.0.0.1", 0))
+        passed.listen()
+        port = passed.getsockname()[1]
+        script = f'exec 3<&{passed.fileno()}; LISTEN_FDS=1 exec "$@"'
+        process = subprocess.Popen(
+            ["bash", "-c", script, "bash", PROGRAM, "exporter", f"--reports={suite.reports}"],
+            pass_fds=[passed.fileno()], stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+    try:
+        with urlopen(f"http://127.0.0.1:{port}/health", timeout=60) as answer:
+            assert answer.status == 200
+    finally:
+        process.terminate()
+        assert process.wait(timeout=30) == 0
+
+
+def test_the_file_for_the_textfile_collector(suite: Suite, tmp_path: Path) -> None:
+    suite.ran()
+    file = tmp_path / "fabricheck.prom"
+    write(file, reports=suite.reports)
+    text = file.read_text()
+    assert promtool("check", "metrics", text=text).returncode == 0
+    assert "fabricheck_verdict_passed" in text
+    assert "fabricheck_exporter" not in text
+    suite.ran(1).write_text("{")
+    with pytest.raises(FabricheckError, match="cut or damaged"):
+        write(file, reports=suite.reports)
+    assert file.read_text() == text
+    with pytest.raises(FabricheckError, match="without --ports"):
+        write(file, ports=True, reports=suite.reports)
+
+
+def test_the_units_of_systemd_leave_little_open() -> None:
+    units = sorted((ROOT / "ci" / "systemd").glob("*.service"))
+    assert len(units) == 2
+    for unit in units:
+        done = subprocess.run(
+            ["systemd-analyze", "security", "--offline=true", "--threshold=20", unit],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout[-300:] + done.stderr

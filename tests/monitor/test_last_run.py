@@ -1,0 +1,141 @@
+"""The last run and night: verdict, cases, ratios, nights; bounded, and never an old one's."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from tests.monitor.conftest import Suite, values
+from tests.report import sample as reports
+
+from fabricheck.errors import FabricheckError
+from fabricheck.monitor.exposition import render
+from fabricheck.monitor.last_run import SIZES, LastRun, of_nights
+from fabricheck.runner.nights import GOOD, Nights
+
+CASE = 'system="testbed",partition="slurm",environment="{}",benchmark="{}",placement="{}"'
+NOW = datetime(2026, 11, 22, 8, tzinfo=UTC)
+
+
+def read(source: LastRun) -> dict[str, float]:
+    samples = list(source.read())
+    render(samples)
+    return values(samples)
+
+
+def test_a_good_run(suite: Suite) -> None:
+    suite.ran()
+    told = read(LastRun(suite.reports))
+    assert told['fabricheck_verdict_passed{system="testbed"}'] == 1
+    assert told["mpi_benchmark_success"] == 1
+    ended = datetime(2026, 11, 21, 5, 46, 21, tzinfo=UTC).timestamp()
+    assert told['fabricheck_run_timestamp_seconds{system="testbed"}'] == ended
+    assert told['fabricheck_cases{system="testbed",status="good"}'] == 12
+    assert told['fabricheck_cases{system="testbed",status="critical"}'] == 0
+    case = CASE.format("openmpi", "latency", "tcp-2n")
+    assert told[f"fabricheck_case_severity{{{case}}}"] == 0
+    # 7.4 us at p50, as the sample has it, against a reference of 20 us; the worst is that of 1 MiB.
+    point = f'{case},statistic="p50",size_bytes="8"'
+    assert told[f"fabricheck_case_latency_seconds{{{point}}}"] == pytest.approx(7.4e-6, rel=0.01)
+    assert told[f"fabricheck_case_reference_ratio{{{case}}}"] > 1
+
+
+@pytest.mark.parametrize(
+    ("variant", "case", "status"),
+    [
+        ("with_warning", ("mpich", "allreduce", "tcp-4n"), 2),
+        ("with_critical", ("openmpi", "latency", "tcp-2n"), 5),
+        ("with_untrusted", ("mpich", "bw", "tcp-2n"), 6),
+    ],
+)
+def test_what_became_of_a_case(
+    suite: Suite, variant: str, case: tuple[str, str, str], status: int
+) -> None:
+    suite.ran(report=getattr(reports, variant)())
+    told = read(LastRun(suite.reports))
+    assert told[f"fabricheck_case_severity{{{CASE.format(*case)}}}"] == status
+    passed = variant == "with_warning"
+    assert told['fabricheck_verdict_passed{system="testbed"}'] == passed
+
+
+def test_a_bandwidth_below_its_reference_is_worse(suite: Suite) -> None:
+    report = reports.report("bw")
+    entry = reports.find(report, "bw", "mpich", "tcp-2n")
+    for value in entry["perfvalues"].values():
+        value[:2] = [50.0, 100.0]
+    suite.ran(report=report)
+    ratio = f"fabricheck_case_reference_ratio{{{CASE.format('mpich', 'bw', 'tcp-2n')}}}"
+    assert read(LastRun(suite.reports))[ratio] == 2
+
+
+def test_there_are_few_series_for_a_case(suite: Suite) -> None:
+    suite.ran(report=reports.with_everything())
+    told = read(LastRun(suite.reports))
+    cases = sum(name.startswith("fabricheck_case_severity") for name in told)
+    most = 2 + len(SIZES) * 3
+    assert cases > 70
+    assert sum(name.startswith("fabricheck_case_") for name in told) <= most * cases
+    assert len(told) < 8 * cases
+
+
+def test_another_run_takes_the_place_of_all(suite: Suite) -> None:
+    source = LastRun(suite.reports)
+    suite.ran(report=reports.with_critical())
+    assert read(source)["mpi_benchmark_success"] == 0
+    suite.ran(1, report=reports.report("latency"))
+    told = read(source)
+    assert told["mpi_benchmark_success"] == 1
+    assert not [name for name in told if "allreduce" in name]
+
+
+def test_a_run_that_cannot_be_read_leaves_nothing_of_the_one_before(suite: Suite) -> None:
+    source = LastRun(suite.reports)
+    with pytest.raises(FabricheckError, match="found none"):
+        read(source)
+    suite.ran()
+    read(source)
+    cut = suite.ran(1)
+    cut.write_bytes(cut.read_bytes()[:1000])
+    for _ in range(2):
+        with pytest.raises(FabricheckError, match="cut or damaged"):
+            read(source)
+
+
+def test_cases_that_differ_in_nothing_shown_are_told_by_the_worst(suite: Suite) -> None:
+    report = reports.report("latency")
+    run = report["runs"][0]
+    twin = dict(reports.find(report, "latency", "mpich", "tcp-2n"), unique_name="other")
+    twin |= {"result": "fail", "level": "critical", "fail_reason": "x", "findings": ["x"]}
+    run["testcases"].append(twin)
+    run["num_cases"] = report["session_info"]["num_cases"] = len(run["testcases"])
+    suite.ran(report=report)
+    told = read(LastRun(suite.reports))
+    assert told[f"fabricheck_case_severity{{{CASE.format('mpich', 'latency', 'tcp-2n')}}}"] == 5
+
+
+def night(root: Path, ago: float, every: float = 24, **codes: int) -> float:
+    nights = Nights(root)
+    began = NOW - timedelta(hours=ago)
+    made = nights.begin(began)
+    done = dict.fromkeys(GOOD, 0) | codes
+    nights.complete(made, done, began + timedelta(hours=1), timedelta(hours=every))
+    return began.timestamp()
+
+
+def test_nights(tmp_path: Path) -> None:
+    def told() -> dict[str, float]:
+        return values(of_nights(Nights(tmp_path), NOW))
+
+    last = "fabricheck_last_complete_night_timestamp_seconds"
+    overdue = "fabricheck_night_overdue_timestamp_seconds"
+    step = 'fabricheck_night_step_exit_code{step="%s"}'
+    assert told() == {overdue: 0}
+    began = night(tmp_path, 24, every=12, trend=1)
+    assert told()[last] == began
+    assert told()[overdue] == began + 18 * 3600
+    assert told()[step % "trend"] == 1
+    # One whose history could not be read did not do its work, and one of the future is none.
+    night(tmp_path, 1, history=2)
+    assert told()[last] == began
+    assert told()[step % "history"] == 2
+    night(tmp_path, -48)
+    assert told()[last] == began
