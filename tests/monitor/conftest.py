@@ -6,7 +6,9 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
+import promql_parser
 import pytest
 from tests.fabric.conftest import unpack
 from tests.report import sample as reports
@@ -91,3 +93,25 @@ class Suite:
 def suite(tmp_path: Path) -> Suite:
     (tmp_path / "reports").mkdir()
     return Suite(tmp_path / "reports")
+
+
+def metrics_of(expression: str) -> set[str]:
+    """The metrics that an expression of PromQL asks for.
+
+    Raises:
+        ValueError: if it is none.
+    """
+    found: set[str] = set()
+
+    def walk(node: Any) -> None:
+        if isinstance(node, promql_parser.VectorSelector):
+            found.add(node.name)
+        for name in ("expr", "lhs", "rhs", "vector_selector", "param"):
+            inner = getattr(node, name, None)
+            if inner is not None and not isinstance(inner, str):
+                walk(inner)
+        for inner in getattr(node, "args", None) or ():
+            walk(inner)
+
+    walk(promql_parser.parse(expression))
+    return found
