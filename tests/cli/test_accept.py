@@ -53,7 +53,7 @@ def test_json_and_record_say_the_same(tmp_path: Path):
     found = Place(tmp_path, 0.1).accept(*BEFORE, *AFTER, "--json", "--record", record)
     data = json.loads(found.stdout)
     assert data == json.loads(record.read_text())
-    assert (data["verdict"], data["format"], data["signatures"]) == ("reject", 1, [])
+    assert (data["verdict"], data["format"], data["signatures"]) == ("reject", 2, [])
     assert data["selected"]["before"] == ["20200101:20200121"]
     assert data["settings"]["margin"] == 0.05
     answer = next(each for each in data["answers"] if each["scope"] == "series")
@@ -68,6 +68,18 @@ def test_the_margin_is_the_sites(tmp_path: Path):
     (place.sites / "site.yaml").write_text(site.replace("0.2", "-1"))
     with pytest.raises(FabricheckError, match=r"site.yaml: line 3: acceptance > margin: expected"):
         place.accept(*BEFORE, *AFTER)
+
+
+def test_what_was_made_with_other_margins_than_the_sites_is_not_signed(tmp_path: Path):
+    place, record = Place(tmp_path, 0.1), tmp_path / "record.json"
+    site = place.sites / "site.yaml"
+    site.write_text(minimal.site("simulated", "acceptance: {margin: 0.2}"))
+    assert place.accept(*BEFORE, *AFTER, "--record", record).exit_code == 0
+    signed = ("accept", "--sites", place.sites, "--sign", "Ada", "--comment", "c", "--record")
+    assert run(*signed, record).exit_code == 0
+    site.write_text(minimal.site("simulated"))
+    with pytest.raises(FabricheckError, match=r"the site's acceptance > margin 0\.05, found 0\.2"):
+        run(*signed, record)
 
 
 def test_a_record_is_signed_by_several(tmp_path: Path):
@@ -117,6 +129,25 @@ def test_what_is_damaged_or_changed_by_hand_is_not_signed(tmp_path: Path):
     }
     for words, change in changes.items():
         refused(words, json.dumps({**good, **change}))
+    failures = next(each for each in good["answers"] if each["scope"] == "failures")
+    series = next(each for each in good["answers"] if each["scope"] == "series")
+    wide = {**good["settings"], "margin": 0.2}
+    for words, answer, change in (
+        (r"expected the p_fine .* from the figures", series, {"p_fine": 0.001}),
+        (r"expected the pairs 20 on .* from the figures", series, {"pairs": 40}),
+        (r"expected the change .* from the figures", series, {"change": None}),
+        ("expected the verdict accept on .* from the figures", series, {"changes": [0.0] * 20}),
+        ("expected the margin 0.04.* from the figures", series, {"margin": 0.2}),
+        (
+            "some that can't be",
+            failures,
+            {"failed": {side: {"failed": 2, "runs": 1} for side in ("before", "after")}},
+        ),
+        ("some that can't be", series, {"fields": {"system": "one"}}),
+    ):
+        changed = [{**each, **change} if each is answer else each for each in good["answers"]]
+        refused(words, json.dumps({**good, "answers": changed}))
+    refused("expected the margin 0.18.* from the figures", json.dumps({**good, "settings": wide}))
     for name in good.keys() - {"format", "signatures"}:
         rest = {key: value for key, value in good.items() if key != name}
         refused(rf"found at \$: '{name}' is a required", json.dumps(rest))

@@ -52,8 +52,13 @@ def test_a_node_that_dies_in_mid_job_is_named(suite: Suite, node: str) -> None:
     assert len(outcome.case["findings"]) == 1, "what follows from a dead node is no second fault"
 
 
-def test_a_hang_is_a_time_limit(suite: Suite) -> None:
-    suite.break_rank("set -- sleep 600")
+@pytest.mark.parametrize(
+    "hang",
+    ["set -- sleep 600", '[ "$rank" = 1 ] && { (sleep 1; kill -STOP $$) & set -- sleep 600; }'],
+)
+def test_a_hang_is_a_time_limit(suite: Suite, hang: str) -> None:
+    """A rank that is stopped answers to nothing but SIGKILL, and the other waits for it."""
+    suite.break_rank(hang)
 
     def let_time_run_out() -> None:
         job = suite.testbed.run("login", "squeue", "--noheader", "--format=%i").stdout.strip()

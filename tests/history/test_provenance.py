@@ -90,6 +90,21 @@ def test_a_bad_line_is_counted_named_and_costs_only_itself(logs: Path, store: Pa
     assert circumstances(store, "session-1").machines
 
 
+@pytest.mark.parametrize(
+    ("bad", "told"),
+    [
+        ("{}", "expected 'time' in a record of provenance, found none"),
+        (ORIGIN.line().replace('"nodes"', '"hosts"'), "expected 'nodes' in a record"),
+        ("[]", "expected a record of provenance in JSON, found another form"),
+        ("{", "expected a record of provenance in JSON, found: Expecting property name"),
+    ],
+)
+def test_what_a_damaged_record_lacks_is_told_in_words(bad: str, told: str):
+    with pytest.raises(ValueError, match=told) as error:
+        provenance.read_line(bad)
+    assert "Error" not in str(error.value)
+
+
 def test_a_cut_line_waits_for_its_end_and_does_not_damage_the_next(logs: Path, store: Path):
     path = perflog(logs, night(0)).with_name(FILE)
     provenance.append(path, ORIGIN)

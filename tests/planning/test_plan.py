@@ -13,7 +13,7 @@ from fabricheck.planning.plan import LeftOut, Plan, divide, make
 from fabricheck.planning.references import check
 from fabricheck.planning.show import check_lines, plan_lines
 from fabricheck.provenance import SUITE
-from fabricheck.reframe_ext.matrix import Case, lacking_terms
+from fabricheck.reframe_ext.matrix import Case, lacking_terms, read_cases
 
 REFRAME = Path(sys.executable).parent / "reframe"
 
@@ -172,3 +172,32 @@ def test_the_text_names_cases_reasons_and_what_is_absent() -> None:
     assert re.search(r"cpu +gnu +MpiPointToPoint +rc-2n +2\n", text)
     assert "nothing with environment mvapich2: no prefix" in text
     assert re.search(r"cpu +partition cpu lacks dc +1 +latency dc-2n", text)
+
+
+@pytest.mark.parametrize(
+    ("body", "expected", "message"),
+    [
+        ("import absent", FabricheckError, "ReFrame can't load them: .*No module named 'absent'"),
+        ("    valid_systems = [", FabricheckError, "ReFrame can't load them: .*was never closed"),
+        (
+            "    @rfm.core.builtins.run_after('init')\n    def fail(self):\n        {}['ours']",
+            RuntimeError,
+            r"exit code 70: .*ours[\s\S]*Traceback[\s\S]*, in fail",
+        ),
+    ],
+)
+def test_what_a_person_can_mend_is_told_from_a_fault_of_the_suite(
+    tmp_path: Path, body: str, expected: type[Exception], message: str
+) -> None:
+    (tmp_path / "reframe-config.py").write_text(
+        "site_configuration = {'systems': [{'name': 'one', 'hostnames': ['.'], 'partitions': [{"
+        "'name': 'main', 'scheduler': 'local', 'launcher': 'local', 'environs': ['builtin']}]}],"
+        "'environments': [{'name': 'builtin'}]}\n"
+    )
+    (tmp_path / "checks").mkdir()
+    (tmp_path / "checks" / "check.py").write_text(
+        "import reframe as rfm\n@rfm.simple_test\nclass Check(rfm.RunOnlyRegressionTest):\n"
+        f"    valid_systems = ['*']\n    valid_prog_environs = ['*']\n{body}\n"
+    )
+    with pytest.raises(expected, match=message):
+        read_cases(tmp_path, "one")

@@ -8,7 +8,7 @@ from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.labels import point_label
 from fabricheck.benchmarks.registry import find, part_of, parts
 from fabricheck.errors import FabricheckError
-from fabricheck.inputs import read_bounded
+from fabricheck.inputs import read_file
 
 _QUOTE = re.compile(r"^> ?", re.MULTILINE)
 
@@ -30,8 +30,7 @@ def parse_file(path: Path, name: str = "") -> Curve:
         ParseError: if the file cannot be read or ``parse`` refuses its text.
     """
     try:
-        with path.open("rb") as file:
-            data = read_bounded(file)
+        data = read_file(path)
     except OSError as error:
         raise ParseError(
             f"{path}: expected the output of a benchmark, but the file cannot be read "

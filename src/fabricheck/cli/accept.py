@@ -81,7 +81,7 @@ def accept(
     if (sign is None) != (comment is None):
         raise FabricheckError("expected --sign NAME and --comment TEXT together, found one of them")
     if not before and not after and record and sign and comment and not series:
-        _sign(record, sign, comment, machine=machine)
+        _sign(record, sign, comment, sites, machine=machine)
     if not before or not after:
         raise FabricheckError(
             "expected --before SEL and --after SEL, or --record FILE.json with --sign and "
@@ -134,12 +134,17 @@ def _require_new(record: Path | None) -> None:
             )
 
 
-def _sign(record: Path, sign: str, comment: str, *, machine: bool) -> None:
+def _sign(record: Path, sign: str, comment: str, sites: Path, *, machine: bool) -> None:
     from fabricheck.acceptance.model import Verdict  # noqa: PLC0415
     from fabricheck.acceptance.record import read_record  # noqa: PLC0415
+    from fabricheck.acceptance.settings import read_settings  # noqa: PLC0415
+    from fabricheck.acceptance.verify import check_settings  # noqa: PLC0415
     from fabricheck.record.appending import locked  # noqa: PLC0415
 
-    verdict = Verdict(read_record(record)["verdict"])
+    data = read_record(record)
+    verdict = Verdict(data["verdict"])
+    systems = {each["fields"]["system"] for each in data["answers"]}
+    check_settings(data, read_settings(sites, systems), record)
     with locked(record):
         data = _write(read_record(record), record, sign, comment)
     if machine:

@@ -102,8 +102,12 @@ def read_line(line: str) -> Origin:
             *texts.values(),
             *(text for each in groups.values() for text in each.values()),
         ]
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise ValueError(f"expected a record of provenance in JSON, found {error!r}") from None
+    except KeyError as error:
+        raise ValueError(f"expected {error} in a record of provenance, found none") from None
+    except (TypeError, AttributeError):
+        raise ValueError("expected a record of provenance in JSON, found another form") from None
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"expected a record of provenance in JSON, found: {error}") from None
     if not (isinstance(nodes, list) and all(isinstance(each, str) for each in known)):
         raise ValueError("expected texts in a record of provenance, found something else")
     origin = Origin(**texts, nodes=tuple(nodes), **groups)

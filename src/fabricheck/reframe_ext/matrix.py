@@ -12,13 +12,14 @@ import re
 import subprocess
 import sys
 import tempfile
+import traceback
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from fabricheck.benchmarks.registry import CHECKS
-from fabricheck.errors import FabricheckError
+from fabricheck.errors import EXIT_BAD_INPUT, EXIT_FAULT, FabricheckError
 
 Rule = Callable[[Any, list[str]], bool]
 
@@ -62,6 +63,7 @@ def read_cases(suite: Path, system: str) -> list[Case]:
 
     Raises:
         FabricheckError: if ReFrame can't load the configuration or a check; the message is its own.
+        RuntimeError: for a fault of the suite, with its traceback.
     """
     with tempfile.NamedTemporaryFile(suffix=".json") as written:
         ended = subprocess.run(
@@ -73,10 +75,16 @@ def read_cases(suite: Path, system: str) -> list[Case]:
             errors="replace",
             check=False,
         )
-        if ended.returncode:
+        words = _last_words(ended.stderr)
+        if ended.returncode == EXIT_BAD_INPUT:
             raise FabricheckError(
                 f"expected the checks of {suite / 'checks'} for system {system}, found that "
-                f"ReFrame can't load them: {_last_words(ended.stderr)}"
+                f"ReFrame can't load them: {words}"
+            )
+        if ended.returncode:
+            raise RuntimeError(
+                f"the cases of system {system} could not be listed, exit code {ended.returncode}: "
+                f"{words}\n{ended.stderr}"
             )
         rows = json.loads(Path(written.name).read_text())
     return [Case(**{**row, **{name: tuple(row[name]) for name in _LISTS}}) for row in rows]
@@ -179,5 +187,21 @@ def _write(suite: Path, system: str, path: Path) -> None:
     path.write_text(json.dumps([asdict(case) for case in cases]))
 
 
+def _is_mendable(error: BaseException) -> bool:
+    """Whether a person made the error: it began as one of ReFrame's, of a file, or of a module."""
+    from reframe.core.exceptions import ReframeBaseError  # noqa: PLC0415
+
+    # ReFrame's loader wraps whatever a check raises.
+    while error.__context__ is not None:
+        error = error.__context__
+    return isinstance(
+        error, FabricheckError | ReframeBaseError | OSError | ImportError | SyntaxError
+    )
+
+
 if __name__ == "__main__":
-    _write(Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3]))
+    try:
+        _write(Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3]))
+    except BaseException as error:
+        traceback.print_exc()
+        sys.exit(EXIT_BAD_INPUT if _is_mendable(error) else EXIT_FAULT)

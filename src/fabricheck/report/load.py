@@ -12,7 +12,7 @@ from urllib.parse import unquote
 import jsonschema
 
 from fabricheck.errors import FabricheckError
-from fabricheck.inputs import read_bounded
+from fabricheck.inputs import read_file
 from fabricheck.report.build import build_case
 from fabricheck.report.model import Case, Run
 from fabricheck.report.status import Status
@@ -77,8 +77,7 @@ def _readable(time: str) -> str:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        with path.open("rb") as file:
-            document = _defined(json.loads(read_bounded(file).decode()))
+        document = _defined(json.loads(read_file(path).decode()))
         problem = jsonschema.exceptions.best_match(_validator().iter_errors(document))
     except OSError as error:
         raise FabricheckError(

@@ -1,0 +1,64 @@
+"""A rank that is stopped and never ends: the case does, at its time limit, and is red."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from tests.reframe_ext.test_links import CONFIGURATION, REFRAME
+
+# What a stopped program does not answer to is all but SIGKILL.
+SUITE = """
+import reframe as rfm
+from reframe.core.builtins import variable
+
+from fabricheck.reframe_ext.curve_benchmark import CurveBenchmark
+
+
+@rfm.simple_test
+class Stopped(CurveBenchmark):
+    benchmark = variable(str, value="bw", loggable=True)
+    placement = variable(str, value="rc-2n", loggable=True)
+    valid_prog_environs = ["*"]
+    time_limit = "2s"
+    executable = "sh"
+    executable_opts = ["-c", "'echo $$ >pid; kill -STOP $$; exit 0'"]
+
+    def sizes(self):
+        return (1 << 20,)
+
+    def fabric_findings(self):
+        return ()
+"""
+
+
+def test_a_stopped_rank_fails_the_case_at_its_time_limit(tmp_path: Path) -> None:
+    (tmp_path / "config.py").write_text(CONFIGURATION)
+    (tmp_path / "suite.py").write_text(SUITE)
+    options = ("config-file=config.py", "checkpath=suite.py", "report-file=run.json", "run")
+    done = subprocess.run(
+        [REFRAME, f"--prefix={tmp_path}", "--keep-stage-files", *(f"--{each}" for each in options)],
+        cwd=tmp_path,
+        env={**os.environ, "RFM_WARN_AS_ERROR": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    (pid,) = tmp_path.glob("stage/**/pid")
+    process = Path("/proc", pid.read_text().strip())
+    # It was killed by then, and whoever inherits it buries it.
+    deadline = time.monotonic() + 30
+    while process.exists():
+        assert time.monotonic() < deadline, "the stopped program is still there"
+        time.sleep(0.1)
+    told = subprocess.run(
+        [sys.executable, "-m", "fabricheck", "report", tmp_path / "run.json"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert told.returncode == 1
+    assert "† failed bw builtin rc-2n" in told.stdout
+    assert "job timed out" in told.stdout
