@@ -5,6 +5,8 @@ SHELL := /bin/bash
 
 # More arguments for the command behind a target: make run ARGS=--help
 ARGS ?=
+# One tier of tests alone: make test TIER=unit, or integration, e2e, lab
+TIER ?=
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -15,8 +17,8 @@ setup: ## install what `make run` needs: Debian packages, and Python in .venv
 run: setup ## start the testbed, run the nightly checks, show the verdict
 	@.venv/bin/fabricheck run --tag nightly $(ARGS)
 
-test: ## install what the tests need, lint, run all tests
-	@ci/test $(ARGS)
+test: ## install what the tests need, lint, run the tests of a change; TIER=unit: that tier alone
+	@TIER=$(TIER) ci/test $(ARGS)
 
 lint: ## check style, types, import layers and shell scripts
 	@ci/setup test

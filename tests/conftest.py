@@ -1,25 +1,48 @@
-"""What holds for all tests: their order, and that nothing is skipped where everything is there."""
+"""Tiers: how much machine a test may use. A module is ``unit`` unless it says otherwise.
 
+unit         nothing but this process: no other process, no waiting for a clock, no network
+integration  other processes: stand-ins for launchers, ReFrame's dry runs, killed commands
+e2e          what is real: testbed, guest, browser, ranks of MPI
+lab          hours of one question: error rates, kill loops, the table of faults, comparisons
+"""
+
+import socket
+import sys
+import time
 from collections.abc import Generator
+from typing import Any
 
 import pytest
 
-pytest_plugins = ["pytester"]
+pytest_plugins = ["pytester", "tests.testbeds"]
 
-# Quick tests first; within a rank pytest's own order stays.
-RANKS = {"browser": 1, "testbed": 2}
+TIERS = ("unit", "integration", "e2e", "lab")
+# What starts a process or opens a connection, in the words of Python's audit events.
+STARTS = ("subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.exec", "os.system")
+CONNECTS = ("socket.connect", "socket.bind")
+
+
+def tier(item: pytest.Item) -> str:
+    """The tier that a test names, or its module for it."""
+    return next((mark.name for mark in item.iter_markers() if mark.name in TIERS), TIERS[0])
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--tier", choices=TIERS, help="run the tests of one tier alone")
     parser.addoption(
         "--everything",
         action="store_true",
-        help="a skipped test that is marked testbed or browser fails: its tools must be there",
+        help="a skipped test of e2e or lab fails: its tools must be there",
     )
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: max((RANKS.get(m.name, 0) for m in item.iter_markers()), default=0))
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if chosen := config.getoption("--tier"):
+        config.hook.pytest_deselected(items=[item for item in items if tier(item) != chosen])
+        items[:] = [item for item in items if tier(item) == chosen]
+    # Quick tests first; within a tier pytest's own order stays.
+    items.sort(key=lambda item: TIERS.index(tier(item)))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -27,9 +50,54 @@ def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
-    marked = any(marker.name in RANKS for marker in item.iter_markers())
-    if report.skipped and marked and item.config.getoption("--everything"):
+    if report.skipped and tier(item) in ("e2e", "lab") and item.config.getoption("--everything"):
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
         report.outcome = "failed"
         report.longrepr = f"{item.nodeid} was skipped under --everything: {reason}"
     return report
+
+
+class Guard:
+    """Keeps unit tests to their tier, also where a thread or an ``except`` hides what they did."""
+
+    def __init__(self) -> None:
+        self.watching = False
+        self.found: str | None = None
+        sys.addaudithook(self.hear)
+        self._sleep, time.sleep = time.sleep, self.sleep
+
+    def hear(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if not self.watching:
+            return
+        if event in STARTS:
+            self.refuse("start a process")
+        elif event in CONNECTS and arguments[0].family in (socket.AF_INET, socket.AF_INET6):
+            self.refuse("open a network socket")
+
+    def sleep(self, seconds: float) -> None:
+        if self.watching:
+            self.refuse("sleep")
+        self._sleep(seconds)
+
+    def refuse(self, what: str) -> None:
+        self.found = f"a unit test must not {what}: see the tiers in tests/conftest.py"
+        pytest.fail(self.found)
+
+
+GUARD = Guard()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    GUARD.watching, GUARD.found = tier(item) == TIERS[0], None
+    try:
+        return (yield)
+    finally:
+        GUARD.watching = False
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Generator[None, None, None]:
+    yield
+    if GUARD.found:
+        pytest.fail(GUARD.found)

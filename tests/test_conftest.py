@@ -1,9 +1,17 @@
+"""The tiers: their order, what a skip is worth in them, and the guard of the lightest."""
+
+import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-CONFTEST = (Path(__file__).parent / "conftest.py").read_text()
-MARKERS = "[pytest]\nmarkers =\n    testbed: x\n    browser: x\n"
+pytestmark = pytest.mark.integration
+ROOT = Path(__file__).parents[1]
+CONFTEST = (ROOT / "tests" / "conftest.py").read_text().replace(', "tests.testbeds"', "")
+MARKERS = "[pytest]\naddopts = --strict-markers\nmarkers =\n" + "".join(
+    f"    {tier}: x\n" for tier in ("unit", "integration", "e2e", "lab")
+)
 
 
 @pytest.fixture
@@ -13,31 +21,50 @@ def suite(pytester):
     return pytester
 
 
-def test_quick_tests_run_before_browser_and_testbed(suite):
-    suite.makepyfile(
-        """
-        import pytest
-        @pytest.mark.testbed
-        def test_cluster(): pass
-        @pytest.mark.browser
-        def test_page(): pass
-        def test_unit(): pass
-        """
-    )
-    lines = [line for line in suite.runpytest("-v").outlines if "PASSED" in line]
-    assert [line.split("::")[1].split()[0] for line in lines] == [
-        "test_unit",
-        "test_page",
-        "test_cluster",
-    ]
+ONE_OF_EACH = """
+    import pytest
+    @pytest.mark.lab
+    def test_rates(): pass
+    @pytest.mark.e2e
+    def test_cluster(): pass
+    @pytest.mark.integration
+    def test_stub(): pass
+    def test_rule(): pass
+    """
+
+
+def passed(result):
+    lines = [line for line in result.outlines if "PASSED" in line]
+    return [line.split("::")[1].split()[0] for line in lines]
+
+
+def test_quick_tests_run_first(suite):
+    suite.makepyfile(ONE_OF_EACH)
+    found = passed(suite.runpytest_subprocess("-v"))
+    assert found == ["test_rule", "test_stub", "test_cluster", "test_rates"]
+
+
+@pytest.mark.parametrize(
+    ("tier", "test"), [("unit", "test_rule"), ("e2e", "test_cluster"), ("lab", "test_rates")]
+)
+def test_a_tier_is_chosen_by_its_name(suite, tier, test):
+    suite.makepyfile(ONE_OF_EACH)
+    assert passed(suite.runpytest_subprocess("-v", f"--tier={tier}")) == [test]
+
+
+def test_a_test_may_be_of_another_tier_than_its_module(suite):
+    suite.makepyfile("import pytest\npytestmark = pytest.mark.e2e\n"
+                     "@pytest.mark.lab\ndef test_rates(): pass\n")  # fmt: skip
+    assert passed(suite.runpytest_subprocess("-v", "--tier=e2e")) == []
+    assert passed(suite.runpytest_subprocess("-v", "--tier=lab")) == ["test_rates"]
 
 
 SKIPS = """
     import pytest
-    @pytest.mark.testbed
+    @pytest.mark.e2e
     @pytest.mark.skipif(True, reason="no slurmd")
     def test_marked(): pass
-    @pytest.mark.testbed
+    @pytest.mark.e2e
     def test_within(): pytest.skip("no slurmctld")
     @pytest.mark.skipif(True, reason="no spack")
     def test_optional(): pass
@@ -46,11 +73,71 @@ SKIPS = """
 
 def test_a_skip_for_want_of_a_tool_fails_where_everything_is_there(suite):
     suite.makepyfile(SKIPS)
-    result = suite.runpytest("--everything")
+    result = suite.runpytest_subprocess("--everything")
     assert result.parseoutcomes() == {"failed": 1, "errors": 1, "skipped": 1}
     result.stdout.fnmatch_lines_random(["*no slurmd*", "*no slurmctld*"])
 
 
 def test_a_skip_is_a_skip_elsewhere(suite):
     suite.makepyfile(SKIPS)
-    suite.runpytest().assert_outcomes(skipped=3)
+    suite.runpytest_subprocess().assert_outcomes(skipped=3)
+
+
+PROCESS, SLEEP, SOCKET = "start a process", "sleep", "open a network socket"
+DONE = {
+    "subprocess.run(['true'])": PROCESS,
+    "os.waitpid(os.fork() or os._exit(0), 0)": PROCESS,
+    "os.posix_spawn('/bin/true', ['true'], {})": PROCESS,
+    "os.system('true')": PROCESS,
+    "time.sleep(0)": SLEEP,
+    "socket.create_server(('127.0.0.1', 0)).close()": SOCKET,
+    "socket.socket().connect_ex(('127.0.0.1', 1))": SOCKET,
+    "hidden(lambda: time.sleep(0))": SLEEP,
+    "thread(lambda: subprocess.run(['true']))": PROCESS,
+}
+ALL_OF_IT = """
+    import contextlib, os, pytest, socket, subprocess, threading, time
+
+    def thread(function):
+        started = threading.Thread(target=function)
+        started.start()
+        started.join()
+
+    def hidden(function):
+        with contextlib.suppress(BaseException):
+            function()
+
+    @pytest.fixture(params={bodies})
+    def done(request):
+        exec(request.param)
+
+    def test_by_fixture(done): pass
+    @pytest.mark.parametrize("body", {bodies})
+    def test_by_itself(body): exec(body)
+    @pytest.mark.integration
+    def test_may(done): pass
+    def test_a_pair_of_sockets_is_no_network(): socket.socketpair()
+    """
+
+
+def test_a_unit_test_that_uses_more_of_the_machine_is_told_so(suite):
+    suite.makepyfile(ALL_OF_IT.format(bodies=list(DONE)))
+    result = suite.runpytest_subprocess("-p", "no:threadexception")
+    outcomes = result.parseoutcomes()
+    assert outcomes["passed"] == len(DONE) + 1
+    assert outcomes["failed"] + outcomes["errors"] == 2 * len(DONE)
+    told = Counter(line[1:].strip() for line in result.outlines if line.startswith("E  "))
+    assert told == {
+        f"Failed: a unit test must not {what}: see the tiers in tests/conftest.py": 2 * number
+        for what, number in Counter(DONE.values()).items()
+    }
+
+
+def test_each_tier_is_in_the_pipeline_and_in_the_command():
+    pipeline = (ROOT / "ci" / "gitlab-ci.yml").read_text()
+    command = (ROOT / "ci" / "test").read_text()
+    declared = re.findall(r'^    "(\w+): ', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
+    assert declared == ["unit", "integration", "e2e", "lab"]
+    for tier in declared:
+        assert f"\n{tier}:\n" in pipeline
+        assert tier in command

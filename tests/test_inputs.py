@@ -10,6 +10,8 @@ import pytest
 from fabricheck.errors import FabricheckError
 from fabricheck.inputs import read_file
 
+pytestmark = pytest.mark.integration
+
 PROGRAM = [sys.executable, "-m", "fabricheck"]
 
 

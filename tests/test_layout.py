@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+pytestmark = pytest.mark.integration
+
 ROOT = Path(__file__).resolve().parent.parent
 GENERATED = {"requirements.lock", "requirements-dev.lock", "LICENSE"} | {
     str(path.relative_to(ROOT)) for path in (ROOT / "references").glob("*.yaml")

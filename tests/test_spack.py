@@ -151,6 +151,7 @@ def test_only_known_keys_are_used():
             assert re.fullmatch("(/[a-z0-9_-]+)+", external["prefix"]), external
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", sorted(DEBIAN))
 def test_versions_of_debian_are_those_of_its_packages(name):
     (external,) = packages_of("debian12")[name]["externals"]

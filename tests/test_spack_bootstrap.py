@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+pytestmark = pytest.mark.integration
+
 ROOT = Path(__file__).resolve().parent.parent
 COMMIT = "119680aeee8ea802c6111b7167583bddef97e82f"
 GIT = f"""#!/bin/bash

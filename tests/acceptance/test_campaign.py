@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.integration
+
 ROOT = Path(__file__).resolve().parents[2]
 
 # Its "database" has a line for each session that ended: side, and what the fabric was then.
@@ -161,6 +163,7 @@ def test_bad_input(suite: Suite, options: tuple[str, ...], words: str):
     assert words in output
 
 
+@pytest.mark.lab
 def test_killed_anywhere_it_measures_each_run_once_in_its_own_state(suite: Suite):
     generator = random.Random(20261121)
     for _ in range(10):

@@ -187,6 +187,7 @@ def test_values_without_run_are_counted():
         judged(frame.with_columns(session=pl.lit("")))
 
 
+@pytest.mark.lab
 def test_error_rates_hold_at_the_margin(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("simulation.acceptance.WORLDS", {"x": Campaign(1).world})
     title, rows = next(tables(NO_NOISE, Settings(), count=400, rounds=2, seed=1))

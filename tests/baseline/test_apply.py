@@ -133,6 +133,7 @@ def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path):
         accept(tmp_path / "none" / "hpc.yaml", proposed(case()))
 
 
+@pytest.mark.integration
 def test_two_at_once_do_not_mix(tmp_path: Path):
     with apply.locked(tmp_path):
         queue = multiprocessing.Queue()

@@ -23,6 +23,7 @@ def test_the_value_is_the_median():
     assert [each.value for each in made(values)] == pytest.approx([np.median(v) for v in values])
 
 
+@pytest.mark.lab
 @pytest.mark.parametrize("nights", [20, 60])
 def test_quiet_cases_are_raised_as_rarely_as_asked_for(nights: int):
     """Of cases in normal noise, nights that are raised: those allowed, within counting errors."""

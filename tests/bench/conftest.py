@@ -20,11 +20,6 @@ LAUNCHERS = {
 TIMEOUT = 120
 
 
-def pytest_itemcollected(item: pytest.Item) -> None:
-    """Ranks poll on every core, so that a busy machine takes minutes for what takes a second."""
-    item.add_marker("alone")
-
-
 @dataclass(frozen=True)
 class Build:
     """A build folder of src/bench for one MPI, and the program of it that is run."""

@@ -8,6 +8,8 @@ import pytest
 from fabricheck.benchmarks.osu.entries import PROBE_BENCHMARKS
 from fabricheck.reframe_ext.cmake_build import BENCH_SOURCES
 
+pytestmark = pytest.mark.e2e
+
 # Open MPI, PMIx and UCX keep memory of their own until the process ends, some of it with no pointer
 # left, so the leak checker would report them and not us. Everything else stays on.
 NO_LEAK_CHECK = "detect_leaks=0:verbosity=1"

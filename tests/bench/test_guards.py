@@ -6,6 +6,8 @@ import pytest
 
 from fabricheck.benchmarks.osu.entries import PROBE_BENCHMARKS
 
+pytestmark = pytest.mark.e2e
+
 TIMEOUT = 120
 
 QUICK = ("-i", "5", "-x", "1", "-m", "16:64")

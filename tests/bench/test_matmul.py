@@ -13,6 +13,8 @@ import pytest
 from tests.bench.conftest import ROOT
 from tests.bench.test_build import NO_LEAK_CHECK
 
+pytestmark = pytest.mark.e2e
+
 TIMEOUT = 120
 PHASES = ["transfer_a", "broadcast_b", "compute", "transfer_c", "total"]
 MODES = ["blocking", "nonblocking", "collective"]

@@ -4,6 +4,8 @@ import subprocess
 
 import pytest
 
+pytestmark = pytest.mark.e2e
+
 # Stands before the MPI library, and fails as one does whose second message was too long.
 BROKEN = """
 #include <mpi.h>

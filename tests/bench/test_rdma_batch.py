@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.e2e
+
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "programs" / "rdma_batch.md").read_text()
 TIMEOUT = 60

@@ -6,6 +6,8 @@ import subprocess
 import pytest
 from tests.bench.test_build import NO_LEAK_CHECK
 
+pytestmark = pytest.mark.e2e
+
 TIMEOUT = 120
 FEW = ("--nmsg", "400", "--num-blks", "4", "--num-cmsgs", "10", "--msg-size", "4096")
 PACED = ("--method", "udp", "--dev", "lo", "--send-delay", "50", "--timeout", "5")

@@ -8,6 +8,8 @@ import pytest
 from fabricheck.benchmarks.osu.entries import PROBE_BENCHMARKS
 from fabricheck.benchmarks.parser import parse
 
+pytestmark = pytest.mark.e2e
+
 SAMPLES = Path(__file__).parents[1] / "data" / "osu-7.4"
 QUICK = ("-i", "20", "-x", "2")
 # OSU's output, and the options that give the same columns.

@@ -5,6 +5,8 @@ import subprocess
 import pytest
 from tests.bench.conftest import TIMEOUT, Build
 
+pytestmark = pytest.mark.e2e
+
 DIFFERENT = {
     "mpi_probe": (["latency", "-m", "8"], ["latency", "-m", "8", "-i", "-1"]),
     "mpi_matmul": (["-n", "100"], ["-n", "-1"]),

@@ -16,6 +16,8 @@ from tests.checks import job_site
 
 from fabricheck.transports import MPI_FAMILIES, TRANSPORTS, Placement, families
 
+pytestmark = pytest.mark.integration
+
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 EXPECTED = ROOT / "tests" / "data" / "job-scripts"

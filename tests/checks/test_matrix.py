@@ -20,6 +20,8 @@ from fabricheck.benchmarks.osu.entries import PROBE_BENCHMARKS
 from fabricheck.benchmarks.registry import names
 from fabricheck.transports import Placement, families, placements
 
+pytestmark = pytest.mark.integration
+
 SUITE = Path(__file__).resolve().parents[2]
 REFRAME = Path(sys.executable).parent / "reframe"
 OWN_SITES = ("local", "testbed")

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.integration
+
 SUITE = Path(__file__).resolve().parents[2]
 REFRAME = Path(sys.executable).parent / "reframe"
 SITES = sorted({path.stem for path in (SUITE / "sites").glob("*.yaml")} - {"local", "testbed"})

@@ -10,6 +10,8 @@ from typer.testing import Result
 from fabricheck.errors import FabricheckError
 from fabricheck.report.offline import outside_resources
 
+pytestmark = pytest.mark.integration
+
 BEFORE, AFTER = ("--before", "20200101:20200121"), ("--after", "20200121:20200301")
 
 

@@ -87,6 +87,7 @@ def test_without_a_place_for_the_log_the_sentence_still_comes(
     assert "no log could be written (No such file or directory)" in capsys.readouterr().err
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("command", "said"),
     [
@@ -108,6 +109,7 @@ def test_streams_and_names_that_cannot_be_used(command: str, said: str, tmp_path
     assert said in done.stderr
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("command", ["report none.json", "testbed --help"])
 @pytest.mark.parametrize("streams", ["2>&- >/dev/full", "2>&- >&-", "2>/dev/full >/dev/full"])
 def test_without_standard_error_the_code_stands(command: str, streams: str, tmp_path: Path) -> None:
@@ -122,6 +124,7 @@ def shell(command: str, directory: Path, **variables: str) -> subprocess.Complet
     )  # fmt: skip
 
 
+@pytest.mark.integration
 def test_a_working_directory_that_is_gone(tmp_path: Path) -> None:
     (tmp_path / "gone").mkdir()
     done = subprocess.run(
@@ -132,6 +135,7 @@ def test_a_working_directory_that_is_gone(tmp_path: Path) -> None:
     assert done.stderr.startswith("fabricheck: expected a working directory, found: No such file")
 
 
+@pytest.mark.integration
 def test_what_the_locale_lacks_is_written_as_its_number(tmp_path: Path) -> None:
     (run := tmp_path / "\N{RIGHTWARDS ARROW}.json").write_text(json.dumps(report("latency")))
     done = shell(f"report {run}", tmp_path, PYTHONIOENCODING="iso-8859-1")

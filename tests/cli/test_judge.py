@@ -205,6 +205,7 @@ def test_help_has_examples(fabricheck):
     assert "fabricheck judge latency.out --references" in out
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("words", "offered"),
     [

@@ -142,6 +142,7 @@ def test_help_has_examples(fabricheck):
     assert "fabricheck parse latency.out" in out
 
 
+@pytest.mark.integration
 def test_parsing_does_not_wait_for_reframe():
     program = (
         "import sys; from fabricheck.cli import main; sys.argv[1:] = sys.argv[1:]\n"

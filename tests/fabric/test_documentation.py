@@ -5,10 +5,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import yaml
 
 from fabricheck.fabric.limits import read_limits
 from fabricheck.fabric.survey import VALUES
+
+pytestmark = pytest.mark.integration
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "fabric-health.md").read_text()

@@ -12,6 +12,8 @@ from fabricheck.fabric.limits import Limits, read_limits
 from fabricheck.fabric.model import Place
 from fabricheck.judge.levels import Level
 
+pytestmark = pytest.mark.integration
+
 SECONDS = 10.0
 
 

@@ -10,6 +10,8 @@ from fabricheck.fabric.job import Node, common_rate, judge_job, read_nodes, read
 from fabricheck.fabric.limits import Limits
 from fabricheck.judge.levels import Level
 
+pytestmark = pytest.mark.integration
+
 
 def test_a_job_is_read_from_its_directory(tmp_path: Path, grow: Grow) -> None:
     text = told(grow("rxe")).replace("snapshot before", "snapshot WHEN")

@@ -13,6 +13,8 @@ from tests.fabric.conftest import Grow
 from fabricheck.fabric.job import Node, read_nodes
 from fabricheck.transports.witness import RANK_WRAPPER, read_witnesses, unfinished_ranks
 
+pytestmark = pytest.mark.integration
+
 COUNTER = "sys/class/infiniband/rxe0/ports/1/hw_counters/link_downed"
 
 

@@ -10,6 +10,8 @@ from fabricheck.fabric.model import Place
 from fabricheck.fabric.port import EMPTY_GID, Port
 from fabricheck.fabric.snapshot import SCRIPT, parse, read_snapshots
 
+pytestmark = pytest.mark.integration
+
 PORT = "sys/class/infiniband/mlx5_0/ports/1"
 
 

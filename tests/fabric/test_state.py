@@ -11,6 +11,8 @@ from fabricheck.fabric.port import EMPTY_GID, Gid
 from fabricheck.fabric.state import compare_nodes, judge_state
 from fabricheck.judge.levels import Level
 
+pytestmark = pytest.mark.integration
+
 GIDS = Limits(gid_index=3)
 
 Expected = tuple[Level | None, str]

@@ -8,6 +8,8 @@ from fabricheck.fabric.job import Node, readings
 from fabricheck.fabric.limits import Limits
 from fabricheck.fabric.survey import describe, worst_readings
 
+pytestmark = pytest.mark.integration
+
 
 def worst(before, after) -> dict[str, float]:
     found = worst_readings(readings([Node(before, after)], Limits()), Limits())

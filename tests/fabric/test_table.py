@@ -37,6 +37,7 @@ def test_every_band_is_used() -> None:
     assert {rule.band for row in TABLE for rule in row.rules} == set(BANDS)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("tree", TREES)
 def test_every_rdma_counter_of_a_card_is_in_the_table(grow: Grow, tree: str) -> None:
     (port,) = take(grow(tree)).ports.values()
@@ -48,6 +49,7 @@ def test_every_rdma_counter_of_a_card_is_in_the_table(grow: Grow, tree: str) -> 
     assert unknown == []
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("tree", TREES)
 def test_every_statistic_that_is_judged_comes_through(grow: Grow, tree: str) -> None:
     """The script leaves out the statistics of queues, and no other."""

@@ -11,15 +11,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from tests.testbed import conftest as testbed_fixtures
 
 from fabricheck.provenance import SUITE
 
 # All faults are met in the set-up of the first test.
-pytestmark = [pytest.mark.testbed, pytest.mark.timeout(900)]
-
-can_run_testbeds = testbed_fixtures.can_run_testbeds
-can_run_guests = testbed_fixtures.can_run_guests
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 
 ESSENTIAL = ("loss", "rate", "link-down")
 

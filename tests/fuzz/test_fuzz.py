@@ -9,6 +9,8 @@ import pytest
 from tests.fuzz.__main__ import SHARES, run
 from tests.fuzz.place import Broken, Ended, Place, wrong
 
+pytestmark = pytest.mark.integration
+
 CORPUS = Path(__file__).parent / "corpus"
 
 

@@ -4,13 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 from tests.guards.suite import Suite
-from tests.testbed import conftest as testbed_fixtures
 
 from fabricheck.testbed import Testbed
-
-can_run_testbeds = testbed_fixtures.can_run_testbeds
-can_run_guests = testbed_fixtures.can_run_guests
-rdma_testbed = testbed_fixtures.rdma_testbed
 
 
 @pytest.fixture(scope="session")
@@ -33,7 +28,7 @@ def suite(copied_suite: Suite) -> Iterator[Suite]:
     copied_suite.restore()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def copied_rdma_suite(rdma_testbed: Testbed, tmp_path_factory: pytest.TempPathFactory) -> Suite:
     root = tmp_path_factory.mktemp("guards") / "suite"
     root.mkdir()

@@ -3,7 +3,7 @@
 import pytest
 from tests.guards.suite import SITE, Outcome, Suite
 
-pytestmark = pytest.mark.testbed
+pytestmark = pytest.mark.e2e
 
 
 def untrusted(outcome: Outcome) -> str:

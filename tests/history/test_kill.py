@@ -16,6 +16,8 @@ from tests.history.recorded import NOW, line, read, table
 
 from fabricheck.history.record import HEADER
 
+pytestmark = pytest.mark.integration
+
 FILES, NIGHTS, SIZES = 6, 60, 120
 LATER = NOW.replace(year=2028)
 
@@ -67,7 +69,9 @@ def whole(logs: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[pl.Data
     return table(store), took
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.lab) for seed in range(1, 10))]
+)
 def test_a_killed_refresh_loses_nothing(
     logs: Path, whole: tuple[pl.DataFrame, float], tmp_path: Path, seed: int
 ):

@@ -19,6 +19,8 @@ from fabricheck.errors import FabricheckError
 from fabricheck.history.refresh import Outcome
 from fabricheck.history.store import History
 
+pytestmark = pytest.mark.integration
+
 DATA = Path(__file__).parents[1] / "data" / "reframe"
 
 

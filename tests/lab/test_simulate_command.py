@@ -27,6 +27,7 @@ def test_what_is_there_is_not_overwritten(tmp_path: Path):
         simulate("history", tmp_path)
 
 
+@pytest.mark.lab
 def test_power_prints_tables(tmp_path: Path):
     found = simulate("power", "--world", "normal", "--count", "12")
     assert "| normal noise | 5 % |" in found.stdout
@@ -51,6 +52,7 @@ def test_bad_options_are_named(
         simulate(*options)
 
 
+@pytest.mark.lab
 def test_the_measured_error_rates_can_be_printed():
     found = simulate("acceptance", "--count", "20", "--rounds", "2")
     assert found.exit_code == 0

@@ -102,6 +102,7 @@ def test_recorded_noise_is_in_units_of_its_own_spread():
         assert np.median(np.abs(each)) * 1.4826 == pytest.approx(1.0)
 
 
+@pytest.mark.lab
 def test_the_goal_is_met_on_a_sample():
     change = Injected(Shape.STEP, 0.05, BEFORE)
     found = detection(OURS, NORMAL, change, [], nights=5, count=150, seed=99)
@@ -148,6 +149,7 @@ def test_the_other_detectors_see_a_large_step():
         assert all(112 in found for found in detector(series)), name
 
 
+@pytest.mark.integration
 def test_a_python_without_otava_is_named(tmp_path: Path):
     detector = rivals(tmp_path / "python")["Apache Otava, defaults"]
     with pytest.raises(FabricheckError, match="expected a Python with apache-otava"):

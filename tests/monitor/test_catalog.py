@@ -12,6 +12,8 @@ from fabricheck.fabric.model import Role
 from fabricheck.monitor.catalog import CATALOG, FAMILIES, ROLES, Family, Kind, Sample, sample
 from fabricheck.monitor.exposition import OPENMETRICS, PLAIN, choose, render
 
+pytestmark = pytest.mark.integration
+
 OURS = [family for family in CATALOG if not family.same_as]
 OLDER = [family for family in CATALOG if family.same_as]
 UNITS = {"s": "_seconds", "B": "_bytes", "B/s": "_bytes_per_second"}

@@ -22,6 +22,8 @@ from fabricheck.monitor.catalog import Source
 from fabricheck.monitor.refresh import STALE, Refresher
 from fabricheck.monitor.server import address
 
+pytestmark = pytest.mark.integration
+
 PROGRAM = Path(sys.executable).with_name("fabricheck")
 OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 Start = Callable[..., "Exporter"]

@@ -10,6 +10,8 @@ from fabricheck.errors import FabricheckError
 from fabricheck.monitor.exposition import render
 from fabricheck.monitor.ports import Ports, default_state
 
+pytestmark = pytest.mark.integration
+
 Of = Callable[[str], Tree]
 HW = "sys/class/infiniband/*/ports/1/hw_counters/"
 COUNTERS = "sys/class/infiniband/*/ports/1/counters/"

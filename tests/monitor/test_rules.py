@@ -12,6 +12,8 @@ from tests.monitor.conftest import ROOT, TOOLS, metrics_of, promtool
 from fabricheck.fabric.bands import BANDS
 from fabricheck.monitor.catalog import FAMILIES
 
+pytestmark = pytest.mark.integration
+
 PLACE = ROOT / "ci" / "prometheus"
 RULES = yaml.safe_load((PLACE / "rules.yml").read_text())
 FILES = sorted(PLACE.glob("rules*_test.yml"))

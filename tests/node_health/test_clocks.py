@@ -17,6 +17,8 @@ from fabricheck.node_health.clocks import (
 )
 from fabricheck.node_health.facts import NODE_PROBE
 
+pytestmark = pytest.mark.integration
+
 MS = 1_000_000
 LAUNCH = {0: (0, 1000 * MS)}
 

@@ -10,6 +10,8 @@ from fabricheck.node_health.facts import NODE_PROBE
 from fabricheck.node_health.origin import read_origins
 from fabricheck.transports.witness import RANK_WRAPPER
 
+pytestmark = pytest.mark.integration
+
 SCRIPT = NODE_PROBE.with_name("origin.sh")
 TREE = {
     "proc/sys/kernel/osrelease": "5.14.0-427.el9.x86_64\n",

@@ -11,6 +11,8 @@ from tests.node_health.conftest import Probe
 
 from fabricheck.node_health.facts import NODE_PROBE, NumaNode, Port, read_facts
 
+pytestmark = pytest.mark.integration
+
 CARD = "class/infiniband/mlx5_0"
 CPU = "devices/system/cpu"
 NODE = "devices/system/node"

@@ -15,6 +15,8 @@ from fabricheck.planning.show import check_lines, plan_lines
 from fabricheck.provenance import SUITE
 from fabricheck.reframe_ext.matrix import Case, lacking_terms, read_cases
 
+pytestmark = pytest.mark.integration
+
 REFRAME = Path(sys.executable).parent / "reframe"
 
 

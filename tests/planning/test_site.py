@@ -130,6 +130,7 @@ def test_what_would_stop_other_commands_is_not_left_behind(
     assert [path for path in suite.rglob("*") if path.is_file()] == [other]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("command", "said"),
     [(["nothing-of-this-name"], None), (["false"], None), (["echo", "word"], "word\n")],

@@ -113,6 +113,7 @@ def test_an_unknown_family_would_leave_its_cases_out_silently(suite: Path) -> No
         site_configuration(suite)
 
 
+@pytest.mark.integration
 def test_reframe_lists_the_testbed_without_partitions_that_do_not_run() -> None:
     shown = subprocess.run(
         [
@@ -130,6 +131,7 @@ def test_reframe_lists_the_testbed_without_partitions_that_do_not_run() -> None:
     assert names == ["main"]
 
 
+@pytest.mark.integration
 def test_reframe_tells_what_is_wrong_with_a_site_in_one_line() -> None:
     done = subprocess.run(
         [REFRAME, f"--config-file={SUITE / 'reframe-config.py'}", "--system=testbed", "--list"],

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from tests.fabric.conftest import unpack
 
+pytestmark = pytest.mark.integration
+
 SUITE = Path(__file__).with_name("fabric_suite.py")
 SURVEY = Path(__file__).parents[2] / "checks" / "fabric_health.py"
 REFRAME = Path(sys.executable).parent / "reframe"

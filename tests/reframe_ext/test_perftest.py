@@ -9,6 +9,8 @@ import pytest
 from tests.fabric.conftest import unpack
 from tests.reframe_ext.pair_suite import SLOW, Ran
 
+pytestmark = pytest.mark.integration
+
 QUICK = {**SLOW, "size_step": 1 << 14}
 
 

@@ -11,6 +11,8 @@ from fabricheck.history.provenance import FILE, MACHINE, SOFTWARE, UNTOLD
 from fabricheck.reframe_ext import provenance
 from fabricheck.reframe_ext.provenance import Provenance
 
+pytestmark = pytest.mark.integration
+
 SPACK = "/opt/spack/gcc-12/openmpi-4.1.6-abcdefghijklmnopqrstuvwxyz012345/bin/opal_wrapper"
 
 

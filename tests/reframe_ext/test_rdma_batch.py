@@ -10,6 +10,8 @@ import pytest
 from tests.fabric.conftest import unpack
 from tests.reframe_ext.pair_suite import BIN, ROOT, SLOW, Ran
 
+pytestmark = pytest.mark.integration
+
 PROGRAMS = (Path(__file__).with_name("bin_rdma_batch"), BIN)
 
 

@@ -4,6 +4,8 @@ import pytest
 
 from fabricheck.reframe_ext.slurm import silent_nodes
 
+pytestmark = pytest.mark.integration
+
 LISTED = "n1 allocated\\nn2 down*\\nn3 mixed*\\nn4 idle\\nn4 idle\\nn5 failing"
 
 

@@ -14,6 +14,8 @@ from fabricheck.reframe_ext.cmake_build import BENCH_SOURCES
 from fabricheck.reframe_ext.linkage import check_mpi
 from fabricheck.reframe_ext.spack_build import read_installed
 
+pytestmark = pytest.mark.integration
+
 ROOT = Path(__file__).resolve().parents[2]
 REFRAME = Path(sys.executable).parent / "reframe"
 HELLO = "#include <mpi.h>\nint main(int c, char **v) { MPI_Init(&c, &v); return MPI_Finalize(); }\n"

@@ -6,7 +6,10 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
 from tests.reframe_ext.test_links import CONFIGURATION, REFRAME
+
+pytestmark = pytest.mark.integration
 
 # What a stopped program does not answer to is all but SIGKILL.
 SUITE = """

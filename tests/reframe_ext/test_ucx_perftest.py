@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from tests.reframe_ext.pair_suite import BIN, Ran
 
+pytestmark = pytest.mark.integration
+
 PROGRAM = "ucx_perftest"
 
 

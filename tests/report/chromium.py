@@ -10,7 +10,7 @@ CHROMIUM = shutil.which("chromium")
 DRIVER = shutil.which("chromedriver")
 
 MARKS = [
-    pytest.mark.browser,
+    pytest.mark.e2e,
     pytest.mark.skipif(not CHROMIUM or not DRIVER, reason="chromium or chromedriver is missing"),
     pytest.mark.timeout(300),
 ]

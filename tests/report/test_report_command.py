@@ -8,6 +8,8 @@ import sys
 import pytest
 from tests.report import sample
 
+pytestmark = pytest.mark.integration
+
 
 @pytest.fixture
 def fabricheck(tmp_path):

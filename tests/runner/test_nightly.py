@@ -28,6 +28,8 @@ from fabricheck.provenance import SUITE
 from fabricheck.runner.nightly import LINES, Plan, check_nights, run_night
 from fabricheck.runner.nights import Nights
 
+pytestmark = pytest.mark.integration
+
 KILLS = 10
 SCRIPT = """
 import sys
@@ -215,6 +217,7 @@ def finish(plan: Plan) -> float:
         time.sleep(0.2)
 
 
+@pytest.mark.lab
 def test_ten_kills_at_random_points_lose_and_double_nothing(plan: Plan) -> None:
     # The page takes longer than all the rest together, and nothing depends on it.
     page = f'[ "$1" != report ] || exec touch {plan.suite / "page"}'
@@ -273,5 +276,5 @@ def test_options_and_files_that_examples_name_exist() -> None:
         for script in re.findall(r"\bci/[a-z.-]+\b", text):
             assert (SUITE / script).exists(), script
     jobs = yaml.safe_load(pipeline)
-    assert {jobs[name]["stage"] for name in ("lint", "night")} == set(jobs["stages"])
+    assert {jobs[name]["stage"] for name in (".change", "night")} == set(jobs["stages"])
     assert all(jobs[name]["script"] for name in ("lint", "night"))

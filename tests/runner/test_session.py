@@ -8,6 +8,8 @@ from fabricheck.errors import FabricheckError
 from fabricheck.runner.selection import Selection
 from fabricheck.runner.session import run
 
+pytestmark = pytest.mark.integration
+
 
 def put_reframe(suite: Path, script: str) -> None:
     program = suite / "ci" / "bin" / "reframe"

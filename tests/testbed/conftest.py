@@ -10,12 +10,8 @@ from typing import NamedTuple
 
 import pytest
 
-from fabricheck.errors import FabricheckError
 from fabricheck.testbed import Testbed
-from fabricheck.testbed.guest import machine
-from fabricheck.testbed.programs import require_guest_programs, require_programs
 from fabricheck.testbed.records import read_records
-from fabricheck.testbed.rights import probe
 
 _SECONDS = 300.0
 NAMESPACES = ("net", "uts", "ipc", "pid", "mnt")
@@ -89,18 +85,6 @@ def _namespaces(process: str) -> set[Namespace]:
     return found
 
 
-@pytest.fixture(scope="session")
-def can_run_testbeds() -> None:
-    if os.geteuid() != 0:
-        pytest.skip("these tests start testbeds as root")
-    if (problem := probe(user_namespace=False)) is not None:
-        pytest.skip(f"no namespaces here: {problem}")
-    try:
-        require_programs(with_compiler=True)
-    except FabricheckError as error:
-        pytest.skip(str(error))
-
-
 @pytest.fixture
 def make_testbed(can_run_testbeds: None, tmp_path: Path) -> Iterator[Callable[[str], Testbed]]:
     """Testbeds in directories below tmp_path, taken down in the end whatever happened."""
@@ -112,42 +96,6 @@ def make_testbed(can_run_testbeds: None, tmp_path: Path) -> Iterator[Callable[[s
 
     yield make
     for testbed in made:
-        testbed.down()
-
-
-@pytest.fixture(scope="module")
-def testbed(can_run_testbeds: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Testbed]:
-    """A running testbed of two nodes for all tests of a module that leave it whole."""
-    directory = tmp_path_factory.mktemp("shared")
-    testbed = Testbed(directory / "tb")
-    try:
-        testbed.up(nodes=2, shares=[directory.parent])
-        yield testbed
-    finally:
-        testbed.down()
-
-
-@pytest.fixture(scope="session")
-def can_run_guests(can_run_testbeds: None) -> None:
-    try:
-        require_guest_programs()
-        machine.require_memory()
-        machine.require_tap()
-    except FabricheckError as error:
-        pytest.skip(str(error))
-
-
-@pytest.fixture(scope="module")
-def rdma_testbed(
-    can_run_guests: None, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Testbed]:
-    """A running testbed with RDMA devices, for all tests that leave it whole."""
-    base = tmp_path_factory.getbasetemp()
-    testbed = Testbed(tmp_path_factory.mktemp("rdma") / "tb")
-    try:
-        testbed.up(nodes=1, shares=[base], rdma=True)
-        yield testbed
-    finally:
         testbed.down()
 
 

@@ -16,6 +16,8 @@ from fabricheck.testbed.options import own_pid_namespace
 from fabricheck.testbed.records import ProcessRecord, host_boot_id
 from fabricheck.testbed.state_files import check_root
 
+pytestmark = pytest.mark.integration
+
 
 def run_cli(
     arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -211,7 +213,7 @@ def test_neither_root_nor_user_namespaces(monkeypatch: pytest.MonkeyPatch) -> No
         rights.choose_mode()
 
 
-@pytest.mark.testbed
+@pytest.mark.e2e
 def test_kernel_that_forbids_namespaces(
     tmp_path: Path, can_run_testbeds: None, fabricheck: list[str]
 ) -> None:
@@ -230,7 +232,7 @@ def test_kernel_that_forbids_namespaces(
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.testbed
+@pytest.mark.e2e
 def test_full_disk(tmp_path: Path, can_run_testbeds: None, fabricheck: list[str]) -> None:
     script = (
         'mount -t tmpfs -o size=8k,mode=755 tmpfs "$0" && { "$@"; code=$?; ls "$0"; exit $code; }'

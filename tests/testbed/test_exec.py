@@ -12,7 +12,7 @@ import pytest
 from fabricheck.errors import FabricheckError
 from fabricheck.testbed import Testbed
 
-pytestmark = pytest.mark.testbed
+pytestmark = pytest.mark.e2e
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,8 @@ import pytest
 from fabricheck.errors import FabricheckError
 from fabricheck.testbed.guest import kernel
 
+pytestmark = pytest.mark.integration
+
 PACKAGE = "linux-image-6.1.0-1-amd64"
 
 

@@ -16,6 +16,8 @@ from fabricheck.testbed.guest.kernel import Kernel
 from fabricheck.testbed.guest.settings import Settings
 from fabricheck.testbed.layout import Layout, address
 
+pytestmark = pytest.mark.integration
+
 KERNEL = Kernel("linux_6", Path("/cache/vmlinux"), [])
 
 

@@ -8,6 +8,8 @@ from fabricheck.testbed.guest import machine, tsc
 from fabricheck.testbed.guest.kernel import Kernel
 from fabricheck.testbed.layout import Layout
 
+pytestmark = pytest.mark.integration
+
 
 def test_two_readings_agree() -> None:
     first, second = tsc.kilohertz(), tsc.kilohertz()

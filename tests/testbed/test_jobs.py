@@ -11,7 +11,7 @@ import pytest
 
 from fabricheck.testbed import Testbed
 
-pytestmark = pytest.mark.testbed
+pytestmark = pytest.mark.e2e
 PMI = {"openmpi": "pmix", "mpich": "pmi2"}
 
 

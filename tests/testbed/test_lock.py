@@ -8,6 +8,8 @@ from fabricheck.errors import FabricheckError
 from fabricheck.testbed import lock
 from fabricheck.testbed.lock import holder, state_lock
 
+pytestmark = pytest.mark.integration
+
 
 @pytest.fixture(autouse=True)
 def no_patience(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from tests.testbed.rdma_batch_ends import ADDRESS, Ends, ended
 from fabricheck.benchmarks.rdma_batch import read as rdma_batch
 from fabricheck.testbed import Testbed
 
-pytestmark = pytest.mark.testbed
+pytestmark = pytest.mark.e2e
 Script = Callable[[str, str], str]
 
 

@@ -12,7 +12,7 @@ from fabricheck.testbed import Testbed, lifecycle
 from fabricheck.testbed.guest import client
 from fabricheck.testbed.guest import machine as machine_module
 
-pytestmark = pytest.mark.testbed
+pytestmark = pytest.mark.e2e
 SECONDS = 180.0
 
 

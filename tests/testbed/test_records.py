@@ -13,6 +13,8 @@ from fabricheck.testbed.records import (
     write_own_record,
 )
 
+pytestmark = pytest.mark.integration
+
 
 @pytest.fixture
 def own_record(tmp_path: Path) -> ProcessRecord:

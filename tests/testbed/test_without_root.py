@@ -13,7 +13,7 @@ import pytest
 import fabricheck.testbed
 from fabricheck.testbed.guest import kernel
 
-pytestmark = pytest.mark.testbed
+pytestmark = pytest.mark.e2e
 NOBODY = 65534
 # setpriv itself still executes its command with root's rights to files; env no longer.
 AS_NOBODY = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "env"]

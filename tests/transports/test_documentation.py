@@ -4,7 +4,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from fabricheck.transports import MPI_FAMILIES, TRANSPORTS
+
+pytestmark = pytest.mark.integration
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "transports.md").read_text()

@@ -8,6 +8,8 @@ import pytest
 
 from fabricheck.transports.hosts import HOSTS_SCRIPT, listing
 
+pytestmark = pytest.mark.integration
+
 PLACES = [0, 1, 1]
 
 

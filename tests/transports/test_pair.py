@@ -15,6 +15,8 @@ import pytest
 from fabricheck.errors import FabricheckError
 from fabricheck.transports.pair import PAIR_WRAPPER, arguments, read_faults, read_runs, read_version
 
+pytestmark = pytest.mark.integration
+
 JOB = 7
 FIRST_PORT = 18515 + JOB * 20
 LIMITS = {"FABRICHECK_PAIR_WAIT": "3", "FABRICHECK_PAIR_GRACE": "2", "FABRICHECK_PAIR_LIMIT": "20"}

@@ -13,6 +13,8 @@ from fabricheck.transports.witness import (
     unfinished_ranks,
 )
 
+pytestmark = pytest.mark.integration
+
 
 def program(path: Path, line: str) -> None:
     path.write_text(f"#!/bin/sh\n{line}\n")

@@ -1,0 +1,60 @@
+"""One testbed for a session, and one with RDMA devices: for all tests that leave them whole."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from fabricheck.errors import FabricheckError
+from fabricheck.testbed import Testbed
+from fabricheck.testbed.guest import machine
+from fabricheck.testbed.programs import require_guest_programs, require_programs
+from fabricheck.testbed.rights import probe
+
+
+@pytest.fixture(scope="session")
+def can_run_testbeds() -> None:
+    if os.geteuid() != 0:
+        pytest.skip("these tests start testbeds as root")
+    if (problem := probe(user_namespace=False)) is not None:
+        pytest.skip(f"no namespaces here: {problem}")
+    try:
+        require_programs(with_compiler=True)
+    except FabricheckError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def testbed(can_run_testbeds: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Testbed]:
+    """A running testbed of two nodes for all tests that leave it whole."""
+    directory = tmp_path_factory.mktemp("shared")
+    testbed = Testbed(directory / "tb")
+    try:
+        testbed.up(nodes=2, shares=[directory.parent])
+        yield testbed
+    finally:
+        testbed.down()
+
+
+@pytest.fixture(scope="session")
+def can_run_guests(can_run_testbeds: None) -> None:
+    try:
+        require_guest_programs()
+        machine.require_memory()
+        machine.require_tap()
+    except FabricheckError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def rdma_testbed(
+    can_run_guests: None, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Testbed]:
+    """A running testbed with RDMA devices, for all tests that leave it whole."""
+    base = tmp_path_factory.getbasetemp()
+    testbed = Testbed(tmp_path_factory.mktemp("rdma") / "tb")
+    try:
+        testbed.up(nodes=1, shares=[base], rdma=True)
+        yield testbed
+    finally:
+        testbed.down()
