@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.monitor.conftest import ROOT, TOOLS, metrics_of, promtool
+from tests.monitor.conftest import ROOT, metrics_of, promtool
 
 from fabricheck.fabric.bands import BANDS
 from fabricheck.monitor.catalog import FAMILIES
@@ -36,7 +36,7 @@ def test_what_the_examples_configure_is_valid() -> None:
         done = promtool(*arguments)
         assert done.returncode == 0, done.stdout + done.stderr
     done = subprocess.run(
-        [TOOLS / "amtool", "check-config", PLACE / "alertmanager.yml"],
+        ["amtool", "check-config", PLACE / "alertmanager.yml"],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr

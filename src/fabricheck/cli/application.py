@@ -17,6 +17,7 @@ COMMANDS: Final = (
     "nightly",
     "plan",
     "exporter",
+    "dashboard",
 )
 GROUPS: Final = ("testbed", "history", "baseline", "references", "site", "metrics")
 

@@ -1,0 +1,388 @@
+"""The dashboard for Grafana, from the catalogue's names and the bands of fabric health.
+
+Every panel has a title, a description and a unit; colours change where the bands do.
+"""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from grafana_foundation_sdk.builders import prometheus, stat, text, timeseries
+from grafana_foundation_sdk.builders.common import ReduceDataOptions
+from grafana_foundation_sdk.builders.dashboard import (
+    Dashboard,
+    DatasourceVariable,
+    QueryVariable,
+    Row,
+    ThresholdsConfig,
+)
+from grafana_foundation_sdk.cog.encoder import JSONEncoder
+from grafana_foundation_sdk.models.dashboard import (
+    DataSourceRef,
+    Threshold,
+    ThresholdsMode,
+    ValueMap,
+    ValueMappingResult,
+    VariableRefresh,
+)
+
+from fabricheck.fabric.bands import BANDS
+from fabricheck.fabric.model import Band
+
+UID: Final = "mpi-benchmark-dashboard"
+"""As the dashboard of the MPI AI cluster benchmark has it, so that links go on working."""
+
+_DATA: Final = DataSourceRef(type_val="prometheus", uid="${datasource}")
+_RUN: Final = 'system=~"$system"'
+_PORT: Final = 'node=~"$node"'
+_RATE: Final = "[$__rate_interval]"
+_HEIGHT, _LOW = 8, 4
+
+Steps = Sequence[tuple[float | None, str]]
+_PLAIN: Final[Steps] = ((None, "blue"),)
+_ZERO_IS_GOOD: Final[Steps] = ((None, "green"), (1, "red"))
+_ONE_IS_GOOD: Final[Steps] = ((None, "red"), (1, "green"))
+
+
+class Query(NamedTuple):
+    """An expression of PromQL, and what its series are called."""
+
+    expression: str
+    legend: str
+
+
+class Panel(NamedTuple):
+    """One panel.
+
+    Attributes:
+        title: above it.
+        description: what it says, and what is good.
+        unit: Grafana's name of it.
+        queries: what it shows.
+        steps: from which value on which colour; the first without a value.
+        words: what is written instead of a number, for one that shows the last value.
+        width: columns of 24; a panel that shows the last value has fewer than a third.
+    """
+
+    title: str
+    description: str
+    unit: str
+    queries: tuple[Query, ...]
+    steps: Steps = _PLAIN
+    words: tuple[tuple[int, str], ...] = ()
+    width: int = 12
+
+
+def _band(name: str) -> Steps:
+    band = BANDS[name]
+    edges = ((band.warning, "yellow"), (band.critical, "red"))
+    return ((None, "green"), *((edge, colour) for edge, colour in edges if edge is not None))
+
+
+def _told(band: Band) -> str:
+    return f"good below {band.warning:g}/s, critical above {band.critical:g}/s"
+
+
+def _one(
+    title: str,
+    description: str,
+    expression: str,
+    steps: Steps,
+    *,
+    words: tuple[tuple[int, str], ...] = (),
+    unit: str = "none",
+) -> Panel:
+    return Panel(title, description, unit, (Query(expression, ""),), steps, words, width=4)
+
+
+_PASSED = ((0, "LOOK"), (1, "FINE"))
+_ECN, _PFC = _told(BANDS["ecn"]), _told(BANDS["pfc"])
+
+ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
+    (
+        "Verdict",
+        (
+            _one(
+                "Last run", "Whether the last run may be called good, as its exit code says.",
+                f"min(fabricheck_verdict_passed{{{_RUN}}})", _ONE_IS_GOOD,
+                words=_PASSED,
+            ),
+            _one(
+                "Critical cases", "Cases of the last run that are critical.",
+                f'sum(fabricheck_cases{{{_RUN},status="critical"}})', _ZERO_IS_GOOD,
+            ),
+            _one(
+                "Cases not proved",
+                "Cases of the last run that say nothing: untrusted, without reference, not run.",
+                f'sum(fabricheck_cases{{{_RUN},status!~"good|warning|critical|skipped"}})',
+                _ZERO_IS_GOOD,
+            ),
+            _one(
+                "New regressions", "Exit code of the trend of the last night: 1 is a new one.",
+                'max(fabricheck_night_step_exit_code{step="trend"})', _ZERO_IS_GOOD,
+                words=((0, "none"), (1, "NEW"), (2, "unknown")),
+            ),
+            _one(
+                "A night is missing in", "Below zero, one is missing.",
+                "min(fabricheck_night_overdue_timestamp_seconds) - time()",
+                ((None, "red"), (0, "green")), unit="s",
+            ),
+            _one(
+                "Sources", "Whether all exporters can read what they serve.",
+                "min(fabricheck_exporter_source_up)", _ONE_IS_GOOD,
+                words=((0, "DOWN"), (1, "up")),
+            ),
+        ),
+    ),
+    (
+        "Latency of the last run",
+        (
+            Panel(
+                "Allreduce", "Latency of gradient synchronisation at p50, by placement and size.",
+                "s",
+                (
+                    Query(
+                        "fabricheck_case_latency_seconds"
+                        f'{{{_RUN},benchmark="allreduce",statistic="p50"}}',
+                        "{{placement}} {{environment}} {{size_bytes}} B",
+                    ),
+                ),
+            ),
+            Panel(
+                "Other collectives", "Latency at p50 of the other operations at 1 MiB.", "s",
+                (
+                    Query(
+                        f"fabricheck_case_latency_seconds{{{_RUN},"
+                        'benchmark=~"bcast|alltoall|allgather|reduce",statistic="p50",'
+                        'size_bytes="1048576"}',
+                        "{{benchmark}} {{placement}} {{environment}}",
+                    ),
+                ),
+            ),
+            Panel(
+                "Worst against their references",
+                "The ten cases whose worst value is furthest from its reference; 1 is as expected.",
+                "none",
+                (
+                    Query(
+                        f"topk(10, fabricheck_case_reference_ratio{{{_RUN}}})",
+                        "{{benchmark}} {{placement}} {{environment}}",
+                    ),
+                ),
+            ),
+            Panel(
+                "Cases by status", "How the last run's cases came out.", "none",
+                (
+                    Query(
+                        f"sum by (status) (fabricheck_cases{{{_RUN}}})", "{{status}}",
+                    ),
+                ),
+            ),
+        ),
+    ),
+    (
+        "Congestion",
+        (
+            Panel(
+                "ECN marks", f"Packets that came with a mark of congestion: {_ECN}.", "pps",
+                (
+                    Query(
+                        f"rate(fabricheck_port_ecn_marked_packets_total{{{_PORT}}}{_RATE})",
+                        "{{node}} {{device}}:{{port}}",
+                    ),
+                ),
+                _band("ecn"),
+            ),
+            Panel(
+                "Notifications (CNP)",
+                f"Notifications of congestion, sent and handled: {_ECN}. Soft-RoCE sends none.",
+                "pps",
+                (
+                    Query(
+                        f"rate(fabricheck_port_cnp_sent_packets_total{{{_PORT}}}{_RATE})",
+                        "{{node}} {{device}}:{{port}} sent",
+                    ),
+                    Query(
+                        f"rate(fabricheck_port_cnp_handled_packets_total{{{_PORT}}}{_RATE})",
+                        "{{node}} {{device}}:{{port}} handled",
+                    ),
+                ),
+                _band("ecn"),
+            ),
+            Panel(
+                "Pauses at the nodes", f"Pause frames of the adapters: {_PFC}.", "pps",
+                (
+                    Query(
+                        "sum by (node, device, port, direction) "
+                        f"(rate(fabricheck_port_pause_frames_total{{{_PORT}}}{_RATE}))",
+                        "{{node}} {{device}}:{{port}} {{direction}}",
+                    ),
+                ),
+                _band("pfc"),
+            ),
+            Panel(
+                "Pauses at the switch (PFC)",
+                "From an exporter of the switch's, which is not ours; empty without one.", "pps",
+                (
+                    Query(
+                        f'rate(nexus_pfc_rx_frames{{interface=~"ii.*"}}{_RATE})', "{{interface}}"
+                    ),
+                ),
+                _band("pfc"),
+            ),
+            Panel(
+                "Traffic", "RDMA data that the ports send.", "Bps",
+                (
+                    Query(
+                        f"rate(fabricheck_port_sent_bytes_total{{{_PORT}}}{_RATE})",
+                        "{{node}} {{device}}:{{port}}",
+                    ),
+                ),
+            ),
+            Panel(
+                "Sent again or lost", "Every counter of retransmissions that rises.", "cps",
+                (
+                    Query(
+                        f"rate(fabricheck_port_retransmissions_total{{{_PORT}}}{_RATE})",
+                        "{{node}} {{device}}:{{port}} {{counter}}",
+                    ),
+                ),
+            ),
+        ),
+    ),
+    (
+        "Links",
+        (
+            _one(
+                "Ports missing", "Ports that were there once and are no more.",
+                f"sum(fabricheck_port_missing{{{_PORT}}})", _ZERO_IS_GOOD,
+            ),
+            _one(
+                "Ports down", "Ports that can't carry data; unused ones count, too.",
+                f"sum(1 - fabricheck_port_active{{{_PORT}}})",
+                ((None, "green"), (1, "yellow")),
+            ),
+            _one(
+                "Links that flapped", "Ports whose link came or went in the last day.",
+                f"sum(increase(fabricheck_port_carrier_changes_total{{{_PORT}}}[1d]) > bool 0)",
+                _ZERO_IS_GOOD,
+            ),
+            Panel(
+                "Active ports by node", "A node with fewer than its peers has lost one.", "none",
+                (Query(f"sum by (node) (fabricheck_port_active{{{_PORT}}})", "{{node}}"),),
+            ),
+        ),
+    ),
+)  # fmt: skip
+
+
+def render() -> str:
+    """The dashboard as JSON, with sorted keys."""
+    board = (
+        Dashboard("MPI Benchmark")
+        .uid(UID)
+        .description("fabricheck: runs and nights, and the ports of every node")
+        .tags(["fabricheck"])
+        .refresh("30s")
+        .time("now-1h", "now")
+        .readonly()
+        .with_variable(DatasourceVariable("datasource").label("Data source").type("prometheus"))
+        .with_variable(_variable("system", "System", "fabricheck_verdict_passed"))
+        .with_variable(_variable("node", "Node", "fabricheck_port_active"))
+    )
+    number = itertools.count(1)
+    for title, panels in ROWS:
+        board = board.with_row(Row(title).id(next(number)))
+        for panel in panels:
+            last = panel.width < _HEIGHT
+            shown = _last_value(panel) if last else _course(panel)
+            board = board.with_panel(shown.id(next(number)))
+    board = board.with_row(Row("Limits").id(next(number)))
+    board = board.with_panel(_limits().id(next(number)))
+    return JSONEncoder(sort_keys=True, indent=1).encode(board.build()) + "\n"
+
+
+def _variable(name: str, label: str, family: str) -> QueryVariable:
+    return (
+        QueryVariable(name)
+        .label(label)
+        .datasource(_DATA)
+        .query(f"label_values({family}, {name})")
+        .multi(multi=True)
+        .include_all(include_all=True)
+        .all_value(".*")
+        .refresh(VariableRefresh.ON_TIME_RANGE_CHANGED)
+    )
+
+
+def _thresholds(steps: Steps) -> ThresholdsConfig:
+    return (
+        ThresholdsConfig()
+        .mode(ThresholdsMode.ABSOLUTE)
+        .steps([Threshold(value=value, color=colour) for value, colour in steps])
+    )
+
+
+def _queries(panel: Panel) -> Iterator[prometheus.Dataquery]:
+    for letter, query in zip("ABCD", panel.queries, strict=False):
+        yield (
+            prometheus.Dataquery()
+            .ref_id(letter)
+            .expr(query.expression)
+            .legend_format(query.legend or "__auto")
+        )
+
+
+def _course(panel: Panel) -> timeseries.Panel:
+    shown = (
+        timeseries.Panel()
+        .title(panel.title)
+        .description(panel.description)
+        .unit(panel.unit)
+        .datasource(_DATA)
+        .span(panel.width)
+        .height(_HEIGHT)
+        .thresholds(_thresholds(panel.steps))
+    )
+    for query in _queries(panel):
+        shown = shown.with_target(query)
+    return shown
+
+
+def _last_value(panel: Panel) -> stat.Panel:
+    shown = (
+        stat.Panel()
+        .title(panel.title)
+        .description(panel.description)
+        .unit(panel.unit)
+        .datasource(_DATA)
+        .span(panel.width)
+        .height(_LOW)
+        .no_value("no data")
+        .reduce_options(ReduceDataOptions().calcs(["lastNotNull"]))
+        .thresholds(_thresholds(panel.steps))
+    )
+    if panel.words:
+        words = {
+            str(value): ValueMappingResult(text=word, index=index)
+            for index, (value, word) in enumerate(panel.words)
+        }
+        shown = shown.mappings([ValueMap(options=words)])
+    for query in _queries(panel):
+        shown = shown.with_target(query)
+    return shown
+
+
+def _limits() -> text.Panel:
+    lines = ["| band | compared | warning | critical |", "|---|---|---|---|"]
+    for name, band in BANDS.items():
+        edges = ["never" if each is None else f"{each:g}" for each in (band.warning, band.critical)]
+        lines.append(f"| {name} | {band.measure} | {' | '.join(edges)} |")
+    return (
+        text.Panel()
+        .title("What counters are held to")
+        .description("The limits of fabric health; a case's counters are judged by them.")
+        .content("\n".join(lines))
+        .span(24)
+        .height(_HEIGHT)
+    )

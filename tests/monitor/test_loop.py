@@ -1,0 +1,234 @@
+"""The whole loop, with a real Prometheus and Alertmanager: scrape, query, alert, message, end."""
+
+import json
+import os
+import shutil
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.error import URLError
+from urllib.parse import urlencode
+from urllib.request import urlopen
+
+import pytest
+import yaml
+from tests.monitor.conftest import TOOLS, Suite, Tree, query_of
+from tests.monitor.test_dashboard import ASKING
+from tests.monitor.test_exporter import Exporter
+from tests.monitor.test_last_run import night
+from tests.monitor.test_rules import PLACE
+from tests.report import sample as reports
+
+pytestmark = pytest.mark.alone
+MARKED = "sys/class/infiniband/*/ports/1/hw_counters/np_ecn_marked_roce_packets"
+LIMIT = 90.0
+
+
+class Web:
+    """Takes Alertmanager's messages, and stands in for the exporter of a switch."""
+
+    def __init__(self) -> None:
+        self.alerts: dict[str, str] = {}
+        alerts = self.alerts
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                for alert in json.loads(body)["alerts"]:
+                    alerts[alert["labels"]["alertname"]] = alert["status"]
+                self._answer(b"")
+
+            def do_GET(self) -> None:
+                self._answer(b'nexus_pfc_rx_frames{interface="ii1/1/1"} 1\n')
+
+            def _answer(self, body: bytes) -> None:
+                self.send_response(200)
+                self.send_header("Content-Type", "text/plain")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *args: Any) -> None: ...
+
+        self.server = HTTPServer(("127.0.0.1", 0), Handler)
+        self.thread = threading.Thread(target=self.server.serve_forever)
+        self.thread.start()
+        self.port = self.server.server_address[1]
+
+    def close(self) -> None:
+        self.server.shutdown()
+        self.thread.join()
+        self.server.server_close()
+
+
+def fast_rules() -> dict[str, Any]:
+    """The rules, with seconds for minutes."""
+    rules = yaml.safe_load((PLACE / "rules.yml").read_text())
+    for group in rules["groups"]:
+        for rule in group["rules"]:
+            rule.pop("for", None)
+            rule["expr"] = rule["expr"].replace("[5m]", "[12s]")
+    return rules  # type: ignore[no-any-return]
+
+
+class Loop:
+    """Prometheus and Alertmanager, asking two exporters and a switch's each second."""
+
+    def __init__(self, root: Path, web: Web, targets: dict[str, int], stack: ExitStack) -> None:
+        self._root, self._stack = root, stack
+        hook = {"url": f"http://127.0.0.1:{web.port}/", "send_resolved": True}
+        soon = {"group_wait": "1s", "group_interval": "1s", "repeat_interval": "1h"}
+        manager = self._start(
+            "prometheus-alertmanager",
+            {
+                "route": {"receiver": "hook", "group_by": ["alertname"], **soon},
+                "receivers": [{"name": "hook", "webhook_configs": [hook]}],
+            },
+            "--cluster.listen-address=",
+        )
+        (root / "rules.yml").write_text(yaml.safe_dump(fast_rules()))
+        self.port = self._start(
+            "prometheus",
+            {
+                "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
+                "rule_files": [str(root / "rules.yml")],
+                "alerting": {
+                    "alertmanagers": [{"static_configs": [{"targets": [f"127.0.0.1:{manager}"]}]}]
+                },
+                "scrape_configs": [
+                    {"job_name": job, "static_configs": [{"targets": [f"127.0.0.1:{port}"]}]}
+                    for job, port in targets.items()
+                ],
+            },
+        )
+
+    def _start(self, program: str, config: dict[str, Any], *options: str) -> int:
+        """Start a program on a port of its own choice, which its log tells."""
+        file = self._root / f"{program}.yml"
+        file.write_text(yaml.safe_dump(config))
+        log = self._root / f"{program}.log"
+        with log.open("w") as output:
+            process = subprocess.Popen(
+                [
+                    _program(program),
+                    f"--config.file={file}",
+                    f"--storage{'' if options else '.tsdb'}.path={self._root / program}",
+                    "--web.listen-address=127.0.0.1:0",
+                    *options,
+                ],
+                stdout=output,
+                stderr=output,
+            )
+        self._stack.callback(process.wait)
+        self._stack.callback(process.terminate)
+        port = until(lambda: _port(process.pid))
+        until(lambda: self._ready(port))
+        return port
+
+    @staticmethod
+    def _ready(port: int) -> bool:
+        try:
+            with urlopen(f"http://127.0.0.1:{port}/-/ready", timeout=10) as answer:
+                return bool(answer.status == 200)
+        except (URLError, OSError):
+            return False
+
+    def query(self, expression: str) -> list[dict[str, Any]]:
+        """What Prometheus answers."""
+        asked = urlencode({"query": expression})
+        with urlopen(f"http://127.0.0.1:{self.port}/api/v1/query?{asked}", timeout=30) as answer:
+            found = json.load(answer)
+        assert found["status"] == "success"
+        return found["data"]["result"]  # type: ignore[no-any-return]
+
+    def unanswered(self, expressions: list[str]) -> list[str]:
+        """Those without a series."""
+        self.lacking = [each for each in expressions if not self.query(each)]
+        return self.lacking
+
+
+def _program(name: str) -> Path:
+    found = shutil.which(name, path=f"{TOOLS}:{os.environ['PATH']}")
+    assert found, f"expected {name}: run ci/setup test"
+    return Path(found)
+
+
+def _port(pid: int) -> int:
+    """The port on which a process listens; 0 as long as it doesn't."""
+    sockets = {
+        str(link.readlink())[8:-1]
+        for link in Path(f"/proc/{pid}/fd").iterdir()
+        if link.is_symlink() and str(link.readlink()).startswith("socket:")
+    }
+    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        words = line.split()
+        if words[3] == "0A" and words[9] in sockets:
+            return int(words[1].split(":")[1], 16)
+    return 0
+
+
+T = TypeVar("T")
+
+
+def until(told: Callable[[], T], instead: Callable[[], object] = lambda: "") -> T:
+    """What is told as soon as it is true; a failure says what there is instead."""
+    end = time.monotonic() + LIMIT
+    while not (found := told()):
+        assert time.monotonic() < end, f"nothing came in {LIMIT:g} s: {instead()}"
+        time.sleep(0.2)
+    return found
+
+
+@pytest.fixture
+def stack() -> Iterator[ExitStack]:
+    with ExitStack() as stack:
+        yield stack
+
+
+def test_from_a_counter_to_a_message_and_back(
+    stack: ExitStack, suite: Suite, tree: Callable[[str], Tree], tmp_path: Path
+) -> None:
+    node = tree("mlx5_roce")
+    suite.ran(report=reports.report("allreduce", "bcast"))
+    night(suite.reports / "nights", 1)
+    web = Web()
+    stack.callback(web.close)
+    runs = Exporter(f"--reports={suite.reports}")
+    stack.callback(runs.stop)
+    ports = Exporter("--ports", f"--state={tmp_path / 'ports.json'}")
+    stack.callback(ports.stop)
+    targets = {"fabricheck": runs.port, "fabricheck-ports": ports.port, "switch": web.port}
+    loop = Loop(tmp_path, web, targets, stack)
+
+    queries = [query_of(target["expr"]) for panel in ASKING for target in panel["targets"]]
+    until(lambda: not loop.unanswered(queries), lambda: loop.lacking)
+    assert not web.alerts.keys() & {"HighECNRate", "ExporterDown", "LinkDown"}
+
+    # A congested fabric: more marks each time, until the message has come.
+    marked = 0
+
+    def more_marks() -> bool:
+        nonlocal marked
+        marked += 5_000
+        node.set(MARKED, marked)
+        return web.alerts.get("HighECNRate") == "firing"
+
+    until(more_marks, lambda: (web.alerts, loop.query("fabricheck:ecn_marked_packets:rate5m")))
+    until(lambda: web.alerts["HighECNRate"] == "resolved")
+
+    # A run that is not good, and then an exporter that is gone, with its series.
+    report = json.loads((suite.reports / "run-0.json").read_text())
+    report["runs"][0]["testcases"].pop()
+    suite.ran(1, report=report)
+    until(lambda: web.alerts.get("FabricCritical") == "firing")
+    assert runs.stop() == 0
+    until(lambda: web.alerts.get("ExporterDown") == "firing")
+    assert loop.query("fabricheck_verdict_passed") == []
+    assert [each["metric"]["alertname"] for each in loop.query('ALERTS{alertname=~"Link.*"}')] == []
+    # A series that is gone is no alert that goes on.
+    until(lambda: web.alerts["FabricCritical"] == "resolved")
