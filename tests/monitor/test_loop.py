@@ -24,7 +24,7 @@ from tests.monitor.test_last_run import night
 from tests.monitor.test_rules import PLACE
 from tests.report import sample as reports
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.e2e
 MARKED = "sys/class/infiniband/*/ports/1/hw_counters/np_ecn_marked_roce_packets"
 LIMIT = 90.0
 
