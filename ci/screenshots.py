@@ -9,7 +9,6 @@ nights ago. Needs the development dependencies, Chromium and chromedriver.
 """
 
 import argparse
-import json
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -21,8 +20,9 @@ sys.path.insert(0, str(SUITE))
 from tests.report import nights, sample  # noqa: E402
 from tests.report.chromium import find, start, wait_until  # noqa: E402
 
-from fabricheck.report.load import load  # noqa: E402
-from fabricheck.report.model import Case, Sample  # noqa: E402
+from fabricheck.record.model import Sample  # noqa: E402
+from fabricheck.report.load import load, load_report  # noqa: E402
+from fabricheck.report.model import Case  # noqa: E402
 from fabricheck.report.page import write_page  # noqa: E402
 from fabricheck.report.past import read_past  # noqa: E402
 from fabricheck.report.summary import summarise  # noqa: E402
@@ -67,7 +67,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         page = Path(scratch) / "page.html"
         if arguments.report:
-            run = load(arguments.report)
+            run = load_report(arguments.report)
             past = read_past(arguments.history, run, SUITE / "sites", SUITE / "references")
             write_page(run, summarise(run), page, past)
         else:
@@ -77,9 +77,8 @@ def main() -> None:
 
 def write_simulated(page: Path) -> None:
     """The page of a run that did not happen."""
-    record = page.parent / "run.json"
-    record.write_text(json.dumps(sample.only(sample.with_warning(), *BENCHMARKS)))
-    run = load(record)
+    made = sample.only(sample.with_warning(), *BENCHMARKS)
+    run = load(sample.write(made, page.parent / "record"))
     series = nights.series_of(run, recent=NIGHTS, factor=slower)
     write_page(
         run, summarise(run), page, nights.recorded(run, series, page.parent, upgraded=NIGHTS)

@@ -2,7 +2,6 @@
 
 import errno
 import io
-import json
 import os
 import re
 import subprocess
@@ -12,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import typer
-from tests.report.sample import report
+from tests.report import reframe, sample
 
 from fabricheck import cli
 from fabricheck.cli.console import open_console
@@ -137,7 +136,7 @@ def test_a_working_directory_that_is_gone(tmp_path: Path) -> None:
 
 @pytest.mark.integration
 def test_what_the_locale_lacks_is_written_as_its_number(tmp_path: Path) -> None:
-    (run := tmp_path / "\N{RIGHTWARDS ARROW}.json").write_text(json.dumps(report("latency")))
+    run = reframe.write(sample.report("latency"), tmp_path / "\N{RIGHTWARDS ARROW}.json")
     done = shell(f"report {run}", tmp_path, PYTHONIOENCODING="iso-8859-1")
     assert (done.returncode, done.stderr) == (0, "")
     assert "\\u2192.json" in done.stdout

@@ -5,7 +5,7 @@ import re
 import sys
 
 import pytest
-from tests.report import layered
+from tests.report import layered, sample
 
 from fabricheck.cli import main
 
@@ -28,16 +28,14 @@ def record(tmp_path):
         document = layered.layered()
         for name in red:
             layered.redden(document, name, "openmpi" if name == "latency" else layered.BELOW_MPI)
-        path = tmp_path / "run.json"
-        path.write_text(json.dumps(layered.drop(document, *without)))
-        return path
+        return sample.write(layered.drop(document, *without), tmp_path / "perflogs")
 
     return write
 
 
 def test_the_layers_stand_side_by_side_with_the_conclusion(fabricheck, record):
     code, out, err = fabricheck(
-        "explain", "latency", "openmpi", "rc-2n", "--report", record("latency")
+        "explain", "latency", "openmpi", "rc-2n", "--perflogs", record("latency")
     )
     assert (code, err) == (0, "")
     lines = [line.rstrip() for line in out.splitlines()]
@@ -63,7 +61,7 @@ def test_the_layers_stand_side_by_side_with_the_conclusion(fabricheck, record):
 
 def test_an_open_question_ends_with_1_and_says_what_to_run(fabricheck, record):
     path = record("latency", without=("ucx_tag_lat", "ucx_tag_bw", "ib_send_lat", "ib_write_bw"))
-    code, out, _ = fabricheck("explain", "latency openmpi", "--report", path)
+    code, out, _ = fabricheck("explain", "latency openmpi", "--perflogs", path)
     assert code == 1
     assert [line.split() for line in out.splitlines()[4:6]] == (
         [["verbs", "not", "measured"], ["UCX", "not", "measured"]]
@@ -75,14 +73,14 @@ def test_an_open_question_ends_with_1_and_says_what_to_run(fabricheck, record):
 
 def test_a_contradiction_ends_with_1(fabricheck, record):
     code, out, _ = fabricheck(
-        "explain", "latency openmpi", "--report", record("latency", "ib_send_lat")
+        "explain", "latency openmpi", "--perflogs", record("latency", "ib_send_lat")
     )
     assert code == 1
     assert "=> the layers contradict each other: verbs is red, yet UCX, which runs on top" in out
 
 
 def test_a_good_case_ends_with_0(fabricheck, record):
-    code, out, _ = fabricheck("explain", "bw mpich", "--report", record())
+    code, out, _ = fabricheck("explain", "bw mpich", "--perflogs", record())
     assert code == 0
     assert "=> nothing is wrong: bw mpich rc-2n is good\n" in out
 
@@ -90,20 +88,21 @@ def test_a_good_case_ends_with_0(fabricheck, record):
 def test_a_node_that_stands_out_is_named(fabricheck, tmp_path):
     document = layered.layered()
     for name, environ, nodes in (
-        ("latency", "openmpi", ["n2", "n3"]),
-        ("ucx_tag_lat", layered.BELOW_MPI, ["n3", "n4"]),
+        ("latency", "openmpi", ("n2", "n3")),
+        ("ucx_tag_lat", layered.BELOW_MPI, ("n3", "n4")),
     ):
-        layered.redden(document, name, environ).update(job_nodelist=nodes)
-    path = tmp_path / "run.json"
-    path.write_text(json.dumps(document))
-    _, out, _ = fabricheck("explain", "latency openmpi", "--report", path)
+        layered.redden(document, name, environ).update(nodes=nodes)
+    sample.write(document, tmp_path)
+    _, out, _ = fabricheck("explain", "latency openmpi", "--perflogs", tmp_path)
     assert (
         "=> n3 was in each of the 2 red cases of rdma and in no good one: look there first\n" in out
     )
 
 
 def test_json_has_the_same(fabricheck, record):
-    code, out, _ = fabricheck("explain", "latency openmpi", "--report", record("latency"), "--json")
+    code, out, _ = fabricheck(
+        "explain", "latency openmpi", "--perflogs", record("latency"), "--json"
+    )
     found = json.loads(out)
     assert code == 0
     assert (found["case"], found["status"]) == ("latency openmpi rc-2n", "critical")
@@ -117,11 +116,8 @@ def test_json_has_the_same(fabricheck, record):
     assert (value["variable"], value["unit"], value["reference"]) == ("latency_p50_8B", "us", 20.0)
 
 
-def test_the_newest_report_is_taken_without_option(fabricheck, record, monkeypatch):
-    path = record("latency")
-    monkeypatch.chdir(path.parent)
-    (path.parent / "reports").mkdir()
-    path.rename(path.parent / "reports" / "run.json")
+def test_the_record_is_read_without_option(fabricheck, record, monkeypatch):
+    monkeypatch.chdir(record("latency").parent)
     assert fabricheck("explain", "latency openmpi")[0] == 0
 
 
@@ -134,7 +130,7 @@ def test_the_newest_report_is_taken_without_option(fabricheck, record, monkeypat
     ],
 )
 def test_a_name_that_fits_no_single_case_is_one_sentence(fabricheck, record, words, message):
-    code, out, err = fabricheck("explain", *words, "--report", record())
+    code, out, err = fabricheck("explain", *words, "--perflogs", record())
     assert (code, out) == (2, "")
     assert message in err
     assert err.count("\n") == 1

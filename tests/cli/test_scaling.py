@@ -23,13 +23,11 @@ def fabricheck(monkeypatch, capsys):
 
 @pytest.fixture
 def record(tmp_path):
-    path = tmp_path / "run.json"
-    path.write_text(json.dumps(sample.report("allreduce", "alltoall", "latency")))
-    return path
+    return sample.write(sample.report("allreduce", "alltoall", "latency"), tmp_path / "perflogs")
 
 
 def test_the_largest_size_is_shown_with_its_efficiency(fabricheck, record):
-    code, out, err = fabricheck("scaling", "--report", record)
+    code, out, err = fabricheck("scaling", "--perflogs", record)
     assert (code, err) == (0, "")
     lines = out.splitlines()
     heads = "collective size nodes ranks time on the wire effective efficiency"
@@ -43,7 +41,7 @@ def test_the_largest_size_is_shown_with_its_efficiency(fabricheck, record):
 
 def test_sizes_and_collectives_can_be_chosen(fabricheck, record):
     code, out, _ = fabricheck(
-        "scaling", "--report", record, "--benchmark", "allreduce", "--size", "1KiB", "--json"
+        "scaling", "--perflogs", record, "--benchmark", "allreduce", "--size", "1KiB", "--json"
     )
     document = json.loads(out)
     assert (code, document["format"]) == (0, 1)
@@ -55,6 +53,6 @@ def test_sizes_and_collectives_can_be_chosen(fabricheck, record):
 
 @pytest.mark.parametrize("asked", [("--benchmark", "bcast"), ("--size", "3MiB")])
 def test_nothing_to_show_is_said(fabricheck, record, asked):
-    code, out, err = fabricheck("scaling", "--report", record, *asked)
+    code, out, err = fabricheck("scaling", "--perflogs", record, *asked)
     assert (code, out) == (2, "")
     assert "found none that were asked for" in err

@@ -20,7 +20,7 @@ from tests.fuzz import damage
 from tests.fuzz.outputs import DATA
 from tests.fuzz.place import Place, expect
 from tests.history import recorded
-from tests.report import sample
+from tests.report import reframe, sample
 
 from fabricheck.history.record import FIELDS, HEADER, Record
 
@@ -266,11 +266,8 @@ def _cases(document: Any) -> list[dict[str, Any]]:
 @functools.cache
 def _report() -> dict[str, Any]:
     document = sample.only(sample.report("barrier", "latency"), "latency")
-    cases = document["runs"][0]["testcases"]
-    document["runs"][0]["testcases"] = cases[:5] + cases[-2:]
-    for holder in (document["runs"][0], document["session_info"]):
-        holder["num_cases"] = len(document["runs"][0]["testcases"])
-    return document
+    document["cases"] = document["cases"][:5] + document["cases"][-2:]
+    return reframe.report(sample.announced(document))
 
 
 def acceptance_records(chance: Random, place: Place) -> None:

@@ -1,6 +1,5 @@
 """Real Prometheus tools, a node's recorded ports, and a suite's reports."""
 
-import json
 import os
 import shutil
 import subprocess
@@ -11,6 +10,7 @@ from typing import Any
 import promql_parser
 import pytest
 from tests.fabric.conftest import unpack
+from tests.report import reframe
 from tests.report import sample as reports
 
 from fabricheck.monitor.catalog import Sample
@@ -81,10 +81,10 @@ class Suite:
     def __init__(self, root: Path) -> None:
         self.reports = root
 
-    def ran(self, number: int = 0, *, report: reports.Report | None = None) -> Path:
+    def ran(self, number: int = 0, *, report: reports.Run | None = None) -> Path:
         """Write a run report that is newer than the others."""
         path = self.reports / f"run-{number}.json"
-        path.write_text(json.dumps(report or reports.report("latency", "allreduce")))
+        reframe.write(report or reports.report("latency", "allreduce"), path)
         os.utime(path, (number + 1, number + 1))
         return path
 

@@ -1,11 +1,11 @@
 """Fixtures of the report's tests."""
 
-import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.report.sample import Report
+from tests.report import sample
 
 from fabricheck.report.load import load
 from fabricheck.report.model import Run
@@ -13,23 +13,22 @@ from fabricheck.report.summary import Summary, summarise
 
 
 @pytest.fixture
-def write(tmp_path: Path) -> Callable[[Report], Path]:
-    """Write a run report to a file and return its path."""
+def write(tmp_path: Path) -> Callable[[sample.Run], Path]:
+    """Record a run, and nothing else; the directory of the record."""
 
-    def to_file(document: Report) -> Path:
-        path = tmp_path / "run.json"
-        path.write_text(json.dumps(document))
-        return path
+    def recorded(run: sample.Run) -> Path:
+        shutil.rmtree(tmp_path / "perflogs", ignore_errors=True)
+        return sample.write(run, tmp_path / "perflogs")
 
-    return to_file
+    return recorded
 
 
 @pytest.fixture
-def judged(write: Callable[[Report], Path]) -> Callable[[Report], tuple[Run, Summary]]:
-    """Load a run report and sum it up."""
+def judged(write: Callable[[sample.Run], Path]) -> Callable[[sample.Run], tuple[Run, Summary]]:
+    """Record a run, read and sum it up."""
 
-    def summed_up(document: Report) -> tuple[Run, Summary]:
-        run = load(write(document))
-        return run, summarise(run)
+    def summed_up(run: sample.Run) -> tuple[Run, Summary]:
+        found = load(write(run))
+        return found, summarise(found)
 
     return summed_up

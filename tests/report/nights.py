@@ -11,7 +11,8 @@ from fabricheck.history.provenance import FILE, Origin, append
 from fabricheck.history.refresh import Request
 from fabricheck.history.series import Series, SeriesKey
 from fabricheck.history.store import History
-from fabricheck.report.model import Case, Run, Sample
+from fabricheck.record.model import Sample
+from fabricheck.report.model import Case, Run
 from fabricheck.report.past import Bounds, Past, read_past, shown
 from fabricheck.trend.detect import analyse
 
@@ -65,12 +66,12 @@ def _key(case: Case, sample: Sample) -> SeriesKey:
         partition=case.partition,
         environ=case.environ,
         check=case.name.partition(" ")[0],
-        benchmark=case.benchmark or "",
-        placement=case.placement or "",
-        transport=case.transport or "",
-        num_nodes=case.num_nodes or 1,
-        ranks=case.num_tasks or 0,
-        program=case.provenance.get("program", ""),
+        benchmark=case.benchmark,
+        placement=case.placement,
+        transport=case.transport,
+        num_nodes=case.num_nodes,
+        ranks=case.ranks,
+        program=case.program,
         metric=sample.metric,
         statistic=sample.statistic,
         size=sample.size,

@@ -1,10 +1,9 @@
-"""Realistic run reports for the tests, in the form in which ReFrame writes them.
+"""Realistic runs for the tests, as the record has them.
 
-``python tests/report/sample.py DIRECTORY`` writes each variant as a file to look at.
+``python tests/report/sample.py DIRECTORY`` writes the record of each variant to look at.
 """
 
 import copy
-import json
 import math
 import sys
 from collections.abc import Callable
@@ -16,10 +15,17 @@ from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.model import Benchmark, MpiBenchmark, RanksRule
 from fabricheck.benchmarks.osu.entries import PROBE_BENCHMARKS
 from fabricheck.benchmarks.registry import sweep
+from fabricheck.record.model import Case, Sample, Session
+from fabricheck.record.write import append
+from fabricheck.transports.placement import Placement
 
-Report = dict[str, Any]
+Entry = dict[str, Any]
+"""The fields of a case; its samples by the variable's name, each with its fields."""
+Run = dict[str, Any]
+"""The cases of a session under ``cases``, and the fields of its end under ``end``."""
 
-SESSION = "3f0c7ab2-5a3e-4d0f-9a59-0d5a1c6b7e21"
+SESSION = "20261121T054159Z-login1-4711"
+TIME = "2026-11-21T05:44:10+00:00"
 ENVIRONS = {
     "mpich": ("MPICH", "4.0.2", 0.9),
     "openmpi": ("Open MPI", "4.1.4", 1.0),
@@ -28,7 +34,17 @@ PLACEMENTS = {"shm-1n": (0.21, 9400.0), "tcp-2n": (7.4, 1900.0), "tcp-4n": (9.1,
 MIB = 1 << 20
 
 
-def report(*benchmarks: str) -> Report:
+def write(run: Run, perflogs: Path) -> Path:
+    """Record a run; the directory of the record."""
+    cases = [
+        Case(**{**entry, "samples": tuple(Sample(**each) for each in entry["samples"].values())})
+        for entry in run["cases"]
+    ]
+    append(perflogs, [*cases, *([Session(**run["end"])] if run["end"] else [])])
+    return perflogs
+
+
+def report(*benchmarks: str) -> Run:
     """A good run: two built programs, the benchmark cases, the order of transports for each MPI.
 
     All benchmarks make 72 cases; name some where a test wants to be quick.
@@ -42,110 +58,89 @@ def report(*benchmarks: str) -> Report:
                 cases.append(mpi_case(benchmark, environ, placement))
     cases += [_transport_order(environ) for environ in ENVIRONS]
     for number, case in enumerate(cases):
-        case["uuid"] = f"{SESSION}:0:{number}"
-        case["jobid"] = str(1000 + number)
-    return {
-        "session_info": {
-            "data_version": "4.2",
-            "hostname": "login1",
-            "uuid": SESSION,
-            "time_start": "20261121T054159+0000",
-            "time_start_unix": 1795239719.17,
-            "time_end": "20261121T054621+0000",
-            "time_end_unix": 1795239981.45,
-            "time_elapsed": 262.28,
-            "cmdline": "reframe -c checks/ -r --report-file=reports/run-0.json",
-            "config_files": ["<builtin>", "reframe-config.py"],
-            "user": "root",
-            "version": "4.10.4",
-            "workdir": "/home/user/fabricheck",
-            "num_cases": len(cases),
-            "num_failures": 0,
-            "num_aborted": 0,
-            "num_skipped": 0,
-        },
-        "runs": [
-            {
-                "num_cases": len(cases),
-                "num_failures": 0,
-                "num_aborted": 0,
-                "num_skipped": 0,
-                "run_index": 0,
-                "testcases": cases,
-            }
-        ],
-        "restored_cases": [],
+        case["job"] = str(1000 + number)
+    return run_of(cases)
+
+
+def run_of(cases: list[Entry]) -> Run:
+    """A run that came to its end with these cases."""
+    info = {
+        "hostname": "login1",
+        "uuid": "3f0c7ab2-5a3e-4d0f-9a59-0d5a1c6b7e21",
+        "time_start": "20261121T054159+0000",
+        "time_end": "20261121T054621+0000",
+        "time_elapsed": 262.28,
+        "cmdline": "reframe -c checks/ -r --report-file=reports/run-0.json",
+        "user": "root",
+        "version": "4.10.4",
+        "num_failures": 0,
+        "num_aborted": 0,
     }
+    end = {"time": "2026-11-21T05:46:21+00:00", "session": SESSION, "system": "testbed"}
+    return {"cases": cases, "end": {**end, "announced": len(cases), "info": info}}
 
 
-def entry_of(name: str, environ: str, **values: Any) -> Report:
+def entry_of(name: str, environ: str, **values: Any) -> Entry:
     kind = name.partition(" ")[0]
     return {
-        "display_name": name,
+        "time": TIME,
+        "session": SESSION,
         "name": name,
-        "unique_name": name.replace(" %", "_").replace("=", "_"),
+        "id": name.replace(" %", "_").replace("=", "_"),
+        "check": kind,
         "system": "testbed",
         "partition": "slurm",
         "environ": environ,
         "result": "pass",
-        "fail_phase": None,
-        "fail_reason": None,
-        "fixture": False,
-        "job_nodelist": [],
-        "job_completion_time": "2026-11-21T05:44:10+00:00",
-        "outputdir": f"/home/user/fabricheck/output/testbed/slurm/{environ}/{kind}",
-        "perfvalues": {},
-        "run_index": 0,
-        "session_uuid": SESSION,
-        "scheduler": "squeue",
+        "output": f"/home/user/fabricheck/output/testbed/slurm/{environ}/{kind}",
+        "samples": {},
         **values,
     }
 
 
-def _build(environ: str) -> Report:
+def _build(environ: str) -> Entry:
     return entry_of(f"BenchBuild ~testbed:slurm+{environ}", environ, fixture=True)
 
 
-def _transport_order(environ: str) -> Report:
-    values = {"ratio_p50_8B": 35.7, "ratio_p50_1MiB": 4.76}
+def _transport_order(environ: str) -> Entry:
+    ratio = {"metric": Metric.RATIO, "statistic": "p50", "unit": Metric.RATIO.row.unit}
+    judged = {"level": "good", "reference": 2.0, "lower": 1.0}
     return entry_of(
         "TransportOrder",
         environ,
         benchmark="transport_order",
-        placement="tcp-2n",
+        **where("tcp-2n"),
         level="good",
-        levels=dict.fromkeys(values, "good"),
-        findings=[],
-        warning_bounds={},
         reference_kind="ratio",
         commit="0b0ad8f1",
-        job_nodelist=["n1", "n2"],
-        perfvalues={
-            f"testbed:slurm:{name}": [value, 2, -0.5, None, Metric.RATIO.row.unit, "pass"]
-            for name, value in values.items()
+        nodes=("n1", "n2"),
+        samples={
+            f"ratio_p50_{name}": {**ratio, "size": size, "value": value, **judged}
+            for name, size, value in (("8B", 8, 35.7), ("1MiB", MIB, 4.76))
         },
     )
 
 
-def mpi_case(benchmark: MpiBenchmark, environ: str, placement: str) -> Report:
+def where(placement: str) -> dict[str, Any]:
+    """The fields of a case that a placement stands for."""
+    read = Placement.read(placement)
+    layout = "full" if read.full else ""
+    return {"transport": read.transport.name, "num_nodes": read.num_nodes, "layout": layout}
+
+
+def mpi_case(benchmark: MpiBenchmark, environ: str, placement: str) -> Entry:
     family, version, _ = ENVIRONS[environ]
-    transport, _, nodes = placement.partition("-")
-    count = int(nodes[:-1])
-    curve = _curve(benchmark, environ, placement)
+    place = where(placement)
+    transport, count = place["transport"], place["num_nodes"]
     kind = "MpiPointToPoint" if benchmark.family == "pt2pt" else "MpiCollective"
     return entry_of(
         f"{kind} %benchmark={benchmark.name} %placement={placement}",
         environ,
         benchmark=benchmark.name,
-        placement=placement,
-        transport=transport,
-        num_nodes=count,
-        num_tasks=max(2, count),
-        job_nodelist=[f"n{number + 1}" for number in range(count)],
+        **place,
+        ranks=max(2, count),
+        nodes=tuple(f"n{number + 1}" for number in range(count)),
         level="good",
-        levels=dict.fromkeys(curve, "good"),
-        findings=[],
-        warning_bounds={name: _warning(name, unit) for name, (_, unit) in curve.items()},
         reference_kind="bound",
         reference_source="absurdity bounds for a shared machine",
         mpi=family,
@@ -154,38 +149,42 @@ def mpi_case(benchmark: MpiBenchmark, environ: str, placement: str) -> Report:
         program_version="0.1.0",
         commit="0b0ad8f1",
         evidence=f"UCX reports lanes over {transport}; interface counters agree on {count} nodes",
-        perfvalues={
-            f"testbed:slurm:{name}": [value, *reference(unit), unit, "pass"]
-            for name, (value, unit) in curve.items()
-        },
+        samples=judged(_curve(benchmark, environ, placement)),
     )
 
 
-def reference(unit: str) -> tuple[float, float | None, float | None]:
-    return (20.0, -0.999, 4999.0) if unit == "us" else (1.0, -0.999, None)
+def judged(samples: dict[str, Entry], *, warning: bool = True) -> dict[str, Entry]:
+    """Samples that are good by absurdity bounds."""
+    time: Entry = {"reference": 20.0, "lower": 20.0 * (1 - 0.999), "upper": 1e5}
+    rate: Entry = {"reference": 1.0, "lower": 1.0 * (1 - 0.999)}
+    if warning:
+        time["warning_upper"], rate["warning_lower"] = 20000.0, 0.002
+    return {
+        name: {**each, "level": "good", **(time if each["unit"] == "us" else rate)}
+        for name, each in samples.items()
+    }
 
 
-def _warning(name: str, unit: str) -> list[float | None]:
-    return [None, 20000.0] if unit == "us" else [0.002, None]
-
-
-def _curve(benchmark: MpiBenchmark, environ: str, placement: str) -> dict[str, tuple[float, str]]:
+def _curve(benchmark: MpiBenchmark, environ: str, placement: str) -> dict[str, Entry]:
     factor = ENVIRONS[environ][2] * (1.0 if benchmark.family == "pt2pt" else 1.8)
     return values_of(benchmark, factor, *PLACEMENTS[placement])
 
 
-def values_of(
-    benchmark: Benchmark, factor: float, base: float, rate: float
-) -> dict[str, tuple[float, str]]:
-    curve: dict[str, tuple[float, str]] = {}
+def values_of(benchmark: Benchmark, factor: float, base: float, rate: float) -> dict[str, Entry]:
+    curve: dict[str, Entry] = {}
     sizes = [None] if benchmark.min_size is None else sweep(benchmark.min_size, MIB)
     for size in sizes:
         ripple = 1 + 0.1 * math.sin(math.log2((size or 1) + 1))
         time = factor * (base + (size or 0) / rate * ripple)
         for metric in benchmark.metrics:
             for statistic in benchmark.statistics:
-                value = _value(metric, statistic, time, size or 0)
-                curve[variable_name(metric, statistic, size)] = (value, metric.row.unit)
+                curve[variable_name(metric, statistic, size)] = {
+                    "metric": str(metric),
+                    "statistic": statistic,
+                    "size": size,
+                    "value": _value(metric, statistic, time, size or 0),
+                    "unit": metric.row.unit,
+                }
     return curve
 
 
@@ -196,131 +195,123 @@ def _value(metric: Metric, statistic: str, time: float, size: int) -> float:
     return round(bandwidth if metric is Metric.BANDWIDTH else bandwidth / size * 1e6, 2)
 
 
-def find(document: Report, benchmark: str, environ: str, placement: str) -> Report:
+def find(run: Run, benchmark: str, environ: str, placement: str) -> Entry:
     """The entry of that case."""
-    for entry in document["runs"][-1]["testcases"]:
-        if (entry.get("benchmark"), entry["environ"], entry.get("placement")) == (
-            benchmark,
-            environ,
-            placement,
-        ):
+    wanted = {"benchmark": benchmark, "environ": environ, **where(placement)}
+    for entry in run["cases"]:
+        if all(entry.get(name) == value for name, value in wanted.items()):
             return entry  # type: ignore[no-any-return]
     raise LookupError(benchmark, environ, placement)
 
 
-def fail(document: Report, entry: Report, phase: str, reason: str, **values: Any) -> None:
+def fail(run: Run, entry: Entry, phase: str, reason: str, **values: Any) -> None:
     """Make the case a failed one and count it."""
     entry.update(result="fail", fail_phase=phase, fail_reason=reason, **values)
-    document["runs"][-1]["num_failures"] += 1
-    document["session_info"]["num_failures"] += 1
+    run["end"]["info"]["num_failures"] += 1
 
 
-def only(document: Report, *benchmarks: str) -> Report:
+def only(run: Run, *benchmarks: str) -> Run:
     """The same run with the cases of these benchmarks alone, where a test wants to be quick."""
-    run = document["runs"][0]
-    run["testcases"] = [
+    run["cases"] = [
         entry
-        for entry in run["testcases"]
-        if entry["fixture"] or entry["benchmark"] in benchmarks or entry["result"] == "fail"
+        for entry in run["cases"]
+        if entry.get("fixture") or entry["benchmark"] in benchmarks or entry["result"] == "fail"
     ]
-    run["num_cases"] = document["session_info"]["num_cases"] = len(run["testcases"])
-    return document
+    return announced(run)
 
 
-def set_point(entry: Report, variable: str, value: float, level: str) -> None:
+def announced(run: Run) -> Run:
+    """The same run with as many cases announced as it has."""
+    run["end"]["announced"] = len(run["cases"])
+    return run
+
+
+def set_point(entry: Entry, variable: str, value: float, level: str) -> None:
     """Give one variable another value and level, and the case the level."""
-    key = f"testbed:slurm:{variable}"
-    entry["perfvalues"][key][0] = value
-    entry["perfvalues"][key][5] = "fail" if level == "critical" else "pass"
-    entry["levels"][variable] = level
+    entry["samples"][variable].update(value=value, level=level)
     entry["level"] = level
 
 
-def with_warning() -> Report:
-    document = report()
-    entry = find(document, "allreduce", "mpich", "tcp-4n")
+UNMEASURED: Entry = {"level": "", "samples": {}, "nodes": (), "evidence": "", "job": ""}
+
+
+def with_warning() -> Run:
+    run = report()
+    entry = find(run, "allreduce", "mpich", "tcp-4n")
     set_point(entry, "latency_p99_64KiB", 23117.0, "warning")
-    entry["findings"] = ["latency_p99_64KiB is 23117 us, expected at most 20000 us (warning bound)"]
-    return document
+    entry["findings"] = (
+        "latency_p99_64KiB is 23117 us, expected at most 20000 us (warning bound)",
+    )
+    return run
 
 
-def with_critical() -> Report:
-    document = report()
-    entry = find(document, "latency", "openmpi", "tcp-2n")
+def with_critical() -> Run:
+    run = report()
+    entry = find(run, "latency", "openmpi", "tcp-2n")
     set_point(entry, "latency_p50_1KiB", 131072.0, "critical")
     set_point(entry, "latency_p50_2KiB", 152000.0, "critical")
     finding = "latency_p50_1KiB is 131072 us, expected at most 100000 us (critical bound of 20 us)"
-    entry["findings"] = [finding, "latency falls from 152000 us at 2KiB to 9.3 us at 4KiB"]
-    fail(document, entry, "performance", f"performance error: {finding}")
-    return document
+    entry["findings"] = (finding, "latency falls from 152000 us at 2KiB to 9.3 us at 4KiB")
+    fail(run, entry, "performance", f"performance error: {finding}")
+    return run
 
 
-def with_untrusted() -> Report:
-    document = report()
-    entry = find(document, "bw", "mpich", "tcp-2n")
-    for values in entry["perfvalues"].values():
-        values[0] = values[5] = None
+def with_untrusted() -> Run:
+    run = report()
+    entry = find(run, "bw", "mpich", "tcp-2n")
+    for sample in entry["samples"].values():
+        sample.update(value=None, level="")
     entry.update(
         level="untrusted",
-        levels={},
         evidence="",
-        findings=["expected transport tcp, found shm: UCX reports lane sysv/memory on n1, n2"],
+        findings=("expected transport tcp, found shm: UCX reports lane sysv/memory on n1, n2",),
     )
-    fail(document, entry, "sanity", "sanity error: expected transport tcp, found shm")
-    return document
+    fail(run, entry, "sanity", "sanity error: expected transport tcp, found shm")
+    return run
 
 
-def with_no_reference() -> Report:
-    document = report()
-    entry = find(document, "bcast", "mpich", "shm-1n")
-    for key, values in entry["perfvalues"].items():
-        values[1:] = [0, None, None, values[4], "fail"]
-        entry["levels"][key.split(":")[-1]] = "no-reference"
-        values[5] = "pass"
-    entry.update(level="no-reference", reference_kind="", findings=[])
-    fail(document, entry, "performance", "performance error: no reference value found")
-    return document
+def with_no_reference() -> Run:
+    run = report()
+    entry = find(run, "bcast", "mpich", "shm-1n")
+    for variable, sample in entry["samples"].items():
+        kept = {name: sample[name] for name in ("metric", "statistic", "size", "value", "unit")}
+        entry["samples"][variable] = {**kept, "level": "no-reference"}
+    entry.update(level="no-reference", reference_kind="")
+    fail(run, entry, "performance", "performance error: no reference value found")
+    return run
 
 
-def with_node_failure() -> Report:
-    document = report()
-    entry = find(document, "alltoall", "openmpi", "tcp-4n")
+def with_node_failure() -> Run:
+    run = report()
+    entry = find(run, "alltoall", "openmpi", "tcp-4n")
     reason = "node failure: Slurm ended job 1042 with NODE_FAIL, node n3 does not answer"
-    entry.update(level="", levels={}, perfvalues={}, evidence="", warning_bounds={})
-    fail(document, entry, "sanity", f"sanity error: {reason}", findings=[reason])
-    return document
+    entry.update(level="", samples={}, evidence="")
+    fail(run, entry, "sanity", f"sanity error: {reason}", findings=(reason,))
+    return run
 
 
-def with_aborted() -> Report:
-    document = report()
-    entry = find(document, "barrier", "mpich", "tcp-4n")
-    entry.update(result="abort", level="", levels={}, perfvalues={}, job_nodelist=[])
-    entry.update(evidence="", jobid=None)
+def with_aborted() -> Run:
+    run = report()
+    entry = find(run, "barrier", "mpich", "tcp-4n")
+    entry.update(UNMEASURED, result="abort")
     entry.update(fail_phase="run", fail_reason="aborted due to AbortTaskError")
-    document["runs"][0]["num_aborted"] += 1
-    return document
+    run["end"]["info"]["num_aborted"] += 1
+    return run
 
 
-def with_failed_build() -> Report:
-    document = report()
-    for entry in document["runs"][0]["testcases"]:
-        if entry["environ"] == "mpich" and not entry["fixture"]:
-            entry.update(result="fail_deps", level="", levels={}, perfvalues={}, job_nodelist=[])
-            build = ["BenchBuild ~testbed:slurm+mpich", "testbed:slurm", "mpich"]
-            entry.update(
-                dependencies_actual=[build],
-                fail_phase=None,
-                fail_reason=None,
-                evidence="<undefined>",
-            )
-    build = document["runs"][0]["testcases"][0]
-    fail(document, build, "compile_wait", "build system error: make: mpicxx: command not found")
-    return document
+def with_failed_build() -> Run:
+    run = report()
+    build = run["cases"][0]
+    for entry in run["cases"]:
+        if entry["environ"] == "mpich" and not entry.get("fixture"):
+            entry.update(UNMEASURED, job=entry["job"], result="fail_deps", needs=(build["id"],))
+    fail(run, build, "compile_wait", "build system error: make: mpicxx: command not found")
+    return run
 
 
-def with_everything() -> Report:
+def with_everything() -> Run:
     """One of each kind in the same run."""
-    document = report()
+    run = report()
     for variant in (
         with_warning,
         with_critical,
@@ -329,23 +320,21 @@ def with_everything() -> Report:
         with_node_failure,
         with_aborted,
     ):
-        _graft(document, variant())
-    skipped = find(document, "scatter", "openmpi", "shm-1n")
-    skipped.update(result="skip", level="", levels={}, perfvalues={}, job_nodelist=[])
-    skipped.update(evidence="", jobid=None, fail_reason="the partition offers one core")
-    return document
+        _graft(run, variant())
+    skipped = find(run, "scatter", "openmpi", "shm-1n")
+    skipped.update(UNMEASURED, result="skip", fail_reason="the partition offers one core")
+    return run
 
 
-def _graft(document: Report, variant: Report) -> None:
-    plain = report()["runs"][0]["testcases"]
-    for number, entry in enumerate(variant["runs"][0]["testcases"]):
-        if entry != plain[number]:
-            document["runs"][0]["testcases"][number] = copy.deepcopy(entry)
-    for holder in ("num_failures", "num_aborted"):
-        document["runs"][0][holder] += variant["runs"][0][holder]
+def _graft(run: Run, variant: Run) -> None:
+    for number, (entry, plain) in enumerate(zip(variant["cases"], report()["cases"], strict=True)):
+        if entry != plain:
+            run["cases"][number] = copy.deepcopy(entry)
+    for counter in ("num_failures", "num_aborted"):
+        run["end"]["info"][counter] += variant["end"]["info"][counter]
 
 
-VARIANTS: dict[str, Callable[[], Report]] = {
+VARIANTS: dict[str, Callable[[], Run]] = {
     "good": report,
     "warning": with_warning,
     "critical": with_critical,
@@ -358,7 +347,5 @@ VARIANTS: dict[str, Callable[[], Report]] = {
 }
 
 if __name__ == "__main__":
-    target = Path(sys.argv[1])
-    target.mkdir(parents=True, exist_ok=True)
     for variant_name, make in VARIANTS.items():
-        (target / f"{variant_name}.json").write_text(json.dumps(make(), indent=1))
+        write(make(), Path(sys.argv[1]) / variant_name)

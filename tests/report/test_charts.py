@@ -71,10 +71,9 @@ def test_bands_are_shaded(drawn):
 def test_without_reference_there_is_no_band(drawn):
     document = sample.with_no_reference()
     entry = sample.find(document, "bcast", "openmpi", "shm-1n")
-    for values in entry["perfvalues"].values():
-        values[1:4] = [0, None, None]
-    for name in ("mpich", "openmpi"):
-        sample.find(document, "bcast", name, "shm-1n")["warning_bounds"] = {}
+    for each in entry["samples"].values():
+        for bound in ("reference", "lower", "upper", "warning_lower", "warning_upper"):
+            each.pop(bound, None)
     _, chart = drawn(document, "curve-bcast-shm-1n")
     assert objects(chart, "VArea") == []
 
@@ -89,7 +88,7 @@ def test_a_bound_far_away_does_not_flatten_the_curve_and_is_told(drawn):
 def test_a_size_without_figure_is_a_gap(drawn):
     document = sample.report("latency", "barrier", "bw")
     entry = sample.find(document, "latency", "openmpi", "tcp-2n")
-    entry["perfvalues"]["testbed:slurm:latency_p50_1KiB"][0] = None
+    entry["samples"]["latency_p50_1KiB"]["value"] = None
     _, chart = drawn(document, "curve-latency-tcp-2n")
     columns = [dict(source["data"]["entries"]) for source in objects(chart, "ColumnDataSource")]
     curves = [data for data in columns if "p50" in data]
@@ -110,7 +109,7 @@ def test_a_group_without_any_value_has_no_chart(judged):
     document = sample.report("latency", "barrier", "bw")
     for name in ENVIRONS:
         entry = sample.find(document, "bw", name, "tcp-2n")
-        entry.update(result="fail", level="untrusted", levels={}, perfvalues={})
+        entry.update(result="fail", level="untrusted", samples={})
     run, _ = judged(document)
     group = next(g for g in groups(build_matrix(run)) if g.anchor == "curve-bw-tcp-2n")
     assert group.metrics == ()

@@ -1,6 +1,5 @@
 """The drill-down in Chromium: a reader chooses a case, a figure, a size and a night."""
 
-import json
 import re
 from collections.abc import Iterator
 from importlib import resources
@@ -25,8 +24,7 @@ SERIOUS = ("serious", "critical", "moderate")
 def run_and_series(tmp_path_factory):
     directory = tmp_path_factory.mktemp("run")
     document = sample.only(sample.with_critical(), "latency", "barrier", "bw")
-    (directory / "run.json").write_text(json.dumps(document))
-    run = load(directory / "run.json")
+    run = load(sample.write(document, directory))
     return run, [last(each) for each in nights.series_of(run, factor=nights.slower_over_tcp)]
 
 

@@ -81,7 +81,7 @@ def test_only_the_same_path_and_the_same_quantity_are_compared(explained, kind):
         for name in ("ucx_tag_lat", "ib_send_lat"):
             entry = layered.redden(document, name)
             if kind == "another transport":
-                entry.update(transport="ud", placement="ud-2n")
+                entry.update(transport="ud")
             else:
                 entry.update(partition="other")
     found = explained(document)
@@ -98,7 +98,7 @@ def test_a_collective_needs_latency_and_bandwidth(explained):
     document = with_red("ucx_tag_bw")
     entry = sample.find(document, "latency", "openmpi", "rc-2n")
     entry.update(benchmark="allreduce")
-    sample.fail(document, entry, "run", "crashed", level="", levels={}, perfvalues={})
+    sample.fail(document, entry, "run", "crashed", level="", samples={})
     assert explained(document, "allreduce openmpi rc-2n").diagnosis.places == (Place.UCX,)
 
 
@@ -130,7 +130,7 @@ def test_cases_that_did_not_run_measured_nothing(explained, result):
     document = with_red("latency")
     for name in ("ucx_tag_lat", "ucx_tag_bw"):
         entry = sample.find(document, name, "builtin", "rc-2n")
-        entry.update(result=result, level="", levels={}, perfvalues={})
+        entry.update(result=result, level="", samples={})
     assert explained(document).states[Layer.UCX] is State.ABSENT
 
 
@@ -145,14 +145,16 @@ def test_cases_that_did_not_run_measured_nothing(explained, result):
 def test_levels_of_a_lower_layer(explained, level, state):
     document = with_red("latency")
     entry = sample.find(document, "ucx_tag_lat", "builtin", "rc-2n")
-    entry.update(level=level, levels=dict.fromkeys(entry["levels"], level))
+    entry["level"] = level
+    for each in entry["samples"].values():
+        each["level"] = level
     assert explained(document).states[Layer.UCX] is state
 
 
 def test_what_ran_on_other_nodes_vouches_for_nothing(explained):
     document = with_red("latency")
     for name in ("ucx_tag_lat", "ucx_tag_bw"):
-        sample.find(document, name, "builtin", "rc-2n").update(job_nodelist=["n7", "n8"])
+        sample.find(document, name, "builtin", "rc-2n").update(nodes=("n7", "n8"))
     found = explained(document)
     assert found.states[Layer.UCX] is State.ELSEWHERE
     assert "UCX was measured on other nodes only" in found.diagnosis.sentence
@@ -161,7 +163,7 @@ def test_what_ran_on_other_nodes_vouches_for_nothing(explained):
 
 def test_a_pair_within_the_nodes_of_a_collective_is_on_its_path(explained):
     document = with_red("latency")
-    sample.find(document, "latency", "openmpi", "rc-2n").update(job_nodelist=["n1", "n2", "n3"])
+    sample.find(document, "latency", "openmpi", "rc-2n").update(nodes=("n1", "n2", "n3"))
     assert explained(document).states[Layer.UCX] is State.GOOD
 
 
@@ -169,11 +171,10 @@ def test_rows_are_few_and_red_ones_come_first(explained):
     document = with_red("latency")
     for number in range(6):
         entry = layered.pair_case("ucx_tag_lat", 1.0)
-        entry.update(unique_name=f"again{number}", benchmark="ucx_am_lat")
-        document["runs"][0]["testcases"].append(entry)
+        entry.update(id=f"again{number}", benchmark="ucx_am_lat")
+        document["cases"].append(entry)
     layered.redden(document, "ucx_am_lat")
-    document["session_info"]["num_cases"] = document["runs"][0]["num_cases"] = 16
-    found = explained(document)
+    found = explained(sample.announced(document))
     ucx = [row.case for row in found.rows if row.layer is Layer.UCX]
     assert (len(ucx), found.left_out) == (4, {Layer.UCX: 3})
     assert ucx[0].status == "critical"
@@ -190,7 +191,7 @@ def test_over_tcp_there_are_no_verbs(judged):
 def test_bad_counters_under_a_red_case_make_it_the_fabrics(explained):
     document = with_red("latency")
     cause = "link down on n2 mlx5_0:1: DOWN, expected ACTIVE: plug it in"
-    sample.find(document, "latency", "openmpi", "rc-2n").update(fabric_causes=[cause])
+    sample.find(document, "latency", "openmpi", "rc-2n").update(fabric_causes=(cause,))
     found = explained(document)
     assert found.diagnosis.places == (Place.FABRIC,)
     assert found.diagnosis.sentence.endswith(cause)
@@ -198,23 +199,23 @@ def test_bad_counters_under_a_red_case_make_it_the_fabrics(explained):
 
 def test_counters_under_good_cases_accuse_nobody(explained):
     document = with_red("latency")
-    sample.find(document, "ucx_tag_lat", "builtin", "rc-2n").update(fabric_causes=["old"])
+    sample.find(document, "ucx_tag_lat", "builtin", "rc-2n").update(fabric_causes=("old",))
     assert explained(document).diagnosis.places == (Place.MPI,)
 
 
 def test_without_8_bytes_the_smallest_size_of_all_layers_is_shown(explained):
     document = with_red("latency")
-    values = sample.find(document, "ib_send_lat", "builtin", "rc-2n")["perfvalues"]
+    values = sample.find(document, "ib_send_lat", "builtin", "rc-2n")["samples"]
     for size in ("8B", "1MiB"):
         for statistic in ("avg", "p50", "p99"):
-            del values[f"testbed:rdma:latency_{statistic}_{size}"]
+            del values[f"latency_{statistic}_{size}"]
     assert explained(document).sizes == (2, 65536, 1 << 19)
 
 
 def test_a_node_in_every_red_case_stands_out(explained):
     document = with_red("latency", "ucx_tag_lat")
-    sample.find(document, "latency", "openmpi", "rc-2n").update(job_nodelist=["n2", "n3"])
-    sample.find(document, "ucx_tag_lat", "builtin", "rc-2n").update(job_nodelist=["n3", "n4"])
+    sample.find(document, "latency", "openmpi", "rc-2n").update(nodes=("n2", "n3"))
+    sample.find(document, "ucx_tag_lat", "builtin", "rc-2n").update(nodes=("n3", "n4"))
     found = explained(document)
     assert (found.suspects, found.red) == (("n3",), 2)
     assert explained(with_red("latency", "ucx_tag_lat")).suspects == ()

@@ -4,7 +4,6 @@ import pytest
 from tests.report import sample
 from tests.report.test_page import section
 
-from fabricheck.errors import FabricheckError
 from fabricheck.report.page import render
 
 LINES = [
@@ -22,16 +21,12 @@ def node_health(lines):
         benchmark="node_health",
         level="critical",
         result="fail",
-        findings=["memlock of n3: 64KiB, expected unlimited"],
-        levels={"unmet_max": "critical"},
-        perfvalues={"testbed:slurm:unmet_max": [1, 0, None, None, "1", "pass"]},
-        prerequisites=lines,
+        findings=("memlock of n3: 64KiB, expected unlimited",),
+        samples={"unmet_max": {"metric": "unmet_max", "value": 1.0, "level": "critical"}},
+        prerequisites=tuple(lines),
     )
-    document["runs"][0]["testcases"].append(case)
-    for counted in (document["session_info"], document["runs"][0]):
-        counted["num_cases"] += 1
-        counted["num_failures"] += 1
-    return document
+    document["cases"].append(case)
+    return sample.announced(document)
 
 
 def test_every_line_is_on_the_page_with_its_nodes(judged):
@@ -51,8 +46,12 @@ def test_a_run_that_looked_at_no_node_has_no_such_section(judged):
 
 
 @pytest.mark.parametrize(
-    "broken", [{"rule": "launch"}, {**LINES[0], "level": "splendid"}, {**LINES[0], "nodes": None}]
+    ("broken", "told"),
+    [
+        ({"rule": "launch"}, "launch None \N{EN DASH} skipped None"),
+        ({**LINES[0], "level": "splendid"}, "launch n[1-3] □ not judged reached by srun"),
+        ({**LINES[0], "level": [7]}, "launch n[1-3] □ not judged reached by srun"),
+    ],
 )
-def test_a_line_that_is_damaged_is_no_record(judged, broken):
-    with pytest.raises(FabricheckError, match="prerequisites"):
-        judged(node_health([broken]))
+def test_a_line_that_is_damaged_is_shown_and_never_good(judged, broken, told):
+    assert told in section(render(*judged(node_health([broken]))), "nodes")

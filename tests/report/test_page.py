@@ -26,9 +26,7 @@ def page(judged):
 
 @pytest.fixture(scope="module")
 def everything(tmp_path_factory):
-    path = tmp_path_factory.mktemp("page") / "run.json"
-    path.write_text(json.dumps(sample.with_everything()))
-    run = load(path)
+    run = load(sample.write(sample.with_everything(), tmp_path_factory.mktemp("page")))
     return render(run, summarise(run))
 
 
@@ -109,7 +107,7 @@ def test_what_was_not_measured_is_told_with_its_reason(everything):
 
 def test_what_the_run_could_not_have_is_told(page):
     document = sample.report()
-    document["session_info"]["lacking"] = "nothing on RDMA%3A no QEMU%2C no kernel"
+    document["end"]["lacking"] = "nothing on RDMA: no QEMU, no kernel"
     assert "nothing on RDMA: no QEMU, no kernel" in section(page(document), "not-measured")
 
 
@@ -131,8 +129,8 @@ def test_provenance_names_versions_hosts_and_command(everything):
 def test_text_from_the_record_is_never_markup(page):
     document = sample.only(sample.with_critical(), "latency")
     entry = sample.find(document, "latency", "openmpi", "tcp-2n")
-    entry["findings"] = ["</script><script>alert(1)</script><img src=x>"]
-    for case in document["runs"][0]["testcases"]:
+    entry["findings"] = ("</script><script>alert(1)</script><img src=x>",)
+    for case in document["cases"]:
         if case["environ"] == "mpich":
             case["environ"] = "</script><b>"
     html = page(document)
@@ -162,10 +160,7 @@ def test_a_good_run_says_so(page):
 
 
 def test_a_run_without_cases_makes_a_red_page_without_scripts(page):
-    document = sample.report()
-    document["runs"][0]["testcases"] = []
-    document["runs"][0]["num_cases"] = document["session_info"]["num_cases"] = 0
-    html = page(document)
+    html = page(sample.run_of([]))
     assert "≠ Incomplete" in words(html)
     assert "no test case was run: nothing was measured" in section(html, "not-measured")
     assert "<script" not in html

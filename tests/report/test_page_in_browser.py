@@ -1,6 +1,5 @@
 """The page in Chromium: what a reader meets, with and without scripts."""
 
-import json
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -20,8 +19,7 @@ pytestmark = chromium.MARKS
 def page(tmp_path_factory) -> Path:
     directory = tmp_path_factory.mktemp("page")
     document = sample.only(sample.with_everything(), "latency", "allreduce", "barrier", "mbw_mr")
-    (directory / "run.json").write_text(json.dumps(document))
-    run = load(directory / "run.json")
+    run = load(sample.write(document, directory / "perflogs"))
     series = nights.series_of(run, factor=nights.slower_over_tcp)
     write_page(run, summarise(run), directory / "page.html", nights.past_of(run, series))
     return directory / "page.html"
@@ -59,8 +57,7 @@ def test_all_charts_are_drawn_without_a_complaint_and_without_the_network(browse
 
 def test_a_page_without_history_draws_its_charts_too(tmp_path):
     document = sample.only(sample.report(), "latency")
-    (tmp_path / "run.json").write_text(json.dumps(document))
-    run = load(tmp_path / "run.json")
+    run = load(sample.write(document, tmp_path / "perflogs"))
     write_page(run, summarise(run), tmp_path / "page.html")
     driver = start(tmp_path / "profile")
     try:

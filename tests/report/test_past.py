@@ -35,14 +35,13 @@ def test_the_history_of_the_runs_systems_is_read(run, tmp_path):
 
 def test_a_run_that_is_in_the_history_is_known(run, tmp_path):
     series = nights.series_of(run)
-    case = dataclasses.replace(run.cases[0], provenance={"session": nights.SESSION.format(59)})
-    run = dataclasses.replace(run, cases=(case, *run.cases[1:]))
+    run = dataclasses.replace(run, session=nights.SESSION.format(59))
     assert nights.recorded(run, series, tmp_path).holds_run
 
 
 def test_what_came_after_the_run_is_not_read(run, tmp_path):
     series = nights.series_of(run)
-    earlier = dataclasses.replace(run, ended="2026-11-10 00:00:00+00:00")
+    earlier = dataclasses.replace(run, info={"time_end": "20261110T000000+0000"})
     past = nights.recorded(run, series, tmp_path)
     before = read_past(tmp_path / "history", earlier, tmp_path, tmp_path)
     assert str(past.trend.newest) == "2026-11-21T05:46:21"
@@ -125,7 +124,7 @@ def test_what_was_measured_before_and_not_now_is_missing(run, slower):
 def test_a_case_without_values_tells_why(judged, slower):
     document = sample.report("latency")
     entry = sample.find(document, "latency", "mpich", "tcp-2n")
-    entry.update(result="skip", level="", levels={}, perfvalues={}, fail_reason="no port")
+    entry.update(result="skip", level="", samples={}, fail_reason="no port")
     run, _ = judged(document)
     assert [each.why for each in missing(run, slower)] == ["skipped: no port"]
 

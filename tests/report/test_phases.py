@@ -1,6 +1,5 @@
 """Phases of matrix multiplications: figures of a run, on the page and in files."""
 
-import json
 import re
 from typing import Any
 
@@ -20,46 +19,42 @@ PNG = b"\x89PNG\r\n\x1a\n"
 
 
 def matmul_case(benchmark: str, environ: str, placement: str, *, measured: bool = True) -> Any:
-    [case] = [
-        each
-        for each in sample.report("latency")["runs"][0]["testcases"]
-        if (each.get("benchmark"), each.get("placement")) == ("latency", "tcp-2n")
-        and each["environ"] == environ
-    ]
-    case |= {"benchmark": benchmark, "placement": placement, "transport": placement[:3]}
-    name = f"MpiMatmul %benchmark={benchmark} %placement={placement}"
-    case |= {"display_name": name, "name": name, "unique_name": name}
-    values = {
-        f"{case['system']}:{case['partition']}:{phase}_p50_N{order}": [
-            order * (1.0 + number) if measured else None, 0, None, None, "us", "pass",
-        ]
+    samples = {
+        f"{phase}_p50_N{order}": {
+            "metric": phase,
+            "statistic": "p50",
+            "size": order,
+            "unit": "us",
+            "level": "good",
+            "value": order * (1.0 + number) if measured else None,
+        }
         for order in (240, 480)
         for number, phase in enumerate(PHASES)
-    }  # fmt: skip
-    case["perfvalues"] = values
-    case["levels"] = {key.split(":")[-1]: "good" for key in values}
-    return case
+    }
+    name = f"MpiMatmul %benchmark={benchmark} %placement={placement}"
+    place = sample.where(placement)
+    return sample.entry_of(
+        name, environ, benchmark=benchmark, level="good", samples=samples, **place
+    )
 
 
 @pytest.fixture
-def run_report(tmp_path):
+def perflogs(write):
     document = sample.report("latency")
-    document["runs"][0]["testcases"] += [
+    document["cases"] += [
         matmul_case("matmul_blocking_np4", environ, placement)
         for environ in ("openmpi", "mpich")
         for placement in ("shm-1n", "tcp-2n")
     ]
-    document["runs"][0]["testcases"] += [
+    document["cases"] += [
         matmul_case("matmul_blocking_np2", "openmpi", "tcp-2n"),
         matmul_case("matmul_collective_np2", "openmpi", "tcp-2n", measured=False),
     ]
-    path = tmp_path / "run.json"
-    path.write_text(json.dumps(document))
-    return path
+    return write(sample.announced(document))
 
 
-def test_a_figure_for_each_mode_and_number_of_ranks(run_report):
-    figures = phase_figures(load(run_report))
+def test_a_figure_for_each_mode_and_number_of_ranks(perflogs):
+    figures = phase_figures(load(perflogs))
     assert [figure.title for figure in figures] == [
         "testbed:slurm, 2 ranks, blocking",
         "testbed:slurm, 4 ranks, blocking",
@@ -74,8 +69,8 @@ def test_a_figure_for_each_mode_and_number_of_ranks(run_report):
     assert "openmpi tcp-2n from 480 us at N 240 to 960 us at N 480" in panels[1].words
 
 
-def test_the_page_has_a_chart_for_each_phase(run_report):
-    run = load(run_report)
+def test_the_page_has_a_chart_for_each_phase(perflogs):
+    run = load(perflogs)
     html = render(run, summarise(run))
     assert '<h2 id="phases"' in html
     names = re.findall(r'class="chart" id="(phases-[\w-]+)" role="img" aria-label="(.+?)"', html)
@@ -84,15 +79,13 @@ def test_the_page_has_a_chart_for_each_phase(run_report):
     assert "240B" not in html
 
 
-def test_a_page_without_multiplications_has_no_such_part(tmp_path):
-    path = tmp_path / "run.json"
-    path.write_text(json.dumps(sample.report("latency")))
-    run = load(path)
+def test_a_page_without_multiplications_has_no_such_part(write):
+    run = load(write(sample.report("latency")))
     assert 'id="phases"' not in render(run, summarise(run))
 
 
-def test_files_of_all_panels_and_the_same_bytes_again(run_report, tmp_path):
-    figures = phase_figures(load(run_report))
+def test_files_of_all_panels_and_the_same_bytes_again(perflogs, tmp_path):
+    figures = phase_figures(load(perflogs))
     written = write_phases(figures[:1], tmp_path / "a" / "b")
     assert len(written) == 2 * len(PHASES)
     for path in written:
@@ -105,21 +98,21 @@ def test_files_of_all_panels_and_the_same_bytes_again(run_report, tmp_path):
     assert [path.read_bytes() for path in again] == [path.read_bytes() for path in written]
 
 
-def test_the_command_writes_them(run_report, tmp_path, monkeypatch):
-    monkeypatch.setattr("sys.argv", ["fabricheck", "report", str(run_report), "--no-table"])
+def test_the_command_writes_them(perflogs, tmp_path, monkeypatch):
+    command = ["fabricheck", "report", "--perflogs", str(perflogs)]
+    monkeypatch.setattr("sys.argv", [*command, "--no-table"])
     with pytest.raises(SystemExit):
         main()
     assert list(tmp_path.glob("*.svg")) == []
-    monkeypatch.setattr("sys.argv", [*["fabricheck", "report"], str(run_report), "--plots",
-                                     str(tmp_path / "plots")])  # fmt: skip
+    monkeypatch.setattr("sys.argv", [*command, "--plots", str(tmp_path / "plots")])
     with pytest.raises(SystemExit):
         main()
     assert len(list((tmp_path / "plots").glob("*.svg"))) == 2 * len(PHASES)
 
 
-def test_nothing_to_draw_and_nowhere_to_write(run_report, tmp_path):
+def test_nothing_to_draw_and_nowhere_to_write(perflogs, tmp_path):
     with pytest.raises(FabricheckError, match="expected values of a matrix multiplication"):
         write_phases((), tmp_path)
-    figures = phase_figures(load(run_report))
+    figures = phase_figures(load(perflogs))
     with pytest.raises(FabricheckError, match="cannot write the plots into"):
-        write_phases(figures, run_report / "below")
+        write_phases(figures, next(perflogs.rglob("*.jsonl")) / "below")

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from tests.report import sample
+from tests.report import reframe, sample
 
 pytestmark = pytest.mark.integration
 
@@ -29,33 +29,38 @@ def fabricheck(tmp_path):
 
 @pytest.mark.parametrize(("variant", "code"), [("good", 0), ("warning", 0), ("critical", 1)])
 def test_exit_codes(fabricheck, write, variant, code):
-    done = fabricheck(str(write(sample.VARIANTS[variant]())))
+    done = fabricheck("--perflogs", str(write(sample.VARIANTS[variant]())))
     assert (done.returncode, done.stderr) == (code, "")
     assert done.stdout.split()[1] == variant.upper()
 
 
-def test_the_newest_report_is_the_default(fabricheck, tmp_path):
+def test_the_newest_session_of_the_record_is_the_default(fabricheck, write, tmp_path):
     (tmp_path / "reports").mkdir()
-    (tmp_path / "reports" / "run-0.json").write_text(json.dumps(sample.report()))
-    assert "reports/run-0.json" in fabricheck("--no-table").stdout
+    reframe.write(sample.report("barrier"), tmp_path / "reports" / "run-0.json")
+    assert "reports/run-0.json" in fabricheck("--no-table").stdout, "there is no record"
+    write(sample.report("barrier"))
+    assert f"record  {tmp_path / 'perflogs'}\n" in fabricheck("--no-table").stdout
 
 
-def test_the_directory_of_reports_can_be_another(fabricheck, tmp_path):
+def test_record_and_reports_can_be_elsewhere(fabricheck, tmp_path):
+    sample.write(sample.report("barrier"), tmp_path / "record")
     (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "elsewhere" / "run.json").write_text(json.dumps(sample.report()))
-    assert fabricheck("--reports", "elsewhere").returncode == 0
+    reframe.write(sample.report("barrier"), tmp_path / "elsewhere" / "run.json")
+    for name in ("--perflogs", "record"), ("--reports", "elsewhere"):
+        assert fabricheck(*name).returncode == 0
     assert fabricheck(FABRICHECK_REPORTS="elsewhere").returncode == 0
+    assert fabricheck(FABRICHECK_PERFLOGS="record").returncode == 0
 
 
 def test_json_is_all_that_is_printed(fabricheck, write):
-    done = fabricheck(str(write(sample.with_critical())), "--json")
+    done = fabricheck("--perflogs", str(write(sample.with_critical())), "--json")
     found = json.loads(done.stdout)
     assert (found["verdict"], done.returncode) == ("critical", 1)
 
 
 def test_the_page_is_written_and_its_path_told(fabricheck, write, tmp_path):
     document = sample.only(sample.with_critical(), "latency")
-    done = fabricheck(str(write(document)), "--html", "page.html")
+    done = fabricheck("--perflogs", str(write(document)), "--html", "page.html")
     assert f"page    {tmp_path / 'page.html'}" in done.stdout
     assert (tmp_path / "page.html").read_text().startswith("<!DOCTYPE html>")
     assert done.returncode == 1
@@ -64,8 +69,8 @@ def test_the_page_is_written_and_its_path_told(fabricheck, write, tmp_path):
 def test_a_history_that_cannot_be_read_costs_the_comparison_and_not_the_page(
     fabricheck, write, tmp_path
 ):
-    run = str(write(sample.only(sample.report(), "barrier")))
-    done = fabricheck(run, "--html", "page.html", "--history", "none")
+    write(sample.only(sample.report(), "barrier"))
+    done = fabricheck("--html", "page.html", "--history", "none")
     assert done.returncode == 2
     assert done.stderr.startswith("fabricheck: expected a history in none, found none")
     assert done.stdout.split()[1] == "GOOD"
@@ -77,15 +82,15 @@ def test_a_history_that_cannot_be_read_costs_the_comparison_and_not_the_page(
     ("arguments", "words"),
     [
         (["none.json"], "cannot read the run report none.json: No such file"),
-        ([], "found none: run the checks first"),
-        (["bad.json"], "the file is cut or damaged"),
+        ([], "run the checks first"),
+        (["bad.json"], "the file is cut, damaged or no run report"),
         (["good.json", "--html", "none/page.html"], "cannot write none/page.html"),
         (["good.json", "--html", "good.json"], "found the run report good.json, which the page"),
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_code_2(fabricheck, tmp_path, arguments, words):
     (tmp_path / "bad.json").write_text('{"session_info"')
-    (tmp_path / "good.json").write_text(json.dumps(sample.only(sample.report(), "barrier")))
+    reframe.write(sample.report("barrier"), tmp_path / "good.json")
     done = fabricheck(*arguments)
     assert done.returncode == 2
     assert done.stdout == ""
@@ -95,7 +100,7 @@ def test_bad_input_is_one_sentence_and_exit_code_2(fabricheck, tmp_path, argumen
 
 
 def test_an_output_without_unicode_still_has_everything(fabricheck, write):
-    done = fabricheck(str(write(sample.with_everything())), PYTHONIOENCODING="ascii")
+    done = fabricheck("--perflogs", str(write(sample.with_everything())), PYTHONIOENCODING="ascii")
     assert "U untrusted bw mpich tcp-2n on n[1-2]: expected transport tcp" in done.stdout
     assert done.returncode == 1
 

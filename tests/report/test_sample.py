@@ -1,4 +1,4 @@
-"""The made run report names only what a real one names."""
+"""The made run names only what a real one names."""
 
 from pathlib import Path
 
@@ -10,11 +10,11 @@ SUITE = Path(__file__).parents[2]
 
 
 def test_variables_and_classes_exist():
-    (run,) = sample.with_everything()["runs"]
-    for entry in run["testcases"]:
-        for variable in entry["perfvalues"]:
-            split_variable(variable.split(":")[-1])
-    classes = {entry["display_name"].split()[0] for entry in run["testcases"]}
+    cases = sample.with_everything()["cases"]
+    for entry in cases:
+        for variable, each in entry["samples"].items():
+            assert split_variable(variable) == (each["metric"], each["statistic"], each["size"])
+    classes = {entry["check"] for entry in cases}
     sources = [*SUITE.glob("checks/*.py"), *SUITE.glob("src/fabricheck/reframe_ext/*.py")]
     text = "".join(path.read_text() for path in sources)
     assert {name for name in classes if f"class {name}(" not in text} == set()

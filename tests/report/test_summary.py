@@ -35,18 +35,15 @@ def test_counts_name_every_level_and_add_up(judged):
 
 
 def test_a_run_without_cases_is_red(judged):
-    document = sample.report()
-    document["runs"][0]["testcases"] = []
-    document["runs"][0]["num_cases"] = document["session_info"]["num_cases"] = 0
-    _, summary = judged(document)
+    _, summary = judged(sample.run_of([]))
     assert (summary.verdict, summary.exit_code) == (Status.INCOMPLETE, 1)
     assert "no test case was run" in summary.problems[0].causes[0]
 
 
 def test_a_run_in_which_all_is_skipped_is_red(judged):
     document = sample.report()
-    for entry in document["runs"][0]["testcases"]:
-        entry["result"] = "pass" if entry["fixture"] else "skip"
+    for entry in document["cases"]:
+        entry["result"] = "pass" if entry.get("fixture") else "skip"
     _, summary = judged(document)
     assert (summary.verdict, summary.exit_code) == (Status.INCOMPLETE, 1)
     assert "none of the 74 cases was judged" in summary.problems[0].causes[0]
@@ -54,7 +51,7 @@ def test_a_run_in_which_all_is_skipped_is_red(judged):
 
 def test_a_good_run_that_lost_a_case_is_red(judged):
     document = sample.report()
-    document["runs"][0]["testcases"].pop()
+    document["cases"].pop()
     _, summary = judged(document)
     assert (summary.verdict, summary.exit_code) == (Status.INCOMPLETE, 1)
 
@@ -83,7 +80,7 @@ def test_bounds_and_ratios_are_called_what_they_are(judged):
 
 def test_measured_references_need_no_warning(judged):
     document = sample.report()
-    for entry in document["runs"][0]["testcases"]:
+    for entry in document["cases"]:
         entry["reference_kind"] = "measured"
     run, _ = judged(document)
     assert reference_legend(run) == ()
@@ -91,9 +88,8 @@ def test_measured_references_need_no_warning(judged):
 
 def test_the_summary_for_machines_is_strict_json(write):
     document = sample.with_untrusted()
-    sample.find(document, "latency", "mpich", "shm-1n")["perfvalues"][
-        "testbed:slurm:latency_avg_1B"
-    ][0] = float("nan")
+    entry = sample.find(document, "latency", "mpich", "shm-1n")
+    entry["samples"]["latency_avg_1B"]["value"] = float("nan")
     run = load(write(document))
     found = json.loads(json.dumps(as_json(run, summarise(run)), allow_nan=False))
     assert found["verdict"] == "not judged"

@@ -59,7 +59,7 @@ def test_every_status_of_the_matrix_is_in_the_legend(judged):
 
 def test_what_the_run_could_not_have_stands_below_the_verdict(judged):
     document = sample.report()
-    document["session_info"]["lacking"] = "nothing on RDMA%3A no QEMU%2C no kernel"
+    document["end"]["lacking"] = "nothing on RDMA: no QEMU, no kernel"
     text = shown(*judged(document), table=False)
     assert text.splitlines()[1] == "NOT MEASURED: nothing on RDMA: no QEMU, no kernel"
 
@@ -68,9 +68,9 @@ def test_what_the_run_could_not_have_stands_below_the_verdict(judged):
 @pytest.mark.parametrize("width", [60, 80, 100, 160])
 def test_at_most_twenty_lines_come_before_the_matrix(judged, width, tty):
     document = sample.report()
-    for number, entry in enumerate(document["runs"][0]["testcases"]):
-        if not entry["fixture"]:
-            entry.update(level="warning", findings=[f"finding {number} " + "of many words " * 12])
+    for number, entry in enumerate(document["cases"]):
+        if not entry.get("fixture"):
+            entry.update(level="warning", findings=(f"finding {number} " + "of many words " * 12,))
     run, summary = judged(document)
     text = re.sub(r"\x1b\[[\d;]*m", "", shown(run, summary, width=width, tty=tty, table=False))
     assert len(text.splitlines()) <= terminal.TEXT_LINES
@@ -108,7 +108,7 @@ def test_columns_that_do_not_fit_go_to_a_table_of_their_own(judged):
 
 def test_columns_name_their_partition_where_there_are_several(judged):
     document = sample.report()
-    for entry in document["runs"][0]["testcases"]:
+    for entry in document["cases"]:
         if entry["environ"] == "mpich":
             entry["partition"] = "other"
     assert "testbed:other mpich" in shown(*judged(document))
@@ -116,10 +116,9 @@ def test_columns_name_their_partition_where_there_are_several(judged):
 
 def test_a_cell_of_several_cases_shows_the_worst_and_their_number(judged):
     document = sample.with_critical()
-    again = dict(sample.find(sample.report(), "latency", "openmpi", "tcp-2n"), unique_name="again")
-    document["runs"][0]["testcases"].append(again)
-    document["runs"][0]["num_cases"] = document["session_info"]["num_cases"] = 77
-    assert "✖ 7.40   610 x2" in shown(*judged(document))
+    again = dict(sample.find(sample.report(), "latency", "openmpi", "tcp-2n"), id="again")
+    document["cases"].append(again)
+    assert "✖ 7.40   610 x2" in shown(*judged(sample.announced(document)))
 
 
 def test_a_red_case_of_mpi_names_the_layer(judged):

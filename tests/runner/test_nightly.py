@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 import yaml
 from tests.history.recorded import problems, table
-from tests.report.sample import report
+from tests.report import reframe, sample
 from tests.runner.stub_suite import CASES, JOURNAL, SIZES, make
 from typer.testing import CliRunner
 
@@ -42,7 +42,7 @@ run_night(Plan(suite, program=suite / "ci/bin/fabricheck"))
 
 @pytest.fixture
 def plan(tmp_path: Path) -> Plan:
-    program = make(tmp_path, json.dumps(report("latency")))
+    program = make(tmp_path, json.dumps(reframe.report(sample.report("latency"))))
     mail = f"(echo $SUBJECT; cat) >{tmp_path / 'mail'}"
     return Plan(tmp_path, mail=mail, program=program)
 

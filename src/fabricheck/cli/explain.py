@@ -10,11 +10,13 @@ from rich.table import Table
 from rich.text import Text
 
 from fabricheck.cli.console import open_console
-from fabricheck.cli.report import ReportOption, ReportsOption
+from fabricheck.cli.report import PerflogsOption, ReportOption, ReportsOption
+from fabricheck.judge.levels import Level
 from fabricheck.judge.wording import times
+from fabricheck.record.model import Sample
 from fabricheck.report.lineup import LineUp, Row, find_case, line_up
-from fabricheck.report.load import load, newest_report
-from fabricheck.report.model import Run, Sample
+from fabricheck.report.load import load_newest, load_report
+from fabricheck.report.model import Run
 from fabricheck.report.quantity import size_label, with_unit
 
 _PIPE_WIDTH = 200
@@ -29,12 +31,14 @@ def explain(
             show_default=False,
         ),
     ],
+    *,
     report: ReportOption = None,
+    perflogs: PerflogsOption = Path("perflogs"),
     reports: ReportsOption = Path("reports"),
     partition: Annotated[
         str, typer.Option(help="Only cases of this partition.", show_default=False)
     ] = "",
-    machine: Annotated[  # noqa: FBT002
+    machine: Annotated[
         bool, typer.Option("--json", help="Print the line-up as JSON instead of text.")
     ] = False,
 ) -> None:
@@ -53,7 +57,7 @@ def explain(
 
         fabricheck explain bw openmpi rc-2n --json | jq .places
     """
-    run = load(report or newest_report(reports))
+    run = load_report(report) if report else load_newest(perflogs, reports)
     found = line_up(run, find_case(run, " ".join(case), partition))
     if machine:
         json.dump(_as_json(run, found), sys.stdout, indent=2, allow_nan=False)
@@ -106,7 +110,7 @@ def _against_reference(sample: Sample | None) -> str:
     if sample.reference:
         reference = with_unit(sample.reference, sample.unit)
         text += f" ({times(sample.value / sample.reference)} of {reference})"
-    return text if sample.level is None or sample.level.passes else f"{text} {sample.level}"
+    return text if not sample.level or Level(sample.level).passes else f"{text} {sample.level}"
 
 
 def _conclusions(found: LineUp) -> list[str]:
@@ -168,7 +172,7 @@ def _row_json(row: Row) -> dict[str, Any]:
                 "size": sample.size,
                 "value": sample.value,
                 "unit": sample.unit,
-                "level": sample.level,
+                "level": sample.level or None,
                 "reference": sample.reference,
                 "lower": sample.lower,
                 "upper": sample.upper,

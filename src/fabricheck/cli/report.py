@@ -12,21 +12,28 @@ from fabricheck.cli.console import open_console
 from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE
 from fabricheck.report import terminal
-from fabricheck.report.load import load, newest_report
+from fabricheck.report.load import load_newest, load_report
 from fabricheck.report.model import Run
 from fabricheck.report.summary import Summary, as_json, summarise
 
 HISTORY = "history"
 """Directory of the history beside the run reports."""
 
-REPORT_HELP = "ReFrame's run report. Default: the newest one in the reports directory."
+REPORT_HELP = "ReFrame's run report. Default: the newest session of the record."
 ReportOption = Annotated[
     Path | None, typer.Option(metavar="FILE", help=REPORT_HELP, show_default=False)
 ]
 ReportsOption = Annotated[
     Path,
     typer.Option(
-        envvar="FABRICHECK_REPORTS", help="Directory in which to look for the newest report."
+        envvar="FABRICHECK_REPORTS",
+        help="Run reports of ReFrame: the newest counts where the record lacks its end.",
+    ),
+]
+PerflogsOption = Annotated[
+    Path,
+    typer.Option(
+        metavar="DIR", envvar="FABRICHECK_PERFLOGS", help="The record.", show_default=True
     ),
 ]
 SitesOption = Annotated[
@@ -53,6 +60,7 @@ def report(
         typer.Argument(metavar="[RUN_REPORT.json]", help=REPORT_HELP, show_default=False),
     ] = None,
     *,
+    perflogs: PerflogsOption = Path("perflogs"),
     reports: ReportsOption = Path("reports"),
     html: Annotated[
         Path | None,
@@ -63,7 +71,7 @@ def report(
         typer.Option(
             metavar="DIR",
             help="History for the page (fabricheck history refresh brings it up to date).",
-            show_default="the directory history beside the run report, if there is one",
+            show_default="history in the directory of run reports, if there is one",
         ),
     ] = None,
     sites: SitesOption = SUITE / "sites",
@@ -100,11 +108,17 @@ def report(
 
         fabricheck report --plots phases
     """
-    path = run_report or newest_report(reports)
-    compared = Compared(history, sites, references)
+    run = load_report(run_report) if run_report else load_newest(perflogs, reports)
+    beside = history_in(run_report.resolve().parent if run_report else reports)
+    compared = Compared(history or beside, sites, references)
     if plots is not None:
-        _write_plots(path, plots)
-    raise typer.Exit(show(path, html=html, table=table, machine=machine, compared=compared))
+        _write_plots(run, plots)
+    raise typer.Exit(show(run, html=html, table=table, machine=machine, compared=compared))
+
+
+def history_in(reports: Path) -> Path | None:
+    """The history beside run reports, if there is one."""
+    return found if (found := reports / HISTORY).is_dir() else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +126,7 @@ class Compared:
     """With what a page compares its run.
 
     Attributes:
-        history: directory of the history; None for the one beside the run report, if there is one.
+        history: directory of the history; None for none.
         sites: directory of the site files, with the detectors' settings.
         references: directory of the steps that were accepted.
     """
@@ -123,19 +137,18 @@ class Compared:
 
 
 def show(
-    path: Path,
+    run: Run,
     *,
     html: Path | None = None,
     table: bool = True,
     machine: bool = False,
     compared: Compared = Compared(),
 ) -> int:
-    """Show the run that the file records, write its page if one is asked for; the exit code.
+    """Show a run, write its page if one is asked for; the exit code.
 
     Raises:
-        FabricheckError: if the record or the history cannot be read, or the page not written.
+        FabricheckError: if the history cannot be read, or the page not written.
     """
-    run = load(path)
     if html is not None and html.exists() and html.samefile(run.path):
         raise FabricheckError(
             f"expected --html with a file of its own, found the run report {html}, which the page "
@@ -165,22 +178,19 @@ def _write_page(
     from fabricheck.report.page import write_page  # noqa: PLC0415
     from fabricheck.report.past import read_past  # noqa: PLC0415
 
-    store = compared.history
-    if store is None and (beside := run.path.parent / HISTORY).is_dir():
-        store = beside
     past, unread = None, None
-    if store:
+    if compared.history:
         try:
-            past = read_past(store, run, compared.sites, compared.references)
+            past = read_past(compared.history, run, compared.sites, compared.references)
         except FabricheckError as error:
             unread = error
     write_page(run, summary, html, past, str(unread or ""))
     return unread
 
 
-def _write_plots(path: Path, directory: Path) -> None:
+def _write_plots(run: Run, directory: Path) -> None:
     # Matplotlib too takes a while to import.
     from fabricheck.report.phase_files import write_phases  # noqa: PLC0415
     from fabricheck.report.phases import phase_figures  # noqa: PLC0415
 
-    write_phases(phase_figures(load(path)), directory)
+    write_phases(phase_figures(run), directory)

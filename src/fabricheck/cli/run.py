@@ -7,9 +7,10 @@ from typing import Annotated
 import typer
 
 from fabricheck.cli import testbed
-from fabricheck.cli.report import show
+from fabricheck.cli.report import Compared, history_in, show
 from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE
+from fabricheck.report.load import load_report
 from fabricheck.testbed.layout import RDMA_PARTITION, STATE_VARIABLE, default_state_dir
 
 SystemOption = Annotated[
@@ -95,7 +96,9 @@ def run(
     if junit:
         options.append(f"--report-junit={junit.absolute()}")
     code, record = session.run(SUITE, wanted, "; ".join(lacking) or None, options)
-    verdict = show(record, html=SUITE / "reports" / "fabricheck.html")
+    compared = Compared(history_in(record.parent))
+    page = SUITE / "reports" / "fabricheck.html"
+    verdict = show(load_report(record), html=page, compared=compared)
     raise typer.Exit(verdict or min(code, 1))
 
 

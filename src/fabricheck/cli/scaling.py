@@ -11,10 +11,10 @@ import typer
 from rich.table import Table
 
 from fabricheck.cli.console import open_console
-from fabricheck.cli.report import ReportOption, ReportsOption
+from fabricheck.cli.report import PerflogsOption, ReportOption, ReportsOption
 from fabricheck.errors import FabricheckError
 from fabricheck.report import scaling as steps_of
-from fabricheck.report.load import load, newest_report
+from fabricheck.report.load import load_newest, load_report
 from fabricheck.report.model import Run
 from fabricheck.report.quantity import with_unit
 from fabricheck.report.scaling import Curve, Step
@@ -25,7 +25,9 @@ _Steps = Mapping[Curve, Sequence[Step]]
 
 
 def scaling(
+    *,
     report: ReportOption = None,
+    perflogs: PerflogsOption = Path("perflogs"),
     reports: ReportsOption = Path("reports"),
     benchmark: Annotated[
         list[str] | None, typer.Option(help="Only these collectives.", show_default=False)
@@ -37,7 +39,7 @@ def scaling(
             show_default=False,
         ),
     ] = None,
-    machine: Annotated[  # noqa: FBT002
+    machine: Annotated[
         bool, typer.Option("--json", help="Print every step as JSON instead of a table.")
     ] = False,
 ) -> None:
@@ -56,7 +58,7 @@ def scaling(
 
         fabricheck scaling --json | jq '.curves[] | select(.benchmark == "alltoall")'
     """
-    run = load(report or newest_report(reports))
+    run = load_report(report) if report else load_newest(perflogs, reports)
     found = {
         curve: steps
         for curve, steps in steps_of.scaling(run).items()

@@ -14,7 +14,7 @@ from typing import Final, Self
 from fabricheck.drill.model import DIES, Fault, Key
 from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE
-from fabricheck.report.load import load
+from fabricheck.report.load import load_report
 from fabricheck.report.model import Run
 from fabricheck.testbed import Testbed
 from fabricheck.testbed.faults import active, inject
@@ -153,7 +153,7 @@ class Scene:
                 f"expected a run report of ReFrame, found {len(reports)} (it ended with exit code "
                 f"{process.returncode}): its last words: {_last_words(log)}"
             )
-        return load(reports[0])
+        return load_report(reports[0])
 
     def _command(self, partition: str, cases: list[Key]) -> list[str]:
         """ReFrame on the login node; where environments differ, it runs a few cases more."""

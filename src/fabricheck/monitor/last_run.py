@@ -7,9 +7,9 @@ from pathlib import Path
 
 from fabricheck.benchmarks.metrics import Direction, Metric
 from fabricheck.monitor.catalog import Sample, Source, sample
-from fabricheck.report.load import load, newest_report
+from fabricheck.record.model import Sample as Measured
+from fabricheck.report.load import load_report, newest_report
 from fabricheck.report.model import Case, Run
-from fabricheck.report.model import Sample as Measured
 from fabricheck.report.summary import summarise
 from fabricheck.runner.nights import Nights
 
@@ -47,7 +47,7 @@ class LastRun:
         status = path.stat()
         key = (path, status.st_mtime_ns, status.st_size)
         if key != self._key:
-            self._key, self._samples = None, tuple(of_run(load(path)))
+            self._key, self._samples = None, tuple(of_run(load_report(path)))
             self._key = key
         yield from self._samples
         yield from of_nights(Nights(self._reports / "nights"), datetime.now(UTC))
@@ -95,7 +95,7 @@ def _worst(cases: Iterable[Case]) -> dict[tuple[str, ...], Case]:
     found: dict[tuple[str, ...], Case] = {}
     for case in cases:
         name = case.benchmark or case.name
-        labels = (case.system, case.partition, case.environ, name, case.placement or "")
+        labels = (case.system, case.partition, case.environ, name, case.placement)
         if labels not in found or case.status.severity > found[labels].status.severity:
             found[labels] = case
     return found

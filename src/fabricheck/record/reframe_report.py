@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 from fabricheck.benchmarks.curve import split_variable
 from fabricheck.errors import FabricheckError
-from fabricheck.inputs import read_bounded
+from fabricheck.inputs import read_file
 from fabricheck.judge.model import Reference
 from fabricheck.record.model import Case, Entry, Sample, Session, moment
 from fabricheck.record.read import Kind, Problem, Run, read_session, run_of, shown
@@ -269,8 +269,7 @@ def read_report(path: Path) -> tuple[list[Entry], list[Problem]]:
         FabricheckError: if it can't be read or is none.
     """
     try:
-        with path.open("rb") as file:
-            return entries_of_report(read_bounded(file), path.resolve())
+        return entries_of_report(read_file(path), path.resolve())
     except OSError as error:
         raise FabricheckError(
             f"cannot read the run report {shown(path)}: {error.strerror or error}"

@@ -9,6 +9,7 @@ from bokeh.models import ColumnDataSource, FixedTicker, HoverTool, Range1d
 
 from fabricheck.benchmarks.metrics import axis_of
 from fabricheck.judge.levels import Level
+from fabricheck.record.model import Sample
 from fabricheck.report.canvas import (
     CRITICAL,
     GOOD,
@@ -21,7 +22,7 @@ from fabricheck.report.canvas import (
     finish,
 )
 from fabricheck.report.curves import PRIMARY, Group, Series, series
-from fabricheck.report.model import Case, Sample
+from fabricheck.report.model import Case
 from fabricheck.report.quantity import size_label, with_unit
 
 _DASHES = {"p99": "dashed", "avg": "dotted", "max": "dotdash"}
@@ -219,7 +220,7 @@ def _outside(plot: Any, lines: Sequence[Series]) -> None:
     for level, (marker, color) in _OUTSIDE.items():
         unjudged = level is Level.NO_REFERENCE
         marked = _primary(lines) if unjudged else lines
-        found = [s for line in marked for s in line.samples if s.level is level]
+        found = [s for line in marked for s in line.samples if s.level == level]
         if found:
             plot.scatter(
                 [s.size for s in found],

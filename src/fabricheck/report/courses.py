@@ -68,7 +68,7 @@ def courses(run: Run, past: Past, places: Mapping[SeriesKey, int]) -> dict[int, 
     changes = changes_of(past.events)
     found = {}
     for case in run.cases:
-        benchmark = REGISTRY.get(case.benchmark or "")
+        benchmark = REGISTRY.get(case.benchmark)
         if benchmark is None:
             continue
         for sample in key_figures(case, benchmark.metrics[0]):

@@ -1,10 +1,9 @@
 """Sentences that say why a case is not good."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from fabricheck.judge.levels import Level
-from fabricheck.report.model import Sample
+from fabricheck.record.model import Case, Sample
 from fabricheck.report.quantity import with_unit
 from fabricheck.report.status import Status
 
@@ -12,11 +11,7 @@ NAMED = 3
 
 
 def explain(
-    status: Status,
-    entry: Mapping[str, Any],
-    samples: Sequence[Sample],
-    notes: Sequence[str],
-    blockers: Sequence[str],
+    status: Status, case: Case, notes: Sequence[str], blockers: Sequence[str]
 ) -> tuple[str, ...]:
     """Causes of the status, most telling first; empty for a good case.
 
@@ -26,15 +21,14 @@ def explain(
     """
     if status is Status.GOOD:
         return ()
-    known = list(entry.get("findings") or _values(samples))
-    reason = " ".join((entry.get("fail_reason") or "").split())
+    known = list(case.findings or _values(case.samples))
+    reason = " ".join(case.fail_reason.split())
     if reason and not known:
-        phase = entry.get("fail_phase")
-        known.append(f"in phase {phase}: {reason}" if phase else reason)
+        known.append(f"in phase {case.fail_phase}: {reason}" if case.fail_phase else reason)
     known += notes
     if status is Status.NOT_RUN and blockers:
         known.append(f"it needs {named(blockers)}, which did not pass")
-    return tuple(known) or (f"the record gives no cause (ReFrame result {entry['result']!r})",)
+    return tuple(known) or (f"the record gives no cause (ReFrame result {case.result!r})",)
 
 
 def named(names: Sequence[str]) -> str:
@@ -47,7 +41,7 @@ def outside(sample: Sample) -> str:
     if sample.value is None:
         return f"{sample.variable} has no figure"
     text = f"{sample.variable} is {with_unit(sample.value, sample.unit)}"
-    critical = sample.level is Level.CRITICAL
+    critical = sample.level == Level.CRITICAL
     lower = sample.lower if critical else sample.warning_lower
     upper = sample.upper if critical else sample.warning_upper
     if upper is not None and sample.value > upper:
@@ -60,11 +54,11 @@ def outside(sample: Sample) -> str:
 def _values(samples: Sequence[Sample]) -> list[str]:
     sentences = []
     for level in (Level.CRITICAL, Level.WARNING):
-        found = [sample for sample in samples if sample.level is level]
+        found = [sample for sample in samples if sample.level == level]
         if found:
             more = f" (and {len(found) - 1} more values)" if len(found) > 1 else ""
             sentences.append(outside(found[0]) + more)
-    unknown = [sample.variable for sample in samples if sample.level is Level.NO_REFERENCE]
+    unknown = [sample.variable for sample in samples if sample.level == Level.NO_REFERENCE]
     if unknown:
         text = f"{len(unknown)} of {len(samples)} values have no reference: {named(unknown)}"
         sentences.append(text)

@@ -10,8 +10,9 @@ from fabricheck.benchmarks.registry import FAMILIES, REGISTRY
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.layers import Diagnosis, Layer, Path, State, common_nodes, diagnose
 from fabricheck.judge.levels import Level
+from fabricheck.record.model import Sample
 from fabricheck.report.matrix import SMALL
-from fabricheck.report.model import Case, Run, Sample
+from fabricheck.report.model import Case, Run
 from fabricheck.report.status import Status
 from fabricheck.transports.table import TRANSPORTS, Counter, find
 
@@ -107,8 +108,8 @@ def line_up(run: Run, case: Case) -> LineUp:
     Raises:
         FabricheckError: if the case belongs to no layer.
     """
-    benchmark = REGISTRY.get(case.benchmark or "")
-    transport = TRANSPORTS.get(case.transport or "")
+    benchmark = REGISTRY.get(case.benchmark)
+    transport = TRANSPORTS.get(case.transport)
     if benchmark is None or transport is None or not _layer(benchmark):
         raise FabricheckError(
             f"expected a case of MPI, UCX or verbs on a path between ranks, found {case.title}, "
@@ -174,7 +175,7 @@ def clause(run: Run, cases: Sequence[Case]) -> str:
 
 
 def _is_mpi(case: Case) -> bool:
-    benchmark = REGISTRY.get(case.benchmark or "")
+    benchmark = REGISTRY.get(case.benchmark)
     return (
         benchmark is not None
         and isinstance(benchmark, MpiBenchmark)
@@ -200,7 +201,7 @@ def _layers(case: Case, benchmark: Benchmark) -> list[Layer]:
     own = Layer(FAMILIES[benchmark.family].layer)
     every = list(Layer)
     below = every[: every.index(own)]
-    counter = find(case.transport or "").counter
+    counter = find(case.transport).counter
     if counter is Counter.ANY:
         # Which path to compare with is known only of each run.
         return [own]
@@ -221,7 +222,7 @@ def _members(run: Run, case: Case, layer: Layer) -> list[Case]:
 
     Variants of a verbs test measure one option, not the path, so they are left out.
     """
-    transport = find(case.transport or "").base
+    transport = find(case.transport).base
     if layer is Layer.VERBS:
         transport = _VERBS_TRANSPORT.get(transport, transport)
     names = {
@@ -236,8 +237,8 @@ def _members(run: Run, case: Case, layer: Layer) -> list[Case]:
         and (other.system, other.partition) == (case.system, case.partition)
         and other.transport == transport
     ]
-    wanted = _metrics(REGISTRY[case.benchmark or ""])
-    alike = [c for c in found if wanted & _metrics(REGISTRY[c.benchmark or ""])]
+    wanted = _metrics(REGISTRY[case.benchmark])
+    alike = [c for c in found if wanted & _metrics(REGISTRY[c.benchmark])]
     members = alike or found
     here = [member for member in members if _on_its_nodes(member, case)] or members
     return sorted(here, key=lambda member: -member.status.severity)
@@ -278,12 +279,10 @@ def _counters(cases: Sequence[Case]) -> list[str]:
 
 def _programs(case: Case, members: dict[Layer, list[Case]]) -> dict[Layer, str]:
     programs = {}
-    if mpi := case.provenance.get("mpi_version") or case.provenance.get("mpi"):
+    if mpi := case.mpi_version or case.mpi:
         programs[Layer.MPI] = mpi.partition(",")[0]
     versions = [
-        each.provenance["ucx_version"]
-        for each in [*members.get(Layer.UCX, ()), case]
-        if "ucx_version" in each.provenance
+        each.ucx_version for each in [*members.get(Layer.UCX, ()), case] if each.ucx_version
     ]
     if versions:
         programs[Layer.UCX] = f"UCX {versions[0]}"
@@ -304,7 +303,7 @@ def _sizes(case: Case, members: dict[Layer, list[Case]]) -> tuple[int, ...]:
 
 
 def _worst_size(case: Case) -> int | None:
-    red = [s for s in case.samples if s.level is Level.CRITICAL and s.size and s.value is not None]
+    red = [s for s in case.samples if s.level == Level.CRITICAL and s.size and s.value is not None]
     return max(red, key=_distance).size if red else None
 
 
@@ -325,13 +324,13 @@ def _key_sample(case: Case, size: int) -> Sample | None:
 
 def _suspects(run: Run, case: Case) -> tuple[int, tuple[str, ...]]:
     """How many cases of this kind of path are red, and the nodes that stand out among them."""
-    counter = find(case.transport or "").counter
+    counter = find(case.transport).counter
     alike = [
         other
         for other in run.cases
         if (other.system, other.partition) == (case.system, case.partition)
         and other.benchmark in REGISTRY
-        and (transport := TRANSPORTS.get(other.transport or ""))
+        and (transport := TRANSPORTS.get(other.transport))
         and transport.counter is counter
     ]
 
@@ -345,11 +344,11 @@ def _suspects(run: Run, case: Case) -> tuple[int, tuple[str, ...]]:
 def _command(case: Case, layer: Layer) -> str:
     """What to run to measure a layer below a case."""
     if layer is Layer.MPI:
-        return _run(case.system, [case.benchmark or ""], case.transport or "")
-    transport = find(case.transport or "").base
+        return _run(case.system, [case.benchmark], case.transport)
+    transport = find(case.transport).base
     if layer is Layer.VERBS:
         transport = _VERBS_TRANSPORT.get(transport, transport)
-    wanted = _metrics(REGISTRY[case.benchmark or ""])
+    wanted = _metrics(REGISTRY[case.benchmark])
     names = [
         benchmark.name
         for benchmark in _measuring(layer)

@@ -1,6 +1,5 @@
 """The matrix: benchmarks down, environment by placement across, and the key figures of a cell."""
 
-import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,30 +7,30 @@ from dataclasses import dataclass
 from fabricheck.benchmarks.metrics import row_of
 from fabricheck.benchmarks.model import Benchmark
 from fabricheck.benchmarks.registry import REGISTRY
-from fabricheck.report.model import Case, Run, Sample
+from fabricheck.record.model import Sample
+from fabricheck.report.model import Case, Run
 from fabricheck.report.status import Status
 
 SMALL = 8
-_NODES = re.compile(r"\d{1,9}n", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class Column:
     """One MPI environment at one placement; the partition is told where a run has several."""
 
     system: str
     partition: str
     environ: str
+    num_nodes: int
+    transport: str
+    layout: str
     placement: str
 
     @property
     def placement_words(self) -> str:
-        """``tcp 2 nodes`` for ``tcp-2n``; the placement itself where it has another form."""
-        transport, _, nodes = self.placement.rpartition("-")
-        number = _number(nodes)
-        if not transport or number is None:
-            return self.placement
-        return f"{transport} {number} node{'s' if number != 1 else ''}"
+        """``tcp 2 nodes`` for ``tcp-2n``, with all their cores ``tcp 2 nodes full``."""
+        nodes = f"{self.num_nodes} node{'s' if self.num_nodes != 1 else ''}"
+        return " ".join(filter(None, (self.transport, nodes, self.layout)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +76,15 @@ def build_matrix(run: Run) -> Matrix:
     cells: dict[tuple[str, Column], list[Case]] = {}
     others = []
     for case in run.cases:
-        benchmark = REGISTRY.get(case.benchmark or "")
-        if benchmark is None or case.placement is None:
+        benchmark = REGISTRY.get(case.benchmark)
+        if benchmark is None or not case.transport:
             others.append(case)
             continue
-        column = Column(case.system, case.partition, case.environ, case.placement)
+        where = (case.system, case.partition, case.environ)
+        column = Column(*where, case.num_nodes, case.transport, case.layout, case.placement)
         cells.setdefault((benchmark.name, column), []).append(case)
     found = {name for name, _ in cells}
-    columns = sorted({column for _, column in cells}, key=_column_order)
+    columns = sorted({column for _, column in cells})
     return Matrix(
         rows=tuple(_row(benchmark) for name, benchmark in REGISTRY.items() if name in found),
         columns=tuple(columns),
@@ -123,13 +123,3 @@ def worst_status(cases: Iterable[Case]) -> Status:
 def _row(benchmark: Benchmark) -> Row:
     metric = benchmark.metrics[0]
     return Row(benchmark.name, metric, metric.row.unit)
-
-
-def _column_order(column: Column) -> tuple[str, str, str, int, str]:
-    transport, _, nodes = column.placement.rpartition("-")
-    return (column.system, column.partition, column.environ, _number(nodes) or 0, transport)
-
-
-def _number(nodes: str) -> int | None:
-    """The number in ``2n``; None where it is none."""
-    return int(nodes[:-1]) if _NODES.fullmatch(nodes) else None

@@ -1,11 +1,13 @@
 """The record of a run as the report sees it: frozen data, no behaviour beyond derived facts."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from fabricheck.judge.levels import Level
+from fabricheck.record import model as record
+from fabricheck.record.model import Sample
 from fabricheck.report.status import Status
 
 NOT_PERFORMANCE = {
@@ -15,59 +17,22 @@ NOT_PERFORMANCE = {
 """Reference kinds that only tell plausible from absurd, with their label."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """One performance variable of a case.
-
-    ``value`` is None where the run has no finite figure. Bounds are absolute, in ``unit``, None
-    where there is none; ``lower``/``upper`` are the critical ones.
-    """
-
-    variable: str
-    metric: str
-    statistic: str
-    size: int | None
-    value: float | None
-    unit: str
-    level: Level | None
-    reference: float | None = None
-    lower: float | None = None
-    upper: float | None = None
-    warning_lower: float | None = None
-    warning_upper: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """One test case: what was asked, what came of it, and the sentences that explain it.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case(record.Case):
+    """One test case: the last attempt as the record has it, its status, and why.
 
     ``causes`` say why the case is not good, most telling first; empty when it is.
-    ``prerequisites`` are the lines of node health, as the record has them.
     """
 
-    name: str
     status: Status
-    result: str
-    system: str
-    partition: str
-    environ: str
-    benchmark: str | None
-    placement: str | None
-    transport: str | None
-    num_nodes: int | None
-    num_tasks: int | None
-    fixture: bool
-    samples: tuple[Sample, ...]
-    causes: tuple[str, ...]
-    fabric_causes: tuple[str, ...]
-    nodes: tuple[str, ...]
-    jobid: str | None
-    evidence: str | None
-    reference_kind: str | None
-    reference_source: str | None
-    provenance: Mapping[str, str]
-    output: str | None
-    prerequisites: tuple[Mapping[str, Any], ...] = ()
+    causes: tuple[str, ...] = ()
+
+    @property
+    def placement(self) -> str:
+        """Transport and nodes as a title has them, such as ``tcp-2n``; empty without transport."""
+        if not self.transport:
+            return ""
+        return "-".join(filter(None, (self.transport, f"{self.num_nodes}n", self.layout)))
 
     @property
     def title(self) -> str:
@@ -87,24 +52,39 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One ReFrame session: its cases, its failed builds, and what is wrong with the record.
+    """One session: its cases, its failed builds, and what is wrong with its record.
 
-    ``lacking`` says which part of the system the run could not have, and why; None: it had all.
+    Attributes:
+        path: where it is recorded.
+        session: its identity in the record and the history.
+        cases: its cases.
+        failed_builds: builds that are not good.
+        defects: what is wrong with the record, in sentences.
+        lacking: which part of the system the run could not have, and why; empty: it had all.
+        info: what ReFrame says of the session: host, user, version, command line, times.
     """
 
     path: Path
-    uuid: str
-    hostname: str
-    user: str
-    reframe_version: str
-    command_line: str
-    started: str
-    ended: str
-    elapsed: float | None
+    session: str
     cases: tuple[Case, ...]
-    failed_builds: tuple[Case, ...]
-    defects: tuple[str, ...]
-    lacking: str | None = None
+    failed_builds: tuple[Case, ...] = ()
+    defects: tuple[str, ...] = ()
+    lacking: str = ""
+    info: Mapping[str, Any] = field(default_factory=dict)
+
+    def told(self, name: str) -> str:
+        """What ReFrame says of the session under a name, or that it says nothing."""
+        return str(self.info.get(name, "unknown"))
+
+    @property
+    def started(self) -> str:
+        """When it began, as ISO 8601 where ReFrame's form is known."""
+        return _readable(self.told("time_start"))
+
+    @property
+    def ended(self) -> str:
+        """When it ended, likewise."""
+        return _readable(self.told("time_end"))
 
     @property
     def systems(self) -> tuple[str, ...]:
@@ -114,13 +94,12 @@ class Run:
     @property
     def commits(self) -> tuple[str, ...]:
         """Commits of the suite that the cases name, sorted; empty when none does."""
-        return tuple(
-            sorted({c.provenance["commit"] for c in self.cases if "commit" in c.provenance})
-        )
+        return tuple(sorted({case.commit for case in self.cases if case.commit}))
 
-    @property
-    def sessions(self) -> tuple[str, ...]:
-        """Identities under which the history knows this run; empty where the record has none."""
-        return tuple(
-            sorted({c.provenance["session"] for c in self.cases if "session" in c.provenance})
-        )
+
+def _readable(time: str) -> str:
+    """ReFrame's compact time stamp as ISO 8601; anything else as it is."""
+    try:
+        return datetime.strptime(time, "%Y%m%dT%H%M%S%z").isoformat(" ")
+    except ValueError:
+        return time

@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ClusterShell.NodeSet import NodeSetException
 from reframe.utility import nodelist_abbrev
 
+from fabricheck.judge.levels import Level
 from fabricheck.report.model import Run
 from fabricheck.report.status import Status
 
@@ -35,10 +37,10 @@ def node_tables(run: Run) -> list[tuple[str, tuple[NodeLine, ...]]]:
             f"{case.system}:{case.partition}, {case.environ}",
             tuple(
                 NodeLine(
-                    line["rule"],
-                    Status(line["level"]) if line["level"] else Status.SKIPPED,
-                    line["words"],
-                    line["nodes"],
+                    str(line.get("rule")),
+                    _status(line.get("level")),
+                    str(line.get("words")),
+                    str(line.get("nodes")),
                 )
                 for line in case.prerequisites
             ),
@@ -46,3 +48,9 @@ def node_tables(run: Run) -> list[tuple[str, tuple[NodeLine, ...]]]:
         for case in run.cases
         if case.prerequisites
     ]
+
+
+def _status(level: Any) -> Status:
+    if level is None:
+        return Status.SKIPPED
+    return Status(level) if level in list(Level) else Status.UNJUDGED

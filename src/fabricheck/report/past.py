@@ -38,8 +38,8 @@ def place_of(item: SeriesKey | Case) -> Place:
         item.system,
         item.partition,
         item.environ,
-        item.benchmark or "",
-        item.placement or "",
+        item.benchmark,
+        item.placement,
     )
 
 
@@ -115,7 +115,7 @@ def read_past(store: Path, run: Run, sites: Path, references: Path) -> Past:
         series,
         bounds,
         lines,
-        bool(sessions & set(run.sessions)),
+        run.session in sessions,
     )
 
 

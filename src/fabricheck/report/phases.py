@@ -64,7 +64,7 @@ def phase_figures(run: Run) -> tuple[PhaseFigure, ...]:
     """The figures of a run; those of multiplications that gave no values are left out."""
     places: dict[tuple[str, str, str], list[Case]] = {}
     for case in run.cases:
-        name = case.benchmark or ""
+        name = case.benchmark
         if name in MATMUL_BENCHMARKS:
             places.setdefault((case.system, case.partition, name), []).append(case)
     order = list(MATMUL_BENCHMARKS)

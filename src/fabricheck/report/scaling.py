@@ -71,9 +71,9 @@ def scaling(run: Run) -> dict[Curve, tuple[Step, ...]]:
 
 
 def _curve(case: Case) -> Curve | None:
-    if not (case.benchmark and case.placement and case.transport and has_wire(case.benchmark)):
+    if not (case.benchmark and case.transport and has_wire(case.benchmark)):
         return None
-    if (case.num_nodes or 0) < BASE_NODES or not _latencies(case):
+    if case.num_nodes < BASE_NODES or not _latencies(case):
         return None
     return Curve(
         system=case.system,
@@ -81,7 +81,7 @@ def _curve(case: Case) -> Curve | None:
         environ=case.environ,
         benchmark=case.benchmark,
         transport=case.transport,
-        full=case.placement.endswith("-full"),
+        full=case.layout == "full",
     )
 
 
@@ -95,7 +95,7 @@ def _latencies(case: Case) -> dict[int, float]:
 
 
 def _steps(curve: Curve, cases: Iterable[Case]) -> tuple[Step, ...]:
-    in_order = sorted(cases, key=lambda case: case.num_nodes or 0)
+    in_order = sorted(cases, key=lambda case: case.num_nodes)
     base = next((case for case in in_order if case.num_nodes == BASE_NODES), None)
     at_base = _bandwidths(curve, base) if base else {}
     steps = []
@@ -104,11 +104,11 @@ def _steps(curve: Curve, cases: Iterable[Case]) -> tuple[Step, ...]:
         for size, bandwidth in bandwidths.items():
             steps.append(
                 Step(
-                    nodes=case.num_nodes or 0,
-                    ranks=case.num_tasks or 0,
+                    nodes=case.num_nodes,
+                    ranks=case.ranks,
                     size=size,
                     latency=latencies[size],
-                    wire=wire_bytes(curve.benchmark, size, case.num_tasks or 0),
+                    wire=wire_bytes(curve.benchmark, size, case.ranks),
                     bandwidth=bandwidth,
                     efficiency=bandwidth / at_base[size] if size in at_base else None,
                 )
@@ -118,6 +118,6 @@ def _steps(curve: Curve, cases: Iterable[Case]) -> tuple[Step, ...]:
 
 def _bandwidths(curve: Curve, case: Case) -> dict[int, float]:
     return {
-        size: effective_bandwidth(curve.benchmark, size, case.num_tasks or 0, latency)
+        size: effective_bandwidth(curve.benchmark, size, case.ranks, latency)
         for size, latency in _latencies(case).items()
     }

@@ -4,11 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from fabricheck.benchmarks.registry import FAMILIES, REGISTRY
+from fabricheck.record.model import Sample
 from fabricheck.report import charts
 from fabricheck.report.courses import Course
 from fabricheck.report.curves import Group, anchor, series
 from fabricheck.report.matrix import Matrix, Row, key_figures, worst_status
-from fabricheck.report.model import Case, Run, Sample
+from fabricheck.report.model import Case, Run
 from fabricheck.report.quantity import TABLE_UNITS, in_table, size_label, with_unit
 from fabricheck.report.status import Status
 from fabricheck.report.summary import Summary
@@ -219,7 +220,7 @@ def _row_cells(samples: Sequence[Sample | None]) -> Iterable[TableCell]:
 def _table_cell(sample: Sample | None) -> TableCell:
     if sample is None:
         return TableCell("·", "")
-    level = "no level" if sample.level is None else str(sample.level)
+    level = sample.level or "no level"
     text = "no figure" if sample.value is None else in_table(sample.value, sample.unit)
     return TableCell(text, "" if level == Status.GOOD else level)
 
@@ -235,41 +236,32 @@ def provenance(run: Run) -> list[tuple[str, list[str]]]:
     cases = run.cases
     nodes = sorted({node for case in cases for node in case.nodes})
     times = f"{run.started} to {run.ended}"
-    if run.elapsed is not None:
-        times += f" ({run.elapsed:.0f} s)"
-    programs = [
-        f"{case.provenance.get('program')} {case.provenance.get('program_version', '')}"
-        for case in cases
-        if "program" in case.provenance
-    ]
+    if isinstance(elapsed := run.info.get("time_elapsed"), int | float):
+        times += f" ({elapsed:.0f} s)"
+    programs = [f"{case.program} {case.program_version}" for case in cases if case.program]
     return [
         ("System", list(run.systems)),
-        ("MPI", _unique(_mpi(case) for case in cases if "mpi" in case.provenance)),
-        ("UCX", _unique(_versions(cases, "ucx_version"))),
+        ("MPI", _unique(_mpi(case) for case in cases if case.mpi)),
+        ("UCX", _unique(f"{c.environ}: {c.ucx_version}" for c in cases if c.ucx_version)),
         ("Benchmark programs", _unique(programs)),
         ("References", _unique(_reference(case) for case in cases if case.reference_kind)),
         ("Commit of the suite", list(run.commits)),
         ("Nodes", nodes),
-        ("Started on", [f"{run.hostname} by {run.user}"]),
+        ("Started on", [f"{run.told('hostname')} by {run.told('user')}"]),
         ("Time", [times]),
-        ("ReFrame", [run.reframe_version]),
-        ("Command line", [run.command_line]),
-        ("Session", [run.uuid]),
+        ("ReFrame", [run.told("version")]),
+        ("Command line", [run.told("cmdline")]),
+        ("Session", [run.session]),
         ("Record", [str(run.path)]),
     ]
 
 
 def _mpi(case: Case) -> str:
-    family, version = case.provenance["mpi"], case.provenance.get("mpi_version", "version unknown")
-    return f"{case.environ}: {family}, {version}"
+    return f"{case.environ}: {case.mpi}, {case.mpi_version or 'version unknown'}"
 
 
 def _reference(case: Case) -> str:
     return f"{case.reference_kind}: {case.reference_source or 'no source named'}"
-
-
-def _versions(cases: Sequence[Case], key: str) -> list[str]:
-    return [f"{case.environ}: {case.provenance[key]}" for case in cases if key in case.provenance]
 
 
 def _unique(values: Iterable[str]) -> list[str]:

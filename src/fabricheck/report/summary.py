@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fabricheck.record.model import Sample
 from fabricheck.report.lineup import clause
-from fabricheck.report.model import NOT_PERFORMANCE, Case, Run, Sample
+from fabricheck.report.model import NOT_PERFORMANCE, Case, Run
 from fabricheck.report.status import Status
 
 _WORTH = {"bound": "good means plausible, not fast", "ratio": "good means in order"}
@@ -123,15 +124,15 @@ def as_json(run: Run, summary: Summary) -> dict[str, Any]:
         "passed": summary.passed,
         "counts": dict(summary.counts),
         "report": str(run.path),
-        "session": run.uuid,
+        "session": run.told("uuid"),
         "systems": run.systems,
         "started": run.started,
         "ended": run.ended,
         "commits": run.commits,
-        "reframe": run.reframe_version,
+        "reframe": run.told("version"),
         "references": reference_legend(run),
         "defects": run.defects,
-        "lacking": run.lacking,
+        "lacking": run.lacking or None,
         "problems": [
             {
                 "status": problem.status,
@@ -154,14 +155,14 @@ def _case_json(case: Case) -> dict[str, Any]:
         "system": case.system,
         "partition": case.partition,
         "environ": case.environ,
-        "benchmark": case.benchmark,
-        "placement": case.placement,
+        "benchmark": case.benchmark or None,
+        "placement": case.placement or None,
         "fixture": case.fixture,
         "nodes": case.nodes,
-        "jobid": case.jobid,
+        "jobid": case.job or None,
         "causes": case.causes,
-        "evidence": case.evidence,
-        "reference_kind": case.reference_kind,
+        "evidence": case.evidence or None,
+        "reference_kind": case.reference_kind or None,
         "values": {sample.variable: _sample_json(sample) for sample in case.samples},
     }
 
@@ -170,7 +171,7 @@ def _sample_json(sample: Sample) -> dict[str, Any]:
     return {
         "value": sample.value,
         "unit": sample.unit,
-        "level": sample.level,
+        "level": sample.level or None,
         "lower": sample.lower,
         "upper": sample.upper,
     }
