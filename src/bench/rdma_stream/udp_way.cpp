@@ -1,14 +1,13 @@
 // Messages over UDP: a datagram each, many of them in one call of the kernel.
 #include "common/arguments.hpp"
 #include "common/buffer.hpp"
+#include "common/interface.hpp"
 #include "rdma_stream/ways.hpp"
 
 #include <algorithm>
 #include <arpa/inet.h>
 #include <cerrno>
 #include <cstring>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <random>
@@ -59,44 +58,6 @@ class Socket {
     int descriptor_;
 };
 
-struct InterfacesGone {
-    void operator()(ifaddrs* list) const { freeifaddrs(list); }
-};
-
-// The first IPv4 address of the interface; without a name that of the first one that leads to
-// other nodes, or else of the loopback, which is enough on one node.
-in_addr address_of(const std::string& interface) {
-    ifaddrs* found = nullptr;
-    if (getifaddrs(&found) != 0) {
-        throw std::runtime_error(reason("the network interfaces cannot be listed"));
-    }
-    const std::unique_ptr<ifaddrs, InterfacesGone> list(found);
-    std::optional<in_addr> loopback;
-    std::string names;
-    for (const ifaddrs* each = list.get(); each != nullptr; each = each->ifa_next) {
-        const bool is_up = (each->ifa_flags & IFF_UP) != 0;
-        if (each->ifa_addr == nullptr || each->ifa_addr->sa_family != AF_INET || !is_up) {
-            continue;
-        }
-        sockaddr_in address{};
-        std::memcpy(&address, each->ifa_addr, sizeof address);
-        names += (names.empty() ? "" : ", ") + std::string(each->ifa_name);
-        const bool is_loopback = (each->ifa_flags & IFF_LOOPBACK) != 0;
-        if (interface.empty() ? !is_loopback : interface == each->ifa_name) {
-            return address.sin_addr;
-        }
-        if (interface.empty() && !loopback) {
-            loopback = address.sin_addr;
-        }
-    }
-    if (!loopback) {
-        throw bench::UsageError("option --dev: no network interface \"" + interface +
-                                "\" that is up and has an IPv4 address; this machine has " +
-                                (names.empty() ? "none" : names));
-    }
-    return *loopback;
-}
-
 sockaddr_in bound_address(const Socket& socket) {
     sockaddr_in address{};
     socklen_t length = sizeof address;
@@ -111,7 +72,7 @@ Socket bound_socket(const std::string& interface) {
     Socket socket;
     sockaddr_in address{};
     address.sin_family = AF_INET;
-    address.sin_addr = address_of(interface);
+    address.sin_addr = bench::address_of("--dev", interface);
     if (bind(socket.descriptor(), reinterpret_cast<const sockaddr*>(&address), sizeof address) !=
         0) {
         throw std::runtime_error(reason("no port for UDP"));

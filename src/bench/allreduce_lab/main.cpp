@@ -1,0 +1,106 @@
+// allreduce_lab: sums over all ranks by several schemes, and how their times vary. How each number
+// is measured: docs/programs/allreduce_lab.md.
+#include "allreduce_lab/allreduce.hpp"
+#include "allreduce_lab/measure.hpp"
+#include "allreduce_lab/report.hpp"
+#include "common/buffer.hpp"
+#include "common/clock.hpp"
+#include "common/interface.hpp"
+#include "common/interrupt.hpp"
+#include "common/output.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <new>
+#include <unistd.h>
+
+namespace allreduce_lab {
+
+namespace {
+
+using namespace bench;
+
+using Host = std::array<char, 64>;
+
+std::vector<std::string> hosts_of(Meeting& meeting) {
+    Host own{};
+    (void)gethostname(own.data(), own.size() - 1);
+    std::vector<std::string> names;
+    for (const Host& host : meeting.exchange(own)) {
+        if (std::find(names.begin(), names.end(), host.data()) == names.end()) {
+            names.emplace_back(host.data());
+        }
+    }
+    return names;
+}
+
+double now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+}
+
+// Rank 0 tells what was found, the others only why they ended.
+int finish(const Report& report) {
+    const Options& options = report.options;
+    int code = report.result.failure.empty() ? kSuccess : kFailure;
+    if (report.result.signal != 0) {
+        code = interrupted_code(report.result.signal);
+    }
+    if (code == kFailure) {
+        print(stderr, "allreduce_lab: rank %d: %s\n", options.rank, report.result.failure.c_str());
+    }
+    if (options.rank != 0) {
+        return code;
+    }
+    print_table(table_stream(options.json), report);
+    return end_output("allreduce_lab", options.json, json_document(report), code);
+}
+
+int run(const Options& options) {
+    const std::string reason = options.rank == 0 ? why_not_writable(options.json) : std::string();
+    if (!reason.empty()) {
+        throw UsageError("option --json: " + options.json + " cannot be written: " + reason);
+    }
+    const in_addr address = address_of("--tcp-device", options.device);
+    Rendezvous rendezvous(options);
+    Meeting meeting(rendezvous, options.rank, options.size, address, options.timeout);
+    const Context context = connected(rendezvous, options, address);
+    const std::vector<std::string> hosts = hosts_of(meeting);
+    watch_interrupts();
+
+    const PageBuffer memory(options.elements * sizeof(float), 0);
+    const Bucket bucket{reinterpret_cast<float*>(memory.data()), options.elements};
+    const auto allreduce = gloo_allreduce(options, context, {bucket});
+    const Work work{bucket.data, bucket.elements, 0.0, [&] { return allreduce->run(0); },
+                    [&] { context->closeConnections(); }};
+    const Result result = measure(meeting, options, work);
+    return finish({options, result, hosts, clock_overhead_ns(now) * 1e-9});
+}
+
+} // namespace
+
+} // namespace allreduce_lab
+
+int main(int argc, char** argv) {
+    try {
+        const allreduce_lab::Options options = allreduce_lab::parse_options(argc, argv);
+        if (options.action != bench::Action::Run) {
+            bench::answer(options.action, allreduce_lab::help_text(),
+                          "allreduce_lab " ALLREDUCE_LAB_VERSION "\n");
+            return bench::kSuccess;
+        }
+        (void)std::signal(SIGPIPE, SIG_IGN); // a peer or Redis that is gone is told by a call
+        return allreduce_lab::run(options);
+    } catch (const bench::UsageError& error) {
+        bench::print(stderr, "allreduce_lab: %s\n", error.what());
+        return bench::kUsage;
+    } catch (const std::bad_alloc&) {
+        bench::print(stderr, "allreduce_lab: not enough memory; lower --elements\n");
+        return bench::kUsage;
+    } catch (const std::exception& error) {
+        bench::print(stderr, "allreduce_lab: %s\n", error.what());
+        return bench::kFailure;
+    }
+}

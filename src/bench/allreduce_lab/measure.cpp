@@ -1,0 +1,173 @@
+#include "allreduce_lab/measure.hpp"
+
+#include "allreduce_lab/vectors.hpp"
+#include "common/interrupt.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+
+namespace allreduce_lab {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// A lossy sum's error is of the order of its loss; far more means that something else was summed.
+constexpr double kMostErrorOverLoss = 20.0;
+
+/// What each rank says after a sum.
+struct Word {
+    int signal = 0;
+    bool stop = false; ///< the time is over, says rank 0
+    double seconds = 0.0;
+    Outcome outcome;
+    Deviation deviation;
+    std::array<char, 200> trouble{};
+};
+
+double seconds_since(Clock::time_point begin) {
+    return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+void add(Outcome& total, const Outcome& outcome) {
+    total.expected += outcome.expected;
+    total.lost += outcome.lost;
+    total.skipped += outcome.skipped;
+    for (std::size_t end = 0; end < total.ends.size(); ++end) {
+        total.ends[end] += outcome.ends[end];
+    }
+}
+
+// gloo's exceptions begin with a file of its sources.
+const char* sentence_of(const std::string& words) {
+    const std::size_t end = words.front() == '[' ? words.find("] ") : std::string::npos;
+    return words.c_str() + (end == std::string::npos ? 0 : end + 2);
+}
+
+Word sum_once(Meeting& meeting, const Options& options, const Work& work, Turn turn) {
+    Word word;
+    fill(work.data, work.elements, turn, options.rank);
+    if (options.inject_error && options.rank == options.size - 1) {
+        work.data[work.elements / 2] += 1.0F;
+    }
+    meeting.barrier();
+    const auto begin = Clock::now();
+    try {
+        word.outcome = work.sum();
+        word.seconds = seconds_since(begin);
+    } catch (const std::exception& error) {
+        (void)std::snprintf(word.trouble.data(), word.trouble.size(), "%s",
+                            sentence_of(error.what()));
+        work.give_up();
+    }
+    word.signal = bench::interrupted_by();
+    if (options.validate && word.trouble.front() == 0) {
+        word.deviation = compare(work.data, work.elements, turn, options.size, work.tolerance);
+    }
+    return word;
+}
+
+std::string where(std::uint64_t iteration, std::size_t rank) {
+    return "sum " + std::to_string(iteration + 1) + ", rank " + std::to_string(rank);
+}
+
+std::string number(double value) {
+    std::array<char, 32> text{};
+    (void)std::snprintf(text.data(), text.size(), "%.9g", value);
+    return text.data();
+}
+
+// Why the sum cannot be accepted, or nothing.
+std::string judge(const std::vector<Word>& words, const Outcome& outcome, std::uint64_t iteration) {
+    const bool exact = outcome.lost == 0;
+    const double loss = outcome.expected == 0 ? 0.0
+                                              : static_cast<double>(outcome.lost) /
+                                                    static_cast<double>(outcome.expected);
+    for (std::size_t rank = 0; rank < words.size(); ++rank) {
+        const Deviation& deviation = words[rank].deviation;
+        if (words[rank].trouble.front() != 0) {
+            return where(iteration, rank) + ": " + words[rank].trouble.data();
+        }
+        if (exact && deviation.wrong) {
+            return where(iteration, rank) + ": wrong element " +
+                   std::to_string(deviation.wrong->index) + ": expected " +
+                   number(deviation.wrong->expected) + ", found " + number(deviation.wrong->found);
+        }
+        if (!exact && !(deviation.error <= kMostErrorOverLoss * loss * deviation.energy)) {
+            return where(iteration, rank) + ": a loss of " + number(100 * loss) +
+                   " % explains no error of " +
+                   number(100 * std::sqrt(deviation.error / deviation.energy)) +
+                   " % of the sum: something else was summed";
+        }
+    }
+    return {};
+}
+
+void note_errors(Result& result, const std::vector<Word>& words, std::size_t elements) {
+    double error = 0.0;
+    for (const Word& word : words) {
+        if (word.deviation.energy > 0.0) {
+            const double rms = std::sqrt(word.deviation.energy / static_cast<double>(elements));
+            error = std::max(error, word.deviation.error / word.deviation.energy);
+            result.peak = std::max(result.peak, word.deviation.peak / rms);
+        }
+    }
+    ++result.inexact;
+    result.error += (error - result.error) / static_cast<double>(result.inexact);
+}
+
+// Whether to go on after this sum.
+bool note(Result& result, const std::vector<Word>& words, const Options& options, const Work& work,
+          std::uint64_t iteration) {
+    Outcome outcome;
+    double slowest = 0.0;
+    for (const Word& word : words) {
+        add(outcome, word.outcome);
+        slowest = std::max(slowest, word.seconds);
+        result.signal = result.signal == 0 ? word.signal : result.signal;
+    }
+    if (outcome.skipped == 0) {
+        result.failure = judge(words, outcome, iteration);
+    }
+    if (!result.failure.empty() || result.signal != 0) {
+        return false;
+    }
+    if (iteration >= options.warmup) {
+        add(result.outcome, outcome);
+        result.seconds.push_back(slowest);
+        if (outcome.lost > 0 && outcome.skipped == 0 && options.validate) {
+            note_errors(result, words, work.elements);
+        }
+    }
+    return !words.front().stop;
+}
+
+} // namespace
+
+Result measure(Meeting& meeting, const Options& options, const Work& work) {
+    Result result;
+    const std::uint64_t most = options.warmup + options.iterations;
+    result.seconds.reserve(options.iterations);
+    auto begin = Clock::now();
+    bool going = true;
+    std::uint64_t iteration = 0;
+    try {
+        for (; going && iteration < most; ++iteration) {
+            if (iteration == options.warmup) {
+                begin = Clock::now();
+            }
+            Word word = sum_once(meeting, options, work, {options.seed, iteration});
+            word.stop = iteration >= options.warmup && options.time_budget &&
+                        seconds_since(begin) >= *options.time_budget;
+            going = note(result, meeting.exchange(word), options, work, iteration);
+        }
+    } catch (const RankLost& lost) {
+        result.failure = std::string(lost.what()) + ", at sum " + std::to_string(iteration + 1);
+    }
+    return result;
+}
+
+} // namespace allreduce_lab

@@ -1,0 +1,36 @@
+// The timed sums, and what each was found to be.
+#pragma once
+
+#include "allreduce_lab/allreduce.hpp"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace allreduce_lab {
+
+/// What the sums of a run came to, the same on all ranks.
+struct Result {
+    std::vector<double> seconds; ///< of each sum, on the rank that took longest
+    Outcome outcome;             ///< of all sums and ranks
+    double error = 0.0;          ///< mean square error of a sum over its mean square: mean of sums
+    double peak = 0.0;           ///< largest error over the root of that mean square
+    std::uint64_t inexact = 0;   ///< sums that lost packets, whose errors these are
+    std::string failure;         ///< why it ended early; empty if it did not
+    int signal = 0;
+};
+
+/// One sum over all ranks of a vector that lies at `data`.
+struct Work {
+    float* data;
+    std::size_t elements;
+    double tolerance; ///< of an element, where nothing was lost
+    std::function<Outcome()> sum;
+    std::function<void()> give_up; ///< lets peers that wait for this rank know
+};
+
+/// Warms up, then times `work.sum` again and again, each time on new data and after a barrier. The
+/// clock runs from its call to its return; data is made and looked at outside.
+Result measure(Meeting& meeting, const Options& options, const Work& work);
+
+} // namespace allreduce_lab

@@ -1,0 +1,83 @@
+// The ranks of a run, connected over TCP for what is not measured: they begin together, tell each
+// other what they found, and know which of them is gone.
+#pragma once
+
+#include "allreduce_lab/rendezvous.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <netinet/in.h>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace allreduce_lab {
+
+/// Owns a file descriptor.
+class Descriptor {
+  public:
+    Descriptor() = default;
+    explicit Descriptor(int number) : number_(number) {}
+    ~Descriptor();
+    Descriptor(Descriptor&& other) noexcept;
+    Descriptor& operator=(Descriptor&& other) noexcept;
+    Descriptor(const Descriptor&) = delete;
+    Descriptor& operator=(const Descriptor&) = delete;
+    [[nodiscard]] int number() const { return number_; }
+
+  private:
+    int number_ = -1;
+};
+
+/// A rank no longer answers. Every other rank is told the same.
+class RankLost : public std::runtime_error {
+  public:
+    using std::runtime_error::runtime_error;
+};
+
+/// A star around rank 0.
+class Meeting {
+  public:
+    /// Brings all ranks together. Throws bench::UsageError if one of them does not come in time.
+    Meeting(Rendezvous& rendezvous, int rank, int size, in_addr address, double timeout);
+
+    [[nodiscard]] int rank() const { return rank_; }
+    [[nodiscard]] int size() const { return size_; }
+    /// Another number for each run, the same on all ranks.
+    [[nodiscard]] std::uint32_t run_word() const { return run_word_; }
+
+    /// Every rank gets the words of all, by rank; none returns before all have come. Throws
+    /// RankLost, on all ranks that are left, if one of them does not come: at once if its
+    /// connection is closed, after twice the timeout if it is silent.
+    template <class Word>
+    std::vector<Word> exchange(const Word& word) {
+        static_assert(std::is_trivially_copyable_v<Word>);
+        std::vector<Word> words(static_cast<std::size_t>(size_));
+        exchange(&word, words.data(), sizeof word);
+        return words;
+    }
+    void barrier() { (void)exchange('b'); }
+
+  private:
+    enum class Loss : std::uint32_t { None, Closed, Silent };
+    /// What rank 0 says before the words.
+    struct Verdict {
+        Loss loss;
+        std::uint32_t rank;
+    };
+
+    void gather_ranks(Rendezvous& rendezvous, in_addr address);
+    void come_to_rank_0(Rendezvous& rendezvous);
+    void exchange(const void* word, void* words, std::size_t bytes);
+    void collect(const void* word, char* words, std::size_t bytes);
+    [[noreturn]] void lose(Verdict verdict) const;
+
+    int rank_;
+    int size_;
+    double timeout_;
+    std::uint32_t run_word_ = 0;
+    std::vector<Descriptor> peers_; ///< rank 0: one for each rank; the others: rank 0 alone
+};
+
+} // namespace allreduce_lab

@@ -1,0 +1,147 @@
+#include "allreduce_lab/options.hpp"
+
+#include <algorithm>
+
+namespace allreduce_lab {
+
+namespace {
+
+using bench::UsageError;
+
+constexpr int kMostRanks = 255; // a packet tells its source in one byte
+constexpr std::uint64_t kMostElements = std::uint64_t{1} << 30;
+constexpr std::uint64_t kMostIterations = 1'000'000;
+constexpr bench::Choices<Scheme, 8> kSchemes = {
+    {{"ring", Scheme::Ring},
+     {"bcube", Scheme::Bcube},
+     {"new_allreduce_ring", Scheme::NewRing},
+     {"new_allreduce_bcube", Scheme::NewBcube},
+     {"allreduce_ring", Scheme::LegacyRing},
+     {"allreduce_ring_chunked", Scheme::LegacyRingChunked},
+     {"allreduce_halving_doubling", Scheme::LegacyHalvingDoubling},
+     {"allreduce_bcube", Scheme::LegacyBcube}}};
+
+bool is_power(int number, int base) {
+    while (number > 1 && number % base == 0) {
+        number /= base;
+    }
+    return number == 1;
+}
+
+// "2s", "500ms" or "2", as gloo's benchmark takes it.
+double parse_duration(const std::string& option, const std::string& text) {
+    const std::size_t unit = std::min(text.find_first_not_of("0123456789.eE+-"), text.size());
+    const std::string word = text.substr(unit);
+    if (word != "ms" && word != "s" && !word.empty()) {
+        throw UsageError("option " + option + ": \"" + text + "\" is no time such as 2s or 500ms");
+    }
+    return bench::parse_seconds(option, text.substr(0, unit)) * (word == "ms" ? 1e-3 : 1.0);
+}
+
+void add_place(bench::OptionTable& table, Options& options) {
+    table.section("Where the ranks meet");
+    table.count("s,size=N", options.size, {1, kMostRanks}, "ranks in all");
+    table.count("r,rank=N", options.rank, {0, kMostRanks - 1}, "rank of this process");
+    table.text("redis-host=HOST", options.redis_host, "a Redis server that all ranks reach");
+    table.count("p,redis-port=PORT", options.redis_port, {1, 65535}, "its port");
+    table.text("shared-path=FOLDER", options.shared_path, "or a folder that all ranks see");
+    table.value(
+        "x,prefix=WORD", "of the run's keys: another one for each run", options.prefix,
+        [&options](const std::string& /*option*/, const std::string& text) {
+            options.prefix = text;
+        },
+        [&options](bench::JsonWriter& json) { json.value(options.prefix); });
+    table.text("tcp-device=DEVICE", options.device,
+               "network interface (the first that is no loopback)");
+    table.seconds("timeout=SECONDS", options.timeout, "that one rank waits for another");
+}
+
+void check_combination(const Options& options, const bench::OptionTable& table) {
+    if (options.rank >= options.size) {
+        throw UsageError("option --rank: " + std::to_string(options.rank) + " is none of the " +
+                         std::to_string(options.size) + " ranks (--size), which count from 0");
+    }
+    if (options.redis_host.empty() == options.shared_path.empty()) {
+        throw UsageError("either --redis-host or --shared-path is needed, where the ranks meet");
+    }
+    if (options.scheme == Scheme::LegacyBcube && !is_power(options.size, options.base)) {
+        throw UsageError("allreduce_bcube sums wrongly, and says nothing, on " +
+                         std::to_string(options.size) + " ranks, which is no power of its base " +
+                         std::to_string(options.base) +
+                         " (--base): choose another --base, or the scheme bcube");
+    }
+    if (table.given("base") && options.scheme != Scheme::LegacyBcube) {
+        throw UsageError("option --base is for allreduce_bcube, not for " +
+                         std::string(name_of(options.scheme)));
+    }
+    check_common(options);
+}
+
+} // namespace
+
+std::string_view name_of(Scheme scheme) {
+    return kSchemes[static_cast<std::size_t>(scheme)].first;
+}
+
+bench::OptionTable table_of(Options& options) {
+    bench::OptionTable table("allreduce_lab");
+    add_place(table, options);
+    table.section("What is summed, and how often");
+    table.count("elements=N", options.elements, {1, kMostElements}, "floats of the vector");
+    table.count("iteration-count=N", options.iterations, {1, kMostIterations}, "timed sums");
+    table.value("iteration-time=TIME",
+                "such as 2s or 500ms: --time-budget by its name in gloo's benchmark", "",
+                [&options](const std::string& option, const std::string& text) {
+                    options.time_budget = parse_duration(option, text);
+                },
+                {});
+    table.count("warmup-iters=N", options.warmup, {0, kMostIterations}, "sums before them");
+    table.flag("no-verify", options.validate, "as --no-validate", false);
+    table.count("base=N", options.base, {2, kMostRanks}, "of allreduce_bcube");
+    add_common(table, options, "look at every element of every sum, outside the timed part (yes)");
+    return table;
+}
+
+Options parse_options(int argc, char** argv) {
+    Options options;
+    bench::OptionTable table = table_of(options);
+    options.action = table.parse(argc, argv);
+    if (options.action != bench::Action::Run) {
+        return options;
+    }
+    if (table.words().size() != 1) {
+        throw UsageError("one scheme is needed, found " + std::to_string(table.words().size()) +
+                         " words; see allreduce_lab --help");
+    }
+    options.scheme = bench::parse_choice("SCHEME", table.words().front(), kSchemes);
+    if (options.time_budget && !table.given("iteration-count")) {
+        options.iterations = kMostIterations;
+    }
+    check_combination(options, table);
+    return options;
+}
+
+std::string help_text() {
+    Options defaults;
+    std::string schemes;
+    for (const auto& [word, value] : kSchemes) {
+        schemes += " " + std::string(word);
+    }
+    return "Usage: allreduce_lab [options] SCHEME      once for each rank\n"
+           "\n"
+           "Sums a vector of floats over all ranks, again and again, and reports how long that\n"
+           "takes and how that varies. Schemes:\n " +
+           schemes + "\n\n" + table_of(defaults).help() +
+           "\n"
+           "Exit codes: 0 all sums measured; 1 a wrong sum, a rank that is gone, or an output\n"
+           "that could not be written; 2 bad options, or the ranks could not meet; 130 and 143\n"
+           "ended early by SIGINT or SIGTERM: what was measured is printed and marked.\n"
+           "\n"
+           "Examples\n"
+           "  for rank in 0 1 2 3; do\n"
+           "    allreduce_lab --size 4 --rank $rank --shared-path /tmp --prefix $$ ring &\n"
+           "  done\n"
+           "  allreduce_lab --size 8 --rank 0 --redis-host n0 --prefix 17 --json ring.json bcube\n";
+}
+
+} // namespace allreduce_lab

@@ -1,0 +1,239 @@
+"""allreduce_lab: right sums by every scheme, and a red line for what breaks one."""
+
+import json
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tests.bench.conftest import Build
+
+TIMEOUT = 60
+LEGACY = [
+    "allreduce_ring",
+    "allreduce_ring_chunked",
+    "allreduce_halving_doubling",
+    "allreduce_bcube",
+]
+SCHEMES = ["ring", "bcube", "new_allreduce_ring", "new_allreduce_bcube", *LEGACY]
+SMALL = ("--elements", "10007", "--iteration-count", "20", "--warmup-iters", "1")
+COMMON = ("--tcp-device", "lo", "--timeout", "3")
+ALONE = ("--size", "1", "--rank", "0", "--shared-path", "/tmp")
+USAGE = {
+    (*ALONE,): "one scheme is needed, found 0 words; see allreduce_lab --help",
+    (*ALONE, "fast"): 'option SCHEME: "fast" is none of ring, bcube, new_allreduce_ring',
+    ("--size", "2", "--rank", "2", "ring"): "option --rank: 2 is none of the 2 ranks (--size)",
+    ("ring",): "either --redis-host or --shared-path is needed, where the ranks meet",
+    (*ALONE, "--redis-host", "n0", "ring"): "either --redis-host or --shared-path is needed",
+    (*ALONE, "--size", "6", "allreduce_bcube"): "allreduce_bcube sums wrongly, and says nothing, "
+    "on 6 ranks, which is no power of its base 2 (--base)",
+    (*ALONE, "--base", "3", "ring"): "option --base is for allreduce_bcube, not for ring",
+    (*ALONE, "--iteration-time", "2m", "ring"): 'option --iteration-time: "2m" is no time such as',
+    (*ALONE, "--no-verify", "--inject-error", "ring"): "option --inject-error needs --validate",
+    (*ALONE, "--tcp-device", "none0", "ring"): 'option --tcp-device: no network interface "none0"',
+    (*ALONE, "--json", "/nowhere/x", "ring"): "option --json: /nowhere/x cannot be written: there",
+    ("--size", "1", "--shared-path", "/nowhere", "ring"): "option --shared-path: no rank can meet",
+}
+Ended = list[subprocess.CompletedProcess[str]]
+Start = Callable[..., list[subprocess.Popen[str]]]
+
+
+@pytest.fixture
+def lab(openmpi: Build) -> Build:
+    return openmpi.of("allreduce_lab")
+
+
+@pytest.fixture
+def start(lab: Build, tmp_path: Path) -> Iterator[Start]:
+    """Starts one process for each rank; none is left behind."""
+    started: list[subprocess.Popen[str]] = []
+
+    def begin(
+        ranks: int, *arguments: str, place: tuple[str, ...] | None = None
+    ) -> list[subprocess.Popen[str]]:
+        meeting = place or ("--shared-path", str(tmp_path))
+        job = [
+            subprocess.Popen(
+                [lab.program, *COMMON, "--size", str(ranks), *meeting, f"-r{rank}", *arguments],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            for rank in range(ranks)
+        ]
+        started.extend(job)
+        return job
+
+    yield begin
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def ended(job: list[subprocess.Popen[str]]) -> Ended:
+    return [
+        subprocess.CompletedProcess(process.args, process.returncode, out, err)
+        for process in job
+        for out, err in [process.communicate(timeout=TIMEOUT)]
+    ]
+
+
+def codes(done: Ended) -> list[int]:
+    return [each.returncode for each in done]
+
+
+@pytest.fixture
+def redis(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    if shutil.which("redis-server") is None:
+        pytest.skip("redis-server is not installed")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    server = subprocess.Popen(
+        ["redis-server", "--bind", "127.0.0.1", "--port", str(port), "--save", ""],
+        cwd=tmp_path,
+        stdout=subprocess.DEVNULL,
+        text=True,
+    )
+    try:
+        while socket.socket().connect_ex(("127.0.0.1", port)) != 0:
+            assert server.poll() is None
+            time.sleep(0.05)
+        yield server, port
+    finally:
+        server.kill()
+        server.wait()
+
+
+def at_redis(port: int) -> tuple[str, ...]:
+    return ("--redis-host", "127.0.0.1", "--redis-port", str(port))
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_sums_are_right(start, scheme):
+    """With a vector that the ranks do not divide."""
+    done = ended(start(4, *SMALL, scheme))
+    assert codes(done) == [0] * 4, done
+    assert done[0].stdout.splitlines()[-1] == "# Complete: 20 sums, each checked"
+    assert done[1].stdout == ""
+
+
+@pytest.mark.parametrize(("ranks", "scheme"), [(3, "bcube"), (5, "ring"), (1, "ring")])
+def test_sums_are_right_on_other_worlds(start, ranks, scheme):
+    done = ended(start(ranks, *SMALL, scheme))
+    assert codes(done) == [0] * ranks, done
+
+
+@pytest.mark.parametrize("arguments", USAGE)
+def test_bad_input_is_refused(lab, arguments):
+    done = subprocess.run(
+        [lab.program, *arguments], capture_output=True, text=True, timeout=TIMEOUT, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"allreduce_lab: {USAGE[arguments]}"), done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_json_has_the_times_of_the_slowest_rank_and_every_option(start, tmp_path):
+    done = ended(start(2, *SMALL, "--json", str(tmp_path / "ring.json"), "ring"))
+    assert codes(done) == [0, 0]
+    document = json.loads((tmp_path / "ring.json").read_text())
+    [result] = document["results"]
+    assert (result["size"], result["iterations"]) == (40028, 20)
+    time_of = result["time"]
+    assert 0 < time_of["min"] <= time_of["p50"] <= time_of["p99"] <= time_of["max"]
+    assert result["tail"] == pytest.approx(time_of["p99"] / time_of["p50"])
+    assert result["bandwidth"] == pytest.approx(40028 / time_of["p50"])
+    assert document["complete"] and document["failures"] == []
+    assert document["options"]["elements"] == 10007
+    assert document["environment"]["ranks"] == 2
+
+
+def test_a_wrong_sum_is_told_by_rank_and_element(start, tmp_path):
+    done = ended(start(3, *SMALL, "--inject-error", "--json", str(tmp_path / "x.json"), "ring"))
+    assert codes(done) == [1] * 3
+    [failure] = json.loads((tmp_path / "x.json").read_text())["failures"]
+    words = failure.split()
+    assert failure.startswith("sum 1, rank 0: wrong element 5003: expected ")
+    assert float(words[-1]) - float(words[-3].rstrip(",")) == 1
+    assert done[2].stderr == f"allreduce_lab: rank 2: {failure}\n"
+
+
+@pytest.mark.parametrize("scheme", ["ring", "allreduce_bcube"])
+def test_a_dead_rank_is_named_by_all_others(start, scheme):
+    job = start(4, "--iteration-time", "60s", "--elements", "100000", scheme)
+    time.sleep(2)
+    job[2].kill()
+    done = ended(job)
+    assert codes(done) == [1, 1, -signal.SIGKILL, 1], done
+    for rank in (0, 1, 3):
+        assert f"rank {rank}: rank 2 is gone: its connection closed" in done[rank].stderr
+    assert "# Failed: rank 2 is gone" in done[0].stdout
+
+
+def test_a_silent_rank_is_named(start):
+    job = start(3, "--iteration-time", "60s", "--timeout", "1", "bcube")
+    time.sleep(2)
+    job[1].send_signal(signal.SIGSTOP)
+    assert "rank 1 is silent" in job[0].communicate(timeout=TIMEOUT)[1]
+    assert "rank 1 is silent" in job[2].communicate(timeout=TIMEOUT)[1]
+
+
+def test_ctrl_c_of_one_rank_ends_all_with_what_was_measured(start):
+    job = start(3, "--iteration-time", "60s", "ring")
+    time.sleep(2)
+    job[1].send_signal(signal.SIGINT)
+    done = ended(job)
+    assert codes(done) == [130] * 3
+    assert "# Interrupted: SIGINT after " in done[0].stdout
+
+
+def test_ranks_meet_at_redis_and_leave_nothing_there(start, redis):
+    _, port = redis
+    done = ended(start(3, *SMALL, "ring", place=at_redis(port)))
+    assert codes(done) == [0] * 3, done
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        connection.sendall(b"DBSIZE\r\n")
+        assert connection.recv(64) == b":0\r\n"
+
+
+def test_a_stale_key_is_refused_and_stays(start, redis):
+    _, port = redis
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        connection.sendall(b"SET prefix/rank0 1\r\n")
+        assert connection.recv(64) == b"+OK\r\n"
+        done = ended(start(2, *SMALL, "--timeout", "1", "ring", place=at_redis(port)))
+        assert codes(done) == [2, 2]
+        assert "an earlier run left them" in done[0].stderr
+        assert "give each run a --prefix of its own" in done[0].stderr
+        connection.sendall(b"KEYS *\r\n")
+        assert connection.recv(64) == b"*1\r\n$12\r\nprefix/rank0\r\n"
+
+
+def test_a_redis_that_is_not_there_is_told(start):
+    done = ended(start(1, "ring", place=at_redis(1)))
+    assert codes(done) == [2]
+    assert "no answer from Redis at 127.0.0.1:1: start redis-server --port 1" in done[0].stderr
+
+
+def test_a_redis_that_is_lost_while_ranks_wait_is_told(start, redis):
+    server, port = redis
+    job = start(2, "--timeout", "10", "--size", "3", "ring", place=at_redis(port))
+    job[0].kill()
+    time.sleep(1)
+    server.kill()
+    _, words = job[1].communicate(timeout=TIMEOUT)
+    assert job[1].returncode == 2
+    assert f"Redis at 127.0.0.1:{port} is lost" in words
+
+
+def test_a_rank_that_never_comes_is_named(start):
+    done = ended(start(2, "--size", "3", "--timeout", "1", "ring"))
+    assert codes(done) == [2, 1]
+    assert "rank 0 is gone" in done[1].stderr
+    assert "of 3 ranks (--size), rank 2 did not come to the folder" in done[0].stderr
+    assert "start them with the same --prefix" in done[0].stderr
