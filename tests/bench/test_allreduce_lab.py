@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from tests.bench.conftest import Build
 
+pytestmark = pytest.mark.e2e
+
 TIMEOUT = 60
 LEGACY = [
     "allreduce_ring",
