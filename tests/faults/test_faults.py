@@ -1,6 +1,6 @@
 """The faults that everybody meets, on a real testbed with RDMA devices: seen, named, gone again.
 
-The whole list takes half an hour (ci/faults.py); these three are looked at with every change.
+The whole list takes half an hour (lab/faults.py); these three are looked at with every change.
 """
 
 import json
@@ -22,11 +22,11 @@ ESSENTIAL = ("loss", "rate", "link-down")
 
 @pytest.fixture(scope="module")
 def drill(can_run_guests: None) -> Mapping[str, Any]:
-    """What ``ci/faults.py --json`` says of the essential faults, by name."""
+    """What ``lab/faults.py --json`` says of the essential faults, by name."""
     process = subprocess.Popen(
         [
             sys.executable,
-            str(SUITE / "ci" / "faults.py"),
+            str(SUITE / "lab" / "faults.py"),
             "--quick",
             "--json",
             *(f"--only={name}" for name in ESSENTIAL),
@@ -40,7 +40,7 @@ def drill(can_run_guests: None) -> Mapping[str, Any]:
         process.send_signal(signal.SIGTERM)  # it takes its testbed down
         process.wait()
         raise
-    assert output, f"ci/faults.py ended with exit code {process.returncode}, as it says above"
+    assert output, f"lab/faults.py ended with exit code {process.returncode}, as it says above"
     found = {fault["name"]: fault for fault in json.loads(output)["faults"]}
     assert process.returncode == (0 if all(each["passed"] for each in found.values()) else 1)
     return found

@@ -6,9 +6,9 @@ from typing import Any, cast
 
 import pytest
 
-from fabricheck.drill.drill import Outcome, drill
-from fabricheck.drill.model import Expectation, Fault, Key, Seen
-from fabricheck.drill.scene import Scene
+from drill.drill import Outcome, drill
+from drill.model import Expectation, Fault, Key, Seen, read_faults
+from drill.scene import Scene
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.layers import Place
 from fabricheck.report.model import Case, Run
@@ -155,3 +155,67 @@ def test_a_fault_is_undone_also_when_its_run_fails() -> None:
     with pytest.raises(FabricheckError, match="expected a run report"):
         list(hold(stage))
     assert stage.done == ["run", "inject", "run", "undo"]
+
+
+LIST = """
+cases:
+  few: [bw openmpi rc-2n, node_health builtin]
+faults:
+  - name: loss
+    title: packets are lost
+    partition: rdma
+    steps: [rx1 loss 2%, rx2 dies]
+    in_mid_job: true
+    site: {"a: 1": "a: 2"}
+    cases: few
+    seen: [{case: bw openmpi rc-2n, level: red, words: 'lose|lost'}]
+    explain: {bw openmpi rc-2n: [fabric]}
+"""
+
+
+def read(directory: Path, text: str) -> Fault:
+    path = directory / "faults.yaml"
+    path.write_text(text)
+    (found,) = read_faults(path)
+    return found
+
+
+def test_a_fault_of_the_list(tmp_path: Path) -> None:
+    found = read(tmp_path, LIST)
+    assert found.cases == (BW, NODES)
+    assert found.expected == (Expectation(BW, Seen.RED, "lose|lost"),)
+    assert found.explained == {BW: (Place.FABRIC,)}
+    assert found.quick().cases == (BW,)
+    assert found.nodes == ("rx1", "rx2")
+    assert found.injected == (
+        "`fabricheck testbed fault rx1 loss 2%`, `kill -9` of rx2's first process, "
+        "`a: 2` instead of `a: 1` in the site file in mid-job"
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("    title: packets are lost\n", ""),
+        ("in_mid_job:", "mid_job:"),
+        ("cases: few", "cases: many"),
+        ("rx2 dies", "rx2"),
+        ("rc-2n: [fabric]", "rc-2n: [cable]"),
+        ("[bw openmpi rc-2n,", "[bwx openmpi rc-2n,"),
+        ("level: red", "level: pink"),
+        ("'lose|lost'", "'lose('"),
+        ("{case: bw openmpi", "{case: bw mpich"),
+        ("faults:", "faults: ["),
+    ],
+)
+def test_what_is_no_fault_is_refused(tmp_path: Path, old: str, new: str) -> None:
+    assert LIST.count(old) == 1
+    with pytest.raises(FabricheckError, match="expected a list of faults"):
+        read(tmp_path, LIST.replace(old, new))
+
+
+def test_red_is_critical_or_untrusted_and_nothing_else() -> None:
+    assert {each for each in Status if Seen.RED.fits(each)} == {
+        Status.CRITICAL,
+        Status.UNTRUSTED,
+    }

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, Self
 
-from fabricheck.drill.model import DIES, Fault, Key
+from drill.model import DIES, Fault, Key
 from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE
 from fabricheck.report.load import load_report

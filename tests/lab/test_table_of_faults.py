@@ -1,12 +1,12 @@
 """The table of faults: what it tells, and that the documentation has it for the list as it is."""
 
-from fabricheck.drill.document import lead, rows, table
-from fabricheck.drill.drill import Outcome, Sight
-from fabricheck.drill.model import Fault, Key, read_faults
+from drill.document import lead, rows, table
+from drill.drill import Outcome, Sight
+from drill.model import Fault, Key, read_faults
 from fabricheck.provenance import SUITE
 from fabricheck.report.status import Status
 
-FAULTS = read_faults(SUITE / "ci" / "faults.yaml")
+FAULTS = read_faults(SUITE / "lab" / "faults.yaml")
 DOCUMENT = SUITE / "docs" / "faults.md"
 
 
@@ -67,7 +67,7 @@ def test_every_fault_of_the_list_has_its_row() -> None:
     written = rows(DOCUMENT.read_text())
     assert len(written) == len(FAULTS)
     for row, each in zip(written, FAULTS, strict=True):
-        assert row.startswith(lead(each)[:-1]), f"{each.name}: run ci/faults.py --write"
+        assert row.startswith(lead(each)[:-1]), f"{each.name}: run lab/faults.py --write"
 
 
 def test_a_row_has_what_the_list_asks_for() -> None:

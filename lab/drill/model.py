@@ -1,12 +1,15 @@
-"""What a fault is, and what must be seen of it; read strictly from the list of faults."""
+"""What a fault is, and what must be seen of it."""
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 from fabricheck.benchmarks import registry
-from fabricheck.documents import Document, load, schema
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.layers import Place
 from fabricheck.report.status import Status
@@ -80,12 +83,12 @@ class Fault:
     title: str
     partition: str
     steps: tuple[tuple[str, str], ...]
-    in_mid_job: bool
-    site: Mapping[str, str]
     cases: tuple[Key, ...]
     expected: tuple[Expectation, ...]
     explained: Mapping[Key, tuple[Place, ...]]
-    remark: str
+    in_mid_job: bool = False
+    site: Mapping[str, str] = field(default_factory=dict)
+    remark: str = ""
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -114,69 +117,47 @@ def read_faults(path: Path) -> tuple[Fault, ...]:
     """The faults of a list.
 
     Raises:
-        FabricheckError: for a file that is no list of faults; the message names the entry.
+        FabricheckError: for a file that is no list of faults.
     """
-    document = load(path, "a list of faults", "docs/faults.md")
-    document.check(schema("fabricheck.drill", "faults.schema.json"))
-    entries = document.value["faults"]
-    names = [entry["name"] for entry in entries]
-    for number, name in enumerate(names):
-        if name in names[:number]:
-            raise document.error(["faults", number], "expected each name once: rename this one")
-    return tuple(_Reader(document, number).read() for number in range(len(entries)))
+    try:
+        document = yaml.safe_load(path.read_text())
+        return tuple(_read(entry, document["cases"]) for entry in document["faults"])
+    except (yaml.YAMLError, LookupError, TypeError, ValueError, re.error) as error:
+        raise FabricheckError(f"expected a list of faults in {path}, found: {error!r}") from error
 
 
-class _Reader:
-    """Turns one entry of the list into a fault."""
+def _read(entry: Mapping[str, Any], selections: Mapping[str, Sequence[str]]) -> Fault:
+    given = dict(entry)
+    name, chosen = given.pop("name"), given.pop("cases")
+    cases = [_key(text) for text in (selections[chosen] if isinstance(chosen, str) else chosen)]
+    expected = [
+        Expectation(_key(each["case"]), Seen(each["level"]), each.get("words", ""))
+        for each in given.pop("seen")
+    ]
+    explained = {
+        _key(case): tuple(map(Place, places)) for case, places in given.pop("explain", {}).items()
+    }
+    for each in expected:
+        re.compile(each.words)
+    if strange := {*(each.case for each in expected), *explained} - set(cases):
+        raise ValueError(f"{name} expects something of cases that do not run: {strange}")
+    steps = tuple(
+        (node, words) for node, words in (each.split(" ", 1) for each in given.pop("steps", ()))
+    )
+    return Fault(
+        name=name,
+        title=given.pop("title"),
+        partition=given.pop("partition"),
+        steps=steps,
+        cases=tuple(cases),
+        expected=tuple(expected),
+        explained=explained,
+        **given,
+    )
 
-    def __init__(self, document: Document, number: int) -> None:
-        self._document = document
-        self._number = number
-        self._entry = document.value["faults"][number]
-        self._cases = tuple(map(self._key, self._selected()))
 
-    def read(self) -> Fault:
-        entry = self._entry
-        steps = [step.partition(" ") for step in entry.get("steps", ())]
-        return Fault(
-            name=entry["name"],
-            title=entry["title"],
-            partition=entry["partition"],
-            steps=tuple((node, words) for node, _, words in steps),
-            in_mid_job=entry.get("in_mid_job", False),
-            site=entry.get("site", {}),
-            cases=self._cases,
-            expected=tuple(
-                Expectation(self._known(each["case"]), Seen(each["level"]), each.get("words", ""))
-                for each in entry["seen"]
-            ),
-            explained={
-                self._known(case): tuple(map(Place, places))
-                for case, places in entry.get("explain", {}).items()
-            },
-            remark=entry.get("remark", ""),
-        )
-
-    def _selected(self) -> Sequence[str]:
-        cases = self._entry["cases"]
-        if not isinstance(cases, str):
-            return cases  # type: ignore[no-any-return]
-        selections: Mapping[str, Sequence[str]] = self._document.value.get("cases", {})
-        if cases not in selections:
-            raise self._error(f"expected cases of {', '.join(selections)}, found {cases!r}")
-        return selections[cases]
-
-    def _key(self, text: str) -> Key:
-        words = text.split()
-        if words[0] not in _CHECKS_OF_NODES and words[0] not in registry.REGISTRY:
-            raise self._error(f"unknown benchmark {words[0]!r}")
-        return Key(*words)
-
-    def _known(self, text: str) -> Key:
-        case = Key(*text.split())
-        if case not in self._cases:
-            raise self._error(f"expected a case that runs, found {text}")
-        return case
-
-    def _error(self, message: str) -> FabricheckError:
-        return self._document.error(["faults", self._number], f"{message}: correct the list")
+def _key(text: str) -> Key:
+    key = Key(*text.split())
+    if key.benchmark not in (*_CHECKS_OF_NODES, *registry.REGISTRY):
+        raise ValueError(f"no benchmark is called {key.benchmark!r}")
+    return key

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Inject every fault of ci/faults.yaml into a testbed, and see that the checks see it.
+"""Inject every fault of lab/faults.yaml into a testbed, and see that the checks see it.
 
 The testbed is one of its own, with RDMA devices, and so is the copy of the suite that runs on it:
 neither history nor reports of this checkout ever hear of a drill. Everything must be green before
@@ -9,11 +9,11 @@ Exit code 0: every fault was seen as the list says, and nothing of it was left. 
 2: bad input, or no testbed, or not green without a fault.
 
 examples:
-    . ./setup-env.sh && ci/faults.py            # all; half an hour
-    ci/faults.py --only loss --only rate --quick
-    ci/faults.py --json | jq '.faults[] | select(.passed | not) | .missed'
-    ci/faults.py --quick --write                # and the table in docs/faults.md
-    ci/faults.py --list
+    . ./setup-env.sh && lab/faults.py            # all; half an hour
+    lab/faults.py --only loss --only rate --quick
+    lab/faults.py --json | jq '.faults[] | select(.passed | not) | .missed'
+    lab/faults.py --quick --write                # and the table in docs/faults.md
+    lab/faults.py --list
 """
 
 import argparse
@@ -26,16 +26,16 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
-from fabricheck.drill.document import COMMAND, rows, table
-from fabricheck.drill.drill import Outcome, drill
-from fabricheck.drill.model import Fault, read_faults
-from fabricheck.drill.scene import Scene
+from drill.document import COMMAND, rows, table
+from drill.drill import Outcome, drill
+from drill.model import Fault, read_faults
+from drill.scene import Scene
 from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE
 from fabricheck.report.files import write_whole
 from fabricheck.report.generated import insert
 
-LIST = SUITE / "ci" / "faults.yaml"
+LIST = SUITE / "lab" / "faults.yaml"
 DOCUMENT = SUITE / "docs" / "faults.md"
 
 

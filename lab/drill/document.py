@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
-from fabricheck.drill.drill import Outcome, Sight
-from fabricheck.drill.model import Fault, Key
+from drill.drill import Outcome, Sight
+from drill.model import Fault, Key
 from fabricheck.report.generated import END, begin
 from fabricheck.report.status import Status
 
-COMMAND = "ci/faults.py"
+COMMAND = "lab/faults.py"
 HEAD = (
     "| fault | how it is injected | what goes red or warns | the first line an operator reads | "
     "layer that `fabricheck explain` names |",

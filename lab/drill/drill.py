@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from rich.console import Console
 
-from fabricheck.drill.model import Fault, Key
-from fabricheck.drill.scene import Scene
+from drill.model import Fault, Key
+from drill.scene import Scene
 from fabricheck.errors import FabricheckError
 from fabricheck.report.lineup import line_up
 from fabricheck.report.model import Case, Run
