@@ -138,6 +138,7 @@ def test_what_is_damaged_or_changed_by_hand_is_not_signed(tmp_path: Path):
         (r"expected the p_fine .* from the figures", series, {"p_fine": 0.001}),
         (r"expected the pairs 20 on .* from the figures", series, {"pairs": 40}),
         (r"expected the change .* from the figures", series, {"change": None}),
+        ("expected the lower end of the interval .* from", series, {"interval": None}),
         ("expected the verdict accept on .* from the figures", series, {"changes": [0.0] * 20}),
         ("expected the margin 0.04.* from the figures", series, {"margin": 0.2}),
         (

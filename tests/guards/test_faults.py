@@ -54,7 +54,10 @@ def test_a_node_that_dies_in_mid_job_is_named(suite: Suite, node: str) -> None:
 
 @pytest.mark.parametrize(
     "hang",
-    ["set -- sleep 600", '[ "$rank" = 1 ] && { (sleep 1; kill -STOP $$) & set -- sleep 600; }'],
+    [
+        "set -- sleep 600",
+        """[ "$rank" = 1 ] && set -- sh -c 'kill -STOP $$; exec "$@"' rank "$@" """,
+    ],
 )
 def test_a_hang_is_a_time_limit(suite: Suite, hang: str) -> None:
     """A rank that is stopped answers to nothing but SIGKILL, and the other waits for it."""

@@ -13,6 +13,7 @@ from fabricheck.acceptance.pairs import SIDES
 from fabricheck.acceptance.settings import Settings
 from fabricheck.errors import FabricheckError
 
+_ENDS: Final = ("lower end of the interval", "upper end of the interval")
 _ASKED: Final = ("margin", "tail_margin", "error_rate", "looks")
 
 Wrong = tuple[str, str, object, dict[str, Any]]
@@ -86,17 +87,19 @@ def _differences(told: dict[str, Any], answer: Answer, settings: Settings) -> li
         wrong.append(("margin", told["name"], margin, told))
     if told["verdict"] != answer.verdict:
         wrong.append(("verdict", told["name"], answer.verdict, told))
+    found = {**told, **dict(zip(_ENDS, told["interval"] or (None, None), strict=True))}
     computed = {
         "pairs": len(answer.question.differences),
         "change": answer.shift,
+        **dict(zip(_ENDS, (answer.low, answer.high), strict=True)),
         "p_worse": answer.p_worse,
         "q_worse": answer.q_worse,
         "p_fine": answer.p_fine,
     }
     wrong += [
-        (name, told["name"], value, told)
+        (name, told["name"], value, found)
         for name, value in computed.items()
-        if not _is_same(told[name], value)
+        if not _is_same(found[name], value)
     ]
     return wrong
 
