@@ -36,11 +36,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+# First, since xdist then reads the groups.
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if chosen := config.getoption("--tier"):
         config.hook.pytest_deselected(items=[item for item in items if tier(item) != chosen])
         items[:] = [item for item in items if tier(item) == chosen]
+    for item in items:
+        if item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
     # Quick tests first; within a tier pytest's own order stays.
     items.sort(key=lambda item: TIERS.index(tier(item)))
 

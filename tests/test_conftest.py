@@ -10,7 +10,7 @@ pytestmark = pytest.mark.integration
 ROOT = Path(__file__).parents[1]
 CONFTEST = (ROOT / "tests" / "conftest.py").read_text().replace(', "tests.testbeds"', "")
 MARKERS = "[pytest]\naddopts = --strict-markers\nmarkers =\n" + "".join(
-    f"    {tier}: x\n" for tier in ("unit", "integration", "e2e", "lab")
+    f"    {tier}: x\n" for tier in ("unit", "integration", "e2e", "lab", "xdist_group")
 )
 
 
@@ -137,7 +137,8 @@ def test_each_tier_is_in_the_pipeline_and_in_the_command():
     pipeline = (ROOT / "ci" / "gitlab-ci.yml").read_text()
     command = (ROOT / "ci" / "test").read_text()
     declared = re.findall(r'^    "(\w+): ', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
-    assert declared == ["unit", "integration", "e2e", "lab"]
-    for tier in declared:
+    tiers = ["unit", "integration", "e2e", "lab"]
+    assert declared == [*tiers, "alone"]
+    for tier in tiers:
         assert f"\n{tier}:\n" in pipeline
         assert tier in command

@@ -1,5 +1,6 @@
 """Builds of src/bench and a way to run them; a build folder is kept, so only changes are built."""
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -76,12 +77,15 @@ def build(mpi: str, name: str, *options: str) -> Build:
         pytest.skip(f"{mpi} is not installed: no mpicxx.{mpi} or no {LAUNCHERS[mpi][0]}")
     folder = ROOT / "build" / "tests" / name
     configure = ["cmake", "-S", ROOT / "src" / "bench", "-B", folder, *options]
-    for command in (
-        [*configure, f"-DCMAKE_CXX_COMPILER=mpicxx.{mpi}"],
-        ["cmake", "--build", folder, "-j2"],
-    ):
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # tests that run beside each other
+        for command in (
+            [*configure, f"-DCMAKE_CXX_COMPILER=mpicxx.{mpi}"],
+            ["cmake", "--build", folder, "-j2"],
+        ):
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stdout + done.stderr
     return Build(mpi, folder)
 
 

@@ -11,7 +11,7 @@ from tests.bench.conftest import TIMEOUT
 
 from fabricheck.benchmarks.osu.entries import PROBE_BENCHMARKS
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.alone]
 
 RESULT_KEYS = ["size", "iterations", "warmup", "samples", "avg", "min", "max"]
 RESULT_KEYS += ["p50", "p90", "p95", "p99", "p99.9"]

@@ -13,7 +13,7 @@ import pytest
 from tests.bench.conftest import ROOT
 from tests.bench.test_build import NO_LEAK_CHECK
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.alone]
 
 TIMEOUT = 120
 PHASES = ["transfer_a", "broadcast_b", "compute", "transfer_c", "total"]

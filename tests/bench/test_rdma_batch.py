@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.alone]
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "programs" / "rdma_batch.md").read_text()

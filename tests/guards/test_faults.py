@@ -8,7 +8,7 @@ import pytest
 from tests.guards.suite import BOUND, ETHERNET_PLACEMENTS, REFERENCES, SITE, Outcome, Suite
 from tests.guards.test_guards import assert_red
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("guards")]
 
 
 def wait_until(condition: Callable[[], object], what: str, seconds: float = 300.0) -> None:

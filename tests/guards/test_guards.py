@@ -3,7 +3,7 @@
 import pytest
 from tests.guards.suite import ABSURD, REFERENCES, SITE, SIZES, STATISTICS, Outcome, Suite
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("guards")]
 
 ALL_VARIABLES = {f"latency_{statistic}_{size}" for statistic in STATISTICS for size in SIZES}
 

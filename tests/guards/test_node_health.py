@@ -8,7 +8,7 @@ import pytest
 from tests.guards.suite import Outcome, Suite
 from tests.guards.test_guards import assert_red
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("guards")]
 
 PROBE = "src/fabricheck/node_health/node_probe.sh"
 SITE = "sites/testbed.yaml"

@@ -3,7 +3,7 @@
 import pytest
 from tests.guards.suite import SITE, Outcome, Suite
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("guest")]
 
 
 def untrusted(outcome: Outcome) -> str:

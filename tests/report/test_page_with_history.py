@@ -123,6 +123,8 @@ def test_an_empty_history_makes_a_page(judged):
     assert outside_resources(html) == []
 
 
+# For its weight: a third of what all unit tests take together.
+@pytest.mark.integration
 def test_a_page_of_500_series_stays_below_the_limit(judged, monkeypatch):
     for name in ("mpich5", "mvapich2", "openmpi5"):
         monkeypatch.setitem(sample.ENVIRONS, name, ("MPICH", "5", 1.1))

@@ -9,7 +9,7 @@ from tests.testbed.rdma_batch_ends import ADDRESS, Ends, ended
 from fabricheck.benchmarks.rdma_batch import read as rdma_batch
 from fabricheck.testbed import Testbed
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("guest")]
 Script = Callable[[str, str], str]
 
 

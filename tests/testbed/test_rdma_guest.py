@@ -16,7 +16,7 @@ from fabricheck.errors import FabricheckError
 from fabricheck.testbed import Testbed, faults
 from fabricheck.testbed.layout import PARTITIONS_VARIABLE
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("guest")]
 SECONDS = 300.0
 OVER_RC = {
     "UCX_TLS": "rc,self",
