@@ -1,16 +1,14 @@
 """Bandwidth of all nodes into one, and of one to all."""
 
 import reframe as rfm
-from reframe.core.builtins import parameter
 
 from fabricheck.benchmarks.registry import names
-from fabricheck.reframe_ext.mpi_benchmark import MpiBenchmark
-from fabricheck.reframe_ext.offered import offered
+from fabricheck.launch.cases import offered
+from fabricheck.reframe_ext.case import BuiltCase, measured_on
 
 
 @rfm.simple_test
-class MpiCongestion(MpiBenchmark):
+class MpiCongestion(BuiltCase):
     descr = "MPI bandwidth of many nodes against one"
-    benchmark = parameter(names("congestion"), type=str, loggable=True)
-    placement = parameter(offered(least=2), type=str, loggable=True)
+    benchmark = measured_on(names("congestion"), offered(least=2))
     time_limit = "5m"

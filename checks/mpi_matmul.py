@@ -1,23 +1,22 @@
 """Matrix multiplication: how long each phase takes, and what the phases show beside each other."""
 
 import reframe as rfm
-from reframe.core.builtins import parameter
 
-from fabricheck.benchmarks.mpi_matmul.entries import BENCHMARKS as MATMUL_BENCHMARKS
-from fabricheck.reframe_ext.matmul_shape import ShapeOfMatmul, shape_cases
-from fabricheck.reframe_ext.mpi_matmul import MatmulBenchmark, matmul_placements
+from fabricheck.benchmarks.mpi_matmul.launch import shape_ratio, shapes
+from fabricheck.reframe_ext.case import BuiltCase, measured, over
+from fabricheck.reframe_ext.ratio import RatioCase
 
 
 @rfm.simple_test
-class MpiMatmul(MatmulBenchmark):
+class MpiMatmul(BuiltCase):
     descr = "Matrix multiplication on all ranks, by phases"
-    benchmark = parameter(list(MATMUL_BENCHMARKS), type=str, loggable=True)
-    placement = parameter(matmul_placements(), type=str, loggable=True)
+    benchmark = measured("matmul")
     time_limit = "30m"
 
 
 @rfm.simple_test
-class MatmulShape(ShapeOfMatmul):
+class MatmulShape(RatioCase):
     descr = "What the phases of a matrix multiplication show beside each other"
-    case = parameter(shape_cases(matmul_placements()), type=tuple, fmt=":".join, loggable=False)
+    benchmark = over(shapes())
+    ratio_of = staticmethod(shape_ratio)
     measured_by = MpiMatmul

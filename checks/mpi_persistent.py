@@ -1,17 +1,15 @@
 """Latency of the persistent collectives of MPI 4."""
 
 import reframe as rfm
-from reframe.core.builtins import parameter
 
 from fabricheck.benchmarks.registry import names
-from fabricheck.reframe_ext.mpi_benchmark import MpiBenchmark
-from fabricheck.reframe_ext.offered import offered
+from fabricheck.launch.cases import offered
+from fabricheck.reframe_ext.case import BuiltCase, measured_on
 
 
 @rfm.simple_test
-class MpiPersistent(MpiBenchmark):
+class MpiPersistent(BuiltCase):
     descr = "MPI persistent collective over all ranks"
-    benchmark = parameter(names("persistent"), type=str, loggable=True)
-    placement = parameter(offered(), type=str, loggable=True)
+    benchmark = measured_on(names("persistent"), offered())
     time_limit = "5m"
     acceptance_only = ["ud"]

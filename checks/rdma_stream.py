@@ -1,15 +1,15 @@
 """Streams of messages from transmitters to receivers: rates, losses, and shares of a link."""
 
 import reframe as rfm
-from reframe.core.builtins import parameter, variable
+from reframe.core.builtins import variable
 
-from fabricheck.reframe_ext.rdma_stream import StreamBenchmark, stream_cases
+from fabricheck.reframe_ext.case import BuiltCase, measured
 
 
 @rfm.simple_test
-class RdmaStream(StreamBenchmark):
+class RdmaStream(BuiltCase):
     descr = "Streams of numbered messages"
-    case = parameter(stream_cases(), type=tuple, fmt=":".join, loggable=False)
-    benchmark = variable(str, value="", loggable=True)
-    placement = variable(str, value="", loggable=True)
+    benchmark = measured("stream")
+    messages = variable(int, value=100_000, loggable=True)
+    settable = ("messages",)
     time_limit = "5m"

@@ -1,14 +1,12 @@
 """UCX without MPI: latency, bandwidth and message rate of each of its interfaces."""
 
 import reframe as rfm
-from reframe.core.builtins import parameter
 
-from fabricheck.reframe_ext.pair import cases
-from fabricheck.reframe_ext.ucx_perftest import UcxPairBenchmark
+from fabricheck.reframe_ext.case import BenchmarkCase, measured
 
 
 @rfm.simple_test
-class UcxPerftest(UcxPairBenchmark):
+class UcxPerftest(BenchmarkCase):
     descr = "UCX between a server and its client"
-    case = parameter(cases("ucx"), type=tuple, fmt=":".join, loggable=False)
+    benchmark = measured("ucx")
     time_limit = "3m"

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from fabricheck.benchmarks.metrics import Metric
+from fabricheck.benchmarks.perftest.launch import perftest_options
 from fabricheck.benchmarks.rdma_batch import beside
 from fabricheck.benchmarks.rdma_batch import read as rdma_batch
 from fabricheck.benchmarks.rdma_batch.entries import COMPARISONS, Comparison
+from fabricheck.benchmarks.rdma_batch.launch import rdma_batch_options
 from fabricheck.errors import FabricheckError
-from fabricheck.reframe_ext.verbs_options import perftest_options, rdma_batch_options
 from fabricheck.units import format_size
 
 DOCUMENT = "docs/programs/rdma_batch.md"

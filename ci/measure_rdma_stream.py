@@ -11,10 +11,11 @@ from typing import Protocol
 
 from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.perftest import read as perftest
+from fabricheck.benchmarks.perftest.launch import perftest_options
 from fabricheck.benchmarks.rdma_stream import read as rdma_stream
 from fabricheck.benchmarks.rdma_stream.entries import TOPOLOGIES
+from fabricheck.benchmarks.rdma_stream.launch import rdma_stream_options
 from fabricheck.errors import FabricheckError
-from fabricheck.reframe_ext.verbs_options import perftest_options, rdma_stream_options
 from fabricheck.testbed import Testbed, layout
 from fabricheck.testbed.guest.devices import cable
 from fabricheck.transports import Ports, settings

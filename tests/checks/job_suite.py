@@ -1,15 +1,13 @@
 """One benchmark on every placement of two nodes or one, whether any site offers it or not."""
 
 import reframe as rfm
-from reframe.core.builtins import parameter
 
-from fabricheck.reframe_ext.mpi_benchmark import MpiBenchmark
+from fabricheck.reframe_ext.case import BuiltCase, measured_on
 from fabricheck.transports import placements
 
 
 @rfm.simple_test
-class EveryTransport(MpiBenchmark):
+class EveryTransport(BuiltCase):
     descr = "MPI latency"
-    benchmark = parameter(["latency"], type=str, loggable=True)
-    placement = parameter(placements([1, 2]), type=str, loggable=True)
+    benchmark = measured_on(["latency"], placements([1, 2]))
     time_limit = "3m"

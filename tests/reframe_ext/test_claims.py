@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from fabricheck.benchmarks.curve import Curve
-from fabricheck.reframe_ext import claims
-from fabricheck.reframe_ext.evidence import Evidence
+from fabricheck.launch import claims
+from fabricheck.launch.model import Evidence
 from fabricheck.transports import choice, find
 
 BY_SPACK = SimpleNamespace(ucx_info="/store/ucx/bin/ucx_info", mpi_version="MPICH Version: 4.0.2")

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck.reframe_ext.evidence import PROBE_JSON, Evidence, Expectation, examine
+from fabricheck.launch.evidence import PROBE_JSON, Expectation, examine
+from fabricheck.launch.model import Evidence
 from fabricheck.transports import choice, find
 
 SIZES = (1, 2, 4)

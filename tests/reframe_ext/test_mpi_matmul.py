@@ -7,9 +7,9 @@ import pytest
 from tests.benchmarks.test_matmul_table import WHOLE
 from tests.reframe_ext.test_evidence import UCX_LOG, WITNESS
 
+from fabricheck.benchmarks.mpi_matmul.launch import least_exchanged
 from fabricheck.benchmarks.parser import parse
-from fabricheck.reframe_ext.evidence import Expectation, examine
-from fabricheck.reframe_ext.mpi_matmul import least_exchanged
+from fabricheck.launch.evidence import Expectation, examine
 from fabricheck.transports import choice, find
 
 ORDERS = (240, 480)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from fabricheck.reframe_ext import offered as module
-from fabricheck.reframe_ext.offered import offered
+from fabricheck.launch import cases as module
+from fabricheck.launch.cases import offered
 from fabricheck.sites.offers import offers
 from fabricheck.transports import Placement
 

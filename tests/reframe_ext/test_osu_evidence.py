@@ -5,12 +5,13 @@ from pathlib import Path
 import pytest
 
 from fabricheck.benchmarks.metrics import Metric
+from fabricheck.benchmarks.osu.launch import with_launch
 from fabricheck.benchmarks.osu.options import exchanges
 from fabricheck.benchmarks.registry import find as find_benchmark
 from fabricheck.benchmarks.registry import sweep
 from fabricheck.errors import FabricheckError
-from fabricheck.reframe_ext.evidence import Evidence, Expectation, examine
-from fabricheck.reframe_ext.mpi_startup import with_launch
+from fabricheck.launch.evidence import Expectation, examine
+from fabricheck.launch.model import Evidence
 from fabricheck.transports import choice, find
 
 PRINTED = Path(__file__).parents[1] / "data" / "osu-7.4" / "families"

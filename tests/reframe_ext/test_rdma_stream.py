@@ -1,8 +1,7 @@
 """The cases of rdma_stream, and what its programs are told of a partition's ports."""
 
 from fabricheck.benchmarks.rdma_stream.entries import BENCHMARKS as STREAM_BENCHMARKS
-from fabricheck.reframe_ext.rdma_stream import stream_cases
-from fabricheck.reframe_ext.verbs_options import rdma_stream_options
+from fabricheck.benchmarks.rdma_stream.launch import cases, rdma_stream_options
 
 EXTRAS = {
     "ucx_net_devices": {"rdma": "mlx5_0:1,mlx5_1:1", "tcp": "eth0"},
@@ -13,7 +12,7 @@ EXTRAS = {
 
 
 def placements(benchmark: str) -> list[str]:
-    return [placement for name, placement in stream_cases() if name == benchmark]
+    return [str(case.placement) for case in cases("stream") if case == benchmark]
 
 
 def test_every_topology_has_cases_on_the_nodes_that_fit_it():
@@ -24,15 +23,15 @@ def test_every_topology_has_cases_on_the_nodes_that_fit_it():
     assert {"rc-4n", "rc-10n"} <= set(placements("rdma_stream_t3"))
     assert {"rc-6n", "rc-9n"} <= set(placements("rdma_stream_t7"))
     assert {"tcp-2n", "tcp-3n"} == set(placements("udp_stream_t6"))
-    assert {name for name, _ in stream_cases()} == STREAM_BENCHMARKS.keys()
+    assert set(cases("stream")) == STREAM_BENCHMARKS.keys()
 
 
 def test_no_case_is_made_twice_or_where_it_does_not_fit():
-    cases = stream_cases()
-    assert len(cases) == len(set(cases))
-    for name, placement in cases:
-        nodes = int(placement.rpartition("-")[2].removesuffix("n"))
-        topology = STREAM_BENCHMARKS[name].topology
+    found = cases("stream")
+    assert len(found) == len({case.shown for case in found})
+    for case in found:
+        nodes = case.placement.num_nodes
+        topology = STREAM_BENCHMARKS[case].topology
         assert topology.units_on(nodes)
         assert set(topology.places(nodes)) == set(range(nodes))
 

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck.reframe_ext.slurm import silent_nodes
+from fabricheck.launch.slurm import silent_nodes
 
 pytestmark = pytest.mark.integration
 

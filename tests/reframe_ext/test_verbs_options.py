@@ -2,7 +2,9 @@
 
 import pytest
 
-from fabricheck.reframe_ext.verbs_options import perftest_options, ports, rdma_batch_options
+from fabricheck.benchmarks.perftest.launch import perftest_options
+from fabricheck.benchmarks.rdma_batch.launch import rdma_batch_options
+from fabricheck.launch.verbs import ports
 
 EIGHT = {"ucx_net_devices": {"rdma": "a:1,b:2,c:1"}}
 

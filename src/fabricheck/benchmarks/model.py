@@ -55,6 +55,7 @@ class Benchmark:
         statistics: the statistics that are recorded and judged.
         min_size: smallest message in bytes, ``None`` if the benchmark sends no payload.
         max_size: largest message in bytes, ``None`` if the benchmark sends no payload.
+        runs: the runs that it belongs to, as tags of ``RUNS``.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Benchmark:
     statistics: tuple[str, ...]
     min_size: int | None
     max_size: int | None
+    runs: frozenset[str]
 
     @property
     def recorded(self) -> tuple[tuple[Metric, str], ...]:
@@ -83,7 +85,6 @@ class MpiBenchmark(Benchmark):
             never left at ``MPI_CHAR``: data validation of ``osu_allreduce`` then fails on a
             healthy Open MPI 4.1.4 (its ``op/avx`` component).
         ranks: how many ranks it can run with.
-        runs: the runs that it belongs to, as tags of ``RUNS``.
         validates: whether OSU can check the data received (``-c``).
         in_probe: whether ``mpi_probe`` measures it too, as a subcommand of the same name.
     """
@@ -92,7 +93,6 @@ class MpiBenchmark(Benchmark):
     printed: str
     datatype: str | None
     ranks: RanksRule
-    runs: frozenset[str]
     validates: bool = True
     in_probe: bool = False
 
@@ -114,14 +114,12 @@ class ProgramBenchmark(Benchmark):
         program: the program on ``PATH``, or one of the folder of that name in ``src/bench``.
         options: what makes the program this benchmark; never sizes, counts, devices or transports.
         transports: the transports that it can use.
-        runs: the runs that it belongs to, as tags of ``RUNS``.
         needs: features that a partition must offer beside those of the transport.
     """
 
     program: str
     options: tuple[str, ...]
     transports: tuple[str, ...]
-    runs: frozenset[str]
     needs: tuple[str, ...] = ()
 
 

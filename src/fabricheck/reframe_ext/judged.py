@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 import reframe as rfm
-from reframe.core.builtins import run_after, run_before, variable, xfail
+from reframe.core.builtins import loggable_as, run_after, run_before, variable, xfail
 from reframe.core.exceptions import PerformanceError, ReframeError, SanityError
 from reframe.core.logging import getlogger
 from reframe.utility import sanity as sn
@@ -53,6 +53,12 @@ class Judged(FabricHealth, rfm.RunOnlyRegressionTest):
 
     sourcesdir = None
     require_reference = True
+
+    @loggable_as("benchmark")  # type: ignore[prop-decorator]
+    @property
+    def benchmark_name(self) -> str:
+        """The benchmark without its placement, which a parameter is shown with."""
+        return str(self.benchmark)
 
     @classmethod
     def loggable_attrs(cls) -> list[tuple[str, str | None]]:

@@ -15,6 +15,7 @@ from fabricheck.judge.judgement import Judgement
 from fabricheck.judge.levels import worst
 from fabricheck.judge.references import Reference, Tolerance
 from fabricheck.judge.verdict import Verdict
+from fabricheck.launch.slurm import is_silent, node_states
 from fabricheck.node_health.answers import fold
 from fabricheck.node_health.clocks import SURVEY, skews
 from fabricheck.node_health.expectations import Expectations, read_expectations
@@ -25,7 +26,7 @@ from fabricheck.node_health.record import read_record
 from fabricheck.node_health.rules import CLOCK
 from fabricheck.node_health.software import probe_arguments, version_in
 from fabricheck.reframe_ext.judged import Judged, Values
-from fabricheck.reframe_ext.slurm import is_silent, node_states, usable_nodes
+from fabricheck.reframe_ext.slurm import usable_nodes
 
 _ROUNDS = 5
 _UNMET = variable_name(Metric.UNMET, "max", None)
@@ -44,7 +45,7 @@ class NodeSurvey(Judged):
     node of the partition that was not looked at is named with its state.
     """
 
-    benchmark = variable(str, value="node_health", loggable=True)
+    benchmark = variable(str, value="node_health")
     placement = variable(str, value="", loggable=True)
     prerequisites = variable(list, value=[], loggable=True)
 

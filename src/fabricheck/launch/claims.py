@@ -3,20 +3,19 @@
 from dataclasses import replace
 from pathlib import Path
 
-from fabricheck.reframe_ext.build import BenchBuild
-from fabricheck.reframe_ext.evidence import Evidence
+from fabricheck.launch.model import Build, Evidence
 from fabricheck.transports import Choice, Statement, Transport
 from fabricheck.transports.ucx_info import objection
 
 LISTING = "ucx_info.txt"
 
 
-def asks_ucx(build: BenchBuild, choice: Choice) -> bool:
+def asks_ucx(build: Build, choice: Choice) -> bool:
     """Whether a node must say what its UCX can do: Spack has built it, and the MPI is on it."""
     return bool(build.ucx_info) and choice.statement is Statement.UCX
 
 
-def questions(build: BenchBuild, choice: Choice) -> list[str]:
+def questions(build: Build, choice: Choice) -> list[str]:
     """Commands before the run, on its first node; they take as long as UCX's start.
 
     Without the variables of the ranks' logs, or this would leave one among them.
@@ -27,7 +26,7 @@ def questions(build: BenchBuild, choice: Choice) -> list[str]:
 
 
 def confirm(
-    found: Evidence, build: BenchBuild, choice: Choice, transport: Transport, directory: Path
+    found: Evidence, build: Build, choice: Choice, transport: Transport, directory: Path
 ) -> Evidence:
     """The evidence, with what the program doesn't say of its MPI, and what its UCX lacks first.
 

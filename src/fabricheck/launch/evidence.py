@@ -12,6 +12,7 @@ from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.parser import check_complete, parse
 from fabricheck.benchmarks.registry import find
 from fabricheck.errors import FabricheckError
+from fabricheck.launch.model import Evidence
 from fabricheck.transports import Choice, Transport
 from fabricheck.transports.proof import Load, Proof, prove
 from fabricheck.transports.statement import hear
@@ -84,27 +85,6 @@ class Expectation:
     interfaces: Collection[str] = ()
     exchanges: Mapping[int | None, int] | None = None
     exchanged: Callable[[Curve], Load | None] = lambda _: None
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """What a job left behind.
-
-    Attributes:
-        curve: the parsed curve, ``None`` when there is none to believe.
-        hosts: hosts on which ranks ran.
-        ucx_version: UCX's version as it announced itself in the job.
-        proof: sentence on lanes and counters.
-        objections: why the result can't be trusted, the gravest first; empty if it can.
-        remarks: what went wrong without touching the result.
-    """
-
-    curve: Curve | None = None
-    hosts: tuple[str, ...] = ()
-    ucx_version: str = ""
-    proof: str = ""
-    objections: tuple[str, ...] = ()
-    remarks: tuple[str, ...] = ()
 
 
 def examine(directory: Path, stdout: Path, stderr: Path, expected: Expectation) -> Evidence:

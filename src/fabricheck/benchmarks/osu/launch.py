@@ -1,0 +1,146 @@
+"""How the benchmarks of OSU are run, by OSU's programs or by ``mpi_probe``."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+
+from fabricheck.benchmarks.curve import Curve
+from fabricheck.benchmarks.metrics import Metric
+from fabricheck.benchmarks.model import RanksRule
+from fabricheck.benchmarks.osu import options as osu_options
+from fabricheck.benchmarks.osu.entries import BENCHMARKS
+from fabricheck.errors import FabricheckError
+from fabricheck.launch import mpi
+from fabricheck.launch.cases import Case
+from fabricheck.launch.evidence import PROBE_JSON
+from fabricheck.launch.model import Evidence, Job, Measurement, Ranks, Setting, cores_of_a_node
+from fabricheck.transports import Statement, choice
+
+_BEGIN, _END = "launch.begin", "launch.end"
+_NS_OF_MS = 1_000_000
+
+
+def measurement(case: Case) -> "Osu":
+    """How a case is measured."""
+    return Startup(case) if BENCHMARKS[case].family == "startup" else Osu(case)
+
+
+class Osu(Measurement):
+    """One benchmark on one placement with one MPI.
+
+    An environment with the feature ``spack`` runs OSU's programs, any other ``mpi_probe``, which
+    has those benchmarks that the registry says; MPI 4 is the feature ``mpi4``.
+
+    Partition extras that are read beside those of every program with MPI: ``max_message_size`` in
+    bytes, ``time_budget`` in seconds for each size of ``mpi_probe`` and ``osu_iterations`` at each
+    size of OSU.
+    """
+
+    def __init__(self, case: Case) -> None:
+        self._entry = BENCHMARKS[case]
+        super().__init__(self._entry, case.placement)
+
+    @property
+    def environs(self) -> list[str]:
+        """An MPI that has the transport and the program."""
+        needs = [] if self._entry.in_probe else ["spack"]
+        if self._entry.family == "persistent":
+            needs.append("mpi4")
+        transport = self.placement.transport.name
+        found = mpi.with_family(transport, needs=needs)
+        if not self.placement.full:
+            return found
+        return [
+            environs
+            for environs in found
+            if choice(environs.rpartition("=")[2], transport).statement is Statement.UCX
+        ]
+
+    def ranks(self, setting: Setting) -> Ranks:
+        """Each node has one rank, a single one as few as can be, or a rank for each core."""
+        nodes = self.placement.num_nodes
+        total = max(self._entry.ranks.least, nodes)
+        if self.placement.full:
+            total = cores_of_a_node(setting) * nodes
+            if self._entry.ranks is RanksRule.EVEN:
+                total -= total % 2
+        return Ranks(total, -(-total // nodes))
+
+    def job(self, setting: Setting) -> Job:
+        """The program with everything that makes it this case."""
+        words = [*setting.programs.command(self._entry), *self._options(setting)]
+        return mpi.start(self.placement, setting, words)
+
+    def examine(self, setting: Setting) -> Evidence:
+        """As of every program with MPI; OSU's don't say how often they repeat."""
+        return mpi.examine(self, self.placement, setting, exchanges=self._exchanges(setting))
+
+    def _options(self, setting: Setting) -> list[str]:
+        sizes, extras = self.sizes(setting), setting.extras
+        if setting.programs.provider == "osu":
+            return osu_options.options(self._entry, sizes, extras.get("osu_iterations"))
+        options = ["--json", PROBE_JSON]
+        if sizes:
+            options += ["-c", "-m", f"{sizes[0]}:{sizes[-1]}"]
+        if Metric.LATENCY in self._entry.metrics:
+            options.append(f"-z{','.join(map(str, osu_options.PERCENTILES))}")
+        if self._entry.datatype:
+            options += ["-T", self._entry.datatype]
+        if budget := extras.get("time_budget"):
+            options += ["--time-budget", str(budget)]
+        return options
+
+    def _exchanges(self, setting: Setting) -> Mapping[int | None, int] | None:
+        if setting.programs.provider != "osu":
+            return None
+        iterations = setting.extras.get("osu_iterations")
+        return osu_options.exchanges(self._entry, self.sizes(setting), iterations)
+
+
+class Startup(Osu):
+    """How long ranks need from the launcher's start to its end, or in ``MPI_Init``.
+
+    OSU's hello prints no time: the job script looks at the clock before and after the launcher, so
+    a launch holds the scheduler's part, ``MPI_Init`` and ``MPI_Finalize`` of the slowest rank.
+    """
+
+    def job(self, setting: Setting) -> Job:
+        """As of every benchmark, with a look at the clock before and after the launcher."""
+        job = super().job(setting)
+        return replace(
+            job,
+            before=[*job.before, f"date +%s%N > {_BEGIN}"],
+            after=[f"date +%s%N > {_END}"],
+        )
+
+    def examine(self, setting: Setting) -> Evidence:
+        """What the ranks and the clock left behind."""
+        found = super().examine(setting)
+        if found.curve is None or Metric.LAUNCH not in self._entry.metrics:
+            return found
+        try:
+            return replace(found, curve=with_launch(found.curve, setting.stage))
+        except FabricheckError as error:
+            return replace(found, objections=(*found.objections, str(error)))
+
+
+def with_launch(curve: Curve, directory: Path) -> Curve:
+    """The curve of a hello, with the time that its launch took in ms.
+
+    Raises:
+        FabricheckError: if the job script left no time behind.
+    """
+    took = (_clock(directory / _END) - _clock(directory / _BEGIN)) / _NS_OF_MS
+    values = MappingProxyType({(Metric.LAUNCH, "avg"): took})
+    return replace(curve, points=(replace(curve.points[0], values=values),))
+
+
+def _clock(path: Path) -> int:
+    try:
+        return int(path.read_text())
+    except (OSError, ValueError) as error:
+        raise FabricheckError(
+            f"expected the time in ns in {path.name}, found none ({error}): the job script did not "
+            "come so far"
+        ) from error

@@ -1,0 +1,1 @@
+"""How a benchmark is placed, started and proved: what the folders of benchmarks have in common."""

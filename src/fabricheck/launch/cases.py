@@ -1,0 +1,84 @@
+"""The cases of a check: its benchmarks on the placements that sites offer."""
+
+import itertools
+import re
+from collections.abc import Iterable
+from typing import Self
+
+from fabricheck.benchmarks import registry
+from fabricheck.sites.offers import offers
+from fabricheck.transports import Placement, placements
+
+_NODES = re.compile(r"nodes-(?P<count>[1-9]\d*)", re.ASCII)
+
+
+def offered(least: int = 1, most: int | None = None, *, full: bool = False) -> list[str]:
+    """Every placement of MPI that a partition of some site offers.
+
+    What a site writes down as features is the whole choice: transports, node counts (``nodes-N``)
+    and ``full_nodes``. A case that no site could run is not made, except for one where there would
+    be none at all: a check must have a case.
+
+    Args:
+        least: the fewest nodes.
+        most: the most nodes; ``None`` for as many as a partition has.
+        full: those with a rank on every core, not on one core of each node.
+
+    Raises:
+        FabricheckError: for a site file with anything wrong.
+    """
+    counts = {
+        int(match["count"])
+        for features in offers()
+        for match in map(_NODES.fullmatch, features)
+        if match
+    }
+    wanted = sorted(count for count in counts if least <= count <= (most or count))
+    possible = placements(wanted or [max(least, 2)], full=full)
+    found = [
+        name
+        for name in possible
+        if any(set(Placement.read(name).features) <= features for features in offers())
+    ]
+    return found or possible[:1]
+
+
+class Case(str):
+    """The name of a benchmark, which knows on which placement it is to be measured.
+
+    As a parameter of a check it is shown by its fields, as ReFrame shows parameters of their own:
+    ``%benchmark=latency %transport=rc %num_nodes=2``. So only the combinations exist that can run.
+    """
+
+    __slots__ = ("placement",)
+    placement: Placement
+
+    def __new__(cls, benchmark: str, placement: Placement | str) -> Self:
+        """The case of a benchmark on a placement."""
+        made = super().__new__(cls, benchmark)
+        made.placement = Placement.read(placement) if isinstance(placement, str) else placement
+        return made
+
+    def __getnewargs__(self) -> tuple[str, Placement]:  # type: ignore[override]
+        """What a copy is made of: ReFrame copies the parameters of each test."""
+        return str(self), self.placement
+
+    @property
+    def shown(self) -> str:
+        """The name and the fields of the placement."""
+        place = self.placement
+        layout = " %layout=full" if place.full else ""
+        return f"{self} %transport={place.transport.name} %num_nodes={place.num_nodes}{layout}"
+
+
+def cases(benchmarks: Iterable[str], placements: Iterable[str]) -> list[Case]:
+    """Each benchmark on each placement."""
+    return [Case(*each) for each in itertools.product(benchmarks, list(placements))]
+
+
+def cases_of(family: str) -> list[Case]:
+    """Every case of a family whose folder says itself where its benchmarks run."""
+    launch = registry.part_of(registry.names(family)[0], "launch")
+    assert launch is not None, f"family {family} has no module launch"
+    found: list[Case] = launch.cases(family)
+    return found

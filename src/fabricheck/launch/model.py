@@ -1,0 +1,195 @@
+"""What a case knows of its site, what it starts there, and what it left behind."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from fabricheck.benchmarks import registry
+from fabricheck.benchmarks.curve import Curve
+from fabricheck.benchmarks.model import Benchmark, MpiBenchmark
+from fabricheck.errors import FabricheckError
+from fabricheck.transports import Placement
+
+
+class Build(Protocol):
+    """The programs that were built for an environment."""
+
+    @property
+    def provider(self) -> str:
+        """Which programs measure MPI: ``osu`` or ``mpi_probe``."""
+
+    @property
+    def yield_library(self) -> str:
+        """Path of the library that makes idle ranks yield."""
+
+    @property
+    def mpi_version(self) -> str:
+        """What the MPI below the programs says of itself; empty where they say it."""
+
+    @property
+    def ucx_info(self) -> str:
+        """The ``ucx_info`` to ask on a node; empty where nothing but proofs is asked."""
+
+    def command(self, benchmark: MpiBenchmark) -> list[str]:
+        """The program that measures a benchmark of MPI, and its first arguments."""
+
+    def program(self, name: str) -> str:
+        """Path of one of our programs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """Where a case runs, and what was chosen for it.
+
+    Attributes:
+        partition: full name of the partition.
+        extras: what the site file says of it beside ReFrame's own keys.
+        features: what it offers.
+        launcher: ReFrame's name of its launcher.
+        cores: of a node, where the site says so.
+        mpi: family of the MPI; empty without.
+        pmi: what ``srun --mpi`` must speak.
+        build: the programs of the environment; ``None`` where nothing is built.
+        chosen: values of the variables that the check leaves to the command line.
+        stage: directory of the job.
+        stdout: file of its output there.
+        stderr: file of its errors.
+    """
+
+    partition: str = ""
+    extras: Mapping[str, Any] = field(default_factory=dict)
+    features: Collection[str] = ()
+    launcher: str = ""
+    cores: int | None = None
+    mpi: str = ""
+    pmi: str = ""
+    build: Build | None = None
+    chosen: Mapping[str, Any] = field(default_factory=dict)
+    stage: Path = Path()
+    stdout: str = ""
+    stderr: str = ""
+
+    @property
+    def programs(self) -> Build:
+        """The build, of a case that has one."""
+        assert self.build is not None, "the check of this case builds no programs"
+        return self.build
+
+    def text(self, name: str) -> str:
+        """What is in a file of the job; empty if there is none."""
+        path = self.stage / name
+        return path.read_text(errors="replace") if path.is_file() else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranks:
+    """How many ranks a job has, in all and on each node."""
+
+    total: int
+    per_node: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """What a job runs on each rank, below the wrapper that witnesses it.
+
+    Attributes:
+        words: program and arguments.
+        variables: environment variables.
+        before: commands before the ranks start.
+        after: commands when they have ended.
+        options: of the scheduler.
+        launcher_options: of the launcher.
+        files: text of files that must lie in the stage directory, by name.
+    """
+
+    words: Sequence[str]
+    variables: Mapping[str, str] = field(default_factory=dict)
+    before: Sequence[str] = ()
+    after: Sequence[str] = ()
+    options: Sequence[str] = ()
+    launcher_options: Sequence[str] = ()
+    files: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a job left behind.
+
+    Attributes:
+        curve: the parsed curve, ``None`` when there is none to believe.
+        hosts: hosts on which ranks ran.
+        ucx_version: UCX's version as it announced itself in the job.
+        proof: sentence on lanes and counters.
+        objections: why the result can't be trusted, the gravest first; empty if it can.
+        remarks: what went wrong without touching the result.
+    """
+
+    curve: Curve | None = None
+    hosts: tuple[str, ...] = ()
+    ucx_version: str = ""
+    proof: str = ""
+    objections: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+
+class Measurement(ABC):
+    """One benchmark on one placement: how it is placed, started, read and proved.
+
+    Attributes:
+        benchmark: the entry of the benchmark.
+        placement: transport and nodes.
+        has_links: whether what it measures crosses links of which the site knows the rate.
+    """
+
+    has_links = True
+
+    def __init__(self, benchmark: Benchmark, placement: Placement) -> None:
+        self.benchmark = benchmark
+        self.placement = placement
+
+    @property
+    def systems(self) -> list[str]:
+        """ReFrame's ``valid_systems``: what a partition must offer."""
+        return [" ".join(f"+{feature}" for feature in self.placement.features)]
+
+    @property
+    @abstractmethod
+    def environs(self) -> list[str]:
+        """ReFrame's ``valid_prog_environs``: what an environment must offer."""
+
+    @abstractmethod
+    def ranks(self, setting: Setting) -> Ranks:
+        """How many ranks the job has."""
+
+    @abstractmethod
+    def job(self, setting: Setting) -> Job:
+        """What to run."""
+
+    @abstractmethod
+    def examine(self, setting: Setting) -> Evidence:
+        """What the job left behind, and whether it can be believed."""
+
+    def sizes(self, setting: Setting) -> tuple[int, ...]:
+        """The message sizes in bytes to measure; none for a benchmark without payload."""
+        least, most = self.benchmark.min_size, self.benchmark.max_size
+        if least is None or most is None:
+            return ()
+        return registry.sweep(least, min(setting.extras.get("max_message_size", most), most))
+
+
+def cores_of_a_node(setting: Setting) -> int:
+    """The cores of a node of a partition.
+
+    Raises:
+        FabricheckError: if the site doesn't say how many.
+    """
+    if not setting.cores:
+        raise FabricheckError(
+            f"expected the cores of a node of partition {setting.partition}, "
+            "which offers full_nodes, found none: give its processor num_cpus and "
+            "num_cpus_per_core in the site file"
+        )
+    return setting.cores

@@ -1,0 +1,111 @@
+"""What every benchmark of MPI has in common: families, transport, launcher and proof."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from fabricheck.benchmarks.curve import Curve
+from fabricheck.launch import claims
+from fabricheck.launch.evidence import Expectation
+from fabricheck.launch.evidence import examine as examine_job
+from fabricheck.launch.model import Evidence, Job, Measurement, Setting
+from fabricheck.launch.slurm import silent_nodes
+from fabricheck.transports import (
+    MPI_FAMILIES,
+    Placement,
+    Ports,
+    choice,
+    families,
+    inside_nodes_too,
+    interfaces,
+    launcher_options,
+    settings,
+)
+from fabricheck.transports.proof import Load
+
+
+def with_family(*transports: str, needs: Sequence[str] = ()) -> list[str]:
+    """ReFrame's ``valid_prog_environs`` for every MPI family that has all of these transports.
+
+    Args:
+        transports: names of transports.
+        needs: features that the environment must have beside ``mpi``.
+    """
+    common = [family for family in MPI_FAMILIES if all(family in families(t) for t in transports)]
+    features = " ".join(f"+{feature}" for feature in ("mpi", *needs))
+    return [f"{features} %mpi_family={family}" for family in common]
+
+
+def start(placement: Placement, setting: Setting, words: Sequence[str]) -> Job:
+    """The job of a program with MPI over the transport of a placement.
+
+    Partition extras that are read: those of ``Ports`` and ``pin`` (``cyclic`` where the scheduler
+    doesn't bind ranks). With the feature ``shared_cores`` (nodes that are namespaces of one
+    machine), ranks yield when they outnumber the cores. Environment extras: ``mpi_family`` and
+    ``pmi`` (what ``srun --mpi`` must speak).
+
+    Args:
+        placement: a ``full`` one has ranks that exchange data inside a node too.
+        setting: where it runs.
+        words: program and arguments.
+    """
+    transport = placement.transport.name
+    variables = dict(settings(setting.mpi, transport, Ports.read(setting.extras)))
+    if placement.full:
+        variables = inside_nodes_too(variables)
+    if "pin" in setting.extras:
+        variables["FABRICHECK_PIN"] = setting.extras["pin"]
+    if "shared_cores" in setting.features:
+        variables["FABRICHECK_YIELD"] = setting.programs.yield_library
+    own = ["--mpi=" + setting.pmi, "--kill-on-bad-exit=1"] if setting.launcher == "srun" else []
+    return Job(
+        words=words,
+        variables=variables,
+        before=claims.questions(setting.programs, choice(setting.mpi, transport)),
+        launcher_options=[*own, *launcher_options(setting.mpi, setting.launcher, variables)],
+    )
+
+
+def examine(
+    measurement: Measurement,
+    placement: Placement,
+    setting: Setting,
+    *,
+    bound: bool | None = None,
+    exchanges: Mapping[int | None, int] | None = None,
+    exchanged: Callable[[Curve], Load | None] = lambda _: None,
+) -> Evidence:
+    """What the program and the nodes left behind.
+
+    Partition features that sharpen the proof: ``bound_ranks`` (each rank has CPUs of its own) and
+    ``quiet_interfaces`` (nothing but the job uses the nodes' interfaces).
+
+    Args:
+        measurement: what was measured.
+        placement: as for ``start``.
+        setting: where it ran.
+        bound: whether each rank must have CPUs of its own; ``None`` for as the partition says.
+        exchanges: what the program doesn't say itself: the messages that each rank exchanges.
+        exchanged: the least that each rank exchanges, where the sizes of the curve are not bytes.
+    """
+    transport = placement.transport
+    chosen = choice(setting.mpi, transport.name)
+    found = examine_job(
+        setting.stage,
+        setting.stage / setting.stdout,
+        setting.stage / setting.stderr,
+        Expectation(
+            benchmark=measurement.benchmark.name,
+            transport=placement.carrier,
+            num_nodes=placement.num_nodes,
+            num_tasks=measurement.ranks(setting).total,
+            sizes=measurement.sizes(setting),
+            bound="bound_ranks" in setting.features if bound is None else bound,
+            quiet="quiet_interfaces" in setting.features,
+            silent_nodes=silent_nodes,
+            choice=chosen,
+            offers=setting.features,
+            interfaces=interfaces(transport, Ports.read(setting.extras)),
+            exchanges=exchanges,
+            exchanged=exchanged,
+        ),
+    )
+    return claims.confirm(found, setting.programs, chosen, placement.carrier, setting.stage)

@@ -1,0 +1,165 @@
+"""What every pair of a server and its client has in common: sizes, start, end and proof."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from fabricheck.benchmarks.curve import Curve
+from fabricheck.benchmarks.model import ProgramBenchmark
+from fabricheck.benchmarks.registry import REGISTRY
+from fabricheck.errors import FabricheckError
+from fabricheck.launch.cases import Case
+from fabricheck.launch.evidence import (
+    Expectation,
+    binding_objections,
+    host_objections,
+    hosts_seen,
+    rank_faults,
+    scheduler_faults,
+)
+from fabricheck.launch.model import Evidence, Job, Measurement, Ranks, Setting
+from fabricheck.launch.slurm import silent_nodes
+from fabricheck.transports import Placement, find
+from fabricheck.transports.pair import (
+    PAIR_WRAPPER,
+    SERVER_OUTPUTS,
+    arguments,
+    read_faults,
+    read_runs,
+    read_version,
+)
+from fabricheck.transports.proof import Proof
+from fabricheck.transports.table import Scope
+from fabricheck.transports.witness import Witness, by_host, read_ucx_logs, read_witnesses
+
+_RANKS = 2
+
+
+def cases(family: str) -> list[Case]:
+    """Each benchmark of a family with each placement that it can run on."""
+    return [
+        Case(benchmark.name, Placement(transport, 2 - (transport.scope is Scope.INTRA_NODE)))
+        for benchmark in REGISTRY.values()
+        if isinstance(benchmark, ProgramBenchmark) and benchmark.family == family
+        for transport in map(find, benchmark.transports)
+    ]
+
+
+class Pair(Measurement):
+    """A server and its client: rank 0 and rank 1, on two nodes or, inside a node, both on it."""
+
+    def __init__(self, case: Case, benchmark: ProgramBenchmark, layer: str) -> None:
+        super().__init__(benchmark, case.placement)
+        self._needs = benchmark.needs
+        self._layer = layer
+
+    @property
+    def systems(self) -> list[str]:
+        """What a partition must offer: the placement, and what the benchmark needs beside it."""
+        return [" ".join(f"+{each}" for each in (*self.placement.features, *self._needs))]
+
+    @property
+    def environs(self) -> list[str]:
+        """Every environment that can run the program."""
+        return [f"+{self._layer}"]
+
+    def ranks(self, setting: Setting) -> Ranks:
+        """Two ranks, on the nodes of the placement."""
+        del setting
+        return Ranks(_RANKS, _RANKS // self.placement.num_nodes)
+
+
+def start(
+    setting: Setting,
+    command: str,
+    common: Sequence[str],
+    runs: Sequence[Sequence[str]],
+    **more: object,
+) -> Job:
+    """The job of both ends, below the wrapper that lets them meet.
+
+    Partition extra that is read: ``pin``.
+
+    Args:
+        setting: where it runs.
+        command: what runs at both ends: a program on ``PATH``, or its path.
+        common: options of the program in every run.
+        runs: options of each run; at least one run.
+        more: environment variables, without ``FABRICHECK_PAIR_`` and in small letters.
+    """
+    pin = {"FABRICHECK_PIN": setting.extras["pin"]} if "pin" in setting.extras else {}
+    return Job(
+        words=[str(PAIR_WRAPPER), *arguments(command, common, runs)],
+        variables={
+            **{f"FABRICHECK_PAIR_{name.upper()}": str(value) for name, value in more.items()},
+            **pin,
+        },
+        launcher_options=["--mpi=none"] if setting.launcher == "srun" else [],
+    )
+
+
+def examine(
+    pair: Pair,
+    setting: Setting,
+    runs: int,
+    *,
+    read: Callable[[Sequence[str]], Curve],
+    prove: Callable[[Curve, Sequence[Witness]], Proof],
+    explain: Callable[[str], str | None],
+) -> Evidence:
+    """What both ends and their nodes left behind.
+
+    Args:
+        pair: what was measured.
+        setting: where it ran.
+        runs: how many runs it had.
+        read: the curve of what the client printed in each run.
+        prove: whether the transport of the placement carried the data.
+        explain: the cause of a failure in one sentence, where the words of both ends name one.
+    """
+    directory, errors = setting.stage, setting.text(setting.stderr)
+    expected = Expectation(
+        benchmark=pair.benchmark.name,
+        transport=pair.placement.transport,
+        num_nodes=pair.placement.num_nodes,
+        num_tasks=_RANKS,
+        sizes=pair.sizes(setting),
+        bound="bound_ranks" in setting.features,
+        quiet="quiet_interfaces" in setting.features,
+        silent_nodes=silent_nodes,
+    )
+    if faults := _faults(expected, setting, errors, explain):
+        return Evidence(hosts=hosts_seen(directory), objections=faults)
+    try:
+        witnesses = read_witnesses(directory)
+        output = setting.text(setting.stdout)
+        curve = read(read_runs(output, runs))
+        curve = replace(curve, version=read_version(output) or curve.version)
+        proof = prove(curve, witnesses)
+    except FabricheckError as error:
+        return Evidence(hosts=hosts_seen(directory), objections=(str(error),))
+    versions = sorted({log.version for log in read_ucx_logs(directory) if log.version})
+    return Evidence(
+        curve=curve,
+        hosts=tuple(by_host(witnesses)),
+        ucx_version=", ".join(versions),
+        proof=proof.evidence,
+        objections=(
+            *host_objections(witnesses, expected),
+            *binding_objections(witnesses, expected),
+            *proof.objections,
+        ),
+        remarks=curve.remarks,
+    )
+
+
+def _faults(
+    expected: Expectation, setting: Setting, errors: str, explain: Callable[[str], str | None]
+) -> tuple[str, ...]:
+    """Why the job did not end well, the cause before what followed from it."""
+    if faults := tuple(scheduler_faults(setting.stage, errors, expected)):
+        return faults
+    if not (faults := read_faults(errors) or tuple(rank_faults(setting.stage, errors, expected))):
+        return ()
+    outputs = [setting.text(name) for name in (setting.stdout, *SERVER_OUTPUTS)]
+    cause = explain("\n".join([errors, *outputs]))
+    return (cause, *faults) if cause else faults

@@ -1,0 +1,40 @@
+"""Ratios between two cases that one run has measured."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from fabricheck.benchmarks.curve import Curve
+from fabricheck.launch.cases import Case
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio(ABC):
+    """One case over another, with the same MPI in the same run.
+
+    On a shared machine such a ratio means something where times don't.
+
+    Attributes:
+        upper: the numerator.
+        lower: the denominator.
+    """
+
+    upper: Case
+    lower: Case
+
+    @abstractmethod
+    def divide(self, upper: Curve, lower: Curve) -> dict[int, float]:
+        """The ratio at each size.
+
+        Raises:
+            FabricheckError: if a side lacks a figure or is 0.
+        """
+
+    @abstractmethod
+    def values(self, ratios: Mapping[int, float]) -> dict[str, float | None]:
+        """What is recorded, by variable: dimensionless; ``None`` for all without ratios."""
+
+    def remark(self, ratios: Mapping[int, float]) -> tuple[str, ...]:
+        """What to say where a value is not good."""
+        del ratios
+        return ()

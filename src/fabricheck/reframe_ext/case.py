@@ -1,0 +1,232 @@
+"""The case of a benchmark in ReFrame: it has a placement, a launcher, a reader, proof and judge."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from reframe.core.builtins import (
+    fixture,
+    parameter,
+    run_after,
+    run_before,
+    sanity_function,
+    variable,
+)
+from reframe.core.exceptions import ReframeError
+
+from fabricheck.benchmarks import registry
+from fabricheck.benchmarks.curve import Curve, variable_name
+from fabricheck.errors import FabricheckError
+from fabricheck.fabric.job import common_rate, read_nodes
+from fabricheck.judge.link_rate import read_rate
+from fabricheck.judge.physics import Links, derived, impossible, read_links
+from fabricheck.judge.references import Reference, Tolerance
+from fabricheck.judge.verdict import Verdict, judge_curve
+from fabricheck.launch.cases import Case, cases, cases_of
+from fabricheck.launch.model import Evidence, Measurement, Setting
+from fabricheck.reframe_ext.build import BenchBuild
+from fabricheck.reframe_ext.judged import Judged, Values
+from fabricheck.transports.table import Counter, Scope
+from fabricheck.transports.witness import RANK_WRAPPER, Witness, read_witnesses
+
+
+def measured(family: str) -> Any:
+    """The parameter of a check of a family whose folder says where its benchmarks run."""
+    return over(cases_of(family))
+
+
+def measured_on(benchmarks: Iterable[str], placements: Iterable[str]) -> Any:
+    """The parameter of a check that measures each of these benchmarks on each placement."""
+    return over(cases(benchmarks, placements))
+
+
+def over(found: list[Case]) -> Any:
+    """The parameter of a check of these cases."""
+    return parameter(found, type=Case, fmt=lambda case: case.shown)
+
+
+class BenchmarkCase(Judged):
+    """One benchmark on one placement, whose whole curve is proved and judged.
+
+    A check that inherits from it declares the parameter ``benchmark`` (``measured``,
+    ``measured_on``). What the folder of the benchmark says is done: ``launch`` gives the
+    ``Measurement``, ``judge`` refines the verdict, if it is there.
+    """
+
+    placement = variable(str, value="", loggable=True)
+    acceptance_only = variable(list, value=[])
+    """Plain transports on whose path this is too much for every night."""
+
+    settable: ClassVar[tuple[str, ...]] = ()
+    """Variables of the check that the command line may set (``-S``) and the launcher reads."""
+
+    @run_after("init")
+    def place(self) -> None:
+        """Ask for what benchmark and placement need, and belong to the benchmark's runs."""
+        launch = registry.part_of(self.benchmark, "launch")
+        if launch is None:
+            raise ReframeError(
+                f"expected a module launch in the folder of {self.benchmark}, found none: write it "
+                "(CONTRIBUTING.md, a benchmark)"
+            )
+        self._measured: Measurement = launch.measurement(self.benchmark)
+        self._curve: Curve | None = None
+        self._remarks: tuple[str, ...] = ()
+        place, entry = self._measured.placement, self._measured.benchmark
+        self.placement = str(place)
+        self.transport, self.num_nodes = place.transport.name, place.num_nodes
+        self.valid_systems = self._measured.systems
+        self.valid_prog_environs = self._measured.environs
+        self.tags = {*entry.runs, entry.family}
+        if place.full or place.transport.base in self.acceptance_only:
+            self.tags -= {"smoke", "nightly"}
+
+    @run_after("setup")
+    def size(self) -> None:
+        """Give the job its ranks; refuse extras that make no sense before anything runs."""
+        setting = self._setting()
+        try:
+            read_rate(setting.extras)
+            ranks = self._measured.ranks(setting)
+        except FabricheckError as error:
+            raise ReframeError(str(error)) from None
+        self.num_tasks, self.num_tasks_per_node = ranks.total, ranks.per_node
+
+    @run_before("run")
+    def launch(self) -> None:
+        """Run the benchmark's program below the wrapper that witnesses each rank."""
+        job = self._measured.job(self._setting())
+        self.executable = str(RANK_WRAPPER)
+        self.executable_opts = list(job.words)
+        self.env_vars.update(job.variables)
+        self.prerun_cmds += job.before
+        self.postrun_cmds: list[str] = [*job.after, *self.postrun_cmds]
+        self.job.options += job.options
+        self.job.launcher.options += job.launcher_options
+        for name, text in job.files.items():
+            (Path(self.stagedir) / name).write_text(text)
+
+    @sanity_function
+    def prove(self) -> bool:
+        """Trust nothing until everything about the run has been proved."""
+        found = self._measured.examine(self._setting())
+        self._record(found)
+        objections = found.objections
+        if not objections and found.curve and (links := self._links()):
+            objections = impossible(found.curve, links)
+        if objections:
+            self.distrust(objections)
+        self._curve = found.curve
+        return True
+
+    def measured_values(self) -> Values:
+        """The curve's variables, or, without a curve to believe, their names and units."""
+        if self._curve:
+            return self._curve.variables()
+        return {
+            variable_name(metric, statistic, size): (None, metric.row.unit)
+            for size in self._measured.sizes(self._setting()) or (None,)
+            for metric, statistic in self._measured.benchmark.recorded
+        }
+
+    def find_verdict(
+        self, references: Mapping[str, Reference], tolerance: Tolerance | None
+    ) -> Verdict:
+        """The verdict on the whole curve, on how the program ended, and what the folder adds."""
+        curve = self.trusted_curve()
+        links = self._links()
+        expected = derived(curve, links) if links else {}
+        verdict = judge_curve(curve, references, tolerance, expected).warned(self._remarks)
+        if expected and tolerance is None:
+            self.reference_kind = "physics"
+            self.reference_source = next(iter(expected.values())).source
+        if own := registry.part_of(self.benchmark, "judge"):
+            partition = self.current_partition
+            refined: Verdict = own.refine(
+                verdict, curve, tolerance, partition.extras, partition.features
+            )
+            return refined
+        return verdict
+
+    def trusted_curve(self) -> Curve:
+        """The curve, also for checks that depend on this one.
+
+        Raises:
+            FabricheckError: if this case has none that can be believed.
+        """
+        if self._curve is None:
+            raise FabricheckError(
+                f"expected a curve of {self.display_name}, found none that can be believed: look "
+                "at that case first"
+            )
+        return self._curve
+
+    def _setting(self) -> Setting:
+        partition, environ = self.current_partition, self.current_environ
+        return Setting(
+            partition=partition.fullname,
+            extras=partition.extras,
+            features=partition.features,
+            launcher=partition.launcher_type.registered_name,
+            cores=partition.processor.num_cores,
+            mpi=environ.extras.get("mpi_family", ""),
+            pmi=environ.extras.get("pmi", ""),
+            build=getattr(self, "build", None),
+            chosen={name: getattr(self, name) for name in self.settable},
+            stage=Path(self.stagedir or ""),
+            stdout=str(self.stdout) if self.job else "",
+            stderr=str(self.stderr) if self.job else "",
+        )
+
+    def _links(self) -> Links | None:
+        """The links between the nodes; none inside a node."""
+        place = self._measured.placement
+        if not self._measured.has_links or place.transport.scope is Scope.INTRA_NODE:
+            return None
+        return read_links(
+            self._extras_with_rate(),
+            place.num_nodes,
+            _ports_used(read_witnesses(Path(self.stagedir))),
+            rdma=place.transport.counter is Counter.RDMA,
+            datagram=place.transport.base == "ud",
+        )
+
+    def _extras_with_rate(self) -> Mapping[str, Any]:
+        """The partition's extras; where they give no rate, with the one that all cards tell."""
+        extras: Mapping[str, Any] = self.current_partition.extras
+        if "link_rate" in extras or not self.uses_ports():
+            return extras
+        try:
+            rate = common_rate(read_nodes(Path(self.stagedir)))
+        except FabricheckError:
+            # A damaged snapshot is a finding of the fabric's health.
+            return extras
+        return extras if rate is None else {**extras, "link_rate": rate}
+
+    def _record(self, found: Evidence) -> None:
+        self.evidence = found.proof
+        self.ucx_version = found.ucx_version
+        self.node_list = list(found.hosts)
+        self._remarks = found.remarks
+        if found.curve:
+            self.program = found.curve.program
+            self.program_version = found.curve.version
+            self.mpi_version = found.curve.metadata.get("MPI", "")
+
+
+class BuiltCase(BenchmarkCase):
+    """A case of a program that is built for its environment."""
+
+    build = fixture(BenchBuild, scope="environment")
+
+
+def _ports_used(witnesses: Iterable[Witness]) -> int:
+    """The most RDMA ports of one node that sent or received packets."""
+    ports: dict[str, set[str]] = {}
+    for witness in witnesses:
+        ports.setdefault(witness.host, set()).update(
+            device
+            for (kind, device, counter), moved in witness.moved.items()
+            if kind == "rdma" and counter.endswith(("pkts", "packets")) and moved
+        )
+    return max(map(len, ports.values()), default=0)
