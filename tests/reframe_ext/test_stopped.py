@@ -14,22 +14,25 @@ pytestmark = pytest.mark.integration
 # What a stopped program does not answer to is all but SIGKILL.
 SUITE = """
 import reframe as rfm
-from reframe.core.builtins import variable
+from reframe.core.builtins import run_after, run_before
 
-from fabricheck.reframe_ext.curve_benchmark import CurveBenchmark
+from fabricheck.reframe_ext.case import BenchmarkCase, measured_on
 
 
 @rfm.simple_test
-class Stopped(CurveBenchmark):
-    benchmark = variable(str, value="bw", loggable=True)
-    placement = variable(str, value="rc-2n", loggable=True)
-    valid_prog_environs = ["*"]
+class Stopped(BenchmarkCase):
+    benchmark = measured_on(["bw"], ["rc-2n"])
     time_limit = "2s"
     executable = "sh"
     executable_opts = ["-c", "'echo $$ >pid; kill -STOP $$; exit 0'"]
 
-    def sizes(self):
-        return (1 << 20,)
+    @run_after("init")
+    def run_anywhere(self):
+        self.valid_prog_environs = ["*"]
+
+    @run_before("run")
+    def launch(self):
+        pass
 
     def fabric_findings(self):
         return ()

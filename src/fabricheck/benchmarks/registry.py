@@ -8,6 +8,7 @@ import importlib
 import pkgutil
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
+from pathlib import Path
 from types import MappingProxyType, ModuleType
 
 from fabricheck import benchmarks
@@ -56,6 +57,13 @@ def parts(name: str) -> Iterator[ModuleType]:
 def part_of(benchmark: str, name: str) -> ModuleType | None:
     """The module of a name of the folder of a benchmark, ``None`` where it has none."""
     return _part(_FOLDER_OF[benchmark], name)
+
+
+def folder_of(benchmark: str) -> Path | None:
+    """The directory of a benchmark's folder; ``None`` for what is no benchmark of the registry."""
+    if benchmark not in _FOLDER_OF:
+        return None
+    return Path(str(_ENTRIES[_FOLDER_OF[benchmark]].__file__)).parent
 
 
 def _part(folder: str, name: str) -> ModuleType | None:

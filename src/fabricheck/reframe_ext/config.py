@@ -6,6 +6,7 @@ from typing import Any
 
 from reframe.core.exceptions import ConfigError
 
+from fabricheck.benchmarks import ADDED
 from fabricheck.benchmarks.model import RUNS
 from fabricheck.errors import FabricheckError
 from fabricheck.reframe_ext.perflog import HANDLER
@@ -69,7 +70,7 @@ def site_configuration(suite: Path) -> dict[str, Any]:
         "general": [
             {
                 "check_search_recursive": True,
-                "check_search_path": [str(suite / "checks")],
+                "check_search_path": [str(suite / "checks"), *ADDED],
                 "report_file": str(suite / "reports" / "run-{sessionid}.json"),
                 "perf_info_level": "verbose",
                 "poll_rate_min": 5,

@@ -1,6 +1,7 @@
 """What every judged check inherits: references of its system, levels, findings and the record."""
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 import reframe as rfm
@@ -9,6 +10,7 @@ from reframe.core.exceptions import PerformanceError, ReframeError, SanityError
 from reframe.core.logging import getlogger
 from reframe.utility import sanity as sn
 
+from fabricheck.benchmarks import registry
 from fabricheck.errors import FabricheckError
 from fabricheck.fabric.finding import Finding, tell
 from fabricheck.judge.levels import Level, worst
@@ -137,9 +139,6 @@ class Judged(FabricHealth, rfm.RunOnlyRegressionTest):
         raise NotImplementedError
 
     def _resolve(self) -> tuple[dict[str, Reference], Tolerance | None]:
-        path = REFERENCES / f"{self.current_system.name}.yaml"
-        if not exists(path):
-            return {}, None
         key = CaseKey(
             system=self.current_system.name,
             partition=self.current_partition.fullname,
@@ -147,7 +146,12 @@ class Judged(FabricHealth, rfm.RunOnlyRegressionTest):
             benchmark=self.benchmark,
             placement=self.placement,
         )
-        return resolve(path, type(self).__name__, key)
+        for path in (REFERENCES / f"{self.current_system.name}.yaml", *_of_folder(self.benchmark)):
+            if exists(path):
+                references, tolerance = resolve(path, type(self).__name__, key)
+                if references:
+                    return references, tolerance
+        return {}, None
 
     def _judge(self, values: Values) -> None:
         references, tolerance = self._resolve()
@@ -188,3 +192,9 @@ class Judged(FabricHealth, rfm.RunOnlyRegressionTest):
 
 def _constant(value: float | None, unit: str) -> Callable[[], float | None]:
     return sn.make_performance_function(sn.defer(value), unit)  # type: ignore[no-any-return]
+
+
+def _of_folder(benchmark: str) -> list[Path]:
+    """The rules that a benchmark's folder brings for systems that have none of their own."""
+    folder = registry.folder_of(benchmark)
+    return [folder / "references.yaml"] if folder else []

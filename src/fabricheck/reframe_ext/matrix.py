@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from fabricheck.benchmarks import ADDED
 from fabricheck.benchmarks.registry import CHECKS
 from fabricheck.errors import EXIT_BAD_INPUT, EXIT_FAULT, FabricheckError
 
@@ -176,7 +177,9 @@ def _write(suite: Path, system: str, path: Path) -> None:
     site.select_subconfig(system)
     runtime.init_runtime(site)
     logging.configure_logging(site, warn_as_error=True)
-    tests = RegressionCheckLoader([str(suite / "checks")], recurse=True).load_all(force=True)
+    tests = RegressionCheckLoader([str(suite / "checks"), *ADDED], recurse=True).load_all(
+        force=True
+    )
     cases = _cases(
         [test for test in tests if not test.is_fixture()],
         runtime.runtime().system,

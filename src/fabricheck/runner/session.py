@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
+from fabricheck.benchmarks import ADDED
 from fabricheck.errors import FabricheckError
 from fabricheck.runner.selection import Selection
 
@@ -67,8 +68,7 @@ def _run(
     command = [
         str(suite / "ci" / "bin" / "reframe"),
         f"--config-file={suite / 'reframe-config.py'}",
-        "-c",
-        str(suite / "checks"),
+        *(word for each in (suite / "checks", *ADDED) for word in ("-c", str(each))),
         *selection.reframe_options(),
         *options,
         "-r",

@@ -1,0 +1,1 @@
+"""walk: how long a step through memory takes."""
