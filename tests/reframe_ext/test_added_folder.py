@@ -1,4 +1,4 @@
-"""A benchmark added as one folder in a place of its own: measured, proved, judged, recorded, shown."""
+"""A benchmark added as one folder elsewhere: measured, proved, judged, recorded and shown."""
 
 import json
 import os
@@ -88,8 +88,12 @@ def test_a_folder_is_all_that_a_benchmark_needs(place: Path) -> None:
 
 @pytest.mark.parametrize(
     ("broken", "level"),
-    [({"FAULTY": "2048"}, "untrusted"), ({"TIME": "0.400"}, "warning"), ({"TIME": "0.600"}, "critical")],
-)  # fmt: skip
+    [
+        ({"FAULTY": "2048"}, "untrusted"),
+        ({"TIME": "0.400"}, "warning"),
+        ({"TIME": "0.600"}, "critical"),
+    ],
+)
 def test_what_is_wrong_with_it_is_seen(place: Path, broken: dict[str, str], level: str) -> None:
     case = measured(place, **broken)
     assert (case["level"], case["result"]) == (level, "pass" if level == "warning" else "fail")

@@ -177,9 +177,8 @@ def _write(suite: Path, system: str, path: Path) -> None:
     site.select_subconfig(system)
     runtime.init_runtime(site)
     logging.configure_logging(site, warn_as_error=True)
-    tests = RegressionCheckLoader([str(suite / "checks"), *ADDED], recurse=True).load_all(
-        force=True
-    )
+    loader = RegressionCheckLoader([str(suite / "checks"), *ADDED], recurse=True)
+    tests = loader.load_all(force=True)
     cases = _cases(
         [test for test in tests if not test.is_fixture()],
         runtime.runtime().system,
