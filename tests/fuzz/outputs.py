@@ -10,16 +10,13 @@ import yaml
 from tests.fuzz import damage
 from tests.fuzz.place import Place, expect
 
+from fabricheck.benchmarks.registry import FAMILIES, REGISTRY, folder_of, names
+
 DATA = Path(__file__).parents[1] / "data"
-FOLDERS = (
-    "osu-7.4", "mpi_probe", "mori-io", "seren", "rdma_batch", "rdma_stream", "perftest-4.5",
-    "ucx-1.13.1", "mpi_matmul",
-)  # fmt: skip
-NAMES = (
-    "latency", "bw", "rdma_batch_write", "rdma_stream_t1", "ib_write_bw", "ucx_tag_lat",
-    "mpi_matmul",
-    "barrier", "", "²",
-)  # fmt: skip
+OF_OTHERS = ("osu-7.4", "mpi_probe", "mori-io", "seren", "perftest-4.5", "ucx-1.13.1")
+OWN = dict.fromkeys(folder_of(name).name for name in REGISTRY)
+FOLDERS = (*OF_OTHERS, *(name for name in OWN if (DATA / name).is_dir()))
+NAMES = (*(names(family)[0] for family in FAMILIES), "barrier", "", "²")
 _ROW = re.compile(r"^(\d+)\s+(\d+\.\d+)\b.*$", re.MULTILINE)
 _CURVE = "1:1MiB"
 

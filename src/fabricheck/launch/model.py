@@ -52,6 +52,7 @@ class Setting:
         mpi: family of the MPI; empty without.
         pmi: what ``srun --mpi`` must speak.
         build: the programs of the environment; ``None`` where nothing is built.
+        variables: names of the environment variables that the case has already.
         chosen: values of the variables that the check leaves to the command line.
         stage: directory of the job.
         stdout: file of its output there.
@@ -66,6 +67,7 @@ class Setting:
     mpi: str = ""
     pmi: str = ""
     build: Build | None = None
+    variables: Collection[str] = ()
     chosen: Mapping[str, Any] = field(default_factory=dict)
     stage: Path = Path()
     stdout: str = ""

@@ -55,12 +55,13 @@ def start(placement: Placement, setting: Setting, words: Sequence[str]) -> Job:
         variables["FABRICHECK_PIN"] = setting.extras["pin"]
     if "shared_cores" in setting.features:
         variables["FABRICHECK_YIELD"] = setting.programs.yield_library
+    named = [*setting.variables, *variables]
     own = ["--mpi=" + setting.pmi, "--kill-on-bad-exit=1"] if setting.launcher == "srun" else []
     return Job(
         words=words,
         variables=variables,
         before=claims.questions(setting.programs, choice(setting.mpi, transport)),
-        launcher_options=[*own, *launcher_options(setting.mpi, setting.launcher, variables)],
+        launcher_options=[*own, *launcher_options(setting.mpi, setting.launcher, named)],
     )
 
 

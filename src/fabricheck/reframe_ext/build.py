@@ -74,7 +74,7 @@ class BenchBuild(rfm.CompileOnlyRegressionTest):
             raise ReframeError(str(error)) from None
 
     def program(self, name: str) -> str:
-        """Path of one of our programs, such as ``mpi_probe`` or ``rdma_stream``."""
+        """Path of one of our programs, by the name of its folder."""
         return self._build.program(name)
 
     @property

@@ -172,6 +172,7 @@ class BenchmarkCase(Judged):
             mpi=environ.extras.get("mpi_family", ""),
             pmi=environ.extras.get("pmi", ""),
             build=getattr(self, "build", None),
+            variables=tuple(self.env_vars),
             chosen={name: getattr(self, name) for name in self.settable},
             stage=Path(self.stagedir or ""),
             stdout=str(self.stdout) if self.job else "",
