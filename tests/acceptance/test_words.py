@@ -11,7 +11,7 @@ from simulation.acceptance import Campaign
     [(0.0, "+0.0 %"), (-0.021, "-2.1 %"), (0.25, "+25 %"), (1.5, "2.5x"), (41.0, "42x")],
 )
 def test_a_change_in_words(share: float, text: str):
-    assert words.percent(share) == text
+    assert words.change(share) == text
 
 
 def test_every_scope_has_a_name():

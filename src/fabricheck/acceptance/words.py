@@ -4,8 +4,7 @@ from collections.abc import Mapping
 
 from fabricheck.acceptance.model import Acceptance, Answer, Scope, Value, Verdict, most_further
 from fabricheck.benchmarks.labels import point_label
-from fabricheck.judge.wording import times
-from fabricheck.report.quantity import with_unit
+from fabricheck.benchmarks.quantity import percent, times, with_unit
 
 HEADINGS = {
     Scope.TRANSPORT: "Transports",
@@ -14,8 +13,6 @@ HEADINGS = {
     Scope.SERIES: "Series",
     Scope.FAILURES: "Failures",
 }
-
-_LARGE = 0.1
 
 
 def name(scope: Scope, fields: Mapping[str, Value]) -> str:
@@ -44,18 +41,15 @@ def shift(answer: Answer) -> str:
         return f"failed in {failed[0]} of {failed[1]} runs before, {failed[2]} of {failed[3]} after"
     if answer.shift is None:
         return "no pair"
-    text = percent(answer.shift)
+    text = change(answer.shift)
     if answer.low is None or answer.high is None:
         return f"{text} (too few pairs for an interval)"
-    return f"{text} ({percent(answer.low)} to {percent(answer.high)})"
+    return f"{text} ({change(answer.low)} to {change(answer.high)})"
 
 
-def percent(share: float) -> str:
+def change(share: float) -> str:
     """A relative change with its sign, a large one as a factor."""
-    if share >= 1:
-        return times(1 + share)
-    digits = 0 if abs(share) >= _LARGE else 1
-    return f"{100 * share:+.{digits}f} %"
+    return times(1 + share) if share >= 1 else percent(share)
 
 
 def values(answer: Answer) -> str:

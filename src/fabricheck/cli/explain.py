@@ -9,15 +9,14 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from fabricheck.benchmarks.quantity import size_label, times, with_unit
 from fabricheck.cli.console import open_console
 from fabricheck.cli.report import PerflogsOption, ReportOption, ReportsOption
 from fabricheck.judge.levels import Level
-from fabricheck.judge.wording import times
 from fabricheck.record.model import Sample
 from fabricheck.report.lineup import LineUp, Row, find_case, line_up
 from fabricheck.report.load import load_newest, load_report
 from fabricheck.report.model import Run
-from fabricheck.report.quantity import size_label, with_unit
 
 _PIPE_WIDTH = 200
 

@@ -10,13 +10,13 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from fabricheck.benchmarks.quantity import with_unit
 from fabricheck.cli.console import open_console
 from fabricheck.cli.report import PerflogsOption, ReportOption, ReportsOption
 from fabricheck.errors import FabricheckError
 from fabricheck.report import scaling as steps_of
 from fabricheck.report.load import load_newest, load_report
 from fabricheck.report.model import Run
-from fabricheck.report.quantity import with_unit
 from fabricheck.report.scaling import Curve, Step
 from fabricheck.units import format_size, parse_size
 

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Sequence
 
 from fabricheck.benchmarks.curve import split_variable
 from fabricheck.benchmarks.labels import point_label
+from fabricheck.benchmarks.quantity import amount, size_ranges, times
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.judgement import Judgement
 from fabricheck.judge.levels import Level
-from fabricheck.judge.wording import amount, size_ranges, times
 
 Series = dict[int, Judgement]
 

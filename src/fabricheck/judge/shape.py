@@ -2,8 +2,8 @@
 
 from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.metrics import Direction, Metric
+from fabricheck.benchmarks.quantity import amount, size_ranges, times
 from fabricheck.benchmarks.registry import find
-from fabricheck.judge.wording import amount, size_ranges, times
 from fabricheck.units import format_size
 
 _ROBUST_FIRST = ("p50", "avg")

@@ -8,6 +8,7 @@ from typing import Any
 from bokeh.models import ColumnDataSource, FixedTicker, HoverTool, Range1d
 
 from fabricheck.benchmarks.metrics import axis_of
+from fabricheck.benchmarks.quantity import size_label, with_unit
 from fabricheck.judge.levels import Level
 from fabricheck.record.model import Sample
 from fabricheck.report.canvas import (
@@ -23,7 +24,6 @@ from fabricheck.report.canvas import (
 )
 from fabricheck.report.curves import PRIMARY, Group, Series, series
 from fabricheck.report.model import Case
-from fabricheck.report.quantity import size_label, with_unit
 
 _DASHES = {"p99": "dashed", "avg": "dotted", "max": "dotdash"}
 _OUTSIDE = {

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from fabricheck.benchmarks.quantity import size_label, with_unit
 from fabricheck.benchmarks.registry import REGISTRY
 from fabricheck.history.series import Series, SeriesKey
 from fabricheck.history.sparkline import sparkline
@@ -13,7 +14,6 @@ from fabricheck.report.levels import changes_of, stretches
 from fabricheck.report.matrix import key_figures
 from fabricheck.report.model import Case, Run
 from fabricheck.report.past import Past, place_of
-from fabricheck.report.quantity import size_label, with_unit
 from fabricheck.trend.events import Change, Kind, State
 from fabricheck.trend.show import amount, moment
 

@@ -5,6 +5,7 @@ from dataclasses import astuple, dataclass
 from typing import Any
 
 from fabricheck.benchmarks.metrics import Axis, Metric
+from fabricheck.benchmarks.quantity import LADDERS
 from fabricheck.benchmarks.registry import REGISTRY
 from fabricheck.history.series import SeriesKey
 from fabricheck.report.levels import changes_of, stretches
@@ -18,7 +19,6 @@ from fabricheck.report.nights import (
     packed_steps,
 )
 from fabricheck.report.past import Past, Place, place_of, place_words
-from fabricheck.report.quantity import LADDERS
 from fabricheck.trend.events import Change, State
 from fabricheck.trend.show import amount
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from fabricheck.benchmarks.quantity import with_unit
 from fabricheck.judge.levels import Level
 from fabricheck.record.model import Case, Sample
-from fabricheck.report.quantity import with_unit
 from fabricheck.report.status import Status
 
 NAMED = 3

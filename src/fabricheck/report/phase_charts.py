@@ -4,10 +4,10 @@ from typing import Any
 
 from bokeh.models import FixedTicker, HoverTool, Range1d
 
+from fabricheck.benchmarks.quantity import with_unit
 from fabricheck.report.canvas import MARKERS, SERIES_COLORS, canvas, finish
 from fabricheck.report.charts import legend, log_ticks
 from fabricheck.report.phases import AXIS, Panel
-from fabricheck.report.quantity import with_unit
 
 _ROOM = 1.5
 

@@ -7,10 +7,10 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
+from fabricheck.benchmarks.quantity import with_unit
 from fabricheck.errors import FabricheckError
 from fabricheck.report.canvas import SERIES_COLORS
 from fabricheck.report.phases import AXIS, Panel, PhaseFigure
-from fabricheck.report.quantity import with_unit
 
 _MARKERS = ("o", "s", "v", "h", "D", "*")
 _INCHES = (6.4, 4.4)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from fabricheck.benchmarks.quantity import TABLE_UNITS, in_table, size_label, with_unit
 from fabricheck.benchmarks.registry import FAMILIES, REGISTRY
 from fabricheck.record.model import Sample
 from fabricheck.report import charts
@@ -10,7 +11,6 @@ from fabricheck.report.courses import Course
 from fabricheck.report.curves import Group, anchor, series
 from fabricheck.report.matrix import Matrix, Row, key_figures, worst_status
 from fabricheck.report.model import Case, Run
-from fabricheck.report.quantity import TABLE_UNITS, in_table, size_label, with_unit
 from fabricheck.report.status import Status
 from fabricheck.report.summary import Summary
 

@@ -8,11 +8,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from fabricheck.benchmarks.quantity import TABLE_UNITS, in_cell, with_unit
 from fabricheck.record.model import Sample
 from fabricheck.report.matrix import Column, Matrix, Row, build_matrix, key_figures, worst_status
 from fabricheck.report.model import Case, Run
 from fabricheck.report.nodes import abbreviated
-from fabricheck.report.quantity import TABLE_UNITS, in_cell, with_unit
 from fabricheck.report.status import Status
 from fabricheck.report.summary import Problem, Summary, reference_legend
 

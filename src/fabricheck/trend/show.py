@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from fabricheck.benchmarks.labels import point_label
+from fabricheck.benchmarks.quantity import percent
 from fabricheck.history.sparkline import sparkline
 from fabricheck.trend.attribution import Difference
 from fabricheck.trend.detect import Trend
@@ -141,16 +142,11 @@ def amount(change: Change) -> str:
         return f"from {change.before:g} to {change.after:g} {change.key.unit}"
     if change.kind is Kind.NOISIER:
         return f"spread {1 + change.effect:.1f} times as large"
-    text = _percent(change.effect)
+    text = percent(change.effect)
     if change.low is not None and change.high is not None:
         low, high = sorted((change.low, change.high))
-        text += f" ({_percent(low)} to {_percent(high)})"
+        text += f" ({percent(low)} to {percent(high)})"
     return text
-
-
-def _percent(share: float) -> str:
-    digits = 0 if abs(share) >= 0.1 else 1  # noqa: PLR2004
-    return f"{100 * share:+.{digits}f} %"
 
 
 def where_words(event: Event) -> str:

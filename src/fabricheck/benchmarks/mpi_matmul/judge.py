@@ -14,10 +14,10 @@ from typing import Any
 from fabricheck.benchmarks.curve import Curve, Point
 from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.mpi_matmul.entries import PHASES, RANKS, TRANSFERS, benchmark_name
+from fabricheck.benchmarks.quantity import amount
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.references import Tolerance
 from fabricheck.judge.verdict import Verdict
-from fabricheck.judge.wording import amount
 
 _SHARE_APART = 0.05
 _BARRIERS = 1000.0

@@ -6,10 +6,10 @@ from typing import Any
 
 from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.metrics import Metric
+from fabricheck.benchmarks.quantity import amount, times
 from fabricheck.benchmarks.rdma_batch.entries import BENCHMARKS, Sweep
 from fabricheck.judge.references import Tolerance
 from fabricheck.judge.verdict import Verdict
-from fabricheck.judge.wording import amount, times
 from fabricheck.units import format_size
 
 _LATENCY = (Metric.LATENCY, "min")

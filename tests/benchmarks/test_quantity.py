@@ -2,8 +2,9 @@ import doctest
 
 import pytest
 
-from fabricheck.report import charts, quantity
-from fabricheck.report.quantity import in_cell, significant, size_label, with_unit
+from fabricheck.benchmarks import quantity
+from fabricheck.benchmarks.quantity import in_cell, significant, size_label, with_unit
+from fabricheck.report import charts
 
 
 @pytest.mark.parametrize("module", [quantity, charts])

@@ -1,10 +1,15 @@
-"""Figures as people read them: three significant digits and an SI prefix that fits."""
+"""Figures, ratios and message sizes as people read them, in findings, on pages and terminals."""
 
 import math
+from collections.abc import Sequence
 
 from fabricheck.benchmarks.labels import point_label
 from fabricheck.benchmarks.metrics import Axis, axis_of
-from fabricheck.judge.wording import DIMENSIONLESS
+
+DIMENSIONLESS = "1"
+_WHOLE_FROM = 10_000
+_RATIO_WHOLE_FROM = 100
+_LARGE_SHARE = 0.1
 
 TABLE_UNITS = {"us": "µs", "MB/s": "MB/s", "messages/s": "M/s"}
 """Units of tables, fixed so that a row can be compared at a glance (M/s: million messages/s)."""
@@ -25,6 +30,31 @@ LADDERS = {
     "messages/s": ((1.0, "msg/s"), (1e3, "k msg/s"), (1e6, "M msg/s"), (1e9, "G msg/s")),
 }
 """Factors of a recorded unit and the names of the units that they make, rising."""
+
+
+def amount(value: float, unit: str) -> str:
+    """The figure in the unit in which it was recorded, four significant digits.
+
+    >>> amount(131072.4, "us"), amount(2.4041, "MB/s"), amount(0.5, "1")
+    ('131072 us', '2.404 MB/s', '0.5')
+    """
+    digits = f"{value:.0f}" if abs(value) >= _WHOLE_FROM else f"{value:.4g}"
+    return digits if unit == DIMENSIONLESS else f"{digits} {unit}"
+
+
+def times(ratio: float) -> str:
+    """A ratio such as ``3.2x``, three significant digits."""
+    return f"{ratio:.0f}x" if ratio >= _RATIO_WHOLE_FROM else f"{ratio:.3g}x"
+
+
+def percent(share: float) -> str:
+    """A relative change with its sign.
+
+    >>> percent(0.0123), percent(-0.25)
+    ('+1.2 %', '-25 %')
+    """
+    digits = 0 if abs(share) >= _LARGE_SHARE else 1
+    return f"{100 * share:+.{digits}f} %"
 
 
 def in_table(value: float, unit: str) -> str:
@@ -93,3 +123,23 @@ def size_label(size: int, metric: str = "") -> str:
         return f"N {label[1:]}"
     digits = label.rstrip("BKMGi")
     return f"{digits} {label[len(digits) :]}"
+
+
+def size_ranges(metric: str, chosen: Sequence[int], every: Sequence[int]) -> str:
+    """Chosen sizes of a metric, neighbours in the list of every measured size drawn together.
+
+    >>> size_ranges("latency", [1024, 2048, 8192], [512, 1024, 2048, 4096, 8192])
+    '1KiB..2KiB, 8KiB'
+    """
+    runs: list[list[int]] = []
+    for position, size in enumerate(every):
+        if size not in chosen:
+            continue
+        if position and runs and runs[-1][-1] == every[position - 1]:
+            runs[-1].append(size)
+        else:
+            runs.append([size])
+    return ", ".join(
+        "..".join(point_label(metric, size) for size in dict.fromkeys((run[0], run[-1])))
+        for run in runs
+    )
