@@ -5,8 +5,8 @@ Runs `fabricheck run`, then the same programs with the same launcher, settings a
 another from a shell script on the login node, and prints the ratio of the two wall times.
 
 example:
-    . ./setup-env.sh && ci/measure-overhead.py
-    ci/measure-overhead.py -- --benchmark latency --benchmark allreduce
+    . ./setup-env.sh && lab/measure-overhead.py
+    lab/measure-overhead.py -- --benchmark latency --benchmark allreduce
 """
 
 import argparse

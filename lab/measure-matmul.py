@@ -35,7 +35,7 @@ from fabricheck.transports import Ports, settings
 
 EPILOG = """Example:
 
-ci/measure-matmul.py --program openmpi=build/openmpi/mpi_matmul/mpi_matmul
+lab/measure-matmul.py --program openmpi=build/openmpi/mpi_matmul/mpi_matmul
 --program mpich=build/mpich/mpi_matmul/mpi_matmul
 
 Exit codes: 0 the compute phase reaches the share that is asked for, 1 it does not, 2 it could not

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Make the pictures of the page in docs/images with headless Chromium.
 
-Usage: ci/screenshots.py [--report RUN_REPORT.json --history DIR] [--out DIR]
+Usage: lab/screenshots.py [--report RUN_REPORT.json --history DIR] [--out DIR]
 
 Without a run report the page shows the run that the tests are made of and 60 simulated nights
 before it: Open MPI became 12 % slower over TCP between two nodes when its UCX was upgraded four

@@ -36,7 +36,7 @@ from fabricheck.units import format_size
 
 EPILOG = """Example:
 
-ci/compare-with-osu.py --osu openmpi=/opt/osu/openmpi
+lab/compare-with-osu.py --osu openmpi=/opt/osu/openmpi
 --probe openmpi=build/openmpi/mpi_probe/mpi_probe -b latency -b allreduce -t shm -t tcp -r 10
 --json ratios.json
 

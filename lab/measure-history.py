@@ -8,8 +8,8 @@ history a reader in pandas, in the manner of excalibur-tests' post-processing: r
 file, names and dictionaries taken apart row by row, one frame put together from file to file.
 
 example:
-    ci/measure-history.py                     # 10 million lines, 3.4 GB of text
-    ci/measure-history.py --nights 50         # a twentieth of that
+    lab/measure-history.py                     # 10 million lines, 3.4 GB of text
+    lab/measure-history.py --nights 50         # a twentieth of that
 """
 
 import argparse

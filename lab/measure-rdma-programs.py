@@ -7,8 +7,8 @@ the page between the two marks of that name.
 
 example:
     . ./setup-env.sh && fabricheck testbed up --rdma
-    ci/measure-rdma-programs.py
-    ci/measure-rdma-programs.py --only rdma_batch --print
+    lab/measure-rdma-programs.py
+    lab/measure-rdma-programs.py --only rdma_batch --print
 """
 
 import argparse
@@ -81,7 +81,7 @@ def build(programs: Sequence[str]) -> None:
 
 def put(page: Path, name: str, table: str) -> None:
     """Replace a table of a page."""
-    mark = f"ci/measure-rdma-programs.py {name}"
+    mark = f"lab/measure-rdma-programs.py {name}"
     write_whole(page, insert(page.read_text(), mark, [table], page))
 
 
