@@ -139,7 +139,7 @@ def wrong(arguments: list[str], ended: Ended) -> str:
     return ""
 
 
-_GROUPS = ("testbed", "history", "baseline", "references", "site")
+_GROUPS = ("testbed", "history", "baseline", "references", "site", "metrics")
 
 
 def _fault(stderr: str) -> str:

@@ -16,6 +16,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from prometheus_client.parser import text_string_to_metric_families
 from tests.fuzz import damage
 from tests.fuzz.outputs import DATA
 from tests.fuzz.place import Place, expect
@@ -245,9 +246,17 @@ def run_reports(chance: Random, place: Place) -> None:
     elif how < 0.3:
         place.run("scaling", "--report", "run-1.json")
     else:
-        options = ["--html", "page.html"] if how > 0.99 else []
-        ended = place.run("report", "run-1.json", *options)
-        if ended.code == 0:
+        if how < 0.4:
+            ended = place.run("metrics", "write", "out.prom", "--reports", ".")
+            file = place.inside / "out.prom"
+            page = file.read_text(encoding="utf-8") if ended.code == 0 else ""
+            served = {each.name: each for each in text_string_to_metric_families(page)}
+            verdict = served.get("mpi_benchmark_success")
+            fine = verdict is not None and verdict.samples[0].value == 1
+        else:
+            options = ["--html", "page.html"] if how > 0.99 else []
+            fine = place.run("report", "run-1.json", *options).code == 0
+        if fine:
             results = [case.get("result") for case in _cases(json.loads(text))]
             red = {"fail", "abort", "fail_deps", "fail_dependencies", "error"}
             expect(results and not red & {str(each) for each in results}, f"fine: {results}")

@@ -47,7 +47,8 @@ class LastRun:
         status = path.stat()
         key = (path, status.st_mtime_ns, status.st_size)
         if key != self._key:
-            self._key, self._samples = None, tuple(of_run(load_report(path)))
+            self._key, self._samples = None, ()
+            self._samples = tuple(of_run(load_report(path)))
             self._key = key
         yield from self._samples
         yield from of_nights(Nights(self._reports / "nights"), datetime.now(UTC))
