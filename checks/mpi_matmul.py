@@ -2,7 +2,8 @@
 
 import reframe as rfm
 
-from fabricheck.benchmarks.mpi_matmul.launch import shape_ratio, shapes
+from fabricheck.benchmarks.mpi_matmul.launch import placements
+from fabricheck.benchmarks.mpi_matmul.ratio import shape_ratio, shapes
 from fabricheck.reframe_ext.case import BuiltCase, measured, over
 from fabricheck.reframe_ext.ratio import RatioCase
 
@@ -17,6 +18,6 @@ class MpiMatmul(BuiltCase):
 @rfm.simple_test
 class MatmulShape(RatioCase):
     descr = "What the phases of a matrix multiplication show beside each other"
-    benchmark = over(shapes())
+    benchmark = over(shapes(placements()))
     ratio_of = staticmethod(shape_ratio)
     measured_by = MpiMatmul

@@ -7,11 +7,13 @@ import pytest
 from fabricheck.benchmarks.curve import Curve, Point
 from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.mpi_matmul.entries import PHASES
-from fabricheck.benchmarks.mpi_matmul.judge import SHAPES, Measured, apart, ratios, shape_cases
+from fabricheck.benchmarks.mpi_matmul.judge import apart
+from fabricheck.benchmarks.mpi_matmul.ratio import SHAPES, shape_ratio, shapes
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.levels import Level
 from fabricheck.judge.references import Reference
 from fabricheck.judge.verdict import judge_curve
+from fabricheck.launch.cases import Case
 
 TIMES = dict(zip(PHASES, (100.0, 10.0, 30.0, 40.0, 12.0), strict=True))
 
@@ -27,6 +29,10 @@ def curve(*orders: int, variation: float | None = 0.1, **changed: float) -> Curv
 
     points = tuple(point(order) for order in orders)
     return Curve("matmul_blocking_np2", "mpi_matmul", "0.1.0", None, MappingProxyType({}), points)
+
+
+def ratios(shape: str, upper: Curve, lower: Curve) -> dict[int, float]:
+    return shape_ratio(Case(f"{shape}_np2", "tcp-2n")).divide(upper, lower)
 
 
 @pytest.mark.parametrize(
@@ -66,11 +72,11 @@ def test_phases_that_do_not_add_up_to_their_total_are_a_warning(total, words):
     ],
 )
 def test_ratios(shape, upper, lower, expected):
-    assert ratios(SHAPES[shape], upper, lower) == {1: pytest.approx(expected)}
+    assert ratios(shape, upper, lower) == {1: pytest.approx(expected)}
 
 
 def test_each_order_has_its_ratio():
-    found = ratios(SHAPES["broadcast_largest"], curve(240, 480), curve(240, 480))
+    found = ratios("broadcast_largest", curve(240, 480), curve(240, 480))
     assert list(found) == [240, 480]
 
 
@@ -84,22 +90,28 @@ def test_each_order_has_its_ratio():
 )
 def test_what_cannot_be_compared(upper, lower, sentence):
     with pytest.raises(FabricheckError, match=sentence):
-        ratios(SHAPES["nonblocking_unsteady"], upper, lower)
+        ratios("nonblocking_unsteady", upper, lower)
 
 
 def test_cases_have_both_of_their_sides():
-    cases = list(shape_cases(["shm-1n", "tcp-2n"]))
-    assert ("shm_fastest", "tcp-2n", 8) in cases
-    assert ("broadcast_largest", "shm-1n", 32) in cases
-    assert ("compute_falls", "tcp-2n", 16) in cases
+    cases = {(str(case), str(case.placement)) for case in shapes(["shm-1n", "tcp-2n"])}
+    assert ("shm_fastest_np8", "tcp-2n") in cases
+    assert ("broadcast_largest_np32", "shm-1n") in cases
+    assert ("compute_falls_np16", "tcp-2n") in cases
     # There are no cases of 64 ranks, and none over RDMA here.
-    assert ("compute_falls", "tcp-2n", 32) not in cases
-    assert all(name != "rdma_faster" for name, _, _ in cases)
+    assert ("compute_falls_np32", "tcp-2n") not in cases
+    assert not any(name.startswith("rdma_faster") for name, _ in cases)
 
 
-def test_sides_of_a_case():
-    shape = SHAPES["compute_falls"]
-    assert shape.upper.case("rc-2n", 8) == Measured("matmul_blocking_np8", "rc-2n")
-    assert shape.lower.case("rc-2n", 8) == Measured("matmul_blocking_np16", "rc-2n")
-    shape = SHAPES["shm_fastest"]
-    assert shape.lower.case("tcp-2n", 8) == Measured("matmul_blocking_np8", "shm-1n")
+@pytest.mark.parametrize(
+    ("shape", "placement", "upper", "lower"),
+    [
+        ("compute_falls", "rc-2n", ("np8", "rc-2n"), ("np16", "rc-2n")),
+        ("shm_fastest", "tcp-2n", ("np8", "tcp-2n"), ("np8", "shm-1n")),
+    ],
+)
+def test_sides_of_a_case(shape, placement, upper, lower):
+    found = SHAPES[shape]
+    for side, (ranks, place) in ((found.upper, upper), (found.lower, lower)):
+        case = side.case(placement, 8)
+        assert (case, str(case.placement)) == (f"matmul_blocking_{ranks}", place)

@@ -16,13 +16,14 @@ class UsesBuild(rfm.RunOnlyRegressionTest):
 
     @run_before("run")
     def launch(self) -> None:
+        built = self.build.programs
         told = {
-            "provider": self.build.provider,
-            "command": " ".join(self.build.command(MPI_BENCHMARKS["latency"])),
-            "own": self.build.program("rdma_stream"),
-            "mpi": self.build.mpi_version,
-            "ucx_info": self.build.ucx_info,
-            **self.build.origin(),
+            "provider": built.provider,
+            "command": " ".join(built.command(MPI_BENCHMARKS["latency"])),
+            "own": built.program("rdma_stream"),
+            "mpi": built.mpi_version,
+            "ucx_info": built.ucx_info,
+            **built.origin(),
         }
         self.executable = "echo"
         self.executable_opts = [f"'{name}={value}'" for name, value in told.items()]

@@ -21,7 +21,7 @@ from fabricheck.cli.parse import (
 )
 from fabricheck.judge.levels import Level
 from fabricheck.judge.references import CaseKey, Tolerance, resolve
-from fabricheck.judge.verdict import Judgement, Verdict, judge_curve
+from fabricheck.judge.verdict import Judgement, Subject, Verdict, judge_curve
 from fabricheck.transports import placements
 
 _USUAL_NODES = (1, 2, 4, 8, 16)
@@ -99,7 +99,7 @@ def judge(
     verdict = judge_curve(curve, expected, tolerance)
     if own := part_of(curve.benchmark, "judge"):
         # What only the site knows, as the rate of a link, is not judged here.
-        verdict = own.refine(verdict, curve, tolerance, {}, ())
+        verdict = own.refine(verdict, Subject(curve, tolerance))
     checked = is_checked(curve, expect)
     if not checked:
         findings = (unchecked(curve), *verdict.findings)

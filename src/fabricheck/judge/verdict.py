@@ -1,8 +1,9 @@
 """Judging whole curves, and sets of values, against references."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from fabricheck.benchmarks.curve import Curve
 from fabricheck.judge.findings import group, missing_variables
@@ -11,7 +12,7 @@ from fabricheck.judge.levels import Level, worst
 from fabricheck.judge.model import Derived, Reference, Tolerance, is_lower_better
 from fabricheck.judge.shape import falling_latency, poor_best
 
-__all__ = ["Judgement", "Verdict", "judge_curve", "judge_value", "judge_values"]
+__all__ = ["Judgement", "Subject", "Verdict", "judge_curve", "judge_value", "judge_values"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,15 @@ class Verdict:
         """The verdict with remarks, each of which is worth a warning."""
         levels = [self.level, *[Level.WARNING] * len(remarks)]
         return Verdict(worst(levels), self.judgements, self.findings + remarks)
+
+
+class Subject(NamedTuple):
+    """A curve that is judged, with its tolerance, and what the site says of its partition."""
+
+    curve: Curve
+    tolerance: Tolerance | None
+    extras: Mapping[str, Any] = MappingProxyType({})
+    features: Collection[str] = ()
 
 
 def judge_curve(

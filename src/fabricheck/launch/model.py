@@ -143,24 +143,24 @@ class Measurement(ABC):
     Attributes:
         benchmark: the entry of the benchmark.
         placement: transport and nodes.
+        environs: ReFrame's ``valid_prog_environs``: what an environment must offer.
+        systems: ReFrame's ``valid_systems``: what a partition must offer, by default the placement.
         has_links: whether what it measures crosses links of which the site knows the rate.
     """
 
     has_links = True
 
-    def __init__(self, benchmark: Benchmark, placement: Placement) -> None:
+    def __init__(
+        self,
+        benchmark: Benchmark,
+        placement: Placement,
+        environs: Sequence[str],
+        systems: Sequence[str] = (),
+    ) -> None:
         self.benchmark = benchmark
         self.placement = placement
-
-    @property
-    def systems(self) -> list[str]:
-        """ReFrame's ``valid_systems``: what a partition must offer."""
-        return [" ".join(f"+{feature}" for feature in self.placement.features)]
-
-    @property
-    @abstractmethod
-    def environs(self) -> list[str]:
-        """ReFrame's ``valid_prog_environs``: what an environment must offer."""
+        self.environs = list(environs)
+        self.systems = list(systems) or [" ".join(f"+{each}" for each in placement.features)]
 
     @abstractmethod
     def ranks(self, setting: Setting) -> Ranks:

@@ -48,19 +48,8 @@ class Pair(Measurement):
     """A server and its client: rank 0 and rank 1, on two nodes or, inside a node, both on it."""
 
     def __init__(self, case: Case, benchmark: ProgramBenchmark, layer: str) -> None:
-        super().__init__(benchmark, case.placement)
-        self._needs = benchmark.needs
-        self._layer = layer
-
-    @property
-    def systems(self) -> list[str]:
-        """What a partition must offer: the placement, and what the benchmark needs beside it."""
-        return [" ".join(f"+{each}" for each in (*self.placement.features, *self._needs))]
-
-    @property
-    def environs(self) -> list[str]:
-        """Every environment that can run the program."""
-        return [f"+{self._layer}"]
+        offered = " ".join(f"+{each}" for each in (*case.placement.features, *benchmark.needs))
+        super().__init__(benchmark, case.placement, [f"+{layer}"], [offered])
 
     def ranks(self, setting: Setting) -> Ranks:
         """Two ranks, on the nodes of the placement."""

@@ -7,7 +7,6 @@ from reframe.core.builtins import run_after, run_before, sanity_function
 from reframe.core.exceptions import ReframeError
 from reframe.utility import sanity as sn
 
-from fabricheck.benchmarks.model import MpiBenchmark
 from fabricheck.errors import FabricheckError
 from fabricheck.reframe_ext.cmake_build import CMakeBuild
 from fabricheck.reframe_ext.spack_build import SpackBuild
@@ -58,40 +57,6 @@ class BenchBuild(rfm.CompileOnlyRegressionTest):
         return sn.assert_false(missing, msg=missing)
 
     @property
-    def provider(self) -> str:
-        """Which programs measure MPI: ``osu`` or ``mpi_probe``."""
-        return self._build.provider
-
-    def command(self, benchmark: MpiBenchmark) -> list[str]:
-        """The program that measures a benchmark of MPI, and its first arguments.
-
-        Raises:
-            ReframeError: if Spack's OSU Micro-Benchmarks have no such program.
-        """
-        try:
-            return self._build.command(benchmark)
-        except FabricheckError as error:
-            raise ReframeError(str(error)) from None
-
-    def program(self, name: str) -> str:
-        """Path of one of our programs, by the name of its folder."""
-        return self._build.program(name)
-
-    @property
-    def yield_library(self) -> str:
-        """Path of the library that makes idle ranks yield, for ``rank.sh``."""
-        return self._build.yield_library
-
-    @property
-    def mpi_version(self) -> str:
-        """What the MPI below Spack's programs says of itself; empty where the program says it."""
-        return self._build.mpi_version
-
-    @property
-    def ucx_info(self) -> str:
-        """The ``ucx_info`` to ask on a node; empty where nothing but proofs is asked."""
-        return self._build.ucx_info
-
-    def origin(self) -> dict[str, str]:
-        """What the record should say of this build, as facts of ``SOFTWARE``."""
-        return self._build.origin()
+    def programs(self) -> CMakeBuild | SpackBuild:
+        """What was built: which programs measure MPI, where each is, and where they come from."""
+        return self._build

@@ -21,7 +21,7 @@ from fabricheck.fabric.job import common_rate, read_nodes
 from fabricheck.judge.link_rate import read_rate
 from fabricheck.judge.physics import Links, derived, impossible, read_links
 from fabricheck.judge.references import Reference, Tolerance
-from fabricheck.judge.verdict import Verdict, judge_curve
+from fabricheck.judge.verdict import Subject, Verdict, judge_curve
 from fabricheck.launch.cases import Case, cases, cases_of
 from fabricheck.launch.model import Evidence, Measurement, Setting
 from fabricheck.reframe_ext.build import BenchBuild
@@ -95,7 +95,10 @@ class BenchmarkCase(Judged):
     @run_before("run")
     def launch(self) -> None:
         """Run the benchmark's program below the wrapper that witnesses each rank."""
-        job = self._measured.job(self._setting())
+        try:
+            job = self._measured.job(self._setting())
+        except FabricheckError as error:
+            raise ReframeError(str(error)) from None
         self.executable = str(RANK_WRAPPER)
         self.executable_opts = list(job.words)
         self.env_vars.update(job.variables)
@@ -142,10 +145,8 @@ class BenchmarkCase(Judged):
             self.reference_source = next(iter(expected.values())).source
         if own := registry.part_of(self.benchmark, "judge"):
             partition = self.current_partition
-            refined: Verdict = own.refine(
-                verdict, curve, tolerance, partition.extras, partition.features
-            )
-            return refined
+            subject = Subject(curve, tolerance, partition.extras, partition.features)
+            verdict = own.refine(verdict, subject)
         return verdict
 
     def trusted_curve(self) -> Curve:
@@ -171,7 +172,7 @@ class BenchmarkCase(Judged):
             cores=partition.processor.num_cores,
             mpi=environ.extras.get("mpi_family", ""),
             pmi=environ.extras.get("pmi", ""),
-            build=getattr(self, "build", None),
+            build=self.build.programs if hasattr(self, "build") else None,
             variables=tuple(self.env_vars),
             chosen={name: getattr(self, name) for name in self.settable},
             stage=Path(self.stagedir or ""),

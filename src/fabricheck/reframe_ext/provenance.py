@@ -80,7 +80,7 @@ class Provenance:
             "spack": spack[1] if spack else "",
             "program": f"{check.program} {check.program_version}".strip(),
             "commit": check.commit,
-            **(check.build.origin() if hasattr(check, "build") else {}),
+            **(check.build.programs.origin() if hasattr(check, "build") else {}),
         }
 
 

@@ -1,18 +1,14 @@
 """How mpi_matmul is run: ranks and orders, and proof by the bytes of the matrices."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from fabricheck.benchmarks.curve import Curve, variable_name
-from fabricheck.benchmarks.metrics import Metric
+from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.mpi_matmul.entries import BENCHMARKS, ORDERS, PROGRAM
-from fabricheck.benchmarks.mpi_matmul.judge import SHAPES, Shape, ratios, shape_cases
 from fabricheck.launch import mpi
 from fabricheck.launch.cases import Case, offered
 from fabricheck.launch.cases import cases as each_on_each
 from fabricheck.launch.evidence import PROBE_JSON
 from fabricheck.launch.model import Evidence, Job, Measurement, Ranks, Setting
-from fabricheck.launch.ratio import Ratio
 from fabricheck.transports import Placement
 from fabricheck.transports.proof import Load
 from fabricheck.transports.table import Scope
@@ -49,17 +45,6 @@ def least_exchanged(curve: Curve) -> Load:
     )
 
 
-def systems(benchmark: str, placement: Placement) -> list[str]:
-    """What a partition must offer for a benchmark: so many ranks on each node."""
-    ranks = BENCHMARKS[benchmark].ranks // placement.num_nodes
-    return [*placement.features, f"node-ranks-{ranks}"]
-
-
-def measurement(case: Case) -> "Multiplication":
-    """How a case is measured."""
-    return Multiplication(case)
-
-
 class Multiplication(Measurement):
     """A matrix multiplication on one placement with one MPI, at every order.
 
@@ -71,21 +56,14 @@ class Multiplication(Measurement):
 
     def __init__(self, case: Case) -> None:
         self._entry = BENCHMARKS[case]
-        super().__init__(self._entry, case.placement)
+        place = case.placement
+        offered_ranks = f"node-ranks-{self._entry.ranks // place.num_nodes}"
+        system = " ".join(f"+{each}" for each in (*place.features, offered_ranks))
+        super().__init__(self._entry, place, mpi.with_family(place.transport.name), [system])
         between = self.placement.transport.scope is Scope.INTER_NODE
         several = self._entry.ranks > self.placement.num_nodes
         # A node with several ranks moves data inside it too.
         self._path = replace(self.placement, full=between and several)
-
-    @property
-    def systems(self) -> list[str]:
-        """Partitions with so many ranks on each node."""
-        return [" ".join(f"+{each}" for each in systems(self._entry.name, self.placement))]
-
-    @property
-    def environs(self) -> list[str]:
-        """An MPI that has the transport."""
-        return mpi.with_family(self.placement.transport.name)
 
     def ranks(self, setting: Setting) -> Ranks:
         """The benchmark's ranks, dealt out."""
@@ -110,43 +88,4 @@ class Multiplication(Measurement):
         return mpi.examine(self, self._path, setting, exchanged=least_exchanged)
 
 
-@dataclass(frozen=True, slots=True)
-class ShapeRatio(Ratio):
-    """An observation on the phases; judged is the smallest ratio over all orders.
-
-    Attributes:
-        shape: the observation.
-    """
-
-    shape: Shape
-
-    def divide(self, upper: Curve, lower: Curve) -> dict[int, float]:
-        """The ratio at each order."""
-        return ratios(self.shape, upper, lower)
-
-    def values(self, ratios: Mapping[int, float]) -> dict[str, float | None]:
-        """The smallest."""
-        name = variable_name(Metric.RATIO, "min", None)
-        return {name: min(ratios.values(), default=None)}
-
-    def remark(self, ratios: Mapping[int, float]) -> tuple[str, ...]:
-        """The observation in words."""
-        order = min(ratios, key=ratios.__getitem__)
-        return (f"at N {order} it does not hold here that {self.shape.sentence}",)
-
-
-def shapes() -> list[Case]:
-    """Each observation with each placement and number of ranks for which both sides exist."""
-    return [
-        Case(f"{name}_np{ranks}", placement) for name, placement, ranks in shape_cases(placements())
-    ]
-
-
-def shape_ratio(case: Case) -> ShapeRatio:
-    """What is divided for an observation."""
-    name, _, ranks = case.rpartition("_np")
-    shape, placement = SHAPES[name], str(case.placement)
-    upper, lower = (side.case(placement, int(ranks)) for side in (shape.upper, shape.lower))
-    return ShapeRatio(
-        Case(upper.benchmark, upper.placement), Case(lower.benchmark, lower.placement), shape
-    )
+measurement = Multiplication

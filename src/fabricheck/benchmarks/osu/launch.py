@@ -39,23 +39,18 @@ class Osu(Measurement):
 
     def __init__(self, case: Case) -> None:
         self._entry = BENCHMARKS[case]
-        super().__init__(self._entry, case.placement)
-
-    @property
-    def environs(self) -> list[str]:
-        """An MPI that has the transport and the program."""
         needs = [] if self._entry.in_probe else ["spack"]
         if self._entry.family == "persistent":
             needs.append("mpi4")
-        transport = self.placement.transport.name
-        found = mpi.with_family(transport, needs=needs)
-        if not self.placement.full:
-            return found
-        return [
-            environs
-            for environs in found
-            if choice(environs.rpartition("=")[2], transport).statement is Statement.UCX
-        ]
+        transport = case.placement.transport.name
+        environs = mpi.with_family(transport, needs=needs)
+        if case.placement.full:
+            environs = [
+                each
+                for each in environs
+                if choice(each.rpartition("=")[2], transport).statement is Statement.UCX
+            ]
+        super().__init__(self._entry, case.placement, environs)
 
     def ranks(self, setting: Setting) -> Ranks:
         """Each node has one rank, a single one as few as can be, or a rank for each core."""

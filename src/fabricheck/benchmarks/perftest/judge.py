@@ -1,30 +1,19 @@
 """The share of a link that perftest's bandwidths reach."""
 
-from collections.abc import Collection, Mapping
-from typing import Any
-
 from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.perftest.entries import BENCHMARKS
 from fabricheck.benchmarks.perftest.table import CONNECTION, LINK, MTU
 from fabricheck.judge.levels import worst
 from fabricheck.judge.link_rate import Link, Rate, ceiling, fills_link, judge_share, read_rate
-from fabricheck.judge.references import Tolerance
-from fabricheck.judge.verdict import Verdict
+from fabricheck.judge.verdict import Subject, Verdict
 
 
-def refine(
-    verdict: Verdict,
-    curve: Curve,
-    tolerance: Tolerance | None,
-    extras: Mapping[str, Any],
-    features: Collection[str],
-) -> Verdict:
+def refine(verdict: Verdict, subject: Subject) -> Verdict:
     """The verdict with the share of the link that a curve uses which should fill it."""
-    del tolerance, features
-    rate = read_rate(extras)
-    if rate is None or not fills_link(curve):
+    rate = read_rate(subject.extras)
+    if rate is None or not fills_link(subject.curve):
         return verdict
-    level, finding = judge_share(curve, ceilings(curve, rate), rate)
+    level, finding = judge_share(subject.curve, ceilings(subject.curve, rate), rate)
     if not finding:
         return verdict
     return Verdict(worst([verdict.level, level]), verdict.judgements, (*verdict.findings, finding))

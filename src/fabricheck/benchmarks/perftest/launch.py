@@ -42,11 +42,6 @@ def perftest_options(extras: Mapping[str, Any], connection: str) -> list[str]:
     return ["-F", "-c", connection, *address(extras, "-x", "-m", "-S"), *flat(given)]
 
 
-def measurement(case: Case) -> "Perftest":
-    """How a case is measured."""
-    return Perftest(case)
-
-
 class Perftest(pair.Pair):
     """One benchmark of the family ``verbs`` on one placement.
 
@@ -140,3 +135,6 @@ class Perftest(pair.Pair):
             f"perftest used {perftest.used(curve)}; {packets.evidence}",
             (*packets.objections, *too_fast),
         )
+
+
+measurement = Perftest

@@ -1,15 +1,12 @@
 """What curves of batches must look like, whatever their values are compared with."""
 
-from collections.abc import Collection, Mapping
 from itertools import pairwise
-from typing import Any
 
 from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.quantity import amount, times
 from fabricheck.benchmarks.rdma_batch.entries import BENCHMARKS, Sweep
-from fabricheck.judge.references import Tolerance
-from fabricheck.judge.verdict import Verdict
+from fabricheck.judge.verdict import Subject, Verdict
 from fabricheck.units import format_size
 
 _LATENCY = (Metric.LATENCY, "min")
@@ -17,19 +14,13 @@ _BANDWIDTH = (Metric.BANDWIDTH, "avg")
 _US, _MB_PER_S = Metric.LATENCY.row.unit, Metric.BANDWIDTH.row.unit
 
 
-def refine(
-    verdict: Verdict,
-    curve: Curve,
-    tolerance: Tolerance | None,
-    extras: Mapping[str, Any],
-    features: Collection[str],
-) -> Verdict:
+def refine(verdict: Verdict, subject: Subject) -> Verdict:
     """The verdict with warnings on what sweeps of batches should never do."""
-    del extras, features
-    entry = BENCHMARKS[curve.benchmark]
-    if tolerance is None or not isinstance(entry, Sweep):
+    entry = BENCHMARKS[subject.curve.benchmark]
+    if subject.tolerance is None or not isinstance(entry, Sweep):
         return verdict
-    return verdict.warned(batch_shapes(curve, tolerance.monotone, by_batch=bool(entry.transfer)))
+    noise, by_batch = subject.tolerance.monotone, bool(entry.transfer)
+    return verdict.warned(batch_shapes(subject.curve, noise, by_batch=by_batch))
 
 
 def batch_shapes(curve: Curve, noise: float | None, *, by_batch: bool) -> tuple[str, ...]:

@@ -1,28 +1,17 @@
 """What streams must not do, whatever their rate: lose messages, share a link unevenly."""
 
-from collections.abc import Collection, Mapping
-from typing import Any
-
 from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.rdma_stream.read import MISSED, UNEVEN
 from fabricheck.judge.levels import Level, worst
-from fabricheck.judge.references import Tolerance
-from fabricheck.judge.verdict import Verdict
+from fabricheck.judge.verdict import Subject, Verdict
 
 EVEN = 0.05
 """How far streams that share a link may lie from their mean, as a share."""
 
 
-def refine(
-    verdict: Verdict,
-    curve: Curve,
-    tolerance: Tolerance | None,
-    extras: Mapping[str, Any],
-    features: Collection[str],
-) -> Verdict:
+def refine(verdict: Verdict, subject: Subject) -> Verdict:
     """The verdict with lost messages, and with streams that share a link unevenly, before all."""
-    del tolerance, features
-    found = stream_findings(curve, float(extras.get("stream_share", EVEN)))
+    found = stream_findings(subject.curve, float(subject.extras.get("stream_share", EVEN)))
     level = worst([verdict.level, *(level for level, _ in found)])
     return Verdict(level, verdict.judgements, (*(each for _, each in found), *verdict.findings))
 

@@ -82,11 +82,6 @@ def rdma_stream_options(extras: Mapping[str, Any], method: str) -> list[str]:
     return [*address(extras, "--gid-index", "--mtu", "--sl"), *flat(given)]
 
 
-def measurement(case: Case) -> "Streams":
-    """How a case is measured."""
-    return Streams(case)
-
-
 class Streams(Measurement):
     """Streams of one topology over one way for the messages.
 
@@ -102,22 +97,18 @@ class Streams(Measurement):
 
     def __init__(self, case: Case) -> None:
         self._entry = BENCHMARKS[case]
-        super().__init__(self._entry, case.placement)
+        transport, count = case.placement.transport, case.placement.num_nodes
+        super().__init__(
+            self._entry,
+            case.placement,
+            # MPI brings the sides together, whatever carries the messages.
+            mpi.with_family(transport.name),
+            [f"+{transport.feature} +{room}" for room in _rooms(count)],
+        )
         self._nodes = self._entry.topology.places(self.placement.num_nodes)
         self._size = self._entry.min_size or 0
         # A stream inside a node turns round before its link.
         self.has_links = self._entry.topology.nodes > 1
-
-    @property
-    def systems(self) -> list[str]:
-        """A partition that has so many nodes, or more."""
-        feature = self.placement.transport.feature
-        return [f"+{feature} +{room}" for room in _rooms(self.placement.num_nodes)]
-
-    @property
-    def environs(self) -> list[str]:
-        """An MPI that has the transport: it brings the sides together."""
-        return mpi.with_family(self.placement.transport.name)
 
     def ranks(self, setting: Setting) -> Ranks:
         """Each node has the ranks of the topology."""
@@ -195,3 +186,6 @@ class Streams(Measurement):
             return chosen
         fitting = int(_BUDGETS * budget * _MEGA / self._pace(setting.extras))
         return max(_FEWEST_MESSAGES, min(chosen, fitting))
+
+
+measurement = Streams

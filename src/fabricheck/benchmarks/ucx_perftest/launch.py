@@ -27,11 +27,6 @@ _TIME_BUDGET = 0.1
 cases = pair.cases
 
 
-def measurement(case: Case) -> "UcxPerftest":
-    """How a case is measured."""
-    return UcxPerftest(case)
-
-
 class UcxPerftest(pair.Pair):
     """One benchmark of the family ``ucx`` on one placement, without MPI.
 
@@ -111,3 +106,6 @@ def _complaint(setting: Setting) -> str | None:
     """What UCX complained of first, in its own words."""
     complaints = read_ucx_complaints(setting.stage)
     return f"UCX {complaints[0]}" if complaints else None
+
+
+measurement = UcxPerftest

@@ -19,16 +19,11 @@ def cases(family: str) -> list[Case]:
 
 def measurement(case: Case) -> Measurement:
     """How a case is measured."""
-    return Walk(BENCHMARKS[case], case.placement)
+    return Walk(BENCHMARKS[case], case.placement, environs=["builtin"])
 
 
 class Walk(Measurement):
     """One process on one node."""
-
-    @property
-    def environs(self) -> list[str]:
-        """No compiler and no MPI."""
-        return ["builtin"]
 
     def ranks(self, setting: Setting) -> Ranks:
         """One."""
