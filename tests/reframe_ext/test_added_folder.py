@@ -77,11 +77,11 @@ def test_a_folder_is_all_that_a_benchmark_needs(place: Path) -> None:
     assert {name.rpartition(":")[2] for name in case["perfvalues"]} == {
         "latency_avg_1KiB", "latency_avg_2KiB", "latency_avg_4KiB",
     }  # fmt: skip
-    history = ("--history", place / "history")
-    told = fabricheck(place, "history", "refresh", "--perflogs", "perflogs", *history)
+    store = place / "history"
+    told = fabricheck(place, "history", "refresh", "--perflogs", "perflogs", "--store", store)
     assert "3 new values" in told
     page = place / "page.html"
-    fabricheck(place, "report", "reports/run-0.json", "--html", page, *history)
+    fabricheck(place, "report", "reports/run-0.json", "--html", page, "--history", store)
     assert "Steps through memory, memory of a node: latency" in page.read_text()
     output = command(place, "sh", "folders/walk/walk.sh", "1024", "2048").stdout
     (place / "walk.out").write_text(output)
