@@ -2,6 +2,7 @@
 
 import signal
 import threading
+from pathlib import Path
 from types import FrameType
 from typing import Annotated
 
@@ -16,6 +17,9 @@ def exporter(
     listen: Annotated[
         str, typer.Option(metavar="HOST:PORT", help="Where to listen.")
     ] = "127.0.0.1:9105",
+    web_config: Annotated[
+        Path | None, typer.Option(help="File with certificate and key, for HTTPS.")
+    ] = None,
     reports: ReportsOption = None,
     state: StateOption = None,
 ) -> None:
@@ -25,7 +29,8 @@ def exporter(
     read every 5 s by a thread of its own; no scrape reads anything or starts anything.
 
     Anyone who can reach the address can read it, so it is this machine's alone unless --listen
-    says otherwise. systemd may pass a socket instead (ci/systemd).
+    says otherwise; --web-config encrypts, read as by Prometheus' own exporters. systemd may pass a
+    socket instead (ci/systemd).
 
     Examples:
 
@@ -37,9 +42,10 @@ def exporter(
     """
     from fabricheck.monitor.refresh import Refresher  # noqa: PLC0415
     from fabricheck.monitor.server import Server  # noqa: PLC0415
+    from fabricheck.monitor.web_config import tls  # noqa: PLC0415
 
     refresher = Refresher(sources(ports, reports, state))
-    with Server(listen, refresher) as server:
+    with Server(listen, refresher, tls(web_config) if web_config else None) as server:
 
         def end(_number: int, _frame: FrameType | None) -> None:
             # From the thread that serves, it would wait for itself.

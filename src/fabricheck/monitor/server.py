@@ -8,6 +8,7 @@ import contextlib
 import os
 import socket
 import socketserver
+import ssl
 import sys
 import threading
 import time
@@ -87,6 +88,7 @@ class Server(socketserver.ThreadingTCPServer):
     Args:
         listen: ``HOST:PORT``; of systemd, the socket that it passes on is taken instead.
         refresher: it must have been started.
+        tls: how connections are encrypted; ``None`` for not.
 
     Raises:
         FabricheckError: if there is no such address, or another program has it.
@@ -96,8 +98,11 @@ class Server(socketserver.ThreadingTCPServer):
     allow_reuse_address = True
     request_queue_size = MOST
 
-    def __init__(self, listen: str, refresher: Refresher) -> None:
+    def __init__(
+        self, listen: str, refresher: Refresher, tls: ssl.SSLContext | None = None
+    ) -> None:
         self.refresher = refresher
+        self._tls = tls
         self._open: dict[socket.socket, float] = {}
         self._lock = threading.Lock()
         passed = os.environ.get("LISTEN_FDS") == "1"
@@ -118,6 +123,15 @@ class Server(socketserver.ThreadingTCPServer):
                 f"expected to listen on {listen}, found: {error.strerror or error}: name a free "
                 "address of this machine with --listen"
             ) from error
+
+    def get_request(self) -> tuple[Any, Any]:
+        """A connection; its handshake is left to its own thread, since it waits for the client."""
+        request, client = super().get_request()
+        if self._tls:
+            request = self._tls.wrap_socket(
+                request, server_side=True, do_handshake_on_connect=False
+            )
+        return request, client
 
     def verify_request(self, request: Any, client_address: Any) -> bool:  # noqa: ARG002
         """Take a connection unless there are too many."""
