@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from fabricheck.benchmarks.registry import CHECKS, REGISTRY, folder_of
+
 pytestmark = pytest.mark.integration
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -37,6 +39,7 @@ def text_of(name: str) -> str:
 
 
 FILES = project_files()
+PROGRAMS = sorted({folder_of(name).name for name in REGISTRY})
 DOCUMENTS = [name for name in FILES if name.endswith(".md")]
 
 
@@ -96,6 +99,18 @@ FOREIGN = re.compile(
         ]
     )
 )
+
+
+def test_only_a_benchmarks_own_folder_names_its_check_classes_and_is_imported_by_name():
+    classes = "|".join(CHECKS)
+    named = re.compile(
+        rf"""["']({classes})["']|fabricheck\.benchmarks\.({"|".join(PROGRAMS)})\b""", re.ASCII
+    )
+    own = re.compile(r"src/fabricheck/benchmarks/\w+/")
+    library = [n for n in FILES if n.startswith("src/fabricheck/") and not own.match(n)]
+    # The page's section on the phases of a multiplication.
+    found = [line for line in lines_with(named, library) if "report/phases.py" not in line]
+    assert found == []
 
 
 def test_no_registry_host_and_no_path_of_one_machine():
