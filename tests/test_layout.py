@@ -108,9 +108,7 @@ def test_only_a_benchmarks_own_folder_names_its_check_classes_and_is_imported_by
     )
     own = re.compile(r"src/fabricheck/benchmarks/\w+/")
     library = [n for n in FILES if n.startswith("src/fabricheck/") and not own.match(n)]
-    # The page's section on the phases of a multiplication.
-    found = [line for line in lines_with(named, library) if "report/phases.py" not in line]
-    assert found == []
+    assert lines_with(named, library) == []
 
 
 def test_no_registry_host_and_no_path_of_one_machine():

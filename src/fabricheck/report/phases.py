@@ -1,24 +1,9 @@
-"""The phases of matrix multiplications against the order of the matrices: what is drawn of them.
+"""Figures that a benchmark's folder adds to the page (its module ``page``), in panels of lines."""
 
-One figure for each partition, mode and number of ranks, one panel for each phase, one line for each
-MPI and placement: so "Performance Analysis of MPI Over Cluster" shows them.
-"""
-
-import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from fabricheck.benchmarks.mpi_matmul.entries import BENCHMARKS as MATMUL_BENCHMARKS
-from fabricheck.benchmarks.mpi_matmul.entries import PHASES
-from fabricheck.report.model import Case, Run
-
-_TITLES = {
-    "total": "Whole multiplication",
-    "transfer_a": "Transfer of A",
-    "broadcast_b": "Broadcast of B",
-    "compute": "Compute",
-    "transfer_c": "Transfer of C",
-}
+from fabricheck.benchmarks.registry import parts
+from fabricheck.report.model import Run
 
 AXIS = "order of the matrices"
 
@@ -61,38 +46,5 @@ class PhaseFigure:
 
 
 def phase_figures(run: Run) -> tuple[PhaseFigure, ...]:
-    """The figures of a run; those of multiplications that gave no values are left out."""
-    places: dict[tuple[str, str, str], list[Case]] = {}
-    for case in run.cases:
-        name = case.benchmark
-        if name in MATMUL_BENCHMARKS:
-            places.setdefault((case.system, case.partition, name), []).append(case)
-    order = list(MATMUL_BENCHMARKS)
-    keys = sorted(places, key=lambda key: (key[0], key[1], order.index(key[2])))
-    figures = (_figure(*key, places[key]) for key in keys)
-    return tuple(figure for figure in figures if figure.panels)
-
-
-def _figure(system: str, partition: str, name: str, cases: list[Case]) -> PhaseFigure:
-    benchmark = MATMUL_BENCHMARKS[name]
-    title = f"{system}:{partition}, {benchmark.ranks} ranks, {benchmark.mode}"
-    slug = re.sub(r"[^a-z0-9_]+", "-", f"phases-{system}-{partition}-{name}".lower())
-    panels = (
-        Panel(f"{slug}-{phase}", _TITLES[phase], phase.row.unit, tuple(_lines(cases, phase)))
-        for phase in PHASES
-    )
-    return PhaseFigure(title, tuple(panel for panel in panels if panel.lines))
-
-
-def _lines(cases: list[Case], phase: str) -> Iterator[Line]:
-    for case in cases:
-        found = sorted(
-            (sample.size, sample.value)
-            for sample in case.samples
-            if (sample.metric, sample.statistic) == (phase, "p50")
-            and sample.size is not None
-            and sample.value
-        )
-        if found:
-            orders, values = zip(*found, strict=True)
-            yield Line(f"{case.environ} {case.placement}", orders, values)
+    """The figures of a run, of all folders that have some."""
+    return tuple(figure for page in parts("page") for figure in page.figures(run))
