@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Record how much measurements differ when nothing changes, as the simulation's noise.
 
-Runs mpi_probe with two ranks on this machine, round after round, and writes a perflog with one
+Runs mpi_probe with two ranks on this machine, round after round, and writes a record with one
 session for each round. The recorded rounds of the repository were made by this on a virtual machine
 with two cores that others used at the same time: noise as bad as it gets.
 
 example:
-    lab/record-noise.py --rounds 200 --probe build/bench/*/mpi_probe/mpi_probe noise.log.gz
+    lab/record-noise.py --rounds 200 --probe build/bench/*/mpi_probe/mpi_probe noise.jsonl.gz
 """
 
 import argparse
@@ -19,8 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from fabricheck.history.record import FIELDS, HEADER, Record
-from fabricheck.units import format_size
+from fabricheck.record.model import Case, Sample, to_line
 
 BENCHMARKS = {
     "latency": ["-m", "8:65536", "-z50,99"],
@@ -41,39 +40,40 @@ def measure(probe: Path, benchmark: str, directory: Path) -> dict[str, Any]:
     return dict(json.loads(path.read_text()))
 
 
-def lines(results: dict[str, Any], when: datetime, session: str) -> list[str]:
-    """The perflog's lines for the results of one benchmark."""
+def case(results: dict[str, Any], when: datetime, session: str) -> Case:
+    """The results of one benchmark as a case of the record."""
     benchmark = results["benchmark"]
     metric = "bandwidth" if benchmark == "bw" else "latency"
-    found = []
-    for result in results["results"]:
-        if result["size"] not in SIZES:
-            continue
-        for statistic in ("avg",) if metric == "bandwidth" else STATISTICS:
-            fields = {
-                **dict.fromkeys(FIELDS, ""),
-                "time": when.isoformat(timespec="seconds"),
-                "level": "good",
-                "system": "recorded",
-                "partition": "here",
-                "environment": "openmpi",
-                "check": "MpiCollective" if benchmark == "allreduce" else "MpiPointToPoint",
-                "benchmark": benchmark,
-                "transport": "shm",
-                "nodes": "1",
-                "ranks": "2",
-                "variable": f"{metric}_{statistic}_{format_size(result['size'])}",
-                "metric": metric,
-                "statistic": statistic,
-                "size": str(result["size"]),
-                "value": f"{result[statistic]:.6g}",
-                "unit": results["unit"],
-                "program": results["program"],
-                "program_version": results["version"],
-                "session": session,
-            }
-            found.append(Record(**fields).line())
-    return found
+    return Case(
+        time=when.isoformat(timespec="seconds"),
+        session=session,
+        system="recorded",
+        partition="here",
+        environ="openmpi",
+        check="MpiCollective" if benchmark == "allreduce" else "MpiPointToPoint",
+        benchmark=benchmark,
+        transport="shm",
+        num_nodes=1,
+        ranks=2,
+        ranks_per_node=2,
+        program=results["program"],
+        program_version=results["version"],
+        level="good",
+        result="pass",
+        samples=tuple(
+            Sample(
+                metric=metric,
+                statistic=statistic,
+                size=result["size"],
+                value=float(f"{result[statistic]:.6g}"),
+                unit=results["unit"],
+                level="good",
+            )
+            for result in results["results"]
+            if result["size"] in SIZES
+            for statistic in (("avg",) if metric == "bandwidth" else STATISTICS)
+        ),
+    )
 
 
 def main() -> None:
@@ -81,7 +81,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("output", type=Path, help="perflog to write, compressed")
+    parser.add_argument("output", type=Path, help="record to write, compressed")
     parser.add_argument("--probe", type=Path, required=True, help="the program mpi_probe")
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--pause", type=float, default=4.0, help="seconds between rounds")
@@ -90,12 +90,11 @@ def main() -> None:
         tempfile.TemporaryDirectory() as directory,
         gzip.open(arguments.output, "wt", encoding="utf-8") as output,
     ):
-        output.write(HEADER)
         for number in range(arguments.rounds):
             results = [measure(arguments.probe, name, Path(directory)) for name in BENCHMARKS]
             when = datetime.now(UTC)
             for each in results:
-                output.writelines(lines(each, when, f"round-{number}"))
+                output.write(to_line(case(each, when, f"round-{number}")))
             time.sleep(arguments.pause)
 
 

@@ -2,7 +2,9 @@
 
 import json
 import sys
+from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,12 +14,12 @@ import typer
 from fabricheck.acceptance.settings import Settings as AcceptanceSettings
 from fabricheck.cli import guarded
 from fabricheck.errors import FabricheckError
-from fabricheck.history import perflog
-from fabricheck.history.record import FIELDS, Record
+from fabricheck.history import frame
 from fabricheck.history.series import Series
+from fabricheck.record.model import Case, Sample
+from fabricheck.record.write import append
 from fabricheck.trend.robust import Array
 from fabricheck.trend.settings import Settings
-from fabricheck.units import format_size
 from simulation.acceptance import tables as acceptance_tables
 from simulation.nights import Injected, Shape, World, latencies
 from simulation.noise import RECORDED, read_noise
@@ -72,7 +74,7 @@ NoiseOption = Annotated[
     Path | None,
     typer.Option(
         metavar="PATH",
-        help="Perflog, or directory of perflogs, whose noise is taken.",
+        help="Record, or file of one, whose noise is taken.",
         show_default="rounds recorded on a shared machine",
     ),
 ]
@@ -82,9 +84,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON.")]
 
 @app.command()
 def history(
-    directory: Annotated[
-        Path, typer.Argument(metavar="DIR", help="New directory for the perflog.")
-    ],
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="New directory for the record.")],
     *,
     change: Annotated[Shape, typer.Option(help="What changes.")] = Shape.STEP,
     size: Annotated[float, typer.Option(help="By how much, relative, for the worse.")] = 0.05,
@@ -103,7 +103,7 @@ def history(
     seed: SeedOption = 1,
     machine: JsonOption = False,
 ) -> None:
-    """Write a simulated history as a perflog, for "fabricheck history refresh".
+    """Write a simulated history as a record, for "fabricheck history refresh".
 
     Exit code 0: written. 2: bad input.
 
@@ -111,13 +111,13 @@ def history(
 
         lab/simulate history /tmp/simulated --change step --size 0.05
 
-        fabricheck history refresh --perflogs /tmp/simulated --store /tmp/store --no-results
+        fabricheck history refresh --perflogs /tmp/simulated --store /tmp/store
 
         fabricheck trend --store /tmp/store
     """
-    path = directory / "simulated" / "fabric" / "MpiPointToPoint.log"
+    path = directory / "simulated"
     if path.exists():
-        raise FabricheckError(f"expected no perflog at {path}, found one: name another directory")
+        raise FabricheckError(f"expected no record at {path}, found one: name another directory")
     if size <= -1:
         raise FabricheckError(f"expected a size greater than -1, found {size:g}: 0.05 is 5 %")
     world = World(
@@ -131,13 +131,13 @@ def history(
     made = latencies(
         world, Injected(change, size, at), _noise(noise), nights=nights, count=series, seed=seed
     )
-    records = list(_records(made))
-    records.sort(key=lambda record: record.time)
-    perflog.append(path, records)
+    cases = _cases(made)
+    values = sum(len(case.samples) for case in cases)
+    append(directory, cases)
     if machine:
-        _write({"path": str(path), "series": len(made), "values": len(records)})
+        _write({"path": str(path), "series": len(made), "values": values})
     else:
-        typer.echo(f"{path}: {len(made)} series, {len(records)} values")
+        typer.echo(f"{path}: {len(made)} series, {values} values")
 
 
 @app.command()
@@ -358,30 +358,23 @@ def _print_table(title: str, rows: list[Row]) -> None:
         typer.echo("| " + " | ".join(str(cell) for cell in row.values()) + " |")
 
 
-def _records(made: list[Series]) -> Iterator[Record]:
+def _cases(made: list[Series]) -> list[Case]:
+    """The cases that series belong to, with the samples of each of them."""
+    samples: dict[Case, list[Sample]] = defaultdict(list)
     for series in made:
         key = series.key
         for time, value, session in zip(series.times, series.values, series.sessions, strict=True):
-            fields = {
-                **dict.fromkeys(FIELDS, ""),
-                "time": time.item().replace(tzinfo=UTC).isoformat(),
-                "level": "good",
-                "system": key.system,
-                "partition": key.partition,
-                "environment": key.environ,
-                "check": key.check,
-                "benchmark": key.benchmark,
-                "transport": key.transport,
-                "nodes": str(key.num_nodes),
-                "variable": f"{key.metric}_{key.statistic}_{format_size(key.size or 0)}",
-                "metric": key.metric,
-                "statistic": key.statistic,
-                "size": str(key.size),
-                "value": f"{value:.6g}",
-                "unit": key.unit,
-                "session": str(session),
-            }
-            yield Record(**fields)
+            case = Case(
+                time=time.item().replace(tzinfo=UTC).isoformat(timespec="seconds"),
+                session=str(session),
+                **{name: getattr(key, name) for name in frame.CASE},
+                level="good",
+                result="pass",
+            )
+            point = {name: getattr(key, name) for name in frame.POINT}
+            samples[case].append(Sample(value=float(f"{value:.6g}"), level="good", **point))
+    cases = (replace(case, samples=tuple(each)) for case, each in samples.items())
+    return sorted(cases, key=lambda case: case.time)
 
 
 def _noise(path: Path | None) -> list[Array]:

@@ -122,7 +122,6 @@ def latencies(
             environ="openmpi",
             check="MpiPointToPoint",
             benchmark=f"latency{number // (len(SIZES) * len(STATISTICS))}",
-            placement="rc-2n",
             transport="rc",
             num_nodes=2,
             ranks=2,

@@ -6,12 +6,11 @@ from pathlib import Path
 import numpy as np
 
 from fabricheck.errors import FabricheckError
-from fabricheck.history.refresh import Request
-from fabricheck.history.store import History
+from fabricheck.history.store import History, Request
 from fabricheck.trend.robust import NORMAL_MAD, Array
 from fabricheck.trend.segments import running_median
 
-RECORDED = Path(__file__).with_name("recorded-noise.log.gz")
+RECORDED = Path(__file__).with_name("recorded-noise.jsonl.gz")
 """Rounds of real measurements (lab/record-noise.py)."""
 
 LEAST_NIGHTS = 40
@@ -26,7 +25,7 @@ def read_noise(source: Path = RECORDED) -> list[Array]:
     the slow changes of a shared machine are not noise, the simulation makes its own.
 
     Args:
-        source: a perflog, or a directory of perflogs.
+        source: a record, or a file of it.
 
     Raises:
         FabricheckError: if there is no series with enough values that differ.
@@ -46,6 +45,6 @@ def read_noise(source: Path = RECORDED) -> list[Array]:
     if not noise:
         raise FabricheckError(
             f"expected a series of at least {LEAST_NIGHTS} nights whose values differ in {source}, "
-            f"found none among {len(found)} series: name perflogs of more nights"
+            f"found none among {len(found)} series: name a record of more nights"
         )
     return noise

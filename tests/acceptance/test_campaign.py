@@ -88,7 +88,8 @@ def test_runs_take_turns_and_the_state_before_is_restored(suite: Suite):
         "-c checks -S RdmaStream.messages=1000000 -n Latency -r "
         "--session-extras=campaign=fw28,state=before"
     )
-    refreshed, accepted = suite.lines("fabricheck")
+    imported, refreshed, accepted = suite.lines("fabricheck")
+    assert imported == "history import reports/results.db"
     assert refreshed == "history refresh"
     state = '?campaign=="fw28" and state=="{}" and num_aborted==0'
     assert accepted == (

@@ -6,23 +6,24 @@ from tests.acceptance.made import judged, values
 
 from fabricheck.acceptance.model import Difference
 from fabricheck.acceptance.words import cautions
-from fabricheck.history.provenance import UNTOLD, Origin, Provenance
+from fabricheck.history.provenance import UNTOLD, Provenance
+from fabricheck.record.model import Nodes
 from simulation.acceptance import Campaign
 
 CAMPAIGN = Campaign(6)
-ORIGIN = Origin(
+ORIGIN = Nodes(
     time="2020-01-01T06:00:00+00:00",
     session="",
     system="simulated",
     partition="fabric",
-    environment="openmpi",
+    environ="openmpi",
     nodes=("n1", "n2"),
     machine={"kernel": "6.1.0", "bios": UNTOLD},
     software={"ucx": "1.18", "mpi": "Open MPI 4"},
 )
 
 
-def found(change: Callable[[Origin], Origin]) -> list[Difference]:
+def found(change: Callable[[Nodes], Nodes]) -> list[Difference]:
     """The differences where the runs after the change have another origin."""
     frame = values(CAMPAIGN)
     after = set(frame.filter(pl.col("side") == "after")["session"])

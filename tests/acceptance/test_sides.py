@@ -1,56 +1,36 @@
-import json
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
 import polars as pl
 import pytest
-from tests.history.recorded import night, perflog, read
+from tests.history.recorded import case, read
 
 from fabricheck.acceptance.sides import read_sides
 from fabricheck.errors import FabricheckError
 from fabricheck.history.store import History
+from fabricheck.record.model import Session
+from fabricheck.record.write import append
 
 UUIDS = [f"0000000{number}-1111-2222-3333-444444444444" for number in range(6)]
 NIGHTS = {"before": (0, 3), "after": (1, 2)}
 
 
-def database(path: Path) -> Path:
-    """ReFrame's results database of four interleaved sessions of a campaign, and one more."""
-    with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute("CREATE TABLE metadata(schema_version TEXT)")
-        connection.execute("INSERT INTO metadata VALUES ('1.0')")
-        connection.execute("CREATE TABLE sessions(uuid TEXT PRIMARY KEY, json_blob TEXT)")
-        for number in range(5):
-            state = next((side for side, nights in NIGHTS.items() if number in nights), None)
-            start = datetime(2026, 11, 1 + number, 5, 50, tzinfo=UTC)
-            info = {"uuid": UUIDS[number], "time_start_unix": start.timestamp(), "num_aborted": 0}
-            if state:
-                info |= {"campaign": "fw", "state": state}
-            report = {"session_info": info, "runs": [{"testcases": [case(number)]}]}
-            text = json.dumps(report)
-            connection.execute("INSERT INTO sessions VALUES (?, ?)", [UUIDS[number], text])
-    return path
-
-
-def case(number: int) -> dict[str, object]:
-    ended = datetime(2026, 11, 1 + number, 6, tzinfo=UTC)
-    return {
-        "name": "MpiPointToPoint", "system": "testbed", "partition": "main", "environ": "openmpi",
-        "benchmark": "latency", "transport": "tcp", "num_nodes": 2, "num_tasks": 2,
-        "job_completion_time_unix": ended.timestamp(), "session": f"session-{number}",
-        "jobid": str(100 + number),
-        "perfvalues": {"testbed:main:latency_p50_8B": [9.58, None, None, None, "us", "pass"]},
-    }  # fmt: skip
+def ended(number: int) -> Session:
+    """The end of a session of an interleaved campaign, and of one more."""
+    state = next((side for side, nights in NIGHTS.items() if number in nights), None)
+    start = datetime(2026, 11, 1 + number, 5, 50, tzinfo=UTC)
+    info = {"uuid": UUIDS[number], "time_start_unix": start.timestamp(), "num_aborted": 0}
+    if state:
+        info |= {"campaign": "fw", "state": state}
+    return Session(time=start.isoformat(), session=f"session-{number}", system="testbed", info=info)
 
 
 @pytest.fixture
 def history(tmp_path: Path) -> Iterator[History]:
-    """Five nights, in the perflog and in the results database."""
-    perflog(tmp_path / "logs", "".join(night(number) for number in range(5)))
-    read(tmp_path / "store", tmp_path / "logs", results=[database(tmp_path / "results.db")])
+    """Five nights."""
+    append(tmp_path / "logs", [each for n in range(5) for each in (case(n), ended(n))])
+    read(tmp_path / "store", tmp_path / "logs")
     with History.open_to_read(tmp_path / "store") as opened:
         yield opened
 
@@ -78,7 +58,7 @@ def test_filters_may_follow_a_period(history: History):
     assert sessions(found, "before") == ["session-3"]
 
 
-def test_sessions_are_named_by_uuid_and_by_the_perflog(history: History):
+def test_sessions_are_named_by_uuid_and_by_the_record(history: History):
     found = read_sides(history, [UUIDS[0], "session-4"], ["session-2"])
     assert sessions(found, "before") == ["session-0", "session-4"]
     assert sessions(found, "after") == ["session-2"]
@@ -107,13 +87,3 @@ def test_what_selects_nothing_is_bad_input(history: History, text: str):
 def test_a_run_is_before_or_after(history: History):
     with pytest.raises(FabricheckError, match="found session-1 on both sides"):
         read_sides(history, ["session-0", "session-1"], ["20261102:20261104"])
-
-
-def test_filters_need_a_results_database(tmp_path: Path):
-    perflog(tmp_path / "logs", night(0))
-    read(tmp_path / "store", tmp_path / "logs")
-    with (
-        History.open_to_read(tmp_path / "store") as history,
-        pytest.raises(FabricheckError, match="expected a results database"),
-    ):
-        read_sides(history, ['?state=="before"'], ["session-0"])

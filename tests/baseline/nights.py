@@ -1,14 +1,17 @@
-"""Perflogs of quiet nights for tests: two MPIs, two benchmarks, some sizes."""
+"""A record of quiet nights for tests: two MPIs, two benchmarks, some sizes."""
 
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from tests.history.recorded import read
 
-from fabricheck.history.record import FIELDS, HEADER, Record
-from fabricheck.units import format_size
+from fabricheck.record.model import Case, Sample
+from fabricheck.record.write import append
 
 FIRST = datetime(2026, 9, 1, 6, tzinfo=UTC)
 SIZES = (8, 1024)
@@ -16,63 +19,64 @@ MPIS = {"openmpi": "Open MPI v4.1.4, package: Debian", "mpich": "MPICH Version: 
 STATISTICS = {"latency": ("avg", "p50", "p99"), "bw": ("avg",)}
 LEVELS = {"latency": 10.0, "bw": 900.0}
 
-Factor = Callable[[int, dict[str, str]], float]
+Factor = Callable[[int, Case, Sample], float]
 
 
-def unchanged(_night: int, _fields: dict[str, str]) -> float:
+def unchanged(_night: int, _case: Case, _sample: Sample) -> float:
     return 1.0
 
 
-def records(nights: int, factor: Factor = unchanged, spread: float = 0.02, **changes: str) -> str:
-    """Lines of the perflog: normal noise, the same for the same arguments."""
+def records(
+    nights: int, factor: Factor = unchanged, spread: float = 0.02, **changes: Any
+) -> list[Case]:
+    """Cases of normal noise, the same for the same arguments."""
     generator = np.random.default_rng(1)
-    lines = []
+    cases = []
     for night in range(nights):
         for mpi, version in MPIS.items():
             for benchmark, statistics in STATISTICS.items():
+                given = {**_fields(night, mpi, benchmark), "mpi_version": version, **changes}
+                samples = []
+                metric, unit = ("bandwidth", "MB/s") if benchmark == "bw" else ("latency", "us")
                 for statistic in statistics:
                     for size in SIZES:
-                        fields = _fields(night, mpi, benchmark, statistic, size)
-                        fields |= {"mpi_version": version} | changes
+                        sample = Sample(
+                            metric=metric, statistic=statistic, size=size, unit=unit, level="good"
+                        )
                         noise = np.exp(spread * generator.standard_normal())
-                        value = LEVELS[benchmark] * noise * factor(night, fields)
-                        lines.append(Record(**{**fields, "value": f"{value:.6g}"}).line())
-    return "".join(lines)
+                        value = LEVELS[benchmark] * noise * factor(night, Case(**given), sample)
+                        samples.append(replace(sample, value=float(f"{value:.6g}")))
+                cases.append(Case(**given, samples=tuple(samples)))
+    return cases
 
 
-def _fields(night: int, mpi: str, benchmark: str, statistic: str, size: int) -> dict[str, str]:
-    metric, unit = ("bandwidth", "MB/s") if benchmark == "bw" else ("latency", "us")
-    return dict.fromkeys(FIELDS, "") | {
+def _fields(night: int, mpi: str, benchmark: str) -> dict[str, Any]:
+    return {
         "time": (FIRST + timedelta(days=night)).isoformat(),
         "level": "good",
         "result": "pass",
         "system": "hpc",
         "partition": "cpu",
-        "environment": mpi,
+        "environ": mpi,
         "check": "MpiPointToPoint",
         "benchmark": benchmark,
         "transport": "rc",
-        "nodes": "2",
-        "ranks": "2",
-        "variable": f"{metric}_{statistic}_{format_size(size)}",
-        "metric": metric,
-        "statistic": statistic,
-        "size": str(size),
-        "unit": unit,
+        "num_nodes": 2,
+        "ranks": 2,
+        "ranks_per_node": 1,
         "mpi": mpi,
         "ucx_version": "1.13.1",
         "program": "mpi_probe",
         "program_version": "0.1.0",
-        "job_id": f"{night}-{mpi}-{benchmark}",
+        "job": f"{night}-{mpi}-{benchmark}",
         "commit": "b59301a",
         "session": f"session-{night}",
     }
 
 
-def history(root: Path, text: str) -> Path:
-    """A store that has read these lines."""
-    logs = root / "logs" / "hpc" / "cpu"
-    logs.mkdir(parents=True, exist_ok=True)
-    (logs / "MpiPointToPoint.log").write_text(HEADER + text)
+def history(root: Path, cases: Sequence[Case]) -> Path:
+    """A store that has read these cases."""
+    shutil.rmtree(root / "logs", ignore_errors=True)
+    append(root / "logs", cases)
     read(root / "store", root / "logs", now=datetime(2027, 6, 1, tzinfo=UTC))
     return root / "store"

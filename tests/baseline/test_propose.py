@@ -1,25 +1,24 @@
 """What is proposed, and what speaks against it."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from tests.baseline.nights import history, records
+from tests.baseline.nights import Factor, history, records
 
 from fabricheck.baseline import evidence
 from fabricheck.baseline.proposal import Proposal, State, read, write
 from fabricheck.baseline.propose import Request, propose
 from fabricheck.errors import FabricheckError
+from fabricheck.record.model import Case, Sample
 
-Factor = Callable[[int, dict[str, str]], float]
 
-
-def proposed(root: Path, text: str, **request: object) -> Proposal:
+def proposed(root: Path, cases: Sequence[Case], **request: object) -> Proposal:
     for name in ("sites", "references"):
         (root / name).mkdir(parents=True, exist_ok=True)
-    store = history(root, text)
-    name, cases, known = evidence.read(store, None, None, root / "sites", root / "references")
-    return propose(name, cases, {}, known, Request(**request))
+    store = history(root, cases)
+    name, found, known = evidence.read(store, None, None, root / "sites", root / "references")
+    return propose(name, found, {}, known, Request(**request))
 
 
 def reasons(proposal: Proposal) -> dict[str, tuple[str, ...]]:
@@ -27,9 +26,12 @@ def reasons(proposal: Proposal) -> dict[str, tuple[str, ...]]:
 
 
 def step(size: float, night: int = 30, **only: str) -> Factor:
-    def factor(number: int, fields: dict[str, str]) -> float:
-        there = number >= night and all(fields[name] == value for name, value in only.items())
-        return 1 + size if there else 1.0
+    def factor(number: int, case: Case, sample: Sample) -> float:
+        fits = all(
+            getattr(sample if hasattr(sample, name) else case, name) == value
+            for name, value in only.items()
+        )
+        return 1 + size if number >= night and fits else 1.0
 
     return factor
 
@@ -61,7 +63,7 @@ def test_too_few_nights_are_refused(tmp_path: Path):
 
 
 def test_a_change_inside_the_nights_is_refused_for_its_case_alone(tmp_path: Path):
-    text = records(50, step(0.2, environment="openmpi", benchmark="latency", statistic="p50"))
+    text = records(50, step(0.2, environ="openmpi", benchmark="latency", statistic="p50"))
     found = proposed(tmp_path, text)
     (words,) = reasons(found)["latency openmpi"]
     assert words.startswith("a change inside the window, regression of +20 % since 2026-10-01: ")
@@ -70,7 +72,7 @@ def test_a_change_inside_the_nights_is_refused_for_its_case_alone(tmp_path: Path
 
 
 def test_nights_since_a_change_are_enough_and_the_step_comes_with_them(tmp_path: Path):
-    text = records(60, step(0.2, environment="openmpi"))
+    text = records(60, step(0.2, environ="openmpi"))
     since = evidence.datetime.fromisoformat("2026-10-01T00:00:00+00:00")
     found = proposed(tmp_path, text, since=since)
     assert {each.samples for each in found.proposed} == {30}
@@ -80,10 +82,11 @@ def test_nights_since_a_change_are_enough_and_the_step_comes_with_them(tmp_path:
 
 def test_a_step_is_accepted_for_the_cases_that_get_references_alone(tmp_path: Path):
     text = records(60, step(0.2, benchmark="latency"))
-    only_mpich = [line for line in text.splitlines(keepends=True)
-                  if "|openmpi|" not in line or "2026-10-0" not in line]  # fmt: skip
+    only_mpich = [
+        case for case in text if case.environ != "openmpi" or "2026-10-0" not in case.time
+    ]
     since = evidence.datetime.fromisoformat("2026-10-01T00:00:00+00:00")
-    found = proposed(tmp_path, "".join(only_mpich), since=since, least=25)
+    found = proposed(tmp_path, only_mpich, since=since, least=25)
     assert {each.case.key.environ for each in found.proposed} == {"mpich"}
     records_of_step = [record for each in found.steps for record in each.series]
     assert records_of_step
@@ -101,16 +104,14 @@ def test_nights_before_an_accepted_step_do_not_count(tmp_path: Path):
 
 
 def test_other_software_inside_the_nights_is_refused(tmp_path: Path):
-    text = records(25) + records(45, ucx_version="1.20.1").split("\n", 25 * 16)[-1]
+    text = records(25) + records(45, ucx_version="1.20.1")[25 * 4 :]
     (words,) = reasons(proposed(tmp_path, text))["bw openmpi"]
     assert "the software changed inside the window, on 2026-09-26: " in words
     assert words.endswith("propose --since 2026-09-26")
 
 
 def test_what_is_measured_no_longer_is_refused(tmp_path: Path):
-    text = records(30) + "".join(
-        line + "\n" for line in records(45).splitlines()[30 * 16 :] if "|bw|" not in line
-    )
+    text = records(30) + [case for case in records(45)[30 * 4 :] if case.benchmark != "bw"]
     found = proposed(tmp_path, text)
     assert reasons(found)["bw mpich"] == ("bandwidth_avg_8B was last measured on 2026-09-30",)
     assert len(found.proposed) == 2

@@ -208,6 +208,6 @@ def test_another_file_is_no_record(tmp_path: Path):
 
 
 def test_without_a_history_nothing_is_made(tmp_path: Path):
-    with pytest.raises(FabricheckError, match="read the record"):
+    with pytest.raises(FabricheckError, match="fabricheck history refresh"):
         run("accept", "--store", tmp_path / "none", *BEFORE, *AFTER)
     assert not (tmp_path / "none").exists()

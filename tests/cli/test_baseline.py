@@ -1,4 +1,5 @@
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from fabricheck.judge.levels import Level
 from fabricheck.judge.model import CaseKey
 from fabricheck.judge.references import resolve
 from fabricheck.judge.verdict import judge_values
+from fabricheck.record.model import Case
 
 CASE = CaseKey("hpc", "hpc:cpu", "openmpi", "latency", "rc-2n")
 
@@ -26,7 +28,7 @@ def run(command: str, *arguments: str | Path) -> Result:
 class Place:
     """A history with its references."""
 
-    def __init__(self, root: Path, text: str) -> None:
+    def __init__(self, root: Path, cases: Sequence[Case]) -> None:
         self.root = root
         self.references, self.sites = root / "references", root / "sites"
         self.references.mkdir()
@@ -34,10 +36,10 @@ class Place:
         self.file = self.references / "hpc.measured.yaml"
         self.rules = self.references / "hpc.yaml"
         self.accepted = self.references / "hpc.accepted.yaml"
-        self.record(text)
+        self.record(cases)
 
-    def record(self, text: str) -> None:
-        self.store = history(self.root, text)
+    def record(self, cases: Sequence[Case]) -> None:
+        self.store = history(self.root, cases)
 
     def run(self, command: str, *options: str) -> Result:
         places: tuple[str | Path, ...] = ("--references", self.references)
@@ -103,7 +105,7 @@ def test_a_part_can_be_accepted(tmp_path: Path):
 
 
 def test_a_step_is_accepted_with_its_references_and_not_raised_again(tmp_path: Path):
-    place = Place(tmp_path, records(60, step(0.2, environment="openmpi", benchmark="latency")))
+    place = Place(tmp_path, records(60, step(0.2, environ="openmpi", benchmark="latency")))
     assert [event["state"] for event in place.trend()["events"]] == ["open"]  # type: ignore[attr-defined]
     shown = place.run("propose", "benchmark=latency", "--since", "2026-10-01").stdout
     assert "step of 2026-10-01 is accepted with them: regression of +20 % " in shown
@@ -129,7 +131,7 @@ def test_a_step_is_accepted_for_the_wanted_part_alone(tmp_path: Path):
 
 
 def test_a_step_can_be_accepted_before_there_are_references(tmp_path: Path):
-    place = Place(tmp_path, records(45, step(0.2, environment="openmpi")))
+    place = Place(tmp_path, records(45, step(0.2, environ="openmpi")))
     options = ("--step", "2026-10-01", "--by", "Ada", "--why", "Firmware")
     with pytest.raises(FabricheckError, match="found steps of 2026-10-01"):
         place.run("accept", "--step", "2026-10-09", "--by", "Ada", "--why", "Firmware")
@@ -171,8 +173,7 @@ def test_references_measured_with_other_software_expire(tmp_path: Path):
     place = Place(tmp_path, records(40))
     place.run("propose")
     place.run("accept")
-    lines = records(41, ucx_version="1.20.1").splitlines(keepends=True)
-    place.record(records(40) + "".join(lines[-16:]))
+    place.record(records(40) + records(41, ucx_version="1.20.1")[-4:])
     data = json.loads(place.run("expire", "--days", "100000", "--json").stdout)
     assert data["measured"] == 4
     wanted = {"environ": "openmpi", "benchmark": "latency"}

@@ -1,14 +1,16 @@
 import json
+import shutil
 from pathlib import Path
 
 import polars as pl
 import pytest
-from tests.history.recorded import line, nights, perflog
+from tests.history.recorded import case, record
 from typer.testing import CliRunner, Result
 
 from fabricheck.cli.application import build
 from fabricheck.errors import FabricheckError
-from fabricheck.history.record import FIELDS
+
+DATA = Path(__file__).parents[1] / "data" / "reframe"
 
 
 def run(*arguments: str | Path) -> Result:
@@ -20,7 +22,8 @@ def run(*arguments: str | Path) -> Result:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
-    perflog(tmp_path / "logs", nights(range(3)) + "half a line\n")
+    with record(tmp_path / "logs", *map(case, range(3))).open("a") as file:
+        file.write("half a line\n")
     store = tmp_path / "store"
     assert run("refresh", "--perflogs", tmp_path / "logs", "--store", store).exit_code == 0
     return store
@@ -28,26 +31,27 @@ def store(tmp_path: Path) -> Path:
 
 def test_a_refresh_says_what_it_read(tmp_path: Path, store: Path):
     first = run("refresh", "--perflogs", tmp_path / "logs", "--store", tmp_path / "other")
-    assert first.stdout.startswith("12 new values from 1 files and 0 stored sessions in ")
+    assert first.stdout.startswith("12 new values of 3 cases from 1 files in ")
     assert "1 lines with a problem: see fabricheck history status" in first.stdout
     again = json.loads(run("refresh", "--store", store, "--json").stdout)
-    assert (again["values"], again["unchanged"], again["rebuilt"]) == (0, 1, "")
+    assert (again["values"], again["unchanged"], again["anew"]) == (0, 1, [])
 
 
 def test_status_names_problems_by_file_and_line(store: Path):
     text = run("status", "--store", store).stdout
     assert "12 values of 4 series, 2026-11-01T06:00:00 to 2026-11-03T06:00:00" in text
     assert "problems: 1 damaged" in text
-    assert f"MpiPointToPoint.log, line 14: expected {len(FIELDS)} fields" in text
+    assert "damaged: " in text
+    assert "2026-11.jsonl, line 4: expected a line as it was written" in text
     data = json.loads(run("status", "--store", store, "--json").stdout)
     assert data["problem_lines"]["damaged"] == 1
-    assert data["problems"][0]["first_line"] == 14
+    assert data["problems"][0]["line"] == 4
 
 
 def test_a_series_is_shown_as_a_line(store: Path):
     text = run("show", "size=8", "--store", store).stdout
     row = text.splitlines()[1]
-    name = "testbed:main+openmpi MpiPointToPoint latency tcp-2n latency_p50_8B"
+    name = "testbed:main+openmpi MpiPointToPoint latency tcp-2n mpi_probe latency_p50_8B"
     assert row.split("  ")[0] == name
     assert row.split()[-6:] == ["3", "9.58", "9.58", "us", "2026-11-03", "▄▄▄"]
     (series,) = json.loads(run("show", "size=8", "--store", store, "--json").stdout)
@@ -64,7 +68,7 @@ def test_many_series_are_limited(store: Path):
 
 def test_values_are_exported(store: Path, tmp_path: Path):
     rows = run("export", "size=8", "--since", "2026-11-02", "--store", store).stdout.splitlines()
-    assert rows[0].startswith("system,partition,environ,check,benchmark,placement,transport,")
+    assert rows[0].startswith("system,partition,environ,check,benchmark,transport,num_nodes,")
     assert len(rows) == 3
     file = tmp_path / "history.parquet"
     told = run("export", "--format", "parquet", "--output", file, "--json", "--store", store)
@@ -73,13 +77,13 @@ def test_values_are_exported(store: Path, tmp_path: Path):
 
 
 def test_values_that_nobody_measured_are_told_apart_from_none(tmp_path: Path):
-    perflog(tmp_path / "logs", line(value="", level="untrusted"))
+    record(tmp_path / "logs", case(value=None, sizes=[8], level="untrusted"))
     run("refresh", "--perflogs", tmp_path / "logs", "--store", tmp_path / "store")
     with pytest.raises(FabricheckError, match="found 1 that nobody measured"):
         run("show", "--store", tmp_path / "store")
 
 
-@pytest.mark.parametrize("name", ["catalog.sqlite", None])
+@pytest.mark.parametrize("name", ["index.json", None])
 def test_an_export_never_replaces_the_history_itself(store: Path, name: str | None):
     output = store / name if name else next(store.glob("*.parquet"))
     with pytest.raises(FabricheckError, match="a file of the history itself"):
@@ -95,7 +99,6 @@ def test_an_export_never_replaces_the_history_itself(store: Path, name: str | No
         (["show", "--since", "soon"], "expected a date such as 2026-11-21"),
         (["show", "--since", "0001-01-01T00:00:00+14:00"], "expected a date such as"),
         (["show", "--until", "9999-12-31T23:59:59-14:00"], "expected a date such as"),
-        (["refresh", "--skip", ""], "expected --skip with the end of a path"),
         (["export", "--format", "parquet"], "expected --output FILE"),
         (["export", "--output", "/nowhere/at/all"], "cannot write /nowhere/at/all"),
     ],
@@ -105,20 +108,22 @@ def test_bad_input_is_refused(store: Path, arguments: list[str], message: str):
         run(*arguments, "--store", store)
 
 
-def test_a_problem_that_stops_can_be_let_pass(store: Path, tmp_path: Path):
-    perflog(tmp_path / "logs", line(5, unit="ms"), "testbed/main/Next.log")
-    with pytest.raises(FabricheckError, match="expected the unit 'us'"):
-        run("refresh", "--store", store)
-    result = run("refresh", "--store", store, "--tolerate", "units", "--skip", "nothing.log")
-    assert result.exit_code == 0
-
-
 def test_the_places_of_the_suite_are_the_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("fabricheck.cli.history.DEFAULT_PERFLOGS", tmp_path / "perflogs")
-    monkeypatch.setattr("fabricheck.cli.history.DEFAULT_RESULTS", tmp_path / "results.db")
-    perflog(tmp_path / "perflogs", nights(range(2)))
+    record(tmp_path / "perflogs", *map(case, range(2)))
     assert "8 new values" in run("refresh", "--store", tmp_path / "store").stdout
-    (tmp_path / "results.db").write_text("no database at all, " * 100)
-    with pytest.raises(FabricheckError, match="expected ReFrame's results database"):
-        run("refresh", "--store", tmp_path / "store")
-    assert run("refresh", "--store", tmp_path / "store", "--no-results").exit_code == 0
+
+
+@pytest.mark.parametrize("damage", [False, True])
+def test_other_formats_are_imported(tmp_path: Path, damage: bool):
+    logs = tmp_path / "old"
+    shutil.copytree(DATA / "4.10-site", logs)
+    if damage:
+        with next(logs.rglob("Stream.log")).open("a") as file:
+            file.write("half\n")
+    done = run("import", logs, "--perflogs", tmp_path / "record", "--json")
+    assert done.exit_code == damage
+    told = json.loads(done.stdout)
+    assert (told["values"], len(told["problems"])) == (12, damage)
+    run("refresh", "--perflogs", tmp_path / "record", "--store", tmp_path / "store")
+    assert "12 values of 6 series" in run("status", "--store", tmp_path / "store").stdout

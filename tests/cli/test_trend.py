@@ -8,8 +8,9 @@ from typer.testing import CliRunner, Result
 
 from fabricheck.cli.application import build
 from fabricheck.errors import FabricheckError
-from fabricheck.history.provenance import FILE, Origin, append
 from fabricheck.history.store import History
+from fabricheck.record.model import Nodes
+from fabricheck.record.write import append
 
 SITE = minimal.site("simulated")
 
@@ -114,7 +115,7 @@ def test_bad_settings_are_bad_input(tmp_path: Path):
 
 
 def test_without_a_history_nothing_is_made(tmp_path: Path):
-    with pytest.raises(FabricheckError, match="read the record first"):
+    with pytest.raises(FabricheckError, match="fabricheck history refresh"):
         run("trend", "--store", tmp_path / "none")
     assert not (tmp_path / "none").exists()
 
@@ -126,8 +127,12 @@ def test_what_differs_across_an_event_is_told_and_ranked(tmp_path: Path):
     for night, session in enumerate(some.sessions):
         key = some.key
         software = {"ucx": "1.13" if night < 100 else "1.15"}
-        where = (str(session), key.system, key.partition, key.environ)
-        append(tmp_path / "logs" / FILE, Origin("2020-01-01", *where, ("n1",), {}, software))
+        nodes = Nodes(
+            time="2020-04-10T03:00:00+00:00", session=str(session), system=key.system,
+            partition=key.partition, environ=key.environ, nodes=("n1",), machine={},
+            software=software,
+        )  # fmt: skip
+        append(tmp_path / "logs", [nodes])
     run("history", "refresh", "--store", place.store)
     line = place.trend().stdout.splitlines()[4].strip()
     assert line.startswith("what differs: ucx 1.13 → 1.15 on fabric since 2020-04-10 03:00 (")

@@ -29,7 +29,7 @@ from fabricheck.cli import _dispatch, application, guarded
 VERDICTS = {
     "judge": {1}, "report": {1}, "explain": {1}, "trend": {1}, "accept": {1, 3}, "nightly": {1},
     "baseline expire": {1}, "references check": {1}, "site check": {1}, "testbed status": {1},
-    "testbed doctor": {1},
+    "testbed doctor": {1}, "history import": {1},
 }  # fmt: skip
 """What commands may end with besides 0 and 2."""
 

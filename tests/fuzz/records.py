@@ -1,17 +1,15 @@
-"""Damaged records: perflogs, provenance, results databases, stores, run reports, acceptances."""
+"""Damaged records: cases, perflogs, databases, stores, run reports, acceptances."""
 
 import copy
 import csv
 import functools
 import io
 import json
-import math
 import shutil
 import sqlite3
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import closing
-from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -23,70 +21,70 @@ from tests.fuzz.place import Place, expect
 from tests.history import recorded
 from tests.report import reframe, sample
 
-from fabricheck.history.record import FIELDS, HEADER, Record
+from fabricheck.record.model import Case, Nodes, from_line, to_line
 
-_CASE = {
-    "level": "good", "result": "pass", "system": "testbed", "partition": "main",
-    "environment": "openmpi", "check": "MpiPointToPoint", "benchmark": "latency",
-    "transport": "tcp", "nodes": "2", "ranks": "2", "metric": "latency", "statistic": "p50",
-    "unit": "us", "reference": "9.0", "lower": "1.0", "upper": "99.0", "node_list": "n1,n2",
-    "finding": 'it says "all | is" well',
-}  # fmt: skip
 _FOREIGN = tuple(sorted(path for path in (DATA / "reframe").rglob("*.log")))
 _ALL = ("--store", "store")
+_LINE = (
+    "time|level|result|system|partition|environment|check|benchmark|transport|placement|nodes|"
+    "metric|statistic|size|value|unit|reference|lower|upper|job_id|session|finding\n"
+)
 
 
 def perflogs(chance: Random, place: Place) -> None:
-    """A perflog: each line that is whole is taken or named, and nothing else is taken."""
-    if chance.random() < 0.25:
-        _foreign_perflog(chance, place)
+    """A record: each line that is whole is taken or named, and nothing else is taken."""
+    if chance.random() < 0.4:
+        _imported(chance, place)
         return
-    lines = [_line(night, size) for night in range(chance.randint(1, 5)) for size in (1, 8, 64)]
-    text = HEADER + "".join(lines)
+    lines = [
+        to_line(_nodes(night) if chance.random() < 0.1 else _case(night))
+        for night in range(chance.randint(1, 8))
+    ]
+    text = "".join(lines)
     for _ in range(chance.choice((1, 1, 2, 4))):
         text = damage.text(text, chance)
     content = text.encode("utf-8", "surrogateescape" if "\ud800" not in text else "surrogatepass")
     if chance.random() < 0.1:
         content = damage.octets(content, chance)
-    name = chance.choice(("core.log", "a/b.log", "x/y.log.1", "caf\udce9.log", "new\nline.log"))
-    place.write(f"logs/testbed/main/{name}", content)
-    if chance.random() < 0.2:
-        _provenance(chance, place)
-    if place.run("history", "refresh", "--perflogs", "logs", "--no-results", *_ALL).code == 0:
+    name = chance.choice(("main/2020-01", "caf\udce9/2020-01", "new\nline/imported-x"))
+    place.write(f"logs/testbed/{name}.jsonl", content)
+    if place.run("history", "refresh", "--perflogs", "logs", *_ALL).code == 0:
         _is_complete(place, content)
         if chance.random() < 0.1:
             place.run("history", "show", *_ALL)
             place.run("trend", *_ALL, "--sites", "none", "--references", "none")
 
 
-def _line(night: int, size: int) -> str:
-    fields = {
-        **dict.fromkeys(FIELDS, ""), **_CASE, "time": f"2020-01-{night + 1:02}T06:00:00+00:00",
-        "variable": f"latency_p50_{size}B", "size": str(size), "value": f"{9 + night / 10:.2f}",
-        "session": f"session-{night}", "job_id": str(100 + night),
-    }  # fmt: skip
-    return Record(**fields).line()
+def _case(night: int, sizes: tuple[int, ...] = (1, 8, 64)) -> Case:
+    changes = {"session": f"session-{night}", "job": str(100 + night), "nodes": ("n1", "n2")}
+    time = f"2020-01-{night + 1:02}T06:00:00+00:00"
+    return recorded.case(0, 9 + night / 10, sizes, time=time, findings=('it "is"',), **changes)
+
+
+def _nodes(night: int) -> Nodes:
+    case = _case(night)
+    where = {name: getattr(case, name) for name in ("time", "session", "system", "partition")}
+    return Nodes(**where, environ="openmpi", nodes=("n1",), machine={"kernel": "6"}, software={})
 
 
 def _is_complete(place: Place, content: bytes) -> None:
-    """What a plain reader finds in whole lines is in the history, or its line is named."""
+    """What stands in whole lines is in the history, or its line is named."""
     status = place.run("history", "status", "--json", *_ALL).json()
-    named = {
-        number
-        for problem in status["problems"]
-        for number in range(problem["first_line"], problem["last_line"] + 1)
-    }
+    named = {problem["line"] for problem in status["problems"]}
     taken = set(_exported(place))
-    lines = content.decode(errors="surrogateescape").split("\n")
-    if lines[0] + "\n" != HEADER:
-        return
-    for number, line in enumerate(lines[:-1], start=1):
-        read = _plain(line)
-        if read is not None and number not in named and line.isascii() and line.isprintable():
-            expect(read in taken, f"line {number} is whole, neither taken nor named: {line!r}")
-    plain = {read for line in lines if (read := _plain(line, strict=False))}
-    invented = [each for each in taken if each not in plain]
-    expect(len(invented) <= len(named), f"taken, though no line says it: {invented}")
+    told = set()
+    for number, line in enumerate(content.split(b"\n")[:-1], start=1):
+        try:
+            entry = from_line(line)
+        except ValueError:
+            expect(number in named, f"line {number} is damaged and not named: {line!r}")
+            continue
+        for each in entry.samples if isinstance(entry, Case) else ():
+            name = f"{each.metric} {each.statistic} {each.size}"
+            read = (entry.session, name, each.value)
+            told.add(read)
+            expect(read in taken or number in named, f"line {number} is whole, and not taken")
+    expect(taken <= told, f"taken, though no line says it: {taken - told}")
 
 
 def _exported(place: Place) -> list[tuple[str, str, float]]:
@@ -101,32 +99,36 @@ def _variable(row: Mapping[str, str]) -> str:
     return f"{row['metric']} {row['statistic']} {row['size']}"
 
 
-def _plain(line: str, *, strict: bool = True) -> tuple[str, str, float] | None:
-    """Session, variable and value of a line; strict: if nothing about it is odd."""
-    try:
-        fields = next(csv.reader([line], delimiter="|", strict=True), [])
-        row = dict(zip(FIELDS, fields, strict=True))
-        time, value = datetime.fromisoformat(row["time"]), float(row["value"])
-        size, nodes = int(row["size"] or 0), int(row["nodes"] or 0)
-    except (ValueError, csv.Error):
-        return None
-    fine = math.isfinite(value) and value > 0 < size and nodes > 0 and time.tzinfo is not None
-    trimmed = all(field.strip() == field for field in fields)
-    whole = fine and trimmed and datetime(1990, 1, 1, tzinfo=UTC) < time < datetime.now(UTC)
-    return (row["session"], _variable(row), value) if whole or not strict else None
-
-
-def _foreign_perflog(chance: Random, place: Place) -> None:
-    text = damage.text(chance.choice(_FOREIGN).read_text(), chance)
-    place.write("logs/generic/default/Stream.log", text.encode("utf-8", "replace"))
-    place.run("history", "refresh", "--perflogs", "logs", "--no-results", *_ALL)
+def _imported(chance: Random, place: Place) -> None:
+    """Perflogs of this suite and of others, and provenance."""
+    if chance.random() < 0.5:
+        text = chance.choice(_FOREIGN).read_text()
+    else:
+        text = _LINE + "".join(
+            f"2020-01-{night + 1:02}T06:00:00+00:00|good|pass|testbed|main|openmpi|C|latency|tcp|"
+            f'tcp-2n|2|latency|p50|{size}|{9 + night}|us|9|1|99|{night}|s{night}|"a | b"\n'
+            for night in range(4)
+            for size in (1, 8)
+        )
+    content = damage.text(text, chance).encode("utf-8", "replace")
+    place.write("logs/generic/default/Stream.log", content)
+    if chance.random() < 0.3:
+        _provenance(chance, place)
+    _refresh_imported(place, "logs")
     place.run("history", "status", *_ALL)
+
+
+def _refresh_imported(place: Place, source: str) -> bool:
+    if place.run("history", "import", source, "--perflogs", "record").code == 2:
+        return False
+    return place.run("history", "refresh", "--perflogs", "record", *_ALL).code == 0
 
 
 def _provenance(chance: Random, place: Place) -> None:
     record: Any = {
-        "format": 1, "session": "session-0", "time": "2020-01-01T06:00:00Z", "nodes": ["n1", "n2"],
-        "facts": {"kernel": "6.1"}, "commit": "abc",
+        "session": "session-0", "time": "2020-01-01T06:00:00Z", "nodes": ["n1", "n2"],
+        "system": "testbed", "partition": "main", "environment": "openmpi",
+        "machine": {"kernel": "6.1"}, "software": {"ucx": "1.13"},
     }  # fmt: skip
     text = json.dumps(damage.tree(record, chance)) + "\n" + json.dumps(record) + "\n"
     if chance.random() < 0.3:
@@ -156,9 +158,7 @@ def databases(chance: Random, place: Place) -> None:
         db.execute("INSERT INTO sessions VALUES (?, ?)", [other, odd])
     if chance.random() < 0.1:
         path.write_bytes(damage.octets(path.read_bytes(), chance))
-    (place.inside / "empty").mkdir()
-    refresh = ("history", "refresh", "--perflogs", "empty", "--results", "results.db", *_ALL)
-    if place.run(*refresh).code == 0:
+    if _refresh_imported(place, "results.db"):
         wanted = _values(sessions[0])
         taken = Counter(name.split()[0] for _, name, _ in _exported(place))
         for name, count in wanted.items():
@@ -208,7 +208,7 @@ def stores(chance: Random, place: Place) -> None:
     place.run("history", *reader, *_ALL)
     place.run("trend", *_ALL, "--sites", "none", "--references", "none")
     logs = origin / "logs"
-    again = place.run("history", "refresh", "--perflogs", logs, "--no-results", *_ALL)
+    again = place.run("history", "refresh", "--perflogs", logs, *_ALL)
     foreign = place.inside / "store" / "foreign.parquet"
     expect(foreign.read_text() == "precious", "a file that is not the store's own is gone")
     if again.code == 0:
@@ -219,9 +219,9 @@ def stores(chance: Random, place: Place) -> None:
 @functools.cache
 def _whole_store(root: Path) -> tuple[Path, list[tuple[str, str, float]]]:
     place = Place(root / "whole", separate=False)
-    text = HEADER + "".join(_line(night, size) for night in range(20) for size in (1, 8))
-    place.write("logs/testbed/main/core.log", text)
-    place.must("history", "refresh", "--perflogs", place.inside / "logs", "--no-results", *_ALL)
+    text = "".join(to_line(_case(night, (1, 8))) for night in range(20))
+    place.write("logs/testbed/main/2020-01.jsonl", text)
+    place.must("history", "refresh", "--perflogs", place.inside / "logs", *_ALL)
     return place.inside, sorted(_exported(place))
 
 
@@ -299,13 +299,12 @@ def acceptance_records(chance: Random, place: Place) -> None:
 @functools.cache
 def _record(root: Path) -> Any:
     place = Place(root / "campaign", separate=False)
-    lines = "".join(
-        recorded.line(night, size, (1.0 + 0.2 * (night >= 8)) * (size + night % 3 / 100))
+    cases = [
+        recorded.case(night, (1.0 + 0.2 * (night >= 8)) * (9 + night % 3 / 100), (8, 64))
         for night in range(16)
-        for size in (8, 64)
-    )
-    recorded.perflog(place.inside / "logs", lines)
-    place.must("history", "refresh", "--perflogs", "logs", "--no-results", *_ALL)
+    ]
+    recorded.record(place.inside / "logs", *cases)
+    place.must("history", "refresh", "--perflogs", "logs", *_ALL)
     place.must(
         "accept", "--before", "20261101:20261109", "--after", "20261109:20261201", "--record",
         "record.json", "--sites", "none", *_ALL,

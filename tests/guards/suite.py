@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fabricheck.history import perflog
-from fabricheck.history.record import Record
+from fabricheck.record.model import Case, Sample
+from fabricheck.record.read import entries, record_files
 from fabricheck.testbed import Testbed
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -182,10 +182,17 @@ class Suite:
         command: Sequence[str] = [str(PROGRAMS / "fabricheck"), "report", str(path), *options]
         return subprocess.run(command, capture_output=True, text=True, check=False)
 
-    @property
-    def perflog(self) -> Path:
-        return self.root / "perflogs" / "testbed" / self.partition / "MpiPointToPoint.log"
+    def recorded(self) -> list[Case]:
+        """The cases of the record, without builds."""
+        perflogs = self.root / "perflogs"
+        return [
+            entry
+            for path in (record_files(perflogs) if perflogs.exists() else ())
+            for entry in entries(path)[0]
+            if isinstance(entry, Case) and not entry.fixture
+        ]
 
-    def perflog_records(self) -> dict[str, Record]:
-        """The lines of the perflog, by variable."""
-        return {record.variable: record for record in perflog.read(self.perflog)}
+    def samples(self) -> dict[str, Sample]:
+        """The samples of the only case, by variable."""
+        (case,) = self.recorded()
+        return {sample.variable: sample for sample in case.samples}

@@ -26,9 +26,9 @@ def assert_red(outcome: Outcome, level: str, finding: str) -> None:
     assert outcome.report_exit == 1
 
 
-def assert_perflog(suite: Suite, level: str) -> None:
-    """Every variable has its line, none of them better than what happened."""
-    records = suite.perflog_records()
+def assert_recorded(suite: Suite, level: str) -> None:
+    """Every variable has its sample, none of them better than what happened."""
+    records = suite.samples()
     assert records.keys() == ALL_VARIABLES
     assert {record.level for record in records.values()} == {level}
 
@@ -48,10 +48,12 @@ def test_a_healthy_suite_is_green(
     for lane in lanes:
         assert lane in outcome.case["evidence"]
     assert " B on n1" in outcome.case["evidence"]
-    assert_perflog(suite, "good")
-    for record in suite.perflog_records().values():
-        assert float(record.value) > 0
-        assert (record.unit, record.reference_kind, record.node_list) == ("us", "bound", nodes)
+    assert_recorded(suite, "good")
+    (case,) = suite.recorded()
+    assert (case.reference_kind, ",".join(case.nodes)) == ("bound", nodes)
+    for sample in case.samples:
+        assert (sample.value or 0) > 0
+        assert sample.unit == "us"
 
 
 def test_another_transport_than_asked_for_is_untrusted(suite: Suite) -> None:
@@ -59,7 +61,7 @@ def test_another_transport_than_asked_for_is_untrusted(suite: Suite) -> None:
     outcome = suite.run("shm-1n")
     assert_red(outcome, "untrusted", "expected data lanes on shm")
     assert any("found" in each and "tcp/lo" in each for each in outcome.case["findings"])
-    assert_perflog(suite, "untrusted")
+    assert_recorded(suite, "untrusted")
 
 
 def test_variants_are_proved_by_what_each_library_says(suite: Suite) -> None:
@@ -107,7 +109,7 @@ def test_ucx_where_open_mpi_was_to_do_without_is_untrusted(suite: Suite) -> None
 def test_a_table_with_rows_missing_is_untrusted(suite: Suite, filtered: str, message: str) -> None:
     suite.break_rank(f"""set -- sh -c '"$@" | {filtered}; true' sh "$@" """)
     assert_red(suite.run(), "untrusted", message)
-    assert_perflog(suite, "untrusted")
+    assert_recorded(suite, "untrusted")
 
 
 def test_wrong_data_are_untrusted(suite: Suite) -> None:
@@ -124,18 +126,18 @@ def test_one_missing_reference_fails_the_case_and_keeps_all_values(suite: Suite)
     head = "placement: shm-1n}\n  value:\n"
     suite.edit(REFERENCES, f"{head}    latency_avg_1B: {ABSURD}\n", head)
     assert_red(suite.run(), "no-reference", "no reference for latency_avg at 1B")
-    records = suite.perflog_records()
+    records = suite.samples()
     assert records.keys() == ALL_VARIABLES
     assert records.pop("latency_avg_1B").level == "no-reference"
     assert {record.level for record in records.values()} == {"good"}
-    assert all(float(record.value) > 0 for record in records.values())
+    assert all((record.value or 0) > 0 for record in records.values())
 
 
 def test_without_reference_file_nothing_is_good(suite: Suite) -> None:
     suite.remove(REFERENCES)
     assert_red(suite.run(), "no-reference", "no reference for latency")
-    assert_perflog(suite, "no-reference")
-    assert all(float(record.value) > 0 for record in suite.perflog_records().values())
+    assert_recorded(suite, "no-reference")
+    assert all((record.value or 0) > 0 for record in suite.samples().values())
 
 
 # Against a reference of a tenth of a picosecond, warnings begin at 0.01 us.
@@ -155,10 +157,11 @@ def refer(suite: Suite, bound: str) -> None:
 def test_a_value_outside_its_reference_is_critical(suite: Suite) -> None:
     refer(suite, CRITICAL_ABOVE_10_NS)
     assert_red(suite.run(), "critical", "critical above 0.01 us")
-    records = suite.perflog_records()
+    records = suite.samples()
     assert records.keys() == ALL_VARIABLES
     wrong = records.pop("latency_avg_1B")
-    assert (wrong.level, wrong.result) == ("critical", "fail")
+    assert (wrong.level, wrong.result) == ("critical", "")
+    assert suite.recorded()[0].result == "fail"
     assert {record.level for record in records.values()} == {"good"}
 
 
@@ -179,5 +182,6 @@ def test_a_warning_passes_and_is_seen_everywhere(suite: Suite) -> None:
     assert "WARNING" in outcome.shown
     (finding,) = outcome.case["findings"]
     assert finding in outcome.output
-    record = suite.perflog_records()["latency_avg_1B"]
-    assert (record.level, record.result, record.finding) == ("warning", "pass", finding)
+    assert suite.samples()["latency_avg_1B"].level == "warning"
+    (case,) = suite.recorded()
+    assert (case.level, case.result, case.findings) == ("warning", "pass", (finding,))

@@ -1,5 +1,6 @@
-"""Perflogs for tests: nights of one small case."""
+"""A record for tests: nights of one small case."""
 
+import dataclasses
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -7,57 +8,57 @@ from typing import Any
 
 import polars as pl
 
-from fabricheck.history.record import FIELDS, HEADER, Record
-from fabricheck.history.refresh import Outcome, Request
-from fabricheck.history.store import History, Status
+from fabricheck.history.store import History, Request, Status
+from fabricheck.record.cache import Outcome
+from fabricheck.record.model import Case, Sample
+from fabricheck.record.write import append, file_of
 
 FIRST = datetime(2026, 11, 1, 6, tzinfo=UTC)
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+SIZES = (1, 2, 4, 8)
 
 
-def line(night: int = 0, size: int = 8, value: float | str = 9.5, **changes: str) -> str:
-    """A line of the perflog."""
-    fields = {
-        "time": (FIRST + timedelta(days=night)).isoformat(),
-        "level": "good",
-        "result": "pass",
-        "system": "testbed",
-        "partition": "main",
-        "environment": "openmpi",
-        "check": "MpiPointToPoint",
-        "benchmark": "latency",
-        "transport": "tcp",
-        "nodes": "2",
-        "ranks": "2",
-        "variable": f"latency_p50_{size}B",
-        "metric": "latency",
-        "statistic": "p50",
-        "size": str(size),
-        "value": str(value),
-        "unit": "us",
-        "job_id": str(100 + night),
-        "session": f"session-{night}",
-        "mpi": "openmpi",
-    }
-    return Record(**{**dict.fromkeys(FIELDS, ""), **fields, **changes}).line()
+def case(
+    night: int = 0, value: float | None = 9.5, sizes: Iterable[int] = SIZES, **changes: Any
+) -> Case:
+    """The case of a night; the values of the sizes differ a little."""
+    samples = tuple(
+        Sample(
+            metric="latency",
+            statistic="p50",
+            size=size,
+            value=None if value is None else value + size / 100,
+            unit="us",
+            level="good",
+        )
+        for size in sizes
+    )
+    given = Case(
+        time=(FIRST + timedelta(days=night)).isoformat(),
+        session=f"session-{night}",
+        system="testbed",
+        partition="main",
+        environ="openmpi",
+        check="MpiPointToPoint",
+        benchmark="latency",
+        transport="tcp",
+        num_nodes=2,
+        ranks=2,
+        ranks_per_node=1,
+        program="mpi_probe",
+        result="pass",
+        level="good",
+        mpi="openmpi",
+        job=str(100 + night),
+        samples=samples,
+    )
+    return dataclasses.replace(given, **changes)
 
 
-def night(number: int, value: float = 9.5, **changes: str) -> str:
-    """The lines of one night."""
-    return "".join(line(number, size, value + size / 100, **changes) for size in (1, 2, 4, 8))
-
-
-def perflog(root: Path, text: str, name: str = "testbed/main/MpiPointToPoint.log") -> Path:
-    """A perflog with a header."""
-    path = root / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(HEADER + text)
-    return path
-
-
-def append(path: Path, text: str) -> None:
-    with path.open("a") as file:
-        file.write(text)
+def record(root: Path, *cases: Case) -> Path:
+    """Append cases to a record; the file of the first."""
+    append(root, cases)
+    return file_of(root, cases[0])
 
 
 def read(store: Path, *roots: Path, **options: Any) -> Outcome:
@@ -78,11 +79,6 @@ def status(store: Path) -> Status:
         return history.status()
 
 
-def problems(store: Path) -> list[tuple[str, str, int, int]]:
-    """Kind, file, first and last line of each problem."""
-    found = status(store).problems
-    return sorted((each.kind, path.name, each.first, each.last) for path, each in found)
-
-
-def nights(numbers: Iterable[int]) -> str:
-    return "".join(night(number) for number in numbers)
+def problems(store: Path) -> list[tuple[str, str, int]]:
+    """Kind, file and line of each problem."""
+    return sorted((each.kind, each.path.name, each.line) for each in status(store).problems)

@@ -15,7 +15,6 @@ def key(**changes: Any) -> SeriesKey:
         "environ": "openmpi",
         "check": "MpiPointToPoint",
         "benchmark": "latency",
-        "placement": "tcp-2n",
         "transport": "tcp",
         "num_nodes": 2,
         "ranks": 2,

@@ -1,272 +1,246 @@
-"""The store's own files: what is not ours stays, and damage is seen before it is believed."""
+"""What the history gives of a record: series, values, provenance, and each case once."""
 
-import errno
-import os
-import random
-import shutil
-import socket
-import sqlite3
-from collections.abc import Callable
-from contextlib import closing
+import dataclasses
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
-from tests.history.recorded import (
-    NOW,
-    append,
-    line,
-    night,
-    nights,
-    perflog,
-    problems,
-    read,
-    status,
-    table,
-)
+from tests.history.recorded import NOW, case, problems, read, record, status, table
 
 from fabricheck.errors import FabricheckError
-from fabricheck.history.record import HEADER
-from fabricheck.history.refresh import Request
-from fabricheck.history.segments import segment_name
+from fabricheck.history.provenance import UNTOLD, Circumstances, Provenance
 from fabricheck.history.selection import Selection
+from fabricheck.history.series import Series, SeriesKey
 from fabricheck.history.store import History
+from fabricheck.record.model import Nodes, Sample, Session, to_line
+from fabricheck.record.write import append
 
-
-def of_somebody_else(path: Path) -> None:
-    with closing(sqlite3.connect(path)) as database, database:
-        database.execute("CREATE TABLE precious (data TEXT)")
-        database.execute("INSERT INTO precious VALUES ('gold')")
-
-
-def make_foreign(directory: Path, kind: str) -> None:
-    directory.mkdir()
-    target = directory.with_name("precious.sqlite")
-    of_somebody_else(target)
-    catalog = directory / "catalog.sqlite"
-    if kind == "files":
-        (directory / "data.parquet").write_text("precious")
-    elif kind == "an empty catalogue beside files":
-        (directory / f"{'0' * 31}.parquet").write_text("precious")
-        catalog.touch()
-    elif kind == "a database":
-        target.rename(catalog)
-    elif kind == "a database with a table about":
-        target.rename(catalog)
-        with closing(sqlite3.connect(catalog)) as database:
-            database.execute("CREATE TABLE about (text TEXT)")
-    elif kind == "a link":
-        catalog.symlink_to(target)
-    elif kind == "a pipe":
-        os.mkfifo(catalog)
-
-
-FOREIGN = (
-    *("files", "an empty catalogue beside files", "a database", "a database with a table about"),
-    *("a link", "a pipe"),
+NODES = Nodes(
+    time="2026-11-01T06:00:00+00:00",
+    session="session-0",
+    system="testbed",
+    partition="main",
+    environ="openmpi",
+    nodes=("n1", "n2"),
+    machine={"kernel": "6.1.0", "bios": UNTOLD},
+    software={"compiler": "gcc 12", "mpi": "Open MPI 4"},
 )
 
 
-@pytest.mark.parametrize("kind", FOREIGN)
-def test_a_place_of_somebody_else_is_refused_and_left_as_it_was(
-    logs: Path, tmp_path: Path, kind: str
-):
-    perflog(logs, night(0))
-    make_foreign(tmp_path / "theirs", kind)
-    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    with pytest.raises(FabricheckError, match=r"theirs.*, found .*another place with --store"):
-        read(tmp_path / "theirs", logs)
-    with pytest.raises(FabricheckError, match=r"theirs.*, found .*with --store"):
-        table(tmp_path / "theirs")
-    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+def series_of(store: Path, selection: Selection = Selection()) -> list[Series]:  # noqa: B008
+    with History.open_to_read(store) as history:
+        return list(history.series(selection))
 
 
-def test_what_somebody_put_beside_the_segments_stays(logs: Path, store: Path, tmp_path: Path):
-    path = perflog(logs, night(0))
+def circumstances(store: Path, session: str) -> Circumstances:
+    with History.open_to_read(store) as history:
+        return history.provenance().of(next(history.series()).key, session)
+
+
+def test_every_field_of_the_record_is_there(logs: Path, store: Path) -> None:
+    sample = Sample(
+        metric="latency", statistic="p50", size=8, value=9.25, unit="us", level="good",
+        result="xfail", reference=10, lower=5, upper=20, warning_upper=12,
+    )  # fmt: skip
+    record(logs, case(findings=("a", "b"), nodes=("n1", "n2"), samples=(sample,), repeat=3))
+    assert read(store, logs).values == 1
+    (row,) = table(store).to_dicts()
+    assert row["time"].isoformat() == "2026-11-01T06:00:00+00:00"
+    expected = {
+        "system": "testbed",
+        "partition": "main",
+        "environ": "openmpi",
+        "transport": "tcp",
+        "num_nodes": 2,
+        "layout": "",
+        "ranks": 2,
+        "ranks_per_node": 1,
+        "options": "",
+        "metric": "latency",
+        "statistic": "p50",
+        "size": 8,
+        "unit": "us",
+        "value": 9.25,
+        "level": "good",
+        "result": "xfail",
+        "job": "100",
+        "session": "session-0",
+        "repeat": 3,
+        "reference": 10,
+        "lower": 5,
+        "upper": 20,
+        "warning_lower": None,
+        "warning_upper": 12,
+        "finding": "a; b",
+        "node_list": "n1,n2",
+        "mpi": "openmpi",
+        "reference_kind": "",
+    }
+    assert {name: row[name] for name in expected} == expected
+
+
+def test_a_series_has_one_value_for_each_session(logs: Path, store: Path) -> None:
+    again = [case(0, value, [0], job=str(job)) for job, value in enumerate((3, 9, 4))]
+    record(logs, *again, case(2, 7, [0]), case(1, 5, [0]))
     read(store, logs)
-    segment = next(store.glob("*.parquet"))
-    (target := tmp_path / "target").write_text("theirs")
-    (store / f"{'f' * 32}.parquet").symlink_to(target)
-    shutil.copy(segment, store / "export.parquet")
-    shutil.copy(segment, store / f"{'0' * 32}.parquet")
-    orphan = shutil.copy(segment, store / segment_name("0" * 16))
-    append(path, night(1))
-    read(store)
-    assert not orphan.exists()
-    assert (store / f"{'0' * 32}.parquet").exists()
-    assert (store / "export.parquet").exists()
-    assert (store / f"{'f' * 32}.parquet").is_symlink()
-    assert table(store).height == 8
+    (series,) = series_of(store)
+    assert series.values.tolist() == [4, 5, 7]
+    assert series.sessions.tolist() == ["session-0", "session-1", "session-2"]
+    assert series.times.dtype == np.dtype("datetime64[s]")
+    assert str(series.times[0]) == "2026-11-01T06:00:00"
 
 
-def change(path: Path, size: int, dice: random.Random) -> None:
-    """Other bytes at one place, of the same number."""
-    data = bytearray(path.read_bytes())
-    at = dice.randrange(len(data))
-    part = data[at : at + size]
-    data[at : at + size] = bytes(each ^ dice.randrange(1, 256) for each in part)
-    path.write_bytes(data)
+def test_what_was_not_measured_is_in_no_series(logs: Path, store: Path) -> None:
+    record(logs, case(value=None, sizes=[8], level="untrusted"))
+    assert read(store, logs).values == 1
+    assert series_of(store) == []
 
 
-SEGMENT_DAMAGE: dict[str, Callable[[Path], object]] = {
-    "missing": Path.unlink,
-    "empty": lambda path: os.truncate(path, 0),
-    "cut": lambda path: os.truncate(path, path.stat().st_size // 2),
-    "zeroed": lambda path: path.write_bytes(bytes(path.stat().st_size)),
-    "a byte": lambda path: change(path, 1, random.Random(1)),
-    "random": lambda path: change(path, 2000, random.Random(2)),
-    "a directory": lambda path: (path.unlink(), path.mkdir()),
-}
-READERS: dict[str, Callable[[History], object]] = {
-    "series": lambda history: list(history.series()),
-    "values": lambda history: history.values().collect(),
-    "provenance": lambda history: history.provenance(Selection()),
-    "status": lambda history: history.status(),
-}
-
-
-@pytest.mark.parametrize("damage", SEGMENT_DAMAGE)
-def test_a_damaged_segment_is_told_and_healed(logs: Path, store: Path, damage: str):
-    perflog(logs, nights(range(3)))
+def test_a_build_is_no_case_of_the_history(logs: Path, store: Path) -> None:
+    record(logs, case(), case(1, fixture=True, benchmark="", samples=()))
     read(store, logs)
-    before = table(store)
-    SEGMENT_DAMAGE[damage](next(store.glob("*.parquet")))
-    for reader in READERS.values():
-        with (
-            History.open_to_read(store) as history,
-            pytest.raises(FabricheckError, match=r"as it was written.*history refresh --store"),
-        ):
-            reader(history)
-    assert read(store).rebuilt == "the store was damaged"
-    assert table(store).equals(before)
+    assert status(store).sessions == 1
 
 
-def test_a_catalogue_whose_errors_are_no_text_is_told(logs: Path, store: Path):
-    perflog(logs, night(0))
+def test_series_are_selected_by_their_fields(logs: Path, store: Path) -> None:
+    record(logs, *map(case, range(3)))
     read(store, logs)
-    catalog = store / "catalog.sqlite"
-    sound = catalog.read_bytes()
-    assert b"tablesources" in sound
-    # SQLite repeats the name in its message, and Python can't decode that.
-    damaged = sound.replace(b"tablesources", b"table\xf5ources")
-    catalog.write_bytes(damaged.replace(b"CREATE TABLE sources", b"CREATE TABLX sources"))
-    with pytest.raises(FabricheckError, match=r"expected a catalogue of the history"):
-        table(store)
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_a_damaged_catalogue_is_told(logs: Path, store: Path, tmp_path: Path, seed: int):
-    perflog(logs, nights(range(3)) + "damaged\n")
-    read(store, logs)
-    before, catalog = table(store), store / "catalog.sqlite"
-    dice = random.Random(seed)
-    size = catalog.stat().st_size
-    sound = catalog.read_bytes()
-    if seed % 2:
-        change(catalog, dice.choice([1, 1, 16, 500]), dice)
-    else:
-        page = dice.randrange(size // 4096) * 4096
-        catalog.write_bytes(sound[:page] + bytes(4096) + sound[page + 4096 :])
-    for action in (lambda: table(store), lambda: status(store), lambda: read(store)):
-        try:
-            action()
-        except FabricheckError as error:
-            assert "nothing was changed" in str(error) or "history refresh" in str(error)
-        else:
-            # What SQLite does not use, such as the rest of a page, may hold anything.
-            assert table(store).equals(before)
-    catalog.unlink()
-    assert read(store, logs).values == 12
-    assert table(store).equals(before)
-
-
-@pytest.mark.parametrize("how", ["in place", "in place and longer", "with its old times"])
-def test_a_corrected_value_is_seen_though_the_file_is_the_same(logs: Path, store: Path, how: str):
-    path = perflog(logs, nights(range(15)))
-    read(store, logs)
-    then = path.stat()
-    text = path.read_text().replace("|9.58|", "|9.57|", 1)
-    with path.open("r+") as file:
-        file.write(text)
-    if how == "in place and longer":
-        append(path, night(15))
-    elif how == "with its old times":
-        os.utime(path, ns=(then.st_atime_ns, then.st_mtime_ns))
-    assert path.stat().st_ino == then.st_ino
-    assert "lines that were read are gone" in read(store).rebuilt
-    assert 9.57 in table(store)["value"].to_list()
-    assert read(store).unchanged == 1
-
-
-def test_many_files_that_are_rotated_at_once_are_no_news(logs: Path, store: Path):
-    names = [f"testbed/main/Check{number}.log" for number in range(20)]
-    paths = [perflog(logs, nights(range(20)).replace("latency", name), name) for name in names]
-    assert min(path.stat().st_size for path in paths) > 8192
-    values = read(store, logs).values
-    for path in paths:
-        path.rename(f"{path}.1")
-        path.write_text(HEADER)
-    outcome = read(store)
-    assert (outcome.values, outcome.rebuilt, outcome.problems) == (0, "", 0)
-    assert table(store).height == values
+    found = series_of(store, Selection.read(["size=1,8B", "nodes=2"]))
+    later = series_of(store, Selection.read(["size=8"], since=NOW.replace(day=3, hour=0)))
+    assert [series.key.size for series in found] == [1, 8]
+    assert [len(series) for series in later] == [1]
+    assert series_of(store, Selection.read(["transport=rc"])) == []
 
 
 @pytest.mark.parametrize(
-    ("kind", "found"),
-    [("pipe", "a named pipe"), ("socket", "a socket"), ("device", "a device"),
-     ("dangling", "a link to a file that is not there")],
+    ("term", "message"),
+    [("latency", "expected FIELD=VALUE"), ("colour=red", "FIELD=VALUE"), ("size=big", "size"),
+     ("nodes=two", "number of nodes"), ("nodes=²", "number of nodes"), ("size=²", "size")],
 )  # fmt: skip
-def test_what_is_no_file_is_named_and_never_opened(logs: Path, store: Path, kind: str, found: str):
-    perflog(logs, night(0))
-    odd = logs / "testbed" / "main" / "odd.log"
-    if kind == "pipe":
-        os.mkfifo(odd)
-    elif kind == "socket":
-        with socket.socket(socket.AF_UNIX) as listener:
-            os.chdir(odd.parent)
-            listener.bind(odd.name)
-    else:
-        odd.symlink_to({"device": "/dev/zero", "dangling": "nowhere"}[kind])
-    outcome = read(store, logs)
-    assert (outcome.values, outcome.problems) == (4, 1)
-    assert problems(store) == [("unread", "odd.log", 0, 0)]
-    (_, problem), *_ = status(store).problems
-    assert problem.detail == f"expected a file, found {found}"
-    # When there is a file at last, it is read.
-    odd.unlink()
-    perflog(logs, night(1), "testbed/main/odd.log")
-    assert read(store).values == 4
-    assert problems(store) == []
+def test_a_wrong_selection_is_refused(term: str, message: str) -> None:
+    with pytest.raises(FabricheckError, match=message):
+        Selection.read([term])
 
 
-@pytest.mark.parametrize("name", [b"new\nline.log", b"caf\xe9.log", b"tab\t.log"])
-def test_a_file_of_any_name_is_read(logs: Path, store: Path, name: bytes):
-    path = Path(os.fsdecode(os.fsencode(logs / "testbed" / "main") + b"/" + name))
-    perflog(logs, night(0) + "damaged\n").rename(path)
-    assert read(store, logs).values == 4
-    assert [source.path for source in status(store).sources] == [path]
-    assert read(store).unchanged == 1
-
-
-@pytest.mark.parametrize("place", ["segment", "catalogue"])
-def test_a_full_disk_is_told_as_one(
-    logs: Path, store: Path, monkeypatch: pytest.MonkeyPatch, place: str
-):
-    path = perflog(logs, night(0))
+@pytest.mark.parametrize(
+    "other",
+    [{"layout": "full", "ranks": 256}, {"ranks": 256}, {"program": "osu"}, {"options": "-W 64"},
+     {"binding": "cyclic"}, {"ranks_per_node": 2}, {"num_nodes": 4}, {"transport": "rc"}],
+    ids=str,
+)  # fmt: skip
+def test_what_was_measured_otherwise_is_a_series_of_its_own(
+    logs: Path, store: Path, other: dict[str, Any]
+) -> None:
+    record(logs, case(0, 5.0, [0]), case(0, 50.0, [0], job="2", **other))
     read(store, logs)
-    before = table(store)
-    append(path, nights(range(1, 4)))
+    found = series_of(store)
+    assert sorted(each.values.tolist() for each in found) == [[5.0], [50.0]]
 
-    def full(_: int) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    with History.open(store) as history, monkeypatch.context() as patched:
-        if place == "segment":
-            patched.setattr("fabricheck.history.segments.os.fsync", full)
-        else:
-            history._catalog._db.execute("PRAGMA max_page_count = 1")
-            perflog(logs, "".join(line(0, size) for size in range(20, 400)), "a/b/Other.log")
-        with pytest.raises(FabricheckError, match=r"(No space|full).*make room there"):
-            history.refresh(Request(now=NOW))
-    assert table(store).equals(before)
-    assert read(store).values >= 12
-    assert len(list(store.glob("*.parquet"))) == 2
+def test_a_case_in_two_files_counts_once_and_is_named(logs: Path, store: Path) -> None:
+    record(logs, case(0), case(1))
+    record(logs / "copy", case(0))
+    read(store, logs)
+    assert table(store).height == 8
+    assert problems(store) == [("duplicate", "2026-11.jsonl", 1)]
+
+
+def test_what_the_suite_wrote_itself_goes_before_what_was_imported(logs: Path, store: Path) -> None:
+    record(logs, case(0, system="zeta", binding="cyclic"))
+    (logs / "imported").mkdir()
+    imported = to_line(case(0, system="zeta"))
+    (logs / "imported" / "imported-run.json-0123.jsonl").write_text(imported)
+    read(store, logs)
+    assert table(store)["binding"].unique().to_list() == ["cyclic"]
+    assert problems(store) == [("duplicate", "imported-run.json-0123.jsonl", 1)]
+
+
+@pytest.mark.parametrize("lacking", [{"job": ""}, {"num_nodes": 0}], ids=str)
+def test_a_line_that_says_less_is_the_case_that_says_more(
+    logs: Path, store: Path, lacking: dict[str, Any]
+) -> None:
+    foreign = {"program": "", "transport": "", "ranks": 0}
+    record(logs, case(0, **foreign, nodes=("n1",)))
+    record(logs / "copy", case(0, **{**foreign, "session": "", **lacking}))
+    read(store, logs)
+    assert table(store)["node_list"].unique().to_list() == ["n1"]
+    assert table(store).height == 4
+
+
+BEGIN = datetime(2026, 9, 1, tzinfo=UTC)
+SESSIONS = {
+    "other cases": ([(0, "A", 1), (1, "B", 2), (3.9, "C", 3)], [[0], [0], [0]]),
+    "a pause": ([(0, "A", 1), (3.1, "B", 2)], [[0], [3.1]]),
+    "another job": ([(0, "A", 1), (1, "B", 2), (2, "A", 3), (3, "B", 4)], [[0, 2], [0, 2]]),
+    "the same job": ([(0, "A", 1), (1, "A", 1)], [[0]]),
+    "no jobs": ([(0, "A", ""), (1, "A", "")], [[0, 1]]),
+    "a repetition": ([(0, "A", 1, 0), (1, "A", 2, 1)], [[0]]),
+    "a retry": ([(0, "A", 1), (1, "B", 2), (2, "B", 3), (3, "C", 4)], [[0], [0, 2], [2]]),
+}
+
+
+def nameless(hour: float, benchmark: str, job: int | str, repeat: int | None = None) -> Any:
+    time = (BEGIN + timedelta(hours=hour)).isoformat(timespec="seconds")
+    given = {"time": time, "benchmark": benchmark, "job": str(job), "repeat": repeat}
+    return case(0, 12.5, [0], session="", **given)
+
+
+@pytest.mark.parametrize("kind", SESSIONS)
+def test_a_session_without_name_is_told_by_time_and_job(logs: Path, store: Path, kind: str) -> None:
+    cases, expected = SESSIONS[kind]
+    record(logs, *(nameless(*each) for each in cases))
+    read(store, logs)
+    begun = [f"{BEGIN + timedelta(hours=hour):%FT%TZ}" for hours in expected for hour in hours]
+    assert [name for series in series_of(store) for name in series.sessions] == begun
+
+
+def test_sessions_are_the_same_in_every_selection(logs: Path, store: Path) -> None:
+    record(logs, *(nameless(hour / 2, "AB"[hour % 2], hour + 1) for hour in range(48)))
+    read(store, logs)
+    whole = series_of(store)[1].sessions.tolist()
+    late = Selection.read(["benchmark=B"], since=BEGIN + timedelta(hours=6.4))
+    (part,) = series_of(store, late)
+    assert part.sessions.tolist() == whole[6:]
+
+
+@pytest.mark.parametrize(
+    ("bounds", "direction"),
+    [((1, None), "higher"), ((None, 1), "lower"), ((1, 2), None), ((None, None), None)],
+)
+def test_thresholds_tell_what_is_better_of_another_suite(
+    logs: Path, store: Path, bounds: tuple[float | None, float | None], direction: str | None
+) -> None:
+    sample = Sample(metric="triad", value=1.5, lower=bounds[0], upper=bounds[1])
+    record(logs, case(samples=(sample,)))
+    read(store, logs)
+    assert [series.direction for series in series_of(store)] == [direction]
+
+
+def test_nodes_are_known_for_the_series_of_their_session(logs: Path, store: Path) -> None:
+    others = [dataclasses.replace(NODES, nodes=("n9",)), dataclasses.replace(NODES, environ="x")]
+    append(logs, [NODES, *others, case(nodes=("n1.site", "n2"), ucx_version="1.13")])
+    read(store, logs)
+    found = circumstances(store, "session-0")
+    assert found.nodes == {"n1", "n2"}
+    assert found.machines == {"n1": {"kernel": "6.1.0"}, "n2": {"kernel": "6.1.0"}}
+    expected = {"compiler": "gcc 12", "mpi": "Open MPI 4", "ucx": "1.13", "program": "mpi_probe"}
+    assert found.software == expected
+    assert circumstances(store, "session-1") == Circumstances(frozenset(), {}, {})
+
+
+def test_facts_that_were_told_later_are_kept() -> None:
+    untold = dataclasses.replace(NODES, machine={"kernel": UNTOLD}, software={"mpi": UNTOLD})
+    found = Provenance([NODES, untold])
+    key = SeriesKey("testbed", "main", "openmpi", "C", "latency")
+    assert found.of(key, "session-0").software["mpi"] == "Open MPI 4"
+    assert found.of(key, "session-0").machines["n1"] == {"kernel": "6.1.0"}
+
+
+def test_sessions_that_ended_are_known(logs: Path, store: Path) -> None:
+    end = Session(time=NODES.time, session="session-0", system="testbed", info={"uuid": "u"})
+    append(logs, [case(), end])
+    read(store, logs)
+    with History.open_to_read(store) as history:
+        assert history.sessions() == [end]

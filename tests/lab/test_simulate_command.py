@@ -5,17 +5,17 @@ import pytest
 from tests.lab.made import simulate
 
 from fabricheck.errors import FabricheckError
-from fabricheck.history import perflog
+from fabricheck.record.read import entries, record_files
 
 
-def test_a_simulated_history_is_a_perflog_that_follows_from_the_seed(tmp_path: Path):
+def test_a_simulated_history_is_a_record_that_follows_from_the_seed(tmp_path: Path):
     for name, seed in (("one", "3"), ("again", "3"), ("other", "4")):
         options = ("--nights", "20", "--series", "3", "--seed", seed, "--json")
         data = json.loads(simulate("history", tmp_path / name, *options).stdout)
         assert (data["series"], data["values"]) == (3, 60)
-    place = "simulated/fabric/MpiPointToPoint.log"
     one, again, other = (
-        list(perflog.read(tmp_path / name / place)) for name in ("one", "again", "other")
+        [entries(path) for path in record_files(tmp_path / name)]
+        for name in ("one", "again", "other")
     )
     assert one == again
     assert one != other
@@ -23,7 +23,7 @@ def test_a_simulated_history_is_a_perflog_that_follows_from_the_seed(tmp_path: P
 
 def test_what_is_there_is_not_overwritten(tmp_path: Path):
     simulate("history", tmp_path, "--nights", "3", "--series", "1")
-    with pytest.raises(FabricheckError, match="expected no perflog at"):
+    with pytest.raises(FabricheckError, match="expected no record at"):
         simulate("history", tmp_path)
 
 

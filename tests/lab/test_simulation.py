@@ -3,7 +3,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.history.recorded import night, perflog
+from tests.history.recorded import case, record
 
 from fabricheck.errors import FabricheckError
 from fabricheck.history.series import Series
@@ -89,10 +89,10 @@ def test_each_night_is_drawn_by_itself_from_one_series():
     assert np.mean(np.diff(drawn) == 1) < 0.01
 
 
-def test_noise_comes_from_perflogs_that_are_named(tmp_path: Path):
+def test_noise_comes_from_a_record_that_are_named(tmp_path: Path):
     generator = np.random.default_rng(1)
-    lines = "".join(night(n, 9.5 + 0.1 * float(generator.standard_normal())) for n in range(20))
-    perflog(tmp_path / "logs", lines)
+    nights = (case(n, 9.5 + 0.1 * float(generator.standard_normal())) for n in range(20))
+    record(tmp_path / "logs", *nights)
     with pytest.raises(FabricheckError, match="expected a series of at least 40 nights"):
         read_noise(tmp_path / "logs")
 

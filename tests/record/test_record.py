@@ -35,7 +35,7 @@ CASE = Case(
     num_nodes=2,
     ranks=2,
     ranks_per_node=1,
-    options={"window": "64"},
+    options="-W 64",
     result="fail",
     level="warning",
     findings=('slow | "quoted"\nsecond line', "größer"),
@@ -110,6 +110,7 @@ def test_every_flipped_byte_is_seen() -> None:
         {"samples": [{"metric": "x", "value": "1"}]},
         {"kind": "other"},
         {"options": {"a": 1}},
+        {"prerequisites": [{"a": 1}, 2]},
     ],
     ids=str,
 )

@@ -15,6 +15,7 @@ BIN = Path(__file__).with_name("bin")
 _CONFIGURATION = """
 from reframe.core.backends import register_launcher
 from reframe.core.launchers import JobLauncher
+from fabricheck.reframe_ext.recorder import HANDLER
 
 @register_launcher("both", local=True)
 class Both(JobLauncher):
@@ -27,6 +28,10 @@ site_configuration = {
         "features": FEATURES, "extras": EXTRAS,
     }]}],
     "environments": [{"name": "builtin", "features": ["verbs", "ucx"]}],
+    "logging": [{
+        "handlers": [{"type": "stream", "name": "stdout", "format": "%(message)s"}],
+        "handlers_perflog": [{"type": HANDLER, "basedir": "perflogs", "format": "%(message)s"}],
+    }],
 }
 """
 SLOW = {

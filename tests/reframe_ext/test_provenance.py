@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from fabricheck.history.provenance import FILE, MACHINE, SOFTWARE, UNTOLD
+from fabricheck.history.provenance import MACHINE, SOFTWARE, UNTOLD
+from fabricheck.record.read import record_files
 from fabricheck.reframe_ext import provenance
 from fabricheck.reframe_ext.provenance import Provenance
 
@@ -52,8 +53,9 @@ def told(stage: Path, **kernels: str) -> None:
 
 
 def lines(basedir: Path) -> list[dict[str, Any]]:
-    text = (basedir / "hpc" / "main" / FILE).read_text()
-    return [json.loads(line) for line in text.splitlines()]
+    return [
+        json.loads(line) for path in record_files(basedir) for line in path.read_text().splitlines()
+    ]
 
 
 def test_nodes_that_are_alike_make_one_record_with_every_fact(tmp_path: Path) -> None:

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from fabricheck.history.provenance import FILE, Origin, append
-from fabricheck.history.refresh import Request
+from fabricheck.history import frame
 from fabricheck.history.series import Series, SeriesKey
-from fabricheck.history.store import History
+from fabricheck.history.store import History, Request
+from fabricheck.record import model
 from fabricheck.record.model import Sample
+from fabricheck.record.write import append
 from fabricheck.report.model import Case, Run
 from fabricheck.report.past import Bounds, Past, read_past, shown
 from fabricheck.trend.detect import analyse
@@ -19,12 +20,6 @@ from fabricheck.trend.detect import analyse
 DAY = np.timedelta64(86400, "s")
 NOISE = 0.02
 SESSION = "night-{}"
-
-COLUMNS = (
-    *("time", "level", "result", "system", "partition", "environment", "check", "benchmark"),
-    *("transport", "nodes", "variable", "metric", "statistic", "size", "value", "unit", "job_id"),
-    *("session", "reference", "lower", "upper", "warning_lower", "warning_upper"),
-)
 
 Factor = Callable[[Case, Sample], float]
 
@@ -67,7 +62,6 @@ def _key(case: Case, sample: Sample) -> SeriesKey:
         environ=case.environ,
         check=case.name.partition(" ")[0],
         benchmark=case.benchmark,
-        placement=case.placement,
         transport=case.transport,
         num_nodes=case.num_nodes,
         ranks=case.ranks,
@@ -99,18 +93,18 @@ def bounds_of(run: Run) -> dict[SeriesKey, Bounds]:
 def recorded(
     run: Run, series: Sequence[Series], directory: Path, *, upgraded: int | None = None
 ) -> Past:
-    """What the page gets if the series stand in perflogs.
+    """What the page gets if the series stand in a record.
 
     ``upgraded`` is the number of nights for which Open MPI has had another UCX; the nodes got
     another kernel the night before.
     """
-    write_perflog(series, directory / "perflogs", bounds_of(run))
+    write_perflog(series, directory / "nights", bounds_of(run))
     if upgraded is not None:
-        write_provenance(series, directory / "perflogs", upgraded)
+        write_provenance(series, directory / "nights", upgraded)
     store = directory / "history"
     now = datetime.fromisoformat(run.ended) + timedelta(days=1)
     with History.open(store) as history:
-        history.refresh(Request(perflogs=[directory / "perflogs"], now=now))
+        history.refresh(Request(perflogs=[directory / "nights"], now=now))
     return read_past(store, run, directory / "sites", directory / "references")
 
 
@@ -123,41 +117,37 @@ def write_provenance(series: Sequence[Series], directory: Path, upgraded: int) -
         machine = {"kernel": "6.1.0-31" if night >= nights - upgraded - 1 else "6.1.0-28"}
         software = {"ucx": "1.19.0" if new else "1.18.1"}
         for place in sorted(where):
-            origin = Origin(
-                str(series[0].times[night]),
-                SESSION.format(night),
-                *place,
-                ("n1", "n2"),
-                machine,
-                software if place[2] == "openmpi" else {"ucx": "1.18.1"},
+            nodes = model.Nodes(
+                time=f"{series[0].times[night]}+00:00",
+                session=SESSION.format(night),
+                **dict(zip(("system", "partition", "environ"), place, strict=True)),
+                nodes=("n1", "n2"),
+                machine=machine,
+                software=software if place[2] == "openmpi" else {"ucx": "1.18.1"},
             )
-            append(directory / FILE, origin)
+            append(directory, [nodes])
 
 
 def write_perflog(
     series: Sequence[Series], directory: Path, bounds: Mapping[SeriesKey, Bounds] | None = None
 ) -> None:
-    """The series as a perflog, for what reads a history itself."""
-    lines = []
+    """The series as a record, for what reads a history itself."""
+    cases = []
     for each in series:
-        key = each.key
-        judged = (bounds or {}).get(key)
+        judged = (bounds or {}).get(each.key)
         known = asdict(judged) if judged else {}
+        point = {name: getattr(each.key, name) for name in frame.POINT}
         for time, value, session in zip(each.times, each.values, each.sessions, strict=True):
-            fields = {
-                "time": f"{time}+00:00",
-                "level": "good",
-                "result": "pass",
-                "environment": key.environ,
-                "nodes": key.num_nodes,
-                "variable": f"{key.metric}_{key.statistic}_{key.size}",
-                "size": "" if key.size is None else key.size,
-                "value": value,
-                "job_id": session,
-                "session": session,
-                **{name: "" if bound is None else bound for name, bound in known.items()},
-            }
-            lines.append("|".join(str(fields.get(c, getattr(key, c, ""))) for c in COLUMNS))
-    directory.mkdir(parents=True, exist_ok=True)
+            cases.append(
+                model.Case(
+                    time=f"{time}+00:00",
+                    session=str(session),
+                    job=f"{session} {each.key}",
+                    level="good",
+                    result="pass",
+                    **{name: getattr(each.key, name) for name in frame.CASE},
+                    samples=(model.Sample(value=float(value), level="good", **point, **known),),
+                )
+            )
     # Night by night, as runs write them.
-    (directory / "Check.log").write_text("\n".join(["|".join(COLUMNS), *sorted(lines)]) + "\n")
+    append(directory, sorted(cases, key=lambda case: case.time))

@@ -50,7 +50,7 @@ def test_what_came_after_the_run_is_not_read(run, tmp_path):
 
 def test_lines_with_problems_are_counted(run, tmp_path):
     series = nights.series_of(run, nights=15)
-    nights.write_perflog(series, tmp_path / "perflogs" / "more")
+    nights.write_perflog(series, tmp_path / "nights" / "more")
     assert nights.recorded(run, series, tmp_path).lines == {
         "duplicate": sum(len(each) for each in series)
     }

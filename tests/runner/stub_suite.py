@@ -8,13 +8,12 @@ import json
 import os
 import sys
 import time
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from fabricheck.history import perflog, provenance
-from fabricheck.history.provenance import FILE, MACHINE, SOFTWARE, Origin
-from fabricheck.history.record import FIELDS, Record
+from fabricheck.history.provenance import MACHINE, SOFTWARE
+from fabricheck.record.model import Case, Nodes, Sample, moment
+from fabricheck.record.write import append
 
 CASES, SIZES = 4, 400
 JOURNAL, SAMPLE = "journal", "sample.json"
@@ -35,13 +34,15 @@ def make(suite: Path, sample: str) -> Path:
 def reframe(suite: Path, options: list[str]) -> None:
     now = datetime.now(UTC)
     session = f"{now:%Y%m%dT%H%M%S.%fZ}-{os.getpid()}"
-    partition = suite / "perflogs" / "testbed" / "main"
+    place = {"session": session, "system": "testbed", "partition": "main", "environ": "openmpi"}
     for case in range(CASES):
         facts = dict.fromkeys(MACHINE, "m"), dict.fromkeys(SOFTWARE, "s")
-        where = (session, "testbed", "main", "openmpi", (f"n{case}",))
-        provenance.append(partition / FILE, Origin(now.isoformat(), *where, *facts))
-        records = [record(session, now, case, size) for size in range(SIZES)]
-        perflog.append(partition / "MpiPointToPoint.log", records)
+        machine, software = facts
+        nodes = Nodes(
+            time=moment(), **place, nodes=(f"n{case}",), machine=machine, software=software
+        )
+        append(suite / "perflogs", [nodes])
+        append(suite / "perflogs", [made(place, case)])
         # What is journaled was recorded before: it must be in the history.
         with (suite / JOURNAL).open("a") as journal:
             journal.write(f"{session} latency{case}\n")
@@ -52,6 +53,7 @@ def reframe(suite: Path, options: list[str]) -> None:
     sample["session_info"]["time_end"] = f"{now:%Y%m%dT%H%M%S}+0000"
     for case in sample["runs"][0]["testcases"]:
         case["session"] = session
+        case["job_completion_time_unix"] = now.timestamp()
     (suite / "part").write_text(json.dumps(sample))
     (suite / "part").rename(suite / "reports" / f"run-{number}.json")
     for option in options:
@@ -59,28 +61,28 @@ def reframe(suite: Path, options: list[str]) -> None:
             Path(option.partition("=")[2]).write_text("<testsuites/>")
 
 
-def record(session: str, now: datetime, case: int, size: int) -> Record:
-    return replace(
-        Record(**dict.fromkeys(FIELDS, "")),
-        time=now.isoformat(timespec="seconds"),
+def made(place: dict[str, str], case: int) -> Case:
+    return Case(
+        time=moment(),
+        **place,
         level="good",
-        system="testbed",
-        partition="main",
-        environment="openmpi",
+        result="pass",
         check="MpiPointToPoint",
         benchmark=f"latency{case}",
         transport="tcp",
-        nodes="2",
-        ranks="2",
-        variable=f"latency_p50_{size}B",
-        metric="latency",
-        statistic="p50",
-        size=str(size),
-        value=str(10 + size / 1000),
-        unit="us",
-        job_id=session,
-        session=session,
-    )
+        num_nodes=2,
+        ranks=2,
+        ranks_per_node=1,
+        job=place["session"],
+        id=f"case {case}",
+        samples=tuple(
+            Sample(
+                metric="latency", statistic="p50", size=size, value=10 + size / 1000, unit="us",
+                level="good",
+            )
+            for size in range(SIZES)
+        ),
+    )  # fmt: skip
 
 
 def fabricheck(suite: Path, arguments: list[str]) -> None:

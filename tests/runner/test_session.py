@@ -11,6 +11,9 @@ from fabricheck.runner.session import run
 pytestmark = pytest.mark.integration
 
 
+REPORT = '{"session_info": {"num_cases": 0}, "runs": []}'
+
+
 def put_reframe(suite: Path, script: str) -> None:
     program = suite / "ci" / "bin" / "reframe"
     program.parent.mkdir(parents=True, exist_ok=True)
@@ -19,16 +22,23 @@ def put_reframe(suite: Path, script: str) -> None:
 
 
 def test_the_report_of_this_run_is_found(tmp_path: Path) -> None:
-    put_reframe(tmp_path, "touch reports/run-1.json; exit 1")
+    put_reframe(tmp_path, f"echo '{REPORT}' >reports/run-1.json; exit 1")
     assert run(tmp_path, Selection("local")) == (1, tmp_path / "reports" / "run-1.json")
 
 
 def test_what_the_run_lacks_is_left_to_the_record(tmp_path: Path) -> None:
-    put_reframe(tmp_path, 'for each; do echo "$each"; done >reports/run-1.json')
-    _, record = run(tmp_path, Selection("local"), "no RDMA: rx1, rx2 = none")
+    told = 'for each; do echo "$each"; done >options'
+    put_reframe(tmp_path, f"{told}\necho '{REPORT}' >reports/run-1.json")
+    run(tmp_path, Selection("local"), "no RDMA: rx1, rx2 = none")
     assert "--session-extras=lacking=no%20RDMA%3A%20rx1%2C%20rx2%20%3D%20none" in (
-        record.read_text().splitlines()
+        (tmp_path / "options").read_text().splitlines()
     )
+
+
+def test_the_record_has_the_end_of_the_session(tmp_path: Path) -> None:
+    put_reframe(tmp_path, f"echo '{REPORT}' >reports/run-1.json")
+    run(tmp_path, Selection("local"))
+    assert [each.name for each in (tmp_path / "perflogs").rglob("*.jsonl")]
 
 
 def test_a_run_without_report_is_said(tmp_path: Path) -> None:

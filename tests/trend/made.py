@@ -16,7 +16,6 @@ KEY: dict[str, Any] = {
     "environ": "openmpi",
     "check": "MpiPointToPoint",
     "benchmark": "latency",
-    "placement": "rc-2n",
     "transport": "rc",
     "num_nodes": 2,
     "ranks": 2,

@@ -55,6 +55,7 @@ def test_records_that_cannot_be_are_named(tmp_path: Path, old: str, new: str, wo
 def test_every_field_of_a_series_can_be_named():
     series = schema("fabricheck.trend", "accepted.schema.json").schema["items"]["properties"]
     known = {field.name for field in fields(SeriesKey)} - {"system"}
+    known |= {"placement"}
     assert set(series["series"]["propertyNames"]["enum"]) == known
 
 

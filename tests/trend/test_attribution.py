@@ -6,27 +6,37 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tests.history.recorded import night, perflog, read
+from tests.history.recorded import case, read, record
 from tests.trend.made import DAY, FIRST, noise, series, stepped
 
-from fabricheck.history.provenance import Origin, Provenance
+from fabricheck.history.provenance import Provenance
 from fabricheck.history.selection import Selection
 from fabricheck.history.series import Series
 from fabricheck.history.store import History
+from fabricheck.record.model import Nodes
 from fabricheck.trend.attribution import REACH, Difference, around, attribute
 from fabricheck.trend.detect import analyse
 from fabricheck.trend.show import difference_words
 
 NIGHTS, AT = 100, 92
-ORIGIN = Origin("", "", "hpc", "rdma", "openmpi", ("n1", "n2"), {"kernel": "6.1"}, {"ucx": "1.13"})
+ORIGIN = Nodes(
+    time="",
+    session="",
+    system="hpc",
+    partition="rdma",
+    environ="openmpi",
+    nodes=("n1", "n2"),
+    machine={"kernel": "6.1"},
+    software={"ucx": "1.13"},
+)
 
 
-def origins(**changes: Any) -> list[Origin]:
+def origins(**changes: Any) -> list[Nodes]:
     """The same every night."""
     return [replace(ORIGIN, session=f"night-{each}", **changes) for each in range(NIGHTS)]
 
 
-def since(origins: list[Origin], night: int, **changes: Any) -> list[Origin]:
+def since(origins: list[Nodes], night: int, **changes: Any) -> list[Nodes]:
     """Others from a night on."""
     return [*origins[:night], *(replace(each, **changes) for each in origins[night:])]
 
@@ -39,14 +49,14 @@ def members(**changed: Any) -> list[Series]:
     ]
 
 
-def across(found: list[Series], *records: list[Origin]) -> list[Difference]:
+def across(found: list[Series], *records: list[Nodes]) -> list[Difference]:
     (event,) = analyse(found, {}).events
     return attribute(event, found, Provenance([each for some in records for each in some]))
 
 
 def test_what_only_the_changed_series_saw_comes_first():
     found = members(environ="mpich")
-    mpich = since(origins(environment="mpich"), AT, software={"ucx": "1.15"})
+    mpich = since(origins(environ="mpich"), AT, software={"ucx": "1.15"})
     openmpi = since(origins(), AT, machine={"kernel": "6.6"})
     # The same nodes: the kernel is that of all series.
     first, second = across(found, mpich, openmpi)
@@ -133,11 +143,14 @@ def test_of_a_long_history_only_what_is_needed_is_asked_for():
 
 
 def test_without_events_nothing_is_asked_for(tmp_path: Path):
-    perflog(tmp_path / "logs", night(0, commit="abc") + night(1, session=""))
+    record(tmp_path / "logs", case(0, commit="abc"), case(1, session=""))
     read(tmp_path / "store", tmp_path / "logs")
     with History.open_to_read(tmp_path / "store") as history:
         series = next(history.series())
         known = history.provenance(around([], Selection()))
         assert known.of(series.key, str(series.sessions[0])).software == {}
         known = history.provenance()
-        assert known.of(series.key, str(series.sessions[0])).software == {"commit": "abc"}
+        assert known.of(series.key, str(series.sessions[0])).software == {
+            "commit": "abc",
+            "program": "mpi_probe",
+        }

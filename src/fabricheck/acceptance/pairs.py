@@ -12,6 +12,7 @@ import polars as pl
 
 from fabricheck.acceptance.settings import Settings
 from fabricheck.benchmarks.metrics import Direction, Metric
+from fabricheck.history import frame
 from fabricheck.history.frame import KEY
 
 SIDES: Final = ("before", "after")
@@ -20,11 +21,8 @@ SIDES: Final = ("before", "after")
 TRANSPORT: Final = ("system", "transport")
 """Fields of a series that say which transport it belongs to."""
 
-CASE: Final = (
-    *("system", "partition", "environ", "check", "benchmark"),
-    *("placement", "transport", "num_nodes", "ranks"),
-)
-"""Fields of a series that say which case it belongs to."""
+CASE: Final = tuple(name for name in frame.CASE if name not in ("program", "options"))
+"""Fields of a series that say which case it belongs to, whatever program measured it."""
 
 NODES: Final = "nodes"
 """Column with the hosts of a value: their names in order, separated by commas."""

@@ -2,10 +2,10 @@
 
 A selection is ReFrame's (``--performance-compare``), and ReFrame's own parser reads it: a session's
 uuid, a period such as ``20261101:now``, a filter of sessions such as ``?'state=="before"'``, or a
-filter after a period. Beyond that, the name that the perflog gives a session is one.
+filter after a period. Beyond that, the name that the record gives a session is one.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -14,7 +14,6 @@ from reframe.frontend.reporting.utility import QuerySelectorTestcase, is_uuid, p
 
 from fabricheck.acceptance.pairs import SIDES
 from fabricheck.errors import FabricheckError
-from fabricheck.history import results
 from fabricheck.history.provenance import Provenance
 from fabricheck.history.selection import Selection
 from fabricheck.history.store import History
@@ -106,29 +105,16 @@ def _no_selection(text: str, found: str) -> FabricheckError:
 
 
 def _sessions(history: History, query: QuerySelectorTestcase, text: str) -> list[str]:
-    """Names of the sessions in the results databases of the history that a query selects."""
-    databases = [path for kind, path in history.status().roots if kind == "results"]
-    if not databases:
-        raise FabricheckError(
-            f"expected a results database of ReFrame in the history for the selection {text!r}, "
-            "found none: read one with fabricheck history refresh --results FILE, or select a "
-            "period"
-        )
-    names: set[str] = set()
-    for path in databases:
-        with results.opened(path) as database:
-            for uuid, info in database.infos().items():
-                if _fits(query, uuid, info, text):
-                    names |= set(database.read(uuid)[0]["session"])
-    return sorted(names)
+    """Names of the sessions of the history that a query selects."""
+    return sorted({each.session for each in history.sessions() if _fits(query, each.info, text)})
 
 
-def _fits(query: QuerySelectorTestcase, uuid: str, info: dict[str, Any], text: str) -> bool:
+def _fits(query: QuerySelectorTestcase, info: Mapping[str, Any], text: str) -> bool:
     if query.by_session_uuid():
-        return bool(query.uuid == uuid)
+        return bool(query.uuid == info.get("uuid"))
     if query.by_time_period():
         start, end = query.time_period
-        if not start <= info["time_start_unix"] < end:
+        if not start <= info.get("time_start_unix", 0) < end:
             return False
     try:
         code = compile(query.sess_filter, "<filter>", "eval")

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 import polars as pl
 
 from fabricheck.baseline.proposal import Case
+from fabricheck.history.series import placement_of
 from fabricheck.judge.model import CaseKey
 
-_CASE = ("system", "partition", "environ", "check", "benchmark", "placement")
+_PLACE = ("transport", "num_nodes", "layout")
+_CASE = ("system", "partition", "environ", "check", "benchmark", *_PLACE)
 _SOFTWARE = ("mpi_version", "ucx_version", "program", "program_version")
 
 
@@ -38,7 +40,7 @@ def read_used(values: pl.LazyFrame) -> Mapping[Case, Sequence[Used]]:
         values: values of the history (``History.values``).
     """
     sessions = (
-        values.filter((pl.col("placement") != "") & pl.col("value").is_not_null())
+        values.filter((pl.col("transport") != "") & pl.col("value").is_not_null())
         .group_by(*_CASE, "session")
         .agg(pl.col("time").min(), *(pl.col(name).first() for name in (*_SOFTWARE, "commit")))
         .sort("time")
@@ -47,7 +49,8 @@ def read_used(values: pl.LazyFrame) -> Mapping[Case, Sequence[Used]]:
     found: dict[Case, list[Used]] = defaultdict(list)
     for row in sessions.iter_rows(named=True):
         place = f"{row['system']}:{row['partition']}"
-        key = CaseKey(row["system"], place, row["environ"], row["benchmark"], row["placement"])
+        placement = placement_of(*(row[name] for name in _PLACE))
+        key = CaseKey(row["system"], place, row["environ"], row["benchmark"], placement)
         case = Case(row["check"], key)
         used = Used(row["session"], str(row["time"].date()), _words(row), row["commit"] or "")
         found[case].append(used)

@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fabricheck.errors import FabricheckError
-from fabricheck.history.problems import STOPPING, Kind
 from fabricheck.provenance import SUITE
 
 if TYPE_CHECKING:
-    from fabricheck.history.refresh import Outcome
     from fabricheck.history.selection import Selection
     from fabricheck.history.series import Series
     from fabricheck.history.store import Status
@@ -27,7 +25,6 @@ app = typer.Typer(
 
 DEFAULT_STORE = SUITE / "reports" / "history"
 DEFAULT_PERFLOGS = SUITE / "perflogs"
-DEFAULT_RESULTS = SUITE / "reports" / "results.db"
 
 _SHOWN_PROBLEMS = 20
 
@@ -46,7 +43,7 @@ SelectArgument = Annotated[
     typer.Argument(
         metavar="[FIELD=VALUE[,VALUE]]...",
         help="Only series with these values; fields are system, partition, environ, check, "
-        "benchmark, placement, transport, nodes, metric, statistic, size, unit.",
+        "benchmark, transport, nodes, layout, ranks, program, metric, statistic, size, unit.",
         show_default=False,
     ),
 ]
@@ -58,14 +55,6 @@ UntilOption = Annotated[
     str | None,
     typer.Option(metavar="DATE", help="Nothing from this day or time on.", show_default=False),
 ]
-
-
-class Tolerable(StrEnum):
-    """Problems that stop a refresh unless they are let pass."""
-
-    CLOCK = Kind.CLOCK
-    UNITS = Kind.UNITS
-    SESSION = Kind.SESSION
 
 
 class Format(StrEnum):
@@ -82,35 +71,8 @@ def refresh(
         list[Path] | None,
         typer.Option(
             metavar="DIR",
-            help="Directory with perflogs, or one perflog; may be repeated. Rotated and "
-            "compressed files are read too, and ReFrame's default formats. Remembered.",
+            help="Directory with a record, or a file of one; may be repeated. Remembered.",
             show_default="perflogs/ of the suite",
-        ),
-    ] = None,
-    results: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FILE",
-            help="ReFrame's results database; may be repeated. Remembered.",
-            show_default="reports/results.db of the suite",
-        ),
-    ] = None,
-    no_results: Annotated[
-        bool, typer.Option("--no-results", help="Don't take the suite's results database.")
-    ] = False,
-    skip: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="PATTERN",
-            help="Leave out perflogs whose path ends like this; may be repeated. Remembered.",
-            show_default=False,
-        ),
-    ] = None,
-    tolerate: Annotated[
-        list[Tolerable] | None,
-        typer.Option(
-            help="Count such problems instead of stopping at them; may be repeated.",
-            show_default=False,
         ),
     ] = None,
     rebuild: Annotated[bool, typer.Option("--rebuild", help="Read everything anew.")] = False,
@@ -119,8 +81,9 @@ def refresh(
 ) -> None:
     """Read what is new in the record.
 
-    Without options: the places that were named before, at first those of the suite. Damaged, cut,
-    duplicated and future-dated lines are counted and named by "fabricheck history status".
+    Without options: the places that were named before, at first that of the suite. Lines that are
+    damaged, cut, duplicated or dated in the future are counted, and named by "fabricheck history
+    status".
 
     Exit code 0: read. 2: bad input; the history is then as it was.
 
@@ -129,46 +92,79 @@ def refresh(
         fabricheck history refresh
 
         fabricheck history refresh --perflogs /srv/host1/perflogs --perflogs /srv/host2/perflogs
-
-        fabricheck history refresh --store /tmp/other --perflogs ~/other-suite/perflogs --no-results
     """
-    from fabricheck.history.refresh import Request  # noqa: PLC0415
-    from fabricheck.history.store import History  # noqa: PLC0415
+    from fabricheck.history.store import History, Request  # noqa: PLC0415
 
-    for pattern in skip or ():
-        if not Path(pattern).name:
-            raise FabricheckError(
-                f"expected --skip with the end of a path such as old/*.log, found {pattern!r}"
-            )
     with History.open(store) as history:
-        roots = history.roots()
-        named = bool(perflogs or results)
-        of_suite = not named and (not roots or ("perflogs", DEFAULT_PERFLOGS) in roots)
-        with_results = of_suite and not no_results and DEFAULT_RESULTS.exists()
+        of_suite = not perflogs and not history.roots()
         request = Request(
-            perflogs=perflogs or ([DEFAULT_PERFLOGS] if of_suite else []),
-            results=results or ([DEFAULT_RESULTS] if with_results else []),
-            skip=skip or (),
-            tolerate=frozenset(Kind(each) for each in tolerate or ()),
-            rebuild=rebuild,
+            perflogs=perflogs or ([DEFAULT_PERFLOGS] if of_suite else []), rebuild=rebuild
         )
-        _tell(history.refresh(request), machine=machine)
-
-
-def _tell(outcome: "Outcome", *, machine: bool) -> None:
+        outcome = history.refresh(request)
     if machine:
         _write_json({name: getattr(outcome, name) for name in outcome.__slots__})
         return
-    if outcome.rebuilt:
-        typer.echo(f"read anew: {outcome.rebuilt}")
+    for each in outcome.anew:
+        typer.echo(f"read anew, or gone: {each}")
     typer.echo(
-        f"{outcome.values} new values from {outcome.files} files and {outcome.sessions} stored "
-        f"sessions in {outcome.seconds:.1f} s; {outcome.unchanged} files as they were"
+        f"{outcome.values} new values of {outcome.cases} cases from {outcome.files} files in "
+        f"{outcome.seconds:.1f} s; {outcome.unchanged} files as they were"
     )
     for each in outcome.unread:
         typer.echo(f"not read: {each}")
     if outcome.problems:
         typer.echo(f"{outcome.problems} lines with a problem: see fabricheck history status")
+
+
+@app.command("import")
+def import_(
+    sources: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE|DIR...",
+            help="Perflogs or directories of them, run reports (.json) and results databases of "
+            "ReFrame, of this suite and of others.",
+        ),
+    ],
+    *,
+    perflogs: Annotated[
+        Path,
+        typer.Option(metavar="DIR", help="The record.", show_default="perflogs/ of the suite"),
+    ] = DEFAULT_PERFLOGS,
+    machine: MachineOption = False,
+) -> None:
+    """Make files of the record from what ReFrame has written, of this suite or another.
+
+    Each source becomes a file of its own below "imported", written whole, so that one that has
+    grown may be imported again. What the record has already counts once.
+
+    Exit code 0: imported. 1: imported, but for lines or cases that are damaged. 2: bad input.
+
+    Examples:
+
+        fabricheck history import ~/other-suite/perflogs
+
+        fabricheck history import reports/results.db reports/run-17.json
+
+        fabricheck history import old/perflogs --perflogs /srv/record
+    """
+    from fabricheck.record.imports import import_all  # noqa: PLC0415
+
+    done = import_all(sources, perflogs)
+    if machine:
+        _write_json(
+            {
+                **{name: getattr(done, name) for name in ("files", "cases", "values")},
+                "problems": list(map(str, done.problems)),
+            }
+        )
+    else:
+        typer.echo(f"{done.values} values of {done.cases} cases from {done.files} files")
+        for each in done.problems[:_SHOWN_PROBLEMS]:
+            typer.echo(f"  {each}")
+        if len(done.problems) > _SHOWN_PROBLEMS:
+            typer.echo(f"  and {len(done.problems) - _SHOWN_PROBLEMS} more: see --json")
+    raise typer.Exit(1 if done.problems else 0)
 
 
 @app.command()
@@ -183,48 +179,41 @@ def status(*, store: StoreOption = DEFAULT_STORE, machine: MachineOption = False
 
         fabricheck history status --json
     """
-    from fabricheck.history.sources import shown  # noqa: PLC0415
     from fabricheck.history.store import History  # noqa: PLC0415
+    from fabricheck.record.read import shown  # noqa: PLC0415
 
     with History.open_to_read(store) as history:
         found = history.status()
-    counts = Counter[str]()
-    for _, problem in found.problems:
-        counts[problem.kind] += problem.lines
+    counts = Counter[str](problem.kind for problem in found.problems)
     if machine:
         _write_json(_as_json(found, counts))
         return
     typer.echo(f"{found.values} values of {found.series} series, {found.oldest} to {found.newest}")
     typer.echo(f"{found.sessions} sessions, {len(found.sources)} files, read from:")
-    for kind, root in found.roots:
-        typer.echo(f"  {kind}  {shown(root)}")
+    for root in found.roots:
+        typer.echo(f"  {shown(root)}")
     typer.echo("problems: " + (", ".join(f"{n} {kind}" for kind, n in counts.items()) or "none"))
-    for path, problem in found.problems[:_SHOWN_PROBLEMS]:
-        typer.echo(f"  {problem.kind}: {shown(path)}, {problem.where}: {problem.detail}")
+    for problem in found.problems[:_SHOWN_PROBLEMS]:
+        typer.echo(f"  {problem}")
     if len(found.problems) > _SHOWN_PROBLEMS:
         typer.echo(f"  and {len(found.problems) - _SHOWN_PROBLEMS} more: see --json")
 
 
 def _as_json(found: "Status", counts: Counter[str]) -> dict[str, Any]:
+    from fabricheck.record.read import Kind  # noqa: PLC0415
+
     return {
         "values": found.values,
         "series": found.series,
         "sessions": found.sessions,
         "oldest": found.oldest or None,
         "newest": found.newest or None,
-        "roots": [{"kind": kind, "path": str(path)} for kind, path in found.roots],
-        "perflogs": [{"path": str(source.path), "lines": source.lines} for source in found.sources],
+        "roots": [str(path) for path in found.roots],
+        "files": [{"path": source.path, "lines": source.lines} for source in found.sources],
         "problem_lines": {str(kind): counts[kind] for kind in Kind},
         "problems": [
-            {
-                "kind": problem.kind,
-                "path": str(path),
-                "first_line": problem.first,
-                "last_line": problem.last,
-                "detail": problem.detail,
-                "stops": problem.kind in STOPPING,
-            }
-            for path, problem in found.problems
+            {"kind": each.kind, "path": str(each.path), "line": each.line, "detail": each.detail}
+            for each in found.problems
         ],
     }
 
@@ -333,11 +322,12 @@ def export(
     """
     import polars as pl  # noqa: PLC0415
 
-    from fabricheck.history.store import History, is_store  # noqa: PLC0415
+    from fabricheck.history.store import History  # noqa: PLC0415
+    from fabricheck.record.cache import is_cache  # noqa: PLC0415
 
     if output is None and (form is Format.PARQUET or machine):
         raise FabricheckError("expected --output FILE with Parquet and with --json: name a file")
-    if output and is_store(output) and output.parent.resolve() == store.resolve():
+    if output and is_cache(output) and output.parent.resolve() == store.resolve():
         raise FabricheckError(
             f"expected --output FILE, found {output}, a file of the history itself: name another"
         )

@@ -1,4 +1,4 @@
-"""The columns of the history, and what every reader gives: frames with these columns."""
+"""The columns of the history."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -8,22 +8,31 @@ from polars._typing import PolarsDataType
 
 Schema = Mapping[str, PolarsDataType]
 
-KEY: Final[Schema] = {
+CASE: Final[Schema] = {
     "system": pl.String,
     "partition": pl.String,
     "environ": pl.String,
     "check": pl.String,
     "benchmark": pl.String,
-    "placement": pl.String,
     "transport": pl.String,
     "num_nodes": pl.Int32,
+    "layout": pl.String,
     "ranks": pl.Int32,
+    "ranks_per_node": pl.Int32,
+    "binding": pl.String,
     "program": pl.String,
+    "options": pl.String,
+}
+"""What the series of one case have in common: they are measured by the same jobs."""
+
+POINT: Final[Schema] = {
     "metric": pl.String,
     "statistic": pl.String,
     "size": pl.Int64,
     "unit": pl.String,
 }
+
+KEY: Final[Schema] = {**CASE, **POINT}
 """What makes a series: the fields of SeriesKey, in its order."""
 
 PROVENANCE: Final[Schema] = {
@@ -51,19 +60,7 @@ FACTS: Final[Schema] = {
     "warning_upper": pl.Float64,
     "finding": pl.String,
 }
-"""What differs from value to value. ``time`` and ``job`` with the series say which value it is.
-``repeat`` is the repetition within a session (``reframe --repeat``)."""
+"""What differs from value to value. ``repeat`` is the repetition within a session."""
 
-SESSION: Final[Schema] = {"session": pl.String}
-"""Which run of ReFrame measured a value; empty where the record does not say."""
-
-COLUMNS: Final[Schema] = {**KEY, **SESSION, **FACTS, **PROVENANCE}
-"""The columns of the history as it is exported."""
-
-READ: Final[Schema] = {"line": pl.UInt32, **COLUMNS}
-"""The columns that a reader gives: where each value stands, and everything else."""
-
-
-def empty() -> pl.DataFrame:
-    """A frame of no values."""
-    return pl.DataFrame(schema=READ)
+COLUMNS: Final[Schema] = {**KEY, "session": pl.String, **FACTS, **PROVENANCE}
+"""The columns of the history as it is exported; ``session`` is the run of ReFrame."""

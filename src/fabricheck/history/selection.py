@@ -9,12 +9,16 @@ from typing import Final
 import polars as pl
 
 from fabricheck.errors import FabricheckError
-from fabricheck.history.frame import KEY
+from fabricheck.history.frame import CASE, KEY, POINT
 from fabricheck.units import parse_size
 
 _COUNT: Final = re.compile(r"[0-9]{1,18}")
 _LARGEST: Final = 2**63 - 1
-_COUNTS: Final = {"num_nodes": "a number of nodes", "ranks": "a number of ranks"}
+_COUNTS: Final = {
+    "num_nodes": "a number of nodes",
+    "ranks": "a number of ranks",
+    "ranks_per_node": "a number of ranks",
+}
 _SHORT: Final = {"environment": "environ", "nodes": "num_nodes"}
 
 
@@ -52,19 +56,23 @@ class Selection:
             fields[name] = (*fields.get(name, ()), *(_value(name, v) for v in values.split(",")))
         return cls(fields, since, until)
 
-    def of_series(self, series: pl.DataFrame) -> pl.DataFrame:
-        """The rows of a table of series that are wanted."""
-        for name, values in self.fields.items():
-            series = series.filter(pl.col(name).is_in(values))
-        return series
-
-    def of_values(self, values: pl.LazyFrame) -> pl.LazyFrame:
-        """The values in the wanted time."""
+    def of_cases(self, cases: pl.LazyFrame) -> pl.LazyFrame:
+        """The rows of cases that are wanted."""
         if self.since:
-            values = values.filter(pl.col("time") >= self.since)
+            cases = cases.filter(pl.col("time") >= self.since)
         if self.until:
-            values = values.filter(pl.col("time") < self.until)
-        return values
+            cases = cases.filter(pl.col("time") < self.until)
+        return self._with_fields(cases, CASE)
+
+    def of_points(self, samples: pl.LazyFrame) -> pl.LazyFrame:
+        """The rows of samples that are wanted."""
+        return self._with_fields(samples, POINT)
+
+    def _with_fields(self, rows: pl.LazyFrame, names: Iterable[str]) -> pl.LazyFrame:
+        for name in names:
+            if name in self.fields:
+                rows = rows.filter(pl.col(name).is_in(self.fields[name]))
+        return rows
 
 
 def _value(name: str, text: str) -> str | int:

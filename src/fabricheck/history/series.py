@@ -13,6 +13,13 @@ _PAIR = 2
 """Ranks that go without saying: two inside a node, or one on each node."""
 
 
+def placement_of(transport: str, num_nodes: int, layout: str) -> str:
+    """Transport and nodes such as ``tcp-2n``, as the references name them."""
+    if not transport:
+        return ""
+    return "-".join(filter(None, (transport, f"{num_nodes}n", layout)))
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class SeriesKey:
     """What makes values comparable from night to night.
@@ -23,11 +30,14 @@ class SeriesKey:
         environ: ReFrame's environment.
         check: class of the check.
         benchmark: name in the registry; of another suite, the test's name with its parameters.
-        placement: transport and number of nodes, such as ``tcp-2n``; empty where there is none.
         transport: name in the table of transports; empty where there is none.
         num_nodes: number of distinct hosts.
+        layout: ``full`` with a rank on every core of the nodes.
         ranks: number of processes that measured together; 0 where the record does not say.
+        ranks_per_node: likewise of one node.
+        binding: how ranks were pinned, where the site says something special.
         program: the benchmark program; empty where the record does not say.
+        options: options of the program that change the value.
         metric: what is measured, such as ``latency``.
         statistic: such as ``p50``; empty where the variable has none.
         size: message size in bytes, ``None`` where there is none.
@@ -39,15 +49,18 @@ class SeriesKey:
     environ: str
     check: str
     benchmark: str
-    placement: str
-    transport: str
-    num_nodes: int
-    ranks: int
-    program: str
-    metric: str
-    statistic: str
-    size: int | None
-    unit: str
+    transport: str = ""
+    num_nodes: int = 0
+    layout: str = ""
+    ranks: int = 0
+    ranks_per_node: int = 0
+    binding: str = ""
+    program: str = ""
+    options: str = ""
+    metric: str = ""
+    statistic: str = ""
+    size: int | None = None
+    unit: str = ""
 
     def __str__(self) -> str:
         """The key in words, without its unit."""
@@ -63,10 +76,17 @@ class SeriesKey:
             self.benchmark,
             self.placement,
             f"{self.ranks} ranks" if self.ranks > max(self.num_nodes, _PAIR) else "",
+            self.binding,
             self.program,
+            self.options,
             "_".join(filter(None, variable)),
         ]
         return " ".join(filter(None, words))
+
+    @property
+    def placement(self) -> str:
+        """Transport and nodes as the references name them; empty where there is none."""
+        return placement_of(self.transport, self.num_nodes, self.layout)
 
     @property
     def direction(self) -> Direction | None:

@@ -1,12 +1,10 @@
-"""The history: what the record holds, read once and kept in columns.
+"""The history: what the record holds, night by night, from its columns."""
 
-A store is a directory with a catalogue (SQLite) and segments (Parquet). It is a cache: removing it
-loses nothing, the next refresh reads the record again.
-"""
-
-from collections.abc import Iterator
+import time as clock
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
@@ -14,21 +12,38 @@ import numpy as np
 import polars as pl
 
 from fabricheck.benchmarks.metrics import Direction
-from fabricheck.errors import FabricheckError
-from fabricheck.history import refresh as refreshing
-from fabricheck.history.catalog import Catalog
-from fabricheck.history.database import is_plain_file
-from fabricheck.history.frame import COLUMNS, KEY, PROVENANCE
-from fabricheck.history.problems import Problem
-from fabricheck.history.provenance import CASE, Provenance, runs_of
-from fabricheck.history.refresh import Outcome, Request
-from fabricheck.history.segments import Segments, cannot_write, is_segment
+from fabricheck.history.frame import CASE, COLUMNS, KEY, POINT, PROVENANCE
+from fabricheck.history.provenance import Provenance, runs_of
 from fabricheck.history.selection import Selection
 from fabricheck.history.series import Series, SeriesKey
 from fabricheck.history.sessions import sessions_by_time
-from fabricheck.history.sources import Source
+from fabricheck.record.cache import Cache, Outcome
+from fabricheck.record.columns import Source
+from fabricheck.record.imports import IMPORTED
+from fabricheck.record.model import Nodes, Session, from_line
+from fabricheck.record.read import Kind, Problem
 
-_CATALOG: Final = "catalog.sqlite"
+_COARSE: Final = ("system", "partition", "environ", "check", "benchmark", "time", "repeat")
+_IDENTITY: Final = (*_COARSE, "transport", "num_nodes", "layout", "ranks", "program", "job")
+"""What no two cases have in common: a case in two files of the record is one."""
+
+_LONGEST: Final = timedelta(days=2)
+"""No session takes longer: what it ran on is written at its begin."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a refresh is to do.
+
+    Attributes:
+        perflogs: directories or files of the record to read from now on, beside those known.
+        rebuild: forget everything and read it anew.
+        now: the time that no line may be later than.
+    """
+
+    perflogs: Sequence[Path] = ()
+    rebuild: bool = False
+    now: datetime = field(default_factory=lambda: datetime.now(UTC))
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +54,11 @@ class Status:
         values: number of values.
         series: number of series.
         sessions: number of sessions that the record names.
-        oldest: time of the first value.
+        oldest: time of the first value; empty without any.
         newest: time of the last value.
-        roots: kind and place of what is read.
+        roots: where the record is.
         sources: the files of the record that were read.
-        problems: what is wrong with their lines, and with cases of results databases, each with
-            its file.
+        problems: what is wrong with their lines.
     """
 
     values: int
@@ -52,18 +66,16 @@ class Status:
     sessions: int
     oldest: str
     newest: str
-    roots: list[tuple[str, Path]]
-    sources: list[Source]
-    problems: list[tuple[Path, Problem]]
+    roots: Sequence[Path]
+    sources: Sequence[Source]
+    problems: Sequence[Problem]
 
 
 class History:
     """An open history."""
 
-    def __init__(self, directory: Path, catalog: Catalog) -> None:
-        self._path = directory / _CATALOG
-        self._catalog = catalog
-        self._segments = Segments(directory, catalog)
+    def __init__(self, cache: Cache) -> None:
+        self._cache = cache
 
     @classmethod
     @contextmanager
@@ -73,16 +85,8 @@ class History:
         Raises:
             FabricheckError: if the directory can't be written, is of somebody else, or damaged.
         """
-        try:
-            directory.mkdir(parents=True, exist_ok=True)
-            _refuse_foreign(directory)
-        except OSError as error:
-            raise cannot_write(directory, error) from error
-        catalog = Catalog.open(directory / _CATALOG)
-        try:
-            yield cls(directory, catalog)
-        finally:
-            catalog.close()
+        with Cache.to_write(directory) as cache:
+            yield cls(cache)
 
     @classmethod
     @contextmanager
@@ -92,11 +96,8 @@ class History:
         Raises:
             FabricheckError: if there is none, one of another version, or a damaged one.
         """
-        catalog = Catalog.open_to_read(directory / _CATALOG)
-        try:
-            yield cls(directory, catalog)
-        finally:
-            catalog.close()
+        with Cache.to_read(directory) as cache:
+            yield cls(cache)
 
     def refresh(self, request: Request) -> Outcome:
         """Read what is new, all or nothing.
@@ -104,172 +105,222 @@ class History:
         Raises:
             FabricheckError: if something stands against it; the history is then as it was.
         """
-        try:
-            with self._catalog.transaction(self._path):
-                return refreshing.refresh(self._catalog, self._segments, request)
-        except OSError as error:
-            raise cannot_write(self._path.parent, error) from error
+        began = clock.monotonic()
+        for root in request.perflogs:
+            if (place := root.absolute()) not in self._cache.roots:
+                self._cache.roots.append(place)
+        outcome = self._cache.refresh(request.now, rebuild=request.rebuild)
+        outcome.seconds = clock.monotonic() - began
+        return outcome
 
-    def roots(self) -> list[tuple[str, Path]]:
-        """Kind and place of what is read."""
-        return self._catalog.roots()
+    def roots(self) -> list[Path]:
+        """Where the record is that is read."""
+        return self._cache.roots
 
     def series(self, selection: Selection = Selection()) -> Iterator[Series]:  # noqa: B008
         """The wanted series in the order of their keys, without values that nobody measured."""
-        wanted = selection.of_series(self._catalog.dimension("series"))
+        cases = self._with_sessions(self._cases(selection))
+        keys = cases.select(*CASE).unique().sort(list(CASE)).with_row_index("key")
+        names = cases["session"].unique().sort()
+        cases = cases.join(keys, on=list(CASE)).select(
+            *("case", "key", "time"),
+            pl.col("session").replace_strict(names, range(len(names)), return_dtype=pl.UInt32),
+        )
+        point = ("key", *POINT)
         values = (
-            self._selected(selection, wanted)
+            self._samples(selection, cases)
             .filter(pl.col("value").is_not_null())
-            .select("series_id", "session_id", "time", "value")
+            .group_by(*point, "session")
+            .agg(pl.col("time").min(), pl.col("value").median())
             .collect()
         )
-        values, names = self._with_sessions(values)
-        nights = (
-            values.group_by("series_id", "session_id")
-            .agg(pl.col("time").min(), pl.col("value").median())
-            .sort("series_id", "time", "session_id")
-        )
-        better = self._better(wanted)
+        nights = values.sort(*point, "time", "session", nulls_last=False)
+        better = self._better(selection, cases)
         texts = names.to_numpy().astype(np.str_)
-        bounds = nights["series_id"].rle().struct.unnest()
-        ends = dict(zip(bounds["value"], bounds["len"].cum_sum(), strict=True))
-        starts = dict(zip(bounds["value"], bounds["len"].cum_sum() - bounds["len"], strict=True))
         times = nights["time"].dt.replace_time_zone(None).to_numpy().astype("datetime64[s]")
-        numbers, sessions = nights["value"].to_numpy(), nights["session_id"].to_numpy()
-        for number, *fields in wanted.sort(list(KEY)).iter_rows():
-            if number in ends:
-                part = slice(starts[number], ends[number])
-                yield Series(
-                    SeriesKey(*fields),
-                    times[part],
-                    numbers[part],
-                    texts[sessions[part]],
-                    better.get(number),
-                )
+        numbers, sessions = nights["value"].to_numpy(), nights["session"].to_numpy()
+        lengths = nights.group_by(*point, maintain_order=True).len().rows()
+        start = 0
+        rows = keys.rows()
+        for number, *rest, length in lengths:
+            part = slice(start, start + length)
+            start += length
+            key = SeriesKey(*rows[number][1:], *rest)
+            yield Series(
+                key,
+                times[part],
+                numbers[part],
+                texts[sessions[part]],
+                better.get((number, key.metric)),
+            )
 
     def values(self, selection: Selection = Selection()) -> pl.LazyFrame:  # noqa: B008
         """Every wanted value with everything that is known of it, in the order of time."""
-        wanted = selection.of_series(self._catalog.dimension("series"))
-        frame = self._selected(selection, wanted).join(wanted.lazy(), on="series_id")
-        for kind in ("session", "provenance"):
-            frame = frame.join(self._catalog.dimension(kind).lazy(), on=f"{kind}_id")
-        return frame.select(COLUMNS.keys()).sort("time", *KEY, "job")
+        cases = self._cases(selection).rename({"result": "case_result"}).drop("level")
+        return (
+            self._samples(selection, cases)
+            .with_columns(
+                pl.when(pl.col("result") == "")
+                .then(pl.col("case_result"))
+                .otherwise(pl.col("result"))
+                .alias("result")
+            )
+            .select(COLUMNS.keys())
+            .sort("time", *KEY, "job")
+        )
 
     def provenance(self, selection: Selection = Selection()) -> Provenance:  # noqa: B008
         """On what and with what the wanted values were measured."""
-        wanted = selection.of_series(self._catalog.dimension("series"))
-        columns = ("series_id", "session_id", "provenance_id", "time")
-        values, names = self._with_sessions(
-            self._selected(selection, wanted).select(columns).collect()
-        )
-        cases = wanted.select("series_id", pl.struct(CASE).rank("dense").alias("case"))
+        cases = self._with_sessions(self._cases(selection))
         runs = (
-            values.join(cases, on="series_id")
-            .select("case", "session_id", "provenance_id")
-            .unique()
-            .join(cases.unique("case").join(wanted, on="series_id"), on="case")
-            .join(names.to_frame().with_row_index("session_id"), on="session_id")
-            .join(self._catalog.dimension("provenance"), on="provenance_id")
-            .sort("provenance_id")
-            .select(pl.col("session", *CASE, "program", *PROVENANCE).fill_null(""))
+            cases.sort("time", "case")
+            .select("session", *CASE, *PROVENANCE)
+            .unique(maintain_order=True)
         )
-        return Provenance(self._catalog.origins(), runs_of(runs.iter_rows(named=True)))
+        begin = selection.since - _LONGEST if selection.since else None
+        origins = [each for each in self._others(begin) if isinstance(each, Nodes)]
+        return Provenance(origins, runs_of(runs.iter_rows(named=True)))
+
+    def sessions(self) -> list[Session]:
+        """The sessions whose end was recorded."""
+        return [each for each in self._others() if isinstance(each, Session)]
 
     def status(self) -> Status:
         """What the history holds."""
-        segments = self._catalog.segments()
-        self._segments.check(segments)
-        sources = self._catalog.sources()
-        paths = {source.number: source.path for source in sources}
-        paths |= self._catalog.database_paths()
-        edges = [min((each.oldest for each in segments), default=None)]
-        edges.append(max((each.newest for each in segments), default=None))
-        oldest, newest = (
-            ""
-            if edge is None
-            else np.datetime64(edge, "us").astype("datetime64[s]").item().isoformat()
-            for edge in edges
+        everything = Selection()
+        cases = self._cases(everything)
+        keys = cases.select("case", pl.struct(*CASE).rank("dense").alias("key"), "time")
+        found = (
+            self._samples(everything, keys)
+            .select(
+                pl.len().alias("values"),
+                pl.struct("key", *POINT).n_unique().alias("series"),
+                pl.col("time").min().alias("oldest"),
+                pl.col("time").max().alias("newest"),
+            )
+            .collect()
+            .row(0, named=True)
         )
+        sources = list(self._cache.sources.values())
         return Status(
-            sum(each.rows for each in segments),
-            # A results database numbers series whose values then stand under a perflog's.
-            self._segments.scan().select(pl.col("series_id").n_unique()).collect().item(),
-            self._catalog.dimension("session").filter(pl.col("session") != "").height,
-            oldest,
-            newest,
-            self.roots(),
+            found["values"],
+            found["series"] if found["values"] else 0,
+            cases.filter(pl.col("session") != "")["session"].n_unique(),
+            _text(found["oldest"]),
+            _text(found["newest"]),
+            self._cache.roots,
             sources,
-            [(paths[number], problem) for number, problem in self._catalog.problems()],
+            [*(each for source in sources for each in source.found), *self._duplicates()],
         )
 
-    def _with_sessions(self, values: pl.DataFrame) -> tuple[pl.DataFrame, pl.Series]:
-        """Values whose sessions all have a number, and the names of all by number.
+    def _cases(self, selection: Selection) -> pl.DataFrame:
+        """The wanted cases, each once."""
+        frame = selection.of_cases(self._cache.scan("cases")).collect()
+        again = _repeated(frame, self._imported())
+        return frame if again.is_empty() else frame.join(again, on="case", how="anti")
+
+    def _samples(self, selection: Selection, cases: pl.DataFrame) -> pl.LazyFrame:
+        samples = selection.of_points(self._cache.scan("samples"))
+        return samples.join(cases.lazy(), on="case")
+
+    def _duplicates(self) -> Iterator[Problem]:
+        numbers = {source.number: Path(source.path) for source in self._cache.sources.values()}
+        frame = self._cache.scan("cases").select(*_IDENTITY, "case", "line", "session").collect()
+        for case, line in _repeated(frame, self._imported()).sort("case").iter_rows():
+            detail = "the case stands elsewhere already"
+            yield Problem(Kind.DUPLICATE, numbers[case >> 32], line, detail)
+
+    def _imported(self) -> list[int]:
+        """Numbers of the files that were made of other formats."""
+        return [
+            source.number
+            for source in self._cache.sources.values()
+            if Path(source.path).parent.name == IMPORTED
+        ]
+
+    def _others(self, begin: datetime | None = None) -> Iterator[Nodes | Session]:
+        frame = self._cache.scan("others")
+        if begin:
+            frame = frame.filter(pl.col("time") >= begin)
+        for line in frame.sort("time", maintain_order=True).collect()["line"]:
+            entry = from_line(line)
+            if isinstance(entry, Nodes | Session):
+                yield entry
+
+    def _with_sessions(self, cases: pl.DataFrame) -> pl.DataFrame:
+        """Cases whose sessions all have a name.
 
         A session that no record names is told from everything that was measured, so that it is the
         same in every selection.
         """
-        names = self._catalog.dimension("session")["session"]
-        nameless = (names == "").arg_true()
-        if nameless.is_empty():
-            return values, names
-        without = pl.col("session_id") == nameless[0]
-        systems = self._catalog.dimension("series").select("series_id", "system")
-        facts = self._segments.scan().filter(without).select("series_id", "time", "job", "repeat")
-        found = sessions_by_time(facts.collect().join(systems, on="series_id"))
-        values = (
-            values.join(systems, on="series_id")
-            .join(found, on=("system", "time"), how="left")
-            .with_columns(
-                pl.when(without)
-                .then(pl.col("place") + len(names))
-                .otherwise(pl.col("session_id"))
-                .alias("session_id")
-            )
+        if (cases["session"] != "").all():
+            return cases
+        nameless = self._cache.scan("cases").filter(pl.col("session") == "").collect()
+        nameless = nameless.with_columns(pl.struct(*CASE).rank("dense").alias("series_id"))
+        found = sessions_by_time(nameless)
+        first = found.group_by("place").agg(
+            pl.col("time").min().dt.strftime("%Y-%m-%dT%H:%M:%SZ").alias("named")
         )
-        first = found.group_by("place").agg(pl.col("time").min()).sort("place")["time"]
-        return values, pl.concat([names, first.dt.strftime("%Y-%m-%dT%H:%M:%SZ")])
+        named = found.join(first, on="place").select("system", "time", "named")
+        return (
+            cases.join(named, on=["system", "time"], how="left")
+            .with_columns(
+                pl.when(pl.col("session") == "")
+                .then(pl.col("named"))
+                .otherwise(pl.col("session"))
+                .alias("session")
+            )
+            .drop("named")
+        )
 
-    def _better(self, wanted: pl.DataFrame) -> dict[int, Direction]:
+    def _better(
+        self, selection: Selection, cases: pl.DataFrame
+    ) -> dict[tuple[int, str], Direction]:
         """Which values are better of other suites' series, as the newest thresholds tell.
 
         Who gives a lower one only takes more for better.
         """
-        foreign = wanted.filter(pl.col("statistic") == "")["series_id"]
-        lower, upper = (pl.col(name).is_finite().fill_null(False) for name in ("lower", "upper"))  # noqa: FBT003
+        lower, upper = (
+            pl.col(name).is_finite().fill_null(value=False) for name in ("lower", "upper")
+        )
         found = (
-            self._segments.scan()
-            .filter(pl.col("series_id").is_in(foreign.implode()), lower | upper)
+            self._samples(selection, cases)
+            .filter(pl.col("statistic") == "", lower | upper)
             .sort("time")
-            .group_by("series_id")
+            .group_by("key", "metric")
             .agg(lower.last().alias("lower"), upper.last().alias("upper"))
             .filter(pl.col("lower") != pl.col("upper"))
             .collect()
         )
         return {
-            number: Direction.HIGHER if lower else Direction.LOWER
-            for number, lower, _ in found.iter_rows()
+            (key, metric): Direction.HIGHER if lower else Direction.LOWER
+            for key, metric, lower, _ in found.iter_rows()
         }
 
-    def _selected(self, selection: Selection, wanted: pl.DataFrame) -> pl.LazyFrame:
-        values = selection.of_values(self._segments.scan())
-        if not selection.fields:
-            return values
-        return values.filter(pl.col("series_id").is_in(wanted["series_id"].implode()))
+
+def _text(time: datetime | None) -> str:
+    return time.replace(tzinfo=None).isoformat() if time else ""
 
 
-def is_store(path: Path) -> bool:
-    """Whether a file belongs to a history, by its name."""
-    return path.name in (_CATALOG, f"{_CATALOG}-journal") or is_segment(path)
+def _repeated(cases: pl.DataFrame, imported: Sequence[int]) -> pl.DataFrame:
+    """The cases that stand elsewhere in the record, with ``case`` and ``line``.
 
-
-def _refuse_foreign(directory: Path) -> None:
-    """Refuse a directory that holds files and no catalogue: they are not the history's."""
-    catalog = directory / _CATALOG
-    if is_plain_file(catalog) and catalog.stat().st_size:
-        return
-    others = sorted(path.name for path in directory.iterdir() if not is_store(path))
-    if others:
-        raise FabricheckError(
-            f"expected a history or an empty directory at {directory}, found {others[0]!r} and no "
-            "history: name another place with --store; nothing was changed"
-        )
+    What the suite wrote itself goes before what was imported, and what names its session first.
+    A case of another suite may be known from a perflog that says less (no job, no nodes) and from
+    a results database: then it is the one that says more.
+    """
+    repeated = []
+    if cases.select(_IDENTITY).is_duplicated().any():
+        foreign = (pl.col("case") // 2**32).is_in(imported)
+        ranked = cases.sort(pl.col("session") == "", foreign, "case")
+        first = ranked.unique(_IDENTITY, keep="first", maintain_order=True)
+        repeated.append(cases.join(first, on="case", how="anti").select("case", "line"))
+    vague = (pl.col("program") == "") & ((pl.col("job") == "") | (pl.col("num_nodes") == 0))
+    less = cases.filter(vague)
+    if not less.is_empty():
+        more = cases.filter(~vague)
+        known = less.join(more, on=_COARSE, how="semi", nulls_equal=True)
+        repeated.append(known.select("case", "line"))
+    if not repeated:
+        return cases.select("case", "line").clear()
+    return pl.concat(repeated).unique()

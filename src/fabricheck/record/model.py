@@ -76,7 +76,7 @@ class Case:
         ranks_per_node: likewise of one node.
         binding: how ranks were pinned, where the site says something special.
         program: the benchmark program.
-        options: options of the program that change the value.
+        options: options of the program that change the value, as on its command line.
         name: ReFrame's display name.
         id: ReFrame's unique name, by which ``needs`` of other cases refer to it.
         result: ReFrame's word: pass, fail, xfail, xpass, skip, abort, fail_deps.
@@ -118,7 +118,7 @@ class Case:
     ranks_per_node: int = 0
     binding: str = ""
     program: str = ""
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: str = ""
     name: str = ""
     id: str = ""
     result: str = ""
@@ -267,8 +267,10 @@ def from_line(line: bytes) -> Entry:
         del given["crc"]
         made: Entry = _made(entry, given)
         datetime.fromisoformat(made.time)
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise ValueError(f"expected an entry of the record, found {error!r}") from None
+    except KeyError as error:
+        raise ValueError(f"expected an entry of the record with {error}, found none") from None
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise ValueError(f"expected an entry of the record, found: {error}") from None
     return made
 
 

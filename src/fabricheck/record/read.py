@@ -25,6 +25,7 @@ class Kind(StrEnum):
     LOST = "lost"
     DUPLICATE = "duplicate"
     FUTURE = "future"
+    CLOCK = "clock"
     UNREAD = "unread"
 
 

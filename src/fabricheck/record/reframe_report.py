@@ -67,7 +67,6 @@ def case_of(given: Mapping[str, Any], session: str, time: str, attempt: int = 1)
     nodes = _texts(given, "node_list") or _texts(given, "job_nodelist")
     ranks = _ranks(given, "num_tasks")
     num_nodes = _count(given, "num_nodes") if ours else len(nodes)
-    options = given.get("options")
     texts: dict[str, Any] = {
         **{each: _text(given, each, needed=True) for each in ("system", "partition", "environ")},
         **{each: _text(given, each) for each in _TEXTS},
@@ -86,7 +85,7 @@ def case_of(given: Mapping[str, Any], session: str, time: str, attempt: int = 1)
         ranks_per_node=_ranks(given, "num_tasks_per_node") or math.ceil(ranks / (num_nodes or 1)),
         binding=_text(given, "binding"),
         program=_text(given, "program") if ours else "",
-        options={str(key): str(each) for key, each in dict(options or {}).items()},
+        options=_text(given, "program_options"),
         name=_text(given, "display_name") or name,
         id=_text(given, "unique_name") or name,
         result=_text(given, "result"),

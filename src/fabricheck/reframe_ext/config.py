@@ -9,7 +9,7 @@ from reframe.core.exceptions import ConfigError
 from fabricheck.benchmarks import ADDED
 from fabricheck.benchmarks.model import RUNS
 from fabricheck.errors import FabricheckError
-from fabricheck.reframe_ext.perflog import HANDLER
+from fabricheck.reframe_ext.recorder import HANDLER
 from fabricheck.sites.document import read
 from fabricheck.transports import MPI_FAMILIES
 
@@ -188,7 +188,6 @@ def _read_sites(suite: Path) -> list[dict[str, Any]]:
 
 def _logging(suite: Path) -> dict[str, Any]:
     return {
-        "perflog_multiline": True,
         "level": "debug",
         "handlers": [
             {"type": "stream", "name": "stdout", "level": "info", "format": "%(message)s"},
@@ -205,7 +204,7 @@ def _logging(suite: Path) -> dict[str, Any]:
                 "type": HANDLER,
                 "level": "info",
                 "basedir": str(suite / "perflogs"),
-                "format": "%(check_perf_var)s",
+                "format": "%(message)s",
             }
         ],
     }

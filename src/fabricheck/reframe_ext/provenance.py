@@ -1,4 +1,4 @@
-"""Recording on what and with what a session measures, beside the perflogs."""
+"""Recording on what and with what a session measures."""
 
 import functools
 import re
@@ -6,15 +6,16 @@ import shutil
 import subprocess
 from collections import defaultdict
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from reframe.core.exceptions import ReframeError
 from reframe.core.runtime import emit_loadenv_commands
 
-from fabricheck.history.provenance import FILE, MACHINE, SOFTWARE, UNTOLD, Origin, append
+from fabricheck.history.provenance import MACHINE, SOFTWARE, UNTOLD
 from fabricheck.node_health.origin import read_origins
+from fabricheck.record.model import Nodes, moment
+from fabricheck.record.write import append
 
 _PATIENCE = 30
 # Spack's prefixes end in the hash of what is installed there.
@@ -26,7 +27,7 @@ class Provenance:
     """What a process, which is one session, has recorded of its provenance.
 
     Args:
-        basedir: where the perflogs are.
+        basedir: where the record is.
     """
 
     def __init__(self, basedir: Path) -> None:
@@ -53,17 +54,17 @@ class Provenance:
             record = (partition, environment, tuple(nodes), machine, tuple(software.values()))
             if record in self._recorded:
                 continue
-            origin = Origin(
-                time=datetime.now(UTC).isoformat(timespec="seconds"),
+            alike_nodes = Nodes(
+                time=moment(),
                 session=check.session,
                 system=system,
                 partition=partition,
-                environment=environment,
+                environ=environment,
                 nodes=tuple(nodes),
                 machine=dict(zip(MACHINE, machine, strict=True)),
                 software=software,
             )
-            append(self._basedir / system / partition / FILE, origin)
+            append(self._basedir, [alike_nodes])
             self._recorded.add(record)
 
     def _software(self, check: Any) -> dict[str, str]:

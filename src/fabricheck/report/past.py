@@ -104,9 +104,7 @@ def read_past(store: Path, run: Run, sites: Path, references: Path) -> Past:
         bounds = {} if trend.newest is None else _bounds(history, selection, trend.newest)
         events = shown(trend)
         provenance = history.provenance(around(events, selection))
-        lines = Counter[str]()
-        for _, problem in history.status().problems:
-            lines[problem.kind] += problem.lines
+        lines = Counter[str](problem.kind for problem in history.status().problems)
     sessions = {str(each.sessions[-1]) for each in series if len(each)}
     return Past(
         trend,

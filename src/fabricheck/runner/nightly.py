@@ -207,10 +207,8 @@ class _Sequence:
         before = set(reports.glob("run-*.json"))
         junit = self._night.directory / JUNIT
         self._step("run", "run", *self._plan.run, "--mode=nightly", f"--junit={junit}")
-        database = reports / "results.db"
-        results = [f"--results={database}"] if database.exists() else []
         perflogs = f"--perflogs={self._plan.suite / 'perflogs'}"
-        self._step("history", "history", "refresh", perflogs, *results, f"--store={store}")
+        self._step("history", "history", "refresh", perflogs, f"--store={store}")
         self._step("trend", "trend", f"--store={store}")
         written = set(reports.glob("run-*.json")) - before
         if written:

@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from fabricheck.benchmarks import ADDED
 from fabricheck.errors import FabricheckError
+from fabricheck.record.reframe_report import complete
 from fabricheck.runner.selection import Selection
 
 
@@ -31,7 +32,8 @@ def run(
         ReFrame's exit code and the path of its run report.
 
     Raises:
-        FabricheckError: if ReFrame ended without a report, or another run is under way.
+        FabricheckError: if ReFrame ended without a report, another run is under way, or the record
+            can't be completed with what ReFrame alone knows.
     """
     reports = suite / "reports"
     reports.mkdir(exist_ok=True)
@@ -82,4 +84,6 @@ def _run(
             f"expected a run report of ReFrame in {reports}, found none (it ended with exit code "
             f"{ended.returncode}): its last words stand above"
         )
-    return ended.returncode, max(written, key=lambda path: path.stat().st_mtime)
+    report = max(written, key=lambda path: path.stat().st_mtime)
+    complete(report, suite / "perflogs")
+    return ended.returncode, report

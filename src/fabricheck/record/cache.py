@@ -1,0 +1,337 @@
+"""The record in columns: Parquet files of each record file, derived and deletable.
+
+An index says of which file, and of how much of it, they were made. A record file that only grew is
+read on from where it was left; any other that changed is read anew.
+"""
+
+import fcntl
+import json
+import os
+import re
+import time as clock
+import uuid
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from fabricheck.errors import FabricheckError
+from fabricheck.record.columns import EMPTY, Reading, Source
+from fabricheck.record.read import (
+    Kind,
+    read_bytes,
+    record_files,
+    shown,
+)
+
+INDEX: Final = "index.json"
+_VERSION: Final = "sources 1"
+_PART: Final = re.compile(r"([0-9a-f]{24})([0-9a-f]{8})\.(cases|samples|others)\.parquet")
+_LOCK: Final = ".lock"
+_PATIENCE: Final = 10.0
+_POLL: Final = 0.05
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a refresh did.
+
+    Attributes:
+        files: record files that had something new.
+        unchanged: those that had nothing new.
+        cases: cases that are new.
+        values: values that are new.
+        problems: number of lines with a new problem.
+        unread: files that can't be read to their end, or at all, each in a sentence.
+        anew: files that were read before and had to be read anew, or are gone.
+        seconds: how long it took.
+    """
+
+    files: int = 0
+    unchanged: int = 0
+    cases: int = 0
+    values: int = 0
+    problems: int = 0
+    unread: list[str] = field(default_factory=list)
+    anew: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+class Cache:
+    """A directory with an index and Parquet files.
+
+    Args:
+        directory: where it is.
+        roots: where the record is.
+        sources: the files that were read.
+    """
+
+    def __init__(
+        self, directory: Path, roots: Sequence[Path] = (), sources: Iterable[Source] = ()
+    ) -> None:
+        self.directory = directory
+        self.roots = list(roots)
+        self.sources = {source.path: source for source in sources}
+
+    @classmethod
+    def read(cls, directory: Path) -> "Cache":
+        """What a directory holds; it may be read-only.
+
+        Raises:
+            FabricheckError: if there is no cache, or a damaged one.
+        """
+        index = directory / INDEX
+        if not index.is_file():
+            raise FabricheckError(
+                f"expected a history in {shown(directory)}, found none: make one with fabricheck "
+                "history refresh, or name another with --store"
+            )
+        try:
+            given = json.loads(index.read_bytes())
+            sources = [Source(**each) for each in given[_VERSION]]
+            _ = [each.found for each in sources]
+            return cls(directory, [Path(each) for each in given["roots"]], sources)
+        except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            raise FabricheckError(
+                f"expected the index of a history in {shown(index)}, found {error!r}: it is "
+                "damaged or of another version; remove it and read again with fabricheck history "
+                "refresh, naming the places that are not the suite's own"
+            ) from error
+
+    @classmethod
+    @contextmanager
+    def to_read(cls, directory: Path) -> Iterator["Cache"]:
+        """What a directory holds, while nobody changes it; it may be read-only.
+
+        Raises:
+            FabricheckError: if there is no cache, a damaged one, or one that is being changed.
+        """
+        lock = directory / _LOCK
+        with _locked(directory, os.O_RDONLY) if lock.is_file() else nullcontext():
+            yield cls.read(directory)
+
+    @classmethod
+    @contextmanager
+    def to_write(cls, directory: Path) -> Iterator["Cache"]:
+        """A cache that nobody else reads or changes meanwhile; an empty one where none is.
+
+        Raises:
+            FabricheckError: if the directory can't be written, is of somebody else, or is being
+                changed by another process.
+        """
+        with writing(directory):
+            directory.mkdir(parents=True, exist_ok=True)
+            known = (directory / INDEX).is_file() and not (directory / INDEX).is_symlink()
+            if not known:
+                _refuse_foreign(directory)
+            (directory / _LOCK).touch()
+        with _locked(directory, os.O_RDWR):
+            yield cls.read(directory) if (directory / INDEX).is_file() else cls(directory)
+
+    def refresh(self, now: datetime, *, rebuild: bool = False) -> Outcome:
+        """Bring the columns up to the record files.
+
+        Raises:
+            FabricheckError: if a record file can't be read or the cache can't be written; the
+                cache is then as it was.
+        """
+        outcome = Outcome()
+        files = self._files()
+        known = {} if rebuild else self.sources
+        number = max((source.number for source in self.sources.values()), default=0)
+        found: dict[str, Source] = {}
+        outcome.anew = [shown(Path(path)) for path in known if Path(path) not in files]
+        for path in files:
+            before = known.get(str(path))
+            if before is None:
+                number += 1
+                before = Source(str(path), number)
+            found[str(path)] = self._brought_up(path, before, now, outcome)
+        self._save(found)
+        return outcome
+
+    def _files(self) -> list[Path]:
+        files: list[Path] = []
+        for root in self.roots:
+            below = record_files(root)
+            if not below:
+                raise FabricheckError(
+                    f"expected a record (<year>-<month>.jsonl) in {shown(root)}, found none: run "
+                    "the checks first, import other formats with fabricheck history import, see "
+                    "whether it is mounted, or name another directory with --perflogs; nothing "
+                    "was changed"
+                )
+            files += below
+        return sorted(set(files))
+
+    def _brought_up(self, path: Path, before: Source, now: datetime, outcome: Outcome) -> Source:
+        stamp = _stamp(path)
+        usable = self.is_whole(before) and not 0 < before.due <= now.timestamp()
+        if stamp == before.stamp and usable:
+            outcome.unchanged += 1
+            return before
+        data, problems = read_bytes(path)
+        grown = usable and zlib.crc32(memoryview(data)[: before.offset]) == before.checksum
+        if before.part and not grown:
+            outcome.anew.append(shown(path))
+        start = before if grown else Source(before.path, before.number)
+        reading = Reading(path, start, data, problems, now)
+        kept = [each for each in start.problems if each[0] not in (Kind.CUT, Kind.LOST)]
+        after = reading.source(stamp)
+        if reading.rows["cases"].is_empty() and reading.rows["others"].is_empty() and grown:
+            after = replace(after, part=before.part, state=before.state)
+        else:
+            after = self._write(after, start if grown else None, reading.rows)
+        told = [(str(each.kind), each.line, each.detail) for each in reading.problems]
+        outcome.files += reading.lines > 0
+        outcome.unchanged += not reading.lines
+        outcome.cases += reading.rows["cases"].height
+        outcome.values += reading.rows["samples"].height
+        outcome.problems += len(told)
+        outcome.unread += [
+            str(each) for each in reading.problems if each.kind in (Kind.LOST, Kind.UNREAD)
+        ]
+        return replace(after, problems=(*kept, *told))
+
+    def _write(
+        self, source: Source, before: Source | None, rows: dict[str, pl.DataFrame]
+    ) -> Source:
+        part = _part()
+        for kind, new in rows.items():
+            path = self._parquet(part, kind)
+            known = [pl.read_parquet(self._parquet(before.part, kind))] if before else []
+            with writing(self.directory):
+                pl.concat([*known, new]).write_parquet(path, compression="zstd")
+        return replace(source, part=part, state=self._state(part))
+
+    def _save(self, sources: dict[str, Source]) -> None:
+        index = {
+            "roots": [str(each) for each in self.roots],
+            _VERSION: [asdict(each) for each in sources.values()],
+        }
+        path = self.directory / INDEX
+        with writing(self.directory):
+            new = path.with_name(f"{INDEX}.new")
+            new.write_text(json.dumps(index))
+            new.replace(path)
+            self.sources = sources
+            used = {each.part for each in sources.values()}
+            for each in self.directory.iterdir():
+                if is_part(each) and each.name.partition(".")[0] not in used:
+                    each.unlink()
+
+    def _parquet(self, part: str, kind: str) -> Path:
+        return self.directory / f"{part}.{kind}.parquet"
+
+    def _state(self, part: str) -> str:
+        return " ".join(
+            f"{zlib.crc32(self._parquet(part, kind).read_bytes()):08x}" for kind in EMPTY
+        )
+
+    def is_whole(self, source: Source) -> bool:
+        """Whether the columns of a record file are as they were written."""
+        try:
+            return bool(source.part) and self._state(source.part) == source.state
+        except OSError:
+            return False
+
+    def scan(self, kind: str) -> pl.LazyFrame:
+        """All rows: ``cases``, ``samples``, or ``others``, which are lines of nodes and sessions.
+
+        Raises:
+            FabricheckError: if something of it is missing or damaged.
+        """
+        for source in self.sources.values():
+            if not self.is_whole(source):
+                raise FabricheckError(
+                    f"expected the history in {shown(self.directory)} as it was written, found "
+                    f"{source.part}.*.parquet missing or changed: read the record again with "
+                    "fabricheck history refresh"
+                )
+        paths = [self._parquet(source.part, kind) for source in self.sources.values()]
+        return pl.scan_parquet(paths, glob=False) if paths else EMPTY[kind].lazy()
+
+
+def is_cache(path: Path) -> bool:
+    """Whether a file belongs to a cache, by its name."""
+    return path.name in (INDEX, f"{INDEX}.new", _LOCK) or is_part(path)
+
+
+def is_part(path: Path) -> bool:
+    """Whether a file is one of a cache's Parquet files: its name proves itself."""
+    found = _PART.fullmatch(path.name)
+    if not found or found[2] != _proof(found[1]):
+        return False
+    return path.is_file() and not path.is_symlink()
+
+
+def _part() -> str:
+    name = uuid.uuid4().hex[:24]
+    return name + _proof(name)
+
+
+def _proof(name: str) -> str:
+    return f"{zlib.crc32(f'fabricheck {name}'.encode()):08x}"
+
+
+def _refuse_foreign(directory: Path) -> None:
+    """Refuse a directory that holds files and no index: they are not the cache's."""
+    others = sorted(path.name for path in directory.iterdir() if not is_cache(path))
+    if directory.joinpath(INDEX).is_symlink() or (directory / INDEX).exists():
+        others.insert(0, INDEX)
+    if others:
+        raise FabricheckError(
+            f"expected a history or an empty directory at {shown(directory)}, found {others[0]!r} "
+            "and no history: name another place with --store; nothing was changed"
+        )
+
+
+@contextmanager
+def writing(directory: Path) -> Iterator[None]:
+    """What keeps a cache from being written, in the user's words."""
+    try:
+        yield
+    except (OSError, pl.exceptions.PolarsError) as error:
+        said = error.strerror if isinstance(error, OSError) else None
+        raise FabricheckError(
+            f"cannot write the history {shown(directory)}: {said or error}: make room, give write "
+            "permission, or name another place with --store"
+        ) from error
+
+
+def _stamp(path: Path) -> str:
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return "none"
+    times = (found.st_mtime_ns, found.st_ctime_ns)
+    return ":".join(map(str, (found.st_dev, found.st_ino, found.st_size, *times)))
+
+
+@contextmanager
+def _locked(directory: Path, mode: int) -> Iterator[None]:
+    """Hold the lock of a directory: alone to write, beside other readers to read."""
+    lock = os.open(directory / _LOCK, mode | os.O_NOFOLLOW)
+    try:
+        end = clock.monotonic() + _PATIENCE
+        kind = fcntl.LOCK_SH if mode == os.O_RDONLY else fcntl.LOCK_EX
+        while True:
+            try:
+                fcntl.flock(lock, kind | fcntl.LOCK_NB)
+                break
+            except BlockingIOError as error:
+                if clock.monotonic() > end:
+                    raise FabricheckError(
+                        f"expected the history in {shown(directory)} to be free within "
+                        f"{_PATIENCE:g} s, found another process at work on it: wait for its end "
+                        "and try again"
+                    ) from error
+                clock.sleep(_POLL)
+        yield
+    finally:
+        os.close(lock)

@@ -1,0 +1,203 @@
+"""Other formats as files of the record: perflogs, run reports and results databases of ReFrame.
+
+Each source becomes a file ``imported/imported-<name>-<hash>.jsonl`` of its own, written whole, so
+that importing it again after it has changed leaves nothing of before.
+"""
+
+import json
+import re
+import sqlite3
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+
+from fabricheck.errors import FabricheckError
+from fabricheck.record.appending import locked
+from fabricheck.record.model import Case, Entry, Nodes, to_line
+from fabricheck.record.perflog import cases_of
+from fabricheck.record.read import Kind, Problem, read_bytes, shown, whole_lines
+from fabricheck.record.reframe_report import ODD, entries_of_report, in_words
+
+IMPORTED: Final = "imported"
+_PERFLOG: Final = re.compile(r"[^.].*\.log(\.h?\d+)?(\.gz)?", re.DOTALL)
+_PROVENANCE: Final = re.compile(r"provenance\.jsonl(\.\d+)?(\.gz)?")
+_SQLITE: Final = b"SQLite format 3\0"
+_VERSION: Final = "1.0"
+_WAIT: Final = 10.0
+_TEXTS: Final = ("time", "session", "system", "partition")
+
+
+@dataclass(slots=True)
+class Imported:
+    """What an import did.
+
+    Attributes:
+        files: sources that were read.
+        cases: cases that they hold.
+        values: values of these cases.
+        problems: what is wrong with them.
+    """
+
+    files: int = 0
+    cases: int = 0
+    values: int = 0
+    problems: list[Problem] = field(default_factory=list)
+
+
+def import_all(sources: Sequence[Path], perflogs: Path) -> Imported:
+    """Make files of the record from sources.
+
+    Args:
+        sources: files, or directories with perflogs.
+        perflogs: the record.
+
+    Raises:
+        FabricheckError: if a source is missing, locked or none of these, or the record can't be
+            written.
+    """
+    done = Imported()
+    for source in sources:
+        for path in _files(source):
+            entries, problems = _entries(path)
+            _write(perflogs, path.absolute(), entries)
+            done.files += 1
+            done.problems += problems
+            cases = [each for each in entries if isinstance(each, Case)]
+            done.cases += len(cases)
+            done.values += sum(len(case.samples) for case in cases)
+    return done
+
+
+def _files(source: Path) -> list[Path]:
+    if not source.is_dir():
+        return [source]
+    names = (_PERFLOG, _PROVENANCE)
+    found = sorted(
+        path for path in source.rglob("*") if any(each.fullmatch(path.name) for each in names)
+    )
+    if not found:
+        raise FabricheckError(
+            f"expected perflogs (*.log, *.log.h0, *.log.gz) in {shown(source)}, found none: name "
+            "another directory, a run report or a results database"
+        )
+    return found
+
+
+def _entries(path: Path) -> tuple[list[Entry], list[Problem]]:
+    if not path.exists():
+        raise FabricheckError(
+            f"expected a perflog, run report or results database at {shown(path)}, found no such "
+            "file: name an existing one"
+        )
+    data, problems = read_bytes(path)
+    if data.startswith(_SQLITE):
+        found, more = _from_database(path)
+        return found, problems + more
+    if path.suffix == ".json":
+        try:
+            found, more = entries_of_report(data, path.resolve())
+        except ValueError as error:
+            raise FabricheckError(f"{shown(path)}: {error}: name a sound one") from error
+        return found, problems + more
+    lines, cut = whole_lines(data, path)
+    if _PROVENANCE.fullmatch(path.name):
+        nodes, more = _nodes(lines, path)
+        return list(nodes), problems + more + cut
+    cases, more = cases_of(lines, path)
+    return list(cases), problems + more + cut
+
+
+def _nodes(lines: Sequence[bytes], path: Path) -> tuple[list[Nodes], list[Problem]]:
+    """The lines of ``provenance.jsonl``, which stood beside this suite's perflogs."""
+    found, problems = [], []
+    for number, line in enumerate(lines, start=1):
+        try:
+            given: Mapping[str, Any] = json.loads(line)
+            texts: dict[str, Any] = {
+                name: str(given[name]) for name in ("time", "session", "system", "partition")
+            }
+            groups: dict[str, Any] = {
+                name: {str(key): str(each) for key, each in given[name].items()}
+                for name in ("machine", "software")
+            }
+            nodes = tuple(str(each) for each in given["nodes"])
+            found.append(Nodes(**texts, environ=str(given["environment"]), nodes=nodes, **groups))
+        except (*ODD, RecursionError) as error:
+            detail = f"expected a line of provenance, found {error!r:.80}"
+            problems.append(Problem(Kind.DAMAGED, path, number, detail))
+    return found, problems
+
+
+def _write(perflogs: Path, source: Path, entries: Sequence[Entry]) -> None:
+    name = re.sub(r"[^A-Za-z0-9._-]", "_", source.name)[:100]
+    digest = sha256(str(source).encode(errors="surrogateescape")).hexdigest()[:12]
+    path = perflogs / IMPORTED / f"imported-{name}-{digest}.jsonl"
+    text = "".join(map(to_line, entries))
+    try:
+        with locked(path):
+            if path.is_file() and path.read_text() == text:
+                return
+            new = path.with_name(f".{path.name}.new")
+            new.write_text(text)
+            new.replace(path)
+    except OSError as error:
+        raise FabricheckError(
+            f"expected to write the record {shown(path)}, found: {error.strerror}: make room or "
+            "give write permission"
+        ) from error
+
+
+def _from_database(path: Path) -> tuple[list[Entry], list[Problem]]:
+    """The cases of ReFrame's results database, of 4.7 or later.
+
+    ReFrame's own commands write to the database that they read (indices, its version), so it is
+    opened here, read-only. What is read is its version and the run report of each session, which
+    ReFrame documents.
+    """
+    place = f"{path.absolute().as_uri()}?mode=ro"
+    try:
+        with closing(sqlite3.connect(place, uri=True, timeout=_WAIT)) as db:
+            # What is no text is found where it stands.
+            db.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")
+            _check_version(db, path)
+            return _of_sessions(db, path)
+    except sqlite3.DatabaseError as error:
+        if "locked" in str(error):
+            raise FabricheckError(
+                f"expected to read ReFrame's results database {shown(path)}, found it locked by "
+                f"another process for {_WAIT:g} s: wait for its end and try again"
+            ) from error
+        raise FabricheckError(
+            f"expected ReFrame's results database in {shown(path)}, found: {error}: name another "
+            "file, or give read permission"
+        ) from error
+
+
+def _of_sessions(db: sqlite3.Connection, path: Path) -> tuple[list[Entry], list[Problem]]:
+    found: list[Entry] = []
+    problems: list[Problem] = []
+    for uuid, text in db.execute("SELECT uuid, json_blob FROM sessions ORDER BY rowid"):
+        try:
+            entries, more = entries_of_report(text, path)
+        except (ValueError, TypeError) as error:
+            detail = f"session {uuid!a}: {in_words(error)}"
+            problems.append(Problem(Kind.DAMAGED, path, 0, detail))
+            continue
+        found += entries
+        problems += more
+    return found, problems
+
+
+def _check_version(db: sqlite3.Connection, path: Path) -> None:
+    found = [version for (version,) in db.execute("SELECT schema_version FROM metadata")]
+    if found != [_VERSION]:
+        named = ", ".join(map(str, found)) or "none"
+        raise FabricheckError(
+            f"expected version {_VERSION} of ReFrame's results database in {shown(path)}, found "
+            f"{named}: it was written by another version of ReFrame; import it with the fabricheck "
+            "that came with it"
+        )

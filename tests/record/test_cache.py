@@ -1,0 +1,391 @@
+"""The columns of the record: what a refresh reads, and what of a store is believed and touched."""
+
+import dataclasses
+import errno
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.history.recorded import NOW, case, problems, read, record, status, table
+
+from fabricheck.errors import FabricheckError
+from fabricheck.history.selection import Selection
+from fabricheck.history.store import History, Request
+from fabricheck.record import cache
+from fabricheck.record.model import Sample, to_line
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return tmp_path / "store"
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    return tmp_path / "perflogs"
+
+
+def write(path: Path, *cases: object) -> None:
+    path.write_text("".join(to_line(each) for each in cases))  # type: ignore[arg-type]
+
+
+def test_a_second_refresh_reads_only_what_is_new(logs: Path, store: Path) -> None:
+    record(logs, case(0))
+    record(logs, case(0, partition="rdma"))
+    read(store, logs)
+    assert (outcome := read(store)).unchanged == 2
+    assert outcome.values == outcome.files == 0
+    record(logs, case(1))
+    outcome = read(store)
+    assert (outcome.values, outcome.files, outcome.unchanged, outcome.anew) == (4, 1, 1, [])
+    assert table(store).height == 12
+
+
+@pytest.mark.parametrize("change", ["cut off", "overwritten", "corrected", "in place", "removed"])
+def test_lines_that_are_gone_leave_the_history(logs: Path, store: Path, change: str) -> None:
+    path = record(logs, *map(case, range(3)))
+    record(logs, case(5, partition="rdma"))
+    read(store, logs)
+    then = path.stat()
+    if change == "cut off":
+        write(path, case(0))
+    elif change == "overwritten":
+        write(path, *map(case, range(7, 10)))
+    elif change == "in place":
+        write(path, case(0), case(1, 8.5), case(2))
+        os.utime(path, ns=(then.st_atime_ns, then.st_mtime_ns))
+        assert (path.stat().st_ino, path.stat().st_size) == (then.st_ino, then.st_size)
+    elif change == "corrected":
+        write(path.with_name("new"), case(0), case(1, 7), case(2))
+        path.with_name("new").rename(path)
+    else:
+        path.unlink()
+    assert len(read(store).anew) == 1
+    read(store.with_name("fresh"), logs)
+    assert table(store).equals(table(store.with_name("fresh")))
+
+
+DAMAGE = {
+    "prose": b"no line\n",
+    "an empty line": b"\n",
+    "no text": b"\xff\xfe\x00\n",
+    "another value": to_line(case(9)).replace("9.51", "9.52").encode(),
+    "a line of half": to_line(case(9))[:100].encode() + b"\n",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_bad_line_is_counted_named_and_costs_only_itself(
+    logs: Path, store: Path, damage: str
+) -> None:
+    path = record(logs, case(0))
+    with path.open("ab") as file:
+        file.write(DAMAGE[damage])
+    record(logs, case(1))
+    outcome = read(store, logs)
+    assert (outcome.values, outcome.problems) == (8, 1)
+    assert problems(store) == [("damaged", "2026-11.jsonl", 2)]
+    record(logs, case(2))
+    assert read(store).values == 4
+    assert problems(store) == [("damaged", "2026-11.jsonl", 2)]
+
+
+def test_a_sound_line_of_other_types_costs_only_itself(logs: Path, store: Path) -> None:
+    path = record(logs, case(0))
+    odd = dataclasses.replace(case(1), samples=(Sample(metric="x", size="big"),))  # type: ignore[arg-type]
+    with path.open("a") as file:
+        file.write(to_line(odd))
+    record(logs, case(2))
+    read(store, logs)
+    assert table(store).height == 8
+    assert problems(store) == [("damaged", "2026-11.jsonl", 2)]
+
+
+def test_a_last_line_without_end_waits_for_it(logs: Path, store: Path) -> None:
+    path = record(logs, case(0))
+    whole = to_line(case(1))
+    with path.open("a") as file:
+        file.write(whole[:50])
+    assert read(store, logs).values == 4
+    assert problems(store) == [("cut", path.name, 2)]
+    with path.open("a") as file:
+        file.write(whole[50:])
+    assert read(store).values == 4
+    assert problems(store) == []
+
+
+def test_a_future_date_is_read_when_it_has_come(logs: Path, store: Path) -> None:
+    record(logs, case(0), case(25))
+    assert read(store, logs).values == 4
+    assert problems(store) == [("future", "2026-11.jsonl", 2)]
+    assert read(store, now=NOW.replace(year=2027)).values == 8
+    assert table(store).height == 8
+    assert problems(store) == []
+
+
+def test_a_clock_that_went_back_is_named(logs: Path, store: Path) -> None:
+    record(logs, case(5), case(1))
+    read(store, logs)
+    assert problems(store) == [("clock", "2026-11.jsonl", 2)]
+    assert table(store).height == 8
+
+
+def test_a_pipe_is_named_and_never_opened(logs: Path, store: Path) -> None:
+    path = record(logs, case(0)).with_name("2026-12.jsonl")
+    os.mkfifo(path)
+    outcome = read(store, logs)
+    assert (outcome.values, len(outcome.unread)) == (4, 1)
+    assert problems(store) == [("unread", "2026-12.jsonl", 0)]
+
+
+@pytest.mark.parametrize("name", [b"new\nline", b"caf\xe9", b"tab\t"])
+def test_a_place_of_any_name_is_read(tmp_path: Path, store: Path, name: bytes) -> None:
+    logs = Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + name))
+    record(logs, case(0))
+    assert read(store, logs).values == 4
+    assert status(store).roots == [logs]
+    assert read(store).unchanged == 1
+
+
+@pytest.mark.parametrize("place", ["empty", "absent"])
+def test_a_place_without_a_record_is_refused(tmp_path: Path, store: Path, place: str) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(FabricheckError, match=f"expected a record.* in .*{place}, found no"):
+        read(store, tmp_path / place)
+
+
+def test_a_place_that_became_empty_keeps_its_history(logs: Path, store: Path) -> None:
+    path = record(logs, case(0))
+    read(store, logs)
+    path.unlink()
+    with pytest.raises(FabricheckError, match="whether it is mounted"):
+        read(store)
+    assert table(store).height == 4
+
+
+def test_several_hosts_have_one_history(tmp_path: Path, store: Path) -> None:
+    roots = [tmp_path / f"host{host}" for host in range(3)]
+    for number, root in enumerate(roots):
+        record(root, case(number))
+    assert (outcome := read(store, *roots)).values == 12
+    assert outcome.files == 3
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_order_of_reading_does_not_matter(tmp_path: Path, seed: int) -> None:
+    dice = random.Random(seed)
+    roots = [tmp_path / f"host{number}" for number in range(3)]
+    for root in roots:
+        record(root, case(0, benchmark="other"))
+    for number in range(12):
+        for root in dice.sample(roots, dice.randint(1, 3)):
+            path = record(root, case(number))
+            if dice.random() < 0.3:
+                with path.open("a") as file:
+                    file.write("damaged\n")
+        if dice.random() < 0.7:
+            read(tmp_path / "stepwise", *dice.sample(roots, dice.randint(1, 3)))
+    read(tmp_path / "stepwise", *roots)
+    read(tmp_path / "at once", *reversed(roots))
+    assert table(tmp_path / "stepwise").equals(table(tmp_path / "at once"))
+    assert table(tmp_path / "stepwise").height == 52
+
+
+def part(store: Path) -> Path:
+    return next(store.glob("*.samples.parquet"))
+
+
+def flip(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+COLUMN_DAMAGE: dict[str, Callable[[Path], object]] = {
+    "missing": Path.unlink,
+    "empty": lambda path: os.truncate(path, 0),
+    "a byte": flip,
+    "a directory": lambda path: (path.unlink(), path.mkdir()),
+}
+READERS: dict[str, Callable[[History], object]] = {
+    "series": lambda history: list(history.series()),
+    "values": lambda history: history.values().collect(),
+    "status": lambda history: history.status(),
+}
+
+
+@pytest.mark.parametrize("damage", COLUMN_DAMAGE)
+def test_damaged_columns_are_told_and_healed(logs: Path, store: Path, damage: str) -> None:
+    record(logs, *map(case, range(3)))
+    read(store, logs)
+    before = table(store)
+    COLUMN_DAMAGE[damage](part(store))
+    for reader in READERS.values():
+        with (
+            History.open_to_read(store) as history,
+            pytest.raises(FabricheckError, match=r"as it was written.*history refresh"),
+        ):
+            reader(history)
+    assert read(store).values == 12
+    assert table(store).equals(before)
+
+
+def test_a_store_may_be_removed_or_copied_at_any_moment(logs: Path, store: Path) -> None:
+    record(logs, case(0))
+    read(store, logs)
+    before = table(store)
+    shutil.copytree(store, copy := store.with_name("copy"))
+    assert table(copy).equals(before)
+    shutil.rmtree(store)
+    read(store, logs)
+    assert table(store).equals(before)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"sources 0": [], "roots": []}', '{"sources 1": [{}], "roots": []}']
+)
+def test_a_damaged_index_is_told(logs: Path, store: Path, text: str) -> None:
+    record(logs, case(0))
+    read(store, logs)
+    (store / cache.INDEX).write_text(text)
+    for action in (lambda: table(store), lambda: read(store)):
+        with pytest.raises(FabricheckError, match=r"damaged or of another version; remove it"):
+            action()
+    (store / cache.INDEX).unlink()
+    assert read(store, logs).values == 4
+
+
+def test_a_history_that_is_not_there_is_not_made_by_looking(store: Path) -> None:
+    with pytest.raises(FabricheckError, match="found none: make one"):
+        table(store)
+    assert not store.exists()
+
+
+def make_foreign(directory: Path, kind: str) -> None:
+    directory.mkdir()
+    (target := directory.with_name("precious")).write_text("gold")
+    index = directory / cache.INDEX
+    if kind == "files":
+        (directory / f"{'0' * 32}.cases.parquet").write_text("precious")
+    elif kind == "a link":
+        index.symlink_to(target)
+    elif kind == "a pipe":
+        os.mkfifo(index)
+
+
+@pytest.mark.parametrize("kind", ["files", "a link", "a pipe"])
+def test_a_place_of_somebody_else_is_refused_and_left_as_it_was(
+    logs: Path, tmp_path: Path, kind: str
+) -> None:
+    record(logs, case(0))
+    make_foreign(tmp_path / "theirs", kind)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    with pytest.raises(FabricheckError, match=r"theirs.*, found .*another place with --store"):
+        read(tmp_path / "theirs", logs)
+    with pytest.raises(FabricheckError, match=r"theirs"):
+        table(tmp_path / "theirs")
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_what_somebody_put_beside_the_columns_stays(logs: Path, store: Path) -> None:
+    record(logs, case(0))
+    read(store, logs)
+    name = part(store).name
+    foreign = [store / "export.parquet", store / f"{'0' * 32}.samples.parquet"]
+    for each in foreign:
+        shutil.copy(part(store), each)
+    record(logs, case(1))
+    read(store)
+    assert all(each.exists() for each in foreign)
+    assert not (store / name).exists()
+    assert table(store).height == 8
+
+
+@pytest.mark.integration
+def test_a_refresh_waits_for_another_and_says_so(
+    logs: Path, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record(logs, case(0))
+    read(store, logs)
+    monkeypatch.setattr(cache, "_PATIENCE", 0.1)
+    taken = pytest.raises(FabricheckError, match="another process at work")
+    with History.open_to_read(store), History.open_to_read(store), taken:
+        read(store)
+    with History.open(store), pytest.raises(FabricheckError, match="another process at work"):
+        table(store)
+
+
+def test_a_full_disk_leaves_the_history_as_it_was(
+    logs: Path, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record(logs, case(0))
+    read(store, logs)
+    before = table(store)
+    record(logs, case(1))
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched, History.open(store) as history:
+        patched.setattr(Path, "replace", full)
+        with pytest.raises(FabricheckError, match=r"No space.*make room"):
+            history.refresh(Request(now=NOW))
+    assert table(store).equals(before)
+    read(store)
+    assert table(store).height == 8
+    assert len(list(store.glob("*.parquet"))) == 3
+
+
+def test_a_place_that_cannot_be_written_is_named(logs: Path, tmp_path: Path) -> None:
+    record(logs, case(0))
+    (tmp_path / "file").write_text("")
+    with pytest.raises(FabricheckError, match="cannot write the history"):
+        read(tmp_path / "file" / "store", logs)
+
+
+SCRIPT = """
+import sys
+from datetime import datetime
+from pathlib import Path
+from fabricheck.history.store import History, Request
+
+with History.open(Path(sys.argv[1])) as history:
+    print("begun", flush=True)
+    history.refresh(Request([Path(sys.argv[2])], now=datetime.fromisoformat(sys.argv[3])))
+"""
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("seed", range(3))
+def test_a_killed_refresh_loses_nothing(logs: Path, store: Path, seed: int) -> None:
+    for number in range(20):
+        cases = (case(night, sizes=range(200)) for night in range(10))
+        record(logs, *(dataclasses.replace(each, partition=f"p{number}") for each in cases))
+    command = [sys.executable, "-c", SCRIPT, str(store), str(logs), NOW.isoformat()]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        process.stdout.readline()
+        time.sleep(random.Random(seed).uniform(0, 0.3))
+        process.kill()
+    assert process.returncode in (-signal.SIGKILL, 0)
+    read(store, logs)
+    assert table(store).height == 40_000
+    assert len(list(store.glob("*.parquet"))) == 60
+
+
+def test_provenance_of_a_part_is_read_too(logs: Path, store: Path) -> None:
+    record(logs, case(0))
+    read(store, logs)
+    os.truncate(next(store.glob("*.others.parquet")), 0)
+    with (
+        History.open_to_read(store) as history,
+        pytest.raises(FabricheckError, match="as it was written"),
+    ):
+        history.provenance(Selection())
