@@ -109,7 +109,7 @@ def test_a_kernel_is_fetched_once(tmp_path: Path, tools: Callable[[str, str], No
     tools("dpkg-deb", f"exec /bin/cat {tmp_path}/package.tar")
     said: list[str] = []
     found = kernel.provide(cache, said.append)
-    assert found.version == f"{PACKAGE}_6.1.1-1"
+    assert found.version.startswith(f"{PACKAGE}_6.1.1-1_")
     assert found.image.read_bytes() == elf()
     assert [path.name[3:] for path in found.modules] == [f"{name}.ko" for name in kernel.MODULES]
     assert len(said) == 2
@@ -118,6 +118,14 @@ def test_a_kernel_is_fetched_once(tmp_path: Path, tools: Callable[[str, str], No
     tools("apt-cache", "exit 1")
     assert kernel.provide(cache, said.append) == found
     assert len(said) == 2
+
+
+def test_a_kernel_with_other_modules_is_not_taken(tmp_path: Path) -> None:
+    for kind in ("", "_01234567"):
+        other = tmp_path / f"{PACKAGE}_6.1.1-1{kind}"
+        (other / "modules").mkdir(parents=True)
+        (other / "vmlinux").touch()
+    assert kernel.cached(tmp_path) is None
 
 
 @pytest.mark.parametrize(

@@ -184,6 +184,11 @@ def test_faults_come_and_go(clean: Testbed, on: Script) -> None:
     assert queue.startswith("v0 in rx1: netem ")
     assert queue.endswith("loss 10% ecn"), "nothing of the fault before stays"
     assert faults.active(files, "rx2") == []
+    faults.inject(files, "rx1", ["red", "20mbit"])
+    slow, marks = faults.active(files, "rx1")
+    assert slow.startswith("v0 in rx1: tbf rate 20Mbit ")
+    assert marks.startswith("v0 in rx1: red limit ")
+    assert " ecn" in marks
     clean.set_mtu("rx2", 1500)
     assert faults.active(files, "rx2") == ["v1 in rx2: MTU 1500"]
     gids = "cat /sys/class/infiniband/*/ports/1/gids/[01]"
@@ -243,6 +248,8 @@ def test_faults_on_the_command_line(clean: Testbed, fabricheck: list[str]) -> No
             ("n1", "loss", "2%"),
             "netem is for the guest's nodes (rx1, rx2): n1 runs on this machine",
         ),
+        (("n1", "red", "20mbit"), "red is for the guest's nodes (rx1, rx2): n1"),
+        (("rx1", "red", "much"), 'illegal value for "rate": "much"'),
         (("rx1", "loss", "much"), "Unknown loss parameter: much"),
         (("rx1", "rust"), "expected a fault (loss, delay, reorder"),
         (("rx9", "list"), "has no node 'rx9'"),

@@ -210,14 +210,17 @@ def fault(
 ) -> None:
     """Disturb a node's link: an ordinary node's to the switch, or the cable of an RDMA device.
 
-    On rx1 and rx2, all that tc-netem(8) takes: it acts on what the node sends. On the others,
-    only rate, as for tc-tbf(8). On all: link down, link up, mtu NUMBER, clear, list.
+    On rx1 and rx2, all that tc-netem(8) takes: it acts on what the node sends; and red RATE, a slow
+    link that marks what queues up as congested (ECN). On the others, only rate, as for tc-tbf(8).
+    On all: link down, link up, mtu NUMBER, clear, list.
 
     Examples:
 
       fabricheck testbed fault rx1 loss 2%
 
       fabricheck testbed fault rx1 loss 10% ecn
+
+      fabricheck testbed fault rx1 red 20mbit
 
       fabricheck testbed fault n1 rate 100mbit burst 64kb latency 50ms
 

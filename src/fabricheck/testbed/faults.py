@@ -5,6 +5,7 @@ to a cable is done to what the node sends, so hit both nodes to hit both directi
 """
 
 import json
+import re
 import shlex
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -17,7 +18,11 @@ from fabricheck.testbed.guest.devices import CABLE_MTU, cable, gid_address
 from fabricheck.testbed.layout import Layout
 
 NETEM_WORDS: Final = ("loss", "delay", "reorder", "duplicate", "corrupt", "rate", "limit")
-_QUEUES: Final = ("netem", "tbf")
+_QUEUES: Final = ("netem", "tbf", "red")
+_QUEUE: Final = re.compile(r"qdisc (\w+) \S+ (?:root refcnt \d+|parent \S+) *(.*)")
+# Marks begin at 40 kB of queue, ten packets of the cable's MTU, and are certain from 120 kB on. What
+# says that it can't be marked is dropped instead.
+_RED: Final = "red limit 2mb min 40kb max 120kb avpkt 4200 burst 15 ecn probability 0.2 bandwidth"
 _USUAL_MTU: Final = 1500
 _SECONDS: Final = 60.0
 
@@ -37,7 +42,7 @@ def _ends(node: str) -> list[_End]:
 
 
 def inject(files: Layout, node: str, words: Sequence[str]) -> None:
-    """Do what the command line says: netem's words, ``link down``, ``mtu 1500``, ``clear``.
+    """Do what the command line says: netem's words, ``red 20mbit``, ``link down``, ``clear``, …
 
     Raises:
         FabricheckError: the words mean no fault, or this node cannot have it.
@@ -52,39 +57,61 @@ def inject(files: Layout, node: str, words: Sequence[str]) -> None:
         set_mtu(files, node, int(rest[0]))
     elif first == "rate" and node not in layout.GUEST_NODES:
         shape(files, node, " ".join(words))
+    elif first == "red" and len(rest) == 1:
+        red(files, node, rest[0])
     elif first in NETEM_WORDS:
         netem(files, node, " ".join(words))
     else:
         raise FabricheckError(
-            f"expected a fault ({', '.join(NETEM_WORDS)} ..., link down, link up, mtu NUMBER, "
-            f"clear, list), found {' '.join(words)!r}"
+            f"expected a fault ({', '.join(NETEM_WORDS)} ..., red RATE, link down, link up, "
+            f"mtu NUMBER, clear, list), found {' '.join(words)!r}"
         )
 
 
 def netem(files: Layout, node: str, arguments: str) -> None:
     """Let a guest node's cable lose, delay, reorder or mark packets, as tc-netem(8) words it."""
+    _only_in_guest(node, "netem")
+    _queue(files, node, f"root netem {shlex.join(arguments.split())}")
+
+
+def red(files: Layout, node: str, rate: str) -> None:
+    """Let a guest node's cable be slow, and mark packets as congested when they queue up.
+
+    It does what a switch with ECN does (random early detection, tc-red(8)): nothing on an idle
+    link, and marks as soon as more is sent than goes through.
+    """
+    _only_in_guest(node, "red")
+    speed = shlex.quote(rate)
+    _queue(
+        files,
+        node,
+        f"root handle 1: tbf rate {speed} burst 64kb limit 4mb",
+        f"parent 1:1 handle 10: {_RED} {speed}",
+    )
+
+
+def _only_in_guest(node: str, what: str) -> None:
     if node not in layout.GUEST_NODES:
         raise FabricheckError(
-            f"netem is for the guest's nodes ({', '.join(layout.GUEST_NODES)}): {node} runs on "
+            f"{what} is for the guest's nodes ({', '.join(layout.GUEST_NODES)}): {node} runs on "
             "this machine's kernel, which may lack it; use rate, link down or mtu there"
         )
-    _queue(files, node, ["netem", *arguments.split()])
 
 
 def shape(files: Layout, node: str, token_bucket: str) -> None:
     """Limit the node's link, on a host node in both directions, as tc-tbf(8) words it."""
-    _queue(files, node, ["tbf", *token_bucket.split()])
+    _queue(files, node, f"root tbf {shlex.join(token_bucket.split())}")
 
 
-def _queue(files: Layout, node: str, discipline: list[str]) -> None:
+def _queue(files: Layout, node: str, *disciplines: str) -> None:
     for end in _ends(node):
-        add = ["tc", "qdisc", "add", "dev", end.interface, "root", *discipline]
+        add = [f"tc qdisc add dev {end.interface} {each}" for each in disciplines]
         # Replacing netem by netem would keep some of the old one's arguments.
-        _run(files, end, _without_queue(end), shlex.join(add))
+        _run(files, end, _without_queue(end), *add)
 
 
 def clear_queue(files: Layout, node: str) -> None:
-    """Undo ``netem`` and ``shape``; without either, do nothing."""
+    """Undo ``netem``, ``red`` and ``shape``; without any, do nothing."""
     for end in _ends(node):
         _run(files, end, _without_queue(end))
 
@@ -134,11 +161,11 @@ def active(files: Layout, node: str) -> list[str]:
     found = []
     for end in _ends(node):
         where = f"{end.interface} in {end.host}"
-        show = f"tc qdisc show dev {end.interface} root"
+        show = f"tc qdisc show dev {end.interface}"
         link, *queues = _run(files, end, f"ip -json link show {end.interface}", show).splitlines()
         # "qdisc netem 8001: root refcnt 2 limit 1000 loss 2%"
-        words = [line.split() for line in queues]
-        found += [f"{where}: {' '.join([w[1], *w[6:]])}" for w in words if w[1] in _QUEUES]
+        disciplines = [match.groups() for match in map(_QUEUE.match, queues) if match]
+        found += [f"{where}: {k} {told.strip()}" for k, told in disciplines if k in _QUEUES]
         (state,) = json.loads(link)
         if "UP" not in state["flags"]:
             found.append(f"{where}: down")

@@ -1,5 +1,6 @@
 """The guest's kernel: Debian's own, unpacked below the user's cache directory, never installed."""
 
+import hashlib
 import lzma
 import os
 import re
@@ -27,12 +28,15 @@ MODULES: Final = (
     "veth",
     "sch_netem",
     "sch_tbf",
+    "sch_red",
     "crc32_generic",
     "crc32_pclmul",
     "rdma_rxe",
     "rdma_ucm",
     "ib_umad",
 )
+# A kernel that was unpacked with other modules is not ours.
+_KIND: Final = hashlib.sha256(" ".join(MODULES).encode()).hexdigest()[:8]
 _FETCH_SECONDS: Final = 300.0
 _QUERY_SECONDS: Final = 30.0
 _OTHERWISE: Final = "the rest of the testbed works without --rdma"
@@ -52,7 +56,7 @@ class Kernel(NamedTuple):
     """A kernel in the cache.
 
     Attributes:
-        version: package and version, the name of its directory.
+        version: package, version, and a digest of the list of modules: the name of its directory.
         image: an uncompressed kernel that QEMU enters directly: unpacking costs seconds there.
         modules: kernel modules in the order in which they have to be loaded.
     """
@@ -69,8 +73,8 @@ def cache_dir() -> Path:
 
 
 def cached(cache: Path) -> Kernel | None:
-    """The kernel unpacked last; None if there is none."""
-    found = sorted(cache.glob("linux-*/vmlinux"), key=lambda path: path.stat().st_mtime)
+    """The kernel unpacked last with these modules; None if there is none."""
+    found = sorted(cache.glob(f"linux-*_{_KIND}/vmlinux"), key=lambda path: path.stat().st_mtime)
     if not found:
         return None
     directory = found[-1].parent
@@ -93,7 +97,7 @@ def provide(cache: Path, progress: Callable[[str], None]) -> Kernel:
         ready = Path(temporary) / "ready"
         unpack(package, ready)
         name, version = package.name.split("_")[:2]
-        target = cache / f"{name}_{version}"
+        target = cache / f"{name}_{version}_{_KIND}"
         if not target.exists():
             ready.rename(target)
     found = cached(cache)
