@@ -20,8 +20,8 @@ from fabricheck.testbed.layout import Layout
 NETEM_WORDS: Final = ("loss", "delay", "reorder", "duplicate", "corrupt", "rate", "limit")
 _QUEUES: Final = ("netem", "tbf", "red")
 _QUEUE: Final = re.compile(r"qdisc (\w+) \S+ (?:root refcnt \d+|parent \S+) *(.*)")
-# Marks begin at 40 kB of queue, ten packets of the cable's MTU, and are certain from 120 kB on. What
-# says that it can't be marked is dropped instead.
+# Marks begin at 40 kB of queue, ten packets of the cable's MTU, and are certain from 120 kB on.
+# What says that it can't be marked is dropped instead.
 _RED: Final = "red limit 2mb min 40kb max 120kb avpkt 4200 burst 15 ecn probability 0.2 bandwidth"
 _USUAL_MTU: Final = 1500
 _SECONDS: Final = 60.0
