@@ -83,7 +83,10 @@ def test_a_case_of_another_suite_is_named_by_its_parameters() -> None:
     case = case_of(FOREIGN, "uuid", "")
     assert (case.benchmark, case.repeat, case.session) == ("Stream %threads=4", 3, "uuid")
     assert (case.num_nodes, case.transport, case.samples[0].metric) == (2, "", "triad")
-    # A reference of 0 takes thresholds as they are.
+    # A reference of 0 takes thresholds as they are, and one below 0 has its lower bound below it.
+    below = {**FOREIGN, "perfvalues": {"x": [-9.0, -10.0, -0.1, 0.2, "C", "pass"]}}
+    (sample,) = case_of(below, "uuid", "").samples
+    assert (sample.lower, sample.upper) == (-11.0, -8.0)
     assert (case.samples[0].lower, case.samples[0].upper) == (0, None)
 
 

@@ -54,7 +54,10 @@ class Reference:
     def _limit(self, fraction: float | None) -> float | None:
         if fraction is None:
             return None
-        return self.value * (1 + fraction) if self.value else fraction
+        if not self.value:
+            return fraction
+        # Of a value below 0, as other suites may have, less is further from it.
+        return self.value * (1 + fraction if self.value > 0 else 1 - fraction)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,349 @@
+"""Other formats become files of the record: ReFrame's own, and this suite's perflogs of before."""
+
+import json
+import re
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from tests.history.recorded import NOW, problems, read, status, table
+
+from fabricheck.errors import FabricheckError
+from fabricheck.history.store import History
+from fabricheck.record import imports
+from fabricheck.record.imports import Imported, import_all
+from fabricheck.record.reframe_report import title
+
+DATA = Path(__file__).parents[1] / "data" / "reframe"
+LATER = NOW.replace(year=2027)
+
+EXPECTED = {
+    (f"Stream %threads={threads}", *variable)
+    for threads in (1, 8)
+    for variable in (
+        ("bandwidth", 12.5, "GB/s", 12.0, 12 * (1 - 0.1), None),
+        ("latency", 3.25, "us", 3.0, None, 3 * (1 + 0.2)),
+        ("residual", 0.5, "1", 0.5, 0.5 * (1 - 0.1), 0.5 * (1 + 0.1)),
+    )
+}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return tmp_path / "store"
+
+
+@pytest.fixture
+def record(tmp_path: Path) -> Path:
+    return tmp_path / "record"
+
+
+def taken(record: Path, store: Path, *sources: Path) -> Imported:
+    """Import sources and refresh a history."""
+    done = import_all(sources, record)
+    read(store, record, now=LATER)
+    return done
+
+
+def measured(frame: pl.DataFrame) -> set[tuple[object, ...]]:
+    names = ("benchmark", "metric", "value", "unit", "reference", "lower", "upper")
+    return set(frame.select(names).rows())
+
+
+@pytest.mark.parametrize("kind", ["3.12", "4.2", "4.2-site", "4.7", "4.10", "4.10-site"])
+def test_perflogs_of_every_version_are_read(kind: str, record: Path, store: Path) -> None:
+    done = taken(record, store, DATA / kind)
+    assert (done.values, done.problems) == (12, [])
+    found = table(store)
+    assert measured(found) == EXPECTED
+    places = found.select("system", "partition", "environ", "check").unique().rows()
+    assert places == [("generic", "default", "builtin", "Stream")]
+    assert found["job"].str.contains(r"^\d{5}$").all()
+
+
+CHANGED = {
+    "num_tasks in a log without header": ("3.12", r"(\|jobid=\d+)", r"\1|num_tasks=1"),
+    "the time of writing": ("4.10-site", "job_completion_time", "asctime"),
+    "a field twice": ("4.7", r"(?m)^([^|\n]+)", r"\1|\1"),
+    "another place of the time": ("4.10-site", r"(?m)^([^|]*)\|([^|]*)", r"\2|\1"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGED)
+def test_a_sites_own_format_is_read(change: str, tmp_path: Path, record: Path, store: Path) -> None:
+    kind, before, after = CHANGED[change]
+    shutil.copytree(DATA / kind, tmp_path / "logs")
+    for path in (tmp_path / "logs").rglob("*.log"):
+        path.write_text(re.sub(before, after, path.read_text()))
+    assert taken(record, store, tmp_path / "logs").values == 12
+    assert measured(table(store)) == EXPECTED
+
+
+FIRST = "bandwidth=12.5|ref=12 (l=-0.1, u=null)|GB/s"
+DAMAGE = {
+    "prose": "killed",
+    "a value that is a word": "bandwidth=fast|ref=12 (l=-0.1, u=null)|GB/s",
+    "a threshold that is a word": "bandwidth=12.5|ref=12 (l=low, u=null)|GB/s",
+    "no value": "bandwidth|ref=12 (l=-0.1, u=null)|GB/s",
+    "a field too many": "bandwidth=12.5|ref=12 (l=-0.1, u=null)|GB/s|",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_bad_line_costs_only_itself(damage: str, tmp_path: Path, record: Path) -> None:
+    shutil.copytree(DATA / "4.10-site", tmp_path / "logs")
+    path = tmp_path / "logs" / "generic" / "default" / "Stream.log"
+    path.write_text(path.read_text().replace(FIRST, DAMAGE[damage], 1))
+    done = import_all([tmp_path / "logs"], record)
+    assert done.values == 11
+    assert [(each.kind, each.path, each.line) for each in done.problems] == [("damaged", path, 2)]
+
+
+TIMES = ["inf", "nan", "1e15", "1767322800000", "-1e300", "9" * 400]
+
+
+@pytest.mark.parametrize("time", TIMES)
+def test_a_time_that_cannot_be_costs_its_line(time: str, tmp_path: Path, record: Path) -> None:
+    shutil.copytree(DATA / "4.10", tmp_path / "logs")
+    path = tmp_path / "logs" / "generic" / "default" / "Stream.log"
+    path.write_text(path.read_text().replace("1795326311.5998814", time))
+    done = import_all([tmp_path / "logs"], record)
+    assert done.values == 9
+    assert [each.line for each in done.problems] == [2]
+
+
+NO_PERFLOG = {
+    "other columns": b"result|other\npass|1\n",
+    "prose": b"no perflog at all\n",
+    "a column twice": b"a|a\n",
+    "a long line": b"0" * 200_000 + b"\n",
+    "binary": b"\x7fELF\x00\xff|\x00\n\x01\n",
+    "a variable without name": b"_value|_unit\n1|us\n",
+}
+
+
+@pytest.mark.parametrize("content", NO_PERFLOG)
+def test_a_file_that_is_no_perflog_is_named(content: str, tmp_path: Path, record: Path) -> None:
+    shutil.copytree(DATA / "4.10", tmp_path / "logs")
+    (tmp_path / "logs" / "Wrong.log").write_bytes(NO_PERFLOG[content])
+    done = import_all([tmp_path / "logs"], record)
+    assert done.values == 12
+    (problem,) = done.problems
+    assert (problem.kind, problem.path.name) == ("unread", "Wrong.log")
+
+
+OURS = (
+    "time|level|result|system|partition|environment|check|benchmark|transport|placement|nodes|"
+    "ranks|metric|statistic|size|value|unit|upper|job_id|node_list|session|finding\n"
+)
+
+
+def line(placement: str = "rc-4n", ranks: int = 4, size: int = 8, **changes: str) -> str:
+    given = {
+        "time": "2026-11-01T06:00:00+00:00", "level": "good", "result": "pass",
+        "system": "testbed", "partition": "main", "environment": "openmpi",
+        "check": "MpiCollective", "benchmark": "allreduce", "transport": "rc",
+        "placement": placement, "nodes": "4", "ranks": str(ranks), "metric": "latency",
+        "statistic": "p50", "size": str(size), "value": "5.5", "unit": "us", "upper": "50",
+        "job_id": "7", "node_list": "n1,n2", "session": "s1", "finding": "", **changes,
+    }  # fmt: skip
+    return "|".join(given.values()) + "\n"
+
+
+def test_lines_of_this_suite_become_cases_again(tmp_path: Path, record: Path, store: Path) -> None:
+    (tmp_path / "old.log").write_text(
+        OURS
+        + line(finding='"a | b"')
+        + line(size=16, level="critical", result="fail", finding='"a | b"')
+        + line("rc-4n-full", 256)
+    )  # fmt: skip
+    done = taken(record, store, tmp_path / "old.log")
+    assert (done.cases, done.values, done.problems) == (2, 3, [])
+    found = table(store).select("layout", "num_nodes", "ranks", "ranks_per_node", "size", "level")
+    assert sorted(found.rows()) == [
+        ("", 4, 4, 1, 8, "good"), ("", 4, 4, 1, 16, "critical"), ("full", 4, 256, 64, 8, "good")
+    ]  # fmt: skip
+
+
+OUR_DAMAGE = {
+    "half a line": "2026-11-21T06:12:44+00:00|good|pa\n",
+    "an empty line": "\n",
+    "a wrong time": line(time="yesterday"),
+    "a time before all computers": line(time="1970-01-01T00:00:00+00:00"),
+    "a time at the end of the calendar": line(time="9999-12-31T23:59:59-14:00"),
+    "a value that is a word": line(value="fast"),
+    "no finite value": line(value="nan"),
+    "a value below nothing": line(value="-5"),
+    "a wrong size": line(size="8.5"),  # type: ignore[arg-type]
+    "a size in superscript": line(size="²"),  # type: ignore[arg-type]
+    "nodes that are a word": line(nodes="two"),
+    "a bound that is no number": line(upper="nan"),
+    "a quote that never ends": line(finding='"x'),
+}
+
+
+@pytest.mark.parametrize("damage", OUR_DAMAGE)
+def test_a_bad_line_of_this_suite_costs_only_itself(
+    damage: str, tmp_path: Path, record: Path
+) -> None:
+    (tmp_path / "old.log").write_text(OURS + line() + OUR_DAMAGE[damage] + line(size=16))
+    done = import_all([tmp_path / "old.log"], record)
+    assert done.values == 2
+    assert [(each.kind, each.line) for each in done.problems] == [("damaged", 3)]
+
+
+def test_a_source_that_grew_is_written_anew(tmp_path: Path, record: Path, store: Path) -> None:
+    path = tmp_path / "old.log"
+    path.write_text(OURS + line())
+    taken(record, store, path)
+    path.write_text(OURS + line() + line(size=16))
+    taken(record, store, path)
+    assert (table(store).height, problems(store)) == (2, [])
+    assert len(list(record.rglob("*.jsonl"))) == 1
+
+
+def test_provenance_beside_perflogs_is_imported(tmp_path: Path, record: Path, store: Path) -> None:
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    (logs / "old.log").write_text(OURS + line())
+    told = {
+        "time": "2026-11-01T05:59:00+00:00", "session": "s1", "system": "testbed",
+        "partition": "main", "environment": "openmpi", "nodes": ["n1"],
+        "machine": {"kernel": "6.1"}, "software": {"ucx": "1.13"},
+    }  # fmt: skip
+    (logs / "provenance.jsonl").write_text(json.dumps(told) + "\n{}\n")
+    done = taken(record, store, logs)
+    assert [(each.kind, each.line) for each in done.problems] == [("damaged", 2)]
+    with History.open_to_read(store) as history:
+        key = next(history.series()).key
+        assert history.provenance().of(key, "s1").machines == {"n1": {"kernel": "6.1"}}
+
+
+def database_of(path: Path, sessions: dict[str, Any]) -> Path:
+    """A results database."""
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("CREATE TABLE sessions (uuid TEXT PRIMARY KEY, json_blob TEXT)")
+        db.execute("CREATE TABLE metadata (schema_version TEXT)")
+        db.execute("INSERT INTO metadata VALUES ('1.0')")
+        rows = [(uuid, json.dumps(report)) for uuid, report in sessions.items()]
+        db.executemany("INSERT INTO sessions VALUES (?, ?)", rows)
+    return path
+
+
+def recorded_database(path: Path, version: str) -> Path:
+    """The results database of two sessions, as a version of ReFrame stored them."""
+    reports = json.loads((DATA / f"sessions-{version}.json").read_text())
+    return database_of(path, {each["session_info"]["uuid"]: each for each in reports})
+
+
+@pytest.mark.parametrize("version", ["4.7", "4.8"])
+def test_databases_of_older_versions_are_read(
+    tmp_path: Path, record: Path, store: Path, version: str
+) -> None:
+    done = taken(record, store, recorded_database(tmp_path / "old.db", version))
+    assert (done.values, done.problems) == (12, [])
+    assert status(store).sessions == 2
+    assert table(store)["result"].unique().to_list() == ["pass"]
+
+
+@pytest.mark.parametrize("version", ["4.7", "4.10-site"])
+def test_a_value_in_perflog_and_database_counts_once(
+    tmp_path: Path, record: Path, store: Path, version: str
+) -> None:
+    database = recorded_database(tmp_path / "results.db", version)
+    taken(record, store, DATA / version, database)
+    found = table(store)
+    assert (found.height, status(store).series) == (12, 6)
+    assert found["session"].str.contains("^[0-9a-f-]{36}$").all()
+    assert found["node_list"].unique().to_list() == ["vm"]
+
+
+def test_a_line_without_job_is_the_value_of_the_database(
+    tmp_path: Path, record: Path, store: Path
+) -> None:
+    text = (DATA / "4.10-site" / "generic" / "default" / "Stream.log").read_text()
+    path = tmp_path / "logs" / "generic" / "default" / "Stream.log"
+    path.parent.mkdir(parents=True)
+    path.write_text(re.sub(r"jobid=\w+\|", "", text))
+    taken(record, store, path, recorded_database(tmp_path / "results.db", "4.10-site"))
+    assert table(store).height == 12
+
+
+SPOILED = {
+    "UPDATE metadata SET schema_version = '9.0'": r"expected version 1.0.*found 9.0",
+    "DELETE FROM metadata": r"expected version 1.0.*found none",
+    "DROP TABLE sessions": r"expected ReFrame's results database in .*old.db",
+}
+
+
+@pytest.mark.parametrize("statement", SPOILED)
+def test_a_spoiled_database_is_refused(tmp_path: Path, record: Path, statement: str) -> None:
+    path = recorded_database(tmp_path / "old.db", "4.8")
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute(statement)
+    with pytest.raises(FabricheckError, match=SPOILED[statement]):
+        import_all([path], record)
+    assert not record.exists()
+
+
+@pytest.mark.parametrize("blob", ["'{\"runs\": '", "'{\"runs\": [{}]}'", "'[]'", "NULL", "7"])
+def test_a_session_that_is_no_report_costs_only_itself(
+    tmp_path: Path, record: Path, blob: str
+) -> None:
+    path = recorded_database(tmp_path / "old.db", "4.8")
+    with closing(sqlite3.connect(path)) as db, db:
+        one = "WHERE rowid = (SELECT min(rowid) FROM sessions)"
+        db.execute(f"UPDATE sessions SET json_blob = {blob} {one}")
+    done = import_all([path], record)
+    assert done.values == 6
+    (problem,) = done.problems
+    assert re.search(r"session '[0-9a-f-]+'", problem.detail)
+
+
+def test_a_database_is_not_changed_by_reading(tmp_path: Path, record: Path) -> None:
+    path = recorded_database(tmp_path / "old.db", "4.8")
+    before = path.read_bytes()
+    path.chmod(0o444)
+    import_all([path], record)
+    assert path.read_bytes() == before
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["old.db", "record"]
+
+
+@pytest.mark.integration
+def test_a_locked_database_is_named(
+    tmp_path: Path, record: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = recorded_database(tmp_path / "old.db", "4.8")
+    monkeypatch.setattr(imports, "_WAIT", 0.1)
+    with closing(sqlite3.connect(path, isolation_level=None)) as writer:
+        writer.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(FabricheckError, match=r"old.db, found it locked by another"):
+            import_all([path], record)
+
+
+@pytest.mark.parametrize(
+    ("name", "found"), [("absent.log", "no such file"), ("empty", "found none")]
+)
+def test_a_source_that_is_not_there_is_bad_input(
+    tmp_path: Path, record: Path, name: str, found: str
+) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(FabricheckError, match=found):
+        import_all([tmp_path / name], record)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Stream %threads=8",
+        "Stream %threads=8 %.repeat_no=3",
+        "Stream %threads=8 /322804eb @generic:default+builtin",
+        "Stream %threads=8 on generic:default using builtin",
+    ],
+)
+def test_a_test_has_one_name_in_all_records(name: str) -> None:
+    assert title(name) == "Stream %threads=8"
