@@ -92,7 +92,7 @@ def test_the_interfaces_alone_tell_that_the_network_carried_the_data(suite: Suit
 def test_ranks_beside_their_nodes_and_bytes_beside_the_wire(suite: Suite) -> None:
     together = '"--nodes=1", "--ntasks-per-node=2", "--overcommit"'
     launch = '"--kill-on-bad-exit=1"'
-    suite.edit("src/fabricheck/reframe_ext/mpi_benchmark.py", launch, f"{launch}, {together}")
+    suite.edit("src/fabricheck/launch/mpi.py", launch, f"{launch}, {together}")
     outcome = suite.run("tcp-2n")
     assert_red(outcome, "untrusted", "expected ranks on 2 host(s), found 1 (n1)")
     # UCX says tcp/eth0, and the kernel leads what a node sends to itself over lo.
@@ -110,7 +110,7 @@ def test_a_ratio_of_what_was_not_measured_is_untrusted(suite: Suite) -> None:
     (ratio,) = (case for case in outcome.testcases if case["benchmark"] == "transport_order")
     # The copy's sweep ends long before 1 MiB.
     assert (ratio["result"], ratio["level"]) == ("fail", "untrusted")
-    assert "expected latency_p50_1MiB of MpiPointToPoint" in ratio["findings"][0]
+    assert "MpiPointToPoint %benchmark=latency %transport=shm %num_nodes=1: expected latency_p50_1MiB" in ratio["findings"][0]
     assert ratio["findings"][0] in outcome.output
     assert outcome.record["counts"]["untrusted"] == 1
     assert (outcome.reframe_exit, outcome.report_exit) == (1, 1)

@@ -88,9 +88,9 @@ def test_shared_memory_cannot_serve_between_nodes(rdma_suite: Suite) -> None:
 
 def test_shared_memory_that_serves_inside_one_node_is_untrusted(rdma_suite: Suite) -> None:
     rdma_suite.edit(
-        "src/fabricheck/reframe_ext/mpi_benchmark.py",
-        "        self.num_tasks_per_node = -(-self.num_tasks // self.num_nodes)",
-        "        self.num_tasks_per_node = self.num_tasks",
+        "src/fabricheck/benchmarks/osu/launch.py",
+        "        return Ranks(total, -(-total // nodes))",
+        "        return Ranks(total, total)",
     )
     rdma_suite.break_rank("export UCX_TLS=sm,self")
     found = untrusted(rdma_suite.run("rc-2n"))

@@ -60,7 +60,7 @@ class RatioCase(Judged):
         try:
             self._ratios = self._ratio.divide(upper.trusted_curve(), lower.trusted_curve())
         except FabricheckError as error:
-            self.distrust([str(error)])
+            self.distrust([f"{upper.display_name} over {lower.display_name}: {error}"])
         self.node_list = sorted({*upper.node_list, *lower.node_list})
         self.mpi_version, self.ucx_version = upper.mpi_version, upper.ucx_version
         self.program, self.program_version = upper.program, upper.program_version
