@@ -110,7 +110,10 @@ def test_a_ratio_of_what_was_not_measured_is_untrusted(suite: Suite) -> None:
     (ratio,) = (case for case in outcome.testcases if case["benchmark"] == "transport_order")
     # The copy's sweep ends long before 1 MiB.
     assert (ratio["result"], ratio["level"]) == ("fail", "untrusted")
-    assert "MpiPointToPoint %benchmark=latency %transport=shm %num_nodes=1: expected latency_p50_1MiB" in ratio["findings"][0]
+    assert (
+        "MpiPointToPoint %benchmark=latency %transport=shm %num_nodes=1: expected latency_p50_1MiB"
+        in ratio["findings"][0]
+    )
     assert ratio["findings"][0] in outcome.output
     assert outcome.record["counts"]["untrusted"] == 1
     assert (outcome.reframe_exit, outcome.report_exit) == (1, 1)
