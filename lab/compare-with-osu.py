@@ -183,7 +183,7 @@ class Runner:
     def _program(self, setting: Setting, program: str) -> list[str]:
         benchmark = setting.benchmark
         if program == "probe":
-            return [str(self.probe[setting.mpi]), benchmark.name]
+            return [str(self.probe[setting.mpi]), benchmark.name, "--json", "-"]
         folder = self.osu[setting.mpi] / "libexec/osu-micro-benchmarks/mpi" / benchmark.family
         return [str(folder / benchmark.osu_program)]
 

@@ -54,6 +54,7 @@ PIN = (
 PHASES = ("transfer_a", "broadcast_b", "compute", "transfer_c", "total")
 TIMEOUT = 600
 _LIMIT = 64
+_MICRO, _MILLI = 1e6, 1e3
 
 
 def run_program(
@@ -157,7 +158,8 @@ def compare(mpi: str, program: Path, work: Work, rounds: int) -> tuple[float, fl
 
     def ask_program() -> float:
         document = run_program(mpi, program, "shm", work.ranks, options)
-        return float(document["results"][0]["compute"]["min"])
+        (compute,) = (each for each in document["results"] if each["phase"] == "compute")
+        return float(compute["time"]["min"]) * _MICRO
 
     ours, alone = [], []
     for number in range(rounds):
@@ -177,10 +179,12 @@ def phase_rows(
     options = ("-n", ",".join(map(str, orders)), "-i", str(repetitions), "-c")
     for mpi, transport, mode in product(programs, ("shm", "tcp"), MODES):
         document = run_program(mpi, programs[mpi], transport, ranks, (*options, "-m", mode))
-        for result in document["results"]:
-            times = [*(result[phase]["min"] for phase in PHASES), result["total"]["p50"]]
-            cells = [f"{time / 1000:.2f}" for time in times]
-            yield (f"| {mpi} | {transport} | {mode} | {result['size']} | {' | '.join(cells)} |")
+        for order in orders:
+            found = [each for each in document["results"] if each["order"] == order]
+            times = {each["phase"]: each["time"] for each in found}
+            shown = [*(times[phase]["min"] for phase in PHASES), times["total"]["p50"]]
+            cells = [f"{time * _MILLI:.2f}" for time in shown]
+            yield f"| {mpi} | {transport} | {mode} | {order} | {' | '.join(cells)} |"
 
 
 def read_programs(values: Sequence[str]) -> dict[str, Path]:

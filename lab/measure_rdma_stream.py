@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
+from fabricheck.benchmarks import program_result
 from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.perftest import read as perftest
 from fabricheck.benchmarks.perftest.launch import perftest_options
@@ -80,12 +81,12 @@ def _stream(
             *("srun", f"--partition={'rdma' if nodes is _RDMA_NODES else 'main'}"),
             *(f"--nodes={len(set(places))}", f"--ntasks={len(places)}"),
             *("--distribution=arbitrary", "--overcommit", "--mpi=pmix", "--kill-on-bad-exit=1"),
-            *(pair.program("rdma_stream"), *options),
+            *(pair.program("rdma_stream"), *options, "--json", "-"),
             timeout_seconds=_SECONDS,
         )
     if done.returncode:
         raise FabricheckError(f"expected rdma_stream to succeed, found {done.stdout}{done.stderr}")
-    return rdma_stream.read(done.stdout, "rdma_stream")[0]
+    return rdma_stream.read(program_result.read(done.stdout, "rdma_stream"))
 
 
 def _verbs(pair: Pair, *options: str) -> list[str]:

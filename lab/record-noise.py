@@ -44,6 +44,7 @@ def case(results: dict[str, Any], when: datetime, session: str) -> Case:
     """The results of one benchmark as a case of the record."""
     benchmark = results["benchmark"]
     metric = "bandwidth" if benchmark == "bw" else "latency"
+    unit, factor = ("MB/s", 1e-6) if benchmark == "bw" else ("us", 1e6)
     return Case(
         time=when.isoformat(timespec="seconds"),
         session=session,
@@ -65,8 +66,8 @@ def case(results: dict[str, Any], when: datetime, session: str) -> Case:
                 metric=metric,
                 statistic=statistic,
                 size=result["size"],
-                value=float(f"{result[statistic]:.6g}"),
-                unit=results["unit"],
+                value=float(f"{result[metric][statistic] * factor:.6g}"),
+                unit=unit,
                 level="good",
             )
             for result in results["results"]

@@ -120,7 +120,7 @@ def test_sums_are_right(start, scheme):
     """With a vector that the ranks do not divide."""
     done = ended(start(4, *SMALL, scheme))
     assert codes(done) == [0] * 4, done
-    assert done[0].stdout.splitlines()[-1] == "# Complete: 20 sums, each checked"
+    assert done[0].stdout.splitlines()[-1] == "# Complete: 1 sizes"
     assert done[1].stdout == ""
 
 

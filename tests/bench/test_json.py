@@ -1,4 +1,4 @@
-"""--json holds what docs/method.md says."""
+"""--json holds what docs/programs/results.md says."""
 
 import json
 import os
@@ -9,14 +9,12 @@ import time
 import pytest
 from tests.bench.conftest import TIMEOUT
 
+from fabricheck.benchmarks import program_result
 from fabricheck.benchmarks.osu.entries import PROBE_BENCHMARKS
 
 pytestmark = [pytest.mark.e2e, pytest.mark.alone]
 
-RESULT_KEYS = ["size", "iterations", "warmup", "samples", "avg", "min", "max"]
-RESULT_KEYS += ["p50", "p90", "p95", "p99", "p99.9"]
-DOCUMENT_KEYS = ["program", "version", "benchmark", "unit", "datatype", "ranks", "hosts", "mpi"]
-DOCUMENT_KEYS += ["clock_overhead_ns", "options", "results", "interrupted", "complete"]
+STATISTICS = ["avg", "min", "max", "p50", "p90", "p95", "p99", "p99.9"]
 
 
 @pytest.mark.parametrize("benchmark", list(PROBE_BENCHMARKS))
@@ -25,28 +23,24 @@ def test_document(openmpi, tmp_path, benchmark):
     sizes = () if benchmark == "barrier" else ("-m", "4:16")
     done = openmpi.run(2, benchmark, *sizes, "-i", "50", "-x", "3", "--json", str(path))
     assert done.returncode == 0, done.stderr
-    document = json.loads(path.read_text())
-    assert list(document) == DOCUMENT_KEYS
-    assert document["program"] == "mpi_probe"
-    assert document["benchmark"] == benchmark
-    assert document["ranks"] == 2
-    assert len(document["hosts"]) == 1
-    assert document["complete"] is True
-    assert len(document["clock_overhead_ns"]) == 2
-    assert all(0 < cost < 1e6 for cost in document["clock_overhead_ns"])
-    for result in document["results"]:
-        collective = PROBE_BENCHMARKS[benchmark].family == "collective"
-        extra = ["rank_avg_min", "rank_avg_max"] if collective else []
-        extra += ["message_rate"] if benchmark == "mbw_mr" else []
-        assert list(result) == [*RESULT_KEYS, *extra, "valid"]
-        assert (result["iterations"], result["warmup"], result["samples"]) == (50, 3, 50)
-        ascending = ["min", "p50", "p90", "p95", "p99", "p99.9", "max"]
-        values = [result[key] for key in ascending]
-        assert values == sorted(values)
-        assert result["min"] <= result["avg"] <= result["max"]
+    document = program_result.read(path.read_text(), "result")
+    assert (document.program, document.benchmark) == ("mpi_probe", benchmark)
+    assert document.environment["ranks"] == 2
+    assert len(document.environment["hosts"]) == 1
+    costs = document.environment["clock_overhead"]
+    assert len(costs) == 2
+    assert all(0 < cost < 1e-3 for cost in costs)
+    for result in document.results:
+        entry = PROBE_BENCHMARKS[benchmark]
+        extra = ["rank_min", "rank_max"] if entry.family == "collective" else []
+        found = result[entry.metrics[0]]
+        assert list(found) == [*STATISTICS, *extra]
+        assert ("message_rate" in result) == (benchmark == "mbw_mr")
+        assert (result["iterations"], result["warmup"]) == (50, 3)
+        assert found["min"] <= found["avg"] <= found["max"]
         assert result["valid"] is None
     expected = [None] if benchmark == "barrier" else [4, 8, 16]
-    assert [result["size"] for result in document["results"]] == expected
+    assert [result["size"] for result in document.results] == expected
     assert list(tmp_path.iterdir()) == [path]
 
 
@@ -62,7 +56,7 @@ def test_table_and_json_agree(openmpi, tmp_path):
     done = openmpi.run(2, "latency", "-m", "8:8", "-i", "100", "-z50,90,99", "--json", str(path))
     row = done.stdout.splitlines()[-2].split()
     result = json.loads(path.read_text())["results"][0]
-    expected = [result[key] for key in ("avg", "p50", "p90", "p99")]
+    expected = [result["latency"][key] * 1e6 for key in ("avg", "p50", "p90", "p99")]
     assert [float(cell) for cell in row[1:]] == pytest.approx(expected, abs=0.006)
 
 
@@ -73,7 +67,6 @@ def test_time_budget_shortens_the_sweep_and_says_so(openmpi, tmp_path):
     assert done.returncode == 0, done.stderr
     result = json.loads(path.read_text())["results"][0]
     assert 10 <= result["iterations"] < 100_000_000
-    assert result["samples"] == result["iterations"]
     assert 1 < result["warmup"] < 1_000_000
 
 
@@ -92,8 +85,8 @@ def test_an_iteration_far_longer_than_the_budget_is_the_only_sample(openmpi, tmp
     done = openmpi.run(2, "bw", *slow, "--json", str(path))
     assert done.returncode == 0, done.stderr
     result = json.loads(path.read_text())["results"][0]
-    assert (result["iterations"], result["samples"], result["warmup"]) == (1, 1, 1)
-    assert result["avg"] > 0
+    assert (result["iterations"], result["warmup"]) == (1, 1)
+    assert result["bandwidth"]["avg"] > 0
     assert result["valid"] is True
 
 

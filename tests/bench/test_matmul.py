@@ -13,6 +13,8 @@ import pytest
 from tests.bench.conftest import ROOT
 from tests.bench.test_build import NO_LEAK_CHECK
 
+from fabricheck.benchmarks import program_result
+
 pytestmark = [pytest.mark.e2e, pytest.mark.alone]
 
 TIMEOUT = 120
@@ -65,7 +67,7 @@ def test_products_are_right(matmul, mode):
     """With orders that the ranks don't divide, and fewer rows than ranks."""
     done = matmul.run(3, "-n", "2,50,101", "-m", mode, "-c", "-i", "2")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.splitlines()[-1] == "# Complete: 3 sizes"
+    assert done.stdout.splitlines()[-1] == "# Complete: 15 phases"
     found = list(rows(done.stdout))
     assert [row[:3] for row in found] == [
         [str(n), phase, "2"] for n in (2, 50, 101) for phase in PHASES
@@ -87,9 +89,10 @@ def test_one_wrong_element_is_found(matmul, tmp_path, mode):
         3, "-n", "50,60", "-m", mode, "-c", "-x", "0", "--inject", "--json", str(path)
     )
     assert done.returncode == 1, done.stderr
-    assert done.stdout.splitlines()[-1] == (
-        "DATA VALIDATION ERROR: mpi_matmul exited with status 1 on N 50."
-    )
+    assert done.stdout.splitlines()[-2:] == [
+        "DATA VALIDATION ERROR: mpi_matmul exited with status 1 on order 50.",
+        "# Incomplete: after 5 of 10 phases",
+    ]
     assert {row[-1] for row in rows(done.stdout)} == {"Fail"}
     assert sentences(done) == [
         "mpi_matmul: wrong data at N 50: row 49 of C, which rank 2 computed, in repetition 0 "
@@ -97,28 +100,29 @@ def test_one_wrong_element_is_found(matmul, tmp_path, mode):
     ]
     document = json.loads(path.read_text())
     assert document["complete"] is False
-    assert [result["valid"] for result in document["results"]] == [False]
+    assert [result["valid"] for result in document["results"]] == [False] * 5
 
 
-def check_phases(result: dict[str, Any], ranks: int) -> None:
-    n = result["size"]
-    for phase in PHASES:
-        found = result[phase]
-        ascending = [found[key] for key in ("min", "p50", "p95", "max")]
-        assert ascending == sorted(ascending)
-        assert found["min"] <= found["avg"] <= found["max"]
+def by_phase(document: dict[str, Any], order: int) -> dict[str, dict[str, Any]]:
+    return {each["phase"]: each for each in document["results"] if each["order"] == order}
+
+
+def check_phases(phases: dict[str, dict[str, Any]], n: int, ranks: int) -> None:
+    assert list(phases) == PHASES
+    for found in phases.values():
+        assert (found["iterations"], found["warmup"], found["valid"]) == (6, 1, None)
         assert found["variation"] >= 0
         if found["bytes"]:
-            rate = found["bytes"] / found["p50"] / 1e3
-            assert found["gigabytes_per_s"] == pytest.approx(rate, rel=1e-6)
+            rate = found["bytes"] / found["time"]["p50"]
+            assert found["bandwidth"] == pytest.approx(rate, rel=1e-6)
     moved = 8 * n * (n - -(-n // ranks))
     broadcast = 8 * n * n * (ranks - 1)
     expected = [moved, broadcast, 0, moved, 2 * moved + broadcast]
-    assert [result[phase]["bytes"] for phase in PHASES] == expected
-    rate = 2 * n**3 / result["compute"]["p50"] / 1e3
-    assert result["compute"]["gigaflops"] == pytest.approx(rate, rel=1e-6)
-    assert result["compute"]["gigabytes_per_s"] is None
-    assert result["transfer_a"]["gigaflops"] is None
+    assert [found["bytes"] for found in phases.values()] == expected
+    rate = 2 * n**3 / phases["compute"]["time"]["p50"]
+    assert phases["compute"]["flops"] == pytest.approx(rate, rel=1e-6)
+    assert phases["compute"]["bandwidth"] is None
+    assert phases["transfer_a"]["flops"] is None
 
 
 def test_document(openmpi_matmul, tmp_path):
@@ -126,25 +130,17 @@ def test_document(openmpi_matmul, tmp_path):
     done = openmpi_matmul.run(3, "-n", "50,100", "-i", "6", "--seed", "5", "--json", str(path))
     assert done.returncode == 0, done.stderr
     document = json.loads(path.read_text())
-    assert list(document) == [
-        *("program", "version", "mode", "unit", "ranks", "hosts", "mpi", "blas"),
-        *("clock_overhead_ns", "oversubscribed", "options", "results", "interrupted", "complete"),
-    ]
-    assert (document["mode"], document["ranks"], document["unit"]) == ("blocking", 3, "us")
-    assert document["options"]["seed"] == 5
-    assert (document["interrupted"], document["complete"]) == (None, True)
-    for result in document["results"]:
-        assert list(result) == [
-            *("size", "iterations", "warmup", *PHASES, "phases_over_total", "valid")
-        ]
-        assert (result["iterations"], result["warmup"], result["valid"]) == (6, 1, None)
-        check_phases(result, ranks=3)
+    result = program_result.read(path.read_text(), "result")
+    assert (result.benchmark, result.environment["ranks"]) == ("blocking", 3)
+    assert result.options["seed"] == 5
+    for order in (50, 100):
+        check_phases(by_phase(document, order), order, ranks=3)
 
 
 def test_dash_gives_json_alone_on_standard_output(openmpi_matmul):
     done = openmpi_matmul.run(2, "-n", "20", "-c", "--json", "-")
-    assert [result["valid"] for result in json.loads(done.stdout)["results"]] == [True]
-    assert "# Complete: 1 sizes" in done.stderr
+    assert [result["valid"] for result in json.loads(done.stdout)["results"]] == [True] * 5
+    assert "# Complete: 5 phases" in done.stderr
 
 
 def test_ranks_that_outnumber_cpus_are_told_and_phases_are_compared_with_the_total(openmpi_matmul):
@@ -152,13 +148,13 @@ def test_ranks_that_outnumber_cpus_are_told_and_phases_are_compared_with_the_tot
     done = openmpi_matmul.run(cpus + 1, "-n", "20", "-i", "1", "--json", "-")
     crowd = f"{cpus + 1} ranks on {cpus} CPUs of "
     document = json.loads(done.stdout)
-    assert document["oversubscribed"].startswith(crowd)
+    assert document["environment"]["oversubscribed"].startswith(crowd)
     assert f"# Oversubscribed: {crowd}" in done.stderr
     assert f"mpi_matmul: warning: {crowd}" in done.stderr
-    (result,) = document["results"]
-    together = sum(result[phase]["p50"] for phase in PHASES[:-1])
-    share = result["phases_over_total"]
-    assert share == pytest.approx(together / result["total"]["p50"])
+    phases = by_phase(document, 20)
+    together = sum(phases[phase]["time"]["p50"] for phase in PHASES[:-1])
+    share = phases["total"]["phases_over_total"]
+    assert share == pytest.approx(together / phases["total"]["time"]["p50"])
     assert f"# Phases: {100 * share:.1f} % of the total at N 20\n" in done.stderr
     alone = openmpi_matmul.run_alone("-n", "20")
     assert "versubscribed" not in alone.stdout + alone.stderr
@@ -209,8 +205,9 @@ def test_an_interrupted_run_prints_what_it_has(openmpi_matmul, tmp_path, number,
         job.send_signal(number)
         output, errors = job.communicate(timeout=TIMEOUT)
     assert job.returncode == code, errors
-    last = output.splitlines()[-1]
-    assert re.fullmatch(rf"# Interrupted: {number.name} at N \d+, after \d+ of 1000000 rep.*", last)
+    why, last = output.splitlines()[-2:]
+    assert re.fullmatch(r"# Failed: N \d+ ended after \d+ of 1000000 repetitions", why)
+    assert re.fullmatch(rf"# Interrupted: {number.name} after \d+ of 10 phases", last)
     assert "# Complete" not in output
     document = json.loads(path.read_text())
     assert (document["interrupted"], document["complete"]) == (number.name, False)
@@ -231,7 +228,7 @@ def test_one_rank_that_is_interrupted_ends_all(openmpi_matmul):
         check=False,
     )
     assert done.returncode == 130, done.stderr
-    assert "# Interrupted: SIGINT at N 20, after " in done.stdout
+    assert "# Interrupted: SIGINT after " in done.stdout
 
 
 @pytest.mark.parametrize("mode", MODES)

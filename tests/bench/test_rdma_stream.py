@@ -53,7 +53,8 @@ def streams(done: subprocess.CompletedProcess, path) -> list[dict]:
     assert done.returncode == 0, done.stdout + done.stderr
     document = json.loads(path.read_text())
     assert document["complete"] is True
-    return document["streams"]
+    found: list[dict] = document["results"]
+    return found
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -61,7 +62,7 @@ def test_two_streams_into_one_receiver_and_one_into_another(stream, tmp_path, wa
     path = tmp_path / "out.json"
     done = stream.run(5, "--nrx", "2", "--nlink", "3", *WAYS[way], *FEW, "--json", str(path))
     found = streams(done, path)
-    assert [(each["receiver"]["rank"], each["transmitter"]["rank"]) for each in found] == [
+    assert [(each["receiver"], each["transmitter"]) for each in found] == [
         (0, 2),
         (1, 3),
         (0, 4),
@@ -96,7 +97,7 @@ def test_a_falsified_byte_is_found(openmpi_stream, tmp_path):
     assert done.returncode == 1
     document = json.loads(path.read_text())
     assert (document["options"]["seed"], document["complete"]) == (7, False)
-    assert [each["wrong"] for each in document["streams"]] == [1]
+    assert [each["wrong"] for each in document["results"]] == [1]
 
 
 def test_a_time_budget_ends_a_stream_in_good_order(openmpi_stream, tmp_path):
@@ -151,11 +152,11 @@ def test_an_interrupted_run_prints_what_it_has_and_says_so(openmpi_stream, tmp_p
         check=False,
     )
     assert done.returncode == 130, done.stderr
-    assert done.stdout.splitlines()[-1] == "# Incomplete: 1 stream"
-    assert "# Rank 1 did not come to its end: ended by SIGINT" in done.stdout
+    assert done.stdout.splitlines()[-1] == "# Interrupted: SIGINT after 1 of 1 streams"
+    assert "# Failed: rank 1 did not come to its end: ended by SIGINT" in done.stdout
     document = json.loads(path.read_text())
     assert document["complete"] is False
-    (found,) = document["streams"]
+    (found,) = document["results"]
     assert found["received"] + found["missed"] == found["total"] < 100_000_000
 
 

@@ -69,21 +69,20 @@ def test_metadata_stands_in_order_before_the_columns(openmpi, table_of):
 
 
 @pytest.mark.parametrize("benchmark", list(PROBE_BENCHMARKS))
-def test_the_parser_reads_every_benchmark_of_every_mpi(built, benchmark):
+def test_the_reader_takes_every_benchmark_of_every_mpi(built, benchmark):
     sizes = () if benchmark == "barrier" else ("-m", "4:64", "-c")
     full = ("-f",) if PROBE_BENCHMARKS[benchmark].family == "collective" else ()
-    done = built.run(2, benchmark, *sizes, *full, "-z50,99", *QUICK)
+    done = built.run(2, benchmark, *sizes, *full, "-z50,99", *QUICK, "--json", "-")
     assert done.returncode == 0, done.stdout + done.stderr
     curve = parse(done.stdout, benchmark)
     assert curve.benchmark == benchmark
-    assert curve.metadata["Ranks"] == "2"
-    assert float(curve.metadata["Clock"].removesuffix(" ns")) > 0
+    assert curve.metadata["ranks"] == "2"
     expected = [None] if benchmark == "barrier" else [4, 8, 16, 32, 64]
     assert [point.size for point in curve.points] == expected
     for point in curve.points:
         assert all(value > 0 for value in point.values.values())
         assert point.valid is (None if benchmark == "barrier" else True)
-        assert point.iterations == (20 if full else None)
+        assert point.iterations == 20
 
 
 @pytest.mark.parametrize(

@@ -165,8 +165,8 @@ def test_the_header_of_congestion_says_latency_above_bandwidths():
 def test_times_of_init_and_ranks_of_hello():
     curve = parse_file(PRINTED / "init.txt")
     assert curve.variables().keys() == {"startup_avg", "startup_min", "startup_max"}
-    assert curve.metadata == {"Ranks": "3"}
-    assert parse_file(PRINTED / "hello.txt").metadata == {"Ranks": "3"}
+    assert curve.metadata == {"ranks": "3"}
+    assert parse_file(PRINTED / "hello.txt").metadata == {"ranks": "3"}
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from fabricheck.benchmarks.registry import find, sweep
 DATA = Path(__file__).parents[1] / "data"
 OSU = DATA / "osu-7.4"
 PROBE = DATA / "mpi_probe"
+LAYOUT = DATA / "osu-layout"
 NOISE = (
     "[1700000000.123456] [n1:123:0]   ucp_worker.c:1763 UCX  INFO  ep_cfg[0]: tag(tcp/eth0)\n"
     "[1700000000.1] [n1:1:0] UCX INFO   | 0..2038 | short | tcp/eth0 |\n"
@@ -99,17 +100,16 @@ def test_validation_column_is_read():
     ],
 )
 def test_reads_mpi_probe_output(name, ranks, hosts):
-    curve = parse_file(PROBE / f"{name}.txt")
+    curve = parse_file(PROBE / f"{name}.json")
     assert (curve.benchmark, curve.program, curve.version) == (name, "mpi_probe", "0.1.0")
-    assert (curve.metadata["Ranks"], curve.metadata["Hosts"]) == (ranks, hosts)
-    assert curve.metadata["Clock"].endswith(" ns")
-    assert curve.metadata["MPI"].startswith("Open MPI v4.1.4, package: ")
+    assert (curve.metadata["ranks"], curve.metadata["hosts"]) == (ranks, hosts)
+    assert curve.metadata["mpi"].startswith("Open MPI v4.1.4, package: ")
     statistics = {statistic for p in curve.points for _, statistic in p.values}
     assert statistics | {"max"} >= set(find(name).statistics)
 
 
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
-@pytest.mark.parametrize("file", [OSU / "openmpi.lat_tail.txt", PROBE / "allreduce.txt"])
+@pytest.mark.parametrize("file", [OSU / "openmpi.lat_tail.txt", LAYOUT / "allreduce.txt"])
 def test_noise_between_any_two_lines_is_skipped(file, line_end):
     clean = parse_file(file)
     noisy = NOISE + NOISE.join(file.read_text().splitlines(keepends=True)) + NOISE
@@ -117,8 +117,8 @@ def test_noise_between_any_two_lines_is_skipped(file, line_end):
 
 
 def test_prelude_with_numbers_is_no_row():
-    text = "4\n2 nodes allocated\n" + (PROBE / "bw.txt").read_text() + "12 warnings\n"
-    assert parse(text, "job") == parse_file(PROBE / "bw.txt")
+    text = "4\n2 nodes allocated\n" + (LAYOUT / "latency.txt").read_text()
+    assert parse(text, "job") == parse_file(LAYOUT / "latency.txt")
 
 
 def test_missing_and_unasked_sizes_are_named():

@@ -1,8 +1,10 @@
 """Two programs in one job: their commands, in turns, and the ratio of their medians."""
 
+import json
 from pathlib import Path
 
 import pytest
+from tests.benchmarks.results import document
 
 from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.parser import ParseError
@@ -20,33 +22,18 @@ READ = PROGRAM_BENCHMARKS["rdma_batch_read_latency"]
 WRITE = PROGRAM_BENCHMARKS["rdma_batch_write_latency"]
 
 
-def table(size: int, batch: int, least: float, average: float, median: float) -> str:
-    """What rdma_batch prints for one row."""
-    cells = [
-        str(size),
-        str(batch),
-        *(
-            f"{value:.2f}"
-            for value in (
-                size * batch / 1e6,
-                size * batch / least / 1e3,
-                size * batch / average / 1e3,
-                least,
-                average,
-                median,
-                2 * average,
-            )
-        ),
-        "50",
-    ]
-    titles = [
-        "MsgSize (B)", "BatchSize", "TotalSize (MB)", "Max BW (GB/s)", "Avg Bw (GB/s)",
-        "Min Lat (us)", "Avg Lat (us)", "P50 Lat (us)", "P99 Lat (us)", "Iterations",
-    ]  # fmt: skip
-    lines = ["| " + " | ".join(row) + " |" for row in (titles, cells)]
-    rule = "+" + "-" * 20 + "+"
-    title = "| Initiator Rank 0 |"
-    return "\n".join([rule, title, rule, lines[0], rule, lines[1], rule, ""])
+def result(size: int, batch: int, least: float, average: float, median: float) -> str:
+    """What rdma_batch writes for one row; times in us."""
+    seconds = {"min": least * 1e-6, "avg": average * 1e-6, "p50": median * 1e-6}
+    total = size * batch
+    row = {
+        "initiator": 0, "size": size, "batch": batch, "bytes": total, "iterations": 50,
+        "latency": seconds,
+        "bandwidth": {"max": total / seconds["min"], "avg": total / seconds["avg"]},
+    }  # fmt: skip
+    found = document("rdma_batch", "read", [row])
+    found["environment"] |= {"ranks": 1, "mtu": 4096}
+    return json.dumps(found)
 
 
 def test_both_take_turns_at_each_size():
@@ -58,7 +45,7 @@ def test_both_take_turns_at_each_size():
     own = " ".join(runs[1].words)
     assert own.startswith("/build/rdma_batch --enable-sess --enable-batch-transfer --op read ")
     assert "--buffer-size 8 --transfer-batch-size 1 --iters 50" in own
-    assert own.endswith(" --no-validate --gid-index 1")
+    assert own.endswith(" --no-validate --json - --gid-index 1")
 
 
 def test_perftest_moves_as_many_messages_as_all_batches():
@@ -71,10 +58,12 @@ def test_perftest_moves_as_many_messages_as_all_batches():
 def test_a_latency_is_divided_by_ours_and_medians_outvote_one_disturbed_run():
     runs = beside.turns(READ, [2], SETTING)
     outputs = [
-        text for average in (40, 5000, 42) for text in (READ_LAT, table(2, 1, 30, average, average))
+        text
+        for average in (40, 5000, 42)
+        for text in (READ_LAT, result(2, 1, 30, average, average))
     ]
     sides = beside.read(READ, runs, outputs, "job")
-    assert sides.own == {2: 42}
+    assert sides.own == pytest.approx({2: 42})
     assert sides.rival[2] > 0
     curve = beside.ratios(READ, sides)
     ratio = curve.points[0].values[Metric.RATIO, "p50"]
@@ -85,7 +74,7 @@ def test_a_latency_is_divided_by_ours_and_medians_outvote_one_disturbed_run():
 
 def test_a_bandwidth_is_ours_divided_by_theirs():
     runs = beside.turns(BANDWIDTH, [65536], SETTING)
-    own = table(65536, 256, 4e5, 5e5, 5e5)
+    own = result(65536, 256, 4e5, 5e5, 5e5)
     sides = beside.read(BANDWIDTH, runs, [WRITE_BW, own] * beside.ROUNDS, "job")
     assert sides.own[65536] == pytest.approx(65536 * 256 / 5e5)
     assert beside.ratio(BANDWIDTH, sides, 65536) == sides.own[65536] / sides.rival[65536]
@@ -93,9 +82,9 @@ def test_a_bandwidth_is_ours_divided_by_theirs():
 
 def test_one_write_in_flight_is_told_as_a_rate():
     runs = beside.turns(WRITE, [65536], SETTING)
-    own = table(65536, 1, 100, 200, 150)
+    own = result(65536, 1, 100, 200, 150)
     sides = beside.read(WRITE, runs, [WRITE_BW, own] * beside.ROUNDS, "job")
-    assert sides.own[65536] == 200, "an average beside an average"
+    assert sides.own[65536] == pytest.approx(200), "an average beside an average"
     bandwidth = beside.read(BANDWIDTH, beside.turns(BANDWIDTH, [65536], SETTING),
                             [WRITE_BW, own] * beside.ROUNDS, "job").rival[65536]  # fmt: skip
     assert sides.rival[65536] == pytest.approx(65536 / bandwidth)
@@ -106,7 +95,7 @@ def test_our_own_program_may_be_the_other_one():
     assert runs[0].words[0] == runs[1].words[0] == "/build/rdma_batch"
     assert "--enable-sess" in runs[1].words
     assert "--enable-sess" not in runs[0].words
-    outputs = [table(8, 128, 100, 120, 120), table(8, 128, 80, 100, 100)] * beside.ROUNDS
+    outputs = [result(8, 128, 100, 120, 120), result(8, 128, 80, 100, 100)] * beside.ROUNDS
     sides = beside.read(SESSION, runs, outputs, "job")
     assert beside.ratio(SESSION, sides, 8) == pytest.approx(1.2)
     assert len(sides.rows) == 6
@@ -114,7 +103,7 @@ def test_our_own_program_may_be_the_other_one():
 
 def test_a_damaged_output_is_named_by_its_run():
     runs = beside.turns(READ, [2], SETTING)
-    outputs = [READ_LAT, table(2, 1, 30, 40, 40)] * beside.ROUNDS
+    outputs = [READ_LAT, result(2, 1, 30, 40, 40)] * beside.ROUNDS
     outputs[3] = "nothing"
     with pytest.raises(ParseError, match=r"^job: run 4: "):
         beside.read(READ, runs, outputs, "job")

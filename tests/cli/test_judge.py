@@ -14,8 +14,8 @@ from fabricheck.cli import main
 
 DATA = Path(__file__).parents[1] / "data"
 REFERENCES = DATA.parents[1] / "references"
-LATENCY = DATA / "mpi_probe" / "latency.txt"
-BARRIER = DATA / "mpi_probe" / "barrier.txt"
+LATENCY = DATA / "mpi_probe" / "latency.json"
+BARRIER = DATA / "mpi_probe" / "barrier.json"
 
 SIZES = [f"{1 << n}B" for n in range(10)] + [f"{1 << n}KiB" for n in range(10)] + ["1MiB"]
 CASE = ("--system", "testbed:compute", "--environ", "openmpi", "--placement", "tcp-2n")
@@ -144,7 +144,7 @@ def test_the_sources_tables_are_judged_by_the_name_of_their_benchmark(
 
 def test_figures_of_other_options_are_not_judged(fabricheck):
     code, _, err = fabricheck(
-        *(DATA / "rdma_batch" / "write.two.txt", "--references", REFERENCES / "thor2-2n.yaml"),
+        *(DATA / "rdma_batch" / "write.two.json", "--references", REFERENCES / "thor2-2n.yaml"),
         *("--system", "thor2-2n", "--environ", "builtin", "--placement", "rc-2n"),
     )
     assert code == 2
@@ -188,7 +188,7 @@ def test_bad_input_is_one_sentence(fabricheck, tmp_path):
     assert "absent.yaml: expected rules of references" in err
     cut = LATENCY.read_bytes()[:-21]
     code, _, err = fabricheck("-", "--references", reference_file(tmp_path), *CASE, stdin=cut)
-    assert (code, "the table is cut" in err) == (2, True)
+    assert (code, "the file is cut" in err) == (2, True)
 
 
 def test_a_foreign_check_is_refused(fabricheck, tmp_path):

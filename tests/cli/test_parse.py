@@ -29,11 +29,11 @@ def fabricheck(monkeypatch, capsys):
 
 
 def test_shows_a_table(fabricheck):
-    code, out, err = fabricheck("parse", PROBE / "allreduce.txt")
+    code, out, err = fabricheck("parse", PROBE / "allreduce.json")
     assert (code, err) == (0, "")
     lines = out.splitlines()
     assert lines[0] == "allreduce of mpi_probe 0.1.0, MPI_FLOAT"
-    assert "Hosts: n1 n2 n3 n4" in lines
+    assert "hosts: n1 n2 n3 n4" in lines
     assert "latency p99 (us)" in out
     assert lines[-2].split()[0] == "64KiB"
     assert lines[-2].split()[-1] == "valid"
@@ -82,10 +82,10 @@ def test_reads_what_ucx_perftest_printed(fabricheck):
 
 
 @pytest.mark.parametrize(
-    "name", ["rdma_batch/write.two", "rdma_stream/t6", "perftest-4.5/write_bw.rc.all"]
+    "name", ["rdma_batch/write.two.json", "rdma_stream/t6.json", "perftest-4.5/write_bw.rc.all.txt"]
 )
 def test_what_marks_its_end_is_complete(fabricheck, name):
-    code, out, _ = fabricheck("parse", DATA / f"{name}.txt")
+    code, out, _ = fabricheck("parse", DATA / name)
     assert (code, out.splitlines()[-1].endswith(", complete")) == (0, True)
 
 
@@ -116,7 +116,7 @@ def test_a_barrier_has_no_sizes_to_expect(fabricheck):
     [
         (b"", "found nothing"),
         (b"\xff\xfe", "expected UTF-8 text"),
-        ((PROBE / "latency.txt").read_bytes()[:-21], "the table is cut"),
+        ((PROBE / "latency.json").read_bytes()[:-21], "the file is cut"),
         ((OSU / "openmpi.allreduce_valid.txt").read_bytes(), "data validation failed"),
     ],
 )
@@ -153,7 +153,7 @@ def test_parsing_does_not_wait_for_reframe():
         " file=sys.stderr)"
     )
     found = subprocess.run(
-        [sys.executable, "-c", program, "parse", str(PROBE / "bw.txt"), "--json"],
+        [sys.executable, "-c", program, "parse", str(PROBE / "bw.json"), "--json"],
         capture_output=True,
         text=True,
         check=True,

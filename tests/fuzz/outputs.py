@@ -13,7 +13,9 @@ from tests.fuzz.place import Place, expect
 from fabricheck.benchmarks.registry import FAMILIES, REGISTRY, folder_of, names
 
 DATA = Path(__file__).parents[1] / "data"
-OF_OTHERS = ("osu-7.4", "mpi_probe", "mori-io", "seren", "perftest-4.5", "ucx-1.13.1")
+OF_OTHERS = (
+    *("osu-7.4", "osu-layout", "mpi_probe", "mori-io", "seren", "perftest-4.5", "ucx-1.13.1"),
+)
 OWN = dict.fromkeys(folder_of(name).name for name in REGISTRY)
 FOLDERS = (*OF_OTHERS, *(name for name in OWN if (DATA / name).is_dir()))
 NAMES = (*(names(family)[0] for family in FAMILIES), "barrier", "", "²")
@@ -28,7 +30,8 @@ def originals() -> tuple[str, ...]:
         path.read_text(errors="surrogateescape")
         for folder in FOLDERS
         for path in sorted((DATA / folder).glob("*"))
-        if path.suffix in (".txt", ".csv") and path.name not in ("rates.csv", "reference.csv")
+        if path.suffix in (".txt", ".csv", ".json")
+        and path.name not in ("rates.csv", "reference.csv")
     )
 
 
@@ -48,7 +51,7 @@ def outputs(chance: Random, place: Place) -> None:
         options += ["--expect", chance.choice(("1:4MiB", _CURVE, "8:8", "64KiB:64KiB", "x", "²:4"))]
     machine = chance.random() < 0.7
     ended = place.run("parse", "output.txt", *options, *(["--json"] if machine else []))
-    if machine and ended.code == 0 and (curve := ended.json())["program"] in ("osu", "mpi_probe"):
+    if machine and ended.code == 0 and (curve := ended.json())["program"] == "osu":
         _read_as_it_stands(curve["points"], content.decode(errors="replace"))
 
 
@@ -71,7 +74,7 @@ def _numbers(line: str) -> tuple[float, ...]:
 
 def judged(chance: Random, place: Place) -> None:
     """A curve in which one row is missing or one value wrong is never good."""
-    text = (DATA / "mpi_probe" / "latency.txt").read_text()
+    text = (DATA / "osu-layout" / "latency.txt").read_text()
     rows = list(_ROW.finditer(text))
     row = chance.choice(rows[1:])
     how = chance.randrange(5)

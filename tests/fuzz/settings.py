@@ -52,7 +52,7 @@ def reference_files(chance: Random, place: Place) -> None:
     original = chance.choice((references(), _smallest_references()))
     place.write("references.yaml", _damaged(original, chance))
     place.run(
-        "judge", DATA / "mpi_probe" / "latency.txt", "--references", "references.yaml", "--system",
+        "judge", DATA / "mpi_probe" / "latency.json", "--references", "references.yaml", "--system",
         "local:here", "--environ", "openmpi", "--placement", "shm-1n",
     )  # fmt: skip
     suite = provenance.SUITE

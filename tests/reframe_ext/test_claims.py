@@ -35,7 +35,7 @@ def test_a_good_job_says_which_mpi_it_was(tmp_path: Path) -> None:
     listing(tmp_path, "rc_verbs", "tcp")
     found = claims.confirm(Evidence(curve=CURVE), BY_SPACK, ON_UCX, RC, tmp_path)
     assert found.objections == ()
-    assert found.curve.metadata["MPI"] == "MPICH Version: 4.0.2"
+    assert found.curve.metadata["mpi"] == "MPICH Version: 4.0.2"
 
 
 def test_a_ucx_without_the_transport_is_the_first_objection(tmp_path: Path) -> None:

@@ -5,25 +5,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.benchmarks.results import document
 
-from fabricheck.launch.evidence import PROBE_JSON, Expectation, examine
+from fabricheck.launch.evidence import RESULT_JSON, Expectation, examine
 from fabricheck.launch.model import Evidence
 from fabricheck.transports import choice, find
 
 SIZES = (1, 2, 4)
-TABLE = """
-# mpi_probe MPI Latency Test v0.1.0
-# Datatype: MPI_CHAR.
-# Ranks: 2
-# Hosts: n1 n2
-# MPI: Open MPI v4.1.4
-# Clock: 21.3 ns
-# Size       Avg Latency(us)        Validation  P50 Tail Lat(us)  P99 Tail Lat(us)
-1                       9.11              Pass              9.01             12.00
-2                       9.12              Pass              9.02             12.10
-4                       9.15              Pass              9.05             12.20
-# Complete: 3 sizes
-"""
 UCX_LOG = """\
 [1795240120.054744] [HOST:7:0]     ucp_context.c:1849 UCX  INFO  Version 1.13.1 (loaded from x)
 [1795240120.059730] [HOST:7:0]      ucp_worker.c:1763 UCX  INFO    ep_cfg[1]: tag(tcp/eth0)
@@ -53,10 +41,18 @@ exit 0
 
 @pytest.fixture
 def stage(tmp_path: Path) -> Path:
-    (tmp_path / "out").write_text(TABLE)
+    (tmp_path / "out").write_text("")
     (tmp_path / "err").write_text("")
-    results = [{"size": size, "iterations": 10_000} for size in SIZES]
-    (tmp_path / PROBE_JSON).write_text(json.dumps({"results": results}))
+    results = [
+        {
+            "size": size,
+            "iterations": 10_000,
+            "latency": {"avg": 9e-6, "p50": 9e-6, "p99": 12e-6},
+            "valid": True,
+        }
+        for size in SIZES
+    ]
+    (tmp_path / RESULT_JSON).write_text(json.dumps(document("mpi_probe", "latency", results)))
     for rank, host in enumerate(("n1", "n2")):
         (tmp_path / f"ucx.{host}.7.log").write_text(UCX_LOG.replace("HOST", host))
         (tmp_path / f"witness.{rank}").write_text(
@@ -79,6 +75,7 @@ def look(stage: Path, transport: str = "tcp", num_nodes: int = 2, **more: object
             bound=True,
             quiet=True,
             choice=choice("openmpi", transport),
+            result=RESULT_JSON,
             **more,  # type: ignore[arg-type]
         ),
     )
@@ -102,6 +99,10 @@ def edit(name: str, old: str, new: str) -> Callable[[Path], None]:
     return change
 
 
+def result(old: str, new: str) -> Callable[[Path], None]:
+    return edit(RESULT_JSON, old, new)
+
+
 def drop(name: str) -> Callable[[Path], None]:
     return lambda stage: (stage / name).unlink()
 
@@ -117,14 +118,14 @@ def append(name: str, text: str) -> Callable[[Path], None]:
 @pytest.mark.parametrize(
     ("break_it", "message"),
     [
-        (edit("out", "# Ranks: 2", "# Ranks: 1"), "expected a world of 2 ranks, found 1"),
-        (append("out", TABLE), "table"),
-        (edit("out", "# Complete: 3 sizes\n", ""), "Complete"),
-        (edit("out", "4                       9.15", "8                       9.15"), "4"),
-        (edit("out", "Pass              9.02", "Fail              9.02"), "validation"),
-        (edit("out", "Latency Test", "Bcast Latency Tset"), "out"),
-        (edit("out", "MPI Lat", "MPI Allgather Lat"), "benchmark latency, found allgather"),
-        (lambda stage: (stage / "out").write_text(""), "out"),
+        (result('"ranks": 2', '"ranks": 1'), "expected a world of 2 ranks, found 1"),
+        (result('"complete": true}', ""), "the file is cut"),
+        (result('"size": 4', '"size": 8'), "expected size 4 after 2, found 8"),
+        (result('"valid": true', '"valid": false'), "data validation failed"),
+        (result('"interrupted": null', '"interrupted": "SIGTERM"'), "was ended by SIGTERM"),
+        (result('"latency",', '"pot",'), "unknown benchmark 'pot'"),
+        (result('k": "latency"', 'k": "bcast"'), "benchmark latency, found bcast"),
+        (drop(RESULT_JSON), "expected the results in result.json, found no such file"),
         (drop("witness.1"), "expected 2 ranks to start, found 1"),
         (edit("witness.1", "exit 0", "exit 139"), "rank 1 on n2: 139"),
         (edit("witness.1", "host n2", "host n1"), "expected ranks on 2 host"),
@@ -132,7 +133,6 @@ def append(name: str, text: str) -> Callable[[Path], None]:
         (edit("witness.1", "after eth0 tx_bytes 90000", "after eth0 tx_bytes 200"), None),
         (drop("ucx.n2.7.log"), "expected 2 UCX logs"),
         (edit("ucx.n2.7.log", "tag(tcp/eth0)", "tag(sysv/memory)"), "found tag(sysv/memory) on n2"),
-        (drop(PROBE_JSON), "expected the number of iterations"),
         (edit("witness.0", "after eth0 rx_bytes 90000", "after eth0 rx_bytes x"), "damaged"),
         (
             append("err", "slurmstepd: error: *** JOB 7 ON n2 CANCELLED AT 2026-11-21T06:00:00 DUE "
@@ -158,17 +158,16 @@ def test_each_guard_sees_what_it_guards(
         assert any(message in objection for objection in found.objections), found.objections
 
 
-def test_a_size_that_a_whole_table_lacks_is_named(stage: Path) -> None:
-    table = (stage / "out").read_text().replace("Complete: 3", "Complete: 2")
-    rows = [line for line in table.splitlines(keepends=True) if not line.startswith("4 ")]
-    (stage / "out").write_text("".join(rows))
+def test_a_size_that_a_whole_run_lacks_is_named(stage: Path) -> None:
+    document = json.loads((stage / RESULT_JSON).read_text())
+    document |= {"results": document["results"][:2], "expected": 2}
+    (stage / RESULT_JSON).write_text(json.dumps(document))
     (objection,) = look(stage).objections
     assert objection.startswith("expected 3 message sizes, but 4B is missing")
 
 
-def test_a_table_without_validation_is_not_believed(stage: Path) -> None:
-    table = (stage / "out").read_text().replace("        Validation", "")
-    (stage / "out").write_text(table.replace("             Pass", ""))
+def test_results_without_validation_are_not_believed(stage: Path) -> None:
+    result('"valid": true', '"valid": null')(stage)
     (objection,) = look(stage).objections
     assert "found no validation at 3 of them, the first 1 B" in objection
 

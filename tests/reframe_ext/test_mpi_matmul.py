@@ -1,18 +1,20 @@
 """The job of a matrix multiplication is believed only with right products and all their bytes."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.benchmarks.test_matmul_table import WHOLE
+from tests.benchmarks.results import matmul
 from tests.reframe_ext.test_evidence import UCX_LOG, WITNESS
 
 from fabricheck.benchmarks.mpi_matmul.launch import least_exchanged
 from fabricheck.benchmarks.parser import parse
-from fabricheck.launch.evidence import Expectation, examine
+from fabricheck.launch.evidence import RESULT_JSON, Expectation, examine
 from fabricheck.transports import choice, find
 
 ORDERS = (240, 480)
+WHOLE = json.dumps(matmul(*ORDERS))
 RANKS = 4
 # B of both orders in ten repetitions each.
 LEAST = 10 * sum(8 * order * order for order in ORDERS)
@@ -25,13 +27,15 @@ EXPECTED = Expectation(
     bound=False,
     quiet=True,
     choice=choice("mpich", "tcp"),
+    result=RESULT_JSON,
     exchanged=least_exchanged,
 )
 
 
 @pytest.fixture
 def stage(tmp_path: Path) -> Path:
-    (tmp_path / "out").write_text(WHOLE)
+    (tmp_path / "out").write_text("")
+    (tmp_path / RESULT_JSON).write_text(WHOLE)
     (tmp_path / "err").write_text("")
     for rank in range(RANKS):
         host = f"n{1 + rank // 2}"
@@ -71,7 +75,7 @@ def test_a_missing_order_is_named(stage: Path) -> None:
 
 
 def test_products_that_nobody_checked_are_not_believed(stage: Path) -> None:
-    (stage / "out").write_text(WHOLE.replace("  Validation", "").replace("  Pass", ""))
+    (stage / RESULT_JSON).write_text(WHOLE.replace('"valid": true', '"valid": null'))
     (objection,) = objections(stage)
     assert "expected validated data at every size" in objection
 
@@ -86,7 +90,7 @@ def test_a_wrong_product_is_named_with_the_rank_that_computed_it(stage: Path) ->
 
 
 def test_another_number_of_ranks_is_another_benchmark(stage: Path) -> None:
-    (stage / "out").write_text(WHOLE.replace("# Ranks: 4", "# Ranks: 2"))
+    (stage / RESULT_JSON).write_text(WHOLE.replace('"ranks": 4', '"ranks": 2'))
     found = objections(stage)
     assert any("expected a world of 4 ranks, found 2" in each for each in found)
     assert any("expected benchmark matmul_nonblocking_np4" in each for each in found)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tests.bench.conftest import build
 
+from fabricheck.benchmarks import program_result
 from fabricheck.benchmarks.rdma_stream import read as rdma_stream
 from fabricheck.testbed import Testbed
 from fabricheck.testbed.guest.devices import cable
@@ -56,9 +57,9 @@ def launch(
 
 def streams(testbed: Testbed, place: Path, nodes: tuple[str, ...], *options: str):
     """The streams of a run that succeeded."""
-    done = launch(testbed, place, nodes, *options)
+    done = launch(testbed, place, nodes, *options, "--json", "-")
     assert done.returncode == 0, done.stdout + done.stderr
-    return rdma_stream.read(done.stdout, "rdma_stream")[0]
+    return rdma_stream.read(program_result.read(done.stdout, "rdma_stream"))
 
 
 def packets(testbed: Testbed, node: str, counter: str) -> int:

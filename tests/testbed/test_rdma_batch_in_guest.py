@@ -35,9 +35,9 @@ def test_rdma_batch_measures_and_compares(options: tuple[str, ...], ends: Ends) 
     quick = ("--all", "--sizes", "8,4096", "--transfer-batch-size", "16", "--iters", "3")
     devices = [("--dev", f"{d},{d}") if "2" in options[3:4] else () for d in ("rxe0", "rxe1")]
     target = ends.target("--wait", "60", *options, *quick, *devices[0])
-    initiator = ended(ends.initiator(*options, *quick, *devices[1]))
+    initiator = ended(ends.initiator(*options, *quick, *devices[1], "--json", "-"))
     assert (ended(target).code, initiator.code) == (0, 0), initiator.err
-    output = rdma_batch.read(initiator.out, "initiator")
+    output = rdma_batch.read_result(initiator.out, "initiator")
     assert [(row.size, row.batch) for row in output.tables[0]] == [(8, 16), (4096, 16)]
     assert output.settings["validate"] == "True"
 
@@ -87,9 +87,9 @@ def test_a_stranger_and_a_silent_connection_do_not_end_a_target(ends: Ends) -> N
 
 def test_the_mtu_that_rdma_batch_tells_is_that_of_the_connection(ends: Ends) -> None:
     target = ends.target("--wait", "60", "--mtu", "1024")
-    initiator = ended(ends.initiator("--mtu", "2048"))
+    initiator = ended(ends.initiator("--mtu", "2048", "--json", "-"))
     assert (ended(target).code, initiator.code) == (0, 0), initiator.err
-    assert rdma_batch.read(initiator.out, "initiator").settings["mtu"] == "1024"
+    assert rdma_batch.read_result(initiator.out, "initiator").settings["mtu"] == "1024"
 
 
 def test_rdma_batch_ends_with_a_target_that_was_killed(ends: Ends, on: Script) -> None:
@@ -123,6 +123,6 @@ def test_rdma_batch_tells_what_it_has_when_interrupted_and_leaves_nothing(
     on("rx2", f"pkill -INT -o -f '{own}'")
     found = ended(initiator)
     assert found.code == 128 + signal.SIGINT, found.err
-    assert "Interrupted: 1 of 2 rows\n" in found.out
+    assert "# Interrupted: SIGINT after 1 of 2 rows\n" in found.out
     assert ended(target).code == 0
     assert on("guest", held) == before

@@ -41,24 +41,7 @@ double now() {
         .count();
 }
 
-// Rank 0 tells what was found, the others only why they ended.
-int finish(const Report& report) {
-    const Options& options = report.options;
-    int code = report.result.failure.empty() ? kSuccess : kFailure;
-    if (report.result.signal != 0) {
-        code = interrupted_code(report.result.signal);
-    }
-    if (code == kFailure) {
-        print(stderr, "allreduce_lab: rank %d: %s\n", options.rank, report.result.failure.c_str());
-    }
-    if (options.rank != 0) {
-        return code;
-    }
-    print_table(table_stream(options.json), report);
-    return end_output("allreduce_lab", options.json, json_document(report), code);
-}
-
-int run(const Options& options) {
+int run(Options& options) {
     const std::string reason = options.rank == 0 ? why_not_writable(options.json) : std::string();
     if (!reason.empty()) {
         throw UsageError("option --json: " + options.json + " cannot be written: " + reason);
@@ -76,7 +59,14 @@ int run(const Options& options) {
     const Work work{bucket.data, bucket.elements, 0.0, [&] { return allreduce->run(0); },
                     [&] { context->closeConnections(); }};
     const Result result = measure(meeting, options, work);
-    return finish({options, result, hosts, clock_overhead_ns(now) * 1e-9});
+    if (!result.failure.empty()) {
+        print(stderr, "allreduce_lab: rank %d: %s\n", options.rank, result.failure.c_str());
+    }
+    if (options.rank == 0) {
+        return tell(options, result, hosts, clock_overhead(now));
+    }
+    const int code = result.failure.empty() ? kSuccess : kFailure;
+    return result.signal != 0 ? interrupted_code(result.signal) : code;
 }
 
 } // namespace
@@ -85,10 +75,9 @@ int run(const Options& options) {
 
 int main(int argc, char** argv) {
     try {
-        const allreduce_lab::Options options = allreduce_lab::parse_options(argc, argv);
+        allreduce_lab::Options options = allreduce_lab::parse_options(argc, argv);
         if (options.action != bench::Action::Run) {
-            bench::answer(options.action, allreduce_lab::help_text(),
-                          "allreduce_lab " ALLREDUCE_LAB_VERSION "\n");
+            bench::answer(options.action, "allreduce_lab", allreduce_lab::help_text());
             return bench::kSuccess;
         }
         (void)std::signal(SIGPIPE, SIG_IGN); // a peer or Redis that is gone is told by a call

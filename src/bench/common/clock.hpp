@@ -6,10 +6,10 @@
 
 namespace bench {
 
-/// Cost of one call of `now` in nanoseconds: the smallest mean of several batches, because
-/// whatever disturbs a batch can only add to it. `now` returns seconds.
+/// Cost of one call of `now` in seconds, as `now` returns: the smallest mean of several batches,
+/// because whatever disturbs a batch can only add to it.
 template <class Now>
-double clock_overhead_ns(Now now) {
+double clock_overhead(Now now) {
     constexpr int kBatches = 20;
     constexpr int kReads = 1000;
     double best = std::numeric_limits<double>::infinity();
@@ -21,7 +21,7 @@ double clock_overhead_ns(Now now) {
         }
         best = std::min(best, (end - start) / kReads);
     }
-    return best * 1e9;
+    return best;
 }
 
 } // namespace bench

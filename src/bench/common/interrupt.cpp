@@ -40,9 +40,4 @@ int interrupted_code(int signal) {
     return kShellOffset + signal;
 }
 
-void write_end(JsonWriter& json, int signal, bool complete) {
-    json.member("interrupted", signal != 0 ? std::optional(signal_name(signal)) : std::nullopt);
-    json.member("complete", complete && signal == 0);
-}
-
 } // namespace bench

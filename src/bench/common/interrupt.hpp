@@ -1,8 +1,6 @@
 // Ending early in good order: what was measured so far is printed, and marked as incomplete.
 #pragma once
 
-#include "common/json.hpp"
-
 #include <string>
 
 namespace bench {
@@ -20,9 +18,5 @@ std::string signal_name(int signal);
 
 /// What the program exits with after that signal: 128 + signal, as a shell would say.
 int interrupted_code(int signal);
-
-/// The members "interrupted", the signal or null, and "complete" that end every program's JSON; it
-/// is complete only without a signal.
-void write_end(JsonWriter& json, int signal, bool complete);
 
 } // namespace bench

@@ -231,8 +231,9 @@ void OptionTable::write(JsonWriter& json) const {
     json.end_object();
 }
 
-void answer(Action action, const std::string& help, const char* version) {
-    (void)std::fputs(action == Action::Help ? help.c_str() : version, stdout);
+void answer(Action action, const char* program, const std::string& help) {
+    const std::string version = std::string(program) + " " BENCH_VERSION "\n";
+    (void)std::fputs((action == Action::Help ? help : version).c_str(), stdout);
 }
 
 void add_common(OptionTable& table, CommonOptions& options, const char* validated) {

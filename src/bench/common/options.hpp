@@ -163,7 +163,7 @@ class OptionTable {
 };
 
 /// Prints the help or the version, whichever was asked for.
-void answer(Action action, const std::string& help, const char* version);
+void answer(Action action, const char* program, const std::string& help);
 
 /// What every program takes.
 struct CommonOptions {

@@ -59,18 +59,4 @@ std::FILE* table_stream(const std::string& json) {
     return json == "-" ? stderr : stdout;
 }
 
-int end_output(const char* program, const std::string& json, const std::string& text, int code) {
-    std::FILE* const stream = table_stream(json);
-    if (std::fflush(stream) != 0 || std::ferror(stream) != 0) {
-        print(stderr, "%s: the table could not be written\n", program);
-        code = kFailure;
-    }
-    const std::string reason = json.empty() ? std::string() : write_file(json, text);
-    if (!reason.empty()) {
-        print(stderr, "%s: %s could not be written: %s\n", program, json.c_str(), reason.c_str());
-        code = kFailure;
-    }
-    return code;
-}
-
 } // namespace bench

@@ -23,8 +23,4 @@ std::string write_file(const std::string& path, const std::string& text);
 /// Where the table goes: standard error if the JSON takes standard output.
 std::FILE* table_stream(const std::string& json);
 
-/// Ends the output of `program`: the table that was printed, and the JSON, unless `json` is empty.
-/// Returns `code`, or kFailure after one sentence if one of them could not be written.
-int end_output(const char* program, const std::string& json, const std::string& text, int code);
-
 } // namespace bench

@@ -226,18 +226,33 @@ void abort_wait(int error, int count, const MPI_Status* statuses) {
 void describe_world(World& world) {
     world.library = library_line();
     world.host_of_rank = gather_hosts(world);
-    for (const std::string& host : world.host_of_rank) {
-        if (std::find(world.hosts.begin(), world.hosts.end(), host) == world.hosts.end()) {
-            world.hosts.push_back(host);
-        }
-    }
-    const double overhead = bench::clock_overhead_ns([] { return MPI_Wtime(); });
+    const double overhead = clock_overhead([] { return MPI_Wtime(); });
     if (world.rank == 0) {
-        world.clock_overhead_ns.resize(static_cast<std::size_t>(world.size));
+        world.clock_overhead.resize(static_cast<std::size_t>(world.size));
     }
-    check(MPI_Gather(&overhead, 1, MPI_DOUBLE, world.clock_overhead_ns.data(), 1, MPI_DOUBLE, 0,
+    check(MPI_Gather(&overhead, 1, MPI_DOUBLE, world.clock_overhead.data(), 1, MPI_DOUBLE, 0,
                      MPI_COMM_WORLD),
           "MPI_Gather");
+}
+
+void add_facts(Report& report, const World& world) {
+    std::vector<std::string> hosts;
+    for (const std::string& host : world.host_of_rank) {
+        if (std::find(hosts.begin(), hosts.end(), host) == hosts.end()) {
+            hosts.push_back(host);
+        }
+    }
+    report.fact("ranks", static_cast<std::uint64_t>(world.size), "Ranks");
+    report.fact("hosts", hosts, "Hosts");
+    report.fact("mpi", world.library, "MPI");
+    report.fact("clock_overhead", world.clock_overhead, "Clock");
+}
+
+bool answered(const World& world, Action action, const std::string& help) {
+    if (action != Action::Run && world.rank == 0) {
+        answer(action, program_name, help);
+    }
+    return action != Action::Run;
 }
 
 int run_world(const char* program, int argc, char** argv, const char* when_out_of_memory,
@@ -248,6 +263,7 @@ int run_world(const char* program, int argc, char** argv, const char* when_out_o
     try {
         require_same_words(world, argc, argv);
         code = run(world, argc, argv);
+        check(MPI_Bcast(&code, 1, MPI_INT, 0, MPI_COMM_WORLD), "MPI_Bcast");
     } catch (const UsageError& error) {
         // Every rank returns the same code, so that none waits for another.
         code = kUsage;

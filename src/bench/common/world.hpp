@@ -1,7 +1,7 @@
 // The MPI job that this process is part of, and what to do when MPI fails.
 #pragma once
 
-#include "common/output.hpp"
+#include "common/report.hpp"
 
 #include <mpi.h>
 
@@ -43,15 +43,14 @@ struct World {
     int size = 1;
     std::string library;                   ///< first line of MPI_Get_library_version
     std::vector<std::string> host_of_rank; ///< of each rank
-    std::vector<std::string> hosts;        ///< unique, in rank order
-    std::vector<double> clock_overhead_ns; ///< of each rank
+    std::vector<double> clock_overhead;    ///< seconds, of each rank
 };
 
 /// The main function of a program of MPI: starts the world, calls `run` and finishes it. Ranks that
 /// were started with different words are refused before that, so that what `run` finds in its
-/// options is the same on all of them. It may
-/// throw UsageError, on all ranks alike, which rank 0 tells the user; anything else that it throws
-/// ends the whole job. `program` begins every message, `when_out_of_memory` says what to do then.
+/// options is the same on all of them. The exit code is what it returns on rank 0. It may throw
+/// UsageError, on all ranks alike, which rank 0 tells the user; anything else that it throws ends
+/// the whole job. `program` begins every message, `when_out_of_memory` says what to do then.
 int run_world(const char* program, int argc, char** argv, const char* when_out_of_memory,
               int (*run)(World& world, int argc, char** argv));
 
@@ -72,7 +71,13 @@ void meet(const World& world, const std::string& where, double seconds);
 /// The signal that any rank got (see interrupted_by); collective.
 int common_signal();
 
+/// Prints on rank 0 what the command line asks for instead of a run; whether it does.
+bool answered(const World& world, Action action, const std::string& help);
+
 /// Gathers hosts and clock overheads to rank 0; collective.
 void describe_world(World& world);
+
+/// Tells ranks, hosts, MPI and clock, as far as describe_world has gathered them.
+void add_facts(Report& report, const World& world);
 
 } // namespace bench

@@ -12,7 +12,6 @@ namespace mpi_probe {
 namespace {
 
 constexpr int kRoot = 0;
-constexpr double kMicroseconds = 1e6;
 
 // Where OSU has its untimed barrier in an iteration.
 enum class Sync { None, Before, After };
@@ -178,7 +177,7 @@ void reduce_samples(const Context& context, const std::vector<double>& seconds,
                      MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD),
           "MPI_Reduce");
     for (double& value : result.ascending) {
-        value *= kMicroseconds / context.world.size;
+        value /= context.world.size;
     }
     std::sort(result.ascending.begin(), result.ascending.end());
 }
@@ -193,8 +192,7 @@ SizeResult run(const Context& context, std::uint64_t size, Layout layout, Call c
     result.iterations = timings.seconds.size();
     result.warmup = timings.warmup;
     result.valid = timings.valid;
-    const double average =
-        bench::sum(timings.seconds) * kMicroseconds / static_cast<double>(result.iterations);
+    const double average = bench::sum(timings.seconds) / static_cast<double>(result.iterations);
     reduce_averages(context, average, result);
     reduce_samples(context, timings.seconds, result);
     return result;

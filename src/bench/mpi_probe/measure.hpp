@@ -31,7 +31,7 @@ struct SizeResult {
     double rank_minimum = 0.0; ///< collectives: smallest and largest average of a rank
     double rank_maximum = 0.0;
     double message_rate = 0.0;     ///< mbw_mr: messages per second
-    std::vector<double> ascending; ///< one value an iteration, sorted: us or MB/s
+    std::vector<double> ascending; ///< one value an iteration, sorted: seconds or bytes/s
     std::optional<bool> valid;     ///< empty without --validate
 };
 

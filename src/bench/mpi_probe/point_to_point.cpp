@@ -14,7 +14,6 @@ constexpr int kPingTag = 1;
 constexpr int kDataTag = 100;
 constexpr int kAckTag = 101;
 constexpr int kReverseTag = 10;
-constexpr double kMega = 1e6;
 
 // What the four kernels share: buffers, partner, validation data. `Derived` has
 // exchange(char* receive), the iteration without its clock reads.
@@ -245,11 +244,11 @@ SizeResult start_result(std::uint64_t size, const Timings& timings) {
 SizeResult bandwidth_result(std::uint64_t size, const Timings& timings, double bytes_per_iteration,
                             double total_seconds) {
     SizeResult result = start_result(size, timings);
-    const double megabytes = bytes_per_iteration / kMega;
-    result.average = megabytes * static_cast<double>(timings.seconds.size()) / total_seconds;
+    result.average =
+        bytes_per_iteration * static_cast<double>(timings.seconds.size()) / total_seconds;
     result.ascending = timings.seconds;
     for (double& value : result.ascending) {
-        value = megabytes / value;
+        value = bytes_per_iteration / value;
     }
     std::sort(result.ascending.begin(), result.ascending.end());
     return result;
@@ -267,7 +266,7 @@ SizeResult run_latency(Context& context, std::uint64_t size) {
     SizeResult result = start_result(size, timings);
     result.ascending = timings.seconds;
     for (double& value : result.ascending) {
-        value *= kMega / 2.0; // one way, in microseconds
+        value /= 2.0; // one way
     }
     result.average = bench::sum(result.ascending) / static_cast<double>(result.iterations);
     std::sort(result.ascending.begin(), result.ascending.end());
@@ -297,7 +296,7 @@ SizeResult run_mbw_mr(Context& context, std::uint64_t size) {
     check(MPI_Reduce(&here, &of_senders, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD), "MPI_Reduce");
     SizeResult result =
         bandwidth_result(size, timings, window_bytes(context, size) * pairs, of_senders / pairs);
-    result.message_rate = kMega * result.average / static_cast<double>(size);
+    result.message_rate = result.average / static_cast<double>(size);
     return result;
 }
 

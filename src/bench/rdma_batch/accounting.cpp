@@ -11,8 +11,6 @@ namespace rdma_batch {
 
 namespace {
 
-constexpr double kMicro = 1e6;
-constexpr double kGiga = 1e9;
 // Sums and quotients of doubles; the figures themselves are exact.
 constexpr double kRounding = 1e-9;
 
@@ -45,14 +43,14 @@ RowResult make_row(Shape shape, std::uint64_t slots, const std::vector<Sample>& 
                                      std::to_string(sample.bytes));
         }
         all_bytes += static_cast<double>(sample.bytes);
-        row.ascending_us.push_back(sample.seconds * kMicro);
+        row.ascending.push_back(sample.seconds);
         row.max_bandwidth =
-            std::max(row.max_bandwidth, static_cast<double>(sample.bytes) / sample.seconds / kGiga);
+            std::max(row.max_bandwidth, static_cast<double>(sample.bytes) / sample.seconds);
     }
-    std::sort(row.ascending_us.begin(), row.ascending_us.end());
-    const double all_us = bench::sum(row.ascending_us);
-    row.average_us = all_us / static_cast<double>(samples.size());
-    row.average_bandwidth = all_bytes / (all_us / kMicro) / kGiga;
+    std::sort(row.ascending.begin(), row.ascending.end());
+    const double all_seconds = bench::sum(row.ascending);
+    row.average = all_seconds / static_cast<double>(samples.size());
+    row.average_bandwidth = all_bytes / all_seconds;
     return row;
 }
 
@@ -80,11 +78,11 @@ std::optional<std::string> broken_identity(const RowResult& row, std::uint64_t p
                std::to_string(row.bytes);
     }
     const auto bytes = static_cast<double>(row.bytes);
-    const double best = bytes / (row.ascending_us.front() / kMicro) / kGiga;
+    const double best = bytes / row.ascending.front();
     if (differs(row.max_bandwidth, best)) {
         return sentence("best bandwidth = total / least time", best, row.max_bandwidth);
     }
-    const double average = bytes / (row.average_us / kMicro) / kGiga;
+    const double average = bytes / row.average;
     if (differs(row.average_bandwidth, average)) {
         return sentence("average bandwidth = total / average time", average, row.average_bandwidth);
     }

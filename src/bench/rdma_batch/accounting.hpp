@@ -25,13 +25,11 @@ struct RowResult {
     Shape shape{0, 0};
     std::uint64_t slots = 0; ///< places in the buffer; fewer than the batch where memory is capped
     std::uint64_t bytes = 0; ///< completed in each batch
-    std::vector<double> ascending_us; ///< times of the batches
-    double average_us = 0.0;
-    double max_bandwidth = 0.0;     ///< GB/s (10^9 bytes) of the best batch
+    std::vector<double> ascending;  ///< seconds of the batches
+    double average = 0.0;           ///< seconds
+    double max_bandwidth = 0.0;     ///< bytes/s of the best batch
     double average_bandwidth = 0.0; ///< all bytes over all time
     std::optional<bool> valid;      ///< none: not compared
-
-    [[nodiscard]] double total_megabytes() const { return static_cast<double>(bytes) / 1e6; }
 };
 
 /// Makes a row of its batches; at least one. Throws std::invalid_argument for none, and

@@ -20,9 +20,9 @@ int tell(const std::string& sentence, int code) {
 
 int start(int argc, char** argv) {
     using namespace rdma_batch;
-    const Options options = parse_options(argc, argv);
+    Options options = parse_options(argc, argv);
     if (options.action != bench::Action::Run) {
-        bench::answer(options.action, help_text(), "rdma_batch " RDMA_BATCH_VERSION "\n");
+        bench::answer(options.action, "rdma_batch", help_text());
         return bench::kSuccess;
     }
     for (const std::string& note : options.notes) {

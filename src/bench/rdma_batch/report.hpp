@@ -1,6 +1,7 @@
-// What rdma_batch prints: MORI-IO's configuration and tables, and JSON.
+// What rdma_batch tells: MORI-IO's configuration and tables, and the same as JSON.
 #pragma once
 
+#include "common/report.hpp"
 #include "rdma_batch/accounting.hpp"
 #include "rdma_batch/options.hpp"
 
@@ -19,31 +20,14 @@ struct Used {
     std::string link; ///< "Ethernet" or "InfiniBand"
 };
 
-/// All rows of one initiator.
-struct Initiator {
-    unsigned rank = 0;
-    Used used;
-    std::vector<RowResult> rows;
-};
+/// Prints the block "Configurations" and tells the JSON where it ran, on which ports.
+void tell_place(bench::Report& report, const Options& options, const std::string& host,
+                const std::vector<Used>& used);
 
-/// A run as far as it came.
-struct Report {
-    std::string host; ///< of this end
-    std::vector<Initiator> initiators;
-    std::vector<RowResult> together; ///< of several initiators; empty for one
-    std::size_t expected_rows = 0;
-    bool interrupted = false;
-};
-
-/// The block "Configurations", above all tables.
-std::string configuration(const Options& options, const Report& report);
+/// Of one initiator, or of all together.
+bench::Row row_of(const RowResult& row, std::optional<unsigned> initiator);
 
 /// A table with the title "Initiator Rank N" or "Aggregate of N Initiators".
-std::string table(const std::string& title, const std::vector<RowResult>& rows, Columns columns);
-
-/// All tables and the line that says how many rows there are.
-std::string tables(const Options& options, const Report& report);
-
-std::string json_document(const Options& options, const Report& report);
+std::string table(const std::string& title, const std::vector<bench::Row>& rows, Columns columns);
 
 } // namespace rdma_batch

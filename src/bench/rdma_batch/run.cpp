@@ -96,66 +96,87 @@ void collect(std::vector<NewsReader>& readers, Together& together) {
     }
 }
 
-// Adds the identity that a row breaks to the errors.
-void check_row(const RowResult& row, std::uint64_t parts, std::vector<std::string>& errors) {
-    if (const auto broken = broken_identity(row, parts)) {
-        errors.push_back(std::to_string(row.shape.size) + " bytes x " +
+// All rows of one initiator, or of all together, as a table.
+class Table {
+  public:
+    Table(bench::Report& report, std::string title, std::optional<unsigned> initiator,
+          std::uint64_t parts)
+        : report_(report), title_(std::move(title)), initiator_(initiator), parts_(parts) {}
+
+    void add(const RowResult& row) {
+        rows_.push_back(row_of(row, initiator_));
+        if (const auto broken = broken_identity(row, parts_)) {
+            report_.fail(std::to_string(row.shape.size) + " bytes x " +
                          std::to_string(row.shape.batch) + ": " + *broken);
+        }
     }
+
+    void print(Columns columns) {
+        bench::print(report_.stream(), "%s", table(title_, rows_, columns).c_str());
+        for (bench::Row& row : rows_) {
+            report_.add(std::move(row));
+        }
+    }
+
+  private:
+    bench::Report& report_;
+    std::string title_;
+    std::optional<unsigned> initiator_;
+    std::uint64_t parts_;
+    std::vector<bench::Row> rows_;
+};
+
+RowResult result_of(const RawRow& raw) {
+    return make_row(raw.shape, raw.slots, raw.samples, raw.valid);
 }
 
-void add_together(const std::vector<NewsReader>& readers, Report& report,
-                  std::vector<std::string>& errors) {
-    std::size_t rows = report.expected_rows;
+void add_together(bench::Report& report, const Options& options,
+                  const std::vector<NewsReader>& readers) {
+    std::size_t rows = readers.front().rows.size();
     for (const NewsReader& reader : readers) {
         rows = std::min(rows, reader.rows.size());
     }
-    for (std::size_t index = 0; readers.size() > 1 && index < rows; ++index) {
+    Table all(report, "Aggregate of " + std::to_string(readers.size()) + " Initiators", {},
+              readers.size());
+    for (std::size_t index = 0; index < rows; ++index) {
+        const RawRow& first = readers.front().rows[index];
         std::vector<std::vector<Sample>> ranks;
-        std::optional<bool> valid = readers.front().rows[index].valid;
+        std::optional<bool> valid = first.valid;
         for (const NewsReader& reader : readers) {
             ranks.push_back(reader.rows[index].samples);
-            valid = valid && reader.rows[index].valid
-                        ? std::optional<bool>(*valid && *reader.rows[index].valid)
-                        : std::nullopt;
+            valid = valid ? std::optional(*valid && reader.rows[index].valid.value_or(false))
+                          : std::nullopt;
         }
-        report.together.push_back(aggregate(ranks, report.initiators.front().rows[index], valid));
-        check_row(report.together.back(), readers.size(), errors);
+        all.add(aggregate(ranks, result_of(first), valid));
     }
+    all.print(options.columns);
 }
 
-Report make_report(const Options& options, const std::vector<NewsReader>& readers,
-                   std::vector<std::string>& errors) {
-    Report report;
-    report.host = host_name();
-    report.expected_rows = options.shapes().size();
+// The tables and the JSON; the exit code.
+int tell(bench::Report& report, Options& options, const std::vector<NewsReader>& readers) {
+    std::vector<Used> used;
+    for (const NewsReader& reader : readers) {
+        used.push_back(reader.used);
+    }
+    tell_place(report, options, host_name(), used);
     for (unsigned rank = 0; rank < readers.size(); ++rank) {
-        const NewsReader& reader = readers[rank];
-        Initiator initiator;
-        initiator.rank = rank;
-        initiator.used = reader.used;
-        for (const RawRow& raw : reader.rows) {
-            initiator.rows.push_back(make_row(raw.shape, raw.slots, raw.samples, raw.valid));
-            check_row(initiator.rows.back(), 1, errors);
+        Table own(report, "Initiator Rank " + std::to_string(rank), rank, 1);
+        for (const RawRow& row : readers[rank].rows) {
+            own.add(result_of(row));
         }
-        report.interrupted |= !reader.finished || reader.rows.size() < report.expected_rows;
-        report.initiators.push_back(std::move(initiator));
+        own.print(options.columns);
     }
-    report.interrupted |= bench::interrupted_by() != 0;
-    add_together(readers, report, errors);
-    return report;
-}
-
-// The tables and the JSON; returns `code`, or that they could not be written.
-int write(const Options& options, const Report& report, int code) {
-    bench::print(bench::table_stream(options.json), "%s%s", configuration(options, report).c_str(),
-                 tables(options, report).c_str());
-    return bench::end_output("rdma_batch", options.json, json_document(options, report), code);
+    if (readers.size() > 1) {
+        add_together(report, options, readers);
+    }
+    const std::size_t tables = readers.size() + (readers.size() > 1 ? 1 : 0);
+    return report.end(options.json, table_of(options), tables * options.shapes().size(), "rows",
+                      bench::interrupted_by());
 }
 
 } // namespace
 
-int run(const Options& options) {
+int run(Options& options) {
     (void)buffer_bytes(options.shapes(), options.most_memory);
     if (const std::string reason = bench::why_not_writable(options.json); !reason.empty()) {
         throw bench::UsageError("option --json: " + options.json + " cannot be written: " + reason);
@@ -166,29 +187,23 @@ int run(const Options& options) {
     std::vector<NewsReader> readers = start(options, together, children);
     collect(readers, together);
 
-    std::vector<std::string> errors;
+    bench::Report report(bench::table_stream(options.json), "rdma_batch",
+                         operation_name(options.operation));
     int code = bench::kSuccess;
+    bool measured = false;
     for (std::size_t rank = 0; rank < readers.size(); ++rank) {
-        if (readers[rank].failure) {
-            code = readers[rank].failure->code;
-            errors.push_back("initiator rank " + std::to_string(rank) + ": " +
-                             readers[rank].failure->sentence);
+        measured = measured || !readers[rank].rows.empty();
+        if (const auto& failure = readers[rank].failure) {
+            code = failure->code;
+            report.fail("initiator rank " + std::to_string(rank) + ": " + failure->sentence);
         }
     }
-    const Report report = make_report(options, readers, errors);
-    const bool measured = std::any_of(report.initiators.begin(), report.initiators.end(),
-                                      [](const Initiator& each) { return !each.rows.empty(); });
-    if (measured || errors.empty()) {
-        code = write(options, report, code);
+    if (measured || code == bench::kSuccess) {
+        const int ended = tell(report, options, readers);
+        code = code == bench::kSuccess || bench::interrupted_by() != 0 ? ended : code;
     }
-    for (const std::string& error : errors) {
-        bench::print(stderr, "rdma_batch: %s\n", error.c_str());
-    }
-    if (const int signal = bench::interrupted_by(); signal != 0) {
-        return bench::interrupted_code(signal);
-    }
-    if (code == bench::kSuccess && (report.interrupted || !errors.empty())) {
-        code = bench::kFailure;
+    for (const std::string& failure : report.failures()) {
+        bench::print(stderr, "rdma_batch: %s\n", failure.c_str());
     }
     return code;
 }

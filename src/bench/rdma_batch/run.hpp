@@ -7,6 +7,6 @@ namespace rdma_batch {
 
 /// Runs the sweep and prints it; returns the exit code. Throws bench::UsageError or PeerError with
 /// one sentence.
-int run(const Options& options);
+int run(Options& options);
 
 } // namespace rdma_batch

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "common/world.hpp"
-#include "rdma_stream/report.hpp"
+#include "rdma_stream/figures.hpp"
 #include "rdma_stream/stream.hpp"
 
 #include <memory>

@@ -1,15 +1,12 @@
 // rdma_stream: streams of numbered messages, counted exactly. How each number is measured:
 // docs/programs/rdma_stream.md.
 #include "common/interrupt.hpp"
-#include "common/output.hpp"
 #include "common/world.hpp"
 #include "rdma_stream/job.hpp"
-#include "rdma_stream/options.hpp"
 #include "rdma_stream/report.hpp"
 #include "rdma_stream/stream.hpp"
 #include "rdma_stream/ways.hpp"
 
-#include <algorithm>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -83,24 +80,9 @@ std::vector<Side> stream_in(const World& world, const Options& options, const Ro
     return sides;
 }
 
-// Rank 0: what was found, and the exit code.
-int finish(const Report& report) {
-    const Options& options = report.options;
-    std::FILE* const stream = table_stream(options.json);
-    print_report(stream, report);
-    int code = report.complete ? kSuccess : kFailure;
-    if (report.signal != 0) {
-        code = interrupted_code(report.signal);
-    }
-    return end_output("rdma_stream", options.json, json_document(report), code);
-}
-
 int run(World& world, int argc, char** argv) {
-    const Options options = parse_options(argc, argv);
-    if (options.action != Action::Run) {
-        if (world.rank == 0) {
-            answer(options.action, help_text(), "rdma_stream " RDMA_STREAM_VERSION "\n");
-        }
+    Options options = parse_options(argc, argv);
+    if (answered(world, options.action, help_text())) {
         return kSuccess;
     }
     check_world_size(options, world.size);
@@ -113,16 +95,9 @@ int run(World& world, int argc, char** argv) {
     const std::vector<Side> sides = role.receives()
                                         ? stream_in(world, options, role, content_bytes)
                                         : stream_out(world, options, role, content_bytes);
-    std::vector<Stream> streams = gather_streams(world, options, sides);
+    const std::vector<Stream> streams = gather_streams(world, options, sides);
     const int signal = common_signal();
-    int code = kSuccess;
-    if (world.rank == 0) {
-        const bool complete = std::none_of(streams.begin(), streams.end(), has_failed);
-        code = finish(
-            {options, world.library, world.host_of_rank, std::move(streams), complete, signal});
-    }
-    check(MPI_Bcast(&code, 1, MPI_INT, 0, MPI_COMM_WORLD), "MPI_Bcast");
-    return code;
+    return world.rank == 0 ? tell(world, options, streams, signal) : kSuccess;
 }
 
 } // namespace

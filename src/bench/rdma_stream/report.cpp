@@ -1,12 +1,7 @@
 #include "rdma_stream/report.hpp"
 
-#include "common/interrupt.hpp"
-#include "common/json.hpp"
-#include "common/output.hpp"
-
 #include <algorithm>
 #include <limits>
-#include <optional>
 
 namespace rdma_stream {
 
@@ -14,31 +9,33 @@ namespace {
 
 using bench::print;
 
-constexpr double kBits = 8.0;
-constexpr double kGiga = 1e9;
-constexpr double kMicro = 1e6;
+struct Run {
+    const Options& options;
+    const std::vector<std::string>& host_of_rank;
+    const std::vector<Stream>& streams;
+};
 
 unsigned long long plain(std::uint64_t number) {
     return number;
 }
 
-const char* host(const Report& report, int rank) {
-    return report.host_of_rank[static_cast<std::size_t>(rank)].c_str();
+const char* host(const Run& run, int rank) {
+    return run.host_of_rank[static_cast<std::size_t>(rank)].c_str();
 }
 
-void print_shapes(std::FILE* stream, const Report& report) {
-    const Options& options = report.options;
+void print_shapes(std::FILE* stream, const Run& run) {
+    const Options& options = run.options;
     for (int rank = 0; rank < options.receivers; ++rank) {
         const auto streams =
-            std::count_if(report.streams.begin(), report.streams.end(),
+            std::count_if(run.streams.begin(), run.streams.end(),
                           [rank](const Stream& each) { return each.receiver == rank; });
-        print(stream, "%s, rdma_buffers for receiver shape is (%ld, %u, %u, %u)\n",
-              host(report, rank), static_cast<long>(streams), options.blocks,
-              options.messages_per_block, options.message_size);
+        print(stream, "%s, rdma_buffers for receiver shape is (%ld, %u, %u, %u)\n", host(run, rank),
+              static_cast<long>(streams), options.blocks, options.messages_per_block,
+              options.message_size);
     }
     for (int rank = 0; rank < options.transmitters; ++rank) {
         print(stream, "%s, rdma_buffers for transmitter shape is (%u, %u, %u)\n",
-              host(report, options.receivers + rank), options.blocks, options.messages_per_block,
+              host(run, options.receivers + rank), options.blocks, options.messages_per_block,
               options.message_size);
     }
 }
@@ -49,11 +46,12 @@ void print_lines(std::FILE* stream, const Options& options, const Stream& each) 
     print(stream, "Rank %d transmitter elapsed time is %.9f seconds\n", transmitter,
           each.sent.elapsed);
     print(stream, "Rank %d transmitter data rate is %.9g Gbps\n", transmitter,
-          gigabits(options, each.sent));
+          bench::kToGiga * bits_per_second(options, each.sent));
     const std::string side = "Rank " + std::to_string(each.receiver) +
                              " receiver from transmitter " + std::to_string(each.number);
     print(stream, "%s, elapsed time is %.9f seconds\n", side.c_str(), each.received.elapsed);
-    print(stream, "%s, data rate is %.9g Gbps\n", side.c_str(), gigabits(options, each.received));
+    print(stream, "%s, data rate is %.9g Gbps\n", side.c_str(),
+          bench::kToGiga * bits_per_second(options, each.received));
     print(stream, "%s, message missed is %llu\n", side.c_str(), plain(each.missed()));
     print(stream, "%s, message received is %llu\n", side.c_str(), plain(each.received.messages));
     print(stream, "%s, message total is %llu\n", side.c_str(), plain(each.sent.numbers));
@@ -61,175 +59,99 @@ void print_lines(std::FILE* stream, const Options& options, const Stream& each) 
 }
 
 // Of all connections, since one of them is enough to be slower.
-unsigned smallest_mtu(const Report& report) {
+unsigned smallest_mtu(const std::vector<Stream>& streams) {
     unsigned smallest = std::numeric_limits<unsigned>::max();
-    for (const Stream& each : report.streams) {
+    for (const Stream& each : streams) {
         smallest = std::min(smallest, each.sent.mtu);
     }
-    return report.streams.empty() ? 0 : smallest;
+    return smallest;
 }
 
-void print_head(std::FILE* stream, const Report& report) {
-    const Options& options = report.options;
-    print(stream, "\n# rdma_stream v%s\n# Method: %s\n", RDMA_STREAM_VERSION,
-          std::string(name_of(options.method)).c_str());
-    if (options.method == Method::Rdma) {
-        print(stream, "# Queue pairs: %s\n# Completions: %s\n# MTU: %u\n",
-              std::string(name_of(options.qp_type)).c_str(),
-              std::string(name_of(options.waiting)).c_str(), smallest_mtu(report));
+std::vector<bench::Column> columns() {
+    constexpr double kToMicro = bench::kToMicro;
+    constexpr double kToGiga = bench::kToGiga;
+    return {{"Rx", -4, "receiver"},
+            {"Host", -16, "receiver_host"},
+            {"Tx", -4, "transmitter"},
+            {"Host", -16, "transmitter_host"},
+            {"Elapsed(s)", 12, "elapsed", {}, 1, 6},
+            {"Rx(Gbit/s)", 11, "receive_rate", {}, kToGiga, 4},
+            {"Tx(Gbit/s)", 11, "send_rate", {}, kToGiga, 4},
+            {"Missed", 10, "missed"},
+            {"Trailing", 10, "trailing"},
+            {"Received", 10, "received"},
+            {"Total", 10, "total"},
+            {"Repeated", 10, "repeated"},
+            {"Disordered", 10, "disordered"},
+            {"Wrong", 10, "wrong"},
+            {"Loss rate", 12, "loss_rate", {}, 1, bench::kSixDigits},
+            {"Rx(us)", 9, "receive_cpu", {}, kToMicro, 3},
+            {"Tx(us)", 9, "send_cpu", {}, kToMicro, 3}};
+}
+
+bench::Row row_of(const Run& run, const Stream& each) {
+    const Options& options = run.options;
+    const auto rank = [](int number) { return static_cast<std::uint64_t>(number); };
+    const bool looked_at = options.test != Test::Throughput;
+    return {{"receiver", rank(each.receiver), "1"},
+            {"receiver_host", std::string(host(run, each.receiver))},
+            {"transmitter", rank(each.transmitter), "1"},
+            {"transmitter_host", std::string(host(run, each.transmitter))},
+            {"size", std::uint64_t{options.message_size}, "B"},
+            {"elapsed", each.received.elapsed, "s"},
+            {"send_elapsed", each.sent.elapsed, "s"},
+            {"receive_rate", bits_per_second(options, each.received), "bit/s"},
+            {"send_rate", bits_per_second(options, each.sent), "bit/s"},
+            {"total", each.sent.numbers, "1"},
+            {"received", each.received.messages, "1"},
+            {"missed", each.missed(), "1"},
+            {"trailing", each.trailing(), "1"},
+            {"repeated", each.received.duplicates, "1"},
+            {"disordered", each.received.out_of_order, "1"},
+            {"foreign", each.received.foreign, "1"},
+            {"wrong", each.received.wrong, "1"},
+            {"loss_rate", loss_rate(each), "1"},
+            {"receive_cpu", cpu_per_message(each.cpu_share, each.received.messages), "s"},
+            {"send_cpu", cpu_per_message(each.sent.cpu, each.sent.messages), "s"},
+            {"valid", looked_at ? bench::Value(each.received.wrong == 0) : bench::Value()}};
+}
+
+void tell_failure(bench::Report& report, int rank, const Side& side) {
+    if (side.failure.front() != '\0') {
+        report.fail("rank " + std::to_string(rank) +
+                    " did not come to its end: " + side.failure.data());
     }
-    print(stream, "# Test: %s\n# Message: %u\n# Ranks: %d\n# MPI: %s\n",
-          std::string(name_of(options.test)).c_str(), options.message_size,
-          options.receivers + options.transmitters, report.mpi.c_str());
-    print(
-        stream,
-        "# %-4s %-16s %-4s %-16s %12s %11s %11s %10s %10s %10s %10s %10s %10s %10s %12s %9s %9s\n",
-        "Rx", "Host", "Tx", "Host", "Elapsed(s)", "Rx(Gbit/s)", "Tx(Gbit/s)", "Missed", "Trailing",
-        "Received", "Total", "Repeated", "Disordered", "Wrong", "Loss rate", "Rx(us)", "Tx(us)");
-}
-
-void print_row(std::FILE* stream, const Report& report, const Stream& each) {
-    const Options& options = report.options;
-    print(stream,
-          "  %-4d %-16s %-4d %-16s %12.6f %11.4f %11.4f %10llu %10llu %10llu %10llu %10llu %10llu "
-          "%10llu %12.6g %9.3f %9.3f\n",
-          each.receiver, host(report, each.receiver), each.transmitter,
-          host(report, each.transmitter), each.received.elapsed, gigabits(options, each.received),
-          gigabits(options, each.sent), plain(each.missed()), plain(each.trailing()),
-          plain(each.received.messages), plain(each.sent.numbers), plain(each.received.duplicates),
-          plain(each.received.out_of_order), plain(each.received.wrong), loss_rate(each),
-          cpu_per_message(each.cpu_share, each.received.messages),
-          cpu_per_message(each.sent.cpu, each.sent.messages));
-}
-
-void print_end(std::FILE* stream, const Report& report) {
-    for (const Stream& each : report.streams) {
-        if (each.received.failure.front() != '\0') {
-            print(stream, "# Rank %d did not come to its end: %s\n", each.receiver,
-                  each.received.failure.data());
-        }
-        if (each.sent.failure.front() != '\0') {
-            print(stream, "# Rank %d did not come to its end: %s\n", each.transmitter,
-                  each.sent.failure.data());
-        }
-    }
-    print(stream, "# %s: %zu stream%s\n", report.complete ? "Complete" : "Incomplete",
-          report.streams.size(), report.streams.size() == 1 ? "" : "s");
-}
-
-void write_side(bench::JsonWriter& json, const Report& report, int rank, const Side& side,
-                double cpu) {
-    json.member("rank", static_cast<std::uint64_t>(rank));
-    json.member("host", host(report, rank));
-    json.member("elapsed_s", side.elapsed);
-    json.member("gbit_s", gigabits(report.options, side));
-    json.member("messages", side.messages);
-    json.member("cpu_us", cpu_per_message(cpu, side.messages));
-    json.key("failure");
-    if (side.failure.front() == '\0') {
-        json.null();
-    } else {
-        json.value(side.failure.data());
-    }
-}
-
-void write_stream(bench::JsonWriter& json, const Report& report, const Stream& each) {
-    json.begin_object();
-    json.key("receiver");
-    json.begin_object();
-    write_side(json, report, each.receiver, each.received, each.cpu_share);
-    json.end_object();
-    json.key("transmitter");
-    json.begin_object();
-    write_side(json, report, each.transmitter, each.sent, each.sent.cpu);
-    json.end_object();
-    json.member("mtu",
-                each.sent.mtu != 0 ? std::optional(std::uint64_t{each.sent.mtu}) : std::nullopt);
-    json.member("total", each.sent.numbers);
-    json.member("received", each.received.messages);
-    json.member("missed", each.missed());
-    json.member("trailing", each.trailing());
-    json.member("repeated", each.received.duplicates);
-    json.member("disordered", each.received.out_of_order);
-    json.member("foreign", each.received.foreign);
-    json.member("wrong", each.received.wrong);
-    json.member("loss_rate", loss_rate(each));
-    json.end_object();
 }
 
 } // namespace
 
-void share_cpu(const Options& options, std::vector<Stream>& streams) {
-    std::vector<std::uint64_t> messages(static_cast<std::size_t>(options.receivers), 0);
+int tell(const bench::World& world, Options& options, const std::vector<Stream>& streams,
+         int signal) {
+    const Run run{options, world.host_of_rank, streams};
+    bench::Report report(bench::table_stream(options.json), "rdma_stream", name_of(options.method));
+    print_shapes(report.stream(), run);
     for (const Stream& each : streams) {
-        messages[static_cast<std::size_t>(each.receiver)] += each.received.messages;
+        print_lines(report.stream(), options, each);
     }
-    for (Stream& each : streams) {
-        const std::uint64_t all = messages[static_cast<std::size_t>(each.receiver)];
-        each.cpu_share = all == 0
-                             ? 0.0
-                             : each.received.cpu * static_cast<double>(each.received.messages) /
-                                   static_cast<double>(all);
-    }
-}
-
-double gigabits(const Options& options, const Side& side) {
-    const double bits = kBits * options.message_size * static_cast<double>(side.messages);
-    return side.elapsed > 0.0 ? bits / side.elapsed / kGiga : 0.0;
-}
-
-double loss_rate(const Stream& stream) {
-    const auto total = static_cast<double>(stream.sent.numbers);
-    return total > 0.0 ? static_cast<double>(stream.missed()) / total : 0.0;
-}
-
-double cpu_per_message(double cpu, std::uint64_t messages) {
-    return messages != 0 ? kMicro * cpu / static_cast<double>(messages) : 0.0;
-}
-
-bool has_failed(const Stream& stream) {
-    return stream.received.failure.front() != '\0' || stream.sent.failure.front() != '\0' ||
-           stream.received.wrong != 0;
-}
-
-void print_report(std::FILE* stream, const Report& report) {
-    print_shapes(stream, report);
-    for (const Stream& each : report.streams) {
-        print_lines(stream, report.options, each);
-    }
-    print_head(stream, report);
-    for (const Stream& each : report.streams) {
-        print_row(stream, report, each);
-    }
-    print_end(stream, report);
-}
-
-std::string json_document(const Report& report) {
-    const Options& options = report.options;
-    bench::JsonWriter json;
-    json.begin_object();
-    json.member("program", "rdma_stream");
-    json.member("version", RDMA_STREAM_VERSION);
-    json.member("method", name_of(options.method));
-    json.key("qp_type");
+    print(report.stream(), "\n# rdma_stream v%s\n", BENCH_VERSION);
+    report.fact("method", std::string(name_of(options.method)), "Method");
     if (options.method == Method::Rdma) {
-        json.value(name_of(options.qp_type));
-    } else {
-        json.null();
+        report.fact("qp_type", std::string(name_of(options.qp_type)), "Queue pairs");
+        report.fact("completions", std::string(name_of(options.waiting)), "Completions");
+        report.fact("mtu", std::uint64_t{smallest_mtu(streams)}, "MTU");
     }
-    json.member("test", name_of(options.test));
-    json.member("mpi", report.mpi);
-    Options told = options;
-    table_of(told).write(json);
-    json.key("streams");
-    json.begin_array();
-    for (const Stream& each : report.streams) {
-        write_stream(json, report, each);
+    report.fact("test", std::string(name_of(options.test)), "Test");
+    report.fact("message", std::uint64_t{options.message_size}, "Message");
+    add_facts(report, world);
+    report.print_facts();
+    report.set_columns(columns(), "  ", "# ", " ");
+    report.print_titles();
+    for (const Stream& each : streams) {
+        report.add(row_of(run, each));
+        tell_failure(report, each.receiver, each.received);
+        tell_failure(report, each.transmitter, each.sent);
     }
-    json.end_array();
-    bench::write_end(json, report.signal, report.complete);
-    json.end_object();
-    return json.text();
+    return report.end(options.json, table_of(options), streams.size(), "streams", signal);
 }
 
 } // namespace rdma_stream

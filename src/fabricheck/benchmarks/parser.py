@@ -4,17 +4,24 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from fabricheck.benchmarks import program_result
 from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.labels import point_label
+from fabricheck.benchmarks.program_result import ParseError
 from fabricheck.benchmarks.registry import find, part_of, parts
-from fabricheck.errors import FabricheckError
 from fabricheck.inputs import read_file
 
+__all__ = [
+    "ParseError",
+    "check_complete",
+    "decode",
+    "half_digit",
+    "parse",
+    "parse_file",
+    "untitled",
+]
+
 _QUOTE = re.compile(r"^> ?", re.MULTILINE)
-
-
-class ParseError(FabricheckError):
-    """The output of a benchmark cannot be read as one complete table."""
 
 
 def half_digit(word: str) -> float:
@@ -74,19 +81,48 @@ def parse(text: str, source: str, name: str = "") -> Curve:
             marked invalid by the program's own data validation.
 
     An OSU table has no end mark, so that a cut between two rows cannot be seen here: pass the
-    curve to ``check_complete``. A table of ``mpi_probe`` must end with its end mark.
+    curve to ``check_complete``. Of the suite's own programs the JSON is read, and no table.
     """
     if not text.strip():
         raise ParseError(
             f"{source}: expected the output of a benchmark, found nothing: the program did not "
             "start, or its output went elsewhere"
         )
+    curves = {
+        program: make
+        for reader in parts("read")
+        for program, make in getattr(reader, "RESULTS", {}).items()
+    }
+    if program_result.is_result(text):
+        result = program_result.read(text, source)
+        if result.program not in curves:
+            result.refuse(
+                f"expected results of one of {', '.join(curves)}, found those of {result.program}"
+            )
+        measured: Curve = curves[result.program](result, name)
+        return measured
+    _refuse_tables(text, source, list(curves))
     own = part_of(name, "read") if name else None
-    for reader in sorted(parts("read"), key=lambda reader: reader is not own):
+    readers = [reader for reader in parts("read") if hasattr(reader, "is_output")]
+    for reader in sorted(readers, key=lambda reader: reader is not own):
         if reader.is_output(text):
             curve: Curve = reader.parse(text, source, name)
             return curve
     raise untitled(text.split("\n"), source)
+
+
+def _refuse_tables(text: str, source: str, programs: Sequence[str]) -> None:
+    """Refuse what our own programs print for people."""
+    title = re.compile(
+        rf"^(?:# (?P<program>{'|'.join(programs)}) |(?P<other>{'|'.join(programs)}) \S+ Benchmark )"
+    )
+    for number, line in enumerate(text.split("\n"), start=1):
+        if match := title.match(line):
+            program = match["program"] or match["other"]
+            raise ParseError(
+                f"{source}: line {number}: expected the JSON of {program}, found its table for "
+                "people: run it with --json FILE and give that file"
+            )
 
 
 def untitled(lines: Sequence[str], source: str) -> ParseError:

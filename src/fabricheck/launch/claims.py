@@ -33,7 +33,7 @@ def confirm(
     OSU's programs print no version of the MPI; ``build`` has asked the library that they load.
     """
     if found.curve and build.mpi_version:
-        metadata = {**found.curve.metadata, "MPI": build.mpi_version}
+        metadata = {**found.curve.metadata, "mpi": build.mpi_version}
         found = replace(found, curve=replace(found.curve, metadata=metadata))
     if not asks_ucx(build, choice):
         return found

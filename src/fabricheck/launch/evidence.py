@@ -1,6 +1,5 @@
 """Whether the output of a job can be believed: what was expected of it and what it left behind."""
 
-import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +24,8 @@ from fabricheck.transports.witness import (
     unfinished_ranks,
 )
 
-PROBE_JSON = "probe.json"
+RESULT_JSON = "result.json"
+"""What a program of the suite writes in the job's directory."""
 
 _NODE_FAULT = re.compile(r"DUE TO NODE FAILURE|NODE_FAIL", re.I)
 # Slurm's "JOB 7 ON n1 CANCELLED ... DUE TO NODE FAILURE" names the node that ran the batch script,
@@ -67,6 +67,7 @@ class Expectation:
         choice: how the MPI was made to use the transport; ``None`` for a program without MPI.
         offers: features of the partition.
         interfaces: those that a transport over sockets must use; empty where any will do.
+        result: name of the file with the program's results; empty for one that only prints.
         exchanges: messages of each size that each rank exchanges at least, for a program that
             doesn't say how often it repeats them.
         exchanged: the same in bytes and calls, for a program whose sizes are not bytes.
@@ -83,6 +84,7 @@ class Expectation:
     choice: Choice | None = None
     offers: Collection[str] = ()
     interfaces: Collection[str] = ()
+    result: str = ""
     exchanges: Mapping[int | None, int] | None = None
     exchanged: Callable[[Curve], Load | None] = lambda _: None
 
@@ -102,15 +104,12 @@ def examine(directory: Path, stdout: Path, stderr: Path, expected: Expectation) 
         return Evidence(hosts=hosts_seen(directory), objections=(*faults, *complaints))
     try:
         witnesses = read_witnesses(directory)
-        curve = parse(stdout.read_text(errors="replace"), stdout.name, expected.benchmark)
+        curve = _read_curve(directory / expected.result if expected.result else stdout, expected)
     except (FabricheckError, OSError) as error:
         return Evidence(objections=(str(error),))
     hosts = tuple(by_host(witnesses))
     logs = read_ucx_logs(directory)
-    try:
-        load = expected.exchanged(curve) or _read_load(directory, curve, expected.exchanges)
-    except FabricheckError as error:
-        return Evidence(hosts=hosts, objections=(str(error),))
+    load = expected.exchanged(curve) or _least_load(curve, expected.exchanges)
     proof = _prove(directory, errors, expected, load, witnesses)
     objections = [
         *_world_objections(curve, expected),
@@ -128,6 +127,15 @@ def examine(directory: Path, stdout: Path, stderr: Path, expected: Expectation) 
         objections=tuple(objections),
         remarks=(*dict.fromkeys(_NO_FINALIZE.findall(errors)), *proof.remarks),
     )
+
+
+def _read_curve(output: Path, expected: Expectation) -> Curve:
+    if not output.exists():
+        raise FabricheckError(
+            f"expected the results in {output.name}, found no such file: the program ended before "
+            "it wrote them, or it was not built from this suite"
+        )
+    return parse(output.read_text(errors="replace"), output.name, expected.benchmark)
 
 
 def _prove(
@@ -241,32 +249,17 @@ def rank_faults(directory: Path, errors: str, expected: Expectation) -> Iterator
         )
 
 
-def _read_load(directory: Path, curve: Curve, exchanges: Mapping[int | None, int] | None) -> Load:
+def _least_load(curve: Curve, exchanges: Mapping[int | None, int] | None) -> Load:
     """The least that each rank exchanged: as it was asked to, or by the program's own count."""
-    iterations: Mapping[int | None, int | None] = exchanges or {
-        point.size: point.iterations for point in curve.points
-    }
-    if None in iterations.values():
-        iterations = _read_iterations(directory / PROBE_JSON)
+    iterations = exchanges or {point.size: point.iterations or 0 for point in curve.points}
     return Load(
-        payload=sum((size or 0) * (count or 0) for size, count in iterations.items()),
-        calls=sum(count or 0 for count in iterations.values()),
+        payload=sum((size or 0) * count for size, count in iterations.items()),
+        calls=sum(iterations.values()),
     )
 
 
-def _read_iterations(path: Path) -> dict[int | None, int | None]:
-    try:
-        results = json.loads(path.read_text())["results"]
-        return {result["size"]: int(result["iterations"]) for result in results}
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise FabricheckError(
-            f"expected the number of iterations of each size in {path.name}, found none ({error}): "
-            "without it no counter can witness the transport"
-        ) from error
-
-
 def _world_objections(curve: Curve, expected: Expectation) -> Iterator[str]:
-    world = curve.metadata.get("Ranks")
+    world = curve.metadata.get("ranks")
     if world is not None and world != str(expected.num_tasks):
         yield _wrong_world(expected, world)
 

@@ -71,6 +71,7 @@ def examine(
     setting: Setting,
     *,
     bound: bool | None = None,
+    result: str = "",
     exchanges: Mapping[int | None, int] | None = None,
     exchanged: Callable[[Curve], Load | None] = lambda _: None,
 ) -> Evidence:
@@ -84,6 +85,7 @@ def examine(
         placement: as for ``start``.
         setting: where it ran.
         bound: whether each rank must have CPUs of its own; ``None`` for as the partition says.
+        result: name of the file with the program's results; empty for one that only prints.
         exchanges: what the program doesn't say itself: the messages that each rank exchanges.
         exchanged: the least that each rank exchanges, where the sizes of the curve are not bytes.
     """
@@ -105,6 +107,7 @@ def examine(
             choice=chosen,
             offers=setting.features,
             interfaces=interfaces(transport, Ports.read(setting.extras)),
+            result=result,
             exchanges=exchanges,
             exchanged=exchanged,
         ),

@@ -213,7 +213,7 @@ class BenchmarkCase(Judged):
         if found.curve:
             self.program = found.curve.program
             self.program_version = found.curve.version
-            self.mpi_version = found.curve.metadata.get("MPI", "")
+            self.mpi_version = found.curve.metadata.get("mpi", "")
 
 
 class BuiltCase(BenchmarkCase):

@@ -7,7 +7,7 @@ from fabricheck.benchmarks.mpi_matmul.entries import BENCHMARKS, ORDERS, PROGRAM
 from fabricheck.launch import mpi
 from fabricheck.launch.cases import Case, offered
 from fabricheck.launch.cases import cases as each_on_each
-from fabricheck.launch.evidence import PROBE_JSON
+from fabricheck.launch.evidence import RESULT_JSON
 from fabricheck.launch.model import Evidence, Job, Measurement, Ranks, Setting
 from fabricheck.transports import Placement
 from fabricheck.transports.proof import Load
@@ -77,7 +77,7 @@ class Multiplication(Measurement):
     def job(self, setting: Setting) -> Job:
         """The program and what makes it this benchmark."""
         orders = ",".join(map(str, self.sizes(setting)))
-        options = ["-n", orders, "--validate", "--json", PROBE_JSON]
+        options = ["-n", orders, "--validate", "--json", RESULT_JSON]
         if budget := setting.extras.get("time_budget"):
             options += ["--time-budget", str(budget)]
         program = setting.programs.program(PROGRAM)
@@ -85,7 +85,7 @@ class Multiplication(Measurement):
 
     def examine(self, setting: Setting) -> Evidence:
         """As of every program with MPI; the sizes of the curve are no bytes."""
-        return mpi.examine(self, self._path, setting, exchanged=least_exchanged)
+        return mpi.examine(self, self._path, setting, result=RESULT_JSON, exchanged=least_exchanged)
 
 
 measurement = Multiplication

@@ -13,7 +13,7 @@ from fabricheck.benchmarks.osu.entries import BENCHMARKS
 from fabricheck.errors import FabricheckError
 from fabricheck.launch import mpi
 from fabricheck.launch.cases import Case
-from fabricheck.launch.evidence import PROBE_JSON
+from fabricheck.launch.evidence import RESULT_JSON
 from fabricheck.launch.model import Evidence, Job, Measurement, Ranks, Setting, cores_of_a_node
 from fabricheck.transports import Statement, choice
 
@@ -69,13 +69,20 @@ class Osu(Measurement):
 
     def examine(self, setting: Setting) -> Evidence:
         """As of every program with MPI; OSU's don't say how often they repeat."""
-        return mpi.examine(self, self.placement, setting, exchanges=self._exchanges(setting))
+        printed = setting.programs.provider == "osu"
+        return mpi.examine(
+            self,
+            self.placement,
+            setting,
+            result="" if printed else RESULT_JSON,
+            exchanges=self._exchanges(setting),
+        )
 
     def _options(self, setting: Setting) -> list[str]:
         sizes, extras = self.sizes(setting), setting.extras
         if setting.programs.provider == "osu":
             return osu_options.options(self._entry, sizes, extras.get("osu_iterations"))
-        options = ["--json", PROBE_JSON]
+        options = ["--json", RESULT_JSON]
         if sizes:
             options += ["-c", "-m", f"{sizes[0]}:{sizes[-1]}"]
         if Metric.LATENCY in self._entry.metrics:

@@ -1,4 +1,4 @@
-"""Reader of what ``mpi_probe`` and the OSU Micro-Benchmarks (5.9 to 7.x) print.
+"""Reader of what the OSU Micro-Benchmarks (5.9 to 7.x) print.
 
 It is strict: lines of other programs (UCX logs, srun) are skipped only where they cannot be a
 row, and a table that is cut, mixed up or repeated is an error, never a shorter curve.
@@ -10,29 +10,29 @@ from types import MappingProxyType
 
 from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.model import MpiBenchmark
-from fabricheck.benchmarks.osu import startup
+from fabricheck.benchmarks.osu import probe, startup
 from fabricheck.benchmarks.osu.entries import BENCHMARKS
 from fabricheck.benchmarks.osu.table import Table
 from fabricheck.benchmarks.parser import ParseError, untitled
 
-_TITLE = re.compile(
-    r"^#\s+(?P<program>OSU|mpi_probe)\s+(?P<printed>MPI.*?)\s+v(?P<version>\d[\w.+-]*)$"
-)
-_TITLE_START = re.compile(r"^#\s+(?:OSU|mpi_probe)\b")
-_END_MARK = re.compile(r"^# Complete: (?P<count>\d+) sizes?$", re.ASCII)
+_TITLE = re.compile(r"^#\s+OSU\s+(?P<printed>MPI.*?)\s+v(?P<version>\d[\w.+-]*)$")
+_TITLE_START = re.compile(r"^#\s+OSU\b")
 _METADATA = re.compile(r"^#\s*(?P<key>[A-Za-z][\w /-]*?):\s+(?P<value>.+)$")
 _BRACKETED_METADATA = re.compile(r"\[ (?P<key>[^\]:]+): (?P<value>[^\]]+) \]")
+RESULTS = {"mpi_probe": probe.curve}
+"""What makes a curve of the results of our own program for the same benchmarks."""
+
 _VALIDATION_ERROR = "DATA VALIDATION ERROR"
 _SHOWN_TITLES = 5
 
 
 def is_output(text: str) -> bool:
-    """Whether a text is meant to be what a program of OSU, or ``mpi_probe``, printed."""
+    """Whether a text is meant to be what a program of OSU printed."""
     return any(map(_TITLE_START.match, text.split("\n")))
 
 
 def parse(text: str, source: str, name: str = "") -> Curve:
-    """The curve of the one table; an OSU table has no end mark, one of ``mpi_probe`` must.
+    """The curve of the one table, which has no end mark.
 
     Raises:
         ParseError: if there is no table, more than one, or one that is empty, damaged, cut or
@@ -53,20 +53,16 @@ def parse(text: str, source: str, name: str = "") -> Curve:
     _refuse_rows_before(lines[: title_number - 1], source)
 
     table = Table(source, benchmark)
-    metadata, end_marks = _read_body(lines, title_number, table)
+    metadata = _read_body(lines, title_number, table)
     table.finish(cut=not text.endswith("\n") and table.last_row == len(lines))
-    is_mpi_probe = title["program"] == "mpi_probe"
-    if is_mpi_probe:
-        _require_end_mark(end_marks, table, source)
     datatype = metadata.pop("Datatype", None)
     return Curve(
         benchmark=benchmark.name,
-        program="mpi_probe" if is_mpi_probe else "osu",
+        program="osu",
         version=title["version"],
         datatype=datatype.rstrip(".") if datatype else None,
         metadata=MappingProxyType(metadata),
         points=tuple(table.points),
-        is_whole=is_mpi_probe,
     )
 
 
@@ -113,38 +109,18 @@ def _refuse_rows_before(lines: Sequence[str], source: str) -> None:
             )
 
 
-def _read_body(
-    lines: Sequence[str], title_number: int, table: Table
-) -> tuple[dict[str, str], list[tuple[int, int]]]:
+def _read_body(lines: Sequence[str], title_number: int, table: Table) -> dict[str, str]:
     metadata: dict[str, str] = {}
-    end_marks: list[tuple[int, int]] = []
     for number, line in enumerate(lines[title_number:], start=title_number + 1):
-        if end_mark := _END_MARK.match(line):
-            end_marks.append((number, int(end_mark["count"][:9])))
-        elif line.startswith("#"):
+        if line.startswith("#"):
             if not table.read_comment(number, line) and not table.columns:
                 metadata.update(_read_metadata(line))
-        elif not end_marks or Table.is_full_row(line):
+        else:
             table.read_line(number, line)
-    return metadata, end_marks
+    return metadata
 
 
 def _read_metadata(line: str) -> dict[str, str]:
     if match := _METADATA.match(line):
         return {match["key"]: match["value"].strip()}
     return {match["key"]: match["value"] for match in _BRACKETED_METADATA.finditer(line)}
-
-
-def _require_end_mark(end_marks: Sequence[tuple[int, int]], table: Table, source: str) -> None:
-    rows = len(table.points)
-    if not end_marks:
-        raise ParseError(
-            f"{source}: expected the line '# Complete: N sizes' at the end, found none after "
-            f"{rows} rows: the table is cut, the job was ended or still runs"
-        )
-    number, count = end_marks[0]
-    if len(end_marks) > 1 or count != rows or number < table.last_row:
-        raise ParseError(
-            f"{source}: line {number}: the end mark says that {count} sizes were measured, found "
-            f"{rows} rows and {len(end_marks)} end marks: rows are missing or mixed up"
-        )

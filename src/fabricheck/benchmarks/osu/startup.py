@@ -42,7 +42,7 @@ def parse(text: str, source: str, benchmark: MpiBenchmark, version: str) -> Curv
         program="osu",
         version=version,
         datatype=None,
-        metadata=MappingProxyType({"Ranks": ranks}),
+        metadata=MappingProxyType({"ranks": ranks}),
         points=(
             Point(
                 size=None,

@@ -88,7 +88,7 @@ def read(entry: Comparison, runs: Sequence[Turn], outputs: Sequence[str], source
         if turn.words[0] == entry.rival:
             value = _of_perftest(entry, text, place)
         else:
-            output = rdma_batch.read(text, place)
+            output = rdma_batch.read_result(text, place)
             (row,) = output.tables[0]
             rows.append(row)
             mtus.append(rdma_batch.path_mtu(output.settings))
@@ -133,7 +133,7 @@ def _own(entry: Comparison, options: Sequence[str], size: int, setting: Setting)
         setting.program,
         *options,
         *("--buffer-size", str(size), "--transfer-batch-size", str(entry.batch)),
-        *("--iters", str(setting.count(size)), "--no-validate"),
+        *("--iters", str(setting.count(size)), "--no-validate", "--json", "-"),
         *setting.own_options,
     )
 

@@ -80,7 +80,7 @@ class BatchSweep(_Batches):
         self.has_links = not entry.transfer
 
     def job(self, setting: Setting) -> Job:
-        """One run, which writes JSON beside its table."""
+        """One run, whose table goes to the error output."""
         transfer = self._entry.transfer
         numbers = ",".join(str(size // (transfer or 1)) for size in self.sizes(setting))
         swept = ("--all-batch", "--batches") if transfer else ("--all", "--sizes")
@@ -91,7 +91,7 @@ class BatchSweep(_Batches):
             setting,
             setting.programs.program(self._entry.program),
             [*self._entry.options, *swept, listed, *own],
-            [("--json", f"{self._entry.name}.json")],
+            [("--json", "-")],
             limit=_LONGEST_RUN,
         )
 
@@ -103,7 +103,7 @@ class BatchSweep(_Batches):
             """The curve of the slowest initiator."""
             (text,) = outputs
             source = f"the initiator's output in {setting.stdout}"
-            output = rdma_batch.read(text, source)
+            output = rdma_batch.read_result(text, source)
             curve = rdma_batch.curve(output, self._entry.name, by_total=bool(self._entry.transfer))
             check_complete(curve, self.sizes(setting), source)
             rows.extend(row for table in output.tables for row in table)

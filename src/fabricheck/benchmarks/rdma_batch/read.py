@@ -1,17 +1,21 @@
-"""Curves of ``rdma_batch``, and of MORI-IO's benchmark, from their tables."""
+"""Curves of ``rdma_batch``, from its results, and of MORI-IO's benchmark, from its tables."""
 
+from collections import defaultdict
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Any
 
+from fabricheck.benchmarks import program_result
 from fabricheck.benchmarks.curve import Curve, Point
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.parser import ParseError
+from fabricheck.benchmarks.program_result import ParseError, ProgramResult
 from fabricheck.benchmarks.rdma_batch.entries import BENCHMARKS, SWEEPS
 from fabricheck.benchmarks.rdma_batch.table import (
     PROGRAM,
     WHOLE_NUMBER,
     Output,
     Row,
+    check_sweeps,
     is_output,
     read,
 )
@@ -26,7 +30,21 @@ __all__ = [
     "parse",
     "path_mtu",
     "read",
+    "read_result",
 ]
+
+_TOLD = (
+    "buffer_size",
+    "transfer_batch_size",
+    "enable_batch_transfer",
+    "enable_sess",
+    "num_qp_per_transfer",
+    "num_worker_threads",
+    "poll_cq_mode",
+    "validate",
+)
+"""Options that are told with a curve."""
+_ROUNDING = 1e-6
 
 _SWITCHES = ("--enable-batch-transfer", "--enable-sess")
 
@@ -42,7 +60,64 @@ def parse(text: str, source: str, name: str = "") -> Curve:
     Raises:
         ParseError: as for ``read``, or if the output is of no sweep, or of another than ``name``.
     """
-    output = read(text, source)
+    return _of_sweep(read(text, source), source, name)
+
+
+def from_result(result: ProgramResult, name: str = "") -> Curve:
+    """The same of a run of ``rdma_batch``."""
+    return _of_sweep(_output(result), result.source, name)
+
+
+RESULTS = {PROGRAM: from_result}
+
+
+def read_result(text: str, source: str) -> Output:
+    """What one run of ``rdma_batch`` wrote as JSON.
+
+    Raises:
+        ParseError: if it is damaged, cut, incomplete or of another program.
+    """
+    return _output(program_result.read(text, source))
+
+
+def _output(result: ProgramResult) -> Output:
+    if result.program != PROGRAM:
+        result.refuse(f"expected results of {PROGRAM}, found those of {result.program}")
+    tables: dict[int, list[Row]] = defaultdict(list)
+    for each in result.results:
+        if each.get("initiator") is not None:
+            tables[result.need(each, "initiator", int)].append(_row(result, each))
+    if len(tables) != result.environment["ranks"]:
+        result.refuse(
+            f"expected the rows of all {result.environment['ranks']} initiators, found "
+            f"{len(tables)}"
+        )
+    check_sweeps(list(tables.values()), result.source, doubling=False)
+    told = {key: str(result.options[key]) for key in _TOLD if key in result.options}
+    settings = {**told, "op_type": result.benchmark, **result.metadata()}
+    return Output(result.version, MappingProxyType(settings), tuple(map(tuple, tables.values())))
+
+
+def _row(result: ProgramResult, each: Mapping[str, Any]) -> Row:
+    size, batch, total = (result.need(each, name, int) for name in ("size", "batch", "bytes"))
+    latency, bandwidth = (
+        {statistic: value for (_, statistic), value in result.values(each, metric, metric)}
+        for metric in (Metric.LATENCY, Metric.BANDWIDTH)
+    )
+    if not {"min", "avg", "p50"} <= latency.keys() or not {"max", "avg"} <= bandwidth.keys():
+        result.refuse("expected latency and bandwidth of each batch, found not all: it is damaged")
+    # MB/s times us are bytes.
+    moved = {total, bandwidth["max"] * latency["min"], bandwidth["avg"] * latency["avg"]}
+    if any(abs(each - size * batch) > _ROUNDING * total for each in moved):
+        result.refuse(
+            f"expected {size * batch} bytes from size and batch, found "
+            f"{', '.join(f'{each:.9g}' for each in sorted(moved))} from bytes, bandwidth and "
+            "latency: the file is damaged, or the program miscounts"
+        )
+    return Row(size, batch, latency, bandwidth, result.need(each, "iterations", int))
+
+
+def _of_sweep(output: Output, source: str, name: str) -> Curve:
     rows = output.tables[0]
     by_total = len(rows) > 1 and len({row.size for row in rows}) == 1
     operation = output.settings.get("op_type")

@@ -1,6 +1,6 @@
-"""Strict reading of the tables of ``rdma_batch``, and of MORI-IO's, whose form they have.
+"""Strict reading of MORI-IO's tables.
 
-A table has a title (``Initiator Rank 7``), one of three sets of columns, and a rule above and below
+A table has a title (``Initiator Rank 7``), one of two sets of columns, and a rule above and below
 each part. The program prints one for each initiator, and one of all together where there are
 several. A MB is 10^6 bytes, a GB 10^9.
 
@@ -20,24 +20,19 @@ from fabricheck.benchmarks.parser import ParseError, half_digit
 
 PROGRAM: Final = "rdma_batch"
 
-_CONFIGURATION = re.compile(
-    r"^(?P<program>MORI-IO|rdma_batch)(?: (?P<version>\S+))? Benchmark Configurations:$"
-)
+_CONFIGURATION = re.compile(r"^MORI-IO Benchmark Configurations:$")
 _SETTING = re.compile(r"^  (?P<key>[a-z_]+): (?P<value>\S.*)$")
 _RULE = re.compile(r"^\+-+(?:\+-+)*\+$")
 _TITLE = re.compile(r"^\| +(?P<title>Initiator Rank \d{1,4}|Aggregate of \d{1,4} Initiators) +\|$")
 _INITIATOR = "Initiator Rank"
-_END = re.compile(r"^(?P<how>Complete|Interrupted): (?P<rows>\d{1,6}) of (?P<all>\d{1,6}) rows$")
 _NUMBER = re.compile(r"\d{1,18}(?:\.\d{1,9})?", re.ASCII)
 WHOLE_NUMBER = re.compile(r"\d{1,18}", re.ASCII)
 
 _SIZE, _BATCH, _TOTAL = "MsgSize (B)", "BatchSize", "TotalSize (MB)"
 _MAX_BW, _AVG_BW = "Max BW (GB/s)", "Avg Bw (GB/s)"
 _MIN_LAT, _AVG_LAT = "Min Lat (us)", "Avg Lat (us)"
-_P50, _P99, _ITERATIONS = "P50 Lat (us)", "P99 Lat (us)", "Iterations"
 _SHORT = (_SIZE, _TOTAL, _MAX_BW, _AVG_BW, _MIN_LAT, _AVG_LAT)
 _SEED = (_SIZE, _BATCH, *_SHORT[1:])
-_FULL = (*_SEED, _P50, _P99, _ITERATIONS)
 
 _MEGA = 1_000_000
 # MORI-IO rounds each figure on its own, and from times that it keeps as 32-bit floats.
@@ -52,9 +47,9 @@ class Row:
         size: bytes of one transfer.
         batch: transfers of a batch.
         latency: time of a whole batch in us, by statistic.
-        bandwidth: in MB/s, by statistic; computed from total and time, which have more digits than
-            the figures printed.
-        iterations: batches that were timed, ``None`` where the table doesn't say.
+        bandwidth: in MB/s, by statistic; of MORI-IO's tables computed from total and time, which
+            have more digits than the figures printed.
+        iterations: batches that were timed, ``None`` where that is not said.
     """
 
     size: int
@@ -99,10 +94,10 @@ def read(text: str, source: str) -> Output:
 
     Raises:
         ParseError: if there is no table, or one that is empty, damaged or cut, if the tables are
-            not of the same sweep, if a row breaks an identity, or if the run was interrupted.
+            not of the same sweep, or if a row breaks an identity.
     """
     reader = _Reader([line.rstrip() for line in text.split("\n")], source)
-    version, settings = reader.configuration()
+    settings = reader.configuration()
     titles = reader.titles()
     batch = settings.get("transfer_batch_size", "")
     tables = tuple(
@@ -115,26 +110,23 @@ def read(text: str, source: str) -> Output:
             f"{source}: expected a table of {PROGRAM}, found no title such as 'Initiator Rank 0': "
             "the program did not come so far, or its output went elsewhere"
         )
-    if version:
-        reader.check_end(len(tables[0]))
-        if settings.get("num_initiator_dev") != str(len(tables)):
-            raise ParseError(
-                f"{source}: expected the tables of all initiators (num_initiator_dev: "
-                f"{settings.get('num_initiator_dev', 'none')}), found {len(tables)}"
-            )
+    check_sweeps(tables, source, doubling=True)
+    return Output("", MappingProxyType(settings), tables)
+
+
+def check_sweeps(tables: Sequence[Sequence[Row]], source: str, *, doubling: bool) -> None:
+    """All tables have the same rows, whose sizes or batches rise, by doubling; the other stays.
+
+    Raises:
+        ParseError: if it is not so.
+    """
     sweeps = {tuple((row.size, row.batch) for row in table) for table in tables}
     if len(sweeps) != 1:
         raise ParseError(
             f"{source}: expected the same sizes and batches of all {len(tables)} initiators, found "
             f"{len(sweeps)} different sweeps: a table is cut, or outputs are put together"
         )
-    _check_order(tables[0], source, doubling=not version)
-    return Output(version, MappingProxyType(settings), tables)
-
-
-def _check_order(rows: Sequence[Row], source: str, *, doubling: bool) -> None:
-    """Sizes or batches rise, in MORI-IO's sweeps by doubling; the other stays."""
-    for before, row in pairwise(rows):
+    for before, row in pairwise(tables[0]):
         stays = (row.size == before.size) != (row.batch == before.batch)
         if not stays or row.total <= before.total or (doubling and row.total != 2 * before.total):
             raise ParseError(
@@ -151,22 +143,20 @@ class _Reader:
         self._lines = lines
         self._source = source
 
-    def configuration(self) -> tuple[str, dict[str, str]]:
-        """Version of the program and its settings; neither where there is no such block."""
+    def configuration(self) -> dict[str, str]:
+        """The settings of the program; none where there is no such block."""
         starts = [n for n, line in enumerate(self._lines, start=1) if _CONFIGURATION.match(line)]
         if not starts:
-            return "", {}
+            return {}
         if len(starts) > 1:
             raise self._error(starts[1], "expected one run, found a second configuration")
-        match = _CONFIGURATION.match(self._lines[starts[0] - 1])
-        assert match is not None, "the line was found by this pattern"
         settings = {}
         for line in self._lines[starts[0] :]:
             setting = _SETTING.match(line)
             if not setting:
                 break
             settings[setting["key"]] = setting["value"]
-        return match["version"] or "", settings
+        return settings
 
     def titles(self) -> dict[int, str]:
         """Line numbers and titles of all tables."""
@@ -191,27 +181,12 @@ class _Reader:
         if number == title + 4:
             raise self._error(number, "expected rows below the column names, found none")
 
-    def check_end(self, rows: int) -> None:
-        """The line below all tables says that the run was not interrupted."""
-        ends = [match for line in self._lines if (match := _END.match(line))]
-        if len(ends) != 1:
-            raise ParseError(
-                f"{self._source}: expected one line 'Complete: {rows} of {rows} rows', found "
-                f"{len(ends)}: the output is cut, or several are put together"
-            )
-        how, done, wanted = ends[0]["how"], int(ends[0]["rows"]), int(ends[0]["all"])
-        if how != "Complete" or not done == wanted == rows:
-            raise ParseError(
-                f"{self._source}: expected all rows, found {rows} in the table and {ends[0][0]!r}: "
-                "the run was interrupted or failed; see its error output"
-            )
-
     def _columns(self, title: int, batch: str) -> Sequence[str]:
         for number in (title - 1, title + 1, title + 3):
             if not _RULE.match(self._line(number)):
                 raise self._error(number, f"expected a rule, found {self._line(number)!r}")
         names = tuple(self._cells(title + 2))
-        if names not in (_SHORT, _SEED, _FULL):
+        if names not in (_SHORT, _SEED):
             raise self._error(
                 title + 2, f"expected the columns of {PROGRAM}, found {', '.join(names)}"
             )
@@ -234,15 +209,10 @@ class _Reader:
         values = {
             name: self._value(number, name, cells[name])
             for name in columns
-            if name not in (_SIZE, _BATCH, _ITERATIONS)
+            if name not in (_SIZE, _BATCH)
         }
         self._check_identities(number, size * many, values, cells)
         latency = {"min": values[_MIN_LAT], "avg": values[_AVG_LAT]}
-        latency |= {
-            name: values[column]
-            for name, column in (("p50", _P50), ("p99", _P99))
-            if column in values
-        }
         return Row(
             size=size,
             batch=many,
@@ -250,11 +220,7 @@ class _Reader:
             bandwidth=MappingProxyType(
                 {"max": size * many / latency["min"], "avg": size * many / latency["avg"]}
             ),
-            iterations=(
-                self._whole(number, _ITERATIONS, cells[_ITERATIONS])
-                if _ITERATIONS in cells
-                else None
-            ),
+            iterations=None,
         )
 
     def _check_identities(

@@ -8,6 +8,7 @@ from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.rdma_stream.entries import BENCHMARKS, PROGRAM, Topology
 from fabricheck.launch import mpi
 from fabricheck.launch.cases import Case
+from fabricheck.launch.evidence import RESULT_JSON
 from fabricheck.launch.model import Evidence, Job, Measurement, Ranks, Setting
 from fabricheck.launch.verbs import address, flat, ports, wrong_mtu
 from fabricheck.sites.offers import offers
@@ -142,11 +143,12 @@ class Streams(Measurement):
             self.placement,
             setting,
             bound=False if crowded else None,
+            result=RESULT_JSON,
             exchanged=self._exchanged,
         )
         if found.curve is None or self._entry.method != "rdma":
             return found
-        wrong = wrong_mtu(setting.extras, int(found.curve.metadata.get("MTU", "0")))
+        wrong = wrong_mtu(setting.extras, int(found.curve.metadata.get("mtu", "0")))
         return replace(found, objections=(*found.objections, *filter(None, [wrong])))
 
     def _exchanged(self, curve: Curve) -> Load:
@@ -164,7 +166,7 @@ class Streams(Measurement):
             "--num-blks": _BLOCKS,
             "--num-cmsgs": _MESSAGES_OF_SMALL_BLOCK if is_slow else _MESSAGES_OF_BLOCK,
             "--nmsg": self._messages(setting),
-            "--json": f"{self._entry.name}.json",
+            "--json": RESULT_JSON,
         }
         if self._entry.method == "udp":
             # Nothing slows a sender of datagrams down but its own pace.

@@ -1,20 +1,18 @@
-"""Strict reading of what ``rdma_stream`` prints, and of what the program of SEREN prints.
+"""Curves of ``rdma_stream``, from its results, and of the program of SEREN, from what it prints.
 
-Both print the same lines about each stream, SEREN's with Python's ``INFO:__main__:`` before them.
-``rdma_stream`` prints a table as well, with an end mark; where there is one it is read and the
-lines are not, as it says more. SEREN's program has no table, and does not say which rank was where.
+SEREN's program prints lines about each stream, and does not say which rank was where.
 """
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
 from fabricheck.benchmarks.curve import Curve, Point
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.parser import ParseError
+from fabricheck.benchmarks.program_result import ParseError, ProgramResult
 from fabricheck.benchmarks.rdma_stream.entries import (
     BENCHMARKS,
     PROGRAM,
@@ -27,22 +25,8 @@ UNEVEN: Final = "Uneven"
 MISSED: Final = "Missed"
 """Metadata: how many messages were lost."""
 
-_TITLE = re.compile(rf"^# {PROGRAM} v(?P<version>\d[\w.+-]*)$")
-_METADATA = re.compile(r"^# (?P<key>[A-Z][A-Za-z ]*): (?P<value>.+)$")
-_COLUMNS = re.compile(r"^# Rx +Host +Tx +Host +Elapsed\(s\) ")
 _WHOLE, _DECIMAL = r"\d{1,18}", r"\d{1,18}\.\d{1,18}"
 _LOSS = r"\d(?:\.\d{1,20})?(?:e-\d{1,3})?"
-_ROW = re.compile(
-    rf"^ {{2}}(?P<rx>{_WHOLE}) +(?P<rx_host>\S+) +(?P<tx>{_WHOLE}) +(?P<tx_host>\S+) +"
-    rf"(?P<elapsed>{_DECIMAL}) +(?P<rx_rate>{_DECIMAL}) +(?P<tx_rate>{_DECIMAL}) +"
-    rf"(?P<missed>{_WHOLE}) +(?P<trailing>{_WHOLE}) +(?P<received>{_WHOLE}) +(?P<total>{_WHOLE}) +"
-    rf"(?P<repeated>{_WHOLE}) +(?P<disordered>{_WHOLE}) +(?P<wrong>{_WHOLE}) +(?P<loss>{_LOSS}) +"
-    r"[\d.]+ +[\d.]+$",
-    re.ASCII,
-)
-_ROW_LIKE = re.compile(r"^ {2}\d+ ")
-_ENDED = re.compile(r"^# (?P<how>Complete|Incomplete): (?P<count>\d{1,9}) streams?$", re.ASCII)
-_WHY = re.compile(r"^# Rank \d+ did not come to its end: .+$", re.MULTILINE)
 _SEREN = re.compile(
     r"^(?:INFO:__main__:)?Rank (?P<rank>\d{1,9}) "
     r"(?:transmitter|receiver from transmitter (?P<tx>\d{1,9})),? (?:"
@@ -59,11 +43,11 @@ _SHAPE = re.compile(
     r"\d+, \d+, (?P<size>\d{1,9})\)$",
     re.MULTILINE | re.ASCII,
 )
-_NEEDED = {"Method": "rdma|mpi|udp", "Message": r"\d{1,10}", "Ranks": r"\d+", "MPI": ".+"}
 _AGAIN = "run it again with its output in a file of its own"
 _MB_OF_GBIT = 125.0
 _ROUNDING = 1e-4
 _BYTES_OF_GBIT = 125_000_000
+_BITS_OF_GBIT = 1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,38 +76,78 @@ class Stream:
 
 
 def is_output(text: str) -> bool:
-    """Whether a text is meant to be what either program printed."""
-    return any(_TITLE.match(line) or _SEREN_LIKE.match(line) for line in text.split("\n"))
+    """Whether a text is meant to be what SEREN's program printed."""
+    return any(map(_SEREN_LIKE.match, text.split("\n")))
 
 
-def parse(text: str, source: str, name: str = "") -> Curve:
-    """The curve of one run: one size, over all its streams.
-
-    Args:
-        text: the whole output.
-        source: what to call it in messages.
-        name: the benchmark that ran, for the output of SEREN's program, which doesn't say.
+def from_result(result: ProgramResult, name: str = "") -> Curve:
+    """The curve of a run of ``rdma_stream``: one size, over all its streams.
 
     Raises:
-        ParseError: if the table is missing, cut, damaged or marked as incomplete, or if the streams
-            are those of no topology.
+        ParseError: if figures of a stream don't fit each other, or if the streams are those of no
+            topology.
     """
-    if not any(map(_TITLE.match, text.split("\n"))):
-        return _parse_seren(text, source, name)
-    streams, metadata = read(text, source)
+    del name
+    streams = read(result)
     topology = topology_of(
         [(f"{each.hosts[0]}:{each.receiver}", each.hosts[1]) for each in streams]
     )
-    ran = benchmark_name(metadata["Method"], topology) if topology else ""
+    ran = benchmark_name(result.benchmark, topology) if topology else ""
     if ran not in BENCHMARKS:
-        raise ParseError(
-            f"{source}: expected streams of one of the topologies T1 to T7, found receivers and "
+        result.refuse(
+            "expected streams of one of the topologies T1 to T7, found receivers and "
             "transmitters on other nodes: the launcher placed the ranks elsewhere"
         )
-    return curve(streams, ran, int(metadata["Message"]), metadata)
+    size = result.need(result.results[0], "size", int)
+    return curve(streams, ran, size, {**result.metadata(), "Version": result.version})
 
 
-def _parse_seren(text: str, source: str, name: str) -> Curve:
+RESULTS = {PROGRAM: from_result}
+
+
+def read(result: ProgramResult) -> list[Stream]:
+    """The streams of a run of ``rdma_stream``.
+
+    Raises:
+        ParseError: if figures of a stream don't fit each other.
+    """
+    streams: list[Stream] = []
+    seen: dict[int, int] = defaultdict(int)
+    for each in result.results:
+        receiver = result.need(each, "receiver", int)
+        elapsed = result.need(each, "elapsed", int, float)
+        bits = 8 * result.need(each, "size", int) * result.need(each, "received", int)
+        rates = [result.need(each, f"{side}_rate", int, float) for side in ("receive", "send")]
+        if abs(rates[0] * elapsed - bits) > _ROUNDING * bits:
+            result.refuse(
+                f"expected a rate of {bits / elapsed if elapsed else 0:.9g} bit/s of receiver "
+                f"{receiver} from its messages and its time, found {rates[0]}: the file is damaged"
+            )
+        stream = Stream(
+            receiver=receiver,
+            number=seen[receiver],
+            rate=rates[0] / _BITS_OF_GBIT,
+            sent_rate=rates[1] / _BITS_OF_GBIT,
+            missed=result.need(each, "missed", int),
+            received=each["received"],
+            total=result.need(each, "total", int),
+            hosts=(
+                result.need(each, "receiver_host", str),
+                result.need(each, "transmitter_host", str),
+            ),
+        )
+        _check(stream, result.need(each, "loss_rate", int, float), result.source)
+        seen[receiver] += 1
+        streams.append(stream)
+    return streams
+
+
+def parse(text: str, source: str, name: str = "") -> Curve:
+    """The curve of a run of SEREN's program, which doesn't say which of the benchmarks it was.
+
+    Raises:
+        ParseError: as for ``read_seren``, or if the streams are not those of the topology.
+    """
     known = [each for each in BENCHMARKS if each.startswith("rdma_")]
     if name not in known:
         raise ParseError(
@@ -140,94 +164,6 @@ def _parse_seren(text: str, source: str, name: str) -> Curve:
             f"{len(streams)} into {units} receivers: the output is cut, or of another topology"
         )
     return curve(streams, name, size)
-
-
-def read(text: str, source: str) -> tuple[list[Stream], dict[str, str]]:
-    """The streams of the table of ``rdma_stream``, and what stands above it.
-
-    Raises:
-        ParseError: if it is missing, cut, damaged or marked as incomplete.
-    """
-    lines = text.split("\n")
-    titles = [number for number, line in enumerate(lines) if _TITLE.match(line)]
-    if len(titles) != 1:
-        raise ParseError(
-            f"{source}: expected one table of {PROGRAM}, found {len(titles)}: the output is cut or "
-            f"several are mixed up; {_AGAIN}"
-        )
-    below = lines[titles[0] :]
-    title = _TITLE.match(below[0])
-    metadata = {match["key"]: match["value"] for match in map(_METADATA.match, below) if match}
-    ended = [match for match in map(_ENDED.match, below) if match]
-    if not ended:
-        raise ParseError(
-            f"{source}: expected the line that says how many streams there are, found none: the "
-            "table is cut"
-        )
-    if ended[-1]["how"] == "Incomplete":
-        why = "; ".join(line.removeprefix("# ") for line in _WHY.findall(text)) or "wrong content"
-        raise ParseError(f"{source}: expected streams that came to their end, found: {why}")
-    rows = _rows(below, titles[0], source)
-    if len(rows) != int(ended[-1]["count"]) or not rows:
-        raise ParseError(
-            f"{source}: expected {ended[-1]['count']} streams, found {len(rows)}: rows are missing "
-            f"or repeated; {_AGAIN}"
-        )
-    needed = _NEEDED | ({"MTU": r"\d{1,6}"} if "MTU" in metadata else {})
-    for key, form in needed.items():
-        if not re.fullmatch(form, metadata.get(key, ""), re.ASCII):
-            raise ParseError(
-                f"{source}: expected the line '# {key}:' above the table, found "
-                f"{metadata.get(key, 'none')!r}: it is cut or damaged"
-            )
-    assert title is not None, "a title is what the lines below begin with"
-    streams = _numbered(rows, int(metadata["Message"]), source)
-    return streams, {**metadata, "Version": title["version"]}
-
-
-def _rows(lines: Sequence[str], first: int, source: str) -> list[re.Match[str]]:
-    if not any(_COLUMNS.match(line) for line in lines):
-        raise ParseError(f"{source}: expected the line that names the columns, found none")
-    rows = []
-    for number, line in enumerate(lines, first + 1):
-        match = _ROW.match(line)
-        if match:
-            rows.append(match)
-        elif _ROW_LIKE.match(line):
-            raise ParseError(
-                f"{source}: line {number}: expected a row of the table, found {line.strip()!r}: "
-                f"it is cut or mixed with other output; {_AGAIN}"
-            )
-    return rows
-
-
-def _numbered(rows: Iterable[re.Match[str]], size: int, source: str) -> list[Stream]:
-    streams: list[Stream] = []
-    seen: dict[int, int] = defaultdict(int)
-    for row in rows:
-        receiver = int(row["rx"])
-        stream = Stream(
-            receiver=receiver,
-            number=seen[receiver],
-            rate=float(row["rx_rate"]),
-            sent_rate=float(row["tx_rate"]),
-            missed=int(row["missed"]),
-            received=int(row["received"]),
-            total=int(row["total"]),
-            hosts=(row["rx_host"], row["tx_host"]),
-        )
-        _check(stream, float(row["loss"]), source)
-        # Elapsed has six decimals, the rate four.
-        elapsed = float(row["elapsed"])
-        rate = stream.received * size / _BYTES_OF_GBIT / max(elapsed, 1e-6)
-        if abs(stream.rate - rate) > _ROUNDING + rate * 1e-6 / max(elapsed, 1e-6):
-            raise ParseError(
-                f"{source}: expected Rx {rate:.4f} Gbit/s of receiver {receiver} from its messages "
-                f"and its time, found {stream.rate}: the output is damaged"
-            )
-        seen[receiver] += 1
-        streams.append(stream)
-    return streams
 
 
 def _check(stream: Stream, loss: float, source: str) -> None:
