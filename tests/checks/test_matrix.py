@@ -24,22 +24,29 @@ pytestmark = pytest.mark.integration
 
 SUITE = Path(__file__).resolve().parents[2]
 REFRAME = Path(sys.executable).parent / "reframe"
-OWN_SITES = ("local", "testbed")
 SITES = sorted(path.stem for path in (SUITE / "sites").glob("*.yaml"))
 
 
+def of(system: str) -> pytest.MarkDecorator:
+    """Tests that look at the same dry run, which takes half a minute, run in the same process."""
+    return pytest.mark.xdist_group(f"matrix of {system}")
+
+
 @pytest.fixture(scope="module")
-def described(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[dict[str, Any]]]:
-    """Every test of a system, which takes ReFrame seconds to tell."""
+def dry_run(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[dict[str, Any]]]:
+    """Every case of a system, after a dry run of its whole matrix that passed."""
 
     @functools.cache
-    def ask(system: str) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = json.loads(
-            run_reframe(tmp_path_factory.mktemp("described"), system, "--describe")
-        )
-        return found
+    def run(system: str) -> list[dict[str, Any]]:
+        place = tmp_path_factory.mktemp(system)
+        record = recorded_bytes()
+        output = run_reframe(place, system, "--dry-run")
+        assert recorded_bytes() == record, "a dry run measures nothing, so it records nothing"
+        assert "0 failure(s)" in output
+        (found,) = json.loads((place / "report.json").read_text())["runs"]
+        return [case for case in found["testcases"] if not case["fixture"]]
 
-    return ask
+    return run
 
 
 @pytest.fixture
@@ -118,45 +125,37 @@ def expected_cases(system: str) -> set[tuple[str, str, str]]:
     return cases
 
 
-@pytest.mark.parametrize("system", SITES)
-def test_the_matrix_is_what_the_site_offers(
-    described: Callable[[str], list[dict[str, Any]]], system: str
+@pytest.mark.parametrize("system", [pytest.param(name, marks=of(name)) for name in SITES])
+def test_the_whole_matrix_passes_a_dry_run_and_is_what_the_site_offers(
+    dry_run: Callable[[str], list[dict[str, Any]]], system: str
 ) -> None:
-    listed = {
-        (check["benchmark"], check["placement"])
-        for check in described(system)
-        if "placement" in check
-    }
-    expected = {(benchmark, placement) for benchmark, placement, _ in expected_cases(system)}
-    assert expected <= listed
-    assert {case for case in listed - expected if case[0] in MPI_BENCHMARKS} == set()
+    cases = [case for case in dry_run(system) if "placement" in case]
+    found = {(case["benchmark"], case["placement"], case["environ"]) for case in cases}
+    assert {case for case in found if case[0] in MPI_BENCHMARKS} == expected_cases(system)
+    smoke = {case["placement"] for case in cases if "smoke" in case["tags"]}
+    between_nodes = {"tcp"} if system != "local" else set()
+    assert {placement.partition("-")[0] for placement in smoke} >= {"shm"} | between_nodes
 
 
-def test_the_rdma_partition_of_the_testbed_is_for_rc_and_ud(reframe: Callable[..., str]) -> None:
-    described = json.loads(reframe("testbed:rdma", "--describe"))
-    placed = {(check["benchmark"], check.get("placement")) for check in described}
+@of("testbed")
+def test_the_rdma_partition_of_the_testbed_is_for_rc_and_ud(
+    dry_run: Callable[[str], list[dict[str, Any]]],
+) -> None:
+    cases = [case for case in dry_run("testbed") if case["partition"] == "rdma"]
+    placed = {(case["benchmark"], case.get("placement")) for case in cases}
     mpi = {case for case in placed if case[0] in MPI_BENCHMARKS}
     assert mpi == {(name, f"{way}-2n") for name in PROBE_BENCHMARKS for way in ("rc", "ud")}
 
 
-@pytest.mark.parametrize("system", OWN_SITES)
-def test_the_whole_matrix_passes_a_dry_run(reframe: Callable[..., str], system: str) -> None:
-    record = recorded_bytes()
-    output = reframe(system, "--dry-run")
-    assert recorded_bytes() == record, "a dry run measures nothing, so it records nothing"
-    assert "0 failure(s)" in output
-    ran = output.count("DRY")
-    assert ran >= len(expected_cases(system)), output
-
-
+@of("testbed")
 def test_collectives_over_ud_wait_for_the_acceptance_run(
-    described: Callable[[str], list[dict[str, Any]]],
+    dry_run: Callable[[str], list[dict[str, Any]]],
 ) -> None:
     def placed(tag: str) -> set[str]:
         return {
-            check["placement"]
-            for check in described("testbed")
-            if tag in check["tags"] and "collective" in check["tags"]
+            case["placement"]
+            for case in dry_run("testbed")
+            if tag in case["tags"] and "collective" in case["tags"]
         }
 
     assert placed("acceptance") - placed("nightly") == {"ud-2n"}
@@ -171,27 +170,28 @@ def test_a_prefix_switches_mvapich2_on_for_rc_ud_and_shm(
         (tmp_path / "bin" / compiler).touch(mode=0o755)
     monkeypatch.setenv("FABRICHECK_MVAPICH2", str(tmp_path))
     listed = re.findall(
-        r"^- (Mpi(?:PointToPoint|Collective) .*) /",
+        r"^- Mpi(?:PointToPoint|Collective) .*%transport=(\w+) %num_nodes=(\d+) /",
         reframe("testbed", "-l", "-p", "mvapich2"),
         re.MULTILINE,
     )
-    assert {case.rpartition("=")[2] for case in listed} == {"rc-2n", "ud-2n", "shm-1n"}
+    assert set(listed) == {("rc", "2"), ("ud", "2"), ("shm", "1")}
     assert len(listed) == 3 * len(PROBE_BENCHMARKS)
 
 
+@of("testbed")
 def test_each_run_holds_the_one_before_it(
-    described: Callable[[str], list[dict[str, Any]]],
+    dry_run: Callable[[str], list[dict[str, Any]]],
 ) -> None:
     tags = {
-        check["display_name"]: set(check["tags"])
-        for check in described("testbed")
+        case["display_name"]: set(case["tags"])
+        for case in dry_run("testbed")
         # What looks after the fabric every night is no part of an acceptance campaign.
-        if "health" not in check["tags"]
+        if "health" not in case["tags"]
     }
     runs = [{name for name, found in tags.items() if run in found} for run in RUNS]
     for smaller, larger in itertools.pairwise(runs):
         assert smaller <= larger
-    assert runs[-1] == {name for name in tags if not name.startswith("BenchBuild")}
+    assert runs[-1] == set(tags)
 
 
 def test_the_nightly_mode_is_the_tag(reframe: Callable[..., str]) -> None:
