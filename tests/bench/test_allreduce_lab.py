@@ -21,19 +21,32 @@ LEGACY = [
     "allreduce_halving_doubling",
     "allreduce_bcube",
 ]
-SCHEMES = ["ring", "bcube", "new_allreduce_ring", "new_allreduce_bcube", *LEGACY]
+SCHEMES = [
+    "ring",
+    "bcube",
+    "tar_tcp",
+    "optireduce",
+    "new_allreduce_ring",
+    "new_allreduce_bcube",
+    *LEGACY,
+]
+# A bound that no busy machine reaches.
+LOSSLESS = ("--tr-timeout", "5000")
 SMALL = ("--elements", "10007", "--iteration-count", "20", "--warmup-iters", "1")
 COMMON = ("--tcp-device", "lo", "--timeout", "3")
 ALONE = ("--size", "1", "--rank", "0", "--shared-path", "/tmp")
 USAGE = {
     (*ALONE,): "one scheme is needed, found 0 words; see allreduce_lab --help",
-    (*ALONE, "fast"): 'option SCHEME: "fast" is none of ring, bcube, new_allreduce_ring',
+    (*ALONE, "fast"): 'option SCHEME: "fast" is none of ring, bcube, tar_tcp, optireduce',
     ("--size", "2", "--rank", "2", "ring"): "option --rank: 2 is none of the 2 ranks (--size)",
     ("ring",): "either --redis-host or --shared-path is needed, where the ranks meet",
     (*ALONE, "--redis-host", "n0", "ring"): "either --redis-host or --shared-path is needed",
     (*ALONE, "--size", "6", "allreduce_bcube"): "allreduce_bcube sums wrongly, and says nothing, "
     "on 6 ranks, which is no power of its base 2 (--base)",
     (*ALONE, "--base", "3", "ring"): "option --base is for allreduce_bcube, not for ring",
+    (*ALONE, "--rate", "9", "tar_tcp"): "option --rate is for optireduce, not for tar_tcp",
+    (*ALONE, "--payload", "101", "optireduce"): "option --payload: 101 bytes are no whole floats",
+    (*ALONE, "--hadamard-block", "48", "optireduce"): "option --hadamard-block: 48 is no power of",
     (*ALONE, "--iteration-time", "2m", "ring"): 'option --iteration-time: "2m" is no time such as',
     (*ALONE, "--no-verify", "--inject-error", "ring"): "option --inject-error needs --validate",
     (*ALONE, "--tcp-device", "none0", "ring"): 'option --tcp-device: no network interface "none0"',
@@ -118,13 +131,15 @@ def at_redis(port: int) -> tuple[str, ...]:
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_sums_are_right(start, scheme):
     """With a vector that the ranks do not divide."""
-    done = ended(start(4, *SMALL, scheme))
+    done = ended(start(4, *SMALL, *(LOSSLESS if scheme == "optireduce" else ()), scheme))
     assert codes(done) == [0] * 4, done
     assert done[0].stdout.splitlines()[-1] == "# Complete: 1 sizes"
     assert done[1].stdout == ""
 
 
-@pytest.mark.parametrize(("ranks", "scheme"), [(3, "bcube"), (5, "ring"), (1, "ring")])
+@pytest.mark.parametrize(
+    ("ranks", "scheme"), [(3, "bcube"), (5, "ring"), (1, "ring"), (5, "tar_tcp")]
+)
 def test_sums_are_right_on_other_worlds(start, ranks, scheme):
     done = ended(start(ranks, *SMALL, scheme))
     assert codes(done) == [0] * ranks, done
@@ -165,9 +180,11 @@ def test_a_wrong_sum_is_told_by_rank_and_element(start, tmp_path):
     assert done[2].stderr == f"allreduce_lab: rank 2: {failure}\n"
 
 
-@pytest.mark.parametrize("scheme", ["ring", "allreduce_bcube"])
+@pytest.mark.parametrize("scheme", ["ring", "allreduce_bcube", "tar_tcp", "optireduce"])
 def test_a_dead_rank_is_named_by_all_others(start, scheme):
-    job = start(4, "--iteration-time", "60s", "--elements", "100000", scheme)
+    # Long enough that optireduce is still calibrated.
+    calibration = ("--calibration", "100000") if scheme == "optireduce" else ()
+    job = start(4, "--iteration-time", "60s", *calibration, scheme)
     time.sleep(2)
     job[2].kill()
     done = ended(job)
@@ -175,6 +192,15 @@ def test_a_dead_rank_is_named_by_all_others(start, scheme):
     for rank in (0, 1, 3):
         assert f"rank {rank}: rank 2 is gone: its connection closed" in done[rank].stderr
     assert "# Failed: rank 2 is gone" in done[0].stdout
+
+
+def test_a_rank_that_dies_during_bounded_sums_is_named(start):
+    job = start(3, *LOSSLESS, "--tr-timeout", "100", "--iteration-time", "60s", "optireduce")
+    time.sleep(2)
+    job[1].kill()
+    done = ended(job)
+    assert codes(done) == [1, -signal.SIGKILL, 1], done
+    assert "rank 1 is gone: its connection closed, at sum " in done[2].stderr
 
 
 def test_a_silent_rank_is_named(start):
@@ -224,13 +250,12 @@ def test_a_redis_that_is_not_there_is_told(start):
 
 def test_a_redis_that_is_lost_while_ranks_wait_is_told(start, redis):
     server, port = redis
-    job = start(2, "--timeout", "10", "--size", "3", "ring", place=at_redis(port))
-    job[0].kill()
+    job = start(1, "--timeout", "10", "--size", "2", "--rank", "1", "ring", place=at_redis(port))
     time.sleep(1)
     server.kill()
-    _, words = job[1].communicate(timeout=TIMEOUT)
-    assert job[1].returncode == 2
-    assert f"Redis at 127.0.0.1:{port} is lost" in words
+    done = ended(job)
+    assert codes(done) == [2]
+    assert f"Redis at 127.0.0.1:{port} is lost" in done[0].stderr
 
 
 def test_a_rank_that_never_comes_is_named(start):
@@ -239,3 +264,77 @@ def test_a_rank_that_never_comes_is_named(start):
     assert "rank 0 is gone" in done[1].stderr
     assert "of 3 ranks (--size), rank 2 did not come to the folder" in done[0].stderr
     assert "start them with the same --prefix" in done[0].stderr
+
+
+def bounded(start, tmp_path, *arguments: str, ranks: int = 4) -> dict[str, float]:
+    """The result of optireduce with these options, which must have been measured whole."""
+    path = tmp_path / "bounded.json"
+    done = ended(start(ranks, *LOSSLESS, "--json", str(path), *arguments, "optireduce"))
+    assert codes(done) == [0] * ranks, done
+    return json.loads(path.read_text())["results"][0]
+
+
+def test_lost_packets_are_counted_and_do_less_harm_where_they_most_show(start, tmp_path):
+    """Every 50th packet is not sent; the largest error is smaller with the Hadamard transform."""
+    options = ("--elements", "65536", "--iteration-count", "20", "--inject-loss", "50")
+    spread = bounded(start, tmp_path, *options)
+    plain = bounded(start, tmp_path, *options, "--prefix", "plain", "--no-hadamard")
+    for result in (spread, plain):
+        assert result["loss"] == pytest.approx(0.02, rel=0.1)
+        assert result["sums_inexact"] == result["iterations"] == 20
+        assert result["lost"] == pytest.approx(result["packets"] / 50, rel=0.1)
+        assert 0 < result["error"] < 0.2
+    assert spread["peak_error"] < 0.6 * plain["peak_error"]
+
+
+def test_a_bucket_that_loses_too_much_is_skipped_or_ends_the_run(start, tmp_path):
+    options = ("--elements", "20000", "--iteration-count", "10", "--inject-loss", "4")
+    assert bounded(start, tmp_path, *options)["sums_skipped"] > 0
+    halt = ("--halt-loss", "15", "--prefix", "halt")
+    done = ended(start(3, *LOSSLESS, *options, *halt, "optireduce"))
+    assert codes(done) == [1] * 3, done
+    assert "% of a bucket, more than 15 % (--halt-loss)" in done[0].stderr
+
+
+def test_a_bound_that_is_too_short_ends_stages_and_the_time_is_bounded(start, tmp_path):
+    """A megabyte in a millisecond is lost in part, whatever the machine."""
+    limits = ("--tr-timeout", "1", "--rate", "10", "--skip-loss", "1", "--halt-loss", "100")
+    done = ended(start(4, *limits, "--iteration-count", "10", "--no-verify", "optireduce"))
+    assert codes(done) == [0] * 4, done
+    counts = dict(zip(*[iter(done[0].stdout.splitlines()[-2].split()[1:])] * 2, strict=True))
+    assert int(counts["stages_bound"]) > 0
+    assert int(counts["unsent"]) > 0
+    assert int(counts["sums_skipped"]) > 0
+
+
+def udp_port(process: subprocess.Popen[str]) -> int:
+    """The port of the one socket for UDP that a process has."""
+    inodes = {str(link.readlink()) for link in Path(f"/proc/{process.pid}/fd").iterdir()}
+    for line in Path("/proc/net/udp").read_text().splitlines()[1:]:
+        fields = line.split()
+        if f"socket:[{fields[9]}]" in inodes:
+            return int(fields[1].split(":")[1], 16)
+    return 0
+
+
+def test_foreign_packets_are_counted_and_never_summed(start, tmp_path):
+    """Noise, and headers of another version, another run, and another sender than they name."""
+    path = tmp_path / "x.json"
+    job = start(2, *LOSSLESS, "--iteration-time", "3s", "--json", str(path), "optireduce")
+    deadline = time.monotonic() + 20
+    while not (port := udp_port(job[0])) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    header = bytes([0xA7, 0x10, 1]) + bytes(16) + b"\x01"
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
+        for packet in (b"", b"noise", header[:19], b"\xa7\x20" + header[2:], header + bytes(1400)):
+            stranger.sendto(packet, ("127.0.0.1", port))
+    done = ended(job)
+    assert codes(done) == [0, 0], done
+    [result] = json.loads(path.read_text())["results"]
+    assert (result["malformed"], result["foreign"]) == (4, 1)
+
+
+def test_sanitizers_find_nothing(sanitized, lab, start, tmp_path, monkeypatch):
+    monkeypatch.setattr(type(lab), "program", sanitized.of("allreduce_lab").program)
+    result = bounded(start, tmp_path, "--elements", "9999", "--inject-loss", "9", ranks=2)
+    assert result["lost"] > 0

@@ -16,7 +16,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // A lossy sum's error is of the order of its loss; far more means that something else was summed.
-constexpr double kMostErrorOverLoss = 20.0;
+// One rank may have lost all that was lost, and its own part is off by as many parts as there are
+// ranks.
+constexpr double kMostErrorOverLoss = 5.0; // times the square of the ranks
 
 /// What each rank says after a sum.
 struct Word {
@@ -86,6 +88,8 @@ std::string judge(const std::vector<Word>& words, const Outcome& outcome, std::u
     const double loss = outcome.expected == 0 ? 0.0
                                               : static_cast<double>(outcome.lost) /
                                                     static_cast<double>(outcome.expected);
+    const auto ranks = static_cast<double>(words.size());
+    const double most = kMostErrorOverLoss * loss * ranks * ranks;
     for (std::size_t rank = 0; rank < words.size(); ++rank) {
         const Deviation& deviation = words[rank].deviation;
         if (words[rank].trouble.front() != 0) {
@@ -96,9 +100,9 @@ std::string judge(const std::vector<Word>& words, const Outcome& outcome, std::u
                    std::to_string(deviation.wrong->index) + ": expected " +
                    number(deviation.wrong->expected) + ", found " + number(deviation.wrong->found);
         }
-        if (!exact && !(deviation.error <= kMostErrorOverLoss * loss * deviation.energy)) {
+        if (!exact && !(deviation.error <= most * deviation.energy)) {
             return where(iteration, rank) + ": a loss of " + number(100 * loss) +
-                   " % explains no error of " +
+                   " % explains no relative error of " +
                    number(100 * std::sqrt(deviation.error / deviation.energy)) +
                    " % of the sum: something else was summed";
         }

@@ -59,6 +59,27 @@ class Meeting {
     }
     void barrier() { (void)exchange('b'); }
 
+    /// Does what may fail on one rank because another is gone; `give_up` lets those know that wait
+    /// for this one. Throws RankLost, on all ranks.
+    template <class Action, class GiveUp>
+    void together(const char* what, Action action, GiveUp give_up) {
+        bool done = true;
+        try {
+            action();
+        } catch (const bench::UsageError&) {
+            throw;
+        } catch (const std::exception&) {
+            done = false;
+            give_up();
+        }
+        for (const char each : exchange(static_cast<char>(done))) {
+            if (each == 0) {
+                throw RankLost(std::string("a connection broke during ") + what +
+                               ", though all ranks are there");
+            }
+        }
+    }
+
   private:
     enum class Loss : std::uint32_t { None, Closed, Silent };
     /// What rank 0 says before the words.

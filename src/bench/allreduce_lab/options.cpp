@@ -1,6 +1,6 @@
 #include "allreduce_lab/options.hpp"
 
-#include <algorithm>
+#include <array>
 
 namespace allreduce_lab {
 
@@ -11,15 +11,21 @@ using bench::UsageError;
 constexpr int kMostRanks = 255; // a packet tells its source in one byte
 constexpr std::uint64_t kMostElements = std::uint64_t{1} << 30;
 constexpr std::uint64_t kMostIterations = 1'000'000;
-constexpr bench::Choices<Scheme, 8> kSchemes = {
+constexpr bench::Choices<Scheme, 10> kSchemes = {
     {{"ring", Scheme::Ring},
      {"bcube", Scheme::Bcube},
+     {"tar_tcp", Scheme::TarTcp},
+     {"optireduce", Scheme::Optireduce},
      {"new_allreduce_ring", Scheme::NewRing},
      {"new_allreduce_bcube", Scheme::NewBcube},
      {"allreduce_ring", Scheme::LegacyRing},
      {"allreduce_ring_chunked", Scheme::LegacyRingChunked},
      {"allreduce_halving_doubling", Scheme::LegacyHalvingDoubling},
      {"allreduce_bcube", Scheme::LegacyBcube}}};
+
+constexpr std::array<const char*, 11> kOfOptireduce = {
+    "no-hadamard", "payload",  "tr-timeout", "calibration", "bound-cap",  "rate",
+    "rtt-low",     "rtt-high", "skip-loss",  "halt-loss",   "inject-loss"};
 
 bool is_power(int number, int base) {
     while (number > 1 && number % base == 0) {
@@ -56,6 +62,32 @@ void add_place(bench::OptionTable& table, Options& options) {
     table.seconds("timeout=SECONDS", options.timeout, "that one rank waits for another");
 }
 
+void add_bounded(bench::OptionTable& table, Options& options) {
+    constexpr std::uint64_t kLargestBlock = 1 << 24;
+    constexpr std::uint64_t kPercent = 100;
+    table.section("The bounded transport, of optireduce");
+    table.flag("no-hadamard", options.spread, "do not spread losses by the Hadamard transform",
+               false);
+    table.count("hadamard-block=N", options.hadamard_block, {2, kLargestBlock},
+                "floats of a block, a power of two");
+    table.count("payload=BYTES", options.payload, {64, 8900}, "of a packet, in whole floats");
+    table.count("tr-timeout,tr_timeout=MS", options.bound, {1, 1'000'000},
+                "t_B, the longest time of a stage", "calibrated");
+    table.count("calibration=N", options.calibration, {20, 100'000},
+                "sums over TCP that t_B is taken from");
+    table.count("bound-cap=PERCENT", options.bound_cap, {100, 10'000},
+                "of the median of a stage over TCP, the largest t_B");
+    table.count("rate=MBIT", options.rate, {1, 1'000'000},
+                "of a sender at most, lowered as packets take longer", "as the socket takes it");
+    table.count("rtt-low=US", options.rtt_low, {1, 1'000'000}, "round trip that lets it rise");
+    table.count("rtt-high=US", options.rtt_high, {1, 1'000'000}, "round trip that makes it fall");
+    table.count("skip-loss=PERCENT", options.skip_loss, {1, kPercent},
+                "of a bucket: the sum is not used");
+    table.count("halt-loss=PERCENT", options.halt_loss, {1, kPercent}, "of a bucket: the run ends");
+    table.count("inject-loss=N", options.inject_loss, {2, kMostIterations},
+                "do not send every N-th packet, to see it counted", "none");
+}
+
 void check_combination(const Options& options, const bench::OptionTable& table) {
     if (options.rank >= options.size) {
         throw UsageError("option --rank: " + std::to_string(options.rank) + " is none of the " +
@@ -73,6 +105,20 @@ void check_combination(const Options& options, const bench::OptionTable& table) 
     if (table.given("base") && options.scheme != Scheme::LegacyBcube) {
         throw UsageError("option --base is for allreduce_bcube, not for " +
                          std::string(name_of(options.scheme)));
+    }
+    if ((options.hadamard_block & (options.hadamard_block - 1)) != 0) {
+        throw UsageError("option --hadamard-block: " + std::to_string(options.hadamard_block) +
+                         " is no power of two");
+    }
+    if (options.payload % sizeof(float) != 0) {
+        throw UsageError("option --payload: " + std::to_string(options.payload) +
+                         " bytes are no whole floats of 4 bytes");
+    }
+    for (const char* const name : kOfOptireduce) {
+        if (table.given(name) && options.scheme != Scheme::Optireduce) {
+            throw UsageError("option --" + std::string(name) + " is for optireduce, not for " +
+                             std::string(name_of(options.scheme)));
+        }
     }
     check_common(options);
 }
@@ -98,6 +144,7 @@ bench::OptionTable table_of(Options& options) {
     table.count("warmup-iters=N", options.warmup, {0, kMostIterations}, "sums before them");
     table.flag("no-verify", options.validate, "as --no-validate", false);
     table.count("base=N", options.base, {2, kMostRanks}, "of allreduce_bcube");
+    add_bounded(table, options);
     add_common(table, options, "look at every element of every sum, outside the timed part (yes)");
     return table;
 }

@@ -15,6 +15,8 @@ namespace allreduce_lab {
 enum class Scheme : std::uint8_t {
     Ring,
     Bcube,
+    TarTcp,
+    Optireduce,
     NewRing,
     NewBcube,
     LegacyRing,
@@ -41,6 +43,20 @@ struct Options : bench::CommonOptions {
     std::uint64_t iterations = 300;
     std::uint64_t warmup = 5;
     int base = 2;
+
+    // Of the transpose allreduce, and its bounded transport.
+    bool spread = true; ///< by the Hadamard transform
+    std::size_t hadamard_block = 16384;
+    std::size_t payload = 1400; ///< bytes of a packet, without header
+    std::uint64_t bound = 0;    ///< t_B in milliseconds; 0: calibrated
+    std::uint64_t calibration = 100;
+    std::uint64_t bound_cap = 300; ///< percent of the median
+    std::uint64_t rate = 0;        ///< Mbit/s; 0: as the socket takes it
+    std::uint64_t rtt_low = 1000;  ///< microseconds
+    std::uint64_t rtt_high = 10'000;
+    std::uint64_t skip_loss = 10; ///< percent
+    std::uint64_t halt_loss = 50;
+    std::uint64_t inject_loss = 0; ///< every so many-th packet is not sent; 0: none
 };
 
 /// The options, as they are read into `options` and told.

@@ -45,10 +45,63 @@ bench::Row row_of(const Options& options, const Result& result) {
          options.validate && result.failure.empty() ? bench::Value(true) : bench::Value()}};
 }
 
+using Counts = std::vector<std::pair<const char*, std::uint64_t>>;
+
+Counts counts_of(const Result& result, const Odd& odd) {
+    const Outcome& outcome = result.outcome;
+    return {{"packets", outcome.expected},
+            {"lost", outcome.lost},
+            {"stages_full", outcome.ends[0]},
+            {"stages_early", outcome.ends[1]},
+            {"stages_bound", outcome.ends[2]},
+            {"sums_skipped", outcome.skipped},
+            {"sums_inexact", result.inexact},
+            {"late", odd.late},
+            {"ahead", odd.ahead},
+            {"duplicate", odd.duplicate},
+            {"foreign", odd.foreign},
+            {"malformed", odd.malformed},
+            {"reordered", odd.reordered},
+            {"unsent", odd.unsent}};
+}
+
+// In its place, because of a temporary GCC 12 believes that it may hold any kind of value.
+template <class Number>
+void add_field(bench::Row& row, const char* name, Number number, const char* unit) {
+    bench::Field& field = row.emplace_back();
+    field.name = name;
+    field.value = number;
+    field.unit = unit;
+}
+
+// The members of the row, and two lines below it.
+void add_bounded(bench::Report& report, bench::Row row, const Result& result,
+                 const Bounded& bounded) {
+    const Outcome& outcome = result.outcome;
+    const double loss = static_cast<double>(outcome.lost) /
+                        static_cast<double>(std::max<std::uint64_t>(outcome.expected, 1));
+    add_field(row, "bound", bounded.bound, "s");
+    add_field(row, "send_rate", bounded.rate, "B/s");
+    add_field(row, "loss", loss, "1");
+    add_field(row, "error", result.error, "1");
+    add_field(row, "peak_error", result.peak, "1");
+    const Counts counts = counts_of(result, bounded.odd);
+    for (const auto& [name, count] : counts) {
+        add_field(row, name, count, "1");
+    }
+    report.add(std::move(row));
+    bench::print(report.stream(), "# Bound: %.3f ms; loss %.4f %%; error %.3g, peak %.3g\n#",
+                 bounded.bound * 1e3, 100 * loss, result.error, result.peak);
+    for (const auto& [name, count] : counts) {
+        bench::print(report.stream(), " %s %llu", name, static_cast<unsigned long long>(count));
+    }
+    bench::print(report.stream(), "\n");
+}
+
 } // namespace
 
 int tell(Options& options, const Result& result, const std::vector<std::string>& hosts,
-         double clock_overhead) {
+         double clock_overhead, const Bounded* bounded) {
     const std::string scheme(name_of(options.scheme));
     bench::Report report(bench::table_stream(options.json), "allreduce_lab", scheme);
     report.fact("ranks", static_cast<std::uint64_t>(options.size), "Ranks");
@@ -59,7 +112,9 @@ int tell(Options& options, const Result& result, const std::vector<std::string>&
     report.print_facts();
     report.set_columns(columns());
     report.print_titles();
-    if (!result.seconds.empty()) {
+    if (!result.seconds.empty() && bounded != nullptr) {
+        add_bounded(report, row_of(options, result), result, *bounded);
+    } else if (!result.seconds.empty()) {
         report.add(row_of(options, result));
     }
     if (!result.failure.empty()) {

@@ -14,7 +14,7 @@ struct Turn {
 };
 
 /// Sets the vector of that rank. Its elements are whole numbers that floats hold exactly, and so
-/// are their sums over up to 255 ranks, in any order.
+/// are their sums over up to 255 ranks, in any order. Those of other ranks tell nothing of them.
 void fill(float* data, std::size_t count, Turn turn, int rank);
 
 /// What a sum is compared with what it must be.

@@ -1,8 +1,17 @@
+#include "allreduce_lab/bounds.hpp"
+#include "allreduce_lab/hadamard.hpp"
+#include "allreduce_lab/packet.hpp"
+#include "allreduce_lab/schedule.hpp"
 #include "allreduce_lab/vectors.hpp"
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cmath>
+#include <random>
+#include <set>
+#include <stdexcept>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -46,4 +55,190 @@ TEST_CASE("another sum, another seed and a shifted vector are found wrong, and s
     CHECK(compare(total.data() + 1, 99, {3, 17}, 4, 0.0).wrong);
     total[5] = std::nanf("");
     CHECK(compare(total.data(), 100, {3, 17}, 4, 1e9).wrong->index == 5);
+}
+
+TEST_CASE("a packet's header is read as it was written, byte by byte in network order") {
+    const PacketHeader header{
+        0x01020304, PacketKind::Gather, 7, 0x0A0B0C0D, 0x1112, 0x21222324, 0x3132, true, 15};
+    std::array<unsigned char, kHeaderBytes> packet{};
+    write_packet(packet.data(), header);
+    const std::array<unsigned char, kHeaderBytes> expected = {
+        0xA7, 0x11, 7,    1,    2,    3,    4,    0x0A, 0x0B, 0x0C,
+        0x0D, 0x11, 0x12, 0x21, 0x22, 0x23, 0x24, 0x31, 0x32, 0x1F};
+    CHECK(packet == expected);
+    PacketHeader found;
+    REQUIRE(read_packet(packet.data(), packet.size(), found));
+    std::array<unsigned char, kHeaderBytes> again{};
+    write_packet(again.data(), found);
+    CHECK(again == packet);
+    CHECK_FALSE(read_packet(packet.data(), packet.size() - 1, found));
+    for (const auto& [index, value] : {std::pair<std::size_t, unsigned char>{0, 0xA6}, // magic
+                                       {1, 0x21},                                      // version
+                                       {1, 0x13},                                      // kind
+                                       {19, 0x2F},                                     // last
+                                       {19, 0x10}}) {                                  // incast
+        auto wrong = packet;
+        wrong[index] = value;
+        CHECK_FALSE(read_packet(wrong.data(), wrong.size(), found));
+    }
+}
+
+TEST_CASE("of a million packets of noise, those that are read are written back the same") {
+    std::mt19937_64 noise(17); // NOLINT(cert-msc51-cpp): the same packets each time
+    std::size_t read = 0;
+    for (int packet = 0; packet < 1'000'000; ++packet) {
+        std::array<unsigned char, kHeaderBytes> bytes{};
+        for (unsigned char& byte : bytes) {
+            byte = static_cast<unsigned char>(noise());
+        }
+        if (packet % 2 == 0) { // or none would come past the first two bytes
+            bytes[0] = 0xA7;
+            bytes[1] = static_cast<unsigned char>(0x10U | (noise() % 4));
+        }
+        // On the heap and as long as it is, so that a sanitizer sees a byte read too many.
+        const std::vector<unsigned char> sent(
+            bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(noise() % 22 % 21));
+        PacketHeader header;
+        if (read_packet(sent.data(), sent.size(), header)) {
+            ++read;
+            std::array<unsigned char, kHeaderBytes> again{};
+            write_packet(again.data(), header);
+            if (again != bytes) {
+                FAIL("packet " << packet << " is not written as it was read");
+            }
+        }
+    }
+    CHECK(read > 1000);
+}
+
+TEST_CASE("the Hadamard transform keeps lengths, sums and, with its inverse, everything") {
+    std::vector<float> a(4096);
+    fill(a.data(), a.size(), {1, 2}, 0);
+    const std::vector<float> before = a;
+    std::vector<float> b(4096);
+    fill(b.data(), b.size(), {1, 2}, 1);
+    std::vector<float> sum(4096);
+    double energy = 0.0;
+    for (std::size_t index = 0; index < a.size(); ++index) {
+        sum[index] = a[index] + b[index];
+        energy += double{a[index]} * double{a[index]};
+    }
+    for (std::vector<float>* each : {&a, &b, &sum}) {
+        hadamard(each->data(), each->size(), 256, 9);
+    }
+    double spread_energy = 0.0;
+    for (std::size_t index = 0; index < a.size(); ++index) {
+        REQUIRE(sum[index] == doctest::Approx(a[index] + b[index]).epsilon(1e-3));
+        spread_energy += double{a[index]} * double{a[index]};
+    }
+    CHECK(spread_energy == doctest::Approx(energy));
+    std::vector<float> other = before;
+    hadamard(other.data(), other.size(), 256, 10);
+    CHECK(other != a); // other signs for each bucket
+    inverse_hadamard(a.data(), a.size(), 256, 9);
+    for (std::size_t index = 0; index < a.size(); ++index) {
+        REQUIRE(std::fabs(a[index] - before[index]) < 0.01);
+    }
+}
+
+TEST_CASE("what is lost of a spread block is unbiased, over the signs") {
+    const float truth = 100.0F;
+    double mean = 0.0;
+    constexpr int kSeeds = 4000;
+    for (int seed = 0; seed < kSeeds; ++seed) {
+        std::vector<float> block(64, 0.0F);
+        block[5] = truth;
+        hadamard(block.data(), 64, 64, static_cast<std::uint64_t>(seed));
+        for (std::size_t index = 0; index < 64; ++index) {
+            block[index] = index < 16 ? 0.0F : block[index] * 64.0F / 48.0F;
+        }
+        inverse_hadamard(block.data(), 64, 64, static_cast<std::uint64_t>(seed));
+        mean += (block[5] + block[6]) / kSeeds; // the neighbour's truth is 0
+    }
+    CHECK(mean == doctest::Approx(truth).epsilon(0.02));
+}
+
+TEST_CASE("t_B is p95, and one retransmission timeout does not spoil it") {
+    std::vector<double> samples(100);
+    for (std::size_t index = 0; index < samples.size(); ++index) {
+        samples[index] = 0.010 + 0.0001 * static_cast<double>(index);
+    }
+    CHECK(stage_bound(samples, 3.0) == doctest::Approx(0.0194));
+    for (std::size_t index = 90; index < samples.size(); ++index) {
+        samples[index] = 0.250;
+    }
+    CHECK(stage_bound(samples, 3.0) == doctest::Approx(3 * 0.0149));
+    CHECK_THROWS_AS((void)stage_bound({}, 3.0), std::invalid_argument);
+}
+
+TEST_CASE("t_C, incast and rate follow what they see, within their limits") {
+    EarlyEnd early(0.010);
+    CHECK(early.patience() == doctest::Approx(0.001));
+    early.note(0.008, 0.01);
+    CHECK(early.typical() == 0.008); // the first stage tells it, and each one after a little
+    CHECK(early.share() == doctest::Approx(0.2));
+    early.note(0.010, 0.0005);
+    CHECK(early.typical() == doctest::Approx(0.0081));
+    for (int stage = 0; stage < 200; ++stage) {
+        early.note(0.004, 0.0);
+    }
+    CHECK(early.share() == doctest::Approx(0.01));
+    CHECK(early.typical() == doctest::Approx(0.004).epsilon(0.01));
+    for (int stage = 0; stage < 20; ++stage) {
+        early.note(0.004, 1.0);
+    }
+    CHECK(early.share() == 0.5);
+    CHECK(EarlyEnd::sample(End::Full, 0.003, 1.0, 0.01) == 0.003);
+    CHECK(EarlyEnd::sample(End::Early, 0.003, 0.5, 0.01) == doctest::Approx(0.006));
+    CHECK(EarlyEnd::sample(End::Bound, 0.0101, 0.5, 0.01) == 0.01);
+
+    Incast incast(4);
+    for (const int wanted : {2, 3, 3}) {
+        incast.note(true);
+        CHECK(incast.wanted() == wanted);
+    }
+    incast.note(false);
+    incast.note(false);
+    CHECK(incast.wanted() == 1);
+
+    Rate rate(1e6, 0.001, 0.010);
+    rate.note(0.020);
+    CHECK(rate.bytes_per_second() == doctest::Approx(0.75e6));
+    rate.note(0.005);
+    CHECK(rate.bytes_per_second() == doctest::Approx(0.75e6));
+    rate.note(0.0005);
+    CHECK(rate.bytes_per_second() == doctest::Approx(0.76e6));
+    for (int echo = 0; echo < 1000; ++echo) {
+        rate.note(1.0);
+    }
+    CHECK(rate.bytes_per_second() == doctest::Approx(1e4));
+}
+
+TEST_CASE("each bucket has one owner for each shard, another one in the next bucket") {
+    for (std::uint64_t bucket = 0; bucket < 9; ++bucket) {
+        std::set<std::size_t> shards;
+        for (std::size_t rank = 0; rank < 5; ++rank) {
+            shards.insert(shard_of(rank, bucket, 5));
+            CHECK(shard_of(rank, bucket, 5) != shard_of(rank, bucket + 1, 5));
+        }
+        CHECK(shards.size() == 5);
+    }
+    CHECK(shard_floats(10007, 4, 256) * 4 >= 10240);
+    CHECK(shard_floats(1, 3, 2) == 1);
+}
+
+TEST_CASE("every peer gets every piece once, and never more peers than the incast at a time") {
+    for (const std::uint64_t group : {1, 2, 3, 4, 9}) {
+        std::set<std::pair<std::uint64_t, std::uint64_t>> seen;
+        std::uint64_t round = 0;
+        for (std::uint64_t index = 0; index < 4 * 7; ++index) {
+            const Sending next = sending(index, 4, 7, group);
+            CHECK(next.peer < 4);
+            CHECK(next.piece < 7);
+            CHECK(next.peer / std::min<std::uint64_t>(group, 4) >= round);
+            round = next.peer / std::min<std::uint64_t>(group, 4);
+            seen.insert({next.peer, next.piece});
+        }
+        CHECK(seen.size() == 4 * 7);
+    }
 }

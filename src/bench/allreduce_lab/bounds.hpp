@@ -1,0 +1,76 @@
+// When a stage of the bounded transport ends, how many send at once, and how fast.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace allreduce_lab {
+
+/// t_B: the time after which a stage ends whatever is missing, from the times of stages over TCP.
+/// The paper takes their 95th percentile. One retransmission timeout of TCP, 200 ms, would make
+/// that useless, so it is at most `cap` medians. Throws std::invalid_argument for no samples.
+double stage_bound(std::vector<double> samples, double cap);
+
+/// How a stage ended: all was there; all senders said their last and a share of t_C passed; t_B.
+enum class End : std::uint8_t { Full, Early, Bound };
+
+/// t_C and the share of it that a stage still waits once every sender's last packets are there.
+class EarlyEnd {
+  public:
+    /// Until a stage has told it, t_C is the bound, in seconds.
+    explicit EarlyEnd(double bound) : typical_(bound) {}
+
+    /// What a stage took, or would have: the time until every sender had said its last over the
+    /// share of packets that came. The wait after that is left out, or it would feed itself.
+    static double sample(End end, double elapsed, double received, double bound) {
+        return end == End::Bound  ? bound
+               : end == End::Full ? elapsed
+                                  : std::min(bound, elapsed / std::max(received, 0.01));
+    }
+
+    /// After each stage: the median of the samples of all ranks, and this rank's share lost.
+    void note(double median, double loss);
+
+    /// Seconds after the last sender's last packets.
+    [[nodiscard]] double patience() const { return share_ * typical_; }
+    [[nodiscard]] double typical() const { return typical_; }
+    [[nodiscard]] double share() const { return share_; }
+
+  private:
+    double typical_;
+    double share_ = 0.1;
+    bool told_ = false;
+};
+
+/// Senders at once that a rank wants: one more after a stage without loss, half after one with.
+class Incast {
+  public:
+    explicit Incast(int ranks) : most_(std::clamp(ranks - 1, 1, 15)) {}
+    void note(bool lossless) {
+        wanted_ = lossless ? std::min(wanted_ + 1, most_) : std::max(wanted_ / 2, 1);
+    }
+    [[nodiscard]] int wanted() const { return wanted_; }
+
+  private:
+    int most_;
+    int wanted_ = 1;
+};
+
+/// Rate of a sender, by the delay of its packets, as TIMELY has it, without its gradient: rising
+/// by a step while the delay is below `low`, falling in proportion to the excess above `high`.
+class Rate {
+  public:
+    /// Bytes/s at most, and seconds.
+    Rate(double most, double low, double high) : most_(most), low_(low), high_(high), rate_(most) {}
+    void note(double delay);
+    [[nodiscard]] double bytes_per_second() const { return rate_; }
+
+  private:
+    double most_;
+    double low_;
+    double high_;
+    double rate_;
+};
+
+} // namespace allreduce_lab

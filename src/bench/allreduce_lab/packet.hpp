@@ -1,0 +1,34 @@
+// A packet of the bounded transport. Its layout is in docs/programs/allreduce_lab.md, "Packet".
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace allreduce_lab {
+
+enum class PacketKind : std::uint8_t {
+    Scatter, ///< a rank's contribution to the receiver's shard
+    Gather,  ///< a summed shard
+    Echo     ///< the header of a packet, sent back to tell how long it took
+};
+
+struct PacketHeader {
+    std::uint32_t run = 0; ///< another word for each run
+    PacketKind kind = PacketKind::Scatter;
+    std::uint8_t source = 0;   ///< rank
+    std::uint32_t stamp = 0;   ///< microseconds of the sender's clock, modulo 2^32
+    std::uint16_t bucket = 0;  ///< number of the sum, modulo 2^16
+    std::uint32_t offset = 0;  ///< of the payload in the shard, in bytes
+    std::uint16_t timeout = 0; ///< the sender's last sample of t_C, in 10 us
+    bool last = false;         ///< among the last of its shard
+    std::uint8_t incast = 1;   ///< senders at once that the source wants, 1 to 15
+};
+
+constexpr std::size_t kHeaderBytes = 20;
+
+void write_packet(unsigned char* packet, const PacketHeader& header);
+
+/// Reads the header of a packet of `bytes` bytes. False for what is no packet of this version.
+bool read_packet(const unsigned char* packet, std::size_t bytes, PacketHeader& header);
+
+} // namespace allreduce_lab

@@ -1,0 +1,30 @@
+// Where the packets of a stage are kept until they are used.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace allreduce_lab {
+
+/// What came of one stage of one bucket.
+struct Slot {
+    std::vector<float> data;
+    std::vector<std::uint8_t> have; ///< of each source, of each piece
+    std::vector<std::uint8_t> last; ///< of each source
+    std::vector<std::uint32_t> highest;
+    std::uint64_t total = 0;
+    std::uint64_t ended = 0; ///< sources whose last pieces came
+    double last_time = 0.0;
+    bool closed = false;
+
+    void clear() {
+        std::fill(have.begin(), have.end(), std::uint8_t{0});
+        std::fill(last.begin(), last.end(), std::uint8_t{0});
+        std::fill(highest.begin(), highest.end(), 0U);
+        total = ended = 0;
+        closed = false;
+    }
+};
+
+} // namespace allreduce_lab

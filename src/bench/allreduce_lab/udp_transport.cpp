@@ -1,0 +1,390 @@
+// The bounded transport over datagrams. One thread sends, receives and waits, so that nothing is
+// locked; the method is in docs/programs/allreduce_lab.md, "The bounded transport".
+#include "allreduce_lab/schedule.hpp"
+#include "allreduce_lab/slot.hpp"
+#include "allreduce_lab/transport.hpp"
+#include "common/arguments.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <poll.h>
+#include <sys/socket.h>
+
+namespace allreduce_lab {
+
+namespace {
+
+constexpr std::size_t kReceivedAtOnce = 32;
+constexpr std::size_t kSentAtOnce = 16;
+constexpr std::uint64_t kEchoEvery = 10; // as the paper
+constexpr std::size_t kLastPieces = 3;   // one alone may be lost
+constexpr double kCatchUp = 300e-6;      // seconds that a sender may be behind its rate
+constexpr double kTimeoutUnit = 10e-6;   // seconds, of the header's field
+constexpr double kLongestDelay = 10.0;   // seconds; a longer one is no echo of ours
+constexpr int kReceiveBuffer = 8 << 20;  // a stage of every sender while this rank computes
+constexpr int kSendBuffer = 256 << 10;   // more would only stand in a queue
+constexpr std::size_t kLargestDatagram = 65507;
+
+double now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+}
+
+std::uint32_t stamp(double seconds) {
+    return static_cast<std::uint32_t>(static_cast<std::uint64_t>(seconds * 1e6));
+}
+
+class Udp : public UdpTransport {
+  public:
+    Udp(Meeting& meeting, const Options& options, in_addr address, std::vector<std::size_t> shards,
+        double bound)
+        : UdpTransport(meeting.size(), std::move(shards), options.payload / sizeof(float)),
+          own_(static_cast<std::size_t>(meeting.rank())),
+          ranks_(static_cast<std::size_t>(meeting.size())), run_(meeting.run_word()),
+          inject_loss_(options.inject_loss), bound_(bound),
+          socket_(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)),
+          early_{EarlyEnd(bound), EarlyEnd(bound)}, incast_(meeting.size()),
+          rate_(options.rate == 0 ? 0.0 : static_cast<double>(options.rate) * 1e6 / 8,
+                static_cast<double>(options.rtt_low) * 1e-6,
+                static_cast<double>(options.rtt_high) * 1e-6),
+          peer_timeouts_(ranks_), peer_incasts_(ranks_, 1), samples_(ranks_) {
+        peer_incasts_[own_] = std::numeric_limits<std::uint8_t>::max(); // only the others wish
+        open(meeting, address);
+        for (auto& stages : slots_) {
+            for (Slot& slot : stages) {
+                slot.data.resize(ranks_ * largest());
+                slot.have.resize(ranks_ * pieces(largest()));
+                slot.last.resize(ranks_);
+                slot.highest.resize(ranks_);
+            }
+        }
+        for (std::size_t index = 0; index < kReceivedAtOnce; ++index) {
+            received_[index].resize(kLargestDatagram);
+            in_pieces_[index] = {received_[index].data(), received_[index].size()};
+            in_[index].msg_hdr.msg_name = &sources_[index];
+            in_[index].msg_hdr.msg_iov = &in_pieces_[index];
+            in_[index].msg_hdr.msg_iovlen = 1;
+        }
+    }
+
+    StageEnd exchange(PacketKind stage, std::uint64_t bucket,
+                      const std::vector<std::size_t>& places) override;
+
+    [[nodiscard]] const float* from(PacketKind stage, std::size_t rank) const override {
+        return slot(stage, current_).data.data() + rank * largest();
+    }
+    [[nodiscard]] bool has(PacketKind stage, std::size_t rank, std::size_t piece) const override {
+        return slot(stage, current_).have[rank * pieces(largest()) + piece] != 0;
+    }
+    [[nodiscard]] const Odd& odd() const override { return odd_; }
+    [[nodiscard]] double rate() const override { return rate_.bytes_per_second(); }
+
+  private:
+    void open(Meeting& meeting, in_addr address);
+    [[nodiscard]] const Slot& slot(PacketKind stage, std::uint64_t bucket) const {
+        return slots_[bucket % slots_.size()][static_cast<std::size_t>(stage)];
+    }
+    Slot& slot(PacketKind stage, std::uint64_t bucket) {
+        return slots_[bucket % slots_.size()][static_cast<std::size_t>(stage)];
+    }
+    bool receive_some();
+    void take(const unsigned char* packet, std::size_t bytes, const sockaddr_in& source);
+    void take_piece(const PacketHeader& header, const unsigned char* payload, std::size_t bytes);
+    void echo(PacketHeader header, const sockaddr_in& source);
+    std::size_t send_some(PacketKind stage, const std::vector<std::size_t>& places, double time);
+    void wait(double until, bool to_send);
+    void learn(PacketKind stage, const StageEnd& end, double needed);
+
+    std::size_t own_;
+    std::size_t ranks_;
+    std::uint32_t run_;
+    std::uint64_t inject_loss_;
+    double bound_;
+    Descriptor socket_;
+    std::vector<sockaddr_in> peers_;
+    std::array<EarlyEnd, 2> early_;
+    Incast incast_;
+    Rate rate_;
+    std::vector<std::uint16_t> peer_timeouts_;
+    std::vector<std::uint8_t> peer_incasts_;
+    std::vector<double> samples_;
+    std::array<std::uint16_t, 2> timeouts_{}; ///< this rank's samples of t_C, as in the header
+
+    std::array<std::array<Slot, 2>, 2> slots_; ///< this bucket and the next; scatter and gather
+    std::uint64_t current_ = 0;
+    Odd odd_;
+
+    std::uint64_t to_send_ = 0; ///< of this stage
+    std::uint64_t sent_ = 0;
+    std::uint64_t counted_ = 0; ///< all packets, for --inject-loss
+    std::uint64_t group_ = 1;   ///< receivers at once
+    double next_send_ = 0.0;
+
+    std::array<std::vector<unsigned char>, kReceivedAtOnce> received_;
+    std::array<sockaddr_in, kReceivedAtOnce> sources_{};
+    std::array<iovec, kReceivedAtOnce> in_pieces_{};
+    std::array<mmsghdr, kReceivedAtOnce> in_{};
+    std::array<std::array<unsigned char, kHeaderBytes>, kSentAtOnce> headers_{};
+    std::array<std::array<iovec, 2>, kSentAtOnce> out_pieces_{};
+    std::array<mmsghdr, kSentAtOnce> out_{};
+};
+
+void Udp::open(Meeting& meeting, in_addr address) {
+    for (const auto& [option, bytes] : {std::pair{SO_RCVBUF, kReceiveBuffer},
+                                        {SO_RCVBUFFORCE, kReceiveBuffer},
+                                        {SO_SNDBUF, kSendBuffer}}) {
+        // FORCE is for root only; the others are cut to what the kernel allows.
+        (void)setsockopt(socket_.number(), SOL_SOCKET, option, &bytes, sizeof bytes);
+    }
+    sockaddr_in own{};
+    own.sin_family = AF_INET;
+    own.sin_addr = address;
+    socklen_t length = sizeof own;
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): the API of sockets
+    auto* const plain = reinterpret_cast<sockaddr*>(&own);
+    if (bind(socket_.number(), plain, length) != 0 ||
+        getsockname(socket_.number(), plain, &length) != 0) {
+        throw std::runtime_error("no port for UDP");
+    }
+    peers_ = meeting.exchange(own);
+}
+
+StageEnd Udp::exchange(PacketKind stage, std::uint64_t bucket,
+                       const std::vector<std::size_t>& places) {
+    const double begin = now();
+    if (bucket != current_) {
+        // The bucket before this one is over; what comes for the next one has its place.
+        current_ = bucket;
+        slot(PacketKind::Scatter, bucket + 1).clear();
+        slot(PacketKind::Gather, bucket + 1).clear();
+    }
+    Slot& own = slot(stage, bucket);
+    EarlyEnd& early = early_[static_cast<std::size_t>(stage)];
+    StageEnd end;
+    end.expected = (ranks_ - 1) * pieces(shard(bucket));
+    to_send_ = end.expected;
+    sent_ = 0;
+    group_ = *std::min_element(peer_incasts_.begin(), peer_incasts_.end());
+    next_send_ = begin;
+    while (true) {
+        const bool received = receive_some();
+        const double time = now();
+        const std::size_t sent = sent_ < to_send_ ? send_some(stage, places, time) : 0;
+        if (sent_ == to_send_ && own.total == end.expected) {
+            end.end = End::Full;
+            break;
+        }
+        if (time >= begin + bound_) {
+            end.end = End::Bound;
+            break;
+        }
+        const bool all_said_last = own.ended == ranks_ - 1 && sent_ == to_send_;
+        const double give_up = own.last_time + early.patience();
+        if (all_said_last && !received && time >= give_up) {
+            end.end = End::Early;
+            break;
+        }
+        if (!received && sent == 0) {
+            const double until = all_said_last ? std::min(give_up, begin + bound_) : begin + bound_;
+            const bool paced = sent_ < to_send_ && next_send_ > time;
+            wait(paced ? std::min(next_send_, until) : until, sent_ < to_send_ && !paced);
+        }
+    }
+    own.closed = true;
+    end.seconds = now() - begin;
+    end.lost = end.expected - own.total;
+    odd_.unsent += to_send_ - sent_;
+    learn(stage, end, end.end == End::Early ? own.last_time - begin : end.seconds);
+    return end;
+}
+
+bool Udp::receive_some() {
+    for (mmsghdr& message : in_) {
+        message.msg_hdr.msg_namelen = sizeof(sockaddr_in);
+    }
+    const int count =
+        recvmmsg(socket_.number(), in_.data(), kReceivedAtOnce, MSG_DONTWAIT, nullptr);
+    for (int index = 0; index < count; ++index) {
+        const auto each = static_cast<std::size_t>(index);
+        take(received_[each].data(), in_[each].msg_len, sources_[each]);
+    }
+    return count > 0;
+}
+
+void Udp::take(const unsigned char* packet, std::size_t bytes, const sockaddr_in& source) {
+    PacketHeader header;
+    if (!read_packet(packet, bytes, header)) {
+        ++odd_.malformed;
+        return;
+    }
+    if (header.run != run_ || header.source >= ranks_ || header.source == own_ ||
+        peers_[header.source].sin_addr.s_addr != source.sin_addr.s_addr ||
+        peers_[header.source].sin_port != source.sin_port) {
+        ++odd_.foreign;
+        return;
+    }
+    if (header.kind == PacketKind::Echo) {
+        const double delay = static_cast<double>(stamp(now()) - header.stamp) * 1e-6;
+        if (delay < kLongestDelay) {
+            rate_.note(delay);
+        }
+        return;
+    }
+    take_piece(header, packet + kHeaderBytes, bytes - kHeaderBytes);
+    if (header.offset / (piece() * sizeof(float)) % kEchoEvery == 0) {
+        echo(header, source);
+    }
+}
+
+void Udp::take_piece(const PacketHeader& header, const unsigned char* payload, std::size_t bytes) {
+    const auto ahead =
+        static_cast<std::int16_t>(header.bucket - static_cast<std::uint16_t>(current_));
+    if (ahead < 0 || ahead > 1) {
+        ++(ahead < 0 ? odd_.late : odd_.ahead);
+        return;
+    }
+    const std::uint64_t bucket = current_ + static_cast<std::uint64_t>(ahead);
+    Slot& place = slot(header.kind, bucket);
+    const std::size_t piece_bytes = piece() * sizeof(float);
+    const std::size_t shard_bytes = shard(bucket) * sizeof(float);
+    if (header.offset % piece_bytes != 0 || header.offset >= shard_bytes ||
+        bytes != std::min(piece_bytes, shard_bytes - header.offset)) {
+        ++odd_.malformed;
+        return;
+    }
+    const std::size_t source = header.source;
+    peer_timeouts_[source] = header.timeout;
+    peer_incasts_[source] = header.incast;
+    if (place.closed) {
+        ++odd_.late;
+        return;
+    }
+    std::uint8_t& have = place.have[source * pieces(largest()) + header.offset / piece_bytes];
+    if (have != 0) {
+        ++odd_.duplicate;
+        return;
+    }
+    std::memcpy(place.data.data() + source * largest() + header.offset / sizeof(float), payload,
+                bytes);
+    have = 1;
+    ++place.total;
+    odd_.reordered += header.offset < place.highest[source] ? 1 : 0;
+    place.highest[source] = std::max(place.highest[source], header.offset);
+    if (header.last && place.last[source] == 0) {
+        place.last[source] = 1;
+        ++place.ended;
+        place.last_time = now();
+    }
+}
+
+void Udp::echo(PacketHeader header, const sockaddr_in& source) {
+    header.kind = PacketKind::Echo;
+    header.source = static_cast<std::uint8_t>(own_);
+    std::array<unsigned char, kHeaderBytes> packet{};
+    write_packet(packet.data(), header);
+    // One that is lost tells nothing, and that is all.
+    (void)sendto(socket_.number(), packet.data(), packet.size(), MSG_DONTWAIT,
+                 reinterpret_cast<const sockaddr*>(&source), sizeof source);
+}
+
+// As many as the rate and the socket take now; pieces go round the receivers of a group.
+std::size_t Udp::send_some(PacketKind stage, const std::vector<std::size_t>& places, double time) {
+    const double rate = rate_.bytes_per_second();
+    if (rate > 0.0 && next_send_ > time) {
+        return 0;
+    }
+    const std::size_t count = pieces(shard(current_));
+    const auto most =
+        static_cast<std::size_t>(std::min<std::uint64_t>(kSentAtOnce, to_send_ - sent_));
+    std::size_t wire_bytes = 0;
+    std::size_t filled = 0;
+    std::size_t taken = 0;
+    std::array<std::size_t, kSentAtOnce> after{}; // packets taken once that message is out
+    for (; taken < most; ++taken) {
+        const std::uint64_t index = sent_ + taken;
+        const Sending next = sending(index, ranks_ - 1, count, group_);
+        const std::size_t which = next.piece;
+        const std::size_t target = (own_ + 1 + next.peer) % ranks_;
+        if (inject_loss_ > 0 && (counted_ + taken + 1) % inject_loss_ == 0) {
+            continue;
+        }
+        PacketHeader header;
+        header.run = run_;
+        header.kind = stage;
+        header.source = static_cast<std::uint8_t>(own_);
+        header.stamp = stamp(time);
+        header.bucket = static_cast<std::uint16_t>(current_);
+        header.offset = static_cast<std::uint32_t>(which * piece() * sizeof(float));
+        header.timeout = timeouts_[static_cast<std::size_t>(stage)];
+        header.last = which + std::max(kLastPieces, count / 100) >= count;
+        header.incast = static_cast<std::uint8_t>(incast_.wanted());
+        write_packet(headers_[filled].data(), header);
+        const std::size_t floats = std::min(piece(), shard(current_) - which * piece());
+        out_pieces_[filled] = {
+            {{headers_[filled].data(), kHeaderBytes},
+             {work() + places[target] + which * piece(), floats * sizeof(float)}}};
+        msghdr& message = out_[filled].msg_hdr;
+        message.msg_name = &peers_[target];
+        message.msg_namelen = sizeof(sockaddr_in);
+        message.msg_iov = out_pieces_[filled].data();
+        message.msg_iovlen = out_pieces_[filled].size();
+        wire_bytes += kHeaderBytes + floats * sizeof(float);
+        after[filled++] = taken + 1;
+    }
+    const int out = filled == 0 ? 0
+                                : sendmmsg(socket_.number(), out_.data(),
+                                           static_cast<unsigned>(filled), MSG_DONTWAIT);
+    if (out <= 0 && filled > 0) {
+        return 0;
+    }
+    const std::size_t done =
+        static_cast<std::size_t>(out) == filled ? taken : after[static_cast<std::size_t>(out) - 1];
+    sent_ += done;
+    counted_ += done;
+    if (rate > 0.0) {
+        next_send_ = std::max(next_send_, time - kCatchUp) + static_cast<double>(wire_bytes) / rate;
+    }
+    return done;
+}
+
+void Udp::wait(double until, bool to_send) {
+    const double left = std::max(until - now(), 0.0);
+    const timespec limit{static_cast<std::time_t>(left),
+                         static_cast<long>((left - std::floor(left)) * 1e9)};
+    pollfd entry{socket_.number(), static_cast<short>(to_send ? POLLIN | POLLOUT : POLLIN), 0};
+    (void)ppoll(&entry, 1, &limit, nullptr);
+}
+
+void Udp::learn(PacketKind stage, const StageEnd& end, double needed) {
+    const auto index = static_cast<std::size_t>(stage);
+    const double share =
+        end.expected == 0 ? 0.0 : static_cast<double>(end.lost) / static_cast<double>(end.expected);
+    const double sample = EarlyEnd::sample(end.end, needed, 1 - share, bound_);
+    timeouts_[index] = static_cast<std::uint16_t>(
+        std::min<double>(sample / kTimeoutUnit, std::numeric_limits<std::uint16_t>::max()));
+    std::size_t count = 0;
+    for (std::size_t rank = 0; rank < ranks_; ++rank) {
+        if (rank == own_ || peer_timeouts_[rank] > 0) {
+            samples_[count++] = rank == own_ ? sample : peer_timeouts_[rank] * kTimeoutUnit;
+        }
+    }
+    const auto middle = samples_.begin() + static_cast<std::ptrdiff_t>(count / 2);
+    std::nth_element(samples_.begin(), middle,
+                     samples_.begin() + static_cast<std::ptrdiff_t>(count));
+    early_[index].note(*middle, share);
+    incast_.note(end.lost == 0 && end.end != End::Bound);
+}
+
+} // namespace
+
+std::unique_ptr<UdpTransport> udp_transport(Meeting& meeting, const Options& options,
+                                            in_addr address, std::vector<std::size_t> shards,
+                                            double bound) {
+    return std::make_unique<Udp>(meeting, options, address, std::move(shards), bound);
+}
+
+} // namespace allreduce_lab
