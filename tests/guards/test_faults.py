@@ -163,8 +163,8 @@ def test_a_full_disk_stops_the_run_and_leaves_no_half_record(suite: Suite, tiny_
     assert "Traceback" not in outcome.output
     record = suite.root / "perflogs" / "testbed" / suite.partition
     written = suite.testbed.run("login", "sh", "-c", f"cat {record}/*.jsonl").stdout
-    # The line of the nodes is small enough.
-    assert '"kind":"case"' not in written
+    # The lines of the build and of the nodes are small enough.
+    assert '"check":"MpiPointToPoint"' not in written
     assert written.endswith("\n") or not written
     assert outcome.report_exit == 1
     assert any("aborted" in defect for defect in outcome.record["defects"])
