@@ -14,6 +14,9 @@ from typing import Any
 
 import pytest
 
+# Its import binds a socket, once: better here than in the first test that loads ReFrame.
+import urllib3  # noqa: F401
+
 pytest_plugins = ["pytester", "tests.testbeds"]
 
 TIERS = ("unit", "integration", "e2e", "lab")
