@@ -164,7 +164,7 @@ def test_lock_check_names_each_difference(tmp_path, line, expected):
 )
 def test_lint_goes_red(tmp_path, tool, file, content):
     copy = tmp_path / "checkout"
-    for name in ("ci", "src/fabricheck"):
+    for name in ("ci", "lab", "src/fabricheck"):
         shutil.copytree(ROOT / name, copy / name)
     for name in ("pyproject.toml", ".clang-format", "setup-env.sh"):
         shutil.copy(ROOT / name, copy / name)

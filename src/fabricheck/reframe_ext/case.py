@@ -164,6 +164,8 @@ class BenchmarkCase(Judged):
 
     def _setting(self) -> Setting:
         partition, environ = self.current_partition, self.current_environ
+        # Before a run, when the matrix is planned, ReFrame has not put the build in its place yet.
+        build = getattr(self, "build", None)
         return Setting(
             partition=partition.fullname,
             extras=partition.extras,
@@ -172,7 +174,7 @@ class BenchmarkCase(Judged):
             cores=partition.processor.num_cores,
             mpi=environ.extras.get("mpi_family", ""),
             pmi=environ.extras.get("pmi", ""),
-            build=self.build.programs if hasattr(self, "build") else None,
+            build=build.programs if isinstance(build, BenchBuild) else None,
             variables=tuple(self.env_vars),
             chosen={name: getattr(self, name) for name in self.settable},
             stage=Path(self.stagedir or ""),
