@@ -68,6 +68,7 @@ std::string line(const char* key, const std::string& value) {
 void tell_place(bench::Report& report, const Options& options, const std::string& host,
                 const std::vector<Used>& used) {
     std::vector<std::string> devices;
+    devices.reserve(used.size());
     for (const Used& each : used) {
         devices.push_back(each.device);
     }

@@ -155,6 +155,7 @@ void add_together(bench::Report& report, const Options& options,
 // The tables and the JSON; the exit code.
 int tell(bench::Report& report, Options& options, const std::vector<NewsReader>& readers) {
     std::vector<Used> used;
+    used.reserve(readers.size());
     for (const NewsReader& reader : readers) {
         used.push_back(reader.used);
     }

@@ -42,7 +42,7 @@ class Written {
         return report.json(OptionTable("program"), expected, signal);
     }
 
-    std::string printed() {
+    [[nodiscard]] std::string printed() const {
         std::string text(1000, ' ');
         std::rewind(file.get());
         text.resize(std::fread(text.data(), 1, text.size(), file.get()));
