@@ -254,6 +254,15 @@ def test_an_endpoint_that_the_asynchronous_thread_made_is_seen() -> None:
     assert [str(lane) for lane in read_ucx_log(text).lanes] == ["tag(ud_verbs/rxe1:1)"]
 
 
+def test_the_title_of_a_protocol_table_is_no_lane() -> None:
+    log = read_ucx_log((DATA / "ucx-cuda" / "1.20.1-cuda_ipc-y.txt").read_text())
+    assert [str(lane) for lane in log.lanes] == [
+        "tag(sysv/memory)",
+        "tag(cma/memory)",
+        "tag(cuda_ipc/cuda)",
+    ]
+
+
 @pytest.mark.parametrize("served", ["rc", "ud"])
 @pytest.mark.parametrize("asked", ["rc", "ud"])
 def test_what_mvapich2_applied_is_held_against_what_was_asked(asked: str, served: str) -> None:

@@ -90,6 +90,10 @@ def test_what_ucx_complained_of_is_told_once_and_the_reason_first(tmp_path: Path
         "[1795252885.8] [rx1:7 :0]  ib_device.c:1405 UCX  DIAG  invalid gid[99] on rxe0:1\n"
         "[1795252885.8] [rx1:7 :0]  parser.c:1916 UCX  INFO  UCX_* env variables: UCX_TLS=rc\n"
     )
+    (tmp_path / "ucx.rx3.9.log").write_text(
+        "[1795252885.7] [rx3:9 :0]  ucp_context.c:1479 UCX  WARN  transports 'cuda_copy',"
+        "'cuda_ipc' are not available, please use one or more of: cma, posix, self\n"
+    )
     (tmp_path / "ucx.rx2.9.log").write_text(
         "[1795252885.7] [rx2:9 :0]  ud_ep.c:276  UCX  FATAL UD endpoint: unhandled timeout error\n"
     )
@@ -98,4 +102,6 @@ def test_what_ucx_complained_of_is_told_once_and_the_reason_first(tmp_path: Path
         "on rx1: network device 'x:1' is not available, please use one or more of: 'rxe0:1'(ib)",
         "on rx1: ucp_ep_create() failed",
         "on rx2: UD endpoint: unhandled timeout error",
+        "on rx3: transports 'cuda_copy','cuda_ipc' are not available, please use one or more of: "
+        "cma, posix, self",
     ]

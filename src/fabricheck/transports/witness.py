@@ -12,10 +12,11 @@ RANK_WRAPPER = Path(__file__).with_name("rank.sh")
 # "[host:process:thread]"; the thread has a letter where a peer's wire-up came before our own: then
 # the asynchronous thread "a" makes the endpoint.
 _PROCESS = r"\[(?P<host>[^:\]\s]+):\d+\s*:\w+\]"
-# UCX 1.15 renamed "ep_cfg[1]:" to "inter-node cfg#1" (ucp_worker_print_used_tls).
+# UCX 1.15 renamed "ep_cfg[1]:" to "inter-node cfg#1" (ucp_worker_print_used_tls). With
+# UCX_PROTO_INFO the titles of its tables begin alike, in a frame: "| ... cfg#1 | rendezvous data".
 _CONFIG_LINE = re.compile(
-    rf"{_PROCESS}.*"
-    r"\b(?:ep_cfg\[\d+\]:|(?:self|intra-node|inter-node) cfg#\d+)\s+(?P<lanes>.+)$"
+    rf"{_PROCESS}[^|]*"
+    r"\b(?:ep_cfg\[\d+\]:|(?:self|intra-node|inter-node) cfg#\d+)\s+(?P<lanes>[^|]+)$"
 )
 _LANES = re.compile(r"(?P<operation>\w+)\((?P<targets>[^)]*)\)")
 _UCX_VERSION = re.compile(r"UCX\s+INFO\s+Version (\S+)")
@@ -32,7 +33,7 @@ _PEER_BTL = re.compile(
 # those that follow.
 _UCX_COMPLAINT = re.compile(
     rf"{_PROCESS}.*\bUCX\s+"
-    r"(?:(?:ERROR|FATAL)|WARN(?=.* is not available)|DIAG(?=\s+invalid gid))\s+(?P<words>.+)$",
+    r"(?:(?:ERROR|FATAL)|WARN(?=.* (?:is|are) not available)|DIAG(?=\s+invalid gid))\s+(?P<words>.+)$",
     re.MULTILINE,
 )
 
