@@ -1,16 +1,21 @@
 """``fabricheck accept``: is the fabric after a change as good as before it?"""
 
-import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fabricheck.cli.console import open_console
-from fabricheck.cli.history import DEFAULT_STORE, MachineOption, SelectArgument, StoreOption
+from fabricheck.cli.options import (
+    SITES,
+    STORE,
+    JsonOption,
+    SelectArgument,
+    SitesOption,
+    StoreOption,
+)
+from fabricheck.cli.output import write_json
 from fabricheck.errors import FabricheckError
-from fabricheck.provenance import SUITE
 
 if TYPE_CHECKING:
     from fabricheck.acceptance.model import Acceptance
@@ -50,14 +55,9 @@ def accept(
         typer.Option(metavar="TEXT", help="What the signer says to it.", show_default=False),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Show also what is fine.")] = False,
-    sites: Annotated[
-        Path,
-        typer.Option(
-            metavar="DIR", help="Site files, with the margins.", show_default="sites/ of the suite"
-        ),
-    ] = SUITE / "sites",
-    store: StoreOption = DEFAULT_STORE,
-    machine: MachineOption = False,
+    sites: SitesOption = SITES,
+    store: StoreOption = STORE,
+    machine: JsonOption = False,
 ) -> None:
     """Compare runs before a change with runs after it: accept, reject or inconclusive.
 
@@ -95,7 +95,7 @@ def accept(
     if record:
         data = _write(data, record, sign, comment)
     if machine:
-        _write_json(data)
+        write_json(data)
     else:
         _show(found, every=every)
         if record:
@@ -148,7 +148,7 @@ def _sign(record: Path, sign: str, comment: str, sites: Path, *, machine: bool) 
     with locked(record):
         data = _write(read_record(record), record, sign, comment)
     if machine:
-        _write_json(data)
+        write_json(data)
     else:
         typer.echo(f"{record}: {verdict}, signed by {sign}")
     raise typer.Exit(verdict.exit_code)
@@ -173,8 +173,3 @@ def _show(found: "Acceptance", *, every: bool) -> None:
     from fabricheck.acceptance.show import show  # noqa: PLC0415
 
     show(found, open_console(_WIDTH), every=every)
-
-
-def _write_json(data: dict[str, Any]) -> None:
-    json.dump(data, sys.stdout, indent=2, allow_nan=False)
-    sys.stdout.write("\n")

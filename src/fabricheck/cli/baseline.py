@@ -1,21 +1,25 @@
 """``fabricheck baseline``: references from the history, proposed, compared, accepted, outdated."""
 
-import json
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fabricheck.cli.history import (
-    DEFAULT_STORE,
-    MachineOption,
+from fabricheck.cli.options import (
+    REFERENCES,
+    SITES,
+    STORE,
+    JsonOption,
+    ReferencesOption,
     SelectArgument,
+    SinceOption,
+    SitesOption,
     StoreOption,
     UntilOption,
     moment,
 )
+from fabricheck.cli.output import write_json
 from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE
 
@@ -30,15 +34,6 @@ app = typer.Typer(
 
 _PROPOSALS = SUITE / "reports" / "baseline"
 
-ReferencesOption = Annotated[
-    Path,
-    typer.Option(
-        "--references",
-        metavar="DIR",
-        help="Reference files, one for each system.",
-        show_default="references/ of the suite",
-    ),
-]
 ProposalsOption = Annotated[
     Path,
     typer.Option(
@@ -46,15 +41,6 @@ ProposalsOption = Annotated[
         metavar="DIR",
         help="Where proposals are kept until they are accepted.",
         show_default="reports/baseline",
-    ),
-]
-SitesOption = Annotated[
-    Path,
-    typer.Option(
-        "--sites",
-        metavar="DIR",
-        help="Site files, with the settings of the trend.",
-        show_default="sites/ of the suite",
     ),
 ]
 SystemOption = Annotated[
@@ -68,10 +54,7 @@ def propose(
     select: SelectArgument = None,
     *,
     system: SystemOption = None,
-    since: Annotated[
-        str | None,
-        typer.Option(metavar="DATE", help="No night before this one.", show_default=False),
-    ] = None,
+    since: SinceOption = None,
     until: UntilOption = None,
     nights: Annotated[
         int, typer.Option(min=5, metavar="N", help="The latest N nights of each variable.")
@@ -93,11 +76,11 @@ def propose(
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Also what would be the same, with newer nights.")
     ] = False,
-    sites: SitesOption = SUITE / "sites",
-    references: ReferencesOption = SUITE / "references",
+    sites: SitesOption = SITES,
+    references: ReferencesOption = REFERENCES,
     proposals: ProposalsOption = _PROPOSALS,
-    store: StoreOption = DEFAULT_STORE,
-    machine: MachineOption = False,
+    store: StoreOption = STORE,
+    machine: JsonOption = False,
 ) -> None:
     """Propose references: medians of the last nights, with tolerances from their noise.
 
@@ -137,7 +120,7 @@ def propose(
         )
     path = proposal.write(proposals, made)
     if machine:
-        _write_json({"path": str(path), **proposal.as_json(made)})
+        write_json({"path": str(path), **proposal.as_json(made)})
         return
     for line in show.lines(made):
         typer.echo(line)
@@ -149,9 +132,9 @@ def diff(
     select: SelectArgument = None,
     *,
     system: SystemOption = None,
-    references: ReferencesOption = SUITE / "references",
+    references: ReferencesOption = REFERENCES,
     proposals: ProposalsOption = _PROPOSALS,
-    machine: MachineOption = False,
+    machine: JsonOption = False,
 ) -> None:
     """Show what accepting the proposal would change in the reference file.
 
@@ -167,7 +150,7 @@ def diff(
     if machine:
         counts = {str(each.case): each.state for each in made.proposed}
         steps = [each.date for each in made.steps]
-        _write_json(
+        write_json(
             {"path": str(change.path), "diff": change.diff(), "cases": counts, "steps": steps}
         )
         return
@@ -191,11 +174,11 @@ def accept(
     by: Annotated[str, typer.Option(help="Who accepts steps.", show_default=False)] = "",
     why: Annotated[str, typer.Option(help="Why steps are right.", show_default=False)] = "",
     system: SystemOption = None,
-    sites: SitesOption = SUITE / "sites",
-    references: ReferencesOption = SUITE / "references",
+    sites: SitesOption = SITES,
+    references: ReferencesOption = REFERENCES,
     proposals: ProposalsOption = _PROPOSALS,
-    store: StoreOption = DEFAULT_STORE,
-    machine: MachineOption = False,
+    store: StoreOption = STORE,
+    machine: JsonOption = False,
 ) -> None:
     """Write the proposed references, and record the steps that come with them as accepted.
 
@@ -231,7 +214,7 @@ def accept(
             each.write()
     written = [str(each.path) for each in changes if each.after != each.before]
     if machine:
-        _write_json({"written": written, "steps": [each.date for each in found]})
+        write_json({"written": written, "steps": [each.date for each in found]})
         return
     for each in changes:
         typer.echo(f"{each.path}: {'written' if each.before != each.after else 'as it was'}")
@@ -244,9 +227,9 @@ def best(
     select: SelectArgument = None,
     *,
     system: SystemOption = None,
-    sites: SitesOption = SUITE / "sites",
-    references: ReferencesOption = SUITE / "references",
-    store: StoreOption = DEFAULT_STORE,
+    sites: SitesOption = SITES,
+    references: ReferencesOption = REFERENCES,
+    store: StoreOption = STORE,
 ) -> None:
     """Write the best values of the history, for rules that give bounds and no values.
 
@@ -284,9 +267,9 @@ def expire(
         typer.Option("--mark", help="Mark them in their file: what they judge is then a warning."),
     ] = False,
     system: SystemOption = None,
-    references: ReferencesOption = SUITE / "references",
-    store: StoreOption = DEFAULT_STORE,
-    machine: MachineOption = False,
+    references: ReferencesOption = REFERENCES,
+    store: StoreOption = STORE,
+    machine: JsonOption = False,
 ) -> None:
     """List measured references that are too old, or that were measured with other software.
 
@@ -321,7 +304,7 @@ def expire(
             }
             for each in listed
         ]
-        _write_json({"path": str(path), "measured": count, "expired": rows})
+        write_json({"path": str(path), "measured": count, "expired": rows})
     else:
         for each in listed:
             typer.echo(f"{each.place}: {' '.join(each.case.values())}: {each.reason}")
@@ -363,8 +346,3 @@ def _signed(by: str, why: str, days: list[str]) -> None:
             f"expected --by NAME and --why REASON, since the steps of {', '.join(days)} are "
             "accepted: add both"
         )
-
-
-def _write_json(data: Any) -> None:
-    json.dump(data, sys.stdout, indent=2, allow_nan=False)
-    sys.stdout.write("\n")

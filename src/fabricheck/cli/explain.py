@@ -1,7 +1,5 @@
 """``fabricheck explain``: the layers below a case, and the one in which it went wrong."""
 
-import json
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +9,8 @@ from rich.text import Text
 
 from fabricheck.benchmarks.quantity import size_label, times, with_unit
 from fabricheck.cli.console import open_console
-from fabricheck.cli.report import PerflogsOption, ReportOption, ReportsOption
+from fabricheck.cli.options import JsonOption, PerflogsOption, ReportOption, ReportsOption
+from fabricheck.cli.output import write_json
 from fabricheck.judge.levels import Level
 from fabricheck.record.model import Sample
 from fabricheck.report.lineup import LineUp, Row, find_case, line_up
@@ -37,9 +36,7 @@ def explain(
     partition: Annotated[
         str, typer.Option(help="Only cases of this partition.", show_default=False)
     ] = "",
-    machine: Annotated[
-        bool, typer.Option("--json", help="Print the line-up as JSON instead of text.")
-    ] = False,
+    machine: JsonOption = False,
 ) -> None:
     """Line up verbs, UCX and MPI on the path of a case, and name the layer that is at fault.
 
@@ -59,8 +56,7 @@ def explain(
     run = load_report(report) if report else load_newest(perflogs, reports)
     found = line_up(run, find_case(run, " ".join(case), partition))
     if machine:
-        json.dump(_as_json(run, found), sys.stdout, indent=2, allow_nan=False)
-        sys.stdout.write("\n")
+        write_json(_as_json(run, found))
     else:
         _show(run, found)
     raise typer.Exit(0 if found.diagnosis.settled else 1)

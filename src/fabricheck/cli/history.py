@@ -1,15 +1,23 @@
 """``fabricheck history``: what the record holds, read once and kept in columns."""
 
-import json
 import sys
 from collections import Counter
-from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fabricheck.cli.options import (
+    STORE,
+    JsonOption,
+    SelectArgument,
+    SinceOption,
+    StoreOption,
+    UntilOption,
+    moment,
+)
+from fabricheck.cli.output import write_json
 from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE
 
@@ -23,38 +31,9 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-DEFAULT_STORE = SUITE / "reports" / "history"
 DEFAULT_PERFLOGS = SUITE / "perflogs"
 
 _SHOWN_PROBLEMS = 20
-
-StoreOption = Annotated[
-    Path,
-    typer.Option(
-        "--store",
-        metavar="DIR",
-        help="Where the history is kept. It is a cache: removing it loses nothing.",
-        show_default="reports/history",
-    ),
-]
-MachineOption = Annotated[bool, typer.Option("--json", help="Write JSON.")]
-SelectArgument = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="[FIELD=VALUE[,VALUE]]...",
-        help="Only series with these values; fields are system, partition, environ, check, "
-        "benchmark, transport, nodes, layout, ranks, program, metric, statistic, size, unit.",
-        show_default=False,
-    ),
-]
-SinceOption = Annotated[
-    str | None,
-    typer.Option(metavar="DATE", help="Nothing before this day or time.", show_default=False),
-]
-UntilOption = Annotated[
-    str | None,
-    typer.Option(metavar="DATE", help="Nothing from this day or time on.", show_default=False),
-]
 
 
 class Format(StrEnum):
@@ -76,8 +55,8 @@ def refresh(
         ),
     ] = None,
     rebuild: Annotated[bool, typer.Option("--rebuild", help="Read everything anew.")] = False,
-    store: StoreOption = DEFAULT_STORE,
-    machine: MachineOption = False,
+    store: StoreOption = STORE,
+    machine: JsonOption = False,
 ) -> None:
     """Read what is new in the record.
 
@@ -102,7 +81,7 @@ def refresh(
         )
         outcome = history.refresh(request)
     if machine:
-        _write_json({name: getattr(outcome, name) for name in outcome.__slots__})
+        write_json({name: getattr(outcome, name) for name in outcome.__slots__})
         return
     for each in outcome.anew:
         typer.echo(f"read anew, or gone: {each}")
@@ -131,7 +110,7 @@ def import_(
         Path,
         typer.Option(metavar="DIR", help="The record.", show_default="perflogs/ of the suite"),
     ] = DEFAULT_PERFLOGS,
-    machine: MachineOption = False,
+    machine: JsonOption = False,
 ) -> None:
     """Make files of the record from what ReFrame has written, of this suite or another.
 
@@ -152,7 +131,7 @@ def import_(
 
     done = import_all(sources, perflogs)
     if machine:
-        _write_json(
+        write_json(
             {
                 **{name: getattr(done, name) for name in ("files", "cases", "values")},
                 "problems": list(map(str, done.problems)),
@@ -168,7 +147,7 @@ def import_(
 
 
 @app.command()
-def status(*, store: StoreOption = DEFAULT_STORE, machine: MachineOption = False) -> None:
+def status(*, store: StoreOption = STORE, machine: JsonOption = False) -> None:
     """Show what the history holds, and what is wrong with lines of the record.
 
     Exit code 0: shown. 2: bad input.
@@ -186,7 +165,7 @@ def status(*, store: StoreOption = DEFAULT_STORE, machine: MachineOption = False
         found = history.status()
     counts = Counter[str](problem.kind for problem in found.problems)
     if machine:
-        _write_json(_as_json(found, counts))
+        write_json(_as_json(found, counts))
         return
     typer.echo(f"{found.values} values of {found.series} series, {found.oldest} to {found.newest}")
     typer.echo(f"{found.sessions} sessions, {len(found.sources)} files, read from:")
@@ -227,8 +206,8 @@ def show(
     limit: Annotated[
         int, typer.Option(min=1, metavar="N", help="No more than N series; JSON has all.")
     ] = 40,
-    store: StoreOption = DEFAULT_STORE,
-    machine: MachineOption = False,
+    store: StoreOption = STORE,
+    machine: JsonOption = False,
 ) -> None:
     """Show series, one line each: sessions, median, last value and course.
 
@@ -251,7 +230,7 @@ def show(
     if not found:
         raise _nothing(select, store, unmeasured)
     if machine:
-        _write_json([_series_as_json(series) for series in found])
+        write_json([_series_as_json(series) for series in found])
         return
     _show_table(found[:limit])
     if len(found) > limit:
@@ -305,8 +284,8 @@ def export(
     ] = None,
     since: SinceOption = None,
     until: UntilOption = None,
-    store: StoreOption = DEFAULT_STORE,
-    machine: MachineOption = False,
+    store: StoreOption = STORE,
+    machine: JsonOption = False,
 ) -> None:
     """Write every value with everything that is known of it, for other tools.
 
@@ -343,31 +322,13 @@ def export(
     except (OSError, pl.exceptions.PolarsError) as error:
         raise FabricheckError(f"cannot write {output or 'standard output'}: {error}") from error
     if machine:
-        _write_json({"path": str(output), "format": form, "values": values.height})
+        write_json({"path": str(output), "format": form, "values": values.height})
 
 
 def _selection(terms: list[str] | None, since: str | None, until: str | None) -> "Selection":
     from fabricheck.history.selection import Selection  # noqa: PLC0415
 
     return Selection.read(terms or (), moment(since), moment(until))
-
-
-def moment(text: str | None) -> datetime | None:
-    """The day or time that an option names, in UTC where it says no zone.
-
-    Raises:
-        FabricheckError: if it is none.
-    """
-    if text is None:
-        return None
-    try:
-        found = datetime.fromisoformat(text)
-        # At both ends of the calendar a zone leads out of it.
-        return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
-    except (ValueError, OverflowError) as error:
-        raise FabricheckError(
-            f"expected a date such as 2026-11-21 or 2026-11-21T06:00, found {text!r}"
-        ) from error
 
 
 def _nothing(select: list[str] | None, store: Path, unmeasured: int = 0) -> FabricheckError:
@@ -381,8 +342,3 @@ def _nothing(select: list[str] | None, store: Path, unmeasured: int = 0) -> Fabr
         f"expected values{wanted} in the history {store}, found none: read the record first with "
         "fabricheck history refresh, or select others"
     )
-
-
-def _write_json(data: Any) -> None:
-    json.dump(data, sys.stdout, indent=2, allow_nan=False)
-    sys.stdout.write("\n")

@@ -1,7 +1,5 @@
 """``fabricheck judge``: a measured curve against a reference file."""
 
-import json
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,11 +8,12 @@ import typer
 
 from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.registry import CHECKS, FAMILIES, find, part_of
+from fabricheck.cli.options import JsonOption
+from fabricheck.cli.output import write_json
 from fabricheck.cli.parse import (
     BenchmarkOption,
     ExpectOption,
     FileArgument,
-    JsonOption,
     is_checked,
     read_curve,
     unchecked,
@@ -105,9 +104,7 @@ def judge(
         findings = (unchecked(curve), *verdict.findings)
         verdict = Verdict(Level.UNTRUSTED, verdict.judgements, findings)
     if machine:
-        data = _as_json(curve, key, chosen, verdict, tolerance, checked=checked)
-        json.dump(data, sys.stdout, indent=2, allow_nan=False)
-        sys.stdout.write("\n")
+        write_json(_as_json(curve, key, chosen, verdict, tolerance, checked=checked))
     else:
         _show(key, verdict, tolerance)
     raise typer.Exit(0 if verdict.level.passes else 1)

@@ -1,6 +1,5 @@
 """``fabricheck nightly``: run, history, trend, page and summary of a night, or a look at them."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import timedelta
@@ -8,7 +7,8 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from fabricheck.cli.history import MachineOption
+from fabricheck.cli.options import JsonOption
+from fabricheck.cli.output import write_json
 from fabricheck.cli.run import BenchmarkOption, SystemOption, TransportOption
 from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE
@@ -40,7 +40,7 @@ def nightly(
     check: Annotated[
         bool, typer.Option("--check", help="Run nothing: say whether a night is missing or failed.")
     ] = False,
-    machine: MachineOption = False,
+    machine: JsonOption = False,
 ) -> None:
     """Run a night: checks, history, trend, page, summary; ci/nightly.sh is for cron.
 
@@ -79,12 +79,13 @@ def nightly(
         _tell(notes or ["no night is missing"], {"missing": notes}, machine=machine)
         raise typer.Exit(int(bool(notes)))
     done = run_night(plan)
-    _tell(done.summary, asdict(done), machine=machine)
+    _tell(done.summary, {**asdict(done), "directory": str(done.directory)}, machine=machine)
     raise typer.Exit(done.exit_code)
 
 
 def _tell(lines: Sequence[str], data: Mapping[str, Any], *, machine: bool) -> None:
     if machine:
-        lines = [json.dumps(data, indent=2, default=str)]
+        write_json(data)
+        return
     for line in lines:
         typer.echo(line)

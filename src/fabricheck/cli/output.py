@@ -4,10 +4,11 @@ Kept free of heavy imports: ``fabricheck testbed exec`` passes here too.
 """
 
 import io
+import json
 import os
 import re
 import sys
-from typing import Final
+from typing import Any, Final
 
 from fabricheck.errors import FabricheckError
 
@@ -89,3 +90,9 @@ def prepare() -> None:
         # What the locale lacks is written as its number.
         encoding, lines = before.encoding, before.line_buffering
         sys.stdout = Output(before.detach(), encoding, "backslashreplace", line_buffering=lines)
+
+
+def write_json(data: Any) -> None:
+    """Write data to standard output, for machines."""
+    json.dump(data, sys.stdout, indent=2, allow_nan=False)
+    sys.stdout.write("\n")

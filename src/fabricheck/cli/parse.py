@@ -1,6 +1,5 @@
 """``fabricheck parse``: the output of a benchmark as a table or as JSON."""
 
-import json
 import re
 import sys
 from pathlib import Path
@@ -16,6 +15,8 @@ from fabricheck.benchmarks.parser import ParseError, check_complete, decode, par
 from fabricheck.benchmarks.parser import parse as parse_text
 from fabricheck.benchmarks.registry import find, sweep
 from fabricheck.cli.console import open_console
+from fabricheck.cli.options import JsonOption
+from fabricheck.cli.output import write_json
 from fabricheck.errors import FabricheckError
 from fabricheck.inputs import read_bounded
 from fabricheck.units import parse_size
@@ -52,7 +53,6 @@ BenchmarkOption = Annotated[
         show_default=False,
     ),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
 
 
 def parse(
@@ -82,8 +82,7 @@ def parse(
     curve = read_curve(file, expect, benchmark)
     checked = is_checked(curve, expect)
     if machine:
-        json.dump(_as_json(curve, checked=checked), sys.stdout, indent=2, allow_nan=False)
-        sys.stdout.write("\n")
+        write_json(_as_json(curve, checked=checked))
     else:
         _show(curve, checked=checked)
 

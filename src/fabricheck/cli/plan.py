@@ -1,13 +1,12 @@
 """``fabricheck plan``: what a run on a system measures, and why it measures nothing else."""
 
-import json
-import sys
 from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
-from fabricheck.cli.parse import JsonOption
+from fabricheck.cli.options import JsonOption
+from fabricheck.cli.output import write_json
 from fabricheck.provenance import SUITE
 
 SystemOption = Annotated[
@@ -44,8 +43,7 @@ def plan(
 
     made = make(SUITE, system, tag or ())
     if machine:
-        json.dump(asdict(made), sys.stdout, indent=2)
-        sys.stdout.write("\n")
+        write_json(asdict(made))
         return
     for line in show.plan_lines(made):
         typer.echo(line)

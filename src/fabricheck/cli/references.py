@@ -1,13 +1,12 @@
 """``fabricheck references``: what judges a system, and whether that fits what it measures."""
 
-import json
-import sys
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from fabricheck.cli.parse import JsonOption
+from fabricheck.cli.options import JsonOption
+from fabricheck.cli.output import write_json
 from fabricheck.cli.plan import SystemOption
 from fabricheck.provenance import SUITE
 
@@ -37,7 +36,7 @@ def list_(
 
     found = [row for row in references.rows(SUITE, system) if check in (None, row.check)]
     if machine:
-        _write_json([asdict(row) for row in found])
+        write_json([asdict(row) for row in found])
         return
     for line in show.reference_lines(found):
         typer.echo(line)
@@ -60,13 +59,8 @@ def check(*, system: SystemOption, machine: JsonOption = False) -> None:
 
     found = references.check(SUITE, plan.make(SUITE, system))
     if machine:
-        _write_json(asdict(found))
+        write_json(asdict(found))
     else:
         for line in show.check_lines(found):
             typer.echo(line)
     raise typer.Exit(int(bool(found.without_reference or found.partly or found.without_case)))
-
-
-def _write_json(data: Any) -> None:
-    json.dump(data, sys.stdout, indent=2, allow_nan=False)
-    sys.stdout.write("\n")

@@ -1,7 +1,5 @@
 """``fabricheck report``: the verdict on a run, on the terminal, as a page, or for machines."""
 
-import json
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -9,8 +7,18 @@ from typing import Annotated
 import typer
 
 from fabricheck.cli.console import open_console
+from fabricheck.cli.options import (
+    REFERENCES,
+    REPORT_HELP,
+    SITES,
+    JsonOption,
+    PerflogsOption,
+    ReferencesOption,
+    ReportsOption,
+    SitesOption,
+)
+from fabricheck.cli.output import write_json
 from fabricheck.errors import FabricheckError
-from fabricheck.provenance import SUITE
 from fabricheck.report import terminal
 from fabricheck.report.load import load_newest, load_report
 from fabricheck.report.model import Run
@@ -18,40 +26,6 @@ from fabricheck.report.summary import Summary, as_json, summarise
 
 HISTORY = "history"
 """Directory of the history beside the run reports."""
-
-REPORT_HELP = "ReFrame's run report. Default: the newest session of the record."
-ReportOption = Annotated[
-    Path | None, typer.Option(metavar="FILE", help=REPORT_HELP, show_default=False)
-]
-ReportsOption = Annotated[
-    Path,
-    typer.Option(
-        envvar="FABRICHECK_REPORTS",
-        help="Run reports of ReFrame: the newest counts where the record lacks its end.",
-    ),
-]
-PerflogsOption = Annotated[
-    Path,
-    typer.Option(
-        metavar="DIR", envvar="FABRICHECK_PERFLOGS", help="The record.", show_default=True
-    ),
-]
-SitesOption = Annotated[
-    Path,
-    typer.Option(
-        metavar="DIR",
-        help="Site files, with the detectors' settings.",
-        show_default="sites/ of the suite",
-    ),
-]
-ReferencesOption = Annotated[
-    Path,
-    typer.Option(
-        metavar="DIR",
-        help="Where steps that were accepted are recorded.",
-        show_default="references/ of the suite",
-    ),
-]
 
 
 def report(
@@ -74,8 +48,8 @@ def report(
             show_default="history in the directory of run reports, if there is one",
         ),
     ] = None,
-    sites: SitesOption = SUITE / "sites",
-    references: ReferencesOption = SUITE / "references",
+    sites: SitesOption = SITES,
+    references: ReferencesOption = REFERENCES,
     plots: Annotated[
         Path | None,
         typer.Option(
@@ -84,9 +58,7 @@ def report(
             show_default=False,
         ),
     ] = None,
-    machine: Annotated[
-        bool, typer.Option("--json", help="Print the summary as JSON instead of text.")
-    ] = False,
+    machine: JsonOption = False,
     table: Annotated[
         bool, typer.Option("--table/--no-table", help="Show the matrix below the text.")
     ] = True,
@@ -132,8 +104,8 @@ class Compared:
     """
 
     history: Path | None = None
-    sites: Path = SUITE / "sites"
-    references: Path = SUITE / "references"
+    sites: Path = SITES
+    references: Path = REFERENCES
 
 
 def show(
@@ -157,8 +129,7 @@ def show(
     summary = summarise(run)
     unread = _write_page(run, summary, html, compared) if html is not None else None
     if machine:
-        json.dump(as_json(run, summary), sys.stdout, indent=2, allow_nan=False)
-        sys.stdout.write("\n")
+        write_json(as_json(run, summary))
     else:
         console = open_console()
         terminal.show(run, summary, console, table=table)

@@ -1,7 +1,5 @@
 """``fabricheck scaling``: what collectives keep of their bandwidth as nodes are added."""
 
-import json
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -12,7 +10,8 @@ from rich.table import Table
 
 from fabricheck.benchmarks.quantity import with_unit
 from fabricheck.cli.console import open_console
-from fabricheck.cli.report import PerflogsOption, ReportOption, ReportsOption
+from fabricheck.cli.options import JsonOption, PerflogsOption, ReportOption, ReportsOption
+from fabricheck.cli.output import write_json
 from fabricheck.errors import FabricheckError
 from fabricheck.report import scaling as steps_of
 from fabricheck.report.load import load_newest, load_report
@@ -39,9 +38,7 @@ def scaling(
             show_default=False,
         ),
     ] = None,
-    machine: Annotated[
-        bool, typer.Option("--json", help="Print every step as JSON instead of a table.")
-    ] = False,
+    machine: JsonOption = False,
 ) -> None:
     """Show time, bytes on the wire, effective bandwidth and parallel efficiency by nodes.
 
@@ -73,8 +70,7 @@ def scaling(
             "run MpiCollective on two nodes and more, or ask for others"
         )
     if machine:
-        json.dump(_as_json(run, chosen), sys.stdout, indent=2, allow_nan=False)
-        sys.stdout.write("\n")
+        write_json(_as_json(run, chosen))
     else:
         _show(run, chosen)
 

@@ -1,15 +1,14 @@
 """``fabricheck site``: write the file of a new site, and say what it lacks."""
 
-import json
 import shlex
 import socket
-import sys
 from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
-from fabricheck.cli.parse import JsonOption
+from fabricheck.cli.options import JsonOption
+from fabricheck.cli.output import write_json
 from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE
 
@@ -82,8 +81,7 @@ def check(name: NameArgument, *, machine: JsonOption = False) -> None:
     remarks = site_check.check(SUITE, name)
     wrong = sum(remark.effect is site_check.Effect.WRONG for remark in remarks)
     if machine:
-        json.dump([asdict(remark) for remark in remarks], sys.stdout, indent=2)
-        sys.stdout.write("\n")
+        write_json([asdict(remark) for remark in remarks])
     else:
         for remark in remarks:
             typer.echo(f"{remark.effect}: {remark.words}")

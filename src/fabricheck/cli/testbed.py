@@ -1,6 +1,5 @@
 """``fabricheck testbed``: a Slurm cluster of namespaces on this machine."""
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +10,8 @@ from rich.table import Table
 
 from fabricheck.cli import testbed_exec
 from fabricheck.cli.console import open_console
+from fabricheck.cli.options import JsonOption
+from fabricheck.cli.output import write_json
 from fabricheck.testbed import doctor as doctor_module
 from fabricheck.testbed import faults, lifecycle
 from fabricheck.testbed import status as status_module
@@ -37,7 +38,6 @@ StateDir = Annotated[
         help="Where the testbed keeps its state; one directory is one testbed.",
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
 
 
 @app.command()
@@ -128,7 +128,7 @@ def _up_with_progress(
 
 
 @app.command()
-def status(state_dir: StateDir, *, as_json: Json = False) -> None:
+def status(state_dir: StateDir, *, as_json: JsonOption = False) -> None:
     """Show the nodes with their Slurm state, address, processes and uptime.
 
     Exit code 0 if the testbed runs and is well, 1 if not.
@@ -141,7 +141,7 @@ def status(state_dir: StateDir, *, as_json: Json = False) -> None:
     """
     found = status_module.status(layout_at(state_dir))
     if as_json:
-        typer.echo(json.dumps(found.as_json(), indent=2))
+        write_json(found.as_json())
     elif not found.running:
         typer.echo(f"No testbed runs in {found.state_dir}.")
     else:
@@ -256,7 +256,7 @@ def down(state_dir: StateDir) -> None:
 
 
 @app.command()
-def doctor(state_dir: StateDir, *, as_json: Json = False) -> None:
+def doctor(state_dir: StateDir, *, as_json: JsonOption = False) -> None:
     """Check what a testbed needs, and the running one; each problem comes with its fix.
 
     Exit code 0 if there is no problem (warnings do not count), 1 if there is one.
@@ -269,7 +269,7 @@ def doctor(state_dir: StateDir, *, as_json: Json = False) -> None:
     """
     checks = doctor_module.examine(layout_at(state_dir))
     if as_json:
-        typer.echo(json.dumps([check._asdict() for check in checks], indent=2))
+        write_json([check._asdict() for check in checks])
     else:
         console = open_console()
         for check in checks:

@@ -1,17 +1,23 @@
 """``fabricheck trend``: what changed in the history, since when, by how much, and where."""
 
-import json
-import sys
 from datetime import UTC
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from fabricheck.cli.console import open_console
-from fabricheck.cli.history import DEFAULT_STORE, MachineOption, StoreOption, moment
+from fabricheck.cli.options import (
+    REFERENCES,
+    SITES,
+    STORE,
+    JsonOption,
+    ReferencesOption,
+    SitesOption,
+    StoreOption,
+    moment,
+)
+from fabricheck.cli.output import write_json
 from fabricheck.errors import FabricheckError
-from fabricheck.provenance import SUITE
 
 _SHOWN_DAYS = 30
 
@@ -31,22 +37,10 @@ def trend(
         typer.Option(help="Only this system; may be repeated.", show_default=False),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Show every event.")] = False,
-    sites: Annotated[
-        Path,
-        typer.Option(
-            metavar="DIR", help="Site files, with the settings.", show_default="sites/ of the suite"
-        ),
-    ] = SUITE / "sites",
-    references: Annotated[
-        Path,
-        typer.Option(
-            metavar="DIR",
-            help="Where steps that were accepted are recorded.",
-            show_default="references/ of the suite",
-        ),
-    ] = SUITE / "references",
-    store: StoreOption = DEFAULT_STORE,
-    machine: MachineOption = False,
+    sites: SitesOption = SITES,
+    references: ReferencesOption = REFERENCES,
+    store: StoreOption = STORE,
+    machine: JsonOption = False,
 ) -> None:
     """Say what changed: events first, then what was judged.
 
@@ -94,8 +88,7 @@ def trend(
         provenance = history.provenance(around(events, Selection(fields)))
     differences = [attribute(event, series, provenance) for event in events]
     if machine:
-        json.dump(show.as_json(found, events, differences), sys.stdout, indent=2, allow_nan=False)
-        sys.stdout.write("\n")
+        write_json(show.as_json(found, events, differences))
     else:
         show.show(found, events, differences, open_console(), every=every)
     raise typer.Exit(found.exit_code)

@@ -1,0 +1,95 @@
+"""Options and arguments that several commands have."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from fabricheck.errors import FabricheckError
+from fabricheck.provenance import SUITE
+
+SITES: Final = SUITE / "sites"
+REFERENCES: Final = SUITE / "references"
+STORE: Final = SUITE / "reports" / "history"
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
+StoreOption = Annotated[
+    Path,
+    typer.Option(
+        "--store",
+        metavar="DIR",
+        help="Where the history is kept. It is a cache: removing it loses nothing.",
+        show_default="reports/history",
+    ),
+]
+SelectArgument = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[FIELD=VALUE[,VALUE]]...",
+        help="Only series with these values; fields are system, partition, environ, check, "
+        "benchmark, transport, nodes, layout, ranks, program, metric, statistic, size, unit.",
+        show_default=False,
+    ),
+]
+SinceOption = Annotated[
+    str | None,
+    typer.Option(metavar="DATE", help="Nothing before this day or time.", show_default=False),
+]
+UntilOption = Annotated[
+    str | None,
+    typer.Option(metavar="DATE", help="Nothing from this day or time on.", show_default=False),
+]
+SitesOption = Annotated[
+    Path,
+    typer.Option(
+        "--sites",
+        metavar="DIR",
+        help="Site files, with the settings of detectors and acceptances.",
+        show_default="sites/ of the suite",
+    ),
+]
+ReferencesOption = Annotated[
+    Path,
+    typer.Option(
+        "--references",
+        metavar="DIR",
+        help="Reference files of the systems, and the steps that were accepted.",
+        show_default="references/ of the suite",
+    ),
+]
+REPORT_HELP: Final = "ReFrame's run report. Default: the newest session of the record."
+ReportOption = Annotated[
+    Path | None, typer.Option(metavar="FILE", help=REPORT_HELP, show_default=False)
+]
+ReportsOption = Annotated[
+    Path,
+    typer.Option(
+        envvar="FABRICHECK_REPORTS",
+        help="Run reports of ReFrame: the newest counts where the record lacks its end.",
+    ),
+]
+PerflogsOption = Annotated[
+    Path,
+    typer.Option(
+        metavar="DIR", envvar="FABRICHECK_PERFLOGS", help="The record.", show_default=True
+    ),
+]
+
+
+def moment(text: str | None) -> datetime | None:
+    """The day or time that an option names, in UTC where it says no zone.
+
+    Raises:
+        FabricheckError: if it is none.
+    """
+    if text is None:
+        return None
+    try:
+        found = datetime.fromisoformat(text)
+        # At both ends of the calendar a zone leads out of it.
+        return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+    except (ValueError, OverflowError) as error:
+        raise FabricheckError(
+            f"expected a date such as 2026-11-21 or 2026-11-21T06:00, found {text!r}"
+        ) from error
