@@ -5,7 +5,8 @@ import pytest
 
 from fabricheck.transports import choice, find
 from fabricheck.transports import proof as proving
-from fabricheck.transports.proof import Load, Proof
+from fabricheck.transports.gpu_memory import Load
+from fabricheck.transports.proof import Proof
 from fabricheck.transports.statement import hear_lanes, hear_parameters
 from fabricheck.transports.table import Transport
 from fabricheck.transports.witness import (

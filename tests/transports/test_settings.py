@@ -3,7 +3,7 @@ import pytest
 from fabricheck.errors import FabricheckError
 from fabricheck.transports import TRANSPORTS, Ports, launcher_options, settings, ucx_settings
 from fabricheck.transports.families import CHOICES
-from fabricheck.transports.table import Counter
+from fabricheck.transports.table import Counter, Scope
 
 ON_UCX = [name for name, transport in TRANSPORTS.items() if transport.ucx_tls]
 SITE = {
@@ -19,8 +19,12 @@ SITE = {
 @pytest.mark.parametrize("transport", ON_UCX)
 def test_a_site_names_the_devices_of_ucx(family: str, transport: str) -> None:
     variables = settings(family, transport, Ports.read(SITE))
-    device = {"tcp": "eth0", "ipoib": "ib0", "shm": None, "auto": "all", "ud_verbs_sm": "all"}
-    assert variables.get("UCX_NET_DEVICES") == device.get(transport, "mlx5_0:1")
+    device = {"tcp": "eth0", "ipoib": "ib0", "auto": "all", "ud_verbs_sm": "all"}
+    device["tcp_cuda"] = device["tcp"]
+    if TRANSPORTS[transport].scope is Scope.INTRA_NODE:
+        assert "UCX_NET_DEVICES" not in variables
+    else:
+        assert variables["UCX_NET_DEVICES"] == device.get(transport, "mlx5_0:1")
     assert ucx_settings(transport, Ports.read(SITE)).items() <= variables.items()
 
 
@@ -28,12 +32,14 @@ def test_a_site_names_the_devices_of_ucx(family: str, transport: str) -> None:
 def test_address_level_and_partition_are_for_rdma(transport: str) -> None:
     variables = ucx_settings(transport, Ports.read(SITE))
     found = {name: variables[name] for name in variables if name.startswith("UCX_IB_")}
+    assert found.pop("UCX_IB_GPU_DIRECT_RDMA", "") == "n" * (transport == "rc_cuda_nogdr")
     if TRANSPORTS[transport].counter in (Counter.RDMA, Counter.ANY):
         assert found == {"UCX_IB_GID_INDEX": "3", "UCX_IB_SL": "4", "UCX_IB_PKEY": "0x12"}
     else:
         assert found == {}
     bare = Ports({"ipoib": "ib0"})
-    assert not any(name.startswith("UCX_IB_") for name in ucx_settings(transport, bare))
+    bare_ports = {*ucx_settings(transport, bare)} - {"UCX_IB_GPU_DIRECT_RDMA"}
+    assert not any(name.startswith("UCX_IB_") for name in bare_ports)
 
 
 @pytest.mark.parametrize("transport", ["rc", "ud", "hybrid"])

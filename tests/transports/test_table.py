@@ -10,7 +10,7 @@ from fabricheck.transports import (
     families,
     find,
 )
-from fabricheck.transports.families import CHOICES
+from fabricheck.transports.families import CHOICES, PROTOCOL_TABLES
 from fabricheck.transports.table import Counter, Scope
 
 ON_UCX = [name for name, transport in TRANSPORTS.items() if transport.ucx_tls]
@@ -44,11 +44,14 @@ def test_lanes_are_of_the_counters_that_must_move(transport) -> None:
     kinds = {
         Counter.RDMA: ("rc_", "ud_", "dc_"),
         Counter.NETDEV: ("tcp",),
-        Counter.NONE: ("sysv", "posix", "cma", "xpmem", "knem"),
+        Counter.NONE: ("sysv", "posix", "cma", "xpmem", "knem", "cuda_ipc"),
     }
     if transport.counter is Counter.ANY or transport.name == "ud_verbs_sm":
         return
-    assert all(lane.startswith(kinds[transport.counter]) for lane in transport.lanes)
+    copying = {"cuda_copy", "gdr_copy"} if transport.memory else set()
+    lanes = transport.lanes - copying
+    assert all(lane.startswith(kinds[transport.counter]) for lane in lanes)
+    assert transport.direct <= lanes
     assert bool(transport.lanes) == bool(transport.ucx_tls)
 
 
@@ -89,13 +92,14 @@ def test_an_unknown_family_is_named() -> None:
 def test_every_choice_makes_the_library_speak(family: str) -> None:
     speaks = {
         Statement.UCX: {"UCX_LOG_LEVEL": "info"},
+        Statement.PROTOCOLS: {"UCX_LOG_LEVEL": "info", **PROTOCOL_TABLES},
         Statement.PARAMETERS: {"MV2_SHOW_ENV_INFO": "2"},
         Statement.BTL: {"OMPI_MCA_btl_base_verbose": "1"},
         Statement.DEVICE: {"FABRICHECK_DEVICE_OF_MPI": "ch3:"},
     }
     for chosen in CHOICES[family].values():
         assert speaks[chosen.statement].items() <= chosen.variables.items()
-        assert bool(chosen.said) == (chosen.statement is not Statement.UCX)
+        assert bool(chosen.said) == (not chosen.is_on_ucx)
 
 
 def test_what_mvapich2_must_say_is_what_it_was_told() -> None:

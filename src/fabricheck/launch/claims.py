@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from fabricheck.launch.model import Build, Evidence
-from fabricheck.transports import Choice, Statement, Transport
+from fabricheck.transports import Choice, Transport
 from fabricheck.transports.ucx_info import objection
 
 LISTING = "ucx_info.txt"
@@ -12,7 +12,7 @@ LISTING = "ucx_info.txt"
 
 def asks_ucx(build: Build, choice: Choice) -> bool:
     """Whether a node must say what its UCX can do: Spack has built it, and the MPI is on it."""
-    return bool(build.ucx_info) and choice.statement is Statement.UCX
+    return bool(build.ucx_info) and choice.is_on_ucx
 
 
 def questions(build: Build, choice: Choice) -> list[str]:

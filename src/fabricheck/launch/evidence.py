@@ -8,12 +8,14 @@ from pathlib import Path
 from ClusterShell.NodeSet import NodeSet
 
 from fabricheck.benchmarks.curve import Curve
+from fabricheck.benchmarks.model import RanksRule
 from fabricheck.benchmarks.parser import check_complete, parse
 from fabricheck.benchmarks.registry import find
 from fabricheck.errors import FabricheckError
 from fabricheck.launch.model import Evidence
 from fabricheck.transports import Choice, Transport
-from fabricheck.transports.proof import Load, Proof, prove
+from fabricheck.transports.gpu_memory import Load
+from fabricheck.transports.proof import Proof, prove
 from fabricheck.transports.statement import hear
 from fabricheck.transports.witness import (
     Witness,
@@ -252,9 +254,12 @@ def rank_faults(directory: Path, errors: str, expected: Expectation) -> Iterator
 def _least_load(curve: Curve, exchanges: Mapping[int | None, int] | None) -> Load:
     """The least that each rank exchanged: as it was asked to, or by the program's own count."""
     iterations = exchanges or {point.size: point.iterations or 0 for point in curve.points}
+    ranks = getattr(find(curve.benchmark), "ranks", None)
+    is_whole = isinstance(ranks, RanksRule) and not ranks.all_at_once
     return Load(
         payload=sum((size or 0) * count for size, count in iterations.items()),
         calls=sum(iterations.values()),
+        whole={size: count for size, count in iterations.items() if is_whole and size},
     )
 
 

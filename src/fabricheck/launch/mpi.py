@@ -19,7 +19,7 @@ from fabricheck.transports import (
     launcher_options,
     settings,
 )
-from fabricheck.transports.proof import Load
+from fabricheck.transports.gpu_memory import Load
 
 
 def with_family(*transports: str, needs: Sequence[str] = ()) -> list[str]:

@@ -9,13 +9,14 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from fabricheck.errors import FabricheckError
-from fabricheck.transports.table import TRANSPORTS
+from fabricheck.transports.table import TRANSPORTS, Memory
 
 
 class Statement(StrEnum):
     """Where an MPI says what it chose: the first witness of a proof."""
 
     UCX = "the lanes in UCX's log"
+    PROTOCOLS = "the lanes in UCX's log, and its tables of protocols"
     PARAMETERS = "MVAPICH2's list of the parameters that it applied"
     BTL = "the BTL that Open MPI names for each peer"
     DEVICE = "the device that the ranks' MPI library was built for"
@@ -35,6 +36,19 @@ class Choice:
     variables: Mapping[str, str]
     said: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def is_on_ucx(self) -> bool:
+        """Whether UCX carries the data, and so says how."""
+        return self.statement in (Statement.UCX, Statement.PROTOCOLS)
+
+
+PROTOCOL_TABLES: Mapping[str, str] = {"UCX_PROTO_INFO": "${UCX_PROTO_INFO:-used}"}
+"""What makes UCX print its tables of protocols; an environment with UCX 1.16 to 1.20 sets ``y``."""
+
+_BESIDE_UCX_TLS: Mapping[str, Mapping[str, str]] = {
+    **{name: PROTOCOL_TABLES for name, each in TRANSPORTS.items() if each.memory is Memory.GPU},
+    "rc_cuda_nogdr": {**PROTOCOL_TABLES, "UCX_IB_GPU_DIRECT_RDMA": "n"},
+}
 
 # UCX names its logs by host and process, so that the lines of two ranks never mix with each other
 # or with the benchmark's table.
@@ -46,7 +60,8 @@ _UCX_LOGGING: Mapping[str, str] = {
 
 def ucx_variables(transport: str) -> Mapping[str, str]:
     """Environment variables that make UCX use a transport and say so, the same at every site."""
-    return {**_UCX_LOGGING, "UCX_TLS": TRANSPORTS[transport].ucx_tls}
+    beside = _BESIDE_UCX_TLS.get(transport, {})
+    return {**_UCX_LOGGING, **beside, "UCX_TLS": TRANSPORTS[transport].ucx_tls}
 
 
 # Open MPI leaves UCX for ob1 without a word unless the pml is named, and refuses UCX over TCP and
@@ -73,7 +88,10 @@ _MPICH: Mapping[str, str] = {
 
 def _on_ucx(fixed: Mapping[str, str], beside: Mapping[str, Mapping[str, str]]) -> dict[str, Choice]:
     return {
-        name: Choice(Statement.UCX, {**fixed, **beside.get(name, {}), **ucx_variables(name)})
+        name: Choice(
+            Statement.PROTOCOLS if transport.memory is Memory.GPU else Statement.UCX,
+            {**fixed, **beside.get(name, {}), **ucx_variables(name)},
+        )
         for name, transport in TRANSPORTS.items()
         if transport.ucx_tls
     }

@@ -9,6 +9,7 @@ others.
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
+from fabricheck.transports.gpu_memory import Heard, Load, hear_memory
 from fabricheck.transports.statement import Said
 from fabricheck.transports.table import IPOIB, Counter, Transport
 from fabricheck.transports.witness import Witness, by_host
@@ -25,19 +26,6 @@ _LARGEST_PACKET = 4096
 # directions of its node's ports together move that much; a tenth is left for rounding.
 _SHARE_THAT_MUST_MOVE = 0.9
 _SHARE_THAT_MUST_STAY = 0.1
-
-
-@dataclass(frozen=True, slots=True)
-class Load:
-    """The least that one rank must have exchanged with others.
-
-    Attributes:
-        payload: bytes: size × iterations, summed over the sizes.
-        calls: iterations, summed over the sizes.
-    """
-
-    payload: int
-    calls: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +67,11 @@ def prove(
     ports = _hear_ports(
         replace(transport, counter=said.counter), load, witnesses, interfaces, quiet=quiet
     )
+    memory = hear_memory(transport, load, said.logs) if transport.memory else Heard("", ())
     return Proof(
-        f"{said.evidence}; {ports.evidence}", (*said.objections, *ports.objections), said.remarks
+        "; ".join(filter(None, (said.evidence, memory.evidence, ports.evidence))),
+        (*said.objections, *memory.objections, *ports.objections),
+        said.remarks,
     )
 
 

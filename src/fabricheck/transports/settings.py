@@ -217,6 +217,7 @@ def _nemesis_ports(transport: Transport, ports: Ports) -> dict[str, str]:
 
 _OF_SITE = {
     Statement.UCX: _ucx_ports,
+    Statement.PROTOCOLS: _ucx_ports,
     Statement.PARAMETERS: _mvapich2_ports,
     Statement.BTL: _btl_ports,
     Statement.DEVICE: _nemesis_ports,

@@ -1,7 +1,7 @@
 """The first witness of a transport: what the library in the job said of its choice."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fabricheck.transports.families import Choice, Statement
@@ -38,12 +38,14 @@ class Said:
         counter: the counters that must bear it out.
         objections: a sentence for each reason not to believe the transport.
         remarks: a sentence for each thing that is true and not as it should be.
+        logs: the UCX log of every rank, where UCX says it.
     """
 
     evidence: str
     counter: Counter
     objections: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
+    logs: tuple[UcxLog, ...] = ()
 
 
 def hear(
@@ -73,7 +75,8 @@ def hear(
         return hear_btls(transport, choice, read_peer_btls(errors), len(witnesses))
     if choice.statement is Statement.DEVICE:
         return hear_device(transport, choice, witnesses)
-    return hear_lanes(transport, read_ucx_logs(directory), len(witnesses), interfaces, offers)
+    logs = tuple(read_ucx_logs(directory))
+    return replace(hear_lanes(transport, logs, len(witnesses), interfaces, offers), logs=logs)
 
 
 def hear_lanes(

@@ -21,6 +21,13 @@ class Scope(StrEnum):
     INTRA_NODE = "intra-node"
 
 
+class Memory(StrEnum):
+    """The memory from which ranks send."""
+
+    HOST = "host"
+    GPU = "gpu"
+
+
 class Counter(StrEnum):
     """Which counters of the kernel must witness a transport."""
 
@@ -33,6 +40,10 @@ class Counter(StrEnum):
 RDMA_LANES = frozenset({"rc_verbs", "rc_mlx5", "ud_verbs", "ud_mlx5", "dc_mlx5"})
 TCP_LANES = frozenset({"tcp"})
 MEMORY_LANES = frozenset({"sysv", "posix", "cma", "xpmem", "knem"})
+
+_RC = {"rc_verbs", "rc_mlx5"}
+# UCX copies between GPU and host by these; they reach no other rank.
+_COPYING = frozenset({"cuda_copy", "gdr_copy"})
 
 IPOIB = "ipoib"
 """Sockets on an interface of InfiniBand: a second one of a partition, named beside ``tcp``."""
@@ -55,6 +66,10 @@ class Transport:
             configurations.
         port: key of the site's ``ucx_net_devices`` that names its devices; empty for all devices.
         base: the plain transport that uses the same path, its own name where it is one itself.
+        memory: the memory that messages must be proved to come from: that of a GPU for CUDA-aware
+            MPI; none for programs that know only the host's.
+        direct: lanes that must take large messages from memory of a GPU themselves (UCX's
+            zero-copy); where there are none, UCX must copy all of them through host memory.
     """
 
     name: str
@@ -66,10 +81,17 @@ class Transport:
     lanes: frozenset[str] = frozenset()
     port: str = ""
     base: str = ""
+    memory: Memory | None = None
+    direct: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         if not self.base:
             object.__setattr__(self, "base", self.name)
+
+    @property
+    def wanted(self) -> frozenset[str]:
+        """Transports of which a UCX that is to use this one must have at least one."""
+        return self.direct or (_COPYING if self.memory is Memory.GPU else self.lanes)
 
 
 def _rdma(
@@ -95,7 +117,7 @@ _PLAIN = (
         "reliable connections",
         feature="rdma",
         ucx_tls="rc,self",
-        lanes={"rc_verbs", "rc_mlx5"},
+        lanes=_RC,
     ),
     _rdma(
         "ud",
@@ -226,7 +248,72 @@ _VARIANTS = (
     ),
 )
 
-TRANSPORTS: Mapping[str, Transport] = {each.name: each for each in (*_PLAIN, *_VARIANTS)}
+# For buffers in memory of a GPU, of MPIs whose UCX has CUDA; shared memory and sockets carry what
+# UCX copies to the host itself.
+_ON_GPUS = (
+    Transport(
+        name="cuda_ipc",
+        meaning="memory of GPUs, which one GPU reads or writes for the other",
+        scope=Scope.INTRA_NODE,
+        feature="cuda_ipc",
+        counter=Counter.NONE,
+        ucx_tls="sm,self,cuda_copy,cuda_ipc",
+        lanes=MEMORY_LANES | _COPYING | {"cuda_ipc"},
+        base="shm",
+        memory=Memory.GPU,
+        direct=frozenset({"cuda_ipc"}),
+    ),
+    Transport(
+        name="cuda_copy",
+        meaning="memory of GPUs, which UCX copies through shared memory of the node",
+        scope=Scope.INTRA_NODE,
+        feature="cuda_copy",
+        counter=Counter.NONE,
+        ucx_tls="sm,self,cuda_copy",
+        lanes=MEMORY_LANES | _COPYING,
+        base="shm",
+        memory=Memory.GPU,
+    ),
+    Transport(
+        name="tcp_cuda",
+        meaning="memory of GPUs, which UCX copies through sockets",
+        scope=Scope.INTER_NODE,
+        feature="tcp_cuda",
+        counter=Counter.NETDEV,
+        ucx_tls="tcp,self,cuda_copy",
+        lanes=TCP_LANES | _COPYING,
+        port="tcp",
+        base="tcp",
+        memory=Memory.GPU,
+    ),
+    Transport(
+        name="rc_cuda",
+        meaning="memory of GPUs, which the cards read and write (GPUDirect RDMA)",
+        scope=Scope.INTER_NODE,
+        feature="rc_cuda",
+        counter=Counter.RDMA,
+        ucx_tls="rc,self,cuda_copy,gdr_copy",
+        lanes=_COPYING | _RC,
+        port="rdma",
+        base="rc",
+        memory=Memory.GPU,
+        direct=frozenset(_RC),
+    ),
+    Transport(
+        name="rc_cuda_nogdr",
+        meaning="the same without GPUDirect RDMA: UCX copies through host memory",
+        scope=Scope.INTER_NODE,
+        feature="rc_cuda_nogdr",
+        counter=Counter.RDMA,
+        ucx_tls="rc,self,cuda_copy",
+        lanes=_COPYING | _RC,
+        port="rdma",
+        base="rc",
+        memory=Memory.GPU,
+    ),
+)
+
+TRANSPORTS: Mapping[str, Transport] = {each.name: each for each in (*_PLAIN, *_VARIANTS, *_ON_GPUS)}
 
 
 def find(name: str) -> Transport:

@@ -40,10 +40,11 @@ def objection(transport: Transport, listing: str) -> str:
             "expected the list of UCX's transports from ucx_info -d, found none: "
             "the UCX of this MPI did not start on the node"
         )
-    if not transport.lanes or transport.lanes & devices.keys():
+    wanted = transport.wanted
+    if not wanted or wanted & devices.keys():
         return ""
     return (
-        f"expected a UCX with {' or '.join(sorted(transport.lanes))} on the node, found only "
+        f"expected a UCX with {' or '.join(sorted(wanted))} on the node, found only "
         f"{', '.join(sorted(devices))}: it was built without that transport, or the node has no "
         "such device (docs/spack.md)"
     )

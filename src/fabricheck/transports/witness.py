@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fabricheck.errors import FabricheckError
+from fabricheck.transports.protocols import Protocol, read_protocols
 
 RANK_WRAPPER = Path(__file__).with_name("rank.sh")
 
@@ -33,7 +34,8 @@ _PEER_BTL = re.compile(
 # those that follow.
 _UCX_COMPLAINT = re.compile(
     rf"{_PROCESS}.*\bUCX\s+"
-    r"(?:(?:ERROR|FATAL)|WARN(?=.* (?:is|are) not available)|DIAG(?=\s+invalid gid))\s+(?P<words>.+)$",
+    r"(?:(?:ERROR|FATAL)|WARN(?=.* (?:is|are) not available)|DIAG(?=\s+invalid gid))"
+    r"\s+(?P<words>.+)$",
     re.MULTILINE,
 )
 
@@ -58,11 +60,13 @@ class UcxLog:
         host: host name of the process.
         version: version of UCX as it announced itself, empty if it did not.
         lanes: lanes of every endpoint configuration that does not lead to the process itself.
+        protocols: what UCX used to other ranks, where it was asked for its tables.
     """
 
     host: str
     version: str
     lanes: tuple[Lane, ...]
+    protocols: tuple[Protocol, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +136,7 @@ class Witness:
 
 
 def read_ucx_log(text: str) -> UcxLog:
-    """The lanes and the version in the text of one process's log.
+    """The lanes, the protocols and the version in the text of one process's log.
 
     A configuration with a ``self`` lane leads to the process itself and says nothing about the
     fabric.
@@ -146,7 +150,7 @@ def read_ucx_log(text: str) -> UcxLog:
         if all(lane.transport != "self" for lane in found):
             lanes.extend(found)
     version = _UCX_VERSION.search(text)
-    return UcxLog(host, version[1] if version else "", tuple(lanes))
+    return UcxLog(host, version[1] if version else "", tuple(lanes), read_protocols(text))
 
 
 def _read_lanes(text: str) -> list[Lane]:

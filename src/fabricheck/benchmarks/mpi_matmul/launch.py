@@ -10,7 +10,7 @@ from fabricheck.launch.cases import cases as each_on_each
 from fabricheck.launch.evidence import RESULT_JSON
 from fabricheck.launch.model import Evidence, Job, Measurement, Ranks, Setting
 from fabricheck.transports import Placement
-from fabricheck.transports.proof import Load
+from fabricheck.transports.gpu_memory import Load
 from fabricheck.transports.table import Scope
 
 _DOUBLE = 8

@@ -15,7 +15,7 @@ from fabricheck.launch import mpi
 from fabricheck.launch.cases import Case
 from fabricheck.launch.evidence import RESULT_JSON
 from fabricheck.launch.model import Evidence, Job, Measurement, Ranks, Setting, cores_of_a_node
-from fabricheck.transports import Statement, choice
+from fabricheck.transports import choice
 
 _BEGIN, _END = "launch.begin", "launch.end"
 _NS_OF_MS = 1_000_000
@@ -46,9 +46,7 @@ class Osu(Measurement):
         environs = mpi.with_family(transport, needs=needs)
         if case.placement.full:
             environs = [
-                each
-                for each in environs
-                if choice(each.rpartition("=")[2], transport).statement is Statement.UCX
+                each for each in environs if choice(each.rpartition("=")[2], transport).is_on_ucx
             ]
         super().__init__(self._entry, case.placement, environs)
 

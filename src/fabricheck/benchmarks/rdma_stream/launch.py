@@ -13,7 +13,7 @@ from fabricheck.launch.model import Evidence, Job, Measurement, Ranks, Setting
 from fabricheck.launch.verbs import address, flat, ports, wrong_mtu
 from fabricheck.sites.offers import offers
 from fabricheck.transports import Placement, Ports, find, hosts
-from fabricheck.transports.proof import Load
+from fabricheck.transports.gpu_memory import Load
 
 _BUDGETS = 20
 """Time budgets of a message size that one run of streams may take."""

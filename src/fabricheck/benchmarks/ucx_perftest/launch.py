@@ -15,7 +15,8 @@ from fabricheck.launch import pair
 from fabricheck.launch.cases import Case
 from fabricheck.launch.model import Evidence, Job, Setting
 from fabricheck.transports import Ports, interfaces, ucx_settings
-from fabricheck.transports.proof import Load, Proof, prove
+from fabricheck.transports.gpu_memory import Load
+from fabricheck.transports.proof import Proof, prove
 from fabricheck.transports.statement import hear_lanes
 from fabricheck.transports.witness import Witness, read_ucx_complaints, read_ucx_logs
 
