@@ -277,8 +277,9 @@ def test_the_file_for_the_textfile_collector(suite: Suite, tmp_path: Path) -> No
     with pytest.raises(FabricheckError, match="is cut"):
         write(file, reports=suite.reports)
     assert file.read_text() == text
-    with pytest.raises(FabricheckError, match="without --ports"):
-        write(file, ports=True, reports=suite.reports)
+    for options in ({"ports": True, "reports": suite.reports}, {"partition": "a:b"}):
+        with pytest.raises(FabricheckError, match="without --ports"):
+            write(file, **options)  # type: ignore[arg-type]
 
 
 def test_the_units_of_systemd_leave_little_open() -> None:

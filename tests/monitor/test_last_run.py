@@ -9,7 +9,7 @@ from tests.report import sample as reports
 
 from fabricheck.errors import FabricheckError
 from fabricheck.monitor.exposition import render
-from fabricheck.monitor.last_run import SIZES, LastRun, of_nights
+from fabricheck.monitor.last_run import SIZES, LastRun, of_nights, of_report, of_report_apart
 from fabricheck.runner.nights import GOOD, Nights
 
 CASE = 'system="testbed",partition="slurm",environment="{}",benchmark="{}",placement="{}"'
@@ -137,3 +137,12 @@ def test_nights(tmp_path: Path) -> None:
     assert told()[step % "history"] == 2
     night(tmp_path, -48)
     assert told()[last] == began
+
+
+@pytest.mark.integration
+def test_a_process_of_its_own_tells_the_same(suite: Suite) -> None:
+    path = suite.ran(report=reports.with_critical())
+    assert list(of_report_apart(path)) == list(of_report(path))
+    path.write_bytes(path.read_bytes()[:1000])
+    with pytest.raises(FabricheckError, match=r"run-0\.json.*the file is cut"):
+        list(of_report_apart(path))

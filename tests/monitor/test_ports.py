@@ -1,14 +1,20 @@
 """Ports: one name for a thing, whatever its driver calls it, and what was there is known."""
 
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.monitor.conftest import Tree, values
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
+from tests.fabric.conftest import TREES
+from tests.monitor.conftest import ROOT, Tree, promtool, values
 
+from fabricheck.cli.metrics import script as write_script
 from fabricheck.errors import FabricheckError
-from fabricheck.monitor.exposition import render
-from fabricheck.monitor.ports import Ports, default_state
+from fabricheck.monitor.exposition import PLAIN, render
+from fabricheck.monitor.ports import Ports, bands_of, default_state
+from fabricheck.sites.offers import extras_of
 
 pytestmark = pytest.mark.integration
 
@@ -94,7 +100,7 @@ def test_the_older_names_hold_the_same(tree: Of, tmp_path: Path) -> None:
         told['fabricheck_port_rate_bytes_per_second{node="NODE",device="mlx5_0",port="1"}']
         == 12.5e9
     )
-    assert told['fabricheck_band_limit{band="ecn",level="critical"}'] == 500
+    assert told['fabricheck_band_limit{node="NODE",band="ecn",level="critical"}'] == 500
 
 
 def test_a_driver_that_sends_no_notification_has_no_series_of_it(tree: Of, tmp_path: Path) -> None:
@@ -142,3 +148,71 @@ def test_a_kernel_that_cannot_be_asked_is_told(
     monkeypatch.setenv("FABRICHECK_SNAPSHOT_ROOT", str(tmp_path / "nothing"))
     with pytest.raises(FabricheckError, match="expected one snapshot"):
         read(tmp_path)
+
+
+def test_limits_are_those_of_the_partition(
+    tree: Of, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sites").mkdir()
+    site = yaml.safe_load((ROOT / "sites" / "roce25g-8n.yaml").read_text())
+    site["systems"][0]["partitions"][0]["extras"]["fabric_health"] = {"bands": {"ecn": [7, 9]}}
+    (tmp_path / "sites" / "own.yaml").write_text(yaml.safe_dump(site))
+    monkeypatch.setattr(
+        "fabricheck.monitor.ports.extras_of", lambda name: extras_of(name, tmp_path)
+    )
+    tree("rxe")
+    bands = bands_of("roce25g-8n:compute")
+    told = values(Ports(tmp_path / "state" / "ports.json", bands).read())
+    (found,) = (told[name] for name in told if 'band="ecn",level="critical"' in name)
+    assert found == 9
+    with pytest.raises(FabricheckError, match=r"expected a partition .*roce25g-8n:compute"):
+        bands_of("roce25g-8n:none")
+
+
+@pytest.mark.parametrize("name", TREES)
+@pytest.mark.parametrize("awk", ["mawk", "busybox awk"])
+def test_the_script_without_python_tells_the_same(
+    tree: Of, tmp_path: Path, name: str, awk: str
+) -> None:
+    node = tree(name)
+    program, file = tmp_path / "fabricheck-ports", tmp_path / "ports.prom"
+    write_script(program)
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / "awk").write_text(f'#!/bin/sh\nexec {awk} "$@"\n')
+    (tools / "awk").chmod(0o755)
+    env = {"PATH": f"{tools}:/usr/bin:/bin", "FABRICHECK_SNAPSHOT_ROOT": str(node.root)}
+
+    def run() -> int:
+        return subprocess.run(["sh", program, file], env=env, check=False).returncode
+
+    def same() -> None:
+        found = Ports(tmp_path / "state" / "ports.json").read()
+        expected = render(found)[PLAIN].decode()
+        assert run() == 0
+        told = file.read_text()
+        assert promtool("check", "metrics", text=told).returncode == 0
+        for ours, its in zip(_parsed(expected), _parsed(told), strict=True):
+            assert ours == its
+
+    same()
+    node.pull()
+    same()
+    assert "fabricheck_port_missing{" in file.read_text()
+    before = file.read_text()
+    (node.root / "proc" / "uptime").unlink()
+    assert run() == 1
+    assert file.read_text() == before
+    assert sorted(each.name for each in tmp_path.glob("ports.prom*")) == [
+        "ports.prom", "ports.prom.seen",
+    ]  # fmt: skip
+
+
+def _parsed(page: str) -> list[tuple[str, str, str, set[tuple[str, str, float]]]]:
+    return [
+        (
+            each.name, each.type, each.documentation,
+            {(one.name, str(sorted(one.labels.items())), one.value) for one in each.samples},
+        )
+        for each in text_string_to_metric_families(page)
+    ]  # fmt: skip

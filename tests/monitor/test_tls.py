@@ -1,21 +1,24 @@
-"""TLS as Prometheus' own exporters read it: certificates of both sides, and mistakes told."""
+"""TLS and passwords as Prometheus' own exporters read them, and mistakes told."""
 
+import base64
 import re
 import ssl
 import subprocess
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from urllib.error import URLError
-from urllib.request import urlopen
+from urllib.error import HTTPError, URLError
+from urllib.request import Request, urlopen
 
+import bcrypt
 import pytest
 from tests.monitor.conftest import ROOT, promtool
 
 from fabricheck.errors import FabricheckError
 from fabricheck.monitor.refresh import Refresher
 from fabricheck.monitor.server import Server
-from fabricheck.monitor.web_config import tls
+from fabricheck.monitor.web_config import read
 
 pytestmark = pytest.mark.integration
 TEXT = "tls_server_config: {cert_file: own.crt, key_file: own.key}\n"
@@ -51,6 +54,21 @@ def config(place: Path, text: str) -> Path:
     return path
 
 
+@contextmanager
+def serving(path: Path) -> Iterator[int]:
+    """The port of a server with that web configuration."""
+    refresher = Refresher([])
+    refresher.refresh()
+    with Server("127.0.0.1:0", refresher, read(path)) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        try:
+            yield server.server_address[1]
+        finally:
+            server.shutdown()
+            thread.join()
+
+
 @pytest.fixture(params=[False, True], ids=["server", "both"])
 def port(place: Path, request: pytest.FixtureRequest) -> Iterator[tuple[int, bool]]:
     """A server with TLS, and whether it asks for certificates: the documented file."""
@@ -61,14 +79,8 @@ def port(place: Path, request: pytest.FixtureRequest) -> Iterator[tuple[int, boo
         text = text.replace("exporter.", "own.").replace("prometheus-ca", "own")
     path = config(place, text)
     assert promtool("check", "web-config", path).returncode == 0
-    refresher = Refresher([])
-    refresher.refresh()
-    with Server("127.0.0.1:0", refresher, tls(path)) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-        thread.start()
-        yield server.server_address[1], request.param
-        server.shutdown()
-        thread.join()
+    with serving(path) as number:
+        yield number, request.param
 
 
 def test_only_who_may_is_answered(place: Path, port: tuple[int, bool]) -> None:
@@ -91,11 +103,52 @@ def test_only_who_may_is_answered(place: Path, port: tuple[int, bool]) -> None:
     assert status("https", known) == 200
 
 
+def test_only_who_knows_the_password_is_answered(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hashed = bcrypt.hashpw(b"fabric\xc3\xa4", bcrypt.gensalt(4)).decode()
+    path = config(place, f"basic_auth_users: {{prometheus: '{hashed}'}}\n")
+    assert promtool("check", "web-config", path).returncode == 0
+    asked: list[bytes] = []
+    check = bcrypt.checkpw
+    monkeypatch.setattr(bcrypt, "checkpw", lambda *words: asked.append(words[1]) or check(*words))
+
+    with serving(path) as number:
+
+        def status(page: str, header: str | None) -> int:
+            headers = {} if header is None else {"Authorization": header}
+            request = Request(f"http://127.0.0.1:{number}{page}", headers=headers)
+            try:
+                with urlopen(request, timeout=30) as answer:
+                    return int(answer.status)
+            except HTTPError as error:
+                assert error.code != 401 or error.headers["WWW-Authenticate"] == "Basic"
+                return error.code
+
+        def basic(words: bytes) -> str:
+            return "Basic " + base64.b64encode(words).decode()
+
+        right = basic("prometheus:fabricä".encode())
+        for page in ("/metrics", "/health", "/"):
+            assert status(page, right) == 200
+            assert status(page, None) == 401
+        # The right one is worked out once; an unknown name takes as long as a wrong password.
+        assert asked == [hashed.encode()]
+        for header in (
+            *map(basic, [b"prometheus:", b"prometheus:fabric", b"other:fabric\xc3\xa4", b"none"]),
+            basic(b"prometheus:" + b"x" * 100), basic(b"\xff:\xff"), "Basic ?", "Bearer x", "",
+        ):  # fmt: skip
+            assert status("/metrics", header) == 401
+        assert len(asked) == 6
+        assert asked.count(hashed.encode()) == 4
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
         ("", "tls_server_config"),
-        (TEXT + "basic_auth_users: {a: b}\n", "basic_auth_users"),
+        (TEXT + "basic_auth_users: {a: b}\n", "basic_auth_users > a: expected a bcrypt hash"),
+        ("basic_auth_users: {}\n", "basic_auth_users"),
         (TEXT.replace("own.key", "none.key"), "expected a certificate and its key"),
         (TEXT.replace("own.key", "web.yml"), "expected a certificate and its key"),
         (TEXT.replace("}", ", client_ca_file: own.crt}"), "client_auth_type"),
@@ -104,4 +157,4 @@ def test_only_who_may_is_answered(place: Path, port: tuple[int, bool]) -> None:
 )
 def test_mistakes_are_told(place: Path, text: str, told: str) -> None:
     with pytest.raises(FabricheckError, match=told):
-        tls(config(place, text))
+        read(config(place, text))

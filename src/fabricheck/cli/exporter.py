@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from fabricheck.cli.metrics import PortsOption, ReportsOption, StateOption, sources
+from fabricheck.cli.metrics import PartitionOption, PortsOption, ReportsOption, StateOption, sources
 
 
 def exporter(
@@ -18,10 +18,12 @@ def exporter(
         str, typer.Option(metavar="HOST:PORT", help="Where to listen.")
     ] = "127.0.0.1:9105",
     web_config: Annotated[
-        Path | None, typer.Option(help="File with certificate and key, for HTTPS.")
+        Path | None,
+        typer.Option(help="File with certificate and key, users and passwords."),
     ] = None,
     reports: ReportsOption = None,
     state: StateOption = None,
+    partition: PartitionOption = None,
 ) -> None:
     """Serve metrics for Prometheus: the last run and night, or the ports of this node.
 
@@ -29,23 +31,23 @@ def exporter(
     read every 5 s by a thread of its own; no scrape reads anything or starts anything.
 
     Anyone who can reach the address can read it, so it is this machine's alone unless --listen
-    says otherwise; --web-config encrypts, read as by Prometheus' own exporters. systemd may pass a
-    socket instead (ci/systemd).
+    says otherwise. --web-config encrypts and asks for passwords, as Prometheus' own exporters do.
+    systemd may pass a socket instead (ci/systemd).
 
     Examples:
 
         fabricheck exporter
 
-        fabricheck exporter --ports --listen 10.0.0.7:9105
+        fabricheck exporter --ports --listen 10.0.0.7:9105 --partition roce25g-8n:compute
 
         curl http://127.0.0.1:9105/metrics
     """
     from fabricheck.monitor.refresh import Refresher  # noqa: PLC0415
     from fabricheck.monitor.server import Server  # noqa: PLC0415
-    from fabricheck.monitor.web_config import tls  # noqa: PLC0415
+    from fabricheck.monitor.web_config import WebConfig, read  # noqa: PLC0415
 
-    refresher = Refresher(sources(ports, reports, state))
-    with Server(listen, refresher, tls(web_config) if web_config else None) as server:
+    refresher = Refresher(sources(ports, reports, state, partition, apart=True))
+    with Server(listen, refresher, read(web_config) if web_config else WebConfig()) as server:
 
         def end(_number: int, _frame: FrameType | None) -> None:
             # From the thread that serves, it would wait for itself.

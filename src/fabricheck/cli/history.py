@@ -221,6 +221,23 @@ def show(
 
         fabricheck history show system=testbed --json
     """
+    found = selected(store, select, since, until)
+    if machine:
+        write_json([_series_as_json(series) for series in found])
+        return
+    _show_table(found[:limit])
+    if len(found) > limit:
+        typer.echo(f"and {len(found) - limit} more: select fewer, or give --limit")
+
+
+def selected(
+    store: Path, select: list[str] | None, since: str | None, until: str | None
+) -> list["Series"]:
+    """The selected series.
+
+    Raises:
+        FabricheckError: if there are none.
+    """
     from fabricheck.history.store import History  # noqa: PLC0415
 
     with History.open_to_read(store) as history:
@@ -229,12 +246,7 @@ def show(
         unmeasured = 0 if found else history.values(wanted).collect().height
     if not found:
         raise _nothing(select, store, unmeasured)
-    if machine:
-        write_json([_series_as_json(series) for series in found])
-        return
-    _show_table(found[:limit])
-    if len(found) > limit:
-        typer.echo(f"and {len(found) - limit} more: select fewer, or give --limit")
+    return found
 
 
 def _show_table(found: list["Series"]) -> None:

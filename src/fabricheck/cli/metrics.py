@@ -1,4 +1,4 @@
-"""``fabricheck metrics``: metrics as a file, for node_exporter's textfile collector."""
+"""``fabricheck metrics``: metrics as a file, for what asks no exporter."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fabricheck.cli.history import selected
+from fabricheck.cli.options import STORE, SelectArgument, SinceOption, StoreOption, UntilOption
 from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE
 from fabricheck.report.files import write_whole
@@ -29,11 +31,14 @@ StateOption = Annotated[
         show_default="~/.local/state/fabricheck/ports-NODE.json, or systemd's",
     ),
 ]
-
-
-@app.callback()
-def _group() -> None:
-    """With a callback, a lone command keeps its name."""
+PartitionOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SYSTEM:PARTITION",
+        help="What this node is in; the limits served with its ports are then those of the site.",
+        show_default=False,
+    ),
+]
 
 
 @app.command()
@@ -43,6 +48,7 @@ def write(
     ports: PortsOption = False,
     reports: ReportsOption = None,
     state: StateOption = None,
+    partition: PartitionOption = None,
 ) -> None:
     """Write the metrics into a file, whole or not at all.
 
@@ -57,23 +63,96 @@ def write(
     """
     from fabricheck.monitor.exposition import PLAIN, render  # noqa: PLC0415
 
-    samples = [each for source in sources(ports, reports, state) for each in source.read()]
+    samples = [
+        each for source in sources(ports, reports, state, partition) for each in source.read()
+    ]
     write_whole(file, render(samples)[PLAIN].decode())
+
+
+@app.command()
+def script(
+    file: Annotated[Path, typer.Argument(help="Where to write, such as fabricheck-ports.")],
+    *,
+    partition: PartitionOption = None,
+) -> None:
+    """Write a shell script that does "metrics write --ports" on nodes without Python.
+
+    It needs sh, awk and grep, and ethtool for pauses. Names, counters and limits are those of this
+    checkout: write it anew after an update.
+
+    Examples:
+
+        fabricheck metrics script fabricheck-ports --partition roce25g-8n:compute
+
+        sh fabricheck-ports /var/lib/node_exporter/fabricheck.prom
+    """
+    from fabricheck.monitor.ports import bands_of  # noqa: PLC0415
+    from fabricheck.monitor.textfile import script as text  # noqa: PLC0415
+
+    write_whole(file, text(bands_of(partition)))
+
+
+@app.command()
+def backfill(
+    file: Annotated[Path, typer.Argument(help="Where to write, such as history.om.")],
+    select: SelectArgument = None,
+    *,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    store: StoreOption = STORE,
+) -> None:
+    """Write the history as OpenMetrics with timestamps, for Prometheus and VictoriaMetrics to read.
+
+    The latencies and bandwidths that the exporter serves of the last run, of every session.
+
+    Exit code 0: written. 2: bad input, or nothing to write.
+
+    Examples:
+
+        fabricheck metrics backfill history.om
+
+        promtool tsdb create-blocks-from openmetrics history.om /var/lib/prometheus
+
+        fabricheck metrics backfill /dev/stdout benchmark=allreduce --since 2026-11-01
+    """
+    from fabricheck.monitor.backfill import lines  # noqa: PLC0415
+
+    text = [*lines(selected(store, select, since, until))]
+    if len(text) == 1:
+        raise FabricheckError(
+            "expected latencies or bandwidths that the exporter serves (docs/METRICS.md), found "
+            "none among what was selected: select others"
+        )
+    write_whole(file, "\n".join(text) + "\n")
 
 
 def sources(
     ports: bool,  # noqa: FBT001
     reports: Path | None,
     state: Path | None,
+    partition: str | None,
+    *,
+    apart: bool = False,
 ) -> Sequence["Readable"]:
     """What is to be read.
+
+    Args:
+        ports: the ports of this node, instead of the last run.
+        reports: directory of run reports and nights.
+        state: file of the ports that were seen.
+        partition: what this node is in.
+        apart: whether run reports are parsed in a process of their own.
 
     Raises:
         FabricheckError: for options that contradict each other.
     """
-    from fabricheck.monitor.last_run import LastRun  # noqa: PLC0415
-    from fabricheck.monitor.ports import Ports, default_state  # noqa: PLC0415
+    from fabricheck.monitor.last_run import LastRun, of_report, of_report_apart  # noqa: PLC0415
+    from fabricheck.monitor.ports import Ports, bands_of, default_state  # noqa: PLC0415
 
-    if reports if ports else state:
-        raise FabricheckError("expected --reports without --ports, and --state with it")
-    return [Ports(state or default_state())] if ports else [LastRun(reports or SUITE / "reports")]
+    if reports if ports else state or partition:
+        raise FabricheckError(
+            "expected --reports without --ports, and --state and --partition with it"
+        )
+    if ports:
+        return [Ports(state or default_state(), bands_of(partition))]
+    return [LastRun(reports or SUITE / "reports", of_report_apart if apart else of_report)]

@@ -164,7 +164,7 @@ CATALOG: tuple[Family, ...] = (
             "Every counter of what was sent again or lost, by its name there.",
         ),
         (
-            "band_limit", _GAUGE, "", ("band", "level"),
+            "band_limit", _GAUGE, "", ("node", "band", "level"),
             "What a case's counters are held to (docs/fabric-health.md), for rules to compare.",
         ),
     ),

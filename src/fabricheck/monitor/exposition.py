@@ -11,6 +11,9 @@ from prometheus_client.registry import Collector
 
 from fabricheck.monitor.catalog import CATALOG, Kind, Sample
 
+Page = Mapping[str, bytes]
+"""A page by its content type."""
+
 PLAIN = CONTENT_TYPE_PLAIN_0_0_4
 """Content type of the text format, which every Prometheus reads."""
 
@@ -50,7 +53,7 @@ def metrics(samples: Iterable[Sample]) -> list[Metric]:
     return found
 
 
-def render(samples: Iterable[Sample], *others: Collector) -> Mapping[str, bytes]:
+def render(samples: Iterable[Sample], *others: Collector) -> Page:
     """The page by its content type.
 
     Args:
@@ -65,6 +68,17 @@ def render(samples: Iterable[Sample], *others: Collector) -> Mapping[str, bytes]
     for other in others:
         registry.register(other)
     return {PLAIN: generate_latest(registry), OPENMETRICS: openmetrics(registry)}  # type: ignore[no-untyped-call]
+
+
+def joined(pages: Iterable[Page]) -> Page:
+    """Pages without a family in common as one."""
+    pages = list(pages)
+    plain = b"".join(page[PLAIN] for page in pages)
+    end = b"# EOF\n"
+    return {
+        PLAIN: plain,
+        OPENMETRICS: b"".join(page[OPENMETRICS].removesuffix(end) for page in pages) + end,
+    }
 
 
 def choose(accept: str) -> str:

@@ -1,12 +1,16 @@
 """The last run and the last night as samples; the one place that knows where they are recorded."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 from fabricheck.benchmarks.metrics import Direction, Metric
-from fabricheck.monitor.catalog import Sample, Source, sample
+from fabricheck.errors import FabricheckError
+from fabricheck.monitor.catalog import FAMILIES, Sample, Source, sample
 from fabricheck.record.model import Sample as Measured
 from fabricheck.report.load import load_report, newest_report
 from fabricheck.report.model import Case, Run
@@ -23,19 +27,51 @@ _POINTS: Mapping[tuple[str, str], tuple[str, str, float]] = {
 }
 
 
+Parse = Callable[[Path], Iterable[Sample]]
+"""Makes samples of a run report; a FabricheckError says that it is damaged."""
+
+
+def of_report(path: Path) -> Iterable[Sample]:
+    """The samples of a run report, read in this process."""
+    return of_run(load_report(path))
+
+
+def of_report_apart(path: Path) -> Iterator[Sample]:
+    """The same, read in a process of its own: it takes neither memory nor the GIL of this one.
+
+    Raises:
+        FabricheckError: as for reading it here, or if that process did not end well.
+    """
+    done = subprocess.run(
+        [sys.executable, "-m", __name__, path],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        words = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+        raise FabricheckError(words[-1])
+    for name, labels, value in json.loads(done.stdout):
+        yield Sample(FAMILIES[name], tuple(labels), value)
+
+
 class LastRun:
     """Reads the newest run report, again only when another one is newest, and the nights.
 
     Args:
         reports: the suite's directory of reports.
+        parse: how a report is read.
     """
 
     name = Source.RUN
 
-    def __init__(self, reports: Path) -> None:
+    def __init__(self, reports: Path, parse: Parse = of_report) -> None:
         self._reports = reports
+        self._parse = parse
         self._key: object = None
         self._samples: tuple[Sample, ...] = ()
+        self._problem: FabricheckError | None = None
 
     def read(self) -> Iterator[Sample]:
         """What may be said of them now.
@@ -47,9 +83,14 @@ class LastRun:
         status = path.stat()
         key = (path, status.st_mtime_ns, status.st_size)
         if key != self._key:
-            self._key, self._samples = None, ()
-            self._samples = tuple(of_run(load_report(path)))
+            self._samples, self._problem = (), None
+            try:
+                self._samples = tuple(self._parse(path))
+            except FabricheckError as error:
+                self._problem = error
             self._key = key
+        if self._problem:
+            raise self._problem
         yield from self._samples
         yield from of_nights(Nights(self._reports / "nights"), datetime.now(UTC))
 
@@ -105,14 +146,23 @@ def _worst(cases: Iterable[Case]) -> dict[tuple[str, ...], Case]:
 def _points(case: Case, labels: tuple[str, ...]) -> Iterator[Sample]:
     seen = set()
     for each in case.samples:
-        known = _POINTS.get((each.metric, each.statistic))
-        if not known or each.size not in SIZES or each.value is None:
+        known = point_of(each.metric, each.statistic, each.size, each.unit)
+        if known is None or each.value is None or known in seen:
             continue
-        family, unit, factor = known
-        point = (each.statistic, str(each.size))
-        if each.unit == unit and (family, point) not in seen:
-            seen.add((family, point))
-            yield from sample(family, each.value * factor, *labels, *point)
+        seen.add(known)
+        family, point, factor = known
+        yield from sample(family, each.value * factor, *labels, *point)
+
+
+def point_of(
+    metric: str, statistic: str, size: int | None, unit: str
+) -> tuple[str, tuple[str, str], float] | None:
+    """Where a value is served: family, labels behind the case's, and factor; or nowhere."""
+    known = _POINTS.get((metric, statistic))
+    if known is None or known[1] != unit or size not in SIZES:
+        return None
+    family, _, factor = known
+    return family, (statistic, str(size)), factor
 
 
 def _ratio(measured: Measured) -> float | None:
@@ -131,3 +181,16 @@ def _unix(time: str) -> float | None:
     with suppress(ValueError):
         return datetime.fromisoformat(time).timestamp()
     return None
+
+
+def main() -> None:
+    """Write the samples of the report that the command line names, for `of_report_apart`."""
+    try:
+        found = of_report(Path(sys.argv[1]))
+        json.dump([(each.family.name, each.labels, each.value) for each in found], sys.stdout)
+    except FabricheckError as error:
+        sys.exit(" ".join(str(error).split()))
+
+
+if __name__ == "__main__":
+    main()

@@ -8,16 +8,18 @@ from pathlib import Path
 
 from fabricheck.errors import FabricheckError
 from fabricheck.fabric.bands import BANDS
-from fabricheck.fabric.model import Meaning
+from fabricheck.fabric.limits import read_limits
+from fabricheck.fabric.model import Bands, Meaning
 from fabricheck.fabric.port import Port, Snapshot
 from fabricheck.fabric.snapshot import SCRIPT, parse
 from fabricheck.fabric.table import find
 from fabricheck.monitor.catalog import ROLES, Sample, Source, sample
 from fabricheck.report.files import write_whole
+from fabricheck.sites.offers import extras_of
 
 _SECONDS = 20
 _BYTES_OF_GBIT = 1e9 / 8
-_EVERY = {
+EVERY = {
     Meaning.ERROR: "fabricheck_port_errors_total",
     Meaning.RETRANSMISSION: "fabricheck_port_retransmissions_total",
 }
@@ -36,6 +38,7 @@ class Ports:
 
     Args:
         state: the file in which they are kept.
+        bands: what the counters of this node are held to.
 
     Raises:
         FabricheckError: if that file is damaged.
@@ -43,8 +46,9 @@ class Ports:
 
     name = Source.PORTS
 
-    def __init__(self, state: Path) -> None:
+    def __init__(self, state: Path, bands: Bands = BANDS) -> None:
         self._state = state
+        self._bands = bands
         self._seen = _read_state(state)
 
     def read(self) -> Iterator[Sample]:
@@ -61,10 +65,8 @@ class Ports:
             gone = (device, number) not in names
             yield from sample("fabricheck_port_missing", gone, snapshot.host, device, number)
         yield from of_snapshot(snapshot)
-        for name, band in BANDS.items():
-            for level, limit in (("warning", band.warning), ("critical", band.critical)):
-                if limit is not None:
-                    yield from sample("fabricheck_band_limit", limit, name, level)
+        for name, level, limit in limits_of(self._bands):
+            yield from sample("fabricheck_band_limit", limit, snapshot.host, name, level)
 
     def _keep(self, names: set[tuple[str, str]]) -> None:
         try:
@@ -76,6 +78,26 @@ class Ports:
             ) from error
         write_whole(self._state, json.dumps({"ports": sorted(names)}) + "\n")
         self._seen = names
+
+
+def bands_of(partition: str | None) -> Bands:
+    """What the counters of a node are held to.
+
+    Args:
+        partition: ``SYSTEM:PARTITION`` that the node is in; ``None`` for the suite's own limits.
+
+    Raises:
+        FabricheckError: if no site has it, or its limits make no sense.
+    """
+    return read_limits(extras_of(partition)).bands if partition else BANDS
+
+
+def limits_of(bands: Bands) -> Iterator[tuple[str, str, float]]:
+    """Name, level and value of each limit that there is."""
+    for name, band in bands.items():
+        for level, limit in (("warning", band.warning), ("critical", band.critical)):
+            if limit is not None:
+                yield name, level, limit
 
 
 def of_snapshot(snapshot: Snapshot) -> Iterator[Sample]:
@@ -107,8 +129,8 @@ def _counters(port: Port) -> Mapping[tuple[str, tuple[str, ...]], int]:
             if labels:
                 labels = (*labels, row.number(name) or "all")
             keys.append(((family, labels), value * factor))
-        if row.meaning in _EVERY:
-            keys.append(((_EVERY[row.meaning], (name,)), value))
+        if row.meaning in EVERY:
+            keys.append(((EVERY[row.meaning], (name,)), value))
         for key, number in keys:
             values[key] = max(number, values.get(key, 0))
     return values

@@ -4,14 +4,14 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, Protocol
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 
 from fabricheck.errors import FabricheckError
 from fabricheck.monitor.catalog import Sample, sample
-from fabricheck.monitor.exposition import metrics, render
+from fabricheck.monitor.exposition import Page, joined, metrics, render
 
 INTERVAL: Final = 5.0
 """Seconds between two readings of the sources."""
@@ -45,14 +45,15 @@ class Refresher:
         self._sources = sources
         self._interval = interval
         self._problems: dict[str, str] = {}
+        self._rendered: dict[str, tuple[Sequence[Sample], Page]] = {}
         self._process = ProcessCollector(registry=CollectorRegistry())
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="refresher", daemon=True)
-        self._pages: Mapping[str, bytes] = {}
+        self._pages: Page = {}
         self._done = 0.0
 
     @property
-    def pages(self) -> Mapping[str, bytes]:
+    def pages(self) -> Page:
         """The last whole page by its content type."""
         return self._pages
 
@@ -74,11 +75,23 @@ class Refresher:
     def refresh(self) -> None:
         """Read every source and make a new page."""
         began = time.monotonic()
-        samples = [*collect(self._sources, self._tell)]
-        samples += sample("fabricheck_exporter_refresh_timestamp_seconds", time.time())
+        pages, own = [], list[Sample]()
+        for source in self._sources:
+            found, problem = read(source)
+            self._tell(source.name, problem)
+            pages.append(self._page(source.name, found))
+            own += sample("fabricheck_exporter_source_up", not problem, source.name)
+        own += sample("fabricheck_exporter_refresh_timestamp_seconds", time.time())
         ended = time.monotonic()
-        samples += sample("fabricheck_exporter_refresh_duration_seconds", ended - began)
-        self._pages, self._done = render(samples, self._process), ended
+        own += sample("fabricheck_exporter_refresh_duration_seconds", ended - began)
+        self._pages, self._done = joined([*pages, render(own, self._process)]), ended
+
+    def _page(self, source: str, samples: Sequence[Sample]) -> Page:
+        """What a source says, rendered again only if it says something else."""
+        known = self._rendered.get(source)
+        if known is None or known[0] != samples:
+            known = self._rendered[source] = (samples, render(samples))
+        return known[1]
 
     def _run(self) -> None:
         while not self._stop.wait(self._interval):
@@ -96,31 +109,15 @@ class Refresher:
         self._problems[source] = problem
 
 
-class Listener(Protocol):
-    """What is told of each source: its name, and why it can't be read; empty if it can."""
-
-    def __call__(self, source: str, problem: str) -> None:
-        """Take note."""
-
-
-def collect(sources: Sequence[Readable], tell: Listener) -> Iterable[Sample]:
-    """The samples of all sources, and which of them could be read.
-
-    Args:
-        sources: where to read.
-        tell: is told what is wrong with each.
-    """
-    for source in sources:
-        try:
-            found = list(source.read())
-            metrics(found)
-            problem = ""
-        except (FabricheckError, OSError) as error:
-            found, problem = [], str(error)
-        except Exception as error:
-            # One source's fault must not take the others along.
-            found, problem = [], f"a fault of fabricheck: {error!r}"
-            traceback.print_exc()
-        tell(source.name, problem)
-        yield from found
-        yield from sample("fabricheck_exporter_source_up", not problem, source.name)
+def read(source: Readable) -> tuple[Sequence[Sample], str]:
+    """The samples of a source, and why it can't be read; empty if it can."""
+    try:
+        found = list(source.read())
+        metrics(found)
+    except (FabricheckError, OSError) as error:
+        return [], str(error)
+    except Exception as error:
+        # One source's fault must not take the others along.
+        traceback.print_exc()
+        return [], f"a fault of fabricheck: {error!r}"
+    return found, ""

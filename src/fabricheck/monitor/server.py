@@ -8,7 +8,6 @@ import contextlib
 import os
 import socket
 import socketserver
-import ssl
 import sys
 import threading
 import time
@@ -20,6 +19,7 @@ from urllib.parse import urlsplit
 from fabricheck.errors import FabricheckError
 from fabricheck.monitor.exposition import choose
 from fabricheck.monitor.refresh import STALE, Refresher
+from fabricheck.monitor.web_config import WebConfig
 
 DEADLINE: Final = 10.0
 """Seconds after which a connection is closed, answered or not."""
@@ -45,7 +45,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         path = self.path.partition("?")[0]
-        if path == "/metrics":
+        users = self.server.web.users
+        if users and not users.let_in(self.headers.get("Authorization", "")):
+            self._answer(401, _PLAIN, b"name and password, please\n")
+        elif path == "/metrics":
             kind = choose(self.headers.get("Accept", ""))
             self._answer(200, kind, self.server.refresher.pages[kind])
         elif path == "/health":
@@ -73,6 +76,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(code)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
+        if code == 401:  # noqa: PLR2004 - unauthorized
+            self.send_header("WWW-Authenticate", "Basic")
         self.send_header("Connection", "close")
         self.end_headers()
         if self.command != "HEAD":
@@ -88,7 +93,7 @@ class Server(socketserver.ThreadingTCPServer):
     Args:
         listen: ``HOST:PORT``; of systemd, the socket that it passes on is taken instead.
         refresher: it must have been started.
-        tls: how connections are encrypted; ``None`` for not.
+        web: how connections are encrypted, and who may read.
 
     Raises:
         FabricheckError: if there is no such address, or another program has it.
@@ -99,10 +104,13 @@ class Server(socketserver.ThreadingTCPServer):
     request_queue_size = MOST
 
     def __init__(
-        self, listen: str, refresher: Refresher, tls: ssl.SSLContext | None = None
+        self,
+        listen: str,
+        refresher: Refresher,
+        web: WebConfig = WebConfig(),  # noqa: B008
     ) -> None:
         self.refresher = refresher
-        self._tls = tls
+        self.web = web
         self._open: dict[socket.socket, float] = {}
         self._lock = threading.Lock()
         passed = os.environ.get("LISTEN_FDS") == "1"
@@ -127,8 +135,8 @@ class Server(socketserver.ThreadingTCPServer):
     def get_request(self) -> tuple[Any, Any]:
         """A connection; its handshake is left to its own thread, since it waits for the client."""
         request, client = super().get_request()
-        if self._tls:
-            request = self._tls.wrap_socket(
+        if self.web.tls:
+            request = self.web.tls.wrap_socket(
                 request, server_side=True, do_handshake_on_connect=False
             )
         return request, client

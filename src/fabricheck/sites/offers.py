@@ -1,8 +1,11 @@
 """What the partitions of all sites offer."""
 
 import functools
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
+from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE
 from fabricheck.sites.document import read
 
@@ -17,11 +20,32 @@ def offers(suite: Path = SUITE) -> tuple[frozenset[str], ...]:
     Raises:
         FabricheckError: for a site file with anything wrong.
     """
-    sites = [read(path) for path in sorted((suite / "sites").glob("*.yaml"))]
-    found = (
-        frozenset(partition.get("features", ()))
-        for site in sites
-        for system in site["systems"]
-        for partition in system["partitions"]
-    )
+    found = (frozenset(each.get("features", ())) for _, each in _partitions(suite))
     return tuple(dict.fromkeys(found))
+
+
+def extras_of(partition: str, suite: Path = SUITE) -> Mapping[str, Any]:
+    """What the site file says of a partition beside ReFrame's own keys.
+
+    Args:
+        partition: ``SYSTEM:PARTITION``.
+        suite: root of the suite.
+
+    Raises:
+        FabricheckError: if no site has it, or a site file has anything wrong.
+    """
+    known = dict(_partitions(suite))
+    if partition not in known:
+        raise FabricheckError(
+            f"expected a partition of some site ({', '.join(known)}), found {partition!r}: write "
+            "SYSTEM:PARTITION"
+        )
+    extras: Mapping[str, Any] = known[partition].get("extras", {})
+    return extras
+
+
+def _partitions(suite: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for path in sorted((suite / "sites").glob("*.yaml")):
+        for system in read(path)["systems"]:
+            for partition in system["partitions"]:
+                yield f"{system['name']}:{partition['name']}", partition
