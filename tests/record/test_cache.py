@@ -2,15 +2,19 @@
 
 import dataclasses
 import errno
+import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import time
+import zlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.history.recorded import NOW, case, problems, read, record, status, table
@@ -106,6 +110,51 @@ def test_a_sound_line_of_other_types_costs_only_itself(logs: Path, store: Path) 
     read(store, logs)
     assert table(store).height == 8
     assert problems(store) == [("damaged", "2026-11.jsonl", 2)]
+
+
+def sealed(given: object, **how: Any) -> str:
+    """A line as another writer would make it, with its checksum."""
+    body = json.dumps({"kind": "case", **json.loads(to_line(case(1))), **given}, **how)[1:]
+    body = re.sub(r'"crc": ?"\w+", ?', "", body)
+    return f'{{"crc":"{zlib.crc32(body.encode()):08x}",{body}\n'
+
+
+COMPACT = {"separators": (",", ":")}
+TEXT = 'a},{"metric":,"samples":[b'
+SAMPLES = json.loads(to_line(case(1)))["samples"]
+UNUSUAL = {
+    "as the suite writes it": (sealed({}, **COMPACT), 4),
+    "with blanks": (sealed({}), 4),
+    "with no samples in a list": (sealed({"samples": []}, **COMPACT), 0),
+    "its samples in another order": (
+        sealed({"samples": [dict(reversed(each.items())) for each in SAMPLES]}, **COMPACT),
+        4,
+    ),
+    "more after its samples": (sealed({"later": [{"samples": SAMPLES}]}, **COMPACT), 4),
+    "samples of something else": (
+        to_line(dataclasses.replace(case(1), samples=(), prerequisites=({"samples": [{"a": 1}]},))),
+        0,
+    ),
+    "texts like what stands between samples": (
+        to_line(dataclasses.replace(case(1), findings=(TEXT,), job=TEXT)),
+        4,
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", UNUSUAL)
+def test_every_sound_line_is_read_however_it_was_written(
+    logs: Path, store: Path, kind: str
+) -> None:
+    line, values = UNUSUAL[kind]
+    path = record(logs, case(0))
+    with path.open("a") as file:
+        file.write(line)
+    record(logs, case(2))
+    assert read(store, logs).values == 8 + values
+    assert problems(store) == []
+    assert table(store).filter(session="session-1").height == values
+    assert set(table(store)["metric"]) == {"latency"}
 
 
 def test_a_last_line_without_end_waits_for_it(logs: Path, store: Path) -> None:
