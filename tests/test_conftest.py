@@ -59,6 +59,24 @@ def test_a_test_may_be_of_another_tier_than_its_module(suite):
     assert passed(suite.runpytest_subprocess("-v", "--tier=lab")) == ["test_rates"]
 
 
+GROUPS = """
+    import pytest
+    @pytest.mark.parametrize("number", range(4))
+    def test_of_a_file(worker_id, number): print(f"file {__name__[-1]} on {worker_id}")
+    @pytest.mark.xdist_group("guest")
+    @pytest.mark.parametrize("number", range(4))
+    def test_of_a_group(worker_id, number): print(f"guest on {worker_id}")
+    """
+
+
+def test_a_file_and_a_group_keep_to_one_process(suite):
+    """Or each process would start a testbed and a guest of its own."""
+    suite.makepyfile(test_1=GROUPS, test_2=GROUPS)
+    result = suite.runpytest_subprocess("-rP", "-n2", "--dist=loadgroup")
+    found = Counter(line for line in result.outlines if " on gw" in line)
+    assert sorted(found.values()) == [4, 4, 8], found
+
+
 SKIPS = """
     import pytest
     @pytest.mark.e2e
