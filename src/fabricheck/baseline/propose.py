@@ -14,6 +14,7 @@ from fabricheck.baseline.proposal import Case, Proposal, Proposed, Refused, Stat
 from fabricheck.baseline.software import Used, change_of
 from fabricheck.baseline.steps import steps_of
 from fabricheck.benchmarks.curve import variable_name
+from fabricheck.benchmarks.gpu import is_fake
 from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.registry import CHECKS, REGISTRY
 from fabricheck.history.series import Series, SeriesKey
@@ -92,9 +93,11 @@ def _latest(series: Sequence[Series]) -> np.datetime64:
 
 
 def case_of(key: SeriesKey) -> Case | None:
-    """The case of a series, ``None`` for what is no curve of the suite's."""
+    """The case of a series, ``None`` for what is no curve of the suite's, or of no real GPU."""
     benchmark = REGISTRY.get(key.benchmark)
     if CHECKS.get(key.check) is None or benchmark is None or not key.placement:
+        return None
+    if is_fake(key.program):
         return None
     if (key.metric, key.statistic) not in benchmark.recorded:
         return None

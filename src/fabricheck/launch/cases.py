@@ -2,17 +2,25 @@
 
 import itertools
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Self
 
 from fabricheck.benchmarks import registry
 from fabricheck.sites.offers import offers
 from fabricheck.transports import Placement, placements
+from fabricheck.transports.table import Memory
 
 _NODES = re.compile(r"nodes-(?P<count>[1-9]\d*)", re.ASCII)
 
 
-def offered(least: int = 1, most: int | None = None, *, full: bool = False) -> list[str]:
+def offered(
+    least: int = 1,
+    most: int | None = None,
+    *,
+    full: bool = False,
+    memory: Memory | None = None,
+    needs: Sequence[str] = (),
+) -> list[str]:
     """Every placement of MPI that a partition of some site offers.
 
     What a site writes down as features is the whole choice: transports, node counts (``nodes-N``)
@@ -23,6 +31,8 @@ def offered(least: int = 1, most: int | None = None, *, full: bool = False) -> l
         least: the fewest nodes.
         most: the most nodes; ``None`` for as many as a partition has.
         full: those with a rank on every core, not on one core of each node.
+        memory: those for messages from this memory; ``None`` for those of every program.
+        needs: features that such a partition must have beside those of the placement.
 
     Raises:
         FabricheckError: for a site file with anything wrong.
@@ -34,11 +44,11 @@ def offered(least: int = 1, most: int | None = None, *, full: bool = False) -> l
         if match
     }
     wanted = sorted(count for count in counts if least <= count <= (most or count))
-    possible = placements(wanted or [max(least, 2)], full=full)
+    possible = placements(wanted or [max(least, 2)], full=full, memory=memory)
     found = [
         name
         for name in possible
-        if any(set(Placement.read(name).features) <= features for features in offers())
+        if any({*Placement.read(name).features, *needs} <= features for features in offers())
     ]
     return found or possible[:1]
 

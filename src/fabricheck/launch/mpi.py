@@ -1,6 +1,8 @@
 """What every benchmark of MPI has in common: families, transport, launcher and proof."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
 
 from fabricheck.benchmarks.curve import Curve
 from fabricheck.launch import claims
@@ -20,6 +22,7 @@ from fabricheck.transports import (
     settings,
 )
 from fabricheck.transports.gpu_memory import Load
+from fabricheck.transports.table import Memory
 
 
 def with_family(*transports: str, needs: Sequence[str] = ()) -> list[str]:
@@ -34,7 +37,12 @@ def with_family(*transports: str, needs: Sequence[str] = ()) -> list[str]:
     return [f"{features} %mpi_family={family}" for family in common]
 
 
-def start(placement: Placement, setting: Setting, words: Sequence[str]) -> Job:
+def start(
+    placement: Placement,
+    setting: Setting,
+    words: Sequence[str],
+    more: Mapping[str, str] = MappingProxyType({}),
+) -> Job:
     """The job of a program with MPI over the transport of a placement.
 
     Partition extras that are read: those of ``Ports`` and ``pin`` (``cyclic`` where the scheduler
@@ -46,9 +54,10 @@ def start(placement: Placement, setting: Setting, words: Sequence[str]) -> Job:
         placement: a ``full`` one has ranks that exchange data inside a node too.
         setting: where it runs.
         words: program and arguments.
+        more: environment variables of the program.
     """
     transport = placement.transport.name
-    variables = dict(settings(setting.mpi, transport, Ports.read(setting.extras)))
+    variables = {**settings(setting.mpi, transport, Ports.read(setting.extras)), **more}
     if placement.full:
         variables = inside_nodes_too(variables)
     if "pin" in setting.extras:
@@ -74,6 +83,7 @@ def examine(
     result: str = "",
     exchanges: Mapping[int | None, int] | None = None,
     exchanged: Callable[[Curve], Load | None] = lambda _: None,
+    memory: Memory | None = None,
 ) -> Evidence:
     """What the program and the nodes left behind.
 
@@ -88,6 +98,7 @@ def examine(
         result: name of the file with the program's results; empty for one that only prints.
         exchanges: what the program doesn't say itself: the messages that each rank exchanges.
         exchanged: the least that each rank exchanges, where the sizes of the curve are not bytes.
+        memory: the memory that messages must be proved to come from; ``None`` for the transport's.
     """
     transport = placement.transport
     chosen = choice(setting.mpi, transport.name)
@@ -97,7 +108,7 @@ def examine(
         setting.stage / setting.stderr,
         Expectation(
             benchmark=measurement.benchmark.name,
-            transport=placement.carrier,
+            transport=replace(placement.carrier, memory=memory or transport.memory),
             num_nodes=placement.num_nodes,
             num_tasks=measurement.ranks(setting).total,
             sizes=measurement.sizes(setting),

@@ -8,6 +8,8 @@ from fabricheck.errors import FabricheckError
 from fabricheck.reframe_ext.config import find_system, lacking_environments, site_configuration
 from fabricheck.reframe_ext.matrix import Case, read_cases
 
+_GPU = "gpu"
+
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
@@ -82,7 +84,9 @@ def divide(
 def _reason(case: Case, tags: Sequence[str]) -> str:
     if case.lacking:
         holder = f"environment {case.environ}" if case.environ else f"partition {case.partition}"
-        return f"{holder} lacks {', '.join(case.lacking)}"
+        # Without GPUs, what else lacks for them is no news.
+        lacking = (_GPU,) if _GPU in case.lacking else case.lacking
+        return f"{holder} lacks {', '.join(lacking)}"
     missing = [tag for tag in tags if tag not in case.tags]
     return f"not in the run {', '.join(missing)}" if missing else ""
 

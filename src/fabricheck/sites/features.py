@@ -16,6 +16,7 @@ OF_PARTITION: Mapping[str, str] = MappingProxyType(
         **{feature: f"transport {names}" for feature, names in _TRANSPORTS.items()},
         "bound_ranks": "each rank has CPUs of its own",
         "full_nodes": "cases with a rank on every core",
+        "gpu": "the nodes have GPUs",
         "inline": "cards take data inside a request",
         "quiet_interfaces": "nothing but the job uses the nodes' interfaces",
         "shared_cores": "the nodes are namespaces of one machine",
@@ -25,8 +26,11 @@ OF_PARTITION: Mapping[str, str] = MappingProxyType(
 
 OF_ENVIRONMENT: Mapping[str, str] = MappingProxyType(
     {
+        "cuda": "the UCX of its MPI has CUDA",
+        "cuda_collectives": "that MPI was built with CUDA, so that it reduces memory of GPUs",
         "mpi": "an MPI, named by extras.mpi_family",
         "mpi4": "that MPI has what MPI 4.0 added",
+        "nccl": "the ranks find libnccl.so.2",
         "spack": "Spack builds the programs, for extras.mpi_spec",
         "ucx": "ucx_perftest is on PATH",
         "verbs": "perftest is on PATH",

@@ -36,7 +36,7 @@ class Heard:
 
     Attributes:
         evidence: a phrase with counts.
-        objections: a sentence for each reason not to believe the path.
+        objections: a sentence with the first reason not to believe the path; none if there is none.
     """
 
     evidence: str
@@ -61,29 +61,22 @@ def hear_memory(transport: Transport, load: Load, logs: Sequence[UcxLog]) -> Hea
         lacking = () if transport.memory is Memory.HOST else (_without_tables(transport, version),)
         return Heard(f"no protocol tables of UCX {version}".rstrip(), lacking)
     of_gpu = [row for row in tables if row.is_of_gpu]
-    messages = [row for row in of_gpu if row.is_message]
     of_host = [row for row in tables if row.is_message and not row.is_of_gpu]
-    evidence = f"from GPU {_described(of_gpu)}; from host memory {_total(of_host)}"
     needed = _SHARE_THAT_MUST_COME * len(logs) / 2
+    evidence = f"from GPU {_described(of_gpu)}; from host memory {_total(of_host)}"
     if transport.memory is Memory.HOST:
+        messages = [row for row in of_gpu if row.is_message]
         return Heard(
             evidence, tuple(_not_staged(transport, messages, of_host, needed * load.calls))
         )
-    if not _used(messages):
-        return Heard(evidence, (_not_from_gpu(transport, of_host),))
-    if _is_counted(messages) and _sum(messages) < needed * load.calls:
-        few = (
-            f"expected {math.ceil(needed * load.calls)} messages or more from memory of a GPU for "
-            f"{transport.name}, found {_sum(messages)}: the others were copied to the host first"
-        )
-        return Heard(evidence, (few,))
-    if strangers := _strangers(transport, of_gpu):
-        return Heard(evidence, (strangers,))
-    if not transport.direct:
-        return Heard(evidence, tuple(_copied_too_little(transport, of_gpu)))
-    edge = _edge(of_gpu)
-    told = f"{evidence}; copied by UCX up to {edge:.0f} B" if math.isfinite(edge) else evidence
-    return Heard(told, tuple(_copied_too_much(transport, of_gpu, load.whole, edge, needed)))
+    objections = list(_not_aware(transport, of_gpu, of_host, needed * load.calls))
+    if transport.direct:
+        edge = _edge(of_gpu)
+        evidence += f"; copied by UCX up to {edge:.0f} B" if math.isfinite(edge) else ""
+        objections += _copied_too_much(transport, of_gpu, load.whole, edge, needed)
+    else:
+        objections += _copied_too_little(transport, of_gpu)
+    return Heard(evidence, tuple(objections[:1]))
 
 
 def _without_tables(transport: Transport, version: str) -> str:
@@ -123,22 +116,29 @@ def _not_staged(
         )
 
 
-def _not_from_gpu(transport: Transport, of_host: Sequence[Protocol]) -> str:
-    return (
-        f"expected messages from memory of a GPU for {transport.name}, found only those from host "
-        f"memory ({_total(of_host)}): the program or the MPI copied them to the host first"
-    )
-
-
-def _strangers(transport: Transport, rows: Iterable[Protocol]) -> str:
-    """What went over lanes of another transport; of rows without counts, those that may have."""
-    found = [row for row in _used(rows) if row.is_certain and set(row.lanes) - transport.lanes]
-    if not found:
-        return ""
-    return (
-        f"expected memory of a GPU on {', '.join(sorted(transport.lanes))} for {transport.name}, "
-        f"found {_described(found)}: something else carried the data"
-    )
+def _not_aware(
+    transport: Transport, of_gpu: Sequence[Protocol], of_host: Sequence[Protocol], needed: float
+) -> Iterable[str]:
+    messages = [row for row in of_gpu if row.is_message]
+    if not _used(messages):
+        yield (
+            f"expected messages from memory of a GPU for {transport.name}, found only those from "
+            f"host memory ({_total(of_host)}): the program or the MPI copied them to the host first"
+        )
+    elif _is_counted(messages) and _sum(messages) < needed:
+        yield (
+            f"expected {math.ceil(needed)} messages or more from memory of a GPU for "
+            f"{transport.name}, found {_sum(messages)}: the others were copied to the host first"
+        )
+    # Of rows without counts, those that may have carried.
+    strangers = [
+        row for row in _used(of_gpu) if row.is_certain and set(row.lanes) - transport.lanes
+    ]
+    if strangers:
+        yield (
+            f"expected memory of a GPU on {', '.join(sorted(transport.lanes))} for "
+            f"{transport.name}, found {_described(strangers)}: something else carried the data"
+        )
 
 
 def _copied_too_little(transport: Transport, rows: Iterable[Protocol]) -> Iterable[str]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from fabricheck.errors import FabricheckError
 from fabricheck.transports.families import families
-from fabricheck.transports.table import MEMORY_LANES, TRANSPORTS, Scope, Transport, find
+from fabricheck.transports.table import MEMORY_LANES, TRANSPORTS, Memory, Scope, Transport, find
 
 _FULL = "-full"
 
@@ -68,16 +68,19 @@ class Placement:
         return cls(transport, num_nodes, full)
 
 
-def placements(node_counts: Sequence[int], *, full: bool = False) -> list[str]:
+def placements(
+    node_counts: Sequence[int], *, full: bool = False, memory: Memory | None = None
+) -> list[str]:
     """Every placement of MPI that can exist with these node counts.
 
     Intra-node transports get one node, inter-node transports two or more; a combination that cannot
-    exist is never made. With ``full``, those with a rank on every core.
+    exist is never made. With ``full``, those with a rank on every core; with ``memory``, those of
+    the transports for messages from there alone.
     """
     return [
         str(Placement(transport, nodes, full))
         for transport in TRANSPORTS.values()
-        if families(transport.name)
+        if transport.memory is memory and families(transport.name)
         for nodes in node_counts
         if (transport.scope is Scope.INTRA_NODE) == (nodes == 1)
     ]

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.model import RanksRule
+from fabricheck.benchmarks.model import MpiBenchmark, RanksRule
 from fabricheck.benchmarks.osu import options as osu_options
 from fabricheck.benchmarks.osu.entries import BENCHMARKS
 from fabricheck.errors import FabricheckError
@@ -62,40 +62,46 @@ class Osu(Measurement):
 
     def job(self, setting: Setting) -> Job:
         """The program with everything that makes it this case."""
-        words = [*setting.programs.command(self._entry), *self._options(setting)]
+        by_osu = setting.programs.provider == "osu"
+        options = self._options_of(self._entry, setting, by_osu=by_osu)
+        words = [*setting.programs.command(self._entry), *options]
         return mpi.start(self.placement, setting, words)
 
     def examine(self, setting: Setting) -> Evidence:
         """As of every program with MPI; OSU's don't say how often they repeat."""
-        printed = setting.programs.provider == "osu"
+        by_osu = setting.programs.provider == "osu"
         return mpi.examine(
             self,
             self.placement,
             setting,
-            result="" if printed else RESULT_JSON,
-            exchanges=self._exchanges(setting),
+            result="" if by_osu else RESULT_JSON,
+            exchanges=self._exchanges_of(self._entry, setting, by_osu=by_osu),
         )
 
-    def _options(self, setting: Setting) -> list[str]:
+    def _options_of(self, entry: MpiBenchmark, setting: Setting, *, by_osu: bool) -> list[str]:
+        """Options of the program of an entry, in the sizes of this measurement."""
         sizes, extras = self.sizes(setting), setting.extras
-        if setting.programs.provider == "osu":
-            return osu_options.options(self._entry, sizes, extras.get("osu_iterations"))
+        if by_osu:
+            return osu_options.options(entry, sizes, extras.get("osu_iterations"))
         options = ["--json", RESULT_JSON]
         if sizes:
             options += ["-c", "-m", f"{sizes[0]}:{sizes[-1]}"]
-        if Metric.LATENCY in self._entry.metrics:
+        if Metric.LATENCY in entry.metrics:
             options.append(f"-z{','.join(map(str, osu_options.PERCENTILES))}")
-        if self._entry.datatype:
-            options += ["-T", self._entry.datatype]
+        if entry.datatype:
+            options += ["-T", entry.datatype]
         if budget := extras.get("time_budget"):
             options += ["--time-budget", str(budget)]
         return options
 
-    def _exchanges(self, setting: Setting) -> Mapping[int | None, int] | None:
-        if setting.programs.provider != "osu":
+    def _exchanges_of(
+        self, entry: MpiBenchmark, setting: Setting, *, by_osu: bool
+    ) -> Mapping[int | None, int] | None:
+        """How often OSU's program exchanges messages of each size; ours says it itself."""
+        if not by_osu:
             return None
         iterations = setting.extras.get("osu_iterations")
-        return osu_options.exchanges(self._entry, self.sizes(setting), iterations)
+        return osu_options.exchanges(entry, self.sizes(setting), iterations)
 
 
 class Startup(Osu):

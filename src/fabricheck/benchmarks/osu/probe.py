@@ -1,9 +1,14 @@
 """Curves of ``mpi_probe``, which measures what OSU's programs do."""
 
+from collections.abc import Mapping
+from typing import Any
+
+from fabricheck.benchmarks.cuda_mpi.entries import benchmark_name
 from fabricheck.benchmarks.curve import Curve, Point
+from fabricheck.benchmarks.gpu import Path, program_name
 from fabricheck.benchmarks.osu.entries import PROBE_BENCHMARKS
 from fabricheck.benchmarks.program_result import ProgramResult
-from fabricheck.benchmarks.registry import next_size
+from fabricheck.benchmarks.registry import REGISTRY, next_size
 
 
 def curve(result: ProgramResult, name: str = "") -> Curve:
@@ -13,10 +18,11 @@ def curve(result: ProgramResult, name: str = "") -> Curve:
         ParseError: if the registry has no such benchmark, or if sizes are missing between others.
     """
     del name
-    benchmark = PROBE_BENCHMARKS.get(result.benchmark)
-    if benchmark is None:
+    memory, path = result.options.get("buffer", "host"), result.options.get("path", Path.AWARE)
+    benchmark = REGISTRY.get(benchmark_name(result.benchmark, memory, path))
+    if benchmark is None or result.benchmark not in PROBE_BENCHMARKS:
         result.refuse(
-            f"unknown benchmark {result.benchmark!r} of mpi_probe: known are "
+            f"unknown benchmark {result.benchmark!r} of mpi_probe on {memory} memory: known are "
             f"{', '.join(PROBE_BENCHMARKS)}"
         )
     points: list[Point] = []
@@ -33,13 +39,25 @@ def curve(result: ProgramResult, name: str = "") -> Curve:
             for value in result.values(each, metric.value, metric)
         )
         iterations = result.need(each, "iterations", int)
+        if path == Path.STAGED:
+            _need_copies(result, each, size * iterations)
         points.append(Point(size, values, iterations, each.get("valid")))
     return Curve(
         benchmark=benchmark.name,
-        program="mpi_probe",
+        program=program_name("mpi_probe", result.metadata()),
         version=result.version,
         datatype=result.environment.get("datatype"),
         metadata=result.metadata(),
         points=tuple(points),
         is_whole=True,
     )
+
+
+def _need_copies(result: ProgramResult, found: Mapping[str, Any], payload: int) -> None:
+    """The first rank, which sends in every benchmark, has copied all that it sent to the host."""
+    copied = result.need(found, "copied_out", int)
+    if copied < payload:
+        result.refuse(
+            f"expected {payload} B or more copied from the GPU at size {found['size']} on the "
+            f"staged path, found {copied}: MPI got other memory"
+        )

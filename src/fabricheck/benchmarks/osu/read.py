@@ -14,6 +14,7 @@ from fabricheck.benchmarks.osu import probe, startup
 from fabricheck.benchmarks.osu.entries import BENCHMARKS
 from fabricheck.benchmarks.osu.table import Table
 from fabricheck.benchmarks.parser import ParseError, untitled
+from fabricheck.benchmarks.registry import REGISTRY
 
 _TITLE = re.compile(r"^#\s+OSU\s+(?P<printed>MPI.*?)\s+v(?P<version>\d[\w.+-]*)$")
 _TITLE_START = re.compile(r"^#\s+OSU\b")
@@ -82,7 +83,8 @@ def _find_title(lines: Sequence[str], source: str) -> int:
 
 
 def _find_benchmark(printed: str, name: str, place: str) -> MpiBenchmark:
-    found = {each.name: each for each in BENCHMARKS.values() if each.printed == printed}
+    every = (each for each in REGISTRY.values() if isinstance(each, MpiBenchmark))
+    found = {each.name: each for each in every if each.printed == printed}
     if not found:
         raise ParseError(
             f"{place}: unknown benchmark {printed!r}: fabricheck reads the tables of "

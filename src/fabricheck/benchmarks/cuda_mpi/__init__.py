@@ -1,0 +1,1 @@
+"""MPI on memory of GPUs: CUDA-aware against staged."""

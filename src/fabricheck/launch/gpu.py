@@ -1,0 +1,72 @@
+"""What every benchmark on GPUs asks of a partition, and what must hold of its devices."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from fabricheck.benchmarks.curve import Curve
+from fabricheck.benchmarks.gpu import FAKE_DEVICE, is_fake
+from fabricheck.launch.model import Evidence, Job, Setting
+from fabricheck.transports import Placement
+
+
+def systems(placement: Placement, *more: str) -> list[str]:
+    """ReFrame's ``valid_systems`` of a benchmark on GPUs.
+
+    Args:
+        placement: transport and nodes.
+        more: features beside those.
+    """
+    return [" ".join(f"+{each}" for each in ("gpu", *placement.features, *more))]
+
+
+def variables(setting: Setting) -> Mapping[str, str]:
+    """Environment variables of every program on GPUs.
+
+    Partition extra that is read: ``fake_gpu``.
+    """
+    return {"FABRICHECK_FAKE_GPU": "1"} if setting.extras.get("fake_gpu") else {}
+
+
+def with_gpus(job: Job, setting: Setting) -> Job:
+    """The job with the GPUs of its nodes.
+
+    Partition extra that is read: ``gpus_per_node``.
+    """
+    count = setting.extras.get("gpus_per_node")
+    if count is None or setting.launcher != "srun":
+        return job
+    return replace(job, options=[*job.options, f"--gpus-per-node={count}"])
+
+
+def examine(found: Evidence, setting: Setting) -> Evidence:
+    """The evidence, with what speaks against the devices that the program names.
+
+    OSU's programs name none. Partition extras that are read: ``gpu_arch`` and ``fake_gpu``.
+    """
+    if found.curve is None or found.curve.program == "osu":
+        return found
+    objections = (*_device_objections(found.curve, setting), *found.objections)
+    return replace(found, objections=objections)
+
+
+def _device_objections(curve: Curve, setting: Setting) -> Sequence[str]:
+    names, arch = curve.metadata.get("gpu", ""), setting.extras.get("gpu_arch")
+    if not names:
+        return ["expected the names of the ranks' GPUs in the result, found none: it is no "
+                "measurement on GPUs"]  # fmt: skip
+    if is_fake(curve.program):
+        if setting.extras.get("fake_gpu"):
+            return ()
+        return [
+            f"expected a GPU, found {FAKE_DEVICE!r}, the driver of the suite's own tests: remove "
+            "it from LD_LIBRARY_PATH, or set extras.fake_gpu of the partition to see its values "
+            "judged by nothing"
+        ]
+    found = sorted(set(curve.metadata.get("gpu_arch", "").split()))
+    if arch is not None and found != [arch]:
+        return [
+            f"expected GPUs of architecture {arch} (extras.gpu_arch of the partition), found "
+            f"{', '.join(found) or 'none named'}: the job ran on other nodes, or the site file is "
+            "wrong"
+        ]
+    return ()
