@@ -1,4 +1,4 @@
-"""MPI on memory of GPUs: CUDA-aware, and staged through the host by the program."""
+"""MPI on memory of GPUs: CUDA-aware, and copied through the host by the program."""
 
 import reframe as rfm
 
@@ -12,6 +12,13 @@ class CudaMpi(BuiltCase):
     descr = "MPI on memory of GPUs"
     benchmark = measured("cuda_mpi")
     time_limit = "5m"
+
+
+@rfm.simple_test
+class CudaMatmul(BuiltCase):
+    descr = "Matrix multiplication on the GPUs of all ranks, by phases"
+    benchmark = measured("matmul_gpu")
+    time_limit = "30m"
 
 
 @rfm.simple_test

@@ -4,27 +4,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from fabricheck.benchmarks.curve import Curve
-from fabricheck.benchmarks.gpu import FAKE_DEVICE, is_fake
+from fabricheck.benchmarks.gpu import FAKE_DEVICE, Path, is_fake
 from fabricheck.launch.model import Evidence, Job, Setting
 from fabricheck.transports import Placement
+from fabricheck.transports.families import PROTOCOL_TABLES
 
 
-def systems(placement: Placement, *more: str) -> list[str]:
-    """ReFrame's ``valid_systems`` of a benchmark on GPUs.
-
-    Args:
-        placement: transport and nodes.
-        more: features beside those.
-    """
-    return [" ".join(f"+{each}" for each in ("gpu", *placement.features, *more))]
+def systems(placement: Placement) -> list[str]:
+    """ReFrame's ``valid_systems`` of a benchmark on GPUs."""
+    return [" ".join(f"+{each}" for each in ("gpu", *placement.features))]
 
 
-def variables(setting: Setting) -> Mapping[str, str]:
-    """Environment variables of every program on GPUs.
+def variables(setting: Setting, path: Path) -> Mapping[str, str]:
+    """Environment variables of every program of MPI on GPUs, beside those of its transport.
+
+    On the staged path, whose transport knows of no GPU, UCX is to say so.
 
     Partition extra that is read: ``fake_gpu``.
     """
-    return {"FABRICHECK_FAKE_GPU": "1"} if setting.extras.get("fake_gpu") else {}
+    fake = {"FABRICHECK_FAKE_GPU": "1"} if setting.extras.get("fake_gpu") else {}
+    return {**fake, **(PROTOCOL_TABLES if path is Path.STAGED else {})}
 
 
 def with_gpus(job: Job, setting: Setting) -> Job:

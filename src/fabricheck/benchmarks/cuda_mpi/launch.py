@@ -12,7 +12,6 @@ from fabricheck.launch.cases import Case, offered
 from fabricheck.launch.evidence import RESULT_JSON
 from fabricheck.launch.model import Evidence, Job, Measurement, Setting
 from fabricheck.transports import Placement
-from fabricheck.transports.families import PROTOCOL_TABLES
 from fabricheck.transports.table import Memory
 
 _STAGED_ON = ("shm", "tcp", "rc")
@@ -67,8 +66,7 @@ class OnGpus(Osu):
         else:
             words = [setting.programs.program("mpi_probe"), base.name, *options]
             words += ["--buffer", entry.memory, "--path", entry.path]
-        tables = {} if entry.path is Path.AWARE else PROTOCOL_TABLES
-        more = {**tables, **gpu.variables(setting)}
+        more = gpu.variables(setting, entry.path)
         return gpu.with_gpus(mpi.start(self.placement, setting, words, more), setting)
 
     def examine(self, setting: Setting) -> Evidence:

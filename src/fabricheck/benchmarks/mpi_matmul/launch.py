@@ -3,34 +3,43 @@
 from dataclasses import replace
 
 from fabricheck.benchmarks.curve import Curve
+from fabricheck.benchmarks.gpu import Path
 from fabricheck.benchmarks.mpi_matmul.entries import BENCHMARKS, ORDERS, PROGRAM
-from fabricheck.launch import mpi
+from fabricheck.launch import gpu, mpi
 from fabricheck.launch.cases import Case, offered
 from fabricheck.launch.cases import cases as each_on_each
 from fabricheck.launch.evidence import RESULT_JSON
 from fabricheck.launch.model import Evidence, Job, Measurement, Ranks, Setting
 from fabricheck.transports import Placement
 from fabricheck.transports.gpu_memory import Load
-from fabricheck.transports.table import Scope
+from fabricheck.transports.table import Memory, Scope
 
 _DOUBLE = 8
 _MOST_NODES = 2
 
 
-def placements() -> list[str]:
-    """Every placement that a site offers, with the transports of the benchmark."""
-    transports = {name for each in BENCHMARKS.values() for name in each.transports}
-    return [
-        name
-        for name in offered(most=_MOST_NODES)
-        if Placement.read(name).transport.name in transports
-    ]
+def placements(path: Path | None = None) -> list[str]:
+    """Every placement that a site offers, with the transports of the benchmarks of a path."""
+    transports = next(each.transports for each in BENCHMARKS.values() if each.path is path)
+    memory = Memory.GPU if path is Path.AWARE else None
+    found = offered(most=_MOST_NODES, memory=memory, needs=("gpu",) if path else ())
+    return [name for name in found if Placement.read(name).transport.name in transports]
 
 
 def cases(family: str) -> list[Case]:
-    """Each benchmark on each of the placements."""
-    return each_on_each([each.name for each in BENCHMARKS.values() if each.family == family],
-                        placements())  # fmt: skip
+    """Each benchmark on each of the placements of its path."""
+    return [
+        case
+        for path in (None, *Path)
+        for case in each_on_each(
+            [
+                each.name
+                for each in BENCHMARKS.values()
+                if (each.family, each.path) == (family, path)
+            ],
+            placements(path),
+        )
+    ]
 
 
 def least_exchanged(curve: Curve) -> Load:
@@ -51,15 +60,17 @@ class Multiplication(Measurement):
     The ranks are those of the benchmark, dealt out evenly; a partition says with features
     ``node-ranks-N`` how many it can have on each node. Partition extras that are read beside those
     of every program with MPI: ``matrix_orders``, the orders of the matrices, rising, and
-    ``time_budget``.
+    ``time_budget``; on GPUs ``gpus_per_node``, ``gpu_arch`` and ``fake_gpu``.
     """
 
     def __init__(self, case: Case) -> None:
         self._entry = BENCHMARKS[case]
         place = case.placement
         offered_ranks = f"node-ranks-{self._entry.ranks // place.num_nodes}"
-        system = " ".join(f"+{each}" for each in (*place.features, offered_ranks))
-        super().__init__(self._entry, place, mpi.with_family(place.transport.name), [system])
+        needs, own = (("cuda",), ("gpu",)) if self._entry.path else ((), ())
+        system = " ".join(f"+{each}" for each in (*own, *place.features, offered_ranks))
+        environs = mpi.with_family(place.transport.name, needs=needs)
+        super().__init__(self._entry, place, environs, [system])
         between = self.placement.transport.scope is Scope.INTER_NODE
         several = self._entry.ranks > self.placement.num_nodes
         # A node with several ranks moves data inside it too.
@@ -80,12 +91,23 @@ class Multiplication(Measurement):
         options = ["-n", orders, "--validate", "--json", RESULT_JSON]
         if budget := setting.extras.get("time_budget"):
             options += ["--time-budget", str(budget)]
-        program = setting.programs.program(PROGRAM)
-        return mpi.start(self._path, setting, [program, *self._entry.options, *options])
+        words = [setting.programs.program(PROGRAM), *self._entry.options, *options]
+        if not self._entry.path:
+            return mpi.start(self._path, setting, words)
+        more = gpu.variables(setting, self._entry.path)
+        return gpu.with_gpus(mpi.start(self._path, setting, words, more), setting)
 
     def examine(self, setting: Setting) -> Evidence:
         """As of every program with MPI; the sizes of the curve are no bytes."""
-        return mpi.examine(self, self._path, setting, result=RESULT_JSON, exchanged=least_exchanged)
+        found = mpi.examine(
+            self,
+            self._path,
+            setting,
+            result=RESULT_JSON,
+            exchanged=least_exchanged,
+            memory=Memory.HOST if self._entry.path is Path.STAGED else None,
+        )
+        return gpu.examine(found, setting) if self._entry.path else found
 
 
 measurement = Multiplication

@@ -7,7 +7,7 @@ MPI and placement: so "Performance Analysis of MPI Over Cluster" shows them.
 import re
 from collections.abc import Iterator
 
-from fabricheck.benchmarks.mpi_matmul.entries import BENCHMARKS, PHASES
+from fabricheck.benchmarks.mpi_matmul.entries import BENCHMARKS
 from fabricheck.report.model import Case, Run
 from fabricheck.report.phases import Line, Panel, PhaseFigure
 
@@ -15,7 +15,9 @@ _TITLES = {
     "total": "Whole multiplication",
     "transfer_a": "Transfer of A",
     "broadcast_b": "Broadcast of B",
+    "copy_in": "Copies to the GPU",
     "compute": "Compute",
+    "copy_out": "Copies from the GPU",
     "transfer_c": "Transfer of C",
 }
 
@@ -36,10 +38,12 @@ def figures(run: Run) -> tuple[PhaseFigure, ...]:
 def _figure(system: str, partition: str, name: str, cases: list[Case]) -> PhaseFigure:
     benchmark = BENCHMARKS[name]
     title = f"{system}:{partition}, {benchmark.ranks} ranks, {benchmark.mode}"
+    if benchmark.path:
+        title += f", GPUs, {benchmark.path}"
     slug = re.sub(r"[^a-z0-9_]+", "-", f"phases-{system}-{partition}-{name}".lower())
     panels = (
         Panel(f"{slug}-{phase}", _TITLES[phase], phase.row.unit, tuple(_lines(cases, phase)))
-        for phase in PHASES
+        for phase in benchmark.phases
     )
     return PhaseFigure(title, tuple(panel for panel in panels if panel.lines))
 

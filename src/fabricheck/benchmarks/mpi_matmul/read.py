@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fabricheck.benchmarks.curve import Curve, Point
+from fabricheck.benchmarks.gpu import program_name
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.mpi_matmul.entries import BENCHMARKS, PHASES, PROGRAM, benchmark_name
+from fabricheck.benchmarks.mpi_matmul.entries import BENCHMARKS, PROGRAM, benchmark_name
 from fabricheck.benchmarks.program_result import ProgramResult
 
 _STATISTICS = ("min", "avg", "p50", "p95", "max")
-_MEASURED = ("transfer_a", "broadcast_b", "compute", "transfer_c", "total")
 
 
 def curve(result: ProgramResult, name: str = "") -> Curve:
@@ -20,26 +20,29 @@ def curve(result: ProgramResult, name: str = "") -> Curve:
     """
     del name
     mode, ranks = result.benchmark, result.environment["ranks"]
-    benchmark = benchmark_name(mode, ranks)
+    path = result.options.get("path") if result.options.get("compute") == "gpu" else None
+    benchmark = benchmark_name(mode, ranks, path)
     if benchmark not in BENCHMARKS:
         result.refuse(
             f"unknown benchmark: mode {mode} on {ranks} ranks; known are {', '.join(BENCHMARKS)}"
         )
+    whole, *parts = BENCHMARKS[benchmark].phases
+    measured = (*parts, whole)
     points: list[Point] = []
-    for start in range(0, len(result.results), len(_MEASURED)):
-        group = result.results[start : start + len(_MEASURED)]
+    for start in range(0, len(result.results), len(measured)):
+        group = result.results[start : start + len(measured)]
         order = result.need(group[0], "order", int)
         found = [(each.get("order"), each.get("phase")) for each in group]
         rises = not points or order > (points[-1].size or 0)
-        if found != [(order, phase) for phase in _MEASURED] or not rises:
+        if found != [(order, phase) for phase in measured] or not rises:
             result.refuse(
-                f"N {order}: expected the phases {', '.join(_MEASURED)} of each order once, orders "
+                f"N {order}: expected the phases {', '.join(measured)} of each order once, orders "
                 "rising: results are lost, repeated or out of order"
             )
-        points.append(_point(result, order, group))
+        points.append(_point(result, order, group, measured))
     return Curve(
         benchmark=benchmark,
-        program=PROGRAM,
+        program=program_name(PROGRAM, result.metadata()),
         version=result.version,
         datatype=None,
         metadata=result.metadata(),
@@ -51,10 +54,15 @@ def curve(result: ProgramResult, name: str = "") -> Curve:
 RESULTS = {PROGRAM: curve}
 
 
-def _point(result: ProgramResult, order: int, group: Sequence[Mapping[str, Any]]) -> Point:
+def _point(
+    result: ProgramResult,
+    order: int,
+    group: Sequence[Mapping[str, Any]],
+    measured: Sequence[Metric],
+) -> Point:
     by_phase = {each["phase"]: each for each in group}
     values = dict(
-        value for phase in PHASES for value in result.values(by_phase[phase], "time", phase)
+        value for phase in measured for value in result.values(by_phase[phase], "time", phase)
     )
     phases = [each for each in group if each["phase"] != Metric.TOTAL]
     # A single repetition has none.
