@@ -46,8 +46,8 @@ class Heard:
 def hear_memory(transport: Transport, load: Load, logs: Sequence[UcxLog]) -> Heard:
     """Hold UCX's tables against the memory that messages of a transport must come from.
 
-    Where the memory is the host's, because the program itself copies, a UCX without tables says
-    nothing against it.
+    Messages that an MPI may cut, or send inside a node too, must only be there. Where the memory is
+    the host's, because the program itself copies, a UCX without tables says nothing against it.
 
     Args:
         transport: the transport that was asked for, with its memory.
@@ -164,7 +164,7 @@ def _copied_too_much(
             f"expected zero-copy from memory of a GPU over {by} for {transport.name}, found "
             f"{_described(others)}: UCX copied everything through the host"
         )
-    elif math.isinf(edge):
+    elif whole and math.isinf(edge):
         yield (
             f"expected zero-copy over {by} for the largest messages of {transport.name}, found "
             f"{_described([row for row in others if math.isinf(row.most)])} for them"

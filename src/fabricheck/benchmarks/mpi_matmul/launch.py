@@ -7,7 +7,6 @@ from fabricheck.benchmarks.gpu import Path
 from fabricheck.benchmarks.mpi_matmul.entries import BENCHMARKS, ORDERS, PROGRAM
 from fabricheck.launch import gpu, mpi
 from fabricheck.launch.cases import Case, offered
-from fabricheck.launch.cases import cases as each_on_each
 from fabricheck.launch.evidence import RESULT_JSON
 from fabricheck.launch.model import Evidence, Job, Measurement, Ranks, Setting
 from fabricheck.transports import Placement
@@ -29,16 +28,10 @@ def placements(path: Path | None = None) -> list[str]:
 def cases(family: str) -> list[Case]:
     """Each benchmark on each of the placements of its path."""
     return [
-        case
-        for path in (None, *Path)
-        for case in each_on_each(
-            [
-                each.name
-                for each in BENCHMARKS.values()
-                if (each.family, each.path) == (family, path)
-            ],
-            placements(path),
-        )
+        Case(each.name, place)
+        for each in BENCHMARKS.values()
+        if each.family == family
+        for place in placements(each.path)
     ]
 
 
