@@ -4,11 +4,18 @@ import json
 import random
 
 import pytest
-from tests.benchmarks.results import changed, matmul, sample
+from tests.benchmarks.results import PHASES, changed, matmul, sample
 
 from fabricheck.benchmarks.curve import split_variable, variable_name
+from fabricheck.benchmarks.gpu import Path
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.mpi_matmul.entries import BENCHMARKS, MODES, RANKS, benchmark_name
+from fabricheck.benchmarks.mpi_matmul.entries import (
+    BENCHMARKS,
+    GPU_RANKS,
+    MODES,
+    RANKS,
+    benchmark_name,
+)
 from fabricheck.benchmarks.parser import ParseError, check_complete, parse
 from fabricheck.errors import FabricheckError
 
@@ -223,6 +230,25 @@ def test_labels_of_orders():
 
 
 def test_every_mode_and_number_of_ranks_is_a_benchmark():
-    assert list(BENCHMARKS) == [benchmark_name(mode, ranks) for mode in MODES for ranks in RANKS]
-    for benchmark in BENCHMARKS.values():
-        assert benchmark.options == ("--mode", benchmark.mode)
+    on_gpus = [benchmark_name(m, ranks, p) for p in Path for m in MODES for ranks in GPU_RANKS]
+    assert list(BENCHMARKS) == [
+        *(benchmark_name(mode, ranks) for mode in MODES for ranks in RANKS),
+        *on_gpus,
+    ]
+    for name, benchmark in BENCHMARKS.items():
+        of_gpu = ("--compute", "gpu", "--path", benchmark.path) if name in on_gpus else ()
+        assert benchmark.options == ("--mode", benchmark.mode, *of_gpu)
+
+
+@pytest.mark.parametrize("path", list(Path))
+def test_a_multiplication_on_gpus_has_its_path_in_its_name(path):
+    phases = ("transfer_a", "broadcast_b", "copy_in", "compute", "copy_out", "transfer_c", "total")
+    found = matmul(240, phases=phases if path is Path.STAGED else PHASES)
+    found["options"] = {"compute": "gpu", "path": str(path)}
+    curve = parse(json.dumps(found), "out")
+    assert curve.benchmark == f"matmul_gpu_{path}_nonblocking_np4"
+    copies = {f"{copy}_p50_N240" for copy in ("copy_in", "copy_out")} & set(curve.variables())
+    assert bool(copies) == (path is Path.STAGED)
+    found["options"]["path"] = str(next(each for each in Path if each is not path))
+    with pytest.raises(ParseError, match="N 240: expected the phases"):
+        parse(json.dumps(found), "out")

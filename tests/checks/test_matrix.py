@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 import yaml
 
+from fabricheck.benchmarks.cuda_mpi.entries import BENCHMARKS as GPU_BENCHMARKS
+from fabricheck.benchmarks.gpu import Path as DataPath
 from fabricheck.benchmarks.model import RUNS, MpiBenchmark, RanksRule
 from fabricheck.benchmarks.osu.entries import BENCHMARKS as MPI_BENCHMARKS
 from fabricheck.benchmarks.osu.entries import PROBE_BENCHMARKS
@@ -137,6 +139,24 @@ def test_the_whole_matrix_passes_a_dry_run_and_is_what_the_site_offers(
     smoke = {case["placement"] for case in cases if "smoke" in case["tags"]}
     between_nodes = {"tcp"} if system != "local" else set()
     assert {placement.partition("-")[0] for placement in smoke} >= {"shm"} | between_nodes
+
+
+@of("gpu-2n")
+def test_a_site_with_gpus_measures_both_paths_of_their_data(
+    dry_run: Callable[[str], list[dict[str, Any]]],
+) -> None:
+    cases = [case for case in dry_run("gpu-2n") if "placement" in case]
+    found = {(case["benchmark"], case["placement"]) for case in cases}
+    aware = {"cuda_ipc-1n", "cuda_copy-1n", "tcp_cuda-2n", "rc_cuda-2n", "rc_cuda_nogdr-2n"}
+    staged = {"shm-1n", "tcp-2n", "rc-2n"}
+    direct = {"cuda_ipc-1n", "rc_cuda-2n"}
+    for name, entry in GPU_BENCHMARKS.items():
+        places = staged if entry.path is DataPath.STAGED else aware
+        places = places - direct if entry.memory == "managed" else places
+        assert {place for benchmark, place in found if benchmark == name} == places
+    assert {("aware_over_staged", place) for place in direct} <= found
+    assert ("matmul_gpu_aware_blocking_np2", "rc_cuda-2n") in found
+    assert ("matmul_gpu_staged_blocking_np2", "rc-2n") in found
 
 
 @of("testbed")

@@ -2,7 +2,7 @@ import pytest
 
 from fabricheck.errors import FabricheckError
 from fabricheck.transports import TRANSPORTS, Placement, placements
-from fabricheck.transports.table import MEMORY_LANES
+from fabricheck.transports.table import MEMORY_LANES, Memory
 
 
 def test_only_placements_that_can_exist_are_made() -> None:
@@ -11,7 +11,10 @@ def test_only_placements_that_can_exist_are_made() -> None:
     assert "tcp-2n" in made
     assert "shm-2n" not in made
     assert "tcp-1n" not in made
-    assert {name.split("-")[0] for name in made} == set(TRANSPORTS) - {"uc"}
+    of_gpus = {name for name, each in TRANSPORTS.items() if each.memory}
+    assert {name.split("-")[0] for name in made} == set(TRANSPORTS) - {"uc"} - of_gpus
+    gpu = placements([1, 2, 4], memory=Memory.GPU)
+    assert {name.split("-")[0] for name in gpu} == of_gpus
 
 
 @pytest.mark.parametrize("text", [*placements([1, 2, 16]), *placements([1, 2], full=True)])

@@ -26,8 +26,8 @@ def curve(result: ProgramResult, name: str = "") -> Curve:
         result.refuse(
             f"unknown benchmark: mode {mode} on {ranks} ranks; known are {', '.join(BENCHMARKS)}"
         )
-    whole, *parts = BENCHMARKS[benchmark].phases
-    measured = (*parts, whole)
+    phases = BENCHMARKS[benchmark].phases
+    measured = (*phases[1:], phases[0])
     points: list[Point] = []
     for start in range(0, len(result.results), len(measured)):
         group = result.results[start : start + len(measured)]
@@ -39,7 +39,7 @@ def curve(result: ProgramResult, name: str = "") -> Curve:
                 f"N {order}: expected the phases {', '.join(measured)} of each order once, orders "
                 "rising: results are lost, repeated or out of order"
             )
-        points.append(_point(result, order, group, measured))
+        points.append(_point(result, order, group, phases))
     return Curve(
         benchmark=benchmark,
         program=program_name(PROGRAM, result.metadata()),
@@ -58,17 +58,17 @@ def _point(
     result: ProgramResult,
     order: int,
     group: Sequence[Mapping[str, Any]],
-    measured: Sequence[Metric],
+    phases: Sequence[Metric],
 ) -> Point:
     by_phase = {each["phase"]: each for each in group}
     values = dict(
-        value for phase in measured for value in result.values(by_phase[phase], "time", phase)
+        value for phase in phases for value in result.values(by_phase[phase], "time", phase)
     )
-    phases = [each for each in group if each["phase"] != Metric.TOTAL]
+    parts = [each for each in group if each["phase"] != Metric.TOTAL]
     # A single repetition has none.
-    if not any(each.get("variation") is None for each in phases):
+    if not any(each.get("variation") is None for each in parts):
         values[Metric.VARIATION, "max"] = max(
-            result.need(each, "variation", int, float) for each in phases
+            result.need(each, "variation", int, float) for each in parts
         )
     valid = [each.get("valid") for each in group]
     return Point(
