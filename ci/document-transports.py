@@ -50,7 +50,7 @@ def transports() -> Iterator[str]:
             f"`{each.feature}`",
             lanes(each),
             MUST_MOVE[each.counter],
-            ", ".join(families(each.name)) or "none, only programs on verbs",
+            ", ".join(families(each.name)) or "none, only programs of their own",
         )
         yield f"| {' | '.join(cells)} |"
 

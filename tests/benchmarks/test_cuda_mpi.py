@@ -89,7 +89,7 @@ def test_a_memory_that_no_benchmark_has_is_refused() -> None:
 
 def test_a_staged_path_without_its_copies_is_refused() -> None:
     assert curve(1.0, path="staged", copied=50 * MIB).benchmark == "bw_device_staged"
-    with pytest.raises(ParseError, match="52428800 B or more .* staged path, found 52428799"):
+    with pytest.raises(ParseError, match=r"52428800 B or more .* staged path, found 52428799"):
         curve(1.0, path="staged", copied=50 * MIB - 1)
 
 

@@ -106,6 +106,12 @@ def test_cases_are_left_out_for_what_is_lacking_and_for_the_run() -> None:
     ]
 
 
+def test_a_partition_without_gpus_has_one_reason_for_all_that_is_on_them() -> None:
+    case = dataclasses.replace(WITHOUT_DC, lacking=("gpu", "rc_cuda", "nodes-2"))
+    (out,) = divide("hpc", (case,)).left_out
+    assert out.reason == "partition cpu lacks gpu"
+
+
 def test_a_tag_that_no_check_has_is_named() -> None:
     with pytest.raises(FabricheckError, match=r"tag of the checks \(nightly\), found 'nightyl'"):
         divide("hpc", [CASE], ["nightyl"])

@@ -42,9 +42,9 @@ def test_a_variant_stands_on_a_plain_transport_of_its_kind(transport) -> None:
 @pytest.mark.parametrize("transport", TRANSPORTS.values(), ids=TRANSPORTS)
 def test_lanes_are_of_the_counters_that_must_move(transport) -> None:
     kinds = {
-        Counter.RDMA: ("rc_", "ud_", "dc_"),
-        Counter.NETDEV: ("tcp",),
-        Counter.NONE: ("sysv", "posix", "cma", "xpmem", "knem", "cuda_ipc"),
+        Counter.RDMA: ("rc_", "ud_", "dc_", "NET/IB"),
+        Counter.NETDEV: ("tcp", "NET/Socket"),
+        Counter.NONE: ("sysv", "posix", "cma", "xpmem", "knem", "cuda_ipc", "P2P", "SHM"),
     }
     if transport.counter is Counter.ANY or transport.name == "ud_verbs_sm":
         return
@@ -52,7 +52,7 @@ def test_lanes_are_of_the_counters_that_must_move(transport) -> None:
     lanes = transport.lanes - copying
     assert all(lane.startswith(kinds[transport.counter]) for lane in lanes)
     assert transport.direct <= lanes
-    assert bool(transport.lanes) == bool(transport.ucx_tls)
+    assert bool(transport.lanes) == bool(transport.ucx_tls or transport.name.startswith("nccl"))
 
 
 def test_families_on_ucx_have_all_its_transports() -> None:

@@ -16,7 +16,7 @@ from fabricheck.launch.model import Evidence
 from fabricheck.transports import Choice, Transport
 from fabricheck.transports.gpu_memory import Load
 from fabricheck.transports.proof import Proof, prove
-from fabricheck.transports.statement import hear
+from fabricheck.transports.statement import Said, hear
 from fabricheck.transports.witness import (
     Witness,
     by_host,
@@ -73,6 +73,7 @@ class Expectation:
         exchanges: messages of each size that each rank exchanges at least, for a program that
             doesn't say how often it repeats them.
         exchanged: the same in bytes and calls, for a program whose sizes are not bytes.
+        says: what the library that carries the data said, where that is not the MPI.
     """
 
     benchmark: str
@@ -89,6 +90,7 @@ class Expectation:
     result: str = ""
     exchanges: Mapping[int | None, int] | None = None
     exchanged: Callable[[Curve], Load | None] = lambda _: None
+    says: Callable[[], Said] | None = None
 
 
 def examine(directory: Path, stdout: Path, stderr: Path, expected: Expectation) -> Evidence:
@@ -146,16 +148,7 @@ def _prove(
     """Hear both witnesses; where no rank sends another anything there is nothing to hear."""
     if find(expected.benchmark).family == "startup":
         return Proof("no message was sent that a transport could carry", ())
-    assert expected.choice is not None, "only programs with MPI are examined here"
-    said = hear(
-        expected.transport,
-        expected.choice,
-        directory,
-        errors,
-        witnesses,
-        interfaces=expected.interfaces,
-        offers=expected.offers,
-    )
+    said = expected.says() if expected.says else _mpi_says(directory, errors, expected, witnesses)
     return prove(
         expected.transport,
         load,
@@ -163,6 +156,21 @@ def _prove(
         witnesses,
         quiet=expected.quiet,
         interfaces=expected.interfaces,
+    )
+
+
+def _mpi_says(
+    directory: Path, errors: str, expected: Expectation, witnesses: Sequence[Witness]
+) -> Said:
+    assert expected.choice is not None, "only programs with MPI are examined here"
+    return hear(
+        expected.transport,
+        expected.choice,
+        directory,
+        errors,
+        witnesses,
+        interfaces=expected.interfaces,
+        offers=expected.offers,
     )
 
 

@@ -105,6 +105,8 @@ class Job:
         options: of the scheduler.
         launcher_options: of the launcher.
         files: text of files that must lie in the stage directory, by name.
+        told: program and arguments of a run before, whose output is thrown away: it tells in files
+            what would slow the measured one down.
     """
 
     words: Sequence[str]
@@ -114,6 +116,7 @@ class Job:
     options: Sequence[str] = ()
     launcher_options: Sequence[str] = ()
     files: Mapping[str, str] = field(default_factory=dict)
+    told: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from fabricheck.transports import (
     MPI_FAMILIES,
     Placement,
     Ports,
+    Transport,
     choice,
     families,
     inside_nodes_too,
@@ -22,6 +23,7 @@ from fabricheck.transports import (
     settings,
 )
 from fabricheck.transports.gpu_memory import Load
+from fabricheck.transports.statement import Said
 from fabricheck.transports.table import Memory
 
 
@@ -84,6 +86,8 @@ def examine(
     exchanges: Mapping[int | None, int] | None = None,
     exchanged: Callable[[Curve], Load | None] = lambda _: None,
     memory: Memory | None = None,
+    path: Transport | None = None,
+    says: Callable[[], Said] | None = None,
 ) -> Evidence:
     """What the program and the nodes left behind.
 
@@ -99,6 +103,8 @@ def examine(
         exchanges: what the program doesn't say itself: the messages that each rank exchanges.
         exchanged: the least that each rank exchanges, where the sizes of the curve are not bytes.
         memory: the memory that messages must be proved to come from; ``None`` for the transport's.
+        path: what must carry the data, where MPI only starts the ranks.
+        says: what the library that carries it said, likewise.
     """
     transport = placement.transport
     chosen = choice(setting.mpi, transport.name)
@@ -108,7 +114,7 @@ def examine(
         setting.stage / setting.stderr,
         Expectation(
             benchmark=measurement.benchmark.name,
-            transport=replace(placement.carrier, memory=memory or transport.memory),
+            transport=path or replace(placement.carrier, memory=memory or transport.memory),
             num_nodes=placement.num_nodes,
             num_tasks=measurement.ranks(setting).total,
             sizes=measurement.sizes(setting),
@@ -117,10 +123,11 @@ def examine(
             silent_nodes=silent_nodes,
             choice=chosen,
             offers=setting.features,
-            interfaces=interfaces(transport, Ports.read(setting.extras)),
+            interfaces=interfaces(path or transport, Ports.read(setting.extras)),
             result=result,
             exchanges=exchanges,
             exchanged=exchanged,
+            says=says,
         ),
     )
     return claims.confirm(found, setting.programs, chosen, placement.carrier, setting.stage)

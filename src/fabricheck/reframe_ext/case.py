@@ -1,5 +1,6 @@
 """The case of a benchmark in ReFrame: it has a placement, a launcher, a reader, proof and judge."""
 
+import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
@@ -28,6 +29,8 @@ from fabricheck.reframe_ext.build import BenchBuild
 from fabricheck.reframe_ext.judged import Judged, Values
 from fabricheck.transports.table import Counter, Scope
 from fabricheck.transports.witness import RANK_WRAPPER, Witness, read_witnesses
+
+_TOLD = "told.out"
 
 
 def measured(family: str) -> Any:
@@ -106,6 +109,9 @@ class BenchmarkCase(Judged):
         self.postrun_cmds: list[str] = [*job.after, *self.postrun_cmds]
         self.job.options += job.options
         self.job.launcher.options += job.launcher_options
+        if job.told:
+            launch = self.job.launcher.run_command(self.job)
+            self.prerun_cmds.append(f"{launch} {shlex.join(job.told)} > {_TOLD} 2>&1")
         for name, text in job.files.items():
             (Path(self.stagedir) / name).write_text(text)
 

@@ -313,7 +313,42 @@ _ON_GPUS = (
     ),
 )
 
-TRANSPORTS: Mapping[str, Transport] = {each.name: each for each in (*_PLAIN, *_VARIANTS, *_ON_GPUS)}
+# What NCCL takes by itself; its lanes are the ways of its channels, in its own words.
+_NCCL = (
+    Transport(
+        name="nccl_node",
+        meaning="NCCL between GPUs of a node, directly or by its shared memory",
+        scope=Scope.INTRA_NODE,
+        feature="nccl_node",
+        counter=Counter.NONE,
+        lanes=frozenset({"P2P", "SHM"}),
+        base="shm",
+    ),
+    Transport(
+        name="nccl_ib",
+        meaning="NCCL over RDMA ports",
+        scope=Scope.INTER_NODE,
+        feature="nccl_ib",
+        counter=Counter.RDMA,
+        lanes=frozenset({"NET/IB"}),
+        port="rdma",
+        base="rc",
+    ),
+    Transport(
+        name="nccl_socket",
+        meaning="NCCL over sockets",
+        scope=Scope.INTER_NODE,
+        feature="nccl_socket",
+        counter=Counter.NETDEV,
+        lanes=frozenset({"NET/Socket"}),
+        port="tcp",
+        base="tcp",
+    ),
+)
+
+TRANSPORTS: Mapping[str, Transport] = {
+    each.name: each for each in (*_PLAIN, *_VARIANTS, *_ON_GPUS, *_NCCL)
+}
 
 
 def find(name: str) -> Transport:

@@ -1,0 +1,84 @@
+"""The benchmarks of ``nccl_probe``: all-reduce in each scheme, and other collectives of NCCL."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from fabricheck.benchmarks.metrics import Metric
+from fabricheck.benchmarks.model import ACCEPTANCE, NIGHTLY, Family, ProgramBenchmark
+from fabricheck.units import MIB
+
+PROGRAM: Final = "nccl_probe"
+
+FAMILIES: Final = (Family("nccl", "collectives of NCCL", ("Nccl",)),)
+
+SCHEMES = ("ring", "tree")
+OPERATIONS: Mapping[str, str] = MappingProxyType(
+    {
+        "allreduce": "AllReduce",
+        "reduce": "Reduce",
+        "bcast": "Broadcast",
+        "allgather": "AllGather",
+        "reduce_scatter": "ReduceScatter",
+        "alltoall": "AlltoAll",
+    }
+)
+"""Collectives of the program, each with the name that NCCL's log gives it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NcclBenchmark(ProgramBenchmark):
+    """A collective of NCCL.
+
+    Attributes:
+        collective: subcommand of the program.
+        scheme: ``ring`` or ``tree``; ``auto`` where NCCL chooses.
+    """
+
+    collective: str
+    scheme: str
+
+    @property
+    def recorded(self) -> tuple[tuple[Metric, str], ...]:
+        """Time of an operation on the slowest rank, and the bus bandwidth of nccl-tests."""
+        times = tuple((Metric.LATENCY, each) for each in self.statistics)
+        return (*times, (Metric.BANDWIDTH, "avg"))
+
+
+def benchmark_name(collective: str, scheme: str) -> str:
+    """Name in the registry of a collective in a scheme.
+
+    >>> benchmark_name("allreduce", "ring"), benchmark_name("bcast", "auto")
+    ('nccl_allreduce_ring', 'nccl_bcast')
+    """
+    return f"nccl_{collective}{'' if scheme == 'auto' else f'_{scheme}'}"
+
+
+def _made(collective: str, scheme: str) -> NcclBenchmark:
+    return NcclBenchmark(
+        name=benchmark_name(collective, scheme),
+        family="nccl",
+        title=f"NCCL {OPERATIONS[collective]}{'' if scheme == 'auto' else f', {scheme}'}",
+        metrics=(Metric.LATENCY, Metric.BANDWIDTH),
+        statistics=("avg", "p50"),
+        min_size=8,
+        max_size=128 * MIB,
+        program=PROGRAM,
+        options=(collective, "--scheme", scheme),
+        transports=("nccl_node", "nccl_ib", "nccl_socket"),
+        runs=NIGHTLY if collective == "allreduce" else ACCEPTANCE,
+        collective=collective,
+        scheme=scheme,
+    )
+
+
+BENCHMARKS: Mapping[str, NcclBenchmark] = MappingProxyType(
+    {
+        each.name: each
+        for each in (
+            *(_made("allreduce", scheme) for scheme in SCHEMES),
+            *(_made(collective, "auto") for collective in OPERATIONS if collective != "allreduce"),
+        )
+    }
+)

@@ -1,0 +1,12 @@
+"""Values that say nothing of GPUs or of links are held against nothing."""
+
+from fabricheck.judge.fake_gpu import unjudged
+from fabricheck.judge.verdict import Subject, Verdict
+
+_SHARED = "several ranks on one GPU take turns: that NCCL works is shown, and nothing of its speed"
+
+
+def refine(verdict: Verdict, subject: Subject) -> Verdict:
+    """The verdict, or none where ranks shared a GPU."""
+    shared = subject.curve.metadata.get("nccl_shared_gpu") == "True"
+    return unjudged(verdict, subject, _SHARED if shared else "")

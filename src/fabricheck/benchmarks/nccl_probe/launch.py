@@ -1,0 +1,131 @@
+"""How nccl_probe is run: a rank on each GPU, and a run before the timed one in which NCCL tells."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+
+from fabricheck.benchmarks.curve import Curve
+from fabricheck.benchmarks.gpu import Path
+from fabricheck.benchmarks.nccl_probe.entries import BENCHMARKS, OPERATIONS, PROGRAM, NcclBenchmark
+from fabricheck.launch import gpu, mpi
+from fabricheck.launch.cases import Case
+from fabricheck.launch.evidence import RESULT_JSON
+from fabricheck.launch.model import Evidence, Job, Measurement, Ranks, Setting
+from fabricheck.transports import Placement, Ports, find
+from fabricheck.transports.gpu_memory import Load
+from fabricheck.transports.nccl import LOGGING, hear_nccl, read_nccl_logs
+from fabricheck.transports.statement import Said
+from fabricheck.transports.table import Scope
+
+_TWO = 2
+_SOCKETS = find("nccl_socket").lanes
+_INSIDE = find("nccl_node").lanes
+
+
+def cases(family: str) -> list[Case]:
+    """Each benchmark with each placement that it can run on."""
+    return [
+        Case(each.name, Placement(transport, _TWO - (transport.scope is Scope.INTRA_NODE)))
+        for each in BENCHMARKS.values()
+        if each.family == family
+        for transport in map(find, each.transports)
+    ]
+
+
+class Collective(Measurement):
+    """One collective of NCCL, with a rank on each GPU of the nodes.
+
+    MPI only starts the ranks and tells them of each other, by shared memory or sockets. Where a
+    single GPU is all there is, two ranks share it. Partition extras that are read beside those of
+    every program with MPI: ``gpus_per_node``, ``gpu_arch``, ``fake_gpu`` and ``max_message_size``.
+    """
+
+    def __init__(self, case: Case) -> None:
+        self._entry: NcclBenchmark = BENCHMARKS[case]
+        place = case.placement
+        start = "shm" if place.transport.scope is Scope.INTRA_NODE else "tcp"
+        self._start = replace(place, transport=find(start))
+        environs = mpi.with_family(start, needs=["nccl"])
+        super().__init__(self._entry, place, environs, gpu.systems(place))
+
+    def ranks(self, setting: Setting) -> Ranks:
+        """A rank on each GPU, two on one that is alone."""
+        each = setting.extras.get("gpus_per_node", 1)
+        nodes = self.placement.num_nodes
+        return Ranks(_TWO, _TWO) if each * nodes < _TWO else Ranks(each * nodes, each)
+
+    def job(self, setting: Setting) -> Job:
+        """The program, and before it the same with few repetitions and NCCL's log."""
+        sizes = self.sizes(setting)
+        words = [setting.programs.program(PROGRAM), *self._entry.options, "--validate"]
+        words += ["-m", f"{sizes[0]}:{sizes[-1]}"]
+        if self._is_shared(setting):
+            words.append("--share-gpu")
+        more = {**gpu.variables(setting, Path.AWARE), **self._network(setting)}
+        job = mpi.start(self._start, setting, [*words, "--json", RESULT_JSON], more)
+        log = [f"{name}={value}" for name, value in LOGGING.items()]
+        told = ["env", *log, *words, "-i", "1", "-x", "0", "--batch", "1"]
+        return replace(gpu.with_gpus(job, setting), told=told)
+
+    def examine(self, setting: Setting) -> Evidence:
+        """As of every program with MPI; what carried the data NCCL said in the run before."""
+        found = mpi.examine(
+            self,
+            self._start,
+            setting,
+            result=RESULT_JSON,
+            exchanged=_exchanged,
+            path=self.placement.transport,
+            says=lambda: self._says(setting),
+        )
+        return gpu.examine(found, setting)
+
+    def _says(self, setting: Setting) -> Said:
+        entry, transport = self._entry, self.placement.transport
+        if self._is_shared(setting):
+            # NCCL takes the ranks for two nodes: it has no other way to share a GPU.
+            transport = replace(transport, lanes=_SOCKETS)
+        return hear_nccl(
+            transport,
+            read_nccl_logs(setting.stage, OPERATIONS[entry.collective]),
+            "" if entry.scheme == "auto" else entry.scheme.upper(),
+            _INSIDE if self.ranks(setting).per_node > 1 else (),
+        )
+
+    def _is_shared(self, setting: Setting) -> bool:
+        ranks = self.ranks(setting)
+        return ranks.per_node > int(setting.extras.get("gpus_per_node", 1))
+
+    def _network(self, setting: Setting) -> Mapping[str, str]:
+        """What makes NCCL use the network of the transport, at the site's ports."""
+        ports = Ports.read(setting.extras)
+        if self.placement.transport.name == "nccl_socket":
+            return {"NCCL_NET": "Socket", **_devices("NCCL_SOCKET_IFNAME", ports, "tcp")}
+        if self.placement.transport.name != "nccl_ib":
+            return {}
+        more = {"NCCL_NET": "IB", **_devices("NCCL_IB_HCA", ports, "rdma")}
+        for name, value in (
+            ("NCCL_IB_GID_INDEX", ports.gid_index),
+            ("NCCL_IB_SL", ports.service_level),
+        ):
+            if value is not None:
+                more[name] = str(value)
+        return more
+
+
+def _devices(variable: str, ports: Ports, key: str) -> Mapping[str, str]:
+    """Devices by their exact names, which a = asks of NCCL."""
+    named = [f"{name}:{port}" if port else name for name, port in ports.named(key)]
+    return MappingProxyType({variable: f"={','.join(named)}"} if named else {})
+
+
+def _exchanged(curve: Curve) -> Load:
+    """The least that a node exchanges: a root may only send or only receive."""
+    counts = [(point.size or 0, point.iterations or 0) for point in curve.points]
+    return Load(
+        payload=sum(size * count for size, count in counts) // _TWO,
+        calls=sum(count for _, count in counts),
+    )
+
+
+measurement = Collective
