@@ -83,7 +83,7 @@ def test_memory_and_path_are_parts_of_the_name(memory: str, path: str, name: str
 
 
 def test_a_memory_that_no_benchmark_has_is_refused() -> None:
-    with pytest.raises(ParseError, match="unknown benchmark 'bw' of mpi_probe on pinned memory"):
+    with pytest.raises(ParseError, match="unknown benchmark 'bw_pinned_aware' of mpi_probe: known"):
         curve(1.0, memory="pinned")
 
 

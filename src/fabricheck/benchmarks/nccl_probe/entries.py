@@ -13,7 +13,7 @@ PROGRAM: Final = "nccl_probe"
 
 FAMILIES: Final = (Family("nccl", "collectives of NCCL", ("Nccl",)),)
 
-SCHEMES = ("ring", "tree")
+SCHEMES = ("auto", "ring", "tree")
 OPERATIONS: Mapping[str, str] = MappingProxyType(
     {
         "allreduce": "AllReduce",

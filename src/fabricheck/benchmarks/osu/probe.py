@@ -6,7 +6,7 @@ from typing import Any
 from fabricheck.benchmarks.cuda_mpi.entries import benchmark_name
 from fabricheck.benchmarks.curve import Curve, Point
 from fabricheck.benchmarks.gpu import Path, program_name
-from fabricheck.benchmarks.osu.entries import PROBE_BENCHMARKS
+from fabricheck.benchmarks.model import MpiBenchmark
 from fabricheck.benchmarks.program_result import ProgramResult
 from fabricheck.benchmarks.registry import REGISTRY, next_size
 
@@ -17,14 +17,12 @@ def curve(result: ProgramResult, name: str = "") -> Curve:
     Raises:
         ParseError: if the registry has no such benchmark, or if sizes are missing between others.
     """
-    del name
     memory, path = result.options.get("buffer", "host"), result.options.get("path", Path.AWARE)
-    benchmark = REGISTRY.get(benchmark_name(result.benchmark, memory, path))
-    if benchmark is None or result.benchmark not in PROBE_BENCHMARKS:
-        result.refuse(
-            f"unknown benchmark {result.benchmark!r} of mpi_probe on {memory} memory: known are "
-            f"{', '.join(PROBE_BENCHMARKS)}"
-        )
+    name = benchmark_name(result.benchmark, memory, path)
+    known = {n: e for n, e in REGISTRY.items() if isinstance(e, MpiBenchmark) and e.in_probe}
+    benchmark = known.get(name)
+    if benchmark is None:
+        result.refuse(f"unknown benchmark {name!r} of mpi_probe: known are {', '.join(known)}")
     points: list[Point] = []
     for each in result.results:
         size = each.get("size") if benchmark.min_size is None else result.need(each, "size", int)
