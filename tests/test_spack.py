@@ -23,7 +23,7 @@ DEFINITIONS = {name: value for each in ENVIRONMENT["definitions"] for name, valu
 ENVIRONMENT_KEYS = {
     *("include", "config", "repos", "concretizer", "toolchains", "definitions", "specs", "view"),
 }
-PACKAGE_KEYS = {"externals", "buildable", "require", "prefer"}
+PACKAGE_KEYS = {"externals", "buildable", "require", "prefer", "variants"}
 EXTERNAL_KEYS = {"spec", "prefix", "extra_attributes"}
 # Debian's package of each external whose version can be asked for.
 DEBIAN = {
@@ -103,6 +103,15 @@ def test_no_site_forbids_to_build_mpi_or_allows_a_ucx_without_infiniband(site):
     assert "mpi" not in packages
     ucx = str(packages["ucx"])
     assert all(variant in ucx for variant in ("+verbs", "+rc", "+ud", "+dc"))
+
+
+def test_the_site_with_gpus_asks_for_cuda_wherever_an_mpi_would_do_without():
+    packages = packages_of("gpu")
+    assert packages["all"]["variants"] == "cuda_arch=90"
+    assert not packages["cuda"]["buildable"]
+    for name in ("ucx", "openmpi", "mpich", "mvapich", "osu-micro-benchmarks"):
+        assert "+cuda" in str(packages[name]["require"]), name
+    assert "+gdrcopy" in packages["ucx"]["require"]
 
 
 def test_every_mpi_family_has_its_toolchain():
