@@ -3,7 +3,7 @@
 import json
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC
 from pathlib import Path
@@ -21,6 +21,7 @@ from fabricheck.record.write import append
 from fabricheck.trend.robust import Array
 from fabricheck.trend.settings import Settings
 from simulation.acceptance import tables as acceptance_tables
+from simulation.lemons import tables as lemon_tables
 from simulation.nights import Injected, Shape, World, latencies
 from simulation.noise import RECORDED, read_noise
 from simulation.power import (
@@ -80,6 +81,7 @@ NoiseOption = Annotated[
 ]
 SeedOption = Annotated[int, typer.Option(min=0, help="All values follow from it.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON.")]
+Row = dict[str, Any]
 
 
 @app.command()
@@ -196,14 +198,8 @@ def power(
         raise FabricheckError("expected --compare with --with-otava: add it")
     worlds = {name: world for name, world in WORLDS.items() if not only or name in only}
     bench = _Bench(_noise(noise), count, seeds or [20261121])
-    data: dict[str, Any] = {"count": count, "seeds": bench.seeds}
-    for title, rows in _tables(bench, worlds, compare=compare, otava=with_otava):
-        table = list(rows)
-        data[title] = table
-        if not machine:
-            _print_table(title, table)
-    if machine:
-        _write(data)
+    tables = _tables(bench, worlds, compare=compare, otava=with_otava)
+    _show({"count": count, "seeds": bench.seeds}, tables, machine=machine)
 
 
 @app.command()
@@ -231,10 +227,37 @@ def acceptance(
 
         lab/simulate acceptance --noise /srv/perflogs --json
     """
-    data: dict[str, Any] = {"count": count, "rounds": rounds, "seed": seed}
-    for title, rows in acceptance_tables(
+    tables = acceptance_tables(
         _noise(noise), AcceptanceSettings(), count=count, rounds=rounds, seed=seed
-    ):
+    )
+    _show({"count": count, "rounds": rounds, "seed": seed}, tables, machine=machine)
+
+
+@app.command()
+def nodes(
+    *,
+    rounds: Annotated[int, typer.Option(min=1, help="Histories for each figure.")] = 100,
+    seed: SeedOption = 20261122,
+    machine: JsonOption = False,
+) -> None:
+    """Measure how soon "fabricheck trend" names a slow node, and how often a healthy one.
+
+    Prints the table of docs/localisation.md.
+
+    Exit code 0: measured. 2: bad input.
+
+    Examples:
+
+        lab/simulate nodes --rounds 20
+    """
+    _show({"rounds": rounds, "seed": seed}, lemon_tables(rounds, seed), machine=machine)
+
+
+def _show(
+    data: dict[str, Any], tables: Iterable[tuple[str, Iterable[Row]]], *, machine: bool
+) -> None:
+    """Tables one after the other as they come, or all of them as JSON."""
+    for title, rows in tables:
         table = list(rows)
         data[title] = table
         if not machine:
@@ -279,9 +302,6 @@ class _Bench:
             )
             for seed in self.seeds
         )  # fmt: skip
-
-
-Row = dict[str, Any]
 
 
 def _tables(

@@ -2,6 +2,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.history.recorded import case, record
 from tests.lab.made import simulate
 from tests.sites import minimal
 from typer.testing import CliRunner, Result
@@ -140,3 +141,37 @@ def test_what_differs_across_an_event_is_told_and_ranked(tmp_path: Path):
     (difference,) = event["differences"]
     assert difference["explained"] == difference["changed"] == 12
     assert (difference["field"], difference["contradicted"], difference["score"]) == ("ucx", 0, 1)
+
+
+def lemon(tmp_path: Path) -> Result:
+    """A history in which jobs on n3 are slow since the tenth night, and none is on n5 any more."""
+    pairs = ("n1,n2", "n3,n4", "n1,n3", "n2,n4", "n1,n4", "n2,n5")
+    cases = [
+        case(
+            night,
+            value=9.5 * (1.1 if "n3" in pair and night >= 10 else 1) + 0.01 * (night % 3),
+            nodes=tuple(pair.split(",")),
+            job=str(100 * night + number),
+        )
+        for night in range(13)
+        for number, pair in enumerate(pairs[: 6 if night < 3 else 5])
+    ]
+    record(tmp_path / "logs", *cases)
+    run("history", "refresh", "--perflogs", tmp_path / "logs", "--store", tmp_path / "store")
+    for name in ("sites", "ref"):
+        (tmp_path / name).mkdir()
+    return run(
+        "trend", "--store", tmp_path / "store", "--sites", tmp_path / "sites", "--references",
+        tmp_path / "ref",
+    )  # fmt: skip
+
+
+def test_a_slow_node_and_one_that_nothing_runs_on_are_named(tmp_path: Path):
+    found = lemon(tmp_path)
+    assert found.exit_code == 1
+    lines = found.stdout.splitlines()
+    (line,) = (line for line in lines if "jobs with n3 " in line)
+    assert "since 2026-11-11: 6 of 6 with it in 3 nights, 0 of 9 without it" in line
+    assert "--exclude=n3" in found.stdout
+    assert "nodename=n3 state=drain" in found.stdout
+    assert "testbed: nothing was measured lately on n5 (2026-11-03)" in lines

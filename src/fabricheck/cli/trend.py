@@ -4,6 +4,7 @@ from datetime import UTC
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
 from fabricheck.cli.console import open_console
 from fabricheck.cli.options import (
@@ -44,12 +45,14 @@ def trend(
 ) -> None:
     """Say what changed: events first, then what was judged.
 
-    Each event comes with what differs in provenance across it, most telling first.
+    Each event comes with what differs in provenance across it, most telling first. Then come nodes
+    with which jobs are slower than without them (docs/localisation.md), and nodes on which nothing
+    was measured lately.
 
     Reads the history: "fabricheck history refresh" brings it up to date. The method, its settings
     and its measured power are in docs/detection.md.
 
-    Exit code 0: no new regression. 1: there is one. 2: bad input.
+    Exit code 0: no new regression, no slow node. 1: there is one. 2: bad input.
 
     Examples:
 
@@ -64,11 +67,12 @@ def trend(
 
     from fabricheck.history.selection import Selection  # noqa: PLC0415
     from fabricheck.history.store import History  # noqa: PLC0415
+    from fabricheck.localise import nodes  # noqa: PLC0415
     from fabricheck.trend import show  # noqa: PLC0415
     from fabricheck.trend.accepted import read_accepted  # noqa: PLC0415
     from fabricheck.trend.attribution import around, attribute  # noqa: PLC0415
     from fabricheck.trend.detect import analyse  # noqa: PLC0415
-    from fabricheck.trend.settings import read_settings  # noqa: PLC0415
+    from fabricheck.trend.settings import Settings, read_settings  # noqa: PLC0415
 
     start = moment(since)
     settings, accepted = read_settings(sites), read_accepted(references)
@@ -86,9 +90,21 @@ def trend(
             first = np.datetime64(start.astimezone(UTC).replace(tzinfo=None), "s")
         events = [event for event in found.events if event.since >= first]
         provenance = history.provenance(around(events, Selection(fields)))
+        of_nodes = [
+            nodes.node_trend(
+                history, name, found.newest, settings.get(name, Settings()).silent_days
+            )
+            for name in sorted({each.key.system for each in series})
+        ]
     differences = [attribute(event, series, provenance) for event in events]
     if machine:
-        write_json(show.as_json(found, events, differences))
+        data = show.as_json(found, events, differences)
+        data["nodes"] = [nodes.as_json(each) for each in of_nodes]
+        write_json(data)
     else:
-        show.show(found, events, differences, open_console(), every=every)
-    raise typer.Exit(found.exit_code)
+        console = open_console()
+        show.show(found, events, differences, console, every=every)
+        for line in (line for each in of_nodes for line in nodes.words(each)):
+            console.print(Text(line), soft_wrap=True)
+    slow = any(each.lemons for each in of_nodes)
+    raise typer.Exit(max(found.exit_code, int(slow)))

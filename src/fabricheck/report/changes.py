@@ -98,6 +98,8 @@ def past_verdict(past: Past) -> PastVerdict:
         sentence = "the history has no series of this system"
         return PastVerdict("?", "magenta", "Unknown", sentence)
     word, sentence = verdict(trend, past.events)
+    if slow := [" or ".join(lemon.nodes) for each in past.nodes for lemon in each.lemons]:
+        word, sentence = Verdict.WORSE, f"slow: {', '.join(slow)}; {sentence}"
     if not past.holds_run:
         sentence += "; this run is not in the history, which fabricheck history refresh mends"
     if not trend.judged:

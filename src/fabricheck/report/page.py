@@ -7,6 +7,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from fabricheck.localise.nodes import words as node_words
 from fabricheck.report import canvas, charts
 from fabricheck.report.changes import event_views, past_verdict
 from fabricheck.report.courses import NIGHTS, courses
@@ -116,6 +117,7 @@ def _beside(run: Run, past: Past) -> dict[str, Any]:
     rows = [event.row for event in events] + [course.row for course in by_case.values()]
     return {
         "past_verdict": past_verdict(past),
+        "nodes": [line for each in past.nodes for line in node_words(each)],
         "events": events,
         "open_events": OPEN_EVENTS,
         "shown_days": SHOWN_DAYS,

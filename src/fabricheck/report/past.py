@@ -14,12 +14,13 @@ from fabricheck.history.frame import KEY
 from fabricheck.history.selection import Selection
 from fabricheck.history.series import Series, SeriesKey
 from fabricheck.history.store import History
+from fabricheck.localise.nodes import NodeTrend, node_trend
 from fabricheck.report.model import Case, Run
 from fabricheck.trend.accepted import read_accepted
 from fabricheck.trend.attribution import Difference, around, attribute
 from fabricheck.trend.detect import Trend, analyse
 from fabricheck.trend.events import Event, Kind, State
-from fabricheck.trend.settings import read_settings
+from fabricheck.trend.settings import Settings, read_settings
 
 SHOWN_DAYS = 30
 """Days before the last night whose events are shown; older ones only if they are open."""
@@ -73,6 +74,7 @@ class Past:
         bounds: the bounds of the series that have some.
         lines: for each kind of problem, how many lines of the record have it.
         holds_run: whether the run itself is in it.
+        nodes: what the last weeks say of each system's nodes.
     """
 
     trend: Trend
@@ -82,6 +84,7 @@ class Past:
     bounds: Mapping[SeriesKey, Bounds]
     lines: Mapping[str, int]
     holds_run: bool
+    nodes: tuple[NodeTrend, ...] = ()
 
 
 def read_past(store: Path, run: Run, sites: Path, references: Path) -> Past:
@@ -104,6 +107,7 @@ def read_past(store: Path, run: Run, sites: Path, references: Path) -> Past:
         bounds = {} if trend.newest is None else _bounds(history, selection, trend.newest)
         events = shown(trend)
         provenance = history.provenance(around(events, selection))
+        nodes = _nodes(history, trend, run, settings)
         lines = Counter[str](problem.kind for problem in history.status().problems)
     sessions = {str(each.sessions[-1]) for each in series if len(each)}
     return Past(
@@ -114,6 +118,18 @@ def read_past(store: Path, run: Run, sites: Path, references: Path) -> Past:
         bounds,
         lines,
         run.session in sessions,
+        nodes,
+    )
+
+
+def _nodes(
+    history: History, trend: Trend, run: Run, settings: Mapping[str, Settings]
+) -> tuple[NodeTrend, ...]:
+    if trend.newest is None:
+        return ()
+    return tuple(
+        node_trend(history, system, trend.newest, settings.get(system, Settings()).silent_days)
+        for system in run.systems
     )
 
 

@@ -1,0 +1,1 @@
+"""Which node is at fault, from what the nights have measured already."""
