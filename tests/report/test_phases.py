@@ -64,9 +64,9 @@ def test_a_figure_for_each_mode_and_number_of_ranks(perflogs):
     assert [line.label for line in panels[0].lines] == [
         "openmpi shm-1n", "openmpi tcp-2n", "mpich shm-1n", "mpich tcp-2n",
     ]  # fmt: skip
-    assert panels[1].lines[0].orders == (240, 480)
+    assert panels[1].lines[0].sizes == (240, 480)
     assert panels[1].lines[0].values == (480.0, 960.0)
-    assert "openmpi tcp-2n from 480 us at N 240 to 960 us at N 480" in panels[1].words
+    assert "openmpi tcp-2n from 480 us at N240 to 960 us at N480" in panels[1].words
 
 
 def test_the_page_has_a_chart_for_each_phase(perflogs):
@@ -116,3 +116,40 @@ def test_nothing_to_draw_and_nowhere_to_write(perflogs, tmp_path):
     figures = phase_figures(load(perflogs))
     with pytest.raises(FabricheckError, match="cannot write the plots into"):
         write_phases(figures, next(perflogs.rglob("*.jsonl")) / "below")
+
+
+def gpu_case(benchmark: str, placement: str, program: str = "mpi_probe") -> Any:
+    samples = {
+        f"bandwidth_avg_{label}": {
+            "metric": "bandwidth", "statistic": "avg", "size": size, "unit": "MB/s",
+            "level": "good", "value": 100.0 + size,
+        }
+        for label, size in (("1B", 1), ("1MiB", 1 << 20))
+    }  # fmt: skip
+    name = f"CudaMpi %benchmark={benchmark} %placement={placement}"
+    place = sample.where(placement)
+    return sample.entry_of(
+        name, "openmpi", benchmark=benchmark, level="good", samples=samples, **place
+    ) | {"program": program}
+
+
+@pytest.mark.parametrize("program", ["mpi_probe", "mpi_probe (fake GPU)"])
+def test_both_paths_of_gpus_are_lines_of_one_panel(write, program):
+    document = sample.report("latency")
+    document["cases"] += [
+        gpu_case("bw_device_aware", "cuda_ipc-1n", program),
+        gpu_case("bw_device_staged", "shm-1n", program),
+    ]
+    run = load(write(sample.announced(document)))
+    (figure,) = phase_figures(run)
+    is_fake = "fake" in program
+    assert figure.title.endswith("in the place of GPUs") == is_fake
+    (panel,) = figure.panels
+    assert [line.label for line in panel.lines] == [
+        "openmpi device aware cuda_ipc-1n",
+        "openmpi device staged shm-1n",
+    ]
+    assert "from 101 MB/s at 1B to 1.049e+06 MB/s at 1MiB" in panel.words
+    html = render(run, summarise(run))
+    assert f'id="{panel.name}"' in html
+    assert panel.words in html

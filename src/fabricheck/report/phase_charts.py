@@ -1,40 +1,43 @@
-"""The phases of matrix multiplications as charts of the page."""
+"""Figures of benchmarks' folders as charts of the page."""
 
 from typing import Any
 
 from bokeh.models import FixedTicker, HoverTool, Range1d
 
+from fabricheck.benchmarks.metrics import Axis
 from fabricheck.benchmarks.quantity import with_unit
 from fabricheck.report.canvas import MARKERS, SERIES_COLORS, canvas, finish
 from fabricheck.report.charts import legend, log_ticks
-from fabricheck.report.phases import AXIS, Panel
+from fabricheck.report.phases import Panel
 
 _ROOM = 1.5
+_MOST_TICKS = 12
+_SIZES = {Axis.ORDER: "N @x", Axis.BYTES: "@x B"}
 
 
 def phase_chart(panel: Panel) -> dict[str, Any]:
     """A panel as a document that Bokeh draws into the element of its name."""
     values = [value for line in panel.lines for value in line.values]
-    orders = sorted({order for line in panel.lines for order in line.orders})
+    sizes, unit = panel.sizes, panel.metric.row.unit
     low, high = min(values) / _ROOM, max(values) * _ROOM
     plot = canvas(
         x_axis_type="log",
         y_axis_type="log",
-        x_range=Range1d(start=orders[0] / _ROOM, end=orders[-1] * _ROOM),
+        x_range=Range1d(start=sizes[0] / _ROOM, end=sizes[-1] * _ROOM),
         y_range=Range1d(start=low, end=high),
     )
-    plot.xaxis.ticker = FixedTicker(ticks=orders)
-    plot.xaxis.axis_label = AXIS
+    plot.xaxis.ticker = FixedTicker(ticks=sizes[:: 1 + len(sizes) // _MOST_TICKS])
+    plot.xaxis.major_label_overrides = {size: panel.label(size) for size in sizes}
+    plot.xaxis.axis_label = panel.metric.row.axis
     ticks = log_ticks(low, high)
     plot.yaxis.ticker = FixedTicker(ticks=ticks)
-    plot.yaxis.major_label_overrides = {
-        tick: with_unit(tick, panel.unit, digits=1) for tick in ticks
-    }
+    plot.yaxis.major_label_overrides = {tick: with_unit(tick, unit, digits=1) for tick in ticks}
     for number, line in enumerate(panel.lines):
         look = {"color": SERIES_COLORS[number % len(SERIES_COLORS)], "legend_label": line.label}
-        plot.line(line.orders, line.values, line_width=2, **look)
+        plot.line(line.sizes, line.values, line_width=2, **look)
         marker = MARKERS[number % len(MARKERS)]
-        points = plot.scatter(line.orders, line.values, size=7, marker=marker, **look)
-        plot.add_tools(HoverTool(renderers=[points], tooltips=[(line.label, "N @x: @y{0.0} us")]))
+        points = plot.scatter(line.sizes, line.values, size=7, marker=marker, **look)
+        told = f"{_SIZES[panel.metric.row.axis]}: @y{{0.0}} {unit}"
+        plot.add_tools(HoverTool(renderers=[points], tooltips=[(line.label, told)]))
     legend(plot, columns=2)
     return finish(plot, panel.name)

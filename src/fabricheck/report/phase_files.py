@@ -1,4 +1,4 @@
-"""The phases of matrix multiplications as files: one SVG and one PNG for each panel."""
+"""Figures of benchmarks' folders as files: one SVG and one PNG for each panel."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,10 +7,11 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
+from fabricheck.benchmarks.metrics import Axis
 from fabricheck.benchmarks.quantity import with_unit
 from fabricheck.errors import FabricheckError
 from fabricheck.report.canvas import SERIES_COLORS
-from fabricheck.report.phases import AXIS, Panel, PhaseFigure
+from fabricheck.report.phases import Panel, PhaseFigure
 
 _MARKERS = ("o", "s", "v", "h", "D", "*")
 _INCHES = (6.4, 4.4)
@@ -28,8 +29,8 @@ def write_phases(figures: Sequence[PhaseFigure], directory: Path) -> list[Path]:
     """
     if not figures:
         raise FabricheckError(
-            "expected values of a matrix multiplication in the record, found none: run the check "
-            "MpiMatmul first, or leave out --plots"
+            "expected values of a matrix multiplication, or of MPI on GPUs, in the record, found "
+            "none: run the check MpiMatmul or CudaMpi first, or leave out --plots"
         )
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -64,19 +65,26 @@ def _draw(title: str, panel: Panel) -> Figure:
     axes = figure.add_subplot()
     for number, line in enumerate(panel.lines):
         axes.plot(
-            line.orders,
+            line.sizes,
             line.values,
             label=line.label,
             color=SERIES_COLORS[number % len(SERIES_COLORS)],
             marker=_MARKERS[number % len(_MARKERS)],
         )
-    orders = sorted({order for line in panel.lines for order in line.orders})
+    axis, unit = panel.metric.row.axis, panel.metric.row.unit
+    is_bytes = axis is Axis.BYTES
     axes.set_yscale("log")
-    axes.set_xticks(orders, [str(order) for order in orders])
-    axes.yaxis.set_major_formatter(lambda value, _: with_unit(value, panel.unit, digits=1))
+    if is_bytes:
+        axes.set_xscale("log", base=2)
+    axes.set_xticks(
+        panel.sizes,
+        [panel.label(size) if is_bytes else str(size) for size in panel.sizes],
+        rotation=45 if is_bytes else 0,
+    )
+    axes.yaxis.set_major_formatter(lambda value, _: with_unit(value, unit, digits=1))
     axes.yaxis.set_minor_formatter(lambda *_: "")
-    axes.set_xlabel(AXIS)
-    axes.set_ylabel("median time")
+    axes.set_xlabel(axis)
+    axes.set_ylabel(panel.title.lower() if is_bytes else "median time")
     axes.set_title(f"{panel.title}\n{title}", fontsize="medium")
     axes.grid(alpha=0.2)
     axes.legend(fontsize="small")

@@ -2,44 +2,54 @@
 
 from dataclasses import dataclass
 
+from fabricheck.benchmarks.labels import point_label
+from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.registry import parts
 from fabricheck.report.model import Run
-
-AXIS = "order of the matrices"
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """The medians of one case, in the unit of the phases, by rising order of the matrices."""
+    """The values of one case, in the unit of its metric, by rising size."""
 
     label: str
-    orders: tuple[int, ...]
+    sizes: tuple[int, ...]
     values: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One phase; ``name`` is that of its element on the page and of its file."""
+    """One metric, or phase; ``name`` is that of its element on the page and of its file."""
 
     name: str
     title: str
-    unit: str
+    metric: Metric
     lines: tuple[Line, ...]
 
     @property
     def words(self) -> str:
         """The panel for those who can't see it: the ends of each line."""
+        unit = self.metric.row.unit
         ends = [
-            f"{line.label} from {line.values[0]:.4g} {self.unit} at N {line.orders[0]} to "
-            f"{line.values[-1]:.4g} {self.unit} at N {line.orders[-1]}"
+            f"{line.label} from {line.values[0]:.4g} {unit} at {self.label(line.sizes[0])} to "
+            f"{line.values[-1]:.4g} {unit} at {self.label(line.sizes[-1])}"
             for line in self.lines
         ]
         return f"{self.title}: {'; '.join(ends)}"
 
+    @property
+    def sizes(self) -> list[int]:
+        """Every size that a line has."""
+        return sorted({size for line in self.lines for size in line.sizes})
+
+    def label(self, size: int) -> str:
+        """How a size is called on the axis."""
+        return point_label(self.metric, size)
+
 
 @dataclass(frozen=True, slots=True)
 class PhaseFigure:
-    """All phases of one mode on one number of ranks of a partition."""
+    """Panels that belong together, such as all phases of a multiplication."""
 
     title: str
     panels: tuple[Panel, ...]

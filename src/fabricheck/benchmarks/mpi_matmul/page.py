@@ -42,7 +42,7 @@ def _figure(system: str, partition: str, name: str, cases: list[Case]) -> PhaseF
         title += f", GPUs, {benchmark.path}"
     slug = re.sub(r"[^a-z0-9_]+", "-", f"phases-{system}-{partition}-{name}".lower())
     panels = (
-        Panel(f"{slug}-{phase}", _TITLES[phase], phase.row.unit, tuple(_lines(cases, phase)))
+        Panel(f"{slug}-{phase}", _TITLES[phase], phase, tuple(_lines(cases, phase)))
         for phase in benchmark.phases
     )
     return PhaseFigure(title, tuple(panel for panel in panels if panel.lines))
