@@ -31,14 +31,16 @@ DIRECT = CHANNEL.format("via P2P/CUMEM")
 RING = CALL.format("AllReduce", "1024", "RING", "LL")
 
 
-def collective(*sizes: int, name: str = "allreduce", scheme: str = "ring", **more: Any) -> str:
+def collective(
+    *sizes: int, name: str = "allreduce", scheme: str = "ring", share_gpu: bool = False, **more: Any
+) -> str:
     found = document("nccl_probe", name, [
         {"size": size, "iterations": 200, "warmup": 20,
          "time": {"avg": 4e-5, "min": 3e-5, "max": 6e-5, "p50": 4e-5},
          "algorithm_bandwidth": 1e9, "bus_bandwidth": 1.5e9, "valid": True}
         for size in sizes
     ])  # fmt: skip
-    found["options"] = {"scheme": scheme}
+    found["options"] = {"scheme": scheme, "share_gpu": share_gpu}
     found["units"] |= {"algorithm_bandwidth": "B/s", "bus_bandwidth": "B/s"}
     found["environment"] |= {"gpu": ["NVIDIA H100"] * 2, "nccl": "2.28.9", **more}
     return json.dumps(found)
@@ -108,7 +110,7 @@ def test_a_gpu_that_is_alone_is_shared_by_two_ranks() -> None:
 
 def test_ranks_that_share_a_gpu_are_held_against_nothing() -> None:
     for shared, told in ((True, "take turns"), (False, "")):
-        measured = curve(nccl_shared_gpu=shared)
+        measured = curve(share_gpu=shared)
         verdict = refine(judge_curve(measured, {}, None), Subject(measured, None))
         assert verdict.level is Level.NO_REFERENCE
         assert any("take turns" in each for each in verdict.findings) == bool(told)

@@ -10,6 +10,8 @@ from fabricheck.benchmarks.model import ACCEPTANCE, NIGHTLY, Family, ProgramBenc
 from fabricheck.units import MIB
 
 PROGRAM: Final = "nccl_probe"
+SHARED: Final = "share_gpu"
+"""What a curve's metadata call it that several ranks had one GPU: ``True`` or ``False``."""
 
 FAMILIES: Final = (Family("nccl", "collectives of NCCL", ("Nccl",)),)
 

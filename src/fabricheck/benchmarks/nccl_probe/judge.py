@@ -1,5 +1,6 @@
 """Values that say nothing of GPUs or of links are held against nothing."""
 
+from fabricheck.benchmarks.nccl_probe.entries import SHARED
 from fabricheck.judge.fake_gpu import unjudged
 from fabricheck.judge.verdict import Subject, Verdict
 
@@ -8,5 +9,5 @@ _SHARED = "several ranks on one GPU take turns: that NCCL works is shown, and no
 
 def refine(verdict: Verdict, subject: Subject) -> Verdict:
     """The verdict, or none where ranks shared a GPU."""
-    shared = subject.curve.metadata.get("nccl_shared_gpu") == "True"
+    shared = subject.curve.metadata[SHARED] == "True"
     return unjudged(verdict, subject, _SHARED if shared else "")

@@ -3,7 +3,12 @@
 from fabricheck.benchmarks.curve import Curve, Point
 from fabricheck.benchmarks.gpu import program_name
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.nccl_probe.entries import BENCHMARKS, PROGRAM, benchmark_name
+from fabricheck.benchmarks.nccl_probe.entries import (
+    BENCHMARKS,
+    PROGRAM,
+    SHARED,
+    benchmark_name,
+)
 from fabricheck.benchmarks.program_result import ProgramResult
 
 _STATISTICS = {"bus_bandwidth": Metric.BANDWIDTH, "time": Metric.LATENCY}
@@ -43,7 +48,7 @@ def curve(result: ProgramResult, name: str = "") -> Curve:
         program=program_name(PROGRAM, result.metadata()),
         version=result.version,
         datatype=None,
-        metadata=result.metadata(),
+        metadata={**result.metadata(), SHARED: str(result.options.get("share_gpu", False))},
         points=tuple(points),
         is_whole=True,
     )
