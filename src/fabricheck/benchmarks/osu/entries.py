@@ -1,8 +1,9 @@
 """The benchmarks of MPI: those of the OSU Micro-Benchmarks 7.x, whole (``benchmarks.csv``).
 
 Titles, sizes and rules on ranks are those of OSU 7.4; ``mpi_probe`` measures some of them under the
-same titles. Left out are ``osu_latency_mp``, which forks after ``MPI_Init`` and so breaks what RDMA
-has registered, and what OSU measures on accelerators. Reductions are never left at ``MPI_CHAR``.
+same titles. Left out is ``osu_latency_mp``, which forks after ``MPI_Init`` and so breaks what RDMA
+has registered; what OSU measures on GPUs is in the folder ``cuda_mpi``. Reductions are never left
+at ``MPI_CHAR``.
 
 How they are called stands in ``options``.
 """
