@@ -190,6 +190,14 @@ def test_a_complete_site_lacks_nothing(suite: Path) -> None:
         ({"features": ["rmda", "nodes-1", "bound_ranks"]}, "no check asks for the feature 'rmda'"),
         ({"features": ["shm", "bound_ranks"]}, "no feature nodes-N"),
         ({"features": ["ipoib", "nodes-2"]}, "names no interface for ipoib (such as ib0)"),
+        (
+            {"features": ["rc_cuda", "nodes-2"]},
+            "it offers rc_cuda without the feature gpu",
+        ),
+        (
+            {"features": ["nccl_ib", "nodes-2"]},
+            "it offers nccl_ib without the feature gpu",
+        ),
         ({"launcher": "srun-of-elsewhere"}, "srun-of-elsewhere is not on PATH"),
         ({"extras": {"link_shares": {"warning": 0.1}, "link_rate": 1}}, "expected link_shares"),
         ({"extras": {"fabric_health": {"bands": {"ecn": [2, 1]}}}}, "the warning not above"),
@@ -232,6 +240,13 @@ def test_what_makes_a_run_see_less_is_told(
     found = remarks(suite, features=features, extras=extras)
     assert set(found.values()) == {Effect.WEAKER}
     assert any(words in said for said in found)
+
+
+def test_gpus_that_no_job_asks_for_are_told(suite: Path) -> None:
+    features = ["shm", "gpu", "cuda_ipc", "nodes-1", "bound_ranks"]
+    (said,) = remarks(suite, features=features)
+    assert "without extras.gpus_per_node jobs ask for no GPUs" in said
+    assert remarks(suite, features=features, extras={"gpus_per_node": 4}) == {}
 
 
 def test_a_system_without_references_is_told(suite: Path) -> None:

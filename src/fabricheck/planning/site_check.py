@@ -18,10 +18,12 @@ from fabricheck.judge.reference_file import exists, load
 from fabricheck.reframe_ext.config import site_configuration
 from fabricheck.sites import features
 from fabricheck.sites.document import PAGE, read
-from fabricheck.transports.table import IPOIB
+from fabricheck.transports.table import IPOIB, TRANSPORTS
 
 _COMMANDS = {"squeue": "sbatch", "slurm": "sbatch"}
 """What a scheduler of ReFrame needs on PATH; others are not looked at."""
+
+_ON_GPUS = {each.feature for each in TRANSPORTS.values() if each.is_of_gpus}
 
 
 class Effect(StrEnum):
@@ -113,6 +115,12 @@ def _advice(name: str, offered: list[str], extras: Mapping[str, Any]) -> Iterato
             f"partition {name}: it offers {IPOIB}, and extras.ucx_net_devices names no interface "
             f"for {IPOIB} (such as ib0): no case of it can run",
         )
+    if "gpu" not in offered and (lost := [each for each in offered if each in _ON_GPUS]):
+        yield Remark(
+            Effect.WRONG,
+            f"partition {name}: it offers {', '.join(lost)} without the feature gpu: no case of "
+            "them can run",
+        )
     if "tcp" in offered and "tcp" not in devices:
         yield Remark(
             Effect.WEAKER,
@@ -123,6 +131,12 @@ def _advice(name: str, offered: list[str], extras: Mapping[str, Any]) -> Iterato
         yield Remark(
             Effect.WEAKER,
             f"partition {name}: without the feature bound_ranks two ranks may share a core unseen",
+        )
+    if "gpu" in offered and "gpus_per_node" not in extras:
+        yield Remark(
+            Effect.WEAKER,
+            f"partition {name}: without extras.gpus_per_node jobs ask for no GPUs, and two ranks "
+            "of NCCL share one, whose speed nothing judges",
         )
     if "rdma" not in offered:
         return

@@ -89,6 +89,11 @@ class Transport:
             object.__setattr__(self, "base", self.name)
 
     @property
+    def is_of_gpus(self) -> bool:
+        """Whether only programs on GPUs use it."""
+        return self in (*_ON_GPUS, *_NCCL)
+
+    @property
     def wanted(self) -> frozenset[str]:
         """Transports of which a UCX that is to use this one must have at least one."""
         return self.direct or (_COPYING if self.memory is Memory.GPU else self.lanes)
