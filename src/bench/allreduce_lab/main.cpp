@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <csignal>
 #include <new>
 #include <optional>
@@ -35,11 +34,6 @@ std::vector<std::string> hosts_of(Meeting& meeting) {
         }
     }
     return names;
-}
-
-double now() {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
-        .count();
 }
 
 // The transform rounds; all else sums whole numbers.
@@ -101,7 +95,8 @@ int run(Options& options) {
     }
     const std::optional<Bounded> bounded = bounded_of(meeting, scheme, result);
     if (options.rank == 0) {
-        return tell(options, result, hosts, clock_overhead(now), bounded ? &*bounded : nullptr);
+        return tell(options, result, hosts, clock_overhead(steady_seconds),
+                    bounded ? &*bounded : nullptr);
     }
     const int code = result.failure.empty() ? kSuccess : kFailure;
     return result.signal != 0 ? interrupted_code(result.signal) : code;

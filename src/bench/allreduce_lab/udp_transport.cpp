@@ -4,10 +4,10 @@
 #include "allreduce_lab/slot.hpp"
 #include "allreduce_lab/transport.hpp"
 #include "common/arguments.hpp"
+#include "common/clock.hpp"
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -28,11 +28,6 @@ constexpr double kLongestDelay = 10.0;   // seconds; a longer one is no echo of 
 constexpr int kReceiveBuffer = 8 << 20;  // a stage of every sender while this rank computes
 constexpr int kSendBuffer = 256 << 10;   // more would only stand in a queue
 constexpr std::size_t kLargestDatagram = 65507;
-
-double now() {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
-        .count();
-}
 
 std::uint32_t stamp(double seconds) {
     return static_cast<std::uint32_t>(static_cast<std::uint64_t>(seconds * 1e6));
@@ -155,7 +150,7 @@ void Udp::open(Meeting& meeting, in_addr address) {
 
 StageEnd Udp::exchange(PacketKind stage, std::uint64_t bucket,
                        const std::vector<std::size_t>& places) {
-    const double begin = now();
+    const double begin = bench::steady_seconds();
     if (bucket != current_) {
         // The bucket before this one is over; what comes for the next one has its place.
         current_ = bucket;
@@ -172,7 +167,7 @@ StageEnd Udp::exchange(PacketKind stage, std::uint64_t bucket,
     next_send_ = begin;
     while (true) {
         const bool received = receive_some();
-        const double time = now();
+        const double time = bench::steady_seconds();
         const std::size_t sent = sent_ < to_send_ ? send_some(stage, places, time) : 0;
         if (sent_ == to_send_ && own.total == end.expected) {
             end.end = End::Full;
@@ -195,7 +190,7 @@ StageEnd Udp::exchange(PacketKind stage, std::uint64_t bucket,
         }
     }
     own.closed = true;
-    end.seconds = now() - begin;
+    end.seconds = bench::steady_seconds() - begin;
     end.lost = end.expected - own.total;
     odd_.unsent += to_send_ - sent_;
     learn(stage, end, end.end == End::Early ? own.last_time - begin : end.seconds);
@@ -228,7 +223,8 @@ void Udp::take(const unsigned char* packet, std::size_t bytes, const sockaddr_in
         return;
     }
     if (header.kind == PacketKind::Echo) {
-        const double delay = static_cast<double>(stamp(now()) - header.stamp) * 1e-6;
+        const double delay =
+            static_cast<double>(stamp(bench::steady_seconds()) - header.stamp) * 1e-6;
         if (delay < kLongestDelay) {
             rate_.note(delay);
         }
@@ -277,7 +273,7 @@ void Udp::take_piece(const PacketHeader& header, const unsigned char* payload, s
     if (header.last && place.last[source] == 0) {
         place.last[source] = 1;
         ++place.ended;
-        place.last_time = now();
+        place.last_time = bench::steady_seconds();
     }
 }
 
@@ -352,7 +348,7 @@ std::size_t Udp::send_some(PacketKind stage, const std::vector<std::size_t>& pla
 }
 
 void Udp::wait(double until, bool to_send) {
-    const double left = std::max(until - now(), 0.0);
+    const double left = std::max(until - bench::steady_seconds(), 0.0);
     const timespec limit{static_cast<std::time_t>(left),
                          static_cast<long>((left - std::floor(left)) * 1e9)};
     pollfd entry{socket_.number(), static_cast<short>(to_send ? POLLIN | POLLOUT : POLLIN), 0};

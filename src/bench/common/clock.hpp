@@ -2,9 +2,16 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
 
 namespace bench {
+
+/// Seconds of a clock that never goes back.
+inline double steady_seconds() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+}
 
 /// Cost of one call of `now` in seconds, as `now` returns: the smallest mean of several batches,
 /// because whatever disturbs a batch can only add to it.

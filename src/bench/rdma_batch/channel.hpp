@@ -12,6 +12,9 @@
 
 namespace rdma_batch {
 
+/// Seconds that the other end has to answer.
+constexpr double kAnswer = 10.0;
+
 /// A file descriptor that is closed with its owner.
 class Descriptor {
   public:

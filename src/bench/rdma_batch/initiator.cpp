@@ -11,8 +11,7 @@ namespace rdma_batch {
 
 namespace {
 
-// Seconds that the target has to answer; longer for rows, whose data it writes or compares.
-constexpr double kAnswer = 10.0;
+// Seconds that the target has to answer about a row, whose data it writes or compares.
 constexpr double kRowAnswer = 120.0;
 // Seconds without any completion after which a batch is given up; after an interrupt, fewer.
 constexpr double kStalled = 30.0;

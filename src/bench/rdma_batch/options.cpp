@@ -1,4 +1,5 @@
 #include "rdma_batch/options_check.hpp"
+#include "rdma_batch/wire.hpp"
 
 #include <algorithm>
 
@@ -17,7 +18,6 @@ constexpr std::size_t kMostRows = 1000;
 constexpr bench::SizeRange kAllSizes{8, std::uint64_t{1} << 20};
 constexpr bench::SizeRange kAllBatches{1, 32768};
 constexpr unsigned kMostDevices = 64;
-constexpr unsigned kMostQueuePairs = 1024;
 constexpr unsigned kMostRequests = 32768;
 
 constexpr bench::Choices<Operation, 2> kOperations = {

@@ -18,7 +18,6 @@ namespace rdma_batch {
 
 namespace {
 
-constexpr double kAnswer = 10.0;
 // Seconds that an initiator may measure without a word before it is given up.
 constexpr double kLongestRow = 600.0;
 

@@ -8,7 +8,6 @@ namespace rdma_batch {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x52424154; // "RBAT"
-constexpr std::uint32_t kMostQueuePairs = 1024;
 constexpr std::uint32_t kMostRanks = 64;
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 40U;
 constexpr std::size_t kLongestText = 1000;

@@ -38,6 +38,7 @@ using Bytes = std::vector<std::byte>;
 
 constexpr std::size_t kHeaderBytes = 16;
 constexpr std::uint16_t kWireVersion = 2;
+constexpr std::uint32_t kMostQueuePairs = 1024;
 /// Longest message: an endpoint with the most queue pairs.
 constexpr std::uint32_t kMostPayload = 65536;
 
