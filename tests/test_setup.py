@@ -1,6 +1,7 @@
 """ci/setup and ci/lint on a copy, with stand-ins for apt and Python; this machine is left alone."""
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -163,13 +164,40 @@ def test_lock_check_names_each_difference(tmp_path, line, expected):
     ],
 )
 def test_lint_goes_red(tmp_path, tool, file, content):
+    assert Path(file).name.removesuffix(".py") in red(tmp_path / "checkout", tool, {file: content})
+
+
+LIBRARY = """
+cmake_minimum_required(VERSION 3.20)
+project(bench LANGUAGES CXX)
+add_library(x x/first.cpp x/second.cpp)
+"""
+
+
+def test_clang_tidy_looks_into_each_file_of_a_unit_and_at_those_of_none(tmp_path):
+    files = {
+        "CMakeLists.txt": LIBRARY,
+        "x/first.cpp": "int first() {\n    return 1;\n}\n",
+        "x/second.cpp": "int second(const int* p) {\n    return p == nullptr ? *p : 1;\n}\n",
+        "x/third.cpp": "const int* third() {\n    return 0;\n}\n",
+    }
     copy = tmp_path / "checkout"
+    (copy / "src/bench/x").mkdir(parents=True)
+    shown = red(copy, "clang-tidy", {f"src/bench/{name}": text for name, text in files.items()})
+    found = set(re.findall(r"(\w+\.c\w+):\d+:\d+: error: .*\[([\w.-]+),", shown))
+    null = "clang-analyzer-core.NullDereference"
+    assert found == {("second.cpp", null), ("third.cpp", "modernize-use-nullptr")}
+
+
+def red(copy: Path, tool: str, files: dict[str, str]) -> str:
+    """What a tool of ci/lint, which fails, says of a copy of the project with these files."""
     for name in ("ci", "lab", "src/fabricheck"):
         shutil.copytree(ROOT / name, copy / name)
-    for name in ("pyproject.toml", ".clang-format", "setup-env.sh"):
+    for name in ("pyproject.toml", ".clang-format", ".clang-tidy", "setup-env.sh"):
         shutil.copy(ROOT / name, copy / name)
     (copy / ".venv").symlink_to(ROOT / ".venv")
-    (copy / file).write_text(content)
+    for name, content in files.items():
+        (copy / name).write_text(content)
     subprocess.run(["git", "init", "--quiet"], cwd=copy, check=True)
     done = subprocess.run(
         ["ci/lint", tool],
@@ -181,4 +209,4 @@ def test_lint_goes_red(tmp_path, tool, file, content):
     )
     assert done.returncode == 1
     assert f"lint: {tool:<12} FAILED" in done.stdout
-    assert Path(file).name.removesuffix(".py") in done.stdout
+    return done.stdout

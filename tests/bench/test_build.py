@@ -16,9 +16,9 @@ NO_LEAK_CHECK = "detect_leaks=0:verbosity=1"
 SANITIZED_RUNS = [name for name in PROBE_BENCHMARKS if name != "barrier"]
 
 
-def test_unit_tests(built):
+def test_unit_tests(openmpi):
     done = subprocess.run(
-        ["ctest", "--test-dir", built.folder, "--output-on-failure", "--no-tests=error"],
+        ["ctest", "--test-dir", openmpi.folder, "--output-on-failure", "--no-tests=error"],
         capture_output=True,
         text=True,
         check=False,
@@ -27,9 +27,9 @@ def test_unit_tests(built):
     assert "100% tests passed, 0 tests failed out of 1" in done.stdout
 
 
-def test_unit_tests_do_not_need_mpi(built):
+def test_unit_tests_do_not_need_mpi(openmpi):
     done = subprocess.run(
-        ["ldd", built.folder / "tests" / "unit_tests"], capture_output=True, text=True, check=True
+        ["ldd", openmpi.folder / "tests" / "unit_tests"], capture_output=True, text=True, check=True
     )
     assert "libmpi" not in done.stdout
 

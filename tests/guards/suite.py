@@ -4,7 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -59,17 +59,17 @@ class Outcome:
     Attributes:
         reframe_exit: ReFrame's exit code.
         output: ReFrame's output.
-        report_exit: exit code of ``fabricheck report``.
-        shown: its text.
-        record: its ``--json``.
+        report_exit: exit code of ``fabricheck report --json``.
+        record: what it printed.
+        shown: the text of ``fabricheck report``.
         testcases: the cases of ReFrame's run report, without builds.
     """
 
     reframe_exit: int
     output: str
     report_exit: int
-    shown: str
     record: dict[str, Any]
+    shown: Callable[[], str]
     testcases: list[dict[str, Any]]
 
     @property
@@ -167,14 +167,14 @@ class Suite:
         sys.stdout.write(output)
         (path,) = (self.root / "reports").glob("run-*.json")
         runs = json.loads(path.read_text())["runs"]
-        shown = self._report(path)
-        sys.stdout.write(shown.stdout + shown.stderr)
+        reported = self._report(path, "--json")
+        sys.stdout.write(reported.stdout + reported.stderr)
         return Outcome(
             code,
             output,
-            shown.returncode,
-            shown.stdout,
-            json.loads(self._report(path, "--json").stdout),
+            reported.returncode,
+            json.loads(reported.stdout),
+            lambda: self._report(path).stdout,
             [case for case in runs[-1]["testcases"] if not case["fixture"]],
         )
 

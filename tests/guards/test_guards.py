@@ -174,7 +174,7 @@ def test_a_warning_passes_and_is_seen_everywhere(suite: Suite) -> None:
     assert (outcome.reframe_exit, outcome.case["result"], outcome.report_exit) == (0, "pass", 0)
     assert outcome.case["level"] == outcome.record["verdict"] == "warning"
     assert "L: level warning" in outcome.output
-    assert "WARNING" in outcome.shown
+    assert "WARNING" in outcome.shown()
     (finding,) = outcome.case["findings"]
     assert finding in outcome.output
     assert suite.samples()["latency_avg_1B"].level == "warning"

@@ -28,7 +28,7 @@ class Ends:
     def __init__(self, testbed: Testbed) -> None:
         self._testbed = testbed
         self.port = PORT
-        self.program = build("openmpi", "openmpi").folder / "rdma_batch" / "rdma_batch"
+        self.program = build("openmpi").folder / "rdma_batch" / "rdma_batch"
 
     def start(self, node: str, *words: str | Path) -> subprocess.Popen[str]:
         """A command in a node."""

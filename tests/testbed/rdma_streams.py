@@ -37,7 +37,7 @@ def launch(
     testbed: Testbed, place: Path, nodes: tuple[str, ...], *options: str
 ) -> subprocess.CompletedProcess[str]:
     """Run it with rank r on the r-th of the nodes."""
-    folder = build("openmpi", "openmpi").folder
+    folder = build("openmpi").folder
     if not (folder / "common" / "libbench_verbs.a").exists():
         pytest.skip("libibverbs-dev is not installed, so rdma_stream has no verbs")
     listed = place / "hosts"

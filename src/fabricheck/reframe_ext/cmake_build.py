@@ -44,7 +44,11 @@ class CMakeBuild:
         """Ask ReFrame's build system for an optimised build without its own tests."""
         cmake.configuredir = str(BENCH_SOURCES)
         cmake.builddir = str(self._folder)
-        cmake.config_opts = ["-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DBUILD_TESTING=OFF"]
+        cmake.config_opts = [
+            "-DCMAKE_BUILD_TYPE=RelWithDebInfo",
+            "-DCMAKE_UNITY_BUILD=ON",
+            "-DBUILD_TESTING=OFF",
+        ]
         if not self._has_mpi:
             cmake.cc, cmake.cxx, cmake.ftn = "cc", self._cxx, ""
             cmake.config_opts.append("-DFABRICHECK_MPI=OFF")
