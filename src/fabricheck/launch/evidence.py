@@ -37,10 +37,11 @@ _TIME_LIMIT = re.compile(r"DUE TO TIME LIMIT", re.I)
 _WRONG_DATA = re.compile(r"wrong data at .*")
 # Debian's Open MPI below a PMI that it doesn't speak doesn't even make a world of one.
 _NO_WORLD = re.compile(r"MPI_COMM_WORLD has (?P<size>\d+)|OPAL ERROR: Unreachable.*")
-# "Terminated" is what the wrapper's shell says of a program that the scheduler has ended, and the
-# line on a BTL is what Open MPI was asked to say.
+# "Terminated" is what the wrapper's shell says of a program that the scheduler has ended, the line
+# on a BTL is what Open MPI was asked to say, and those on help what it says of messages before.
 _LAUNCHER_LINE = re.compile(
     r"(srun|slurmstepd|mpirun|mpiexec)\b.*:|Terminated$|\[\S+\] mca: bml: Using "
+    r"|\[\S+\] (Set MCA parameter|\d+ more process)"
 )
 _FRAMED = re.compile(
     r"^-{60,}\n\s*(?P<first>.*?)(?:\n\s*\n.*?)?\n-{60,}(?:\n|\Z)", re.MULTILINE | re.DOTALL

@@ -110,6 +110,9 @@ class BenchmarkCase(Judged):
         self.job.options += job.options
         self.job.launcher.options += job.launcher_options
         if job.told:
+            # ReFrame hands these over when it runs the job.
+            self.job.num_tasks = self.num_tasks
+            self.job.num_tasks_per_node = self.num_tasks_per_node
             launch = self.job.launcher.run_command(self.job)
             self.prerun_cmds.append(f"{launch} {shlex.join(job.told)} > {_TOLD} 2>&1")
         for name, text in job.files.items():
