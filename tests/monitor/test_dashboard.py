@@ -64,7 +64,8 @@ def test_panels_have_numbers_of_their_own_and_do_not_overlap() -> None:
         ("Sources", 0, "red"),
         ("Links that flapped", 1, "red"),
         ("ECN marks", BANDS["ecn"].warning, "yellow"),
-        ("ECN marks", BANDS["ecn"].critical, "red"),
+        ("ECN marks", BANDS["ecn"].critical, "yellow"),
+        ("ECN marks", BANDS["ecn"].critical + 0.01, "red"),
         ("Pauses at the nodes", 0, "green"),
     ],
 )

@@ -76,23 +76,58 @@ def fast_rules() -> dict[str, Any]:
     return rules  # type: ignore[no-any-return]
 
 
+def serving(
+    program: str, config: dict[str, Any], root: Path, stack: ExitStack, *options: str
+) -> int:
+    """Start a program on a port of its own choice, which the kernel tells."""
+    file = root / f"{program}.yml"
+    file.write_text(yaml.safe_dump(config))
+    log = root / f"{program}.log"
+    with log.open("w") as output:
+        process = subprocess.Popen(
+            [
+                _program(program),
+                f"--config.file={file}",
+                f"--storage{'' if options else '.tsdb'}.path={root / program}",
+                "--web.listen-address=127.0.0.1:0",
+                *options,
+            ],
+            stdout=output,
+            stderr=output,
+        )
+    stack.callback(process.wait)
+    stack.callback(process.terminate)
+    port = until(lambda: _port(process.pid))
+    until(lambda: _ready(port))
+    return port
+
+
+def _ready(port: int) -> bool:
+    try:
+        with urlopen(f"http://127.0.0.1:{port}/-/ready", timeout=10) as answer:
+            return bool(answer.status == 200)
+    except (URLError, OSError):
+        return False
+
+
 class Loop:
     """Prometheus and Alertmanager, asking two exporters and a switch's each second."""
 
     def __init__(self, root: Path, web: Web, targets: dict[str, int], stack: ExitStack) -> None:
-        self._root, self._stack = root, stack
         hook = {"url": f"http://127.0.0.1:{web.port}/", "send_resolved": True}
         soon = {"group_wait": "1s", "group_interval": "1s", "repeat_interval": "1h"}
-        manager = self._start(
+        manager = serving(
             "prometheus-alertmanager",
             {
                 "route": {"receiver": "hook", "group_by": ["alertname"], **soon},
                 "receivers": [{"name": "hook", "webhook_configs": [hook]}],
             },
+            root,
+            stack,
             "--cluster.listen-address=",
         )
         (root / "rules.yml").write_text(yaml.safe_dump(fast_rules()))
-        self.port = self._start(
+        self.port = serving(
             "prometheus",
             {
                 "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
@@ -105,38 +140,9 @@ class Loop:
                     for job, port in targets.items()
                 ],
             },
+            root,
+            stack,
         )
-
-    def _start(self, program: str, config: dict[str, Any], *options: str) -> int:
-        """Start a program on a port of its own choice, which its log tells."""
-        file = self._root / f"{program}.yml"
-        file.write_text(yaml.safe_dump(config))
-        log = self._root / f"{program}.log"
-        with log.open("w") as output:
-            process = subprocess.Popen(
-                [
-                    _program(program),
-                    f"--config.file={file}",
-                    f"--storage{'' if options else '.tsdb'}.path={self._root / program}",
-                    "--web.listen-address=127.0.0.1:0",
-                    *options,
-                ],
-                stdout=output,
-                stderr=output,
-            )
-        self._stack.callback(process.wait)
-        self._stack.callback(process.terminate)
-        port = until(lambda: _port(process.pid))
-        until(lambda: self._ready(port))
-        return port
-
-    @staticmethod
-    def _ready(port: int) -> bool:
-        try:
-            with urlopen(f"http://127.0.0.1:{port}/-/ready", timeout=10) as answer:
-                return bool(answer.status == 200)
-        except (URLError, OSError):
-            return False
 
     def query(self, expression: str) -> list[dict[str, Any]]:
         """What Prometheus answers."""

@@ -2,10 +2,15 @@
 
 import re
 import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from statistics import median
 
 import pytest
+from scipy.stats import spearmanr
 
 from fabricheck.fabric.snapshot import SCRIPT, parse
 from fabricheck.monitor.ports import of_snapshot
@@ -38,6 +43,24 @@ def client(command: str) -> str:
     return f"for _ in $(seq 50); do {once} 2>/dev/null && exit; sleep 0.2; done; exec {once}"
 
 
+@dataclass(frozen=True)
+class Window:
+    """Some seconds beside a load: its messages under way, latency in us, marks, and time in s."""
+
+    depth: int
+    latency: float
+    marks: int
+    seconds: float
+
+    @property
+    def rate(self) -> float:
+        """Marks a second."""
+        return self.marks / self.seconds
+
+    def __str__(self) -> str:
+        return f"{self.depth:3} under way: p50 {self.latency:8.0f} us, {self.rate:5.0f} marks/s"
+
+
 def latency(testbed: Testbed, on: Script) -> float:
     """Typical latency of 64 B from rx1 to rx2 in microseconds."""
     command = f"ib_send_lat {COMMON} --port=18600 --size=64 --iters=60"
@@ -45,6 +68,39 @@ def latency(testbed: Testbed, on: Script) -> float:
         said = on("rx1", client(f"{command} -d rxe0"))
     (found,) = re.findall(r"^ *64 +60 +\S+ +\S+ +(\S+)", said, re.MULTILINE)
     return float(found)
+
+
+@contextmanager
+def load(testbed: Testbed, on: Script, depth: int) -> Iterator[None]:
+    """So many messages of 4 KiB under way from rx1 to rx2 all the time; none for depth 0."""
+    if not depth:
+        yield
+        return
+    words = f"ib_write_bw {COMMON} --port=18601 --size=4096 --tx-depth={depth} --duration=60"
+    before = received(on)
+    with (
+        running(testbed, "rx2", f"{words} -d rxe1"),
+        running(testbed, "rx1", client(f"{words} -d rxe0")) as sender,
+    ):
+        while received(on) < before + 4 * depth:
+            assert sender.poll() is None, "the load has ended before it flowed"
+        yield
+        assert sender.poll() is None, "the load ended before the measurement"
+
+
+def received(on: Script) -> int:
+    """Packets that came to rx2."""
+    return int(on("rx2", "cat /sys/class/net/v1/statistics/rx_packets"))
+
+
+def measure(testbed: Testbed, on: Script, depth: int) -> Window:
+    """A window beside a load."""
+    with load(testbed, on, depth):
+        before, began = marks(on), time.monotonic()
+        found = latency(testbed, on)
+        window = Window(depth, found, marks(on) - before, time.monotonic() - began)
+    sys.stdout.write(f"{window}\n")
+    return window
 
 
 def marks(on: Script) -> int:
@@ -59,29 +115,29 @@ def exported(on: Script) -> float:
     return found
 
 
+# Idle, and from below what the cable marks to more than it carries.
+DEPTHS = (0, 8, 16, 0, 24, 48, 0, 96)
+
+
 def test_marks_and_latency_rise_together(rdma_testbed: Testbed, on: Script) -> None:
     testbed = rdma_testbed
     faults.inject(testbed.files, "rx1", ["red", "20mbit"])
     try:
-        before = marks(on)
-        idle = latency(testbed, on)
-        assert marks(on) == before, "an idle link marks nothing"
-        load = f"ib_write_bw {COMMON} --port=18601 --size=65536 --duration={SECONDS:.0f}"
-        with (
-            running(testbed, "rx2", f"{load} -d rxe1"),
-            running(testbed, "rx1", client(f"{load} -d rxe0")) as sender,
-        ):
-            while marks(on) == before:
-                assert sender.poll() is None, "the load has ended, and nothing was marked"
-            loaded = latency(testbed, on)
-            assert sender.poll() is None, "the load ended before the measurement"
-        # On a quiet machine a thousandfold; a busy one makes the idle emulated guest slow as well.
-        assert loaded > 2 * idle, f"{idle} us idle, {loaded} us loaded"
+        windows = [measure(testbed, on, depth) for depth in DEPTHS]
+        idle = [each for each in windows if not each.depth]
+        deepest = windows[-1]
+        ratio = deepest.latency / median(each.latency for each in idle)
+        together = spearmanr([w.rate for w in windows], [w.latency for w in windows]).statistic
+        sys.stdout.write(f"ratio of p50 {ratio:.0f}, Spearman {together:.2f}\n")
+        assert [each.marks for each in idle] == [0, 0, 0], "an idle cable marks nothing"
+        assert deepest.marks > 0
+        assert ratio > 10
+        assert together > 0.8
         # What stands in the queue still comes.
         counted, told = -1, 0.0
         while counted != marks(on):
             counted = marks(on)
             told = exported(on)
-        assert told == counted > before
+        assert told == counted > 0
     finally:
         faults.clear(testbed.files, "rx1")

@@ -4,11 +4,12 @@ Every panel has a title, a description and a unit; colours change where the band
 """
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from grafana_foundation_sdk.builders import prometheus, stat, text, timeseries
-from grafana_foundation_sdk.builders.common import ReduceDataOptions
+from grafana_foundation_sdk.builders.common import GraphThresholdsStyleConfig, ReduceDataOptions
 from grafana_foundation_sdk.builders.dashboard import (
     Dashboard,
     DatasourceVariable,
@@ -17,6 +18,7 @@ from grafana_foundation_sdk.builders.dashboard import (
     ThresholdsConfig,
 )
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
+from grafana_foundation_sdk.models.common import GraphThresholdsStyleMode
 from grafana_foundation_sdk.models.dashboard import (
     DataSourceRef,
     Threshold,
@@ -74,9 +76,16 @@ class Panel(NamedTuple):
 
 
 def _band(name: str) -> Steps:
+    """Green, from the warning limit on yellow, and above the critical one red."""
     band = BANDS[name]
-    edges = ((band.warning, "yellow"), (band.critical, "red"))
-    return ((None, "green"), *((edge, colour) for edge, colour in edges if edge is not None))
+    assert band.warning is not None
+    assert band.critical is not None
+    # Grafana's step begins with its value, and a value on the critical limit is still inside.
+    return (
+        (None, "green"),
+        (band.warning, "yellow"),
+        (math.nextafter(band.critical, math.inf), "red"),
+    )
 
 
 def _told(band: Band) -> str:
@@ -344,6 +353,9 @@ def _course(panel: Panel) -> timeseries.Panel:
         .height(_HEIGHT)
         .thresholds(_thresholds(panel.steps))
     )
+    if len(panel.steps) > 1:
+        lines = GraphThresholdsStyleConfig().mode(GraphThresholdsStyleMode.DASHED)
+        shown = shown.thresholds_style(lines)
     for query in _queries(panel):
         shown = shown.with_target(query)
     return shown
@@ -384,5 +396,5 @@ def _limits() -> text.Panel:
         .description("The limits of fabric health; a case's counters are judged by them.")
         .content("\n".join(lines))
         .span(24)
-        .height(_HEIGHT)
+        .height(len(lines))
     )

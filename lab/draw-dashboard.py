@@ -1,0 +1,178 @@
+#!/usr/bin/env python3
+"""Draw the dashboard as Grafana would: its own panels, a real Prometheus, a simulated hour.
+
+Usage: lab/draw-dashboard.py [--out FILE.png]
+
+Node's packages of Grafana's panels (lab/grafana/package.json, some 600 MB) are installed into
+build/grafana the first time. The colours of every panel are asked of Grafana at 0, at the edges of
+its colours and above, and compared with the levels of fabric health; build/grafana/edges.png shows
+them. Exit code 1: a query has no answer, or a colour is another.
+"""
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+from urllib.request import urlopen
+
+SUITE = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(SUITE))
+
+from lab.grafana.hour import STEP, document  # noqa: E402
+from tests.monitor.conftest import promtool, query_of  # noqa: E402
+from tests.monitor.test_loop import serving  # noqa: E402
+from tests.report.chromium import start, wait_until  # noqa: E402
+
+from fabricheck.fabric.bands import BANDS  # noqa: E402
+from fabricheck.fabric.model import Band  # noqa: E402
+
+PLACE = SUITE / "lab" / "grafana"
+BUILD = SUITE / "build" / "grafana"
+BOARD = json.loads((SUITE / "ci" / "grafana" / "mpi-benchmark-dashboard.json").read_text())
+BY_BAND = {"ECN marks": "ecn", "Notifications (CNP)": "ecn", "Pauses at the nodes": "pfc",
+           "Pauses at the switch (PFC)": "pfc"}  # fmt: skip
+HOUR = 3600
+WIDTH = 1456
+
+
+def install() -> None:
+    """Grafana's panels, and what puts them into one file."""
+    BUILD.mkdir(parents=True, exist_ok=True)
+    wanted = (PLACE / "package.json").read_text()
+    stamp = BUILD / "installed.json"
+    if not stamp.exists() or stamp.read_text() != wanted:
+        shutil.copy(PLACE / "package.json", BUILD)
+        npm = ["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts"]
+        subprocess.run(npm, cwd=BUILD, check=True)
+        stamp.write_text(wanted)
+
+
+def ask() -> dict[str, Any]:
+    """What Prometheus answers to each query of each panel, over the simulated hour."""
+    end = int(time.time()) // STEP * STEP
+    begin = end - HOUR
+    with tempfile.TemporaryDirectory() as scratch, ExitStack() as stack:
+        root = Path(scratch)
+        (root / "hour.om").write_text(document(begin, end))
+        made = promtool("tsdb", "create-blocks-from", "openmetrics", root / "hour.om",
+                        root / "prometheus")  # fmt: skip
+        assert made.returncode == 0, made.stderr
+        port = serving("prometheus", {}, root, stack)
+
+        def query(expression: str) -> list[dict[str, Any]]:
+            asked = {"query": query_of(expression), "start": begin, "end": end, "step": STEP}
+            url = f"http://127.0.0.1:{port}/api/v1/query_range?{urlencode(asked)}"
+            with urlopen(url, timeout=60) as answer:
+                return json.load(answer)["data"]["result"]  # type: ignore[no-any-return]
+
+        answers = {
+            panel["id"]: {each["refId"]: query(each["expr"]) for each in panel["targets"]}
+            for panel in BOARD["panels"]
+            if "targets" in panel
+        }
+    return {"dashboard": BOARD, "answers": answers, "start": begin, "end": end}
+
+
+def edges() -> Iterator[tuple[str, float | None, str]]:
+    """Title, value and expected colour of each panel with colours, at and around each edge."""
+    for panel in BOARD["panels"]:
+        steps = panel.get("fieldConfig", {}).get("defaults", {}).get("thresholds", {}).get("steps")
+        if not steps or len(steps) == 1:
+            continue
+        title = panel["title"]
+        colour = of_band(BANDS[BY_BAND[title]]) if title in BY_BAND else of_steps(steps)
+        values = {0.0}
+        for step in steps[1:]:
+            values |= {float(round(step["value"])), step["value"] - 1, step["value"] + 1}
+        for value in sorted(values):
+            yield title, value, colour(value)
+        yield title, None, "none"
+
+
+def of_band(band: Band) -> Callable[[float], str]:
+    """The colour of a rate, as fabric health judges it."""
+    assert band.warning is not None
+    assert band.critical is not None
+    warning, critical = band.warning, band.critical
+    return lambda rate: "red" if rate > critical else "yellow" if rate >= warning else "green"
+
+
+def of_steps(steps: list[dict[str, Any]]) -> Callable[[float], str]:
+    """The colour of the last step that a value reaches."""
+    return lambda value: [s["color"] for s in steps if s["value"] is None or s["value"] <= value][
+        -1
+    ]
+
+
+def draw(data: dict[str, Any], out: Path) -> list[str]:
+    """Write the picture; the colours that Grafana gives the edges."""
+    for name in ("main.jsx", "page.html"):
+        shutil.copy(PLACE / name, BUILD)
+    (BUILD / "data.js").write_text(f"window.drawn = {json.dumps(data)};\n")
+    subprocess.run(
+        ["node_modules/.bin/esbuild", "main.jsx", "--bundle", "--minify", "--outfile=main.js",
+         "--define:process.env.NODE_ENV=\"production\"", "--define:global=window",
+         "--loader:.svg=dataurl", "--log-level=error"],
+        cwd=BUILD, check=True,
+    )  # fmt: skip
+    with tempfile.TemporaryDirectory() as profile:
+        driver = start(Path(profile))
+        try:
+            driver.get((BUILD / "page.html").as_uri())
+            wait_until(driver, lambda found: found.execute_script("return window.names"))
+            height = driver.execute_script("return document.documentElement.scrollHeight")
+            driver.execute_cdp_cmd(
+                "Emulation.setDeviceMetricsOverride",
+                {"width": WIDTH, "height": height, "deviceScaleFactor": 1, "mobile": False},
+            )
+            time.sleep(3)
+            driver.save_screenshot(str(out))
+            names = {v: k for k, v in driver.execute_script("return window.names").items()}
+            return [
+                names.get(each, each) for each in driver.execute_script("return window.colours")
+            ]
+        finally:
+            driver.quit()
+
+
+def main() -> int:
+    """Draw, compare, and say what is wrong."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE.png", default=SUITE / "docs" / "images" / "dashboard.png"
+    )
+    out = parser.parse_args().out
+    install()
+    data = ask()
+    expected = list(edges())
+    data["edges"] = [{"title": title, "value": value} for title, value, _ in expected]
+    found = draw({**data, "show": "edges"}, BUILD / "edges.png")
+    draw({**data, "show": "panels"}, out)
+    titles = {panel["id"]: panel["title"] for panel in BOARD["panels"]}
+    problems = [
+        f"{titles[panel]}, {letter}: no answer"
+        for panel, queries in data["answers"].items()
+        for letter, answer in queries.items()
+        if not answer
+    ]
+    problems += [
+        f"{title} at {value}: expected {colour}, found {drawn}"
+        for (title, value, colour), drawn in zip(expected, found, strict=True)
+        if drawn != colour
+    ]
+    sys.stdout.write("\n".join([*problems, f"{len(expected)} colours, {out}"]) + "\n")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
