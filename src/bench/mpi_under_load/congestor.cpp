@@ -138,9 +138,9 @@ void begin_load() {
 Carried end_load() {
     tell(Command::Rest);
     std::array<double, 2> told{};
-    check(MPI_Recv(told.data(), 2, MPI_DOUBLE, kLoader, kCarried, MPI_COMM_WORLD,
-                   MPI_STATUS_IGNORE),
-          "MPI_Recv");
+    check(
+        MPI_Recv(told.data(), 2, MPI_DOUBLE, kLoader, kCarried, MPI_COMM_WORLD, MPI_STATUS_IGNORE),
+        "MPI_Recv");
     return {told[0], told[1]};
 }
 

@@ -120,9 +120,9 @@ int run(World& world, int argc, char** argv) {
         load_when_told(own);
     }
     check(MPI_Comm_free(&own), "MPI_Comm_free");
-    return world.rank == 0 ? report.end(options.json, table_of(options), options.sizes.size(),
-                                        "sizes", signal)
-                           : kSuccess;
+    return world.rank == 0
+               ? report.end(options.json, table_of(options), options.sizes.size(), "sizes", signal)
+               : kSuccess;
 }
 
 } // namespace

@@ -98,8 +98,7 @@ class Allreduce {
         if (options_.inject_error && rank_ == ranks_ - 1) {
             mpi_probe::corrupt_element(receive_.data(), count_ - 1, ElementType::Float);
         }
-        mpi_probe::add_mismatches(mismatch_,
-                                  sums_.check(receive_.data(), count_, 0, iteration_));
+        mpi_probe::add_mismatches(mismatch_, sums_.check(receive_.data(), count_, 0, iteration_));
     }
 
     MPI_Comm measurers_;

@@ -10,7 +10,8 @@
 namespace mpi_under_load {
 
 struct Options : bench::CommonOptions {
-    std::vector<std::uint64_t> sizes = {1024, 65536, 1048576, 4194304}; ///< bytes, rising, whole floats
+    std::vector<std::uint64_t> sizes = {1024, 65536, 1048576,
+                                        4194304}; ///< bytes, rising, whole floats
     std::uint64_t iterations = 200;
     std::uint64_t warmup = 20;
 };
