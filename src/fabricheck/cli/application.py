@@ -19,7 +19,7 @@ COMMANDS: Final = (
     "exporter",
     "dashboard",
 )
-GROUPS: Final = ("testbed", "history", "baseline", "references", "site", "metrics")
+GROUPS: Final = ("testbed", "history", "baseline", "references", "site", "metrics", "stress")
 
 
 def build(wanted: list[str]) -> typer.Typer:

@@ -18,17 +18,16 @@ from reframe.core.exceptions import ReframeError
 from fabricheck.benchmarks import registry
 from fabricheck.benchmarks.curve import Curve, variable_name
 from fabricheck.errors import FabricheckError
-from fabricheck.fabric.job import common_rate, read_nodes
 from fabricheck.judge.link_rate import read_rate
-from fabricheck.judge.physics import Links, derived, impossible, read_links
+from fabricheck.judge.physics import Links, impossible
 from fabricheck.judge.references import Reference, Tolerance
-from fabricheck.judge.verdict import Subject, Verdict, judge_curve
+from fabricheck.judge.verdict import Verdict
 from fabricheck.launch.cases import Case, cases, cases_of
+from fabricheck.launch.judging import find_links, find_verdict
 from fabricheck.launch.model import Evidence, Measurement, Setting
 from fabricheck.reframe_ext.build import BenchBuild
 from fabricheck.reframe_ext.judged import Judged, Values
-from fabricheck.transports.table import Counter, Scope
-from fabricheck.transports.witness import RANK_WRAPPER, Witness, read_witnesses
+from fabricheck.transports.witness import RANK_WRAPPER
 
 _TOLD = "told.out"
 
@@ -66,13 +65,7 @@ class BenchmarkCase(Judged):
     @run_after("init")
     def place(self) -> None:
         """Ask for what benchmark and placement need, and belong to the benchmark's runs."""
-        launch = registry.part_of(self.benchmark, "launch")
-        if launch is None:
-            raise ReframeError(
-                f"expected a module launch in the folder of {self.benchmark}, found none: write it "
-                "(CONTRIBUTING.md, a benchmark)"
-            )
-        self._measured: Measurement = launch.measurement(self.benchmark)
+        self._measured = self.make_measurement()
         self._curve: Curve | None = None
         self._remarks: tuple[str, ...] = ()
         place, entry = self._measured.placement, self._measured.benchmark
@@ -83,6 +76,17 @@ class BenchmarkCase(Judged):
         self.tags = {*entry.runs, entry.family}
         if place.full or place.transport.base in self.acceptance_only:
             self.tags -= {"smoke", "nightly"}
+
+    def make_measurement(self) -> Measurement:
+        """What is measured: as the folder of the benchmark says."""
+        launch = registry.part_of(self.benchmark, "launch")
+        if launch is None:
+            raise ReframeError(
+                f"expected a module launch in the folder of {self.benchmark}, found none: write it "
+                "(CONTRIBUTING.md, a benchmark)"
+            )
+        measured: Measurement = launch.measurement(self.benchmark)
+        return measured
 
     @run_after("setup")
     def size(self) -> None:
@@ -124,7 +128,7 @@ class BenchmarkCase(Judged):
         found = self._measured.examine(self._setting())
         self._record(found)
         objections = found.objections
-        if not objections and found.curve and (links := self._links()):
+        if not objections and found.curve and (links := self._find_links()):
             objections = impossible(found.curve, links)
         if objections:
             self.distrust(objections)
@@ -145,17 +149,16 @@ class BenchmarkCase(Judged):
         self, references: Mapping[str, Reference], tolerance: Tolerance | None
     ) -> Verdict:
         """The verdict on the whole curve, on how the program ended, and what the folder adds."""
-        curve = self.trusted_curve()
-        links = self._links()
-        expected = derived(curve, links) if links else {}
-        verdict = judge_curve(curve, references, tolerance, expected).warned(self._remarks)
+        verdict, expected = find_verdict(
+            self.trusted_curve(),
+            self._setting(),
+            self._find_links(),
+            (references, tolerance),
+            self._remarks,
+        )
         if expected and tolerance is None:
             self.reference_kind = "physics"
             self.reference_source = next(iter(expected.values())).source
-        if own := registry.part_of(self.benchmark, "judge"):
-            partition = self.current_partition
-            subject = Subject(curve, tolerance, partition.extras, partition.features)
-            verdict = own.refine(verdict, subject)
         return verdict
 
     def trusted_curve(self) -> Curve:
@@ -191,30 +194,8 @@ class BenchmarkCase(Judged):
             stderr=str(self.stderr) if self.job else "",
         )
 
-    def _links(self) -> Links | None:
-        """The links between the nodes; none inside a node."""
-        place = self._measured.placement
-        if not self._measured.has_links or place.transport.scope is Scope.INTRA_NODE:
-            return None
-        return read_links(
-            self._extras_with_rate(),
-            place.num_nodes,
-            _ports_used(read_witnesses(Path(self.stagedir))),
-            rdma=place.transport.counter is Counter.RDMA,
-            datagram=place.transport.base == "ud",
-        )
-
-    def _extras_with_rate(self) -> Mapping[str, Any]:
-        """The partition's extras; where they give no rate, with the one that all cards tell."""
-        extras: Mapping[str, Any] = self.current_partition.extras
-        if "link_rate" in extras or not self.uses_ports():
-            return extras
-        try:
-            rate = common_rate(read_nodes(Path(self.stagedir)))
-        except FabricheckError:
-            # A damaged snapshot is a finding of the fabric's health.
-            return extras
-        return extras if rate is None else {**extras, "link_rate": rate}
+    def _find_links(self) -> Links | None:
+        return find_links(self._measured, self._setting())
 
     def _record(self, found: Evidence) -> None:
         self.evidence = found.proof
@@ -231,15 +212,3 @@ class BuiltCase(BenchmarkCase):
     """A case of a program that is built for its environment."""
 
     build = fixture(BenchBuild, scope="environment")
-
-
-def _ports_used(witnesses: Iterable[Witness]) -> int:
-    """The most RDMA ports of one node that sent or received packets."""
-    ports: dict[str, set[str]] = {}
-    for witness in witnesses:
-        ports.setdefault(witness.host, set()).update(
-            device
-            for (kind, device, counter), moved in witness.moved.items()
-            if kind == "rdma" and counter.endswith(("pkts", "packets")) and moved
-        )
-    return max(map(len, ports.values()), default=0)

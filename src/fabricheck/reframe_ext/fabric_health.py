@@ -8,16 +8,11 @@ from reframe.core.exceptions import PerformanceError, ReframeError
 
 from fabricheck.errors import FabricheckError
 from fabricheck.fabric.finding import Finding
-from fabricheck.fabric.job import judge_job, read_nodes
 from fabricheck.fabric.limits import Limits, read_limits
-from fabricheck.fabric.snapshot import SCRIPT
 from fabricheck.judge.levels import Level
+from fabricheck.launch.judging import LOOK_AGAIN, judge_fabric, may_use_ports
 from fabricheck.transports import find
-from fabricheck.transports.table import Counter
 from fabricheck.transports.witness import RANK_WRAPPER
-
-# Seconds; a node that doesn't answer must not keep the job.
-_PATIENCE = 30
 
 
 class FabricHealth(rfm.RegressionTestPlugin):
@@ -43,22 +38,11 @@ class FabricHealth(rfm.RegressionTestPlugin):
 
     @run_before("run")
     def look_again_after_a_kill(self) -> None:
-        """Take the last snapshot for ranks that could not, since the launcher killed them.
-
-        An MPI that gives up takes the wrappers of all ranks with it, and a link that is down may
-        be why it gave up.
-        """
+        """Take the last snapshot for ranks that could not, since the launcher killed them."""
         if self.current_partition.launcher_type.registered_name != "srun" or not self.transport:
             return
         if self._may_use_ports():
-            look = f"{SCRIPT} after >>fabric.$(hostname)"
-            self.postrun_cmds: list[str] = [
-                "status=$?",
-                f"[ $status -eq 0 ] || timeout {_PATIENCE} srun --mpi=none --ntasks-per-node=1 "
-                f"--ntasks=$SLURM_NNODES sh -c '{look}'",
-                "(exit $status)",
-                *self.postrun_cmds,
-            ]
+            self.postrun_cmds: list[str] = [*LOOK_AGAIN, *self.postrun_cmds]
 
     @run_after("performance")
     def refuse_unhealthy(self) -> None:
@@ -70,10 +54,7 @@ class FabricHealth(rfm.RegressionTestPlugin):
         """What was wrong with the ports below this case; nothing for one that used none."""
         if self.is_dry_run() or not self.uses_ports():
             return []
-        try:
-            return judge_job(read_nodes(Path(self.stagedir)), self.fabric_limits)
-        except FabricheckError as error:
-            return [Finding(Level.CRITICAL, "fabric health", "", "", "was not judged", str(error))]
+        return judge_fabric(Path(self.stagedir), self.fabric_limits)
 
     def uses_ports(self) -> bool:
         """Whether the case ran below the wrapper that looks at ports, on a transport of RDMA."""
@@ -83,9 +64,7 @@ class FabricHealth(rfm.RegressionTestPlugin):
 
     def _may_use_ports(self) -> bool:
         """Whether the transport uses RDMA ports, or may choose them where there are any."""
-        counter = find(self.transport).counter
-        may_choose = counter is Counter.ANY and "rdma" in self.current_partition.features
-        return counter is Counter.RDMA or may_choose
+        return may_use_ports(find(self.transport), self.current_partition.features)
 
     @property
     def fabric_limits(self) -> Limits:

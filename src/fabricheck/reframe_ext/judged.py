@@ -1,7 +1,6 @@
 """What every judged check inherits: references of its system, levels, findings and the record."""
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NoReturn
 
 import reframe as rfm
@@ -10,16 +9,14 @@ from reframe.core.exceptions import PerformanceError, ReframeError, SanityError
 from reframe.core.logging import getlogger
 from reframe.utility import sanity as sn
 
-from fabricheck.benchmarks import registry
 from fabricheck.errors import FabricheckError
-from fabricheck.fabric.finding import Finding, tell
+from fabricheck.fabric.finding import Finding
 from fabricheck.judge.levels import Level, worst
-from fabricheck.judge.references import CaseKey, Reference, Tolerance, exists, resolve
+from fabricheck.judge.references import CaseKey, Reference, Tolerance
 from fabricheck.judge.verdict import Verdict
+from fabricheck.launch.judging import find_references, in_order
 from fabricheck.provenance import SUITE, commit, session
 from fabricheck.reframe_ext.fabric_health import FabricHealth
-
-REFERENCES = SUITE / "references"
 
 Values = Mapping[str, tuple[float | None, str]]
 
@@ -146,12 +143,7 @@ class Judged(FabricHealth, rfm.RunOnlyRegressionTest):
             benchmark=self.benchmark,
             placement=self.placement,
         )
-        for path in (REFERENCES / f"{self.current_system.name}.yaml", *_of_folder(self.benchmark)):
-            if exists(path):
-                references, tolerance = resolve(path, type(self).__name__, key)
-                if references:
-                    return references, tolerance
-        return {}, None
+        return find_references(key, [type(self).__name__])
 
     def _judge(self, values: Values) -> None:
         references, tolerance = self._resolve()
@@ -168,12 +160,9 @@ class Judged(FabricHealth, rfm.RunOnlyRegressionTest):
         self._show_references(values, {j.variable: j.reference for j in verdict.judgements})
 
     def _in_order(self, findings: Sequence[str], fabric: Sequence[Finding]) -> list[str]:
-        """A dead link explains a slow value or a missing row, not the other way round."""
-        critical = [finding for finding in fabric if finding.level is Level.CRITICAL]
-        self.fabric_causes = list(tell(critical))
-        causes = [finding for finding in critical if finding.place]
-        remarks = [finding for finding in fabric if finding not in causes]
-        return [*tell(causes), *findings, *tell(remarks)]
+        ordered, causes = in_order(findings, fabric)
+        self.fabric_causes = list(causes)
+        return ordered
 
     def _show_references(self, values: Values, references: Mapping[str, Reference | None]) -> None:
         """Tell ReFrame with what each value was compared; no bounds where nothing judges.
@@ -197,9 +186,3 @@ del Judged._rfm_var_space.vars["variables"]
 
 def _constant(value: float | None, unit: str) -> Callable[[], float | None]:
     return sn.make_performance_function(sn.defer(value), unit)  # type: ignore[no-any-return]
-
-
-def _of_folder(benchmark: str) -> list[Path]:
-    """The rules that a benchmark's folder brings for systems that have none of their own."""
-    folder = registry.folder_of(benchmark)
-    return [folder / "references.yaml"] if folder else []

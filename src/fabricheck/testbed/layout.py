@@ -15,6 +15,8 @@ LOGIN: Final = "login"
 INTERFACE: Final = "eth0"
 BRIDGE: Final = "br0"
 PARTITION: Final = "main"
+# The same nodes again: its jobs yield to those of the others.
+STRESS_PARTITION: Final = "stress"
 # The guest: an emulated machine that is two nodes. Under its own name it is reached as a whole.
 GUEST: Final = "guest"
 GUEST_NODES: Final = ("rx1", "rx2")

@@ -50,8 +50,13 @@ MessageTimeout={message_timeout}
 PropagateResourceLimits=NONE
 NodeName={nodes} NodeAddr={addresses} CPUs={cpus} Sockets=1 CoresPerSocket={cpus} \
 ThreadsPerCore=1 RealMemory={memory_mb} Feature=veth State=UNKNOWN
+# Jobs of the partition stress yield to those of any other: they are queued again after their grace.
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
+PartitionName={stress} Nodes={nodes} DefaultTime=10 MaxTime=120 State=UP \
+OverSubscribe=NO PriorityTier=1 GraceTime=5
 PartitionName={partition} Nodes={nodes} Default=YES DefaultTime=10 MaxTime=120 State=UP \
-OverSubscribe=NO
+OverSubscribe=NO PriorityTier=10 PreemptMode=OFF
 """
 # The guest's nodes share its network, so their daemons need ports of their own.
 _GUEST_NODE: Final = """\
@@ -59,7 +64,8 @@ NodeName={name} NodeAddr={address} Port={port} CPUs={cpus} Sockets=1 CoresPerSoc
 ThreadsPerCore=1 RealMemory={memory_mb} Feature=rdma State=UNKNOWN
 """
 _GUEST_PARTITION: Final = """\
-PartitionName={partition} Nodes={nodes} DefaultTime=10 MaxTime=120 State=UP OverSubscribe=NO
+PartitionName={partition} Nodes={nodes} DefaultTime=10 MaxTime=120 State=UP OverSubscribe=NO \
+PriorityTier=10 PreemptMode=OFF
 """
 
 # Slurm 22.05 starts a cgroup plugin even with proctrack/linuxproc; v1 is content with an empty
@@ -100,6 +106,7 @@ def slurm_conf(
         cpus=cpus_per_node,
         memory_mb=memory_mb,
         partition=layout.PARTITION,
+        stress=layout.STRESS_PARTITION,
     )
     return text + _guest_lines(cpus_per_node, guest_memory_mb) if guest_memory_mb else text
 

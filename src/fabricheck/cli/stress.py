@@ -1,0 +1,213 @@
+"""``fabricheck stress``: a mix of collectives, block after block, in a job that yields to users."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fabricheck.errors import FabricheckError
+
+app = typer.Typer(
+    help="Keep a fabric under load between the nights, and judge every block.", no_args_is_help=True
+)
+
+SystemOption = Annotated[str, typer.Option(help="System of sites/ that allows stress.")]
+LocalOption = Annotated[
+    bool, typer.Option("--local", help="On this machine without Slurm: the system 'local'.")
+]
+NameOption = Annotated[
+    str, typer.Option(help="Name of the stress.", show_default="the system, or the only one")
+]
+PartitionOption = Annotated[
+    str, typer.Option(help="Partition, where several allow stress.", show_default=False)
+]
+ExcludeOption = Annotated[
+    list[str] | None, typer.Option(help="Leave this node out; may be repeated.")
+]
+ForgetOption = Annotated[
+    bool, typer.Option("--forget", help="Take nodes again that the last stress found dead.")
+]
+
+
+def _tell(words: str) -> None:
+    typer.echo(words, err=True)
+
+
+@app.command()
+def start(
+    *,
+    system: SystemOption = "testbed",
+    local: LocalOption = False,
+    name: NameOption = "",
+    partition: PartitionOption = "",
+    mix: Annotated[
+        str, typer.Option(help="A mix, or a file of YAML.", show_default="the site's, or seed")
+    ] = "",
+    length: Annotated[str, typer.Option("--for", metavar="TIME", help="How long.")] = "1h",
+    duty: Annotated[
+        float, typer.Option(help="Share of the time in which blocks run; 0.02 is monitoring.")
+    ] = 1.0,
+    exclude: ExcludeOption = None,
+    forget: ForgetOption = False,
+) -> None:
+    """Start a stress as one job that yields to users and comes back after them.
+
+    A second one of the same name is refused. Nodes that the last one found dead are left out.
+    docs/stress.md says what it costs.
+
+    Examples:
+
+        fabricheck stress start
+
+        fabricheck stress start --for 24h --duty 0.02
+
+        fabricheck stress start --local --mix my-mix.yaml --for 10m
+    """
+    from fabricheck.stress import control  # noqa: PLC0415
+
+    wish = control.Wish(
+        system="local" if local else system,
+        name=name,
+        partition=partition,
+        mix=mix,
+        seconds=control.seconds_of(length),
+        duty=duty,
+        exclude=tuple(exclude or ()),
+        forget=forget,
+    )
+    control.start(wish, _tell)
+
+
+@app.command()
+def stop(
+    *,
+    name: NameOption = "",
+    now: Annotated[
+        bool, typer.Option("--now", help="At once; the block under way does not count.")
+    ] = False,
+) -> None:
+    """End a stress after the block under way, and wait for the end of its job.
+
+    Examples:
+
+        fabricheck stress stop
+
+        fabricheck stress stop --now
+    """
+    from fabricheck.stress import control  # noqa: PLC0415
+
+    control.stop(control.place_of(name), _tell, now=now)
+
+
+@app.command()
+def status(
+    *,
+    name: NameOption = "",
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """Say what a stress is doing: job, iteration, blocks by level, the last five.
+
+    Examples:
+
+        fabricheck stress status
+
+        fabricheck stress status --json
+    """
+    from fabricheck.stress import control  # noqa: PLC0415
+
+    told = control.status(control.place_of(name))
+    if as_json:
+        typer.echo(json.dumps(told, indent=1))
+        return
+    levels = ", ".join(f"{number} {level}" for level, number in told["blocks"].items())
+    typer.echo(f"stress {told['name']}: {told['phase']}{told['why'] and ': ' + told['why']}")
+    typer.echo(f"job {told['job']} {told['nodes']}, restarts {told['restarts']}")
+    typer.echo(f"iteration {told['iteration']}; blocks: {levels or 'none yet'}")
+    for line in told["last"]:
+        typer.echo(f"  {line}")
+    for node, why in told["dead"].items():
+        typer.echo(f"{node}: {why}: left out at the next start; to keep users off it:")
+        typer.echo(f"  {control.drain_line(node, why)}")
+
+
+@app.command()
+def servers(*, name: NameOption = "") -> None:
+    """Say what the nodes of the last block are: state, ranks, ports, marks and pauses.
+
+    Examples:
+
+        fabricheck stress servers
+    """
+    from fabricheck.stress import control  # noqa: PLC0415
+
+    for line in control.servers(control.place_of(name)):
+        typer.echo(line)
+
+
+@app.command()
+def log(
+    *,
+    name: NameOption = "",
+    lines: Annotated[int, typer.Option(min=1, max=100_000, help="How many.")] = 50,
+) -> None:
+    """Show the last lines that the job of a stress has printed.
+
+    Examples:
+
+        fabricheck stress log
+    """
+    from fabricheck.stress import control  # noqa: PLC0415
+
+    path = control.place_of(name).log
+    if not path.exists():
+        raise FabricheckError(f"expected what the job prints in {path}, found none yet: wait")
+    typer.echo("\n".join(path.read_text(errors="replace").splitlines()[-lines:]))
+
+
+@app.command()
+def once(
+    *,
+    system: SystemOption = "testbed",
+    local: LocalOption = False,
+    name: NameOption = "",
+    partition: PartitionOption = "",
+    mix: Annotated[str, typer.Option(help="A mix, or a file of YAML.")] = "once",
+    exclude: ExcludeOption = None,
+    forget: ForgetOption = False,
+) -> None:
+    """Run one iteration, judge it, and write a file of results.
+
+    Exit code 0: every block is good or a warning. 1: one is not, or is missing.
+
+    Examples:
+
+        fabricheck stress once
+
+        fabricheck stress once --local
+    """
+    from fabricheck.stress.control import Wish  # noqa: PLC0415
+    from fabricheck.stress.once import once as run_once  # noqa: PLC0415
+
+    wish = Wish(
+        system="local" if local else system,
+        name=name,
+        partition=partition,
+        mix=mix,
+        exclude=tuple(exclude or ()),
+        forget=forget,
+        most_iterations=1,
+    )
+    passed, path, text = run_once(wish, _tell)
+    typer.echo(text)
+    _tell(f"written to {path}")
+    raise typer.Exit(0 if passed else 1)
+
+
+@app.command(hidden=True)
+def work(place: Path) -> None:
+    """Run the blocks of a stress; its job does this."""
+    from fabricheck.stress.state import Place  # noqa: PLC0415
+    from fabricheck.stress.work import Worker  # noqa: PLC0415
+
+    Worker(Place(place)).run()

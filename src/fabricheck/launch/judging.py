@@ -1,0 +1,147 @@
+"""What the evidence of a case comes to: its links, references and verdict, the fabric below it."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from fabricheck.benchmarks import registry
+from fabricheck.benchmarks.curve import Curve
+from fabricheck.errors import FabricheckError
+from fabricheck.fabric.finding import Finding, tell
+from fabricheck.fabric.job import common_rate, judge_job, read_nodes
+from fabricheck.fabric.limits import Limits
+from fabricheck.fabric.snapshot import SCRIPT
+from fabricheck.judge.levels import Level
+from fabricheck.judge.model import Derived
+from fabricheck.judge.physics import Links, derived, read_links
+from fabricheck.judge.references import CaseKey, Reference, Tolerance, exists, resolve
+from fabricheck.judge.verdict import Subject, Verdict, judge_curve
+from fabricheck.launch.model import Measurement, Setting
+from fabricheck.provenance import SUITE
+from fabricheck.transports.table import Counter, Scope, Transport
+from fabricheck.transports.witness import Witness, read_witnesses
+
+REFERENCES: Final = SUITE / "references"
+LOOK_AGAIN: Final = (
+    "status=$?",
+    # Seconds; a node that doesn't answer must not keep the job.
+    "[ $status -eq 0 ] || timeout 30 srun --mpi=none --ntasks-per-node=1 --ntasks=$SLURM_NNODES "
+    f"sh -c '{SCRIPT} after >>fabric.$(hostname)'",
+    "(exit $status)",
+)
+"""Commands behind a program of ``srun`` that take the last snapshot of ports for killed ranks.
+
+An MPI that gives up takes the wrappers of all ranks with it, and a link that is down may be why it
+gave up."""
+
+
+def may_use_ports(transport: Transport, features: Collection[str]) -> bool:
+    """Whether a transport uses RDMA ports, or may choose them where a partition has any."""
+    may_choose = transport.counter is Counter.ANY and "rdma" in features
+    return transport.counter is Counter.RDMA or may_choose
+
+
+def find_links(measurement: Measurement, setting: Setting) -> Links | None:
+    """The links between the nodes of a job that has ended; none inside a node.
+
+    Raises:
+        FabricheckError: for shares of the link in the site file that make no sense.
+    """
+    place = measurement.placement
+    if not measurement.has_links or place.transport.scope is Scope.INTRA_NODE:
+        return None
+    return read_links(
+        _extras_with_rate(place.transport, setting),
+        place.num_nodes,
+        _ports_used(read_witnesses(setting.stage)),
+        rdma=place.transport.counter is Counter.RDMA,
+        datagram=place.transport.base == "ud",
+    )
+
+
+def find_references(
+    key: CaseKey, checks: Iterable[str]
+) -> tuple[dict[str, Reference], Tolerance | None]:
+    """The references of a case: of its system, or of its benchmark's folder.
+
+    Args:
+        key: the case.
+        checks: names of check classes, the first that has references holds.
+
+    Raises:
+        FabricheckError: as of ``resolve``.
+    """
+    folder = registry.folder_of(key.benchmark)
+    of_folder = [folder / "references.yaml"] if folder else []
+    for check in checks:
+        for path in (REFERENCES / f"{key.system}.yaml", *of_folder):
+            if exists(path):
+                references, tolerance = resolve(path, check, key)
+                if references:
+                    return references, tolerance
+    return {}, None
+
+
+def find_verdict(
+    curve: Curve,
+    setting: Setting,
+    links: Links | None,
+    references: tuple[Mapping[str, Reference], Tolerance | None],
+    remarks: tuple[str, ...] = (),
+) -> tuple[Verdict, Mapping[str, Derived]]:
+    """The verdict on a whole curve, with what the benchmark's folder adds, and what physics says.
+
+    Raises:
+        FabricheckError: if the unit of a reference is not that of the curve.
+    """
+    expected = derived(curve, links) if links else {}
+    known, tolerance = references
+    verdict = judge_curve(curve, known, tolerance, expected).warned(remarks)
+    if own := registry.part_of(curve.benchmark, "judge"):
+        verdict = own.refine(verdict, Subject(curve, tolerance, setting.extras, setting.features))
+    return verdict, expected
+
+
+def judge_fabric(directory: Path, limits: Limits) -> list[Finding]:
+    """What was wrong with the ports below a job, as its nodes have left it in its directory."""
+    try:
+        return judge_job(read_nodes(directory), limits)
+    except FabricheckError as error:
+        return [Finding(Level.CRITICAL, "fabric health", "", "", "was not judged", str(error))]
+
+
+def in_order(
+    findings: Sequence[str], fabric: Sequence[Finding]
+) -> tuple[list[str], tuple[str, ...]]:
+    """All findings in order, and those of the fabric that are causes.
+
+    A dead link explains a slow value or a missing row, not the other way round.
+    """
+    critical = [finding for finding in fabric if finding.level is Level.CRITICAL]
+    causes = [finding for finding in critical if finding.place]
+    remarks = [finding for finding in fabric if finding not in causes]
+    return [*tell(causes), *findings, *tell(remarks)], tell(critical)
+
+
+def _extras_with_rate(transport: Transport, setting: Setting) -> Mapping[str, Any]:
+    """The partition's extras; where they give no rate, with the one that all cards tell."""
+    if "link_rate" in setting.extras or not may_use_ports(transport, setting.features):
+        return setting.extras
+    try:
+        rate = common_rate(read_nodes(setting.stage))
+    except FabricheckError:
+        # A damaged snapshot is a finding of the fabric's health.
+        return setting.extras
+    return setting.extras if rate is None else {**setting.extras, "link_rate": rate}
+
+
+def _ports_used(witnesses: Iterable[Witness]) -> int:
+    """The most RDMA ports of one node that sent or received packets."""
+    ports: dict[str, set[str]] = {}
+    for witness in witnesses:
+        ports.setdefault(witness.host, set()).update(
+            device
+            for (kind, device, counter), moved in witness.moved.items()
+            if kind == "rdma" and counter.endswith(("pkts", "packets")) and moved
+        )
+    return max(map(len, ports.values()), default=0)

@@ -1,0 +1,1 @@
+"""The stress controller: a mix of collectives, block after block, in a job that yields to users."""

@@ -1,0 +1,320 @@
+"""The verbs of a stress: start it, stop it, look at it."""
+
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from fabricheck.errors import FabricheckError
+from fabricheck.fabric.job import read_nodes
+from fabricheck.fabric.limits import read_limits
+from fabricheck.fabric.survey import describe
+from fabricheck.launch.slurm import is_silent
+from fabricheck.provenance import SUITE
+from fabricheck.record.model import Case
+from fabricheck.reframe_ext.config import find_system, site_configuration
+from fabricheck.report.files import write_whole
+from fabricheck.stress.judged import words_of
+from fabricheck.stress.medians import settle
+from fabricheck.stress.mix import PAGE, Mix, read_mix
+from fabricheck.stress.plan import as_request, make_plan
+from fabricheck.stress.scheduler import Phase, Standing, node_states, scheduler_for
+from fabricheck.stress.script import job_script
+from fabricheck.stress.state import Place, State, places
+from fabricheck.stress.work import PERFLOGS
+
+REPORTS: Final = SUITE / "reports"
+_POLL: Final = 0.5
+_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,60}", re.ASCII)
+_DURATION: Final = re.compile(r"(?=\d)(?:(\d{1,4})d)?(?:(\d{1,5})h)?(?:(\d{1,6})m)?(?:(\d{1,7})s)?")
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What an operator asks for; what is empty or 0 the site file says.
+
+    Attributes:
+        system: of ``sites/``.
+        name: what to call the stress.
+        partition: which one, where several allow stress.
+        mix: name of a mix, or a file.
+        seconds: how long.
+        duty: share of the time in which blocks run.
+        exclude: nodes to leave out.
+        forget: whether nodes that the last stress found dead are taken again.
+        most_iterations: after how many iterations it ends; 0 for no limit.
+    """
+
+    system: str
+    name: str = ""
+    partition: str = ""
+    mix: str = ""
+    seconds: float = 3600.0
+    duty: float = 1.0
+    exclude: Sequence[str] = ()
+    forget: bool = False
+    most_iterations: int = 0
+
+
+def seconds_of(text: str) -> float:
+    """The seconds of a time such as ``1h30m``.
+
+    Raises:
+        FabricheckError: if it is none.
+    """
+    match = _DURATION.fullmatch(text)
+    total = sum(
+        int(number or 0) * unit
+        for number, unit in zip(match.groups(), (86400, 3600, 60, 1), strict=True)
+    ) if match else 0  # fmt: skip
+    if not total:
+        raise FabricheckError(f"expected a time such as 90s, 30m or 1h30m, found {text!r}")
+    return float(total)
+
+
+def place_of(name: str, reports: Path = REPORTS) -> Place:
+    """The place of a stress by its name; without one, of the only one there is.
+
+    Raises:
+        FabricheckError: if there is none, or several and no name.
+    """
+    known = places(reports)
+    found = [each for each in known if each.name == name] if name else known
+    if len(found) != 1:
+        names = ", ".join(each.name for each in known) or "none"
+        raise FabricheckError(
+            f"expected a stress that was started ({names}), found {name or 'no name'!r}: "
+            "start one, or name one with --name"
+        )
+    return found[0]
+
+
+def standing_of(place: Place) -> tuple[State, Standing]:
+    """The state of a stress, and what the scheduler says of its job.
+
+    Raises:
+        FabricheckError: if the scheduler does not answer.
+    """
+    state = place.state() or State(session="")
+    if state.ended or not state.job:
+        return state, Standing(Phase.GONE, state.why)
+    return state, scheduler_for(place.read_plan()).standing(state.job)
+
+
+def start(wish: Wish, tell: Tell) -> Place:
+    """Start a stress.
+
+    Raises:
+        FabricheckError: if the site does not allow it, one of that name runs, or it can't be
+            planned or submitted.
+    """
+    partition = _partition(wish)
+    says = partition["extras"]["stress"]
+    mix = read_mix(wish.mix or says.get("mix", "seed"))
+    _check_length(wish, says)
+    if not _NAME.fullmatch(wish.name or wish.system):
+        raise FabricheckError(
+            f"expected a name of letters, digits, '.', '_' and '-', found {wish.name!r}: choose one"
+        )
+    place = Place(REPORTS / "stress" / (wish.name or wish.system))
+    with place.alone("start"):
+        request = _request(wish, partition, mix)
+        _refuse_second(place, request)
+        close(place)
+        request["exclude"] = _excluded(place, wish, tell)
+        tell(f"planning {len(mix.blocks)} blocks of mix {mix.name}; programs are built if need be")
+        place.write_plan(make_plan(SUITE, request))
+        place.stop_request.unlink(missing_ok=True)
+        place.rotate()
+        now = time.time()
+        session = f"stress-{place.name}-{datetime.fromtimestamp(now, UTC):%Y%m%dT%H%M%SZ}"
+        new = {name: State.__dataclass_fields__[name].default for name in State.__slots__[1:]}
+        place.change(**{**new, "session": session, "started": now})
+        script = place.path / "job.sh"
+        write_whole(script, job_script(place.path))
+        plan = place.read_plan()
+        job = scheduler_for(plan).submit(place.name, script, place.log, plan)
+        place.change(job=job)
+        tell(
+            f"stress {place.name}: job {job}, {wish.seconds / 60:.3g} min of mix {mix.name} on "
+            f"{request['placement']} with {request['environ']}; stop it with "
+            f"'fabricheck stress stop --name {place.name}'"
+        )
+    return place
+
+
+def stop(place: Place, tell: Tell, *, now: bool = False) -> None:
+    """End a stress after the block under way, or at once, and wait for the end of its job.
+
+    Raises:
+        FabricheckError: if the scheduler does not answer, or the job does not end in time.
+    """
+    state, standing = standing_of(place)
+    if standing.phase is Phase.GONE:
+        close(place)
+        tell(f"stress {place.name} is not running: {(place.state() or state).why}")
+        return
+    plan = place.read_plan()
+    scheduler = scheduler_for(plan)
+    place.stop_request.touch()
+    if now:
+        scheduler.end(state.job)
+    else:
+        tell(f"job {state.job} ends after the block under way")
+        scheduler.ask_to_stop(state.job)
+    limit = time.monotonic() + plan["block_limit"] + 60
+    while standing_of(place)[1].phase is not Phase.GONE:
+        if time.monotonic() > limit:
+            raise FabricheckError(
+                f"expected job {state.job} to end within {plan['block_limit'] + 60:g} s, found it "
+                "running: end it with --now"
+            )
+        time.sleep(_POLL)
+    close(place, "a stop was asked for")
+    tell(f"stress {place.name} has ended: {(place.state() or state).why}")
+
+
+def close(place: Place, why: str = "") -> None:
+    """Bring the record of a stress to its end whose job is gone, also if something killed it."""
+    state, standing = standing_of(place)
+    if not state.session or standing.phase is not Phase.GONE:
+        return
+    settle(place, state.session, PERFLOGS, ended=True)
+    if not state.ended:
+        place.change(ended=time.time(), why=why or f"its job is gone ({standing.why or 'killed'})")
+
+
+def status(place: Place) -> dict[str, Any]:
+    """What a stress is doing, as data."""
+    state, standing = standing_of(place)
+    blocks = place.read(state.session)
+    return {
+        "name": place.name,
+        "phase": str(standing.phase),
+        "why": standing.why or state.why,
+        "job": state.job,
+        "nodes": standing.nodes,
+        "restarts": state.restarts,
+        "iteration": max((each.repeat or 0 for each in blocks), default=0),
+        "blocks": dict(Counter(each.level for each in blocks)),
+        "until": state.until,
+        "last": [f"{each.id} {words_of(each)}" for each in blocks[-5:]],
+        "dead": dead_nodes(blocks),
+    }
+
+
+def servers(place: Place) -> Iterator[str]:
+    """A line for each node of the last block, and one for each of its ports."""
+    state, _ = standing_of(place)
+    blocks = place.recent(state.session)
+    if not blocks:
+        raise FabricheckError(f"expected a block of stress {place.name}, found none yet: wait")
+    last = blocks[-1]
+    states = node_states()
+    for node in last.nodes:
+        yield f"{node}: {states.get(node, 'no scheduler')}, {last.ranks_per_node} ranks"
+    given = place.read_plan()["blocks"][0]["setting"]
+    found = read_nodes(Path(last.output))
+    yield from describe([node.after for node in found], read_limits(given["extras"]))
+    for each in last.samples:
+        if each.metric in ("ecn_rate", "pause_rate"):
+            yield f"{each.metric.replace('_', ' ')} of the worst port: {each.value:.4g}/s"
+
+
+def dead_nodes(blocks: Sequence[Case]) -> dict[str, str]:
+    """The nodes that a stress must not take again, and why: silent ones and those with dead ports.
+
+    Args:
+        blocks: of the last stress.
+    """
+    states = node_states()
+    known = {node for each in blocks for node in each.nodes}
+    dead = {node: f"Slurm says {states[node]}" for node in sorted(known & states.keys())
+            if is_silent(states[node])}  # fmt: skip
+    for each in blocks:
+        for cause in each.fabric_causes:
+            # As ``Finding`` tells it: subject, node and port.
+            match = re.match(r"(link down|RDMA device) on (\S+)", cause)
+            if match:
+                dead.setdefault(match[2].rstrip(":"), cause)
+    return dead
+
+
+def drain_line(node: str, why: str) -> str:
+    """What an operator types to keep users off a node; fabricheck itself drains nothing."""
+    reason = re.sub(r"[^\w .:,()/-]", "", why)[:60]
+    return f"scontrol update nodename={node} state=drain reason='fabricheck: {reason}'"
+
+
+def _partition(wish: Wish) -> dict[str, Any]:
+    system = find_system(site_configuration(SUITE), wish.system)
+    allowed: dict[str, dict[str, Any]] = {
+        each["name"]: each for each in system["partitions"] if "stress" in each.get("extras", {})
+    }
+    if not allowed:
+        raise FabricheckError(
+            f"expected a partition of system {wish.system} whose extras have 'stress' in its site "
+            f"file, found none: whoever runs the system allows stress there (docs/sites.md, {PAGE})"
+        )
+    if wish.partition not in allowed and (wish.partition or len(allowed) > 1):
+        raise FabricheckError(
+            f"expected a partition that allows stress ({', '.join(allowed)}), found "
+            f"{wish.partition or 'none'!r}: name one with --partition"
+        )
+    return allowed[wish.partition] if wish.partition else next(iter(allowed.values()))
+
+
+def _check_length(wish: Wish, says: dict[str, Any]) -> None:
+    most = seconds_of(says.get("longest", "24h"))
+    if wish.seconds > most:
+        raise FabricheckError(
+            f"expected at most {most:g} s of stress, which the site file allows "
+            f"(stress.longest), found {wish.seconds:g}: ask for less"
+        )
+    if not 0 < wish.duty <= 1:
+        raise FabricheckError(f"expected a duty above 0 and up to 1, found {wish.duty:g}")
+
+
+def _request(wish: Wish, partition: dict[str, Any], mix: Mix) -> dict[str, Any]:
+    says = partition["extras"]["stress"]
+    return {
+        "system": wish.system,
+        "partition": partition["name"],
+        "scheduler": "local" if partition["scheduler"] == "local" else "slurm",
+        "environ": says["environ"],
+        "placement": says["placement"],
+        "nodes": int(says["placement"].removesuffix("-full").rpartition("-")[2][:-1]),
+        "options": says.get("options", []),
+        "seconds": wish.seconds,
+        "duty": wish.duty,
+        "most_iterations": wish.most_iterations,
+        **as_request(mix),
+    }
+
+
+def _refuse_second(place: Place, request: dict[str, Any]) -> None:
+    state, standing = standing_of(place)
+    job = scheduler_for(request).running(place.name)
+    if standing.phase is not Phase.GONE:
+        job = job or state.job
+    if job:
+        raise FabricheckError(
+            f"expected no stress {place.name} that waits or runs, found job {job}: stop it with "
+            f"'fabricheck stress stop --name {place.name}', or give this one another --name"
+        )
+
+
+def _excluded(place: Place, wish: Wish, tell: Tell) -> list[str]:
+    state = place.state()
+    dead: dict[str, str] = {}
+    if state and not wish.forget:
+        dead = dead_nodes(place.recent(state.session))
+    for node, why in dead.items():
+        tell(f"left out: {node}: {why}; to keep users off it: {drain_line(node, why)}")
+    return sorted({*wish.exclude, *dead})

@@ -1,0 +1,159 @@
+"""A finished block as a case of the record: proved, judged, with what its ports counted."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from fabricheck.benchmarks.curve import split_variable
+from fabricheck.benchmarks.metrics import Metric
+from fabricheck.benchmarks.quantity import with_unit
+from fabricheck.benchmarks.registry import FAMILIES
+from fabricheck.fabric.job import read_nodes, readings
+from fabricheck.fabric.limits import read_limits
+from fabricheck.fabric.survey import worst_readings
+from fabricheck.judge.judgement import Judgement
+from fabricheck.judge.levels import Level, worst
+from fabricheck.judge.physics import impossible
+from fabricheck.judge.references import CaseKey
+from fabricheck.judge.verdict import Verdict
+from fabricheck.launch.judging import (
+    find_links,
+    find_references,
+    find_verdict,
+    in_order,
+    judge_fabric,
+    may_use_ports,
+)
+from fabricheck.launch.model import Evidence, Measurement, Setting
+from fabricheck.record.model import Case, Sample, moment
+from fabricheck.stress.state import CHECK
+from fabricheck.units import format_size
+
+_COUNTED: Final = ("ecn_rate", "pause_rate")
+
+
+def judge_block(
+    plan: Mapping[str, Any],
+    measurement: Measurement,
+    setting: Setting,
+    evidence: Evidence,
+    known: Mapping[str, Any],
+) -> Case:
+    """The case of a block.
+
+    Args:
+        plan: of the stress.
+        measurement: what was measured.
+        setting: where.
+        evidence: what it left behind.
+        known: other fields of the case, such as ``id``.
+
+    Raises:
+        FabricheckError: if the references can't be read.
+    """
+    place = measurement.placement
+    objections = list(evidence.objections)
+    curve = evidence.curve
+    links = find_links(measurement, setting) if curve and not objections else None
+    if curve and links:
+        objections += impossible(curve, links)
+    fabric = []
+    samples: list[Sample] = []
+    if may_use_ports(place.transport, setting.features):
+        fabric = judge_fabric(setting.stage, read_limits(setting.extras))
+        samples += _counters(setting)
+    verdict = Verdict(Level.UNTRUSTED, (), tuple(objections))
+    kind = source = ""
+    if curve and not objections:
+        sizes = measurement.sizes(setting)
+        key = CaseKey(
+            system=plan["system"],
+            partition=setting.partition,
+            environ=plan["environ"],
+            benchmark=measurement.benchmark.name,
+            placement=str(place),
+        )
+        references, tolerance = find_references(
+            key, FAMILIES[measurement.benchmark.family].checks[:1]
+        )
+        # Of a curve there are only the block's sizes, which have no shape.
+        references = {
+            name: each for name, each in references.items() if split_variable(name)[2] in sizes
+        }
+        if tolerance:
+            tolerance = replace(tolerance, monotone=None, best=None)
+            kind, source = tolerance.kind, tolerance.source
+        verdict, _ = find_verdict(curve, setting, links, (references, tolerance), evidence.remarks)
+        samples += map(_sample, verdict.judgements)
+    findings, causes = in_order(verdict.findings, fabric)
+    return Case(
+        time=moment(),
+        system=plan["system"],
+        partition=plan["partition"],
+        environ=plan["environ"],
+        check=CHECK,
+        benchmark=measurement.benchmark.name,
+        transport=place.transport.name,
+        num_nodes=place.num_nodes,
+        layout="full" if place.full else "",
+        ranks=measurement.ranks(setting).total,
+        ranks_per_node=measurement.ranks(setting).per_node,
+        program=curve.program if curve else "",
+        program_version=curve.version if curve else "",
+        mpi=setting.mpi,
+        mpi_version=curve.metadata.get("mpi", "") if curve else "",
+        ucx_version=evidence.ucx_version,
+        result="pass" if verdict.level in (Level.GOOD, Level.WARNING) else "fail",
+        level=str(worst([verdict.level, *(each.level for each in fabric)])),
+        findings=tuple(findings),
+        fabric_causes=tuple(causes),
+        nodes=evidence.hosts,
+        evidence=evidence.proof,
+        reference_kind=kind,
+        reference_source=source,
+        samples=tuple(samples),
+        **known,
+    )
+
+
+def _counters(setting: Setting) -> Iterator[Sample]:
+    """Marks and pauses a second of the port that had most, while the block ran."""
+    limits = read_limits(setting.extras)
+    found = worst_readings(readings(read_nodes(setting.stage), limits), limits)
+    for name in _COUNTED:
+        if name in found:
+            unit = Metric(name).row.unit
+            yield Sample(metric=name, statistic="max", value=found[name][0], unit=unit)
+
+
+def _sample(judged: Judgement) -> Sample:
+    metric, statistic, size = split_variable(judged.variable)
+    reference = judged.reference
+    lower, upper = reference.bounds() if reference else (None, None)
+    return Sample(
+        metric=metric.value,
+        statistic=statistic,
+        size=size,
+        value=judged.value,
+        unit=judged.unit,
+        level=str(judged.level),
+        reference=reference.value if reference else None,
+        lower=lower,
+        upper=upper,
+        warning_lower=judged.good[0],
+        warning_upper=judged.good[1],
+    )
+
+
+def words_of(case: Case) -> str:
+    """A line on a block: sizes and latency in units that fit, and its level.
+
+    The sizes are binary, and called as the MPI AI cluster benchmark calls them.
+    """
+    told = [
+        f"{format_size(each.size or 0)} {with_unit(each.value, each.unit)}"
+        for each in case.samples
+        if each.metric == Metric.LATENCY and each.statistic == "avg" and each.value is not None
+    ]
+    marks = [f"{s.value:.0f} marks/s" for s in case.samples if s.metric == "ecn_rate" and s.value]
+    return f"{case.benchmark} {', '.join([*told, *marks]) or 'no value'} {case.level}"

@@ -1,0 +1,145 @@
+"""The plan of a stress: what each block runs, made once by ReFrame as it makes any case."""
+
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from fabricheck.benchmarks.model import MpiBenchmark
+from fabricheck.errors import FabricheckError
+from fabricheck.launch.model import Build, Setting
+from fabricheck.stress.mix import Block, Mix
+
+VARIABLE: Final = "FABRICHECK_STRESS_REQUEST"
+"""Names the file with what the check is to plan."""
+_CHECK: Final = Path(__file__).with_name("planned.py")
+# A build may take a while, and the first one of Spack long.
+_LONGEST: Final = 4 * 3600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Programs:
+    """The programs of a build as data: what ``Build`` says, for the benchmarks of a mix."""
+
+    provider: str
+    yield_library: str
+    mpi_version: str
+    ucx_info: str
+    commands: Mapping[str, Sequence[str]]
+
+    @classmethod
+    def of(cls, build: Build, benchmarks: Sequence[MpiBenchmark]) -> "Programs":
+        """What a build says."""
+        commands = {each.name: build.command(each) for each in benchmarks}
+        return cls(
+            provider=build.provider,
+            yield_library=build.yield_library,
+            mpi_version=build.mpi_version,
+            ucx_info=build.ucx_info,
+            commands=commands,
+        )
+
+    def command(self, benchmark: MpiBenchmark) -> list[str]:
+        """The program that measures a benchmark of MPI, and its first arguments."""
+        return list(self.commands[benchmark.name])
+
+    def program(self, name: str) -> str:
+        """None is planned but those of the mix."""
+        raise FabricheckError(f"expected a program of the mix, found {name}")
+
+
+def setting_as_data(setting: Setting, programs: Programs) -> dict[str, Any]:
+    """A setting as JSON has it."""
+    return {
+        **{name: getattr(setting, name) for name in _PLAIN},
+        "extras": dict(setting.extras),
+        "features": list(setting.features),
+        "build": asdict(programs),
+    }
+
+
+_PLAIN: Final = ("partition", "launcher", "cores", "mpi", "pmi")
+
+
+def setting_of(given: Mapping[str, Any], stage: Path) -> Setting:
+    """The setting of a block that runs in a directory."""
+    return Setting(
+        **{name: given[name] for name in _PLAIN},
+        extras=given["extras"],
+        features=given["features"],
+        build=Programs(**given["build"]),
+        stage=stage,
+        stdout="out",
+        stderr="err",
+    )
+
+
+def make_plan(suite: Path, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Build the programs and let ReFrame say what each block runs.
+
+    Args:
+        suite: root of the suite.
+        request: system, partition, environment, placement and blocks.
+
+    Raises:
+        FabricheckError: if ReFrame can't build or plan it; its own words stand above.
+    """
+    with tempfile.TemporaryDirectory(prefix="plan-", dir=suite / "reports" / "stress") as made:
+        directory = Path(made)
+        asked = directory / "request.json"
+        asked.write_text(json.dumps({**request, "answers": made}))
+        ended = subprocess.run(
+            [
+                str(suite / "ci" / "bin" / "reframe"),
+                f"--config-file={suite / 'reframe-config.py'}",
+                f"--checkpath={_CHECK}",
+                f"--system={request['system']}:{request['partition']}",
+                f"--prgenv=^{request['environ']}$",
+                f"--report-file={directory / 'report.json'}",
+                f"--stage={directory / 'stage'}",
+                "-r",
+            ],
+            cwd=suite,
+            env={
+                **os.environ,
+                "RFM_WARN_AS_ERROR": "1",
+                "RFM_ENABLE_RESULTS_STORAGE": "n",
+                "FABRICHECK_ROOT": str(suite),
+                VARIABLE: str(asked),
+            },
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            timeout=_LONGEST,
+        )
+        answers = sorted(directory.glob("block-*.json"))
+        if len(answers) != len(request["blocks"]):
+            said = [line.strip() for line in (ended.stdout + ended.stderr).splitlines()]
+            words = "; ".join(line for line in said if "rror" in line or "Reason" in line)[-600:]
+            raise FabricheckError(
+                f"expected ReFrame to plan {len(request['blocks'])} blocks in partition "
+                f"{request['partition']} with {request['environ']}, found {len(answers)}: "
+                f"{words or 'it says nothing'}: try 'fabricheck run' first"
+            )
+        plans = [json.loads(each.read_text()) for each in answers]
+    return {**request, "blocks": plans}
+
+
+def blocks_of(given: Sequence[Mapping[str, Any]]) -> list[Block]:
+    """The blocks of a request or plan."""
+    return [Block(each["benchmark"], tuple(each["sizes"]), each["iterations"]) for each in given]
+
+
+def as_request(mix: Mix) -> dict[str, Any]:
+    """A mix as part of a request."""
+    return {
+        "mix": mix.name,
+        "pause": mix.pause,
+        "block_limit": mix.block_limit,
+        "blocks": [asdict(each) for each in mix.blocks],
+    }

@@ -1,0 +1,65 @@
+"""The check behind a plan: set up and built as any case, written down where others would run."""
+
+import json
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import reframe as rfm
+from reframe.core.builtins import run_before
+from reframe.core.environments import Environment
+from reframe.core.runtime import emit_loadenv_commands
+
+from fabricheck.benchmarks.osu.entries import BENCHMARKS
+from fabricheck.launch.model import Measurement
+from fabricheck.provenance import SUITE, commit
+from fabricheck.reframe_ext.case import BuiltCase, over
+from fabricheck.stress.block import BlockCase, BlockMeasurement
+from fabricheck.stress.plan import VARIABLE, Programs, blocks_of, setting_as_data
+
+_REQUEST = json.loads(Path(os.environ[VARIABLE]).read_text())
+
+
+@rfm.simple_test
+class StressBlock(BuiltCase):
+    """A block of a mix."""
+
+    descr = "Block of a stress"
+    benchmark = over(
+        [
+            BlockCase(block, _REQUEST["placement"], number)
+            for number, block in enumerate(blocks_of(_REQUEST["blocks"]), start=1)
+        ]
+    )
+
+    def make_measurement(self) -> Measurement:
+        """The block, and not the whole curve of its benchmark."""
+        return BlockMeasurement(self.benchmark)
+
+    @run_before("run")
+    def write_plan(self) -> None:
+        """Write down what would run, in place of running it."""
+        setting, case = self._setting(), self.benchmark
+        self.job.num_tasks, self.job.num_tasks_per_node = self.num_tasks, self.num_tasks_per_node
+        partition = self.current_partition
+        words = [self.job.launcher.run_command(self.job), self.executable, *self.executable_opts]
+        variables = Environment("variables", [], self.env_vars.items())
+        plan: dict[str, Any] = {
+            **asdict(case.block),
+            "setting": setting_as_data(
+                setting, Programs.of(setting.programs, [BENCHMARKS[str(case)]])
+            ),
+            "ranks": [self.num_tasks, self.num_tasks_per_node],
+            "commit": commit(SUITE),
+            "commands": [
+                *partition.prepare_cmds,
+                *emit_loadenv_commands(partition.local_env, self.current_environ, variables),
+                *self.prerun_cmds,
+                " ".join(words).strip(),
+                *self.postrun_cmds,
+            ],
+        }
+        path = Path(_REQUEST["answers"]) / f"block-{case.number:03d}.json"
+        path.write_text(json.dumps(plan))
+        self.skip(msg="it is planned, and runs in the job of the stress")

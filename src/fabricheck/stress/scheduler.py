@@ -1,0 +1,217 @@
+"""The job of a stress: one job of Slurm, or one process of this machine."""
+
+import os
+import signal
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from fabricheck.errors import FabricheckError
+from fabricheck.provenance import SUITE
+
+_PATIENCE: Final = 60
+_ON_LOGIN: Final = str(SUITE / "ci" / "bin" / "on-login")
+
+
+class Phase(StrEnum):
+    """What a job is doing, in the scheduler's sense."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    GONE = "gone"
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What the scheduler says of a job.
+
+    Attributes:
+        phase: what it is doing.
+        why: the scheduler's reason, or the state that it ended in.
+        nodes: where it runs, as the scheduler writes it.
+    """
+
+    phase: Phase
+    why: str = ""
+    nodes: str = ""
+
+
+class Scheduler(Protocol):
+    """What starts, finds and ends the job of a stress."""
+
+    def running(self, name: str) -> str:
+        """The job of a name that waits or runs; empty if there is none."""
+
+    def submit(self, name: str, script: Path, log: Path, plan: Mapping[str, Any]) -> str:
+        """Start the job; its number."""
+
+    def standing(self, job: str) -> Standing:
+        """What it is doing."""
+
+    def ask_to_stop(self, job: str) -> None:
+        """Tell it to end after the block under way."""
+
+    def end(self, job: str) -> None:
+        """End it at once."""
+
+
+def scheduler_for(plan: Mapping[str, Any]) -> Scheduler:
+    """The scheduler of a plan's partition."""
+    return Local() if plan["scheduler"] == "local" else Slurm()
+
+
+def job_name(name: str) -> str:
+    """The name of a stress's job, of which there is one at a time."""
+    return f"fabricheck-stress-{name}"
+
+
+class Slurm:
+    """Slurm's own commands; nothing needs accounting."""
+
+    def running(self, name: str) -> str:
+        """The job of a name that waits or runs; empty if there is none."""
+        listed = _ask("squeue", "--noheader", f"--name={job_name(name)}", "--format=%i")
+        return listed.split()[0] if listed.split() else ""
+
+    def submit(self, name: str, script: Path, log: Path, plan: Mapping[str, Any]) -> str:
+        """Submit the job: one by name, that yields to others and comes back after them."""
+        exclude = [f"--exclude={','.join(plan['exclude'])}"] if plan["exclude"] else []
+        return _ask(
+            "sbatch",
+            "--parsable",
+            f"--job-name={job_name(name)}",
+            "--dependency=singleton",
+            "--requeue",
+            "--open-mode=append",
+            "--exclusive",
+            "--nice",
+            # To the batch shell alone: the block under way comes to its end.
+            "--signal=B:TERM@60",
+            f"--nodes={plan['nodes']}",
+            f"--ntasks={max(each['ranks'][0] for each in plan['blocks'])}",
+            f"--time={-(-int(plan['seconds'] + plan['block_limit'] + 120) // 60)}",
+            f"--output={log}",
+            f"--error={log}",
+            *exclude,
+            *plan["options"],
+            str(script),
+        ).split(";")[0]
+
+    def standing(self, job: str) -> Standing:
+        """What Slurm says of the job.
+
+        Raises:
+            FabricheckError: if Slurm does not answer.
+        """
+        if not job:
+            return Standing(Phase.GONE)
+        listed = _ask("squeue", "--noheader", f"--jobs={job}", "--format=%T|%r|%N", gone="Invalid")
+        if not listed:
+            return Standing(Phase.GONE)
+        state, why, nodes = listed.splitlines()[0].split("|")
+        if state in ("RUNNING", "COMPLETING"):
+            return Standing(Phase.RUNNING, state, nodes)
+        waiting = state in ("PENDING", "REQUEUED", "SUSPENDED", "CONFIGURING", "REQUEUE_HOLD")
+        return Standing(Phase.WAITING, why) if waiting else Standing(Phase.GONE, state)
+
+    def ask_to_stop(self, job: str) -> None:
+        """TERM to the batch shell; a job that waits has no block to wait for."""
+        if self.standing(job).phase is Phase.WAITING:
+            self.end(job)
+        else:
+            _ask("scancel", "--batch", "--signal=TERM", job, gone="Invalid")
+
+    def end(self, job: str) -> None:
+        """Cancel it."""
+        _ask("scancel", job, gone="Invalid")
+
+
+class Local:
+    """A process in a group of its own, known by its number and when it began."""
+
+    def running(self, name: str) -> str:
+        """None: the place of the stress says so itself."""
+        del name
+        return ""
+
+    def submit(self, name: str, script: Path, log: Path, plan: Mapping[str, Any]) -> str:
+        """Start the process."""
+        del name, plan
+        with log.open("ab") as output:
+            process = subprocess.Popen(
+                ["/bin/sh", str(script)],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+        return f"{process.pid}.{_birth(process.pid)}"
+
+    def standing(self, job: str) -> Standing:
+        """Whether the process is there."""
+        return Standing(Phase.RUNNING if _process(job) else Phase.GONE)
+
+    def ask_to_stop(self, job: str) -> None:
+        """TERM to the process alone: the block under way comes to its end."""
+        if pid := _process(job):
+            os.kill(pid, signal.SIGTERM)
+
+    def end(self, job: str) -> None:
+        """KILL to its group."""
+        if pid := _process(job):
+            os.killpg(pid, signal.SIGKILL)
+
+
+def _process(job: str) -> int:
+    """The number of a process that is there and no other of that number; 0 otherwise."""
+    pid, _, birth = job.partition(".")
+    return int(pid) if pid.isdigit() and birth and _birth(int(pid)) == birth else 0
+
+
+def _birth(pid: int) -> str:
+    """When a process began, in ticks since the machine was booted; empty if it has ended."""
+    try:
+        words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return ""
+    # proc(5): state is the third field, starttime the 22nd.
+    return "" if words[0] == "Z" else words[19]
+
+
+def _ask(*command: str, gone: str = "") -> str:
+    """What a command of Slurm prints; nothing where it says that the job is gone.
+
+    Raises:
+        FabricheckError: if it fails.
+    """
+    try:
+        ended = subprocess.run(
+            [_ON_LOGIN, *command],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_PATIENCE,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise FabricheckError(f"expected an answer of {command[0]}, found: {error}") from None
+    if ended.returncode:
+        if gone and gone in ended.stderr:
+            return ""
+        words = " ".join(ended.stderr.split()) or f"exit code {ended.returncode}"
+        raise FabricheckError(
+            f"expected an answer of {command[0]}, found: {words}: run it where Slurm is, with a "
+            "partition and options that Slurm takes (stress.options in the site file)"
+        )
+    return ended.stdout.strip()
+
+
+def node_states() -> dict[str, str]:
+    """Slurm's word for the state of each node; empty without Slurm."""
+    try:
+        listed = _ask("sinfo", "--noheader", "--Node", "--format=%N %T")
+    except FabricheckError:
+        return {}
+    return dict(line.split() for line in listed.splitlines())

@@ -1,0 +1,218 @@
+"""What a stress leaves on disk: its plan, its state, and a line of the record for each block.
+
+Everything is written whole: files by a rename, lines under a lock. A line is a ``Case`` of the
+record's own form, whose ``id`` is ``ITERATION.BLOCK``, so that none is there twice.
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from fabricheck.errors import FabricheckError
+from fabricheck.record.appending import append_whole, locked
+from fabricheck.record.model import Case, from_line, to_line
+from fabricheck.report.files import write_whole
+
+CHECK: Final = "Stress"
+"""The name of the check under which the record has stress."""
+_MOST_BYTES: Final = 64 << 20
+_TAIL: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """What is going on.
+
+    Attributes:
+        session: identity of this stress.
+        job: number of its job, or of its process where there is no scheduler; empty before.
+        started: Unix time at which it was submitted.
+        began: Unix time at which its first block began; 0 before.
+        until: Unix time after which no block begins.
+        ended: Unix time at which it came to its end; 0 as long as it did not.
+        why: how it ended.
+        restarts: how often it began again.
+    """
+
+    session: str
+    job: str = ""
+    started: float = 0.0
+    began: float = 0.0
+    until: float = 0.0
+    ended: float = 0.0
+    why: str = ""
+    restarts: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The directory of one stress.
+
+    Attributes:
+        path: the directory.
+    """
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """What the stress is called."""
+        return self.path.name
+
+    @property
+    def blocks(self) -> Path:
+        """Where each block has its directory."""
+        return self.path / "blocks"
+
+    @property
+    def lines(self) -> Path:
+        """The record of the blocks."""
+        return self.path / "blocks.jsonl"
+
+    @property
+    def log(self) -> Path:
+        """What the job prints."""
+        return self.path / "log"
+
+    @property
+    def stop_request(self) -> Path:
+        """Is there when it is to end after the block under way."""
+        return self.path / "stop"
+
+    @contextlib.contextmanager
+    def alone(self, what: str) -> Iterator[None]:
+        """Hold one of the locks of this place.
+
+        Raises:
+            FabricheckError: if another process holds it.
+        """
+        self.path.mkdir(parents=True, exist_ok=True)
+        lock = os.open(self.path / f".{what}.lock", os.O_RDWR | os.O_CREAT, 0o664)
+        try:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise FabricheckError(
+                    f"expected no other {what} of stress {self.name}, found one under way "
+                    f"({self.path}/.{what}.lock is held): wait for its end"
+                ) from None
+            yield
+        finally:
+            os.close(lock)
+
+    def state(self) -> State | None:
+        """The last state; ``None`` where nothing was ever started.
+
+        Raises:
+            FabricheckError: if it is damaged.
+        """
+        given = self._read("state.json")
+        return None if given is None else _made(State, given, self.path / "state.json")
+
+    def change(self, **changes: Any) -> State:
+        """Change the state, as one step that no other process comes between."""
+        with locked(self.path / "state.json"):
+            old = self.state() or State(session="")
+            new = replace(old, **changes)
+            text = json.dumps({name: getattr(new, name) for name in State.__slots__})
+            write_whole(self.path / "state.json", text + "\n")
+        return new
+
+    def read_plan(self) -> Mapping[str, Any]:
+        """The plan.
+
+        Raises:
+            FabricheckError: if there is none.
+        """
+        given = self._read("plan.json")
+        if given is None:
+            raise FabricheckError(
+                f"expected the plan of a stress in {self.path / 'plan.json'}, found none: start one"
+            )
+        return given
+
+    def write_plan(self, plan: Mapping[str, Any]) -> None:
+        """Write the plan, whole."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        write_whole(self.path / "plan.json", json.dumps(plan, indent=1) + "\n")
+
+    def append(self, case: Case) -> None:
+        """Record a block: its line is there whole, or not at all.
+
+        Raises:
+            FabricheckError: if there is no room.
+        """
+        try:
+            with locked(self.lines):
+                append_whole(self.lines, to_line(case))
+        except OSError as error:
+            raise FabricheckError(
+                f"expected to append a block to {self.lines}, found: {error.strerror}; nothing was "
+                "written: make room or give write permission"
+            ) from error
+
+    def read(self, session: str, most: int | None = None) -> list[Case]:
+        """The blocks of a stress in their order, each once; damaged lines are none.
+
+        Args:
+            session: which stress.
+            most: read no more than so many bytes from the end; ``None`` for everything.
+        """
+        found: dict[str, Case] = {}
+        with contextlib.suppress(FileNotFoundError), self.lines.open("rb") as file:
+            if most is not None:
+                file.seek(max(0, file.seek(0, os.SEEK_END) - most))
+            for line in file.read().splitlines():
+                with contextlib.suppress(ValueError):
+                    entry = from_line(line)
+                    if isinstance(entry, Case) and entry.session == session:
+                        found.setdefault(entry.id, entry)
+        return list(found.values())
+
+    def recent(self, session: str) -> list[Case]:
+        """The last blocks of a stress, some hundred of them."""
+        return self.read(session, _TAIL)
+
+    def rotate(self) -> None:
+        """Put the record of earlier stress aside when it is large; the one before that goes."""
+        with locked(self.lines), contextlib.suppress(FileNotFoundError):
+            if self.lines.stat().st_size > _MOST_BYTES:
+                self.lines.replace(self.lines.with_suffix(".jsonl.1"))
+
+    def _read(self, name: str) -> dict[str, Any] | None:
+        path = self.path / name
+        try:
+            given = json.loads(path.read_text())
+        except FileNotFoundError:
+            return None
+        except ValueError as error:
+            raise FabricheckError(
+                f"expected JSON in {path}, found: {error}: remove the file and start again"
+            ) from None
+        return given if isinstance(given, dict) else {}
+
+
+def places(reports: Path) -> list[Place]:
+    """Every stress that was ever started.
+
+    Args:
+        reports: the suite's directory of reports.
+    """
+    root = reports / "stress"
+    return [Place(each.parent) for each in sorted(root.glob("*/state.json"))]
+
+
+def _made(kind: type[State], given: Mapping[str, Any], path: Path) -> State:
+    try:
+        state = kind(**given)
+        return replace(state, until=float(state.until), ended=float(state.ended))
+    except (TypeError, ValueError) as error:
+        raise FabricheckError(
+            f"expected the state of a stress in {path}, found something else ({error}): remove the "
+            "file and start again"
+        ) from None

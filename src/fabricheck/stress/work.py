@@ -1,0 +1,243 @@
+"""The worker: runs the blocks of a stress inside its job, one after the other, and records each.
+
+Whatever kills it, the next worker of the job goes on behind the last block that was recorded: a
+block counts when its line stands, and not before.
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from types import FrameType
+from typing import Final
+
+from fabricheck.launch.model import Evidence
+from fabricheck.provenance import SUITE
+from fabricheck.record.model import Case
+from fabricheck.stress.block import BlockCase, BlockMeasurement
+from fabricheck.stress.judged import judge_block, words_of
+from fabricheck.stress.medians import settle
+from fabricheck.stress.plan import blocks_of, setting_of
+from fabricheck.stress.script import block_script
+from fabricheck.stress.state import Place
+from fabricheck.transports import Placement
+
+PERFLOGS: Final = SUITE / "perflogs"
+_KEPT: Final = 20
+_BAD_KEPT: Final = 100
+_BAD: Final = "bad"
+_TERM_GRACE: Final = 20
+# After a stop or a preemption, Slurm takes a moment to tell.
+_ASK_PREEMPTED: Final = 5
+_POLL: Final = 0.2
+
+
+class Worker:
+    """One run of the worker of a stress.
+
+    Args:
+        place: of the stress.
+
+    Raises:
+        FabricheckError: if there is no plan.
+    """
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._plan = place.read_plan()
+        self._blocks = blocks_of(self._plan["blocks"])
+        self._stop = threading.Event()
+        self._hour = 0
+        self._job = os.environ.get("SLURM_JOB_ID", "")
+
+    def run(self) -> None:
+        """Run blocks until the time is over, a stop is asked for, or the job is preempted.
+
+        Raises:
+            FabricheckError: if another worker of this stress runs, or nothing can be recorded.
+        """
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._asked)
+        with self._place.alone("worker"):
+            now = time.time()
+            state = self._place.state()
+            assert state is not None, "start has written it"
+            if not state.began:
+                until = now + self._plan["seconds"]
+                state = self._place.change(began=now, until=until)
+            restarts = int(os.environ.get("SLURM_RESTART_COUNT", "0"))
+            if restarts:
+                _tell(f"the job was taken back and goes on, restart {restarts}")
+            self._place.change(restarts=restarts)
+            self._session, self._until = state.session, state.until
+            done = self._place.recent(self._session)
+            iteration, block = following(done, len(self._blocks))
+            why = self._iterate(iteration, block)
+            settle(self._place, self._session, PERFLOGS, ended=True)
+            self._place.change(ended=time.time(), why=why)
+            _tell(f"ended: {why}")
+
+    def _iterate(self, iteration: int, block: int) -> str:
+        """All blocks from this one on; why no more began."""
+        most = self._plan.get("most_iterations") or sys.maxsize
+        while iteration <= most:
+            if block == 0:
+                now = f"{datetime.now(UTC):%a %b %d %H:%M:%S UTC %Y}"
+                _tell(f"\n=== Iteration {iteration} - {now} ===")
+            for number in range(block, len(self._blocks)):
+                if why := self._over():
+                    return why
+                began = time.monotonic()
+                self._block(iteration, number)
+                self._settle()
+                self._wait((time.monotonic() - began) * (1 / self._plan["duty"] - 1))
+            _tell(f"Iteration {iteration} complete")
+            iteration, block = iteration + 1, 0
+            self._wait(self._plan["pause"])
+        return f"{most} iterations are done"
+
+    def _block(self, iteration: int, number: int) -> None:
+        """Run one block, judge it and record it; a block that the scheduler cut off is none."""
+        block, given = self._blocks[number], self._plan["blocks"][number]
+        directory = self._place.blocks / f"{iteration:06d}-{number + 1:02d}-{block.benchmark}"
+        shutil.rmtree(directory, ignore_errors=True)
+        directory.mkdir(parents=True)
+        (directory / "block.sh").write_text(block_script(given["commands"]))
+        _tell(f"{block.words} ...", end=" ")
+        limit = self._plan["block_limit"]
+        ended = self._execute(directory, limit)
+        setting = setting_of(given["setting"], directory)
+        placement = Placement.read(self._plan["placement"])
+        measurement = BlockMeasurement(BlockCase(block, placement, number + 1))
+        evidence = measurement.examine(setting)
+        if not ended:
+            late = f"expected the block to end within {limit:g} s, found it running: it was ended"
+            evidence = Evidence(hosts=evidence.hosts, objections=(late, *evidence.objections))
+        if evidence.objections and self._preempted():
+            self._yield()
+        case = judge_block(
+            self._plan,
+            measurement,
+            setting,
+            evidence,
+            {
+                "session": self._session,
+                "id": f"{iteration}.{number + 1}",
+                "name": f"Stress {block.words}, iteration {iteration}",
+                "repeat": iteration,
+                "job": self._job,
+                "commit": given["commit"],
+                "output": str(directory),
+            },
+        )
+        self._place.append(case)
+        _tell(words_of(case))
+        for finding in case.findings:
+            _tell(f"  {finding}")
+        if case.result != "pass":
+            (directory / _BAD).touch()
+        prune(self._place.blocks)
+
+    def _execute(self, directory: Path, limit: float) -> bool:
+        """Run the script of a block; whether it came to its end in time."""
+        with (directory / "out").open("wb") as out, (directory / "err").open("wb") as err:
+            process = subprocess.Popen(
+                ["/bin/bash", "block.sh"],
+                cwd=directory,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                start_new_session=True,
+            )
+            try:
+                process.wait(timeout=limit)
+            except subprocess.TimeoutExpired:
+                for number, patience in ((signal.SIGTERM, _TERM_GRACE), (signal.SIGKILL, None)):
+                    os.killpg(process.pid, number)
+                    try:
+                        process.wait(timeout=patience)
+                        break
+                    except subprocess.TimeoutExpired:
+                        continue
+                return False
+        return True
+
+    def _asked(self, _number: int, _frame: FrameType | None) -> None:
+        self._stop.set()
+
+    def _settle(self) -> None:
+        """Record the medians of the hour before, once."""
+        hour = int(time.time()) // 3600
+        if hour != self._hour:
+            settle(self._place, self._session, PERFLOGS, ended=False)
+            self._hour = hour
+
+    def _over(self) -> str:
+        """Why no more block may begin; empty if one may."""
+        if self._place.stop_request.exists():
+            return "a stop was asked for"
+        if self._stop.is_set():
+            if self._preempted():
+                self._yield()
+            return "the job was told to end"
+        return "its time is over" if time.time() >= self._until else ""
+
+    def _wait(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0 and not self._over():
+            self._stop.wait(min(left, 1.0))
+
+    def _preempted(self) -> bool:
+        """Whether Slurm is taking this job's nodes away."""
+        if not self._job:
+            return False
+        end = time.monotonic() + _ASK_PREEMPTED
+        while time.monotonic() < end:
+            asked = ["scontrol", "-o", "show", "job", self._job]
+            told = subprocess.run(asked, capture_output=True, text=True, check=False).stdout
+            words = dict(word.partition("=")[::2] for word in told.split())
+            if words.get("PreemptTime", "None") != "None" or words.get("JobState") != "RUNNING":
+                return True
+            time.sleep(_POLL)
+        return False
+
+    def _yield(self) -> None:
+        """Give the nodes back at once; Slurm starts this job again when they are free."""
+        _tell("not counted: the job yields to another")
+        sys.stdout.flush()
+        subprocess.run(["scontrol", "requeue", self._job], capture_output=True, check=False)
+        while True:
+            time.sleep(1)
+
+
+def following(done: list[Case], blocks: int) -> tuple[int, int]:
+    """Iteration and number of the block behind the last one that was recorded.
+
+    Args:
+        done: the blocks that were recorded.
+        blocks: how many make an iteration.
+    """
+    if not done:
+        return 1, 0
+    iteration, number = max(tuple(map(int, each.id.split("."))) for each in done)
+    return (iteration, number) if number < blocks else (iteration + 1, 0)
+
+
+def prune(blocks: Path) -> None:
+    """Keep the directories of the last blocks, and of the last bad ones."""
+    found = sorted(blocks.iterdir())
+    bad = [each for each in found if (each / _BAD).exists()]
+    kept = {*found[-_KEPT:], *bad[-_BAD_KEPT:]}
+    for each in found:
+        if each not in kept:
+            shutil.rmtree(each, ignore_errors=True)
+
+
+def _tell(words: str, end: str = "\n") -> None:
+    sys.stdout.write(words + end)
+    sys.stdout.flush()
