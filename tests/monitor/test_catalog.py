@@ -42,6 +42,13 @@ def test_names_are_given_once_and_the_older_ones_are_these() -> None:
     assert {family.name: family.same_as for family in OLDER} == {
         "mpi_benchmark_success": "fabricheck_verdict_passed",
         "mpi_benchmark_last_run_timestamp": "fabricheck_run_timestamp_seconds",
+        **{
+            f"mpi_{each}_latency_us": "fabricheck_stress_latency_seconds"
+            for each in ("allreduce", "broadcast", "alltoall", "allgather", "reduce")
+        },
+        "mpi_stress_test_running": "fabricheck_stress_running",
+        "mpi_stress_test_iteration": "fabricheck_stress_iterations_total",
+        "mpi_benchmark_last_update_timestamp": "fabricheck_stress_last_block_timestamp_seconds",
         "rdma_ecn_marked_packets": "fabricheck_port_ecn_marked_packets_total",
         "rdma_cnp_sent": "fabricheck_port_cnp_sent_packets_total",
         "rdma_cnp_handled": "fabricheck_port_cnp_handled_packets_total",

@@ -148,6 +148,7 @@ def sources(
     """
     from fabricheck.monitor.last_run import LastRun, of_report, of_report_apart  # noqa: PLC0415
     from fabricheck.monitor.ports import Ports, bands_of, default_state  # noqa: PLC0415
+    from fabricheck.monitor.stress import Stress  # noqa: PLC0415
 
     if reports if ports else state or partition:
         raise FabricheckError(
@@ -155,4 +156,5 @@ def sources(
         )
     if ports:
         return [Ports(state or default_state(), bands_of(partition))]
-    return [LastRun(reports or SUITE / "reports", of_report_apart if apart else of_report)]
+    place = reports or SUITE / "reports"
+    return [LastRun(place, of_report_apart if apart else of_report), Stress(place)]

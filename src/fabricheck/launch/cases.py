@@ -3,7 +3,7 @@
 import itertools
 import re
 from collections.abc import Iterable, Sequence
-from typing import Self
+from typing import Any, Self
 
 from fabricheck.benchmarks import registry
 from fabricheck.sites.offers import offers
@@ -79,6 +79,45 @@ class Case(str):
         place = self.placement
         layout = " %layout=full" if place.full else ""
         return f"{self} %transport={place.transport.name} %num_nodes={place.num_nodes}{layout}"
+
+
+class CountedCase(Case):
+    """A case at sizes and with a count of its own, such as a block of a stress.
+
+    Args:
+        benchmark: its name.
+        placement: transport and nodes.
+        sizes: message sizes in bytes, in place of the whole curve.
+        iterations: how often at each.
+        number: tells it from others of the same benchmark.
+    """
+
+    __slots__ = ("iterations", "number", "sizes")
+    sizes: tuple[int, ...]
+    iterations: int
+    number: int
+
+    def __new__(
+        cls,
+        benchmark: str,
+        placement: Placement | str,
+        sizes: tuple[int, ...] = (),
+        iterations: int = 1,
+        number: int = 1,
+    ) -> Self:
+        """The case."""
+        made = super().__new__(cls, benchmark, placement)
+        made.sizes, made.iterations, made.number = sizes, iterations, number
+        return made
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        """What a copy is made of."""
+        return str(self), self.placement, self.sizes, self.iterations, self.number
+
+    @property
+    def shown(self) -> str:
+        """As of every case, with its number."""
+        return f"{super().shown} %block={self.number}"
 
 
 def cases(benchmarks: Iterable[str], placements: Iterable[str]) -> list[Case]:

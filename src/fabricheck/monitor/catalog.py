@@ -28,6 +28,7 @@ class Source(StrEnum):
     EXPORTER = "exporter"
     RUN = "run"
     PORTS = "ports"
+    STRESS = "stress"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,7 @@ _GAUGE, _COUNTER, _UNKNOWN = Kind
 _CASE = ("system", "partition", "environment", "benchmark", "placement")
 _POINT = (*_CASE, "statistic", "size_bytes")
 _PORT = ("node", "device", "port")
+_BLOCK = ("name", "operation", "size_bytes", "nodes", "statistic")
 
 CATALOG: tuple[Family, ...] = (
     *_rows(
@@ -168,6 +170,44 @@ CATALOG: tuple[Family, ...] = (
             "What a case's counters are held to (docs/fabric-health.md), for rules to compare.",
         ),
     ),
+    *_rows(
+        Source.STRESS,
+        (
+            "stress_running", _GAUGE, "", ("name",),
+            "1 as long as the stress runs; absent if the scheduler does not answer.",
+        ),
+        (
+            "stress_waiting", _GAUGE, "", ("name",),
+            "1 if its job waits: for its turn, or for the end of a job that it yielded to.",
+        ),
+        (
+            "stress_last_block_timestamp_seconds", _GAUGE, "s", ("name",),
+            "Unix time at which its last block ended; it stays when the stress has ended.",
+        ),
+        (
+            "stress_overdue_timestamp_seconds", _GAUGE, "s", ("name",),
+            "Unix time from which on it is stuck: no block for ten times as long as usual.",
+        ),
+        ("stress_iterations_total", _COUNTER, "", ("name",), "The iteration that it is in."),
+        ("stress_restarts_total", _COUNTER, "", ("name",), "How often its job began again."),
+        ("stress_blocks_total", _COUNTER, "", ("name", "level"), "Blocks by their verdict."),
+        (
+            "stress_latency_seconds", _GAUGE, "s", _BLOCK,
+            "Latency of the last block of its kind, as long as the stress runs.",
+        ),
+        (
+            "stress_warning_seconds", _GAUGE, "s", _BLOCK,
+            "Up to which latency a block is good, by the references.",
+        ),
+        (
+            "stress_critical_seconds", _GAUGE, "s", _BLOCK,
+            "Above which latency a block is critical, by the references.",
+        ),
+        (
+            "stress_ecn_latency_correlation", _GAUGE, "", ("name",),
+            "Spearman's correlation of marks and latency over the last blocks, at most 60.",
+        ),
+    ),
     *(
         Family(name, kind, "", labels, source, f"{same_as} by an older name.", same_as)
         for name, kind, labels, source, same_as in (
@@ -175,6 +215,22 @@ CATALOG: tuple[Family, ...] = (
             (
                 "mpi_benchmark_last_run_timestamp", _GAUGE, (), Source.RUN,
                 "fabricheck_run_timestamp_seconds",
+            ),
+            *(
+                (
+                    f"mpi_{operation}_latency_us", _GAUGE, ("size", "nodes"), Source.STRESS,
+                    "fabricheck_stress_latency_seconds",
+                )
+                for operation in ("allreduce", "broadcast", "alltoall", "allgather", "reduce")
+            ),
+            ("mpi_stress_test_running", _GAUGE, (), Source.STRESS, "fabricheck_stress_running"),
+            (
+                "mpi_stress_test_iteration", _GAUGE, (), Source.STRESS,
+                "fabricheck_stress_iterations_total",
+            ),
+            (
+                "mpi_benchmark_last_update_timestamp", _GAUGE, (), Source.STRESS,
+                "fabricheck_stress_last_block_timestamp_seconds",
             ),
             (
                 "rdma_ecn_marked_packets", _UNKNOWN, _PORT, Source.PORTS,

@@ -65,7 +65,13 @@ class BenchmarkCase(Judged):
     @run_after("init")
     def place(self) -> None:
         """Ask for what benchmark and placement need, and belong to the benchmark's runs."""
-        self._measured = self.make_measurement()
+        launch = registry.part_of(self.benchmark, "launch")
+        if launch is None:
+            raise ReframeError(
+                f"expected a module launch in the folder of {self.benchmark}, found none: write it "
+                "(CONTRIBUTING.md, a benchmark)"
+            )
+        self._measured: Measurement = launch.measurement(self.benchmark)
         self._curve: Curve | None = None
         self._remarks: tuple[str, ...] = ()
         place, entry = self._measured.placement, self._measured.benchmark
@@ -76,17 +82,6 @@ class BenchmarkCase(Judged):
         self.tags = {*entry.runs, entry.family}
         if place.full or place.transport.base in self.acceptance_only:
             self.tags -= {"smoke", "nightly"}
-
-    def make_measurement(self) -> Measurement:
-        """What is measured: as the folder of the benchmark says."""
-        launch = registry.part_of(self.benchmark, "launch")
-        if launch is None:
-            raise ReframeError(
-                f"expected a module launch in the folder of {self.benchmark}, found none: write it "
-                "(CONTRIBUTING.md, a benchmark)"
-            )
-        measured: Measurement = launch.measurement(self.benchmark)
-        return measured
 
     @run_after("setup")
     def size(self) -> None:

@@ -7,6 +7,7 @@ from typing import Final
 from fabricheck.benchmarks.registry import REGISTRY, names, sweep
 from fabricheck.documents import Document, load, schema
 from fabricheck.errors import FabricheckError
+from fabricheck.launch.cases import CountedCase
 from fabricheck.units import format_size, parse_size
 
 PAGE: Final = "docs/stress.md"
@@ -28,6 +29,10 @@ class Block:
     benchmark: str
     sizes: tuple[int, ...]
     iterations: int
+
+    def case(self, placement: str, number: int) -> CountedCase:
+        """The block as a case of its benchmark."""
+        return CountedCase(self.benchmark, placement, self.sizes, self.iterations, number)
 
     @property
     def words(self) -> str:
@@ -59,11 +64,12 @@ def read_mix(name: str) -> Mix:
     Raises:
         FabricheckError: if there is none, or with the line of what is wrong in it.
     """
-    path = Path(name) if name.endswith((".yaml", ".yml")) else _MIXES / f"{name}.yaml"
-    if path.parent == _MIXES and not path.is_file():
-        known = ", ".join(sorted(each.stem for each in _MIXES.glob("*.yaml")))
+    known = {each.stem: each for each in sorted(_MIXES.glob("*.yaml"))}
+    path = Path(name) if name.endswith((".yaml", ".yml")) else known.get(name)
+    if path is None:
         raise FabricheckError(
-            f"expected a mix ({known}) or a file that ends in .yaml, found {name!r}: see {PAGE}"
+            f"expected a mix ({', '.join(known)}) or a file that ends in .yaml, found {name!r}: "
+            f"see {PAGE}"
         )
     document = load(path, "a mix", PAGE)
     document.check(schema("fabricheck.stress", "mix.schema.json"))

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from fabricheck.benchmarks.model import MpiBenchmark
+from fabricheck.benchmarks.model import Benchmark, MpiBenchmark
 from fabricheck.errors import FabricheckError
 from fabricheck.launch.model import Build, Setting
 from fabricheck.stress.mix import Block, Mix
@@ -32,9 +32,10 @@ class Programs:
     commands: Mapping[str, Sequence[str]]
 
     @classmethod
-    def of(cls, build: Build, benchmarks: Sequence[MpiBenchmark]) -> "Programs":
+    def of(cls, build: Build, benchmarks: Sequence[Benchmark]) -> "Programs":
         """What a build says."""
-        commands = {each.name: build.command(each) for each in benchmarks}
+        mpi = [each for each in benchmarks if isinstance(each, MpiBenchmark)]
+        commands = {each.name: build.command(each) for each in mpi}
         return cls(
             provider=build.provider,
             yield_library=build.yield_library,

@@ -2,7 +2,6 @@
 
 import json
 import os
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +10,9 @@ from reframe.core.builtins import run_before
 from reframe.core.environments import Environment
 from reframe.core.runtime import emit_loadenv_commands
 
-from fabricheck.benchmarks.osu.entries import BENCHMARKS
-from fabricheck.launch.model import Measurement
+from fabricheck.judge.references import Reference, Tolerance
 from fabricheck.provenance import SUITE, commit
 from fabricheck.reframe_ext.case import BuiltCase, over
-from fabricheck.stress.block import BlockCase, BlockMeasurement
 from fabricheck.stress.plan import VARIABLE, Programs, blocks_of, setting_as_data
 
 _REQUEST = json.loads(Path(os.environ[VARIABLE]).read_text())
@@ -28,14 +25,14 @@ class StressBlock(BuiltCase):
     descr = "Block of a stress"
     benchmark = over(
         [
-            BlockCase(block, _REQUEST["placement"], number)
+            block.case(_REQUEST["placement"], number)
             for number, block in enumerate(blocks_of(_REQUEST["blocks"]), start=1)
         ]
     )
 
-    def make_measurement(self) -> Measurement:
-        """The block, and not the whole curve of its benchmark."""
-        return BlockMeasurement(self.benchmark)
+    def _resolve(self) -> tuple[dict[str, Reference], Tolerance | None]:
+        """None here: the worker resolves them for each block."""
+        return {}, None
 
     @run_before("run")
     def write_plan(self) -> None:
@@ -46,9 +43,9 @@ class StressBlock(BuiltCase):
         words = [self.job.launcher.run_command(self.job), self.executable, *self.executable_opts]
         variables = Environment("variables", [], self.env_vars.items())
         plan: dict[str, Any] = {
-            **asdict(case.block),
+            **_REQUEST["blocks"][case.number - 1],
             "setting": setting_as_data(
-                setting, Programs.of(setting.programs, [BENCHMARKS[str(case)]])
+                setting, Programs.of(setting.programs, [self._measured.benchmark])
             ),
             "ranks": [self.num_tasks, self.num_tasks_per_node],
             "commit": commit(SUITE),

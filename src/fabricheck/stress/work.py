@@ -16,16 +16,15 @@ from pathlib import Path
 from types import FrameType
 from typing import Final
 
+from fabricheck.benchmarks import registry
 from fabricheck.launch.model import Evidence
 from fabricheck.provenance import SUITE
 from fabricheck.record.model import Case
-from fabricheck.stress.block import BlockCase, BlockMeasurement
 from fabricheck.stress.judged import judge_block, words_of
 from fabricheck.stress.medians import settle
 from fabricheck.stress.plan import blocks_of, setting_of
 from fabricheck.stress.script import block_script
 from fabricheck.stress.state import Place
-from fabricheck.transports import Placement
 
 PERFLOGS: Final = SUITE / "perflogs"
 _KEPT: Final = 20
@@ -112,15 +111,17 @@ class Worker:
         limit = self._plan["block_limit"]
         ended = self._execute(directory, limit)
         setting = setting_of(given["setting"], directory)
-        placement = Placement.read(self._plan["placement"])
-        measurement = BlockMeasurement(BlockCase(block, placement, number + 1))
+        case = block.case(self._plan["placement"], number + 1)
+        launch = registry.part_of(case, "launch")
+        assert launch is not None, "the plan was made with it"
+        measurement = launch.measurement(case)
         evidence = measurement.examine(setting)
         if not ended:
             late = f"expected the block to end within {limit:g} s, found it running: it was ended"
             evidence = Evidence(hosts=evidence.hosts, objections=(late, *evidence.objections))
         if evidence.objections and self._preempted():
             self._yield()
-        case = judge_block(
+        judged = judge_block(
             self._plan,
             measurement,
             setting,
@@ -135,11 +136,11 @@ class Worker:
                 "output": str(directory),
             },
         )
-        self._place.append(case)
-        _tell(words_of(case))
-        for finding in case.findings:
+        self._place.append(judged)
+        _tell(words_of(judged))
+        for finding in judged.findings:
             _tell(f"  {finding}")
-        if case.result != "pass":
+        if judged.result != "pass":
             (directory / _BAD).touch()
         prune(self._place.blocks)
 

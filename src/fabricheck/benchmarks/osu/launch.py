@@ -12,7 +12,7 @@ from fabricheck.benchmarks.osu import options as osu_options
 from fabricheck.benchmarks.osu.entries import BENCHMARKS
 from fabricheck.errors import FabricheckError
 from fabricheck.launch import mpi
-from fabricheck.launch.cases import Case
+from fabricheck.launch.cases import Case, CountedCase
 from fabricheck.launch.evidence import RESULT_JSON
 from fabricheck.launch.model import Evidence, Job, Measurement, Ranks, Setting, cores_of_a_node
 from fabricheck.transports import choice
@@ -23,6 +23,8 @@ _NS_OF_MS = 1_000_000
 
 def measurement(case: Case) -> "Osu":
     """How a case is measured."""
+    if isinstance(case, CountedCase):
+        return Counted(case)
     return Startup(case) if BENCHMARKS[case].family == "startup" else Osu(case)
 
 
@@ -102,6 +104,39 @@ class Osu(Measurement):
             return None
         iterations = setting.extras.get("osu_iterations")
         return osu_options.exchanges(entry, self.sizes(setting), iterations)
+
+
+class Counted(Osu):
+    """A benchmark at the sizes and with the count that its case gives."""
+
+    def __init__(self, case: CountedCase) -> None:
+        super().__init__(case)
+        self._case = case
+
+    def sizes(self, setting: Setting) -> tuple[int, ...]:
+        """Those of the case, whatever the site measures at most."""
+        del setting
+        return self._case.sizes
+
+    def job(self, setting: Setting) -> Job:
+        """As of every benchmark, as often as the case says."""
+        return super().job(self._counted(setting))
+
+    def examine(self, setting: Setting) -> Evidence:
+        """As of every benchmark."""
+        return super().examine(self._counted(setting))
+
+    def _options(self, setting: Setting) -> list[str]:
+        plain = super()._options(setting)
+        if setting.programs.provider == "osu":
+            return plain
+        counts = osu_options.counts(self._entry, self._case.iterations)
+        return [*plain, "-i", str(counts.iterations), "-x", str(counts.warmup)]
+
+    def _counted(self, setting: Setting) -> Setting:
+        """The site's choices for a night, which are not those of the case, replaced."""
+        extras = {name: each for name, each in setting.extras.items() if name != "time_budget"}
+        return replace(setting, extras={**extras, "osu_iterations": self._case.iterations})
 
 
 class Startup(Osu):

@@ -1,0 +1,60 @@
+"""A stress as it lies on disk, and blocks as they are recorded."""
+
+from pathlib import Path
+
+from fabricheck.record.model import Case, Sample, moment
+from fabricheck.stress.state import CHECK, Place
+
+SESSION = "stress-s-20261122T000000Z"
+BEGIN = 1_795_305_600
+"""2026-11-22 00:00 UTC."""
+
+
+def block(
+    number: str,
+    benchmark: str = "allreduce",
+    value: float = 44977.66,
+    *,
+    size: int = 4 << 20,
+    nodes: int = 8,
+    at: float = BEGIN,
+    marks: float | None = None,
+    level: str = "good",
+    session: str = SESSION,
+) -> Case:
+    """A block of an iteration, ``ITERATION.BLOCK``, whose average latency is the value in us."""
+    bounds = {"level": level, "reference": 38900.0, "upper": 60000.0, "warning_upper": 40000.0}
+    samples = [
+        Sample(metric="latency", statistic=name, size=size, value=value, unit="us", **bounds)
+        for name in ("avg", "p50", "p99")
+    ]
+    if marks is not None:
+        samples.append(Sample(metric="ecn_rate", statistic="max", value=marks, unit="1/s"))
+    return Case(
+        time=moment(at),
+        session=session,
+        system="hpc",
+        partition="main",
+        environ="openmpi",
+        check=CHECK,
+        benchmark=benchmark,
+        transport="rc",
+        num_nodes=nodes,
+        id=number,
+        repeat=int(number.partition(".")[0]),
+        result="pass" if level in ("good", "warning") else "fail",
+        level=level,
+        nodes=tuple(f"n{each}" for each in range(1, nodes + 1)),
+        job="17",
+        samples=tuple(samples),
+    )
+
+
+def place(path: Path, *blocks: Case, scheduler: str = "local", **state: object) -> Place:
+    """The place of a stress with a plan, a state and blocks."""
+    made = Place(path)
+    made.write_plan({"scheduler": scheduler, "blocks": [{}] * 4})
+    made.change(session=SESSION, started=BEGIN, began=BEGIN, until=BEGIN + 3600, **state)
+    for each in blocks:
+        made.append(each)
+    return made
