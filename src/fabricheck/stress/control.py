@@ -129,7 +129,7 @@ def start(wish: Wish, tell: Tell) -> Place:
         close(place)
         request["exclude"] = _excluded(place, wish, tell)
         tell(f"planning {len(mix.blocks)} blocks of mix {mix.name}; programs are built if need be")
-        place.write_plan(make_plan(SUITE, request))
+        place.write_plan(make_plan(SUITE, place.path / "planning", request))
         place.stop_request.unlink(missing_ok=True)
         place.rotate()
         now = time.time()

@@ -2,8 +2,8 @@
 
 import json
 import os
+import shutil
 import subprocess
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,8 +17,7 @@ from fabricheck.stress.mix import Block, Mix
 VARIABLE: Final = "FABRICHECK_STRESS_REQUEST"
 """Names the file with what the check is to plan."""
 _CHECK: Final = Path(__file__).with_name("planned.py")
-# A build may take a while, and the first one of Spack long.
-_LONGEST: Final = 4 * 3600
+_WORDS: Final = 600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,55 +78,56 @@ def setting_of(given: Mapping[str, Any], stage: Path) -> Setting:
     )
 
 
-def make_plan(suite: Path, request: Mapping[str, Any]) -> dict[str, Any]:
+def make_plan(suite: Path, directory: Path, request: Mapping[str, Any]) -> dict[str, Any]:
     """Build the programs and let ReFrame say what each block runs.
 
     Args:
         suite: root of the suite.
+        directory: where to plan; it is made anew, and removed when all went well.
         request: system, partition, environment, placement and blocks.
 
     Raises:
-        FabricheckError: if ReFrame can't build or plan it; its own words stand above.
+        FabricheckError: if ReFrame can't build or plan it, with its own words.
     """
-    with tempfile.TemporaryDirectory(prefix="plan-", dir=suite / "reports" / "stress") as made:
-        directory = Path(made)
-        asked = directory / "request.json"
-        asked.write_text(json.dumps({**request, "answers": made}))
-        ended = subprocess.run(
-            [
-                str(suite / "ci" / "bin" / "reframe"),
-                f"--config-file={suite / 'reframe-config.py'}",
-                f"--checkpath={_CHECK}",
-                f"--system={request['system']}:{request['partition']}",
-                f"--prgenv=^{request['environ']}$",
-                f"--report-file={directory / 'report.json'}",
-                f"--stage={directory / 'stage'}",
-                "-r",
-            ],
-            cwd=suite,
-            env={
-                **os.environ,
-                "RFM_WARN_AS_ERROR": "1",
-                "RFM_ENABLE_RESULTS_STORAGE": "n",
-                "FABRICHECK_ROOT": str(suite),
-                VARIABLE: str(asked),
-            },
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-            timeout=_LONGEST,
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+    asked = directory / "request.json"
+    asked.write_text(json.dumps({**request, "answers": str(directory)}))
+    ended = subprocess.run(
+        [
+            str(suite / "ci" / "bin" / "reframe"),
+            f"--config-file={suite / 'reframe-config.py'}",
+            f"--checkpath={_CHECK}",
+            f"--system={request['system']}:{request['partition']}",
+            f"--prgenv=^{request['environ']}$",
+            f"--report-file={directory / 'report.json'}",
+            f"--stage={directory / 'stage'}",
+            "-r",
+        ],
+        cwd=suite,
+        env={
+            **os.environ,
+            "RFM_WARN_AS_ERROR": "1",
+            "RFM_ENABLE_RESULTS_STORAGE": "n",
+            "FABRICHECK_ROOT": str(suite),
+            VARIABLE: str(asked),
+        },
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    answers = sorted(directory.glob("block-*.json"))
+    if len(answers) != len(request["blocks"]):
+        said = [line.strip() for line in (ended.stdout + ended.stderr).splitlines()]
+        words = "; ".join(line for line in said if "Reason:" in line or "error:" in line)
+        raise FabricheckError(
+            f"expected ReFrame to plan {len(request['blocks'])} blocks in partition "
+            f"{request['partition']} with {request['environ']}, found {len(answers)}: "
+            f"{words[:_WORDS] or 'it says nothing'}: {directory} has what was built and tried"
         )
-        answers = sorted(directory.glob("block-*.json"))
-        if len(answers) != len(request["blocks"]):
-            said = [line.strip() for line in (ended.stdout + ended.stderr).splitlines()]
-            words = "; ".join(line for line in said if "rror" in line or "Reason" in line)[-600:]
-            raise FabricheckError(
-                f"expected ReFrame to plan {len(request['blocks'])} blocks in partition "
-                f"{request['partition']} with {request['environ']}, found {len(answers)}: "
-                f"{words or 'it says nothing'}: try 'fabricheck run' first"
-            )
-        plans = [json.loads(each.read_text()) for each in answers]
+    plans = [json.loads(each.read_text()) for each in answers]
+    shutil.rmtree(directory, ignore_errors=True)
     return {**request, "blocks": plans}
 
 

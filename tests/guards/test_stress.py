@@ -1,0 +1,150 @@
+"""A stress on a real testbed: one at a time, ended after a block, yielding to a user's job."""
+
+import json
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from tests.guards.suite import REPOSITORY, Suite
+from tests.monitor.conftest import values
+
+from fabricheck.monitor.stress import Stress
+from fabricheck.record.model import Case
+from fabricheck.stress.state import Place
+
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("guards")]
+
+MIX = """\
+pause: 0.1
+blocks:
+  - {benchmark: allreduce, size: 64KiB, iterations: 20}
+  - {benchmark: bcast, size: 1KiB, iterations: 20}
+"""
+RULES = """\
+rules:
+- for: {check: MpiCollective}
+  value: {latency: {1KiB: 1.0, 64KiB: 1.0}}
+  bound: [-0.9999, 1.0e+6]
+  warning: [-0.999, 1.0e+5]
+  kind: bound
+  source: guards
+  date: 2026-11-21
+"""
+LIMIT = 120.0
+
+
+class Controller:
+    """The commands of a stress, on the login node."""
+
+    def __init__(self, suite: Suite) -> None:
+        self.suite = suite
+        self.place = Place(suite.root / "reports" / "stress" / "t")
+        link = suite.root / ".venv"
+        if not link.exists():
+            link.symlink_to(REPOSITORY / ".venv")
+        (suite.root / "mix.yaml").write_text(MIX)
+        suite.write("references/testbed.yaml", RULES)
+
+    def __call__(self, *words: str) -> "subprocess.CompletedProcess[str]":
+        done = self.slurm(
+            "env",
+            f"PYTHONPATH={self.suite.root / 'src'}",
+            sys.executable,
+            "-m",
+            "fabricheck",
+            "stress",
+            *words,
+        )
+        sys.stdout.write(done.stdout + done.stderr)
+        return done
+
+    def slurm(self, *command: str) -> "subprocess.CompletedProcess[str]":
+        return self.suite.testbed.run("login", *command, timeout_seconds=300)
+
+    def start(self) -> str:
+        done = self("start", "--name=t", f"--mix={self.suite.root / 'mix.yaml'}", "--for=20m")
+        assert done.returncode == 0, done.stderr
+        return str(re.findall(r"job (\d+)", done.stderr)[-1])
+
+    def status(self) -> dict[str, object]:
+        return json.loads(self("status", "--json").stdout)  # type: ignore[no-any-return]
+
+    def blocks(self) -> list[Case]:
+        state = self.place.state()
+        return self.place.read(state.session) if state else []
+
+    def until(self, told: Callable[[], object], what: str) -> None:
+        end = time.monotonic() + LIMIT
+        while not told():
+            log = self.place.log
+            said = log.read_text() if log.exists() else "no log"
+            assert time.monotonic() < end, f"{what}: not in {LIMIT:g} s: {said}"
+            time.sleep(0.2)
+
+    def state_of(self, job: str) -> str:
+        return self.slurm("squeue", "-h", "-j", job, "-o", "%T").stdout.strip()
+
+
+@pytest.fixture
+def stress(suite: Suite) -> Iterator[Controller]:
+    controller = Controller(suite)
+    yield controller
+    if controller.place.state():
+        controller("stop", "--now")
+
+
+def in_order(blocks: list[Case]) -> bool:
+    """Whether no block is lost and none is there twice."""
+    expected = [f"{each // 2 + 1}.{each % 2 + 1}" for each in range(len(blocks))]
+    return [each.id for each in blocks] == expected
+
+
+def test_one_runs_yields_to_a_user_goes_on_and_ends_after_a_block(
+    stress: Controller,
+) -> None:
+    job = stress.start()
+    stress.until(lambda: len(stress.blocks()) > 2, "three blocks")
+    told = stress.status()
+    assert (told["phase"], told["job"], told["dead"]) == ("running", job, {})
+    second = stress("start", "--name=t")
+    assert second.returncode == 2
+    assert f"found job {job}: stop it with 'fabricheck stress stop --name t'" in second.stderr
+    assert stress("servers").stdout.splitlines() == [
+        f"{node}: allocated, 1 ranks" for node in ("n1", "n2")
+    ]
+    log = stress("log").stdout
+    assert re.search(r"=== Iteration 1 - \w{3} \w{3} \d\d .* UTC \d{4} ===", log)
+    assert "Iteration 1 complete" in log
+    first = stress.blocks()[0]
+    assert (first.level, first.result, first.nodes) == ("good", "pass", ("n1", "n2"))
+    assert "tcp" in first.evidence
+
+    script = stress.suite.root / "user.sh"
+    script.write_text("#!/bin/sh\nsleep 1\n")
+    wanted = ["--parsable", "--partition=main", "--nodes=2", "--exclusive", "--output=/dev/null"]
+    user = stress.slurm("sbatch", *wanted, str(script)).stdout.strip()
+    asked = time.monotonic()
+    stress.until(lambda: stress.state_of(user) in ("RUNNING", ""), "the user's job")
+    sys.stdout.write(f"yielded in {time.monotonic() - asked:.1f} s\n")
+    stress.until(lambda: stress.state_of(job) == "PENDING", "the stress waits")
+    before = len(stress.blocks())
+    # Slurm lets two minutes pass before it starts a job again.
+    stress.slurm("scontrol", "update", f"jobid={job}", "starttime=now")
+    stress.until(lambda: len(stress.blocks()) > before + 1, "blocks after the user's job")
+    assert stress.status()["restarts"] == 1
+
+    assert stress("stop").returncode == 0
+    assert stress.state_of(job) == ""
+    blocks = stress.blocks()
+    assert in_order(blocks)
+    assert {each.level for each in blocks} == {"good"}
+    assert stress.place.lines.read_bytes().endswith(b"\n")
+    found = values(Stress(stress.suite.root / "reports").read())
+    assert found["mpi_stress_test_running"] == 0
+    assert not [name for name in found if "latency" in name]
+    medians = {each.benchmark for each in stress.suite.recorded() if each.check == "Stress"}
+    assert medians == {"allreduce", "bcast"}
+    assert stress("start", "--name=u", "--partition=rdma").returncode == 2

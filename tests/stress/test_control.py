@@ -1,0 +1,174 @@
+"""The verbs with a scheduler that stands in for Slurm's commands."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.stress.made import SESSION, block, place
+
+from fabricheck.errors import FabricheckError
+from fabricheck.stress import control, scheduler
+from fabricheck.stress.control import Wish
+from fabricheck.stress.scheduler import Phase, Slurm
+from fabricheck.stress.script import block_script, job_script
+
+pytestmark = pytest.mark.integration
+
+Stand = Callable[..., Path]
+
+
+@pytest.fixture
+def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stand:
+    """Makes a command of Slurm print a text and end with a code; keeps what it was called with."""
+    bin_ = tmp_path / "bin"
+    bin_.mkdir()
+    monkeypatch.setattr(scheduler, "_ON_LOGIN", "/usr/bin/env")
+    monkeypatch.setenv("PATH", f"{bin_}:/usr/bin:/bin")
+
+    def make(name: str, text: str = "", code: int = 0) -> Path:
+        calls = tmp_path / f"{name}.calls"
+        stream = ">&2" if code else ""
+        (bin_ / name).write_text(
+            f"#!/bin/sh\necho \"$*\" >>{calls}\nprintf '%s' '{text}' {stream}\nexit {code}\n"
+        )
+        (bin_ / name).chmod(0o755)
+        return calls
+
+    return make
+
+
+PLAN = {
+    "exclude": ["n3"],
+    "nodes": 2,
+    "blocks": [{"ranks": [2, 1]}],
+    "seconds": 3600,
+    "block_limit": 300,
+    "options": ["--partition=stress"],
+}
+
+
+def test_a_job_yields_comes_back_and_ends_after_a_block(slurm: Stand, tmp_path: Path) -> None:
+    calls = slurm("sbatch", "17;cluster")
+    assert Slurm().submit("s", tmp_path / "job.sh", tmp_path / "log", PLAN) == "17"
+    words = calls.read_text().split()
+    assert {
+        "--job-name=fabricheck-stress-s",
+        "--dependency=singleton",
+        "--requeue",
+        "--exclusive",
+        "--nice",
+        "--signal=B:TERM@60",
+        "--open-mode=append",
+        "--exclude=n3",
+        "--nodes=2",
+        "--partition=stress",
+        "--time=67",
+    } <= set(words)
+
+
+@pytest.mark.parametrize(
+    ("text", "phase", "why"),
+    [
+        ("RUNNING|None|n[1-2]", Phase.RUNNING, "RUNNING"),
+        ("COMPLETING|None|n1", Phase.RUNNING, "COMPLETING"),
+        ("PENDING|BeginTime|", Phase.WAITING, "BeginTime"),
+        ("FAILED|NonZeroExitCode|", Phase.GONE, "FAILED"),
+        ("", Phase.GONE, ""),
+    ],
+)
+def test_what_slurm_says(slurm: Stand, text: str, phase: Phase, why: str) -> None:
+    slurm("squeue", text)
+    found = Slurm().standing("17")
+    assert (found.phase, found.why) == (phase, why)
+
+
+def test_a_job_that_slurm_has_forgotten_is_gone_and_silence_is_not(slurm: Stand) -> None:
+    slurm("squeue", "slurm_load_jobs error: Invalid job id specified", 1)
+    assert Slurm().standing("17").phase is Phase.GONE
+    slurm("squeue", "Unable to contact slurm controller", 1)
+    with pytest.raises(FabricheckError, match="answer of squeue, found: Unable to contact"):
+        Slurm().standing("17")
+
+
+def test_a_job_that_waits_is_cancelled_and_one_that_runs_is_told(slurm: Stand) -> None:
+    calls = slurm("scancel")
+    slurm("squeue", "PENDING|Resources|")
+    Slurm().ask_to_stop("17")
+    slurm("squeue", "RUNNING|None|n1")
+    Slurm().ask_to_stop("17")
+    assert calls.read_text().splitlines() == ["17", "--batch --signal=TERM 17"]
+
+
+def test_what_something_killed_is_closed_and_recorded_once(
+    slurm: Stand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slurm("squeue", "FAILED|RaisedSignal:9|")
+    monkeypatch.setattr(control, "PERFLOGS", tmp_path / "perflogs")
+    made = place(tmp_path / "s", block("1.1"), scheduler="slurm", job="17")
+    for _ in range(2):
+        control.close(made)
+    state = made.state()
+    assert state is not None
+    assert state.ended
+    assert state.why == "its job is gone (FAILED)"
+    (file,) = (tmp_path / "perflogs").rglob("*.jsonl")
+    assert file.read_text().count(SESSION) == 2  # of one line: session and id
+
+
+def test_silent_nodes_and_dead_ports_are_left_out(slurm: Stand) -> None:
+    slurm("sinfo", "n1 idle\nn2 down*\nn9 down*")
+    cause = "link down on n4 mlx5_0:1: the port is DOWN (Polling): look at the cable"
+    found = control.dead_nodes([block("1.1"), replace(block("1.2"), fabric_causes=(cause,))])
+    assert found == {"n2": "Slurm says down*", "n4": cause}
+    line = control.drain_line("n4", f"{cause}'; rm -rf /")
+    assert line.startswith("scontrol update nodename=n4 state=drain reason='fabricheck: link down")
+    assert line.count("'") == 2
+
+
+@pytest.mark.parametrize(
+    ("wish", "message"),
+    [
+        (Wish(system="thor2-2n"), "extras have 'stress' in its site file, found none"),
+        (Wish(system="testbed", partition="rdma"), "a partition that allows stress"),
+        (Wish(system="nowhere"), "expected a system of sites/"),
+        (Wish(system="local", seconds=1e6), "at most 86400 s of stress"),
+        (Wish(system="local", duty=0), "a duty above 0"),
+        (Wish(system="local", name="../up"), "a name of letters"),
+        (Wish(system="local", mix="unknown"), "expected a mix"),
+    ],
+)
+def test_what_is_not_allowed_is_refused_before_anything_begins(
+    wish: Wish, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(control, "REPORTS", tmp_path)
+    with pytest.raises(FabricheckError, match=message):
+        control.start(wish, print)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("1h30m", 5400), ("2d", 172800)])
+def test_times(text: str, seconds: float) -> None:
+    assert control.seconds_of(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "1", "0s", "1h-1", "h", "1m1h"])
+def test_what_is_no_time(text: str) -> None:
+    with pytest.raises(FabricheckError, match="a time such as 90s"):
+        control.seconds_of(text)
+
+
+def test_a_name_is_needed_where_there_are_several(tmp_path: Path) -> None:
+    with pytest.raises(FabricheckError, match="found 'no name': start one"):
+        control.place_of("", tmp_path)
+    place(tmp_path / "stress" / "s")
+    assert control.place_of("", tmp_path).name == "s"
+    place(tmp_path / "stress" / "t")
+    with pytest.raises(FabricheckError, match=r"\(s, t\), found 'no name'"):
+        control.place_of("", tmp_path)
+    assert control.place_of("t", tmp_path).name == "t"
+
+
+def test_scripts() -> None:
+    assert job_script(Path("/a b")).endswith("-m fabricheck stress work '/a b'\n")
+    assert block_script(["export A=1", "srun x"]) == "#!/bin/bash\nexport A=1\nsrun x\n"
