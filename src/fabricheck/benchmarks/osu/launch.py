@@ -126,11 +126,11 @@ class Counted(Osu):
         """As of every benchmark."""
         return super().examine(self._counted(setting))
 
-    def _options(self, setting: Setting) -> list[str]:
-        plain = super()._options(setting)
-        if setting.programs.provider == "osu":
+    def _options_of(self, entry: MpiBenchmark, setting: Setting, *, by_osu: bool) -> list[str]:
+        plain = super()._options_of(entry, setting, by_osu=by_osu)
+        if by_osu:
             return plain
-        counts = osu_options.counts(self._entry, self._case.iterations)
+        counts = osu_options.counts(entry, self._case.iterations)
         return [*plain, "-i", str(counts.iterations), "-x", str(counts.warmup)]
 
     def _counted(self, setting: Setting) -> Setting:
