@@ -48,16 +48,15 @@ class Controller:
         (suite.root / "mix.yaml").write_text(MIX)
         suite.write("references/testbed.yaml", RULES)
 
+    def words(self, *words: str) -> list[str]:
+        path = f"PYTHONPATH={self.suite.root / 'src'}"
+        return ["env", path, sys.executable, "-m", "fabricheck", "stress", *words]
+
+    def command(self, *words: str) -> list[str]:
+        return self.suite.testbed.command("login", *self.words(*words))
+
     def __call__(self, *words: str) -> "subprocess.CompletedProcess[str]":
-        done = self.slurm(
-            "env",
-            f"PYTHONPATH={self.suite.root / 'src'}",
-            sys.executable,
-            "-m",
-            "fabricheck",
-            "stress",
-            *words,
-        )
+        done = self.slurm(*self.words(*words))
         sys.stdout.write(done.stdout + done.stderr)
         return done
 

@@ -23,6 +23,9 @@ from tests.monitor.test_exporter import Exporter
 from tests.monitor.test_last_run import night
 from tests.monitor.test_rules import PLACE
 from tests.report import sample as reports
+from tests.stress.made import block, place
+
+from fabricheck.stress.scheduler import birth
 
 pytestmark = pytest.mark.e2e
 MARKED = "sys/class/infiniband/*/ports/1/hw_counters/np_ecn_marked_roce_packets"
@@ -202,6 +205,13 @@ def test_from_a_counter_to_a_message_and_back(
     node = tree("mlx5_roce")
     suite.ran(report=reports.report("allreduce", "bcast"))
     night(suite.reports / "nights", 1)
+    # A stress whose job is this process.
+    stress = place(
+        suite.reports / "stress" / "s",
+        block("1.1", at=time.time()),
+        block("1.2", "bcast", at=time.time()),
+        job=f"{os.getpid()}.{birth(os.getpid())}",
+    )
     web = Web()
     stack.callback(web.close)
     runs = Exporter(f"--reports={suite.reports}")
@@ -226,6 +236,13 @@ def test_from_a_counter_to_a_message_and_back(
 
     until(more_marks, lambda: (web.alerts, loop.query("fabricheck:ecn_marked_packets:rate5m")))
     until(lambda: web.alerts["HighECNRate"] == "resolved")
+
+    # The stress ends, and with it its series.
+    assert loop.query("mpi_allreduce_latency_us")
+    stress.change(ended=time.time(), why="a stop was asked for")
+    until(lambda: not loop.query("mpi_allreduce_latency_us"))
+    assert loop.query("mpi_stress_test_running")[0]["value"][1] == "0"
+    assert not loop.query("fabricheck_stress_latency_seconds")
 
     # A run that is not good, and then an exporter that is gone, with its series.
     newer = suite.ran(1)

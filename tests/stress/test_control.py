@@ -1,5 +1,6 @@
 """The verbs with a scheduler that stands in for Slurm's commands."""
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,7 @@ from tests.stress.made import SESSION, block, place
 from fabricheck.errors import FabricheckError
 from fabricheck.stress import control, scheduler
 from fabricheck.stress.control import Wish
-from fabricheck.stress.scheduler import Phase, Slurm
+from fabricheck.stress.scheduler import Local, Phase, Slurm
 from fabricheck.stress.script import block_script, job_script
 
 pytestmark = pytest.mark.integration
@@ -114,6 +115,20 @@ def test_what_something_killed_is_closed_and_recorded_once(
     assert state.why == "its job is gone (FAILED)"
     (file,) = (tmp_path / "perflogs").rglob("*.jsonl")
     assert file.read_text().count(SESSION) == 2  # of one line: session and id
+
+
+def test_a_process_of_this_machine_is_known_by_its_number_and_its_begin(tmp_path: Path) -> None:
+    script = tmp_path / "job.sh"
+    script.write_text("exec sleep 60\n")
+    local = Local()
+    job = local.submit("s", script, tmp_path / "log", {})
+    assert local.standing(job).phase is Phase.RUNNING
+    assert local.standing(f"{job}1").phase is Phase.GONE
+    local.ask_to_stop(f"{job}1")
+    assert local.standing(job).phase is Phase.RUNNING
+    local.end(job)
+    os.waitpid(int(job.partition(".")[0]), 0)
+    assert local.standing(job).phase is Phase.GONE
 
 
 def test_silent_nodes_and_dead_ports_are_left_out(slurm: Stand) -> None:

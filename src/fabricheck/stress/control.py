@@ -102,9 +102,13 @@ def standing_of(place: Place) -> tuple[State, Standing]:
         FabricheckError: if the scheduler does not answer.
     """
     state = place.state() or State(session="")
-    if state.ended or not state.job:
+    if state.ended or not state.session:
         return state, Standing(Phase.GONE, state.why)
-    return state, scheduler_for(place.read_plan()).standing(state.job)
+    scheduler = scheduler_for(place.read_plan())
+    # Who submitted it may have died before it could write the number down.
+    if not state.job and (job := scheduler.running(place.name)):
+        state = place.change(job=job)
+    return state, scheduler.standing(state.job)
 
 
 def start(wish: Wish, tell: Tell) -> Place:

@@ -148,7 +148,7 @@ class Local:
                 stderr=output,
                 start_new_session=True,
             )
-        return f"{process.pid}.{_birth(process.pid)}"
+        return f"{process.pid}.{birth(process.pid)}"
 
     def standing(self, job: str) -> Standing:
         """Whether the process is there."""
@@ -167,11 +167,11 @@ class Local:
 
 def _process(job: str) -> int:
     """The number of a process that is there and no other of that number; 0 otherwise."""
-    pid, _, birth = job.partition(".")
-    return int(pid) if pid.isdigit() and birth and _birth(int(pid)) == birth else 0
+    pid, _, since = job.partition(".")
+    return int(pid) if pid.isdigit() and since and birth(int(pid)) == since else 0
 
 
-def _birth(pid: int) -> str:
+def birth(pid: int) -> str:
     """When a process began, in ticks since the machine was booted; empty if it has ended."""
     try:
         words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

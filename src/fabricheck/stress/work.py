@@ -23,6 +23,7 @@ from fabricheck.record.model import Case
 from fabricheck.stress.judged import judge_block, words_of
 from fabricheck.stress.medians import settle
 from fabricheck.stress.plan import blocks_of, setting_of
+from fabricheck.stress.scheduler import birth
 from fabricheck.stress.script import block_script
 from fabricheck.stress.state import Place
 
@@ -72,7 +73,8 @@ class Worker:
             restarts = int(os.environ.get("SLURM_RESTART_COUNT", "0"))
             if restarts:
                 _tell(f"the job was taken back and goes on, restart {restarts}")
-            self._place.change(restarts=restarts)
+            here = self._job or f"{os.getpid()}.{birth(os.getpid())}"
+            self._place.change(restarts=restarts, job=here)
             self._session, self._until = state.session, state.until
             done = self._place.recent(self._session)
             iteration, block = following(done, len(self._blocks))

@@ -1,0 +1,84 @@
+"""Job, controller and exporter killed at random moments: no block is lost or counted twice."""
+
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from pathlib import Path
+from random import Random
+
+import pytest
+from tests.guards.suite import Suite
+from tests.guards.test_stress import Controller, in_order
+from tests.monitor.test_exporter import Exporter
+
+from fabricheck.record.model import Case, from_line
+from fabricheck.testbed.layout import STATE_VARIABLE
+
+pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("guards")]
+
+KILLS = 10
+SEED = 20261122
+
+
+def cases(path: Path) -> list[Case]:
+    """All cases of a file of lines, each as often as it is there."""
+    found = []
+    for line in path.read_bytes().splitlines():
+        try:
+            entry = from_line(line)
+        except ValueError:
+            continue
+        assert isinstance(entry, Case)
+        found.append(entry)
+    return found
+
+
+def test_killed_at_ten_moments(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+    stress = Controller(suite)
+    monkeypatch.setenv(STATE_VARIABLE, str(suite.root.parent / "tb"))
+    reports = suite.root / "reports"
+    random = Random(SEED)
+    job = stress.start()
+    exporter = Exporter(f"--reports={reports}")
+    victims = [*("job", "requeue", "controller", "exporter") * 3][:KILLS]
+    random.shuffle(victims)
+    for victim in victims:
+        count = len(stress.blocks())
+        time.sleep(random.uniform(0, 5))
+        sys.stdout.write(f"kill {victim} at {time.strftime('%T')}\n")
+        if victim == "job":
+            stress.slurm("scancel", "--batch", "--signal=KILL", job)
+            stress.until(lambda: not stress.state_of(job), "the job is gone")  # noqa: B023
+            job, count = stress.start(), 0
+        elif victim == "requeue":
+            stress.slurm("scontrol", "requeue", job)
+            stress.until(lambda: stress.state_of(job) == "PENDING", "it waits")  # noqa: B023
+            stress.slurm("scontrol", "update", f"jobid={job}", "starttime=now")
+        elif victim == "controller":
+            word = random.choice([["status"], ["stop"], ["start", "--name=t"]])
+            running = subprocess.Popen(stress.command(*word), stdin=subprocess.DEVNULL)
+            time.sleep(random.uniform(0.3, 2.5))
+            running.kill()
+            running.wait()
+            if word == ["stop"]:
+                stress("stop")
+                job, count = stress.start(), 0
+        else:
+            exporter.process.kill()
+            exporter.process.wait()
+            exporter = Exporter(f"--reports={reports}")
+        stress.until(lambda: len(stress.blocks()) > count, "another block")  # noqa: B023
+    assert stress("stop").returncode == 0
+    exporter.stop()
+
+    sessions: dict[str, list[Case]] = defaultdict(list)
+    for case in cases(stress.place.lines):
+        sessions[case.session].append(case)
+    assert len(sessions) > 1
+    assert all(in_order(blocks) for blocks in sessions.values())
+    medians = [case for file in (suite.root / "perflogs").rglob("*.jsonl") for case in cases(file)]
+    ids = [case.id for case in medians if case.check == "Stress"]
+    assert len(ids) == len(set(ids))
+    counted = {case.session.rpartition("-")[0] for case in medians if case.check == "Stress"}
+    assert counted == sessions.keys()
