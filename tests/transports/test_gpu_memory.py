@@ -90,6 +90,16 @@ def test_the_staged_path_hands_mpi_no_memory_of_a_gpu() -> None:
     assert "expected 900 messages or more from host memory for shm" in lost
 
 
+@pytest.mark.parametrize("served", ["cuda_ipc", "staged"])
+def test_where_an_mpi_may_copy_itself_it_is_only_told_what_it_did(served: str) -> None:
+    either = replace(find("cuda_ipc"), memory=Memory.EITHER)
+    heard = hear_memory(either, LOAD, logs(served))
+    assert heard.objections == ()
+    assert heard.evidence.startswith("from GPU none" if served == "staged" else "from GPU 42")
+    (objection,) = hear_memory(either, LOAD, [UcxLog("n1", "1.13.1", ())] * 2).objections
+    assert "expected UCX 1.16 or later" in objection
+
+
 def test_gpudirect_rdma_is_zero_copy_of_a_card() -> None:
     heard = hear("rc_cuda", "cuda_ipc", **OVER_RC)
     assert heard.objections == ()

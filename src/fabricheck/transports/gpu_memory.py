@@ -69,6 +69,8 @@ def hear_memory(transport: Transport, load: Load, logs: Sequence[UcxLog]) -> Hea
         return Heard(
             evidence, tuple(_not_staged(transport, messages, of_host, needed * load.calls))
         )
+    if transport.memory is Memory.EITHER:
+        return Heard(evidence, ())
     objections = list(_not_aware(transport, of_gpu, of_host, needed * load.calls))
     if transport.direct:
         edge = _edge(of_gpu)

@@ -22,10 +22,11 @@ class Scope(StrEnum):
 
 
 class Memory(StrEnum):
-    """The memory from which ranks send."""
+    """The memory from which ranks send; either, where the MPI itself may copy to the host."""
 
     HOST = "host"
     GPU = "gpu"
+    EITHER = "either"
 
 
 class Counter(StrEnum):

@@ -78,13 +78,20 @@ class OnGpus(Osu):
             setting,
             result="" if by_osu else RESULT_JSON,
             exchanges=self._exchanges_of(base, setting, by_osu=by_osu),
-            memory=Memory.HOST if self._entry.path is Path.STAGED else None,
+            memory=self._memory,
         )
         is_pair = base.family == "pt2pt"
         if by_osu and is_pair and _ON_DEVICES not in setting.text(setting.stdout):
             why = f"expected {_ON_DEVICES!r} of OSU, found no such line: it measured other memory"
             return replace(found, objections=(*found.objections, why))
         return gpu.examine(found, setting)
+
+    @property
+    def _memory(self) -> Memory:
+        """Where messages must come from: an MPI that reduces may do so on the host."""
+        if self._entry.path is Path.STAGED:
+            return Memory.HOST
+        return Memory.EITHER if "cuda_collectives" in self._entry.needs else Memory.GPU
 
     def _by_osu(self, setting: Setting) -> bool:
         return setting.programs.provider == "osu" and self._entry.has_osu
