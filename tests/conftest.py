@@ -30,6 +30,11 @@ def tier(item: pytest.Item) -> str:
     return next((mark.name for mark in item.iter_markers() if mark.name in TIERS), TIERS[0])
 
 
+def group(item: pytest.Item) -> pytest.Mark | None:
+    """The group of tests that keep to one process, if a test names one."""
+    return item.get_closest_marker("xdist_group")
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--tier", choices=TIERS, help="run the tests of one tier alone")
     parser.addoption(
@@ -45,11 +50,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if chosen := config.getoption("--tier"):
         config.hook.pytest_deselected(items=[item for item in items if tier(item) != chosen])
         items[:] = [item for item in items if tier(item) == chosen]
+    # Quick tests first. Within a tier, groups first, since they take longest: what comes last is
+    # short, so that no process waits for another at the end. Else pytest's own order stays.
+    items.sort(key=lambda item: (TIERS.index(tier(item)), group(item) is None))
     for item in items:
-        if item.get_closest_marker("xdist_group") is None:
+        if group(item) is None:
             item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
-    # Quick tests first; within a tier pytest's own order stays.
-    items.sort(key=lambda item: TIERS.index(tier(item)))
 
 
 @pytest.hookimpl(wrapper=True)

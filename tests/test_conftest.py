@@ -44,6 +44,17 @@ def test_quick_tests_run_first(suite):
     assert found == ["test_rule", "test_stub", "test_cluster", "test_rates"]
 
 
+def test_groups_run_before_the_other_tests_of_their_tier(suite):
+    grouped = """
+    @pytest.mark.e2e
+    @pytest.mark.xdist_group("guest")
+    def test_guest(): pass
+    """
+    suite.makepyfile(ONE_OF_EACH + grouped)
+    found = passed(suite.runpytest_subprocess("-v", "-p", "no:xdist"))
+    assert found == ["test_rule", "test_stub", "test_guest", "test_cluster", "test_rates"]
+
+
 @pytest.mark.parametrize(
     ("tier", "test"), [("unit", "test_rule"), ("e2e", "test_cluster"), ("lab", "test_rates")]
 )

@@ -174,19 +174,29 @@ add_library(x x/first.cpp x/second.cpp)
 """
 
 
-def test_clang_tidy_looks_into_each_file_of_a_unit_and_at_those_of_none(tmp_path):
+NULLPTR = "modernize-use-nullptr"
+
+
+@pytest.mark.parametrize(
+    ("tool", "expected"),
+    [
+        ("clang-tidy", {("second.cpp", NULLPTR), ("third.cpp", NULLPTR)}),
+        ("clang-analyzer", {("second.cpp", "clang-analyzer-core.NullDereference")}),
+    ],
+)
+def test_each_file_of_a_unit_is_looked_into_and_those_of_none(tmp_path, tool, expected):
     files = {
         "CMakeLists.txt": LIBRARY,
         "x/first.cpp": "int first() {\n    return 1;\n}\n",
-        "x/second.cpp": "int second(const int* p) {\n    return p == nullptr ? *p : 1;\n}\n",
+        "x/second.cpp": "const int* second(const int* p) {\n"
+        "    return p == nullptr && *p > 0 ? 0 : p;\n}\n",
         "x/third.cpp": "const int* third() {\n    return 0;\n}\n",
     }
     copy = tmp_path / "checkout"
     (copy / "src/bench/x").mkdir(parents=True)
-    shown = red(copy, "clang-tidy", {f"src/bench/{name}": text for name, text in files.items()})
+    shown = red(copy, tool, {f"src/bench/{name}": text for name, text in files.items()})
     found = set(re.findall(r"(\w+\.c\w+):\d+:\d+: error: .*\[([\w.-]+),", shown))
-    null = "clang-analyzer-core.NullDereference"
-    assert found == {("second.cpp", null), ("third.cpp", "modernize-use-nullptr")}
+    assert found == expected
 
 
 def red(copy: Path, tool: str, files: dict[str, str]) -> str:
@@ -208,5 +218,5 @@ def red(copy: Path, tool: str, files: dict[str, str]) -> str:
         check=False,
     )
     assert done.returncode == 1
-    assert f"lint: {tool:<12} FAILED" in done.stdout
+    assert f"lint: {tool:<14} FAILED" in done.stdout
     return done.stdout

@@ -26,6 +26,8 @@ pytestmark = pytest.mark.integration
 
 SUITE = Path(__file__).resolve().parents[2]
 REFRAME = Path(sys.executable).parent / "reframe"
+# Not every value of every case in the log, and no pause between cases.
+QUICKLY = {"RFM_PERF_INFO_LEVEL": "debug2", "RFM_POLL_RATE_MAX": "1000"}
 SITES = sorted(path.stem for path in (SUITE / "sites").glob("*.yaml"))
 
 
@@ -71,7 +73,7 @@ def run_reframe(place: Path, system: str, *options: str) -> str:
             "--exec-policy=serial",
             *options,
         ],
-        env={**os.environ, "RFM_WARN_AS_ERROR": "1", "RFM_POLL_RATE_MAX": "1000"},
+        env={**os.environ, **QUICKLY, "RFM_WARN_AS_ERROR": "1"},
         cwd=SUITE,
         capture_output=True,
         text=True,
