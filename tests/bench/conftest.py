@@ -73,7 +73,7 @@ class Build:
 
 
 # MPI and options of each build. That of MPICH compiles each file by itself, so that none lives on
-# what another of its library includes; the others, a library at a time, take a third of the time.
+# what another of its library includes; the others take a library at a time.
 UNITS = "-DCMAKE_UNITY_BUILD=ON"
 BUILDS = {
     "openmpi": ("openmpi", UNITS),
