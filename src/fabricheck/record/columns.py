@@ -14,7 +14,7 @@ import polars as pl
 from fabricheck.record.model import HEAD, Case, Entry, Sample, from_line, is_sound
 from fabricheck.record.read import Kind, Problem, whole_lines
 
-_BLOCK: Final = 1 << 24
+_BLOCK: Final = 1 << 23
 _FUTURE: Final = timedelta(hours=1)
 _JUMP: Final = timedelta(days=1)
 _KIND: Final = slice(len(HEAD) + 10, len(HEAD) + 10 + len(b'"kind":"case",'))
