@@ -61,7 +61,7 @@ class Controller:
         return done
 
     def slurm(self, *command: str) -> "subprocess.CompletedProcess[str]":
-        return self.suite.testbed.run("login", *command, timeout_seconds=300)
+        return self.suite.testbed.run("login", *command, timeout_seconds=900)
 
     def start(self) -> str:
         done = self("start", "--name=t", f"--mix={self.suite.root / 'mix.yaml'}", "--for=20m")

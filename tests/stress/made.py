@@ -53,7 +53,8 @@ def block(
 def place(path: Path, *blocks: Case, scheduler: str = "local", **state: object) -> Place:
     """The place of a stress with a plan, a state and blocks."""
     made = Place(path)
-    made.write_plan({"scheduler": scheduler, "blocks": [{}] * 4})
+    numbers = dict.fromkeys(("seconds", "duty", "pause", "block_limit"), 1)
+    made.write_plan({"scheduler": scheduler, "placement": "rc-8n", "blocks": [{}] * 4, **numbers})
     made.change(session=SESSION, started=BEGIN, began=BEGIN, until=BEGIN + 3600, **state)
     for each in blocks:
         made.append(each)

@@ -1,7 +1,9 @@
+from datetime import UTC, datetime
 from pathlib import Path
 
 from tests.stress.made import BEGIN, SESSION, block, place
 
+from fabricheck.history.store import History, Request
 from fabricheck.record.model import Case, from_line
 from fabricheck.stress.medians import settle
 
@@ -51,3 +53,14 @@ def test_whoever_died_between_two_lines_the_next_one_writes_the_rest(tmp_path: P
 
 def test_nothing_is_recorded_of_no_blocks(tmp_path: Path) -> None:
     assert settle(place(tmp_path / "s"), SESSION, tmp_path / "perflogs", ended=True) == 0
+
+
+def test_the_history_has_each_hour_as_a_session_of_its_own(tmp_path: Path) -> None:
+    blocks = [block(f"{n + 1}.1", value=10.0 + n, at=BEGIN + 1800 * n) for n in range(6)]
+    settle(place(tmp_path / "s", *blocks), SESSION, tmp_path / "perflogs", ended=True)
+    with History.open(tmp_path / "history") as history:
+        now = datetime.fromtimestamp(BEGIN + 86400, UTC)
+        history.refresh(Request([tmp_path / "perflogs"], now=now))
+        (p50,) = [each for each in history.series() if each.key.statistic == "p50"]
+    assert p50.key.check == "Stress"
+    assert list(p50.values) == [10.5, 12.5, 14.5]

@@ -84,3 +84,10 @@ def test_where_nothing_was_started_there_is_nothing(tmp_path: Path) -> None:
     assert made.read(SESSION) == []
     with pytest.raises(FabricheckError, match="found none: start one"):
         made.read_plan()
+
+
+def test_what_is_no_plan_is_told(tmp_path: Path) -> None:
+    made = place(tmp_path / "s")
+    made.write_plan({"scheduler": "local"})
+    with pytest.raises(FabricheckError, match="found something else: start one"):
+        made.read_plan()

@@ -22,6 +22,7 @@ CHECK: Final = "Stress"
 """The name of the check under which the record has stress."""
 _MOST_BYTES: Final = 64 << 20
 _TAIL: Final = 1 << 20
+_PLANNED: Final = {"scheduler", "placement", "blocks", "seconds", "duty", "pause", "block_limit"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,12 +128,14 @@ class Place:
         """The plan.
 
         Raises:
-            FabricheckError: if there is none.
+            FabricheckError: if there is none, or something else.
         """
         given = self._read("plan.json")
-        if given is None:
+        if given is None or not given.keys() >= _PLANNED:
+            found = "none" if given is None else "something else"
             raise FabricheckError(
-                f"expected the plan of a stress in {self.path / 'plan.json'}, found none: start one"
+                f"expected the plan of a stress in {self.path / 'plan.json'}, found {found}: "
+                "start one"
             )
         return given
 

@@ -17,6 +17,7 @@ from types import FrameType
 from typing import Final
 
 from fabricheck.benchmarks import registry
+from fabricheck.errors import FabricheckError
 from fabricheck.launch.model import Evidence
 from fabricheck.provenance import SUITE
 from fabricheck.record.model import Case
@@ -66,7 +67,11 @@ class Worker:
         with self._place.alone("worker"):
             now = time.time()
             state = self._place.state()
-            assert state is not None, "start has written it"
+            if state is None or not state.session:
+                raise FabricheckError(
+                    f"expected a stress that was started in {self._place.path}, found none: use "
+                    "'fabricheck stress start'"
+                )
             if not state.began:
                 until = now + self._plan["seconds"]
                 state = self._place.change(began=now, until=until)
