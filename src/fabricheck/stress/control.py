@@ -127,13 +127,13 @@ def start(wish: Wish, tell: Tell) -> Place:
             f"expected a name of letters, digits, '.', '_' and '-', found {wish.name!r}: choose one"
         )
     place = Place(REPORTS / "stress" / (wish.name or wish.system))
-    with place.alone("start"):
+    with place.alone("start") as lock:
         request = _request(wish, partition, mix)
         _refuse_second(place, request)
         close(place)
         request["exclude"] = _excluded(place, wish, tell)
         tell(f"planning {len(mix.blocks)} blocks of mix {mix.name}; programs are built if need be")
-        place.write_plan(make_plan(SUITE, place.path / "planning", request))
+        place.write_plan(make_plan(SUITE, place.path / "planning", request, lock))
         place.stop_request.unlink(missing_ok=True)
         place.rotate()
         now = time.time()

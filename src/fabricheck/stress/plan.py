@@ -78,13 +78,16 @@ def setting_of(given: Mapping[str, Any], stage: Path) -> Setting:
     )
 
 
-def make_plan(suite: Path, directory: Path, request: Mapping[str, Any]) -> dict[str, Any]:
+def make_plan(
+    suite: Path, directory: Path, request: Mapping[str, Any], lock: int
+) -> dict[str, Any]:
     """Build the programs and let ReFrame say what each block runs.
 
     Args:
         suite: root of the suite.
         directory: where to plan; it is made anew, and removed when all went well.
         request: system, partition, environment, placement and blocks.
+        lock: a descriptor that ReFrame holds as well, since it may outlive this process.
 
     Raises:
         FabricheckError: if ReFrame can't build or plan it, with its own words.
@@ -116,6 +119,7 @@ def make_plan(suite: Path, directory: Path, request: Mapping[str, Any]) -> dict[
         text=True,
         errors="replace",
         check=False,
+        pass_fds=[lock],
     )
     answers = sorted(directory.glob("block-*.json"))
     if len(answers) != len(request["blocks"]):

@@ -86,8 +86,8 @@ class Place:
         return self.path / "stop"
 
     @contextlib.contextmanager
-    def alone(self, what: str) -> Iterator[None]:
-        """Hold one of the locks of this place.
+    def alone(self, what: str) -> Iterator[int]:
+        """Hold one of the locks of this place; gives its descriptor, for processes that hold it on.
 
         Raises:
             FabricheckError: if another process holds it.
@@ -102,7 +102,7 @@ class Place:
                     f"expected no other {what} of stress {self.name}, found one under way "
                     f"({self.path}/.{what}.lock is held): wait for its end"
                 ) from None
-            yield
+            yield lock
         finally:
             os.close(lock)
 
