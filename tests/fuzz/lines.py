@@ -14,7 +14,7 @@ from fabricheck.cli.application import build
 
 _LEFT_OUT = {
     "run", "nightly", "testbed up", "testbed exec", "testbed fault", "testbed doctor",
-    "site init",
+    "site init", "stress start", "stress once", "stress stop",
 }  # fmt: skip
 """What starts programs or computes for minutes; nights have a generator of their own."""
 

@@ -162,6 +162,29 @@ def test_what_is_not_allowed_is_refused_before_anything_begins(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("says", "message"),
+    [
+        ({"environ": "openmpi", "placement": "rc-4n"}, "main, which lacks rdma, nodes-4: correct"),
+        ({"environ": "mpich", "placement": "tcp-2n"}, "main, which lacks environment mpich: corr"),
+    ],
+)
+def test_a_site_that_allows_what_it_has_not_is_told(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, says: dict[str, str], message: str
+) -> None:
+    partition = {
+        "name": "main",
+        "scheduler": "squeue",
+        "features": ["tcp", "nodes-2"],
+        "environs": ["openmpi"],
+        "extras": {"stress": says},
+    }
+    monkeypatch.setattr(control, "REPORTS", tmp_path)
+    monkeypatch.setattr(control, "_partition", lambda wish: partition)
+    with pytest.raises(FabricheckError, match=message):
+        control.start(Wish(system="hpc"), print)
+
+
 @pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("1h30m", 5400), ("2d", 172800)])
 def test_times(text: str, seconds: float) -> None:
     assert control.seconds_of(text) == seconds

@@ -26,6 +26,7 @@ from fabricheck.stress.scheduler import Phase, Standing, node_states, scheduler_
 from fabricheck.stress.script import job_script
 from fabricheck.stress.state import Place, State, places
 from fabricheck.stress.work import PERFLOGS
+from fabricheck.transports import Placement
 
 REPORTS: Final = SUITE / "reports"
 _POLL: Final = 0.5
@@ -287,13 +288,22 @@ def _check_length(wish: Wish, says: dict[str, Any]) -> None:
 
 def _request(wish: Wish, partition: dict[str, Any], mix: Mix) -> dict[str, Any]:
     says = partition["extras"]["stress"]
+    place = Placement.read(says["placement"])
+    lacking = [each for each in place.features if each not in partition.get("features", ())]
+    if says["environ"] not in partition["environs"]:
+        lacking.append(f"environment {says['environ']}")
+    if lacking:
+        raise FabricheckError(
+            f"expected what stress names in partition {partition['name']}, which lacks "
+            f"{', '.join(lacking)}: correct stress in the site file"
+        )
     return {
         "system": wish.system,
         "partition": partition["name"],
         "scheduler": "local" if partition["scheduler"] == "local" else "slurm",
         "environ": says["environ"],
         "placement": says["placement"],
-        "nodes": int(says["placement"].removesuffix("-full").rpartition("-")[2][:-1]),
+        "nodes": place.num_nodes,
         "options": says.get("options", []),
         "seconds": wish.seconds,
         "duty": wish.duty,
