@@ -53,7 +53,7 @@ def _summed(rate: Course) -> Course:
 
 
 def _courses(begin: int) -> dict[str, list[Row]]:
-    return {**_run(begin), **_ports(), **_switch()}
+    return {**_run(begin), **_stress(begin), **_ports(), **_switch()}
 
 
 def _run(begin: int) -> dict[str, list[Row]]:
@@ -83,6 +83,42 @@ def _run(begin: int) -> dict[str, list[Row]]:
         "fabricheck_night_overdue_timestamp_seconds": [((), lambda _: begin + 19 * 3600)],
         "fabricheck_exporter_source_up": [(("run",), lambda _: 1), (("ports",), lambda _: 1)],
     }  # fmt: skip
+
+
+def _stress(begin: int) -> dict[str, list[Row]]:
+    """The stress of the MPI AI cluster benchmark, with its latencies and what they may be."""
+    blocks = (
+        ("allreduce", 4194304, 38900.0, 60000.0, 0.5),
+        ("allreduce", 1048576, 10600.0, 20000.0, 1.1),
+        ("allreduce", 65536, 484.0, 1000.0, 1.5),
+        ("bcast", 4194304, 25400.0, 30000.0, 0.1),
+        ("alltoall", 1048576, 73000.0, 100000.0, 0.2),
+        ("allgather", 131072, 6300.0, 10000.0, 0.3),
+        ("reduce", 1048576, 5850.0, 10000.0, 0.2),
+    )
+    found: dict[str, list[Row]] = {
+        "fabricheck_stress_running": [(("seed",), lambda _: 1)],
+        "fabricheck_stress_last_block_timestamp_seconds": [(("seed",), lambda s: begin + s - 7)],
+        "fabricheck_stress_iterations_total": [(("seed",), lambda s: 40 + s // 90)],
+        "fabricheck_stress_restarts_total": [(("seed",), lambda _: 0)],
+        "fabricheck_stress_blocks_total": [
+            (("seed", "good"), lambda s: 340 + s // 10),
+            (("seed", "warning"), lambda s: 3 + _load(s)),
+        ],
+        "fabricheck_stress_ecn_latency_correlation": [
+            (("seed",), lambda s: 0.86 + 0.06 * _load(s))
+        ],
+    }
+    for operation, size, micro, critical, slower in blocks:
+        for statistic in ("avg", "p50"):
+            labels = ("seed", operation, str(size), "8", statistic)
+            rows = found.setdefault("fabricheck_stress_latency_seconds", [])
+            rows.append(
+                (labels, lambda s, m=micro, x=slower: m * _MICRO * (1 + x * _load(s - s % 90)))
+            )
+            bounds = found.setdefault("fabricheck_stress_critical_seconds", [])
+            bounds.append((labels, lambda _, c=critical: c * _MICRO))
+    return found
 
 
 def _ports() -> dict[str, list[Row]]:
