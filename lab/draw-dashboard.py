@@ -23,6 +23,8 @@ from typing import Any
 from urllib.parse import urlencode
 from urllib.request import urlopen
 
+from PIL import Image
+
 SUITE = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(SUITE))
 
@@ -135,6 +137,8 @@ def draw(data: dict[str, Any], out: Path) -> list[str]:
             )
             time.sleep(3)
             driver.save_screenshot(str(out))
+            # A third of the size, and no colour that is told apart is lost.
+            Image.open(out).convert("RGB").quantize(128).save(out, optimize=True)
             names = {v: k for k, v in driver.execute_script("return window.names").items()}
             return [
                 names.get(each, each) for each in driver.execute_script("return window.colours")

@@ -81,3 +81,13 @@ def test_what_is_absent_is_no_zero() -> None:
         assert "vector(" not in str(panel["targets"])
         if panel["type"] == "stat":
             assert panel["fieldConfig"]["defaults"]["noValue"] == "no data"
+
+
+def test_latency_and_marks_stand_on_two_axes() -> None:
+    (panel,) = [panel for panel in PANELS if panel["title"] == "Latency and marks"]
+    (override,) = panel["fieldConfig"]["overrides"]
+    assert override["matcher"] == {"id": "byFrameRefID", "options": "B"}
+    own = {each["id"]: each["value"] for each in override["properties"]}
+    assert own == {"unit": "pps", "custom.axisPlacement": "right"}
+    assert panel["fieldConfig"]["defaults"]["unit"] == "s"
+    assert "marked_packets" in panel["targets"][1]["expr"]

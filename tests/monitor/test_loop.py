@@ -208,8 +208,8 @@ def test_from_a_counter_to_a_message_and_back(
     # A stress whose job is this process.
     stress = place(
         suite.reports / "stress" / "s",
-        block("1.1", at=time.time()),
-        block("1.2", "bcast", at=time.time()),
+        *(block(f"{each}.1", value=9e3 + each, marks=each, at=time.time()) for each in range(8)),
+        block("8.2", "bcast", at=time.time()),
         job=f"{os.getpid()}.{birth(os.getpid())}",
     )
     web = Web()

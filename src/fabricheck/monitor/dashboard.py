@@ -20,6 +20,7 @@ from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models.common import GraphThresholdsStyleMode
 from grafana_foundation_sdk.models.dashboard import (
     DataSourceRef,
+    DynamicConfigValue,
     Threshold,
     ThresholdsMode,
     ValueMap,
@@ -108,6 +109,10 @@ def _course(panel: Panel) -> timeseries.Panel:
     if len(panel.steps) > 1:
         lines = GraphThresholdsStyleConfig().mode(GraphThresholdsStyleMode.DASHED)
         shown = shown.thresholds_style(lines)
+    if panel.right:
+        own = {"unit": panel.right, "custom.axisPlacement": "right"}
+        values = [DynamicConfigValue(id_val=name, value=value) for name, value in own.items()]
+        shown = shown.override_by_query("B", values)
     for query in _queries(panel):
         shown = shown.with_target(query)
     return shown
@@ -148,5 +153,5 @@ def _limits() -> text.Panel:
         .description("The limits of fabric health; a case's counters are judged by them.")
         .content("\n".join(lines))
         .span(24)
-        .height(len(lines))
+        .height(_HEIGHT + 3)
     )

@@ -35,6 +35,7 @@ class Panel(NamedTuple):
         steps: from which value on which colour; the first without a value.
         words: what is written instead of a number, for one that shows the last value.
         width: columns of 24; a panel that shows the last value has fewer than a third.
+        right: unit of the second query, if that has an axis of its own.
     """
 
     title: str
@@ -44,6 +45,7 @@ class Panel(NamedTuple):
     steps: Steps = _PLAIN
     words: tuple[tuple[int, str], ...] = ()
     width: int = 12
+    right: str = ""
 
 
 def _band(name: str) -> Steps:
@@ -219,6 +221,27 @@ ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
     (
         "Congestion",
         (
+            Panel(
+                "Latency and marks",
+                "What the stress measures at p50, and the marks of all ports meanwhile.", "s",
+                (
+                    Query(
+                        'fabricheck_stress_latency_seconds{operation="allreduce",statistic="p50"}',
+                        "allreduce {{size_bytes}} B",
+                    ),
+                    Query(
+                        f"sum(rate(fabricheck_port_ecn_marked_packets_total{{{_PORT}}}{_RATE}))",
+                        "marks",
+                    ),
+                ),
+                right="pps",
+            ),
+            Panel(
+                "How marks and latency go together",
+                "Spearman's correlation over the last blocks of the stress: near 1, the fabric is "
+                "slow where it is congested.", "none",
+                (Query("fabricheck_stress_ecn_latency_correlation", "{{name}}"),),
+            ),
             Panel(
                 "ECN marks", f"Packets that came with a mark of congestion: {_ECN}.", "pps",
                 (
