@@ -41,21 +41,6 @@ std::array<char, MPI_MAX_PROCESSOR_NAME> processor_name() {
     return name;
 }
 
-std::vector<std::string> gather_hosts(const World& world) {
-    const std::array<char, MPI_MAX_PROCESSOR_NAME> name = processor_name();
-    const bool root = world.rank == 0;
-    std::vector<char> names(root ? name.size() * static_cast<std::size_t>(world.size) : 0);
-    const int width = static_cast<int>(name.size());
-    check(
-        MPI_Gather(name.data(), width, MPI_CHAR, names.data(), width, MPI_CHAR, 0, MPI_COMM_WORLD),
-        "MPI_Gather");
-    std::vector<std::string> hosts;
-    for (std::size_t start = 0; start < names.size(); start += name.size()) {
-        hosts.emplace_back(&names[start]);
-    }
-    return hosts;
-}
-
 // MPICH 4.0 closes its UCX endpoints in MPI_Finalize and then waits in a PMI barrier, where it no
 // longer answers. Over TCP a close is a request that the peer must answer: a rank that still makes
 // progress in MPI when another one begins to close may send its own request too late, and then
@@ -223,9 +208,24 @@ void abort_wait(int error, int count, const MPI_Status* statuses) {
     abort_mpi("MPI_Waitall", error);
 }
 
+std::vector<std::string> gather(const World& world, const std::string& text) {
+    constexpr std::size_t kWidth = 256;
+    std::array<char, kWidth> own{};
+    text.copy(own.data(), own.size() - 1);
+    const bool root = world.rank == 0;
+    std::vector<char> all(root ? kWidth * static_cast<std::size_t>(world.size) : 0);
+    check(MPI_Gather(own.data(), kWidth, MPI_CHAR, all.data(), kWidth, MPI_CHAR, 0, MPI_COMM_WORLD),
+          "MPI_Gather");
+    std::vector<std::string> texts;
+    for (std::size_t start = 0; start < all.size(); start += kWidth) {
+        texts.emplace_back(&all[start]);
+    }
+    return texts;
+}
+
 void describe_world(World& world) {
     world.library = library_line();
-    world.host_of_rank = gather_hosts(world);
+    world.host_of_rank = gather(world, processor_name().data());
     const double overhead = clock_overhead([] { return MPI_Wtime(); });
     if (world.rank == 0) {
         world.clock_overhead.resize(static_cast<std::size_t>(world.size));

@@ -33,21 +33,23 @@ struct Layout {
 };
 
 // `call(send, receive)` is the MPI collective; it is a template argument so that the timed part
-// holds it and nothing else.
-template <Sync kSync, class Call>
+// holds it and nothing else. `Way` is Direct or Staged.
+template <Sync kSync, class Way, class Call>
 class CollectiveKernel final : public Kernel {
   public:
-    CollectiveKernel(const Context& context, const Message& message, Layout layout, Call call)
+    CollectiveKernel(Context& context, const Message& message, Layout layout, Call call)
         : call_(call), message_(message), layout_(std::move(layout)), rank_(context.world.rank),
-          send_(context.buffers.send.data()), receive_(context.buffers.receive.data()),
-          scratch_(context.buffers.scratch.data()), sums_(message.type, context.world.size) {}
+          buffers_(context.buffers), way_(context.buffers, message.bytes),
+          sums_(message.type, context.world.size),
+          sent_bytes_(layout_.sum ? message.bytes : layout_.send.size() * message.bytes),
+          received_bytes_(received() * element_size(message.type)) {}
 
     [[gnu::always_inline]] double iterate() {
         if constexpr (kSync == Sync::Before) {
             barrier();
         }
         const double start = MPI_Wtime();
-        call_(send_, receive_);
+        once(buffers_.receive.data());
         const double end = MPI_Wtime();
         if constexpr (kSync == Sync::After) {
             barrier();
@@ -56,35 +58,40 @@ class CollectiveKernel final : public Kernel {
     }
 
     void prepare(std::uint64_t iteration) override {
-        fill_poison(receive_, received(), message_.type);
+        fill_poison(buffers_.receive.image(), received(), message_.type);
+        buffers_.receive.push(received_bytes_);
+        Buffer& source = layout_.in_place ? buffers_.receive : buffers_.send;
         if (layout_.sum) {
-            sums_.fill(send_, elements(), rank_, iteration);
+            sums_.fill(source.image(), elements(), rank_, iteration);
         }
-        char* target = layout_.in_place ? receive_ : send_;
+        char* target = source.image();
         for (const Block& block : layout_.send) {
             fill_pattern(target, elements(), message_.type,
                          {block.source, block.destination, iteration});
             target += message_.bytes;
         }
+        source.push(sent_bytes_);
     }
 
     void rehearse(int rounds) override {
         for (int round = 0; round < rounds; ++round) {
             barrier();
-            call_(send_, scratch_);
+            once(buffers_.scratch.data());
         }
         barrier();
     }
 
     [[nodiscard]] Mismatch verify(std::uint64_t iteration) const override {
+        buffers_.receive.pull(received_bytes_);
+        const char* const data = buffers_.receive.image();
         if (layout_.sum) {
-            return sums_.check(receive_, layout_.sum_count, layout_.sum_first, iteration);
+            return sums_.check(data, layout_.sum_count, layout_.sum_first, iteration);
         }
         Mismatch mismatch;
         std::size_t first = 0;
         for (const Block& block : layout_.receive) {
             add_mismatches(mismatch,
-                           check_pattern(receive_ + first * element_size(message_.type), elements(),
+                           check_pattern(data + first * element_size(message_.type), elements(),
                                          message_.type,
                                          {block.source, block.destination, iteration}, first));
             first += elements();
@@ -94,9 +101,27 @@ class CollectiveKernel final : public Kernel {
 
     [[nodiscard]] bool receives() const override { return received() > 0; }
 
-    void corrupt() override { corrupt_element(receive_, received() - 1, message_.type); }
+    void corrupt() override {
+        buffers_.receive.pull(received_bytes_);
+        corrupt_element(buffers_.receive.image(), received() - 1, message_.type);
+        buffers_.receive.push(received_bytes_);
+    }
+
+    [[nodiscard]] Copied copied() const { return way_.copied(); }
 
   private:
+    // A broadcast has one buffer, from which its root sends: the others only receive into it.
+    [[gnu::always_inline]] void once(char* receive) {
+        char* const into = way_.incoming(receive, 0);
+        if (layout_.in_place) {
+            way_.outgoing_in_place(receive, sent_bytes_);
+            call_(into, into);
+        } else {
+            call_(way_.outgoing(buffers_.send.data(), sent_bytes_, 0), into);
+        }
+        way_.arrived(receive, received_bytes_, 0);
+    }
+
     [[nodiscard]] std::size_t elements() const { return static_cast<std::size_t>(message_.count); }
     [[nodiscard]] std::size_t received() const {
         return layout_.sum ? layout_.sum_count : layout_.receive.size() * elements();
@@ -106,26 +131,31 @@ class CollectiveKernel final : public Kernel {
     Message message_;
     Layout layout_;
     int rank_;
-    char* send_;
-    char* receive_;
-    char* scratch_;
+    Buffers& buffers_;
+    Way way_;
     SumPattern sums_;
+    std::size_t sent_bytes_; ///< that this rank gives, and gets
+    std::size_t received_bytes_;
 };
 
 struct Allocation {
-    PageBuffer Buffers::*buffer;
+    Buffer Buffers::*buffer;
     std::size_t blocks; ///< of the largest size
     int fill;
 };
 
 // Buffers at the first size, in OSU's order and with OSU's first contents.
 void allocate(Context& context, std::initializer_list<Allocation> plan) {
+    std::size_t most = 0;
     for (const Allocation& allocation : plan) {
-        PageBuffer& buffer = context.buffers.*allocation.buffer;
+        Buffer& buffer = context.buffers.*allocation.buffer;
+        const std::size_t bytes = context.options.maximum_size * allocation.blocks;
         if (!buffer) {
-            buffer = PageBuffer(context.options.maximum_size * allocation.blocks, allocation.fill);
+            buffer = Buffer(context.options.buffer, bytes, allocation.fill);
         }
+        most = std::max(most, bytes);
     }
+    make_slots(context, most);
 }
 
 constexpr auto kSend = &Buffers::send;
@@ -182,20 +212,29 @@ void reduce_samples(const Context& context, const std::vector<double>& seconds,
     std::sort(result.ascending.begin(), result.ascending.end());
 }
 
-template <Sync kSync, class Call>
-SizeResult run(const Context& context, std::uint64_t size, Layout layout, Call call) {
-    CollectiveKernel<kSync, Call> kernel(context, make_message(context.options, size),
-                                         std::move(layout), call);
+template <Sync kSync, class Way, class Call>
+SizeResult run_on(Context& context, std::uint64_t size, Layout layout, Call call) {
+    CollectiveKernel<kSync, Way, Call> kernel(context, make_message(context.options, size),
+                                              std::move(layout), call);
     const Timings timings = measure(context, kernel, size);
     SizeResult result;
     result.size = size;
     result.iterations = timings.seconds.size();
     result.warmup = timings.warmup;
     result.valid = timings.valid;
+    result.copied = kernel.copied();
     const double average = bench::sum(timings.seconds) / static_cast<double>(result.iterations);
     reduce_averages(context, average, result);
     reduce_samples(context, timings.seconds, result);
     return result;
+}
+
+template <Sync kSync, class Call>
+SizeResult run(Context& context, std::uint64_t size, Layout layout, Call call) {
+    if (context.options.path == Path::Staged) {
+        return run_on<kSync, Staged>(context, size, std::move(layout), call);
+    }
+    return run_on<kSync, Direct>(context, size, std::move(layout), call);
 }
 
 Layout sum_layout(std::size_t first, std::size_t count) {

@@ -1,5 +1,6 @@
 // mpi_probe: MPI latency, bandwidth, message rate and collectives, with the methods and the table
 // of the OSU micro-benchmarks. How each number is measured: docs/method.md.
+#include "common/gpu/job.hpp"
 #include "common/interrupt.hpp"
 #include "common/world.hpp"
 #include "mpi_probe/measure.hpp"
@@ -30,6 +31,19 @@ int measure_sizes(const World& world, const Options& options, Report& report) {
     return 0;
 }
 
+// The GPU of this rank, if one is asked for, in whose memory this MPI can be trusted.
+std::optional<gpu::Device> open_gpu(const World& world, const Options& options) {
+    if (!options.uses_gpu()) {
+        return std::nullopt;
+    }
+    gpu::Device device = gpu::open_for_rank(world, options.gpu, options.buffer);
+    if (options.path == Path::Aware) {
+        gpu::require_aware_mpi(world, "mpi_probe", std::string(options.benchmark->name),
+                               options.buffer);
+    }
+    return device;
+}
+
 int run(World& world, int argc, char** argv) {
     Options options = parse_options(argc, argv);
     if (answered(world, options.action, help_text())) {
@@ -37,10 +51,11 @@ int run(World& world, int argc, char** argv) {
     }
     check_world_size(*options.benchmark, world.size);
     check_writable(world, options.json);
+    const std::optional<gpu::Device> device = open_gpu(world, options);
     describe_world(world);
     watch_interrupts();
 
-    Report report = begin_report(world, options);
+    Report report = begin_report(world, options, device);
     const int signal = measure_sizes(world, options, report);
     return world.rank == 0 ? report.end(options.json, table_of(options), options.sizes().size(),
                                         "sizes", signal)

@@ -28,6 +28,14 @@ Message make_message(const Options& options, std::uint64_t size) {
             mpi_datatype(options.type), static_cast<std::size_t>(size)};
 }
 
+void make_slots(Context& context, std::size_t bytes) {
+    Buffers& buffers = context.buffers;
+    if (context.options.path == Path::Staged && !buffers.outgoing) {
+        buffers.outgoing = Buffer(Memory::Pinned, bytes, 0);
+        buffers.incoming = Buffer(Memory::Pinned, bytes, 0);
+    }
+}
+
 void barrier() {
     check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
 }

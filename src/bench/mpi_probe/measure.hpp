@@ -1,8 +1,8 @@
 // One size of one benchmark: warm-up, timed iterations, validation. See docs/method.md, "Loops".
 #pragma once
 
-#include "mpi_probe/buffer.hpp"
 #include "mpi_probe/options.hpp"
+#include "mpi_probe/path.hpp"
 #include "mpi_probe/patterns.hpp"
 #include "mpi_probe/world.hpp"
 
@@ -33,6 +33,7 @@ struct SizeResult {
     double message_rate = 0.0;     ///< mbw_mr: messages per second
     std::vector<double> ascending; ///< one value an iteration, sorted: seconds or bytes/s
     std::optional<bool> valid;     ///< empty without --validate
+    Copied copied; ///< by a staged path on rank 0, in all iterations with their warm-up
 };
 
 /// Elements of one message or block.
@@ -44,6 +45,9 @@ struct Message {
 };
 
 Message make_message(const Options& options, std::uint64_t size);
+
+/// Pinned memory for the slots of a staged path, made once: room for so many bytes one way.
+void make_slots(Context& context, std::size_t bytes);
 
 void barrier();
 

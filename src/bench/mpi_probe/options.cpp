@@ -19,6 +19,12 @@ constexpr bench::Choices<ElementType, 3> kTypes = {{{"mpi_char", ElementType::Ch
                                                     {"mpi_int", ElementType::Int},
                                                     {"mpi_float", ElementType::Float}}};
 
+constexpr bench::Choices<bench::gpu::Memory, 3> kBuffers = {
+    {{"host", bench::gpu::Memory::Host},
+     {"device", bench::gpu::Memory::Device},
+     {"managed", bench::gpu::Memory::Managed}}};
+constexpr bench::Choices<Path, 2> kPaths = {{{"aware", Path::Aware}, {"staged", Path::Staged}}};
+
 std::string known_names() {
     std::string names;
     for (const Benchmark& benchmark : all_benchmarks()) {
@@ -74,6 +80,14 @@ void check_combination(const Options& options, const bench::OptionTable& table) 
            "benchmarks that send data");
     refuse(options, table.given("type") && !benchmark.has_sizes, "-T", "benchmarks that send data");
     refuse(options, options.validate && !benchmark.has_sizes, "-c", "benchmarks that send data");
+    refuse(options, options.uses_gpu() && !benchmark.has_sizes, "--buffer",
+           "benchmarks that send data");
+    for (const char* const option : {"path", "gpu"}) {
+        if (table.given(option) && !options.uses_gpu()) {
+            throw UsageError(std::string("option --") + option +
+                             " needs --buffer device or managed");
+        }
+    }
     check_common(options);
     const std::size_t width = element_size(options.type);
     const std::vector<std::uint64_t> sizes = options.sizes();
@@ -148,6 +162,14 @@ bench::OptionTable table_of(Options& options) {
             json.value(
                 std::vector<std::uint64_t>(options.percentiles.begin(), options.percentiles.end()));
         });
+    table.section("Of GPUs");
+    table.choice("buffer", options.buffer, kBuffers,
+                 "memory that is sent and received: the host's, the GPU's, or managed by both");
+    table.choice("path", options.path, kPaths,
+                 "give MPI the GPU's memory, or a copy in pinned host memory, copied in the timed "
+                 "part");
+    table.count("gpu=N", options.gpu, {0, INT_MAX},
+                "GPU of every rank (the rank on its node, modulo its GPUs)");
     add_common(table, options, "check all received data, outside the timed part");
     return table;
 }
@@ -218,16 +240,20 @@ std::string help_text() {
            "" +
            table_of(defaults).help() +
            "\n"
-           "Exit codes: 0 all sizes measured; 1 wrong data received, an MPI error, or the JSON "
-           "file\n"
-           "could not be written; 2 bad options or wrong number of ranks; 128 + signal after "
-           "SIGINT or\n"
-           "SIGTERM, with the sizes that were measured.\n"
+           "Exit codes: 0 all sizes measured; 1 wrong data received, an MPI error, an MPI that is "
+           "not\n"
+           "CUDA-aware, or the JSON file could not be written; 2 bad options, wrong number of "
+           "ranks, "
+           "or no\n"
+           "GPU where one is asked for; 128 + signal after SIGINT or SIGTERM, with the sizes that "
+           "were\n"
+           "measured.\n"
            "\n"
            "Examples\n"
            "  mpirun -n 2 mpi_probe latency -m 1:1048576 -z50,90,99\n"
            "  mpirun -n 2 mpi_probe bw -W 32 --json bw.json --time-budget 0.5\n"
            "  mpirun -n 4 mpi_probe allreduce -T mpi_float -f -c\n"
+           "  mpirun -n 2 mpi_probe bw --buffer device --path staged\n"
            "  mpirun -n 2 mpi_probe latency --validate --inject-error   # must exit with code 1\n";
 }
 

@@ -1,6 +1,7 @@
 // The command line of mpi_probe: OSU's option letters and this program's own long options.
 #pragma once
 
+#include "common/gpu/memory.hpp"
 #include "common/options.hpp"
 #include "mpi_probe/benchmarks.hpp"
 #include "mpi_probe/patterns.hpp"
@@ -18,6 +19,9 @@ struct Rounds {
     std::uint64_t warmup;
 };
 
+/// What of a buffer on the GPU MPI is given: its own address, or a copy in pinned host memory.
+enum class Path { Aware, Staged };
+
 struct Options : bench::CommonOptions {
     const Benchmark* benchmark = nullptr;
     std::string size_range;                  ///< as given
@@ -30,7 +34,12 @@ struct Options : bench::CommonOptions {
     int window = 64;
     ElementType type = ElementType::Char;
     bool full = false;
+    bench::gpu::Memory buffer = bench::gpu::Memory::Host;
+    Path path = Path::Aware;
+    std::optional<unsigned> gpu;       ///< as given
     std::vector<unsigned> percentiles; ///< columns of the table
+
+    [[nodiscard]] bool uses_gpu() const { return bench::gpu::is_on_gpu(buffer); }
 
     [[nodiscard]] const Rounds& rounds(std::uint64_t size) const;
 

@@ -4,7 +4,6 @@
 #include "mpi_probe/measure.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 namespace mpi_probe {
 
@@ -16,8 +15,8 @@ constexpr int kAckTag = 101;
 constexpr int kReverseTag = 10;
 
 // What the four kernels share: buffers, partner, validation data. `Derived` has
-// exchange(char* receive), the iteration without its clock reads.
-template <class Derived>
+// exchange(char* receive), the iteration without its clock reads; `Way` is Direct or Staged.
+template <class Derived, class Way>
 class PairKernel : public Kernel {
   public:
     struct Roles {
@@ -27,10 +26,10 @@ class PairKernel : public Kernel {
         bool receives_data;
     };
 
-    PairKernel(const Context& context, const Message& message, const Roles& roles)
-        : message_(message), roles_(roles), rank_(context.world.rank),
-          send_(context.buffers.send.data()), receive_(context.buffers.receive.data()),
-          scratch_(context.buffers.scratch.data()) {}
+    PairKernel(Context& context, const Message& message, const Roles& roles)
+        : message_(message), roles_(roles), rank_(context.world.rank), buffers_(context.buffers),
+          way_(context.buffers, message.bytes), send_(context.buffers.send.data()),
+          receive_(context.buffers.receive.data()), scratch_(context.buffers.scratch.data()) {}
 
     [[gnu::always_inline]] double iterate() {
         if (!roles_.reads_clock) {
@@ -44,10 +43,13 @@ class PairKernel : public Kernel {
 
     void prepare(std::uint64_t iteration) override {
         if (roles_.sends_data) {
-            fill_pattern(send_, elements(), message_.type, {rank_, roles_.peer, iteration});
+            fill_pattern(buffers_.send.image(), elements(), message_.type,
+                         {rank_, roles_.peer, iteration});
+            buffers_.send.push(message_.bytes);
         }
         if (roles_.receives_data) {
-            fill_poison(receive_, elements(), message_.type);
+            fill_poison(buffers_.receive.image(), elements(), message_.type);
+            buffers_.receive.push(message_.bytes);
         }
     }
 
@@ -59,19 +61,38 @@ class PairKernel : public Kernel {
     }
 
     [[nodiscard]] Mismatch verify(std::uint64_t iteration) const override {
-        return check_pattern(receive_, elements(), message_.type, {roles_.peer, rank_, iteration},
-                             0);
+        buffers_.receive.pull(message_.bytes);
+        return check_pattern(buffers_.receive.image(), elements(), message_.type,
+                             {roles_.peer, rank_, iteration}, 0);
     }
 
     [[nodiscard]] bool receives() const override { return roles_.receives_data; }
 
-    void corrupt() override { corrupt_element(receive_, elements() - 1, message_.type); }
+    void corrupt() override {
+        buffers_.receive.pull(message_.bytes);
+        corrupt_element(buffers_.receive.image(), elements() - 1, message_.type);
+        buffers_.receive.push(message_.bytes);
+    }
+
+    [[nodiscard]] Copied copied() const { return way_.copied(); }
 
   protected:
     [[nodiscard]] int peer() const { return roles_.peer; }
     [[nodiscard]] bool sends_data() const { return roles_.sends_data; }
-    [[nodiscard]] char* send_buffer() const { return send_; }
     [[nodiscard]] const Message& message() const { return message_; }
+    // Messages of a window that may be in flight at once.
+    [[nodiscard]] int slots(int window) const { return way_.slots(window); }
+    [[gnu::always_inline]] char* outgoing(int slot = 0) {
+        return way_.outgoing(send_, message_.bytes, slot);
+    }
+    [[gnu::always_inline]] char* incoming(char* receive, int slot = 0) {
+        return way_.incoming(receive, slot);
+    }
+    // One byte that answers a window: never copied.
+    [[gnu::always_inline]] char* acknowledgement() { return way_.incoming(send_, 0); }
+    [[gnu::always_inline]] void arrived(char* receive, int slot = 0) {
+        way_.arrived(receive, message_.bytes, slot);
+    }
 
   private:
     Derived& self() { return static_cast<Derived&>(*this); }
@@ -80,16 +101,20 @@ class PairKernel : public Kernel {
     Message message_;
     Roles roles_;
     int rank_;
+    Buffers& buffers_;
+    Way way_;
     char* send_;
     char* receive_;
     char* scratch_;
 };
 
-class LatencyKernel final : public PairKernel<LatencyKernel> {
+template <class Way>
+class LatencyKernel final : public PairKernel<LatencyKernel<Way>, Way> {
+    using Base = PairKernel<LatencyKernel<Way>, Way>;
+
   public:
-    LatencyKernel(const Context& context, const Message& message)
-        : PairKernel(context, message,
-                     {1 - context.world.rank, context.world.rank == 0, true, true}),
+    LatencyKernel(Context& context, const Message& message)
+        : Base(context, message, {1 - context.world.rank, context.world.rank == 0, true, true}),
           first_(context.world.rank == 0) {}
 
     [[gnu::always_inline]] void exchange(char* receive) {
@@ -104,14 +129,17 @@ class LatencyKernel final : public PairKernel<LatencyKernel> {
 
   private:
     [[gnu::always_inline]] void send() {
-        check(MPI_Send(send_buffer(), message().count, message().datatype, peer(), kPingTag,
+        const Message& message = this->message();
+        check(MPI_Send(this->outgoing(), message.count, message.datatype, this->peer(), kPingTag,
                        MPI_COMM_WORLD),
               "MPI_Send");
     }
     [[gnu::always_inline]] void receive_into(char* receive) {
-        check(MPI_Recv(receive, message().count, message().datatype, peer(), kPingTag,
-                       MPI_COMM_WORLD, &status_),
+        const Message& message = this->message();
+        check(MPI_Recv(this->incoming(receive), message.count, message.datatype, this->peer(),
+                       kPingTag, MPI_COMM_WORLD, &status_),
               "MPI_Recv");
+        this->arrived(receive);
     }
 
     bool first_;
@@ -120,14 +148,14 @@ class LatencyKernel final : public PairKernel<LatencyKernel> {
 
 // A window of messages one way, answered by one byte: bw, and with `kPairs` mbw_mr, where barriers
 // stand before each window.
-template <bool kPairs>
-class WindowKernel final : public PairKernel<WindowKernel<kPairs>> {
-    using Base = PairKernel<WindowKernel<kPairs>>;
+template <bool kPairs, class Way>
+class WindowKernel final : public PairKernel<WindowKernel<kPairs, Way>, Way> {
+    using Base = PairKernel<WindowKernel<kPairs, Way>, Way>;
 
   public:
-    WindowKernel(const Context& context, const Message& message, int pairs)
+    WindowKernel(Context& context, const Message& message, int pairs)
         : Base(context, message, roles(context.world.rank, pairs)), window_(context.options.window),
-          requests_(static_cast<std::size_t>(window_)),
+          part_(Base::slots(window_)), requests_(static_cast<std::size_t>(window_)),
           statuses_(static_cast<std::size_t>(window_)) {}
 
     [[gnu::always_inline]] double iterate() {
@@ -139,25 +167,19 @@ class WindowKernel final : public PairKernel<WindowKernel<kPairs>> {
     }
 
     [[gnu::always_inline]] void exchange(char* receive) {
-        const Message& message = this->message();
         if (this->sends_data()) {
-            for (int slot = 0; slot < window_; ++slot) {
-                check(MPI_Isend(this->send_buffer(), message.count, message.datatype, this->peer(),
-                                kDataTag, MPI_COMM_WORLD, requests_.data() + slot),
-                      "MPI_Isend");
+            for (int sent = 0; sent < window_; sent += part_) {
+                send(std::min(part_, window_ - sent));
             }
-            wait();
-            check(MPI_Recv(receive, 1, MPI_CHAR, this->peer(), kAckTag, MPI_COMM_WORLD,
-                           statuses_.data()),
+            check(MPI_Recv(this->incoming(receive), 1, MPI_CHAR, this->peer(), kAckTag,
+                           MPI_COMM_WORLD, statuses_.data()),
                   "MPI_Recv");
         } else {
-            for (int slot = 0; slot < window_; ++slot) {
-                check(MPI_Irecv(receive, message.count, message.datatype, this->peer(), kDataTag,
-                                MPI_COMM_WORLD, requests_.data() + slot),
-                      "MPI_Irecv");
+            for (int received = 0; received < window_; received += part_) {
+                receive_into(receive, std::min(part_, window_ - received));
             }
-            wait();
-            check(MPI_Send(this->send_buffer(), 1, MPI_CHAR, this->peer(), kAckTag, MPI_COMM_WORLD),
+            check(MPI_Send(this->acknowledgement(), 1, MPI_CHAR, this->peer(), kAckTag,
+                           MPI_COMM_WORLD),
                   "MPI_Send");
         }
     }
@@ -168,44 +190,76 @@ class WindowKernel final : public PairKernel<WindowKernel<kPairs>> {
         return {sender ? rank + pairs : rank - pairs, sender, sender, !sender};
     }
 
-    [[gnu::always_inline]] void wait() { wait_all(window_, requests_.data(), statuses_.data()); }
+    [[gnu::always_inline]] void send(int messages) {
+        const Message& message = this->message();
+        for (int slot = 0; slot < messages; ++slot) {
+            check(MPI_Isend(this->outgoing(slot), message.count, message.datatype, this->peer(),
+                            kDataTag, MPI_COMM_WORLD, requests_.data() + slot),
+                  "MPI_Isend");
+        }
+        wait_all(messages, requests_.data(), statuses_.data());
+    }
+
+    [[gnu::always_inline]] void receive_into(char* receive, int messages) {
+        const Message& message = this->message();
+        for (int slot = 0; slot < messages; ++slot) {
+            check(MPI_Irecv(this->incoming(receive, slot), message.count, message.datatype,
+                            this->peer(), kDataTag, MPI_COMM_WORLD, requests_.data() + slot),
+                  "MPI_Irecv");
+        }
+        wait_all(messages, requests_.data(), statuses_.data());
+        for (int slot = 0; slot < messages; ++slot) {
+            this->arrived(receive, slot);
+        }
+    }
 
     int window_;
+    int part_; ///< messages of the window that are in flight at once
     std::vector<MPI_Request> requests_;
     std::vector<MPI_Status> statuses_;
 };
 
-class BidirectionalKernel final : public PairKernel<BidirectionalKernel> {
+template <class Way>
+class BidirectionalKernel final : public PairKernel<BidirectionalKernel<Way>, Way> {
+    using Base = PairKernel<BidirectionalKernel<Way>, Way>;
+
   public:
-    BidirectionalKernel(const Context& context, const Message& message)
-        : PairKernel(context, message,
-                     {1 - context.world.rank, context.world.rank == 0, true, true}),
-          window_(context.options.window), first_(context.world.rank == 0),
-          send_tag_(first_ ? kDataTag : kReverseTag), receive_tag_(first_ ? kReverseTag : kDataTag),
-          sends_(static_cast<std::size_t>(window_)), receives_(static_cast<std::size_t>(window_)),
+    BidirectionalKernel(Context& context, const Message& message)
+        : Base(context, message, {1 - context.world.rank, context.world.rank == 0, true, true}),
+          window_(context.options.window), part_(Base::slots(window_)),
+          first_(context.world.rank == 0), send_tag_(first_ ? kDataTag : kReverseTag),
+          receive_tag_(first_ ? kReverseTag : kDataTag), sends_(static_cast<std::size_t>(window_)),
+          receives_(static_cast<std::size_t>(window_)),
           statuses_(static_cast<std::size_t>(window_)) {}
 
     [[gnu::always_inline]] void exchange(char* receive) {
-        for (int slot = 0; slot < window_; ++slot) {
-            check(MPI_Irecv(receive, message().count, message().datatype, peer(), receive_tag_,
-                            MPI_COMM_WORLD, receives_.data() + slot),
-                  "MPI_Irecv");
+        for (int done = 0; done < window_; done += part_) {
+            exchange_part(receive, std::min(part_, window_ - done));
         }
-        for (int slot = 0; slot < window_; ++slot) {
-            check(MPI_Isend(send_buffer(), message().count, message().datatype, peer(), send_tag_,
-                            MPI_COMM_WORLD, sends_.data() + slot),
-                  "MPI_Isend");
-        }
-        wait(first_ ? sends_ : receives_);
-        wait(first_ ? receives_ : sends_);
     }
 
   private:
-    [[gnu::always_inline]] void wait(std::vector<MPI_Request>& requests) {
-        wait_all(window_, requests.data(), statuses_.data());
+    [[gnu::always_inline]] void exchange_part(char* receive, int messages) {
+        const Message& message = this->message();
+        for (int slot = 0; slot < messages; ++slot) {
+            check(MPI_Irecv(this->incoming(receive, slot), message.count, message.datatype,
+                            this->peer(), receive_tag_, MPI_COMM_WORLD, receives_.data() + slot),
+                  "MPI_Irecv");
+        }
+        for (int slot = 0; slot < messages; ++slot) {
+            check(MPI_Isend(this->outgoing(slot), message.count, message.datatype, this->peer(),
+                            send_tag_, MPI_COMM_WORLD, sends_.data() + slot),
+                  "MPI_Isend");
+        }
+        wait_all(messages, (first_ ? sends_ : receives_).data(), statuses_.data());
+        wait_all(messages, (first_ ? receives_ : sends_).data(), statuses_.data());
+        for (int slot = 0; slot < messages; ++slot) {
+            this->arrived(receive, slot);
+        }
     }
 
     int window_;
+    int part_; ///< messages of the window that are in flight at once
     bool first_;
     int send_tag_;
     int receive_tag_;
@@ -217,36 +271,60 @@ class BidirectionalKernel final : public PairKernel<BidirectionalKernel> {
 // Buffers for the largest size, made at the first size, touched at each size up to it: OSU's way.
 Message prepare_buffers(Context& context, std::uint64_t size) {
     Buffers& buffers = context.buffers;
-    const Message message = make_message(context.options, size);
-    const std::size_t largest = context.options.maximum_size;
+    const Options& options = context.options;
+    const Message message = make_message(options, size);
+    const std::size_t largest = options.maximum_size;
     if (!buffers.send) {
-        buffers.send = PageBuffer(largest, 'a', PageBuffer::Touch::Later);
-        buffers.receive = PageBuffer(largest, 'b', PageBuffer::Touch::Later);
-        if (context.options.validate) {
-            buffers.scratch = PageBuffer(largest, 'c');
+        buffers.send = Buffer(options.buffer, largest, 'a', bench::PageBuffer::Touch::Later);
+        buffers.receive = Buffer(options.buffer, largest, 'b', bench::PageBuffer::Touch::Later);
+        if (options.validate) {
+            buffers.scratch = Buffer(options.buffer, largest, 'c');
         }
+        const bool windows = options.benchmark->metric != Metric::Latency;
+        make_slots(context, Staged::room(largest, windows ? options.window : 1));
     }
-    std::memset(buffers.send.data(), 'a', message.bytes);
-    std::memset(buffers.receive.data(), 'b', message.bytes);
+    buffers.send.fill('a', message.bytes);
+    buffers.receive.fill('b', message.bytes);
     return message;
 }
 
-SizeResult start_result(std::uint64_t size, const Timings& timings) {
+// What a kernel measured, and the result without its value.
+struct Measured {
+    Timings timings;
     SizeResult result;
-    result.size = size;
-    result.iterations = timings.seconds.size();
-    result.warmup = timings.warmup;
-    result.valid = timings.valid;
-    return result;
+};
+
+template <template <class Way> class Kernel, class... Arguments>
+Measured run(Context& context, std::uint64_t size, Arguments... arguments) {
+    const auto with = [&](auto&& kernel) {
+        Measured found;
+        found.timings = measure(context, kernel, size);
+        found.result.size = size;
+        found.result.iterations = found.timings.seconds.size();
+        found.result.warmup = found.timings.warmup;
+        found.result.valid = found.timings.valid;
+        found.result.copied = kernel.copied();
+        return found;
+    };
+    const Message message = prepare_buffers(context, size);
+    if (context.options.path == Path::Staged) {
+        return with(Kernel<Staged>(context, message, arguments...));
+    }
+    return with(Kernel<Direct>(context, message, arguments...));
 }
 
+template <class Way>
+using OneWayKernel = WindowKernel<false, Way>;
+template <class Way>
+using PairsKernel = WindowKernel<true, Way>;
+
 // The average is all data over all time; a percentile is one of a single window's bandwidth.
-SizeResult bandwidth_result(std::uint64_t size, const Timings& timings, double bytes_per_iteration,
+SizeResult bandwidth_result(const Measured& measured, double bytes_per_iteration,
                             double total_seconds) {
-    SizeResult result = start_result(size, timings);
-    result.average =
-        bytes_per_iteration * static_cast<double>(timings.seconds.size()) / total_seconds;
-    result.ascending = timings.seconds;
+    SizeResult result = measured.result;
+    const std::vector<double>& seconds = measured.timings.seconds;
+    result.average = bytes_per_iteration * static_cast<double>(seconds.size()) / total_seconds;
+    result.ascending = seconds;
     for (double& value : result.ascending) {
         value = bytes_per_iteration / value;
     }
@@ -261,10 +339,9 @@ double window_bytes(const Context& context, std::uint64_t size) {
 } // namespace
 
 SizeResult run_latency(Context& context, std::uint64_t size) {
-    LatencyKernel kernel(context, prepare_buffers(context, size));
-    const Timings timings = measure(context, kernel, size);
-    SizeResult result = start_result(size, timings);
-    result.ascending = timings.seconds;
+    const Measured measured = run<LatencyKernel>(context, size);
+    SizeResult result = measured.result;
+    result.ascending = measured.timings.seconds;
     for (double& value : result.ascending) {
         value /= 2.0; // one way
     }
@@ -274,28 +351,25 @@ SizeResult run_latency(Context& context, std::uint64_t size) {
 }
 
 SizeResult run_bw(Context& context, std::uint64_t size) {
-    WindowKernel<false> kernel(context, prepare_buffers(context, size), 1);
-    const Timings timings = measure(context, kernel, size);
-    return bandwidth_result(size, timings, window_bytes(context, size),
-                            bench::sum(timings.seconds));
+    const Measured measured = run<OneWayKernel>(context, size, 1);
+    return bandwidth_result(measured, window_bytes(context, size),
+                            bench::sum(measured.timings.seconds));
 }
 
 SizeResult run_bibw(Context& context, std::uint64_t size) {
-    BidirectionalKernel kernel(context, prepare_buffers(context, size));
-    const Timings timings = measure(context, kernel, size);
-    return bandwidth_result(size, timings, 2.0 * window_bytes(context, size),
-                            bench::sum(timings.seconds));
+    const Measured measured = run<BidirectionalKernel>(context, size);
+    return bandwidth_result(measured, 2.0 * window_bytes(context, size),
+                            bench::sum(measured.timings.seconds));
 }
 
 SizeResult run_mbw_mr(Context& context, std::uint64_t size) {
     const int pairs = context.world.size / 2;
-    WindowKernel<true> kernel(context, prepare_buffers(context, size), pairs);
-    const Timings timings = measure(context, kernel, size);
-    const double here = bench::sum(timings.seconds); // 0 on receivers
+    const Measured measured = run<PairsKernel>(context, size, pairs);
+    const double here = bench::sum(measured.timings.seconds); // 0 on receivers
     double of_senders = 0.0;
     check(MPI_Reduce(&here, &of_senders, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD), "MPI_Reduce");
     SizeResult result =
-        bandwidth_result(size, timings, window_bytes(context, size) * pairs, of_senders / pairs);
+        bandwidth_result(measured, window_bytes(context, size) * pairs, of_senders / pairs);
     result.message_rate = result.average / static_cast<double>(size);
     return result;
 }

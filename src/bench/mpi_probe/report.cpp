@@ -13,6 +13,10 @@ bool is_latency(const Options& options) {
     return options.benchmark->metric == Metric::Latency;
 }
 
+const char* buffer_name(bench::gpu::Memory kind) {
+    return kind == bench::gpu::Memory::Managed ? "managed" : "device";
+}
+
 const char* quantity(const Options& options) {
     return is_latency(options) ? "latency" : "bandwidth";
 }
@@ -49,13 +53,17 @@ std::vector<bench::Column> columns_of(const Options& options) {
 
 } // namespace
 
-bench::Report begin_report(const World& world, const Options& options) {
+bench::Report begin_report(const World& world, const Options& options,
+                           const std::optional<bench::gpu::Device>& device) {
     const Benchmark& benchmark = *options.benchmark;
     bench::Report report(bench::table_stream(options.json), "mpi_probe", benchmark.name);
     if (benchmark.has_sizes) {
         report.fact("datatype", std::string(type_name(options.type)));
     }
     add_facts(report, world);
+    if (device) {
+        bench::gpu::add_facts(report, world, *device);
+    }
     std::vector<bench::Column> columns = columns_of(options);
     if (options.full) {
         columns.push_back(value_column(options, "Min Latency(us)", "rank_min"));
@@ -82,6 +90,10 @@ bench::Report begin_report(const World& world, const Options& options) {
         if (benchmark.has_sizes) {
             bench::print(report.stream(), "# Datatype: %s.\n", type_name(options.type));
         }
+        if (options.uses_gpu()) {
+            bench::print(report.stream(), "# Buffer: %s, %s.\n", buffer_name(options.buffer),
+                         options.path == Path::Staged ? "staged" : "aware");
+        }
         report.print_facts();
         report.print_titles();
     }
@@ -102,6 +114,10 @@ bench::Row row_of(const Options& options, const SizeResult& result) {
         {quantity(options), std::move(statistics), is_latency(options) ? "s" : "B/s"}};
     if (options.benchmark->metric == Metric::MessageRate) {
         row.push_back({"message_rate", result.message_rate, "1/s"});
+    }
+    if (options.path == Path::Staged) {
+        row.push_back({"copied_out", result.copied.out, "B"});
+        row.push_back({"copied_in", result.copied.in, "B"});
     }
     row.push_back({"valid", bench::value_of(result.valid)});
     return row;

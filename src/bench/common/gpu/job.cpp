@@ -1,0 +1,149 @@
+#include "common/gpu/job.hpp"
+
+#include "common/gpu/library.hpp"
+
+#include <array>
+#include <csignal>
+#include <cstdio>
+#include <ctime>
+#include <dlfcn.h>
+#include <unistd.h>
+
+namespace bench::gpu {
+
+namespace {
+
+constexpr int kTag = 1;
+constexpr unsigned kSecondsForOneByte = 4;
+
+int rank_on_node(const World& world) {
+    MPI_Comm node = MPI_COMM_NULL;
+    check(
+        MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, world.rank, MPI_INFO_NULL, &node),
+        "MPI_Comm_split_type");
+    int rank = 0;
+    check(MPI_Comm_rank(node, &rank), "MPI_Comm_rank");
+    check(MPI_Comm_free(&node), "MPI_Comm_free");
+    return rank;
+}
+
+// What the MPI says of itself. Open MPI without CUDA on a UCX with CUDA says no, and works.
+Value says_aware() {
+    using Query = int();
+    auto* const query = reinterpret_cast<Query*>(dlsym(RTLD_DEFAULT, "MPIX_Query_cuda_support"));
+    return query == nullptr ? Value() : Value(query() == 1);
+}
+
+// What the handlers of signals need, made beforehand: they may not allocate.
+std::string touched;
+std::string hung;
+unsigned moments_to_wait = 0; ///< so that rank 0 speaks, and the launcher ends the others
+bool is_exchanging = false;
+struct sigaction before_fault {};
+struct sigaction before_bus_error {};
+
+[[noreturn]] void leave(const std::string& sentence) {
+    const timespec moment{static_cast<std::time_t>(moments_to_wait), 0};
+    // A signal that comes meanwhile is the launcher's, which ends the job.
+    if (nanosleep(&moment, nullptr) == 0) {
+        [[maybe_unused]] const ssize_t written =
+            write(STDERR_FILENO, sentence.data(), sentence.size());
+    }
+    _exit(kFailure);
+}
+
+extern "C" void on_fault(int signal, siginfo_t* info, void* /*context*/) {
+    if (is_exchanging || is_device_memory(info->si_addr)) {
+        leave(touched);
+    }
+    // Not ours: it comes again, to whoever had it before.
+    (void)sigaction(signal, signal == SIGSEGV ? &before_fault : &before_bus_error, nullptr);
+}
+
+extern "C" void on_alarm(int /*signal*/) {
+    leave(hung);
+}
+
+void watch_faults() {
+    struct sigaction action {};
+    action.sa_sigaction = on_fault;
+    action.sa_flags = SA_SIGINFO;
+    (void)sigemptyset(&action.sa_mask);
+    (void)sigaction(SIGSEGV, &action, &before_fault);
+    (void)sigaction(SIGBUS, &action, &before_bus_error);
+}
+
+void send(char* byte, int peer) {
+    check(MPI_Send(byte, 1, MPI_CHAR, peer, kTag, MPI_COMM_WORLD), "MPI_Send");
+}
+
+void receive(char* byte, int peer) {
+    check(MPI_Recv(byte, 1, MPI_CHAR, peer, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE), "MPI_Recv");
+}
+
+// One rank at a time touches the byte, so that one rank at most has something to say.
+void pass_on(const World& world, Buffer& byte) {
+    const int before = (world.rank + world.size - 1) % world.size;
+    const int after = (world.rank + 1) % world.size;
+    if (world.rank == 0) {
+        send(byte.data(), after);
+        byte.fill(0, 1);
+    }
+    receive(byte.data(), before);
+    if (world.rank != 0) {
+        send(byte.data(), after);
+    }
+}
+
+} // namespace
+
+Device open_for_rank(const World& world, std::optional<unsigned> number, Memory kind) {
+    const int local_rank = rank_on_node(world);
+    Device device;
+    std::string refusal;
+    try {
+        device = open(number, local_rank);
+        if (kind == Memory::Managed && !has_managed_memory(device)) {
+            refusal = "GPU " + device.address + " has no managed memory";
+        }
+    } catch (const NoGpu& none) {
+        refusal = none.what();
+    }
+    agree(world, refusal);
+    return device;
+}
+
+void add_facts(Report& report, const World& world, const Device& device) {
+    const bool has_driver = !device.driver.empty();
+    report.fact("gpu", gather(world, device.name), "GPU");
+    report.fact("gpu_address", gather(world, device.address), "PCI");
+    report.fact("gpu_driver", has_driver ? Value(device.driver) : Value(), "Driver");
+    report.fact("cuda", device.cuda, "CUDA");
+    report.fact("mpi_cuda_support", says_aware());
+}
+
+void require_aware_mpi(const World& world, const char* program, const std::string& benchmark,
+                       Memory kind) {
+    constexpr int kToken = 0x5a;
+    const std::string advice = "; use --path staged, or an MPI whose UCX has CUDA\n";
+    touched = std::string(program) + ": this MPI touches device memory from the host in " +
+              benchmark + ": it is not CUDA-aware" + advice;
+    hung = std::string(program) + ": one byte of device memory did not come through this MPI in " +
+           std::to_string(kSecondsForOneByte) + " s: it is not CUDA-aware, or hangs" + advice;
+    moments_to_wait = world.rank == 0 ? 0 : 1;
+    Buffer byte(kind, 1, world.rank == 0 ? kToken : 0);
+    watch_faults();
+    (void)std::signal(SIGALRM, on_alarm);
+    alarm(kSecondsForOneByte);
+    is_exchanging = true;
+    pass_on(world, byte);
+    is_exchanging = false;
+    check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
+    alarm(0);
+    byte.pull(1);
+    if (*byte.image() != kToken) {
+        abort_job("one byte of device memory did not come through this MPI as it was" + advice);
+    }
+}
+
+} // namespace bench::gpu

@@ -1,0 +1,239 @@
+// A libnccl.so.2 for tests: collectives of floats over shared memory, for ranks of one host.
+// FAKE_NCCL says what goes wrong: "refuse" (the communicator is not made), "error" (an asynchronous
+// error at the third operation), "hang" (its stream never ends), "stall" (the call never returns).
+#include <atomic>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <sched.h>
+#include <string>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <vector>
+
+using Pointer = unsigned long long;
+
+extern "C" {
+int cuMemcpyHtoD_v2(Pointer to, const void* from, std::size_t bytes);
+int cuMemcpyDtoH_v2(void* to, Pointer from, std::size_t bytes);
+void fake_cuda_hold();
+}
+
+namespace {
+
+enum Result { kSuccess = 0, kSystemError = 2, kInvalidUsage = 5, kRemoteError = 6 };
+constexpr std::size_t kMostBytes = std::size_t{64} << 20; ///< of all ranks' data together
+constexpr int kFailingOperation = 3;
+
+struct Id {
+    char name[128];
+};
+
+struct Area {
+    std::atomic<int> arrived;
+    std::atomic<int> round;
+    std::atomic<int> left;
+    char data[kMostBytes];
+};
+
+struct Communicator {
+    Area* area;
+    int rank;
+    int ranks;
+    int operations;
+    bool failed;
+};
+
+// What a group of sends and receives has gathered: one of each for each peer.
+struct Group {
+    Communicator* communicator = nullptr;
+    std::vector<Pointer> sends;
+    std::vector<Pointer> receives;
+    std::size_t bytes = 0;
+} group;
+
+bool wrong(const char* what) {
+    const char* const asked = std::getenv("FAKE_NCCL");
+    return asked != nullptr && std::strcmp(asked, what) == 0;
+}
+
+void barrier(Communicator& own) {
+    const int round = own.area->round;
+    if (++own.area->arrived == own.ranks) {
+        own.area->arrived = 0;
+        ++own.area->round;
+    }
+    while (own.area->round == round) {
+        sched_yield();
+    }
+}
+
+char* place(const Communicator& own, int rank, std::size_t bytes) {
+    return own.area->data + static_cast<std::size_t>(rank) * bytes;
+}
+
+// Everyone's `bytes` lie in the area when `use` reads them.
+template <class Use>
+int operation(Communicator& own, Pointer send, std::size_t bytes, Use use) {
+    ++own.operations;
+    if (own.operations == kFailingOperation) {
+        own.failed = wrong("error");
+        if (wrong("hang")) {
+            fake_cuda_hold();
+        }
+        while (wrong("stall")) {
+            sched_yield();
+        }
+    }
+    if (bytes * static_cast<std::size_t>(own.ranks) > kMostBytes) {
+        return kSystemError;
+    }
+    cuMemcpyDtoH_v2(place(own, own.rank, bytes), send, bytes);
+    barrier(own);
+    use();
+    barrier(own);
+    return kSuccess;
+}
+
+std::vector<float> sums(const Communicator& own, std::size_t first, std::size_t count,
+                        std::size_t bytes) {
+    std::vector<float> result(count);
+    for (int rank = 0; rank < own.ranks; ++rank) {
+        const auto* const values = reinterpret_cast<const float*>(place(own, rank, bytes)) + first;
+        for (std::size_t index = 0; index < count; ++index) {
+            result[index] += values[index];
+        }
+    }
+    return result;
+}
+
+void give(Pointer receive, const std::vector<float>& values) {
+    cuMemcpyHtoD_v2(receive, values.data(), values.size() * sizeof(float));
+}
+
+} // namespace
+
+extern "C" {
+
+int ncclGetVersion(int* version) {
+    *version = 22809;
+    return kSuccess;
+}
+
+const char* ncclGetErrorString(int result) {
+    return result == kRemoteError ? "remote process exited or there was a network error"
+                                  : "unhandled system error";
+}
+
+const char* ncclGetLastError(Communicator*) {
+    return "said by the fake NCCL";
+}
+
+int ncclGetUniqueId(Id* id) {
+    *id = {};
+    std::snprintf(id->name, sizeof id->name, "/fakenccl.%d", getpid());
+    return kSuccess;
+}
+
+int ncclCommInitRank(Communicator** result, int ranks, Id id, int rank) {
+    if (wrong("refuse")) {
+        return kInvalidUsage;
+    }
+    const int file = shm_open(id.name, O_CREAT | O_RDWR, 0600);
+    if (file < 0 || ftruncate(file, sizeof(Area)) != 0) {
+        return kSystemError;
+    }
+    void* const memory = mmap(nullptr, sizeof(Area), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    close(file);
+    *result = new Communicator{static_cast<Area*>(memory), rank, ranks, 0, false};
+    barrier(**result);
+    shm_unlink(id.name); // all ranks have it; nobody else shall
+    return kSuccess;
+}
+
+int ncclCommGetAsyncError(Communicator* own, int* error) {
+    *error = own->failed ? kRemoteError : kSuccess;
+    return kSuccess;
+}
+
+int ncclCommDestroy(Communicator* own) {
+    munmap(own->area, sizeof(Area));
+    delete own;
+    return kSuccess;
+}
+
+int ncclCommAbort(Communicator* own) {
+    return ncclCommDestroy(own);
+}
+
+int ncclAllReduce(Pointer send, Pointer receive, std::size_t count, int, int, Communicator* own,
+                  void*) {
+    const std::size_t bytes = count * sizeof(float);
+    return operation(*own, send, bytes, [=] { give(receive, sums(*own, 0, count, bytes)); });
+}
+
+int ncclReduce(Pointer send, Pointer receive, std::size_t count, int, int, int root,
+               Communicator* own, void*) {
+    const std::size_t bytes = count * sizeof(float);
+    return operation(*own, send, bytes, [=] {
+        if (own->rank == root) {
+            give(receive, sums(*own, 0, count, bytes));
+        }
+    });
+}
+
+int ncclReduceScatter(Pointer send, Pointer receive, std::size_t count, int, int, Communicator* own,
+                      void*) {
+    const std::size_t bytes = count * static_cast<std::size_t>(own->ranks) * sizeof(float);
+    return operation(*own, send, bytes, [=] {
+        give(receive, sums(*own, count * static_cast<std::size_t>(own->rank), count, bytes));
+    });
+}
+
+int ncclBroadcast(Pointer send, Pointer receive, std::size_t count, int, int root,
+                  Communicator* own, void*) {
+    const std::size_t bytes = count * sizeof(float);
+    return operation(*own, send, bytes,
+                     [=] { cuMemcpyHtoD_v2(receive, place(*own, root, bytes), bytes); });
+}
+
+int ncclAllGather(Pointer send, Pointer receive, std::size_t count, int, Communicator* own, void*) {
+    const std::size_t bytes = count * sizeof(float);
+    return operation(*own, send, bytes, [=] {
+        cuMemcpyHtoD_v2(receive, own->area->data, bytes * static_cast<std::size_t>(own->ranks));
+    });
+}
+
+int ncclGroupStart() {
+    group = {};
+    return kSuccess;
+}
+
+int ncclSend(Pointer send, std::size_t count, int, int, Communicator* own, void*) {
+    group.communicator = own;
+    group.bytes = count * sizeof(float);
+    group.sends.push_back(send);
+    return kSuccess;
+}
+
+int ncclRecv(Pointer receive, std::size_t, int, int, Communicator*, void*) {
+    group.receives.push_back(receive);
+    return kSuccess;
+}
+
+// The peers come in their order, from blocks that lie one after the other.
+int ncclGroupEnd() {
+    Communicator& own = *group.communicator;
+    const auto ranks = static_cast<std::size_t>(own.ranks);
+    return operation(own, group.sends.front(), group.bytes * ranks, [&own, ranks] {
+        for (std::size_t peer = 0; peer < ranks; ++peer) {
+            const char* const blocks = place(own, static_cast<int>(peer), group.bytes * ranks);
+            cuMemcpyHtoD_v2(group.receives[peer],
+                            blocks + group.bytes * static_cast<std::size_t>(own.rank), group.bytes);
+        }
+    });
+}
+
+} // extern "C"
