@@ -9,9 +9,8 @@ namespace mpi_matmul {
 
 Freivalds::Freivalds(std::uint64_t n, std::uint64_t seed) : n_(n), state_(seed), x_(n), bx_(n) {}
 
-std::optional<std::uint64_t> Freivalds::wrong_row(const std::vector<double>& a,
-                                                  const std::vector<double>& b,
-                                                  const std::vector<double>& c) {
+std::optional<std::uint64_t> Freivalds::wrong_row(const double* a, const double* b,
+                                                  const double* c) {
     draw();
     for (std::uint64_t row = 0; row < n_; ++row) {
         bx_[row] = times(&b[row * n_], x_);

@@ -25,9 +25,7 @@ class Freivalds {
 
     /// Draws new vectors, so that what they miss in one repetition is seen in another.
     /// Returns the first row of C found wrong, or nothing.
-    std::optional<std::uint64_t> wrong_row(const std::vector<double>& a,
-                                           const std::vector<double>& b,
-                                           const std::vector<double>& c);
+    std::optional<std::uint64_t> wrong_row(const double* a, const double* b, const double* c);
 
     /// Bytes that it needs beside the matrices.
     static std::uint64_t bytes(std::uint64_t n);

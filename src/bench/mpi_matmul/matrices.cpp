@@ -1,8 +1,5 @@
 #include "mpi_matmul/matrices.hpp"
 
-#include <algorithm>
-#include <limits>
-
 namespace mpi_matmul {
 
 std::uint64_t scramble(std::uint64_t state) {
@@ -12,17 +9,13 @@ std::uint64_t scramble(std::uint64_t state) {
     return mixed ^ (mixed >> 31U);
 }
 
-void fill(std::vector<double>& matrix, Name name, std::uint64_t seed) {
+void fill(double* matrix, std::uint64_t count, Name name, std::uint64_t seed) {
     constexpr std::uint64_t kValues = 2 * kLargestElement + 1;
     const std::uint64_t start = scramble(scramble(seed) + static_cast<std::uint64_t>(name));
-    for (std::uint64_t index = 0; index < matrix.size(); ++index) {
+    for (std::uint64_t index = 0; index < count; ++index) {
         const auto value = static_cast<std::int64_t>(scramble(start + index) % kValues);
         matrix[index] = static_cast<double>(value - kLargestElement);
     }
-}
-
-void poison(double* values, std::uint64_t count) {
-    std::fill_n(values, count, std::numeric_limits<double>::quiet_NaN());
 }
 
 } // namespace mpi_matmul

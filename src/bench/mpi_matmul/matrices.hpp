@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 namespace mpi_matmul {
 
@@ -18,10 +17,8 @@ enum class Name : std::uint64_t { A = 1, B = 2 };
 /// "Fast splittable pseudorandom number generators", OOPSLA 2014).
 std::uint64_t scramble(std::uint64_t state);
 
-/// Fills an n times n matrix, row by row; the same seed gives the same matrix on every machine.
-void fill(std::vector<double>& matrix, Name name, std::uint64_t seed);
-
-/// A value that no product has, so that what did not arrive is wrong: NaN.
-void poison(double* values, std::uint64_t count);
+/// Fills a matrix of so many elements, row by row; the same seed gives the same matrix on every
+/// machine.
+void fill(double* matrix, std::uint64_t count, Name name, std::uint64_t seed);
 
 } // namespace mpi_matmul

@@ -2,7 +2,6 @@
 
 #include "common/interrupt.hpp"
 #include "mpi_matmul/freivalds.hpp"
-#include "mpi_matmul/matrices.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -16,16 +15,13 @@ using bench::check;
 // The matrices of this rank, and what poisons and checks them.
 class Bench {
   public:
-    Bench(const bench::World& world, const Options& options, std::uint64_t n)
+    Bench(const bench::World& world, const Options& options, std::uint64_t n,
+          const bench::gpu::Cublas* cublas)
         : world_(world), options_(options), n_(n),
-          transfers_(options.mode, n, world.rank, world.size, options.largest_count) {
-        const std::uint64_t rows = is_root() ? n : transfers_.own().rows;
-        matrices_.a.resize(rows * n);
-        matrices_.b.resize(n * n);
-        matrices_.c.resize(rows * n);
+          transfers_(options.mode, n, world.rank, world.size, options.largest_count),
+          place_(options, n, transfers_.own().rows, world.rank == 0, cublas),
+          phases_(phases_of(options)) {
         if (is_root()) {
-            fill(matrices_.a, Name::A, options.seed);
-            fill(matrices_.b, Name::B, options.seed);
             freivalds_.emplace(n, options.seed);
         }
         const auto busy = std::min<std::uint64_t>(n, static_cast<std::uint64_t>(world.size));
@@ -35,9 +31,9 @@ class Bench {
     // The seconds of the slowest rank, on rank 0.
     Seconds repeat(bool first) {
         if (options_.validate) {
-            forget();
+            place_.forget();
         }
-        Seconds own = repeat_once(transfers_, matrices_, n_, injects_ && first);
+        Seconds own = repeat_once(transfers_, place_, phases_, injects_ && first);
         Seconds slowest{};
         check(
             MPI_Reduce(own.data(), slowest.data(), kPhases, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD),
@@ -47,7 +43,8 @@ class Bench {
 
     // Rank 0: whether the product is right; says where it is not.
     bool is_right(std::uint64_t repetition) {
-        const auto row = freivalds_->wrong_row(matrices_.a, matrices_.b, matrices_.c);
+        const Matrices found = place_.on_host();
+        const auto row = freivalds_->wrong_row(found.a, found.b, found.c);
         if (row) {
             (void)std::fprintf(stderr,
                                "mpi_matmul: wrong data at N %llu: row %llu of C, which rank %d "
@@ -63,15 +60,6 @@ class Bench {
     [[nodiscard]] const std::vector<Share>& shares() const { return transfers_.all(); }
 
   private:
-    // What a repetition must bring anew is made wrong: what is left of the last one is no proof.
-    void forget() {
-        poison(matrices_.c.data(), matrices_.c.size());
-        if (!is_root()) {
-            poison(matrices_.a.data(), matrices_.a.size());
-            poison(matrices_.b.data(), matrices_.b.size());
-        }
-    }
-
     [[nodiscard]] int owner(std::uint64_t row) const {
         int rank = 0;
         while (row >= shares()[static_cast<std::size_t>(rank)].first +
@@ -85,7 +73,8 @@ class Bench {
     const Options& options_;
     std::uint64_t n_;
     Transfers transfers_;
-    Matrices matrices_;
+    Place place_;
+    std::vector<Phase> phases_;
     std::optional<Freivalds> freivalds_;
     bool injects_ = false;
 };
@@ -131,15 +120,21 @@ std::uint64_t fitting(const Options& options, double each) {
     return std::min(std::max(whole, kFewestRepetitions), options.repetitions);
 }
 
-Result measure(const bench::World& world, const Options& options, std::uint64_t n) {
-    Bench bench(world, options, n);
+Result measure(const bench::World& world, const Options& options, std::uint64_t n,
+               const bench::gpu::Cublas* cublas) {
+    Bench bench(world, options, n, cublas);
     Result result;
     result.n = n;
     result.warmup = options.warmup;
     result.asked = options.repetitions;
     const std::uint64_t moved = transferred_bytes(bench.shares(), n);
     const std::uint64_t broadcast = broadcast_bytes(n, world.size);
-    result.bytes = {moved, broadcast, 0, moved, 2 * moved + broadcast};
+    result.phases = phases_of(options);
+    result.bytes[kTransferA] = result.bytes[kTransferC] = moved;
+    result.bytes[kBroadcastB] = broadcast;
+    result.bytes[kTotal] = 2 * moved + broadcast;
+    result.bytes[kCopyIn] = copied_in_bytes(n, world.size);
+    result.bytes[kCopyOut] = matrix_bytes(n, n);
     for (auto& values : result.seconds) {
         values.reserve(options.repetitions);
     }

@@ -19,18 +19,21 @@ struct Result {
     std::uint64_t n = 0;
     std::uint64_t asked = 0; ///< repetitions that were to be timed
     std::uint64_t warmup = 0;
+    std::vector<Phase> phases; ///< that it had
     /// Of each phase, one value a repetition: seconds on the rank that took longest.
     std::array<std::vector<double>, kPhases> seconds;
-    std::array<std::uint64_t, kPhases> bytes{}; ///< moved between ranks in each repetition
-    std::optional<bool> valid;                  ///< empty without --validate
+    /// Moved in each repetition on all ranks together: between ranks, or to and from the GPUs.
+    std::array<std::uint64_t, kPhases> bytes{};
+    std::optional<bool> valid; ///< empty without --validate
     Ending ending = Ending::Complete;
 
     [[nodiscard]] std::uint64_t repetitions() const { return seconds[kTotal].size(); }
 };
 
-/// Measures one order; collective. Ends early where a product is wrong, or where a signal came to
-/// any of the ranks.
-Result measure(const bench::World& world, const Options& options, std::uint64_t n);
+/// Measures one order; `cublas` is null where the host computes. Collective. Ends early where a
+/// product is wrong, or where a signal came to any of the ranks.
+Result measure(const bench::World& world, const Options& options, std::uint64_t n,
+               const bench::gpu::Cublas* cublas);
 
 /// However small the budget: fewer repetitions say nothing about a spread.
 constexpr std::uint64_t kFewestRepetitions = 5;

@@ -82,6 +82,10 @@ std::uint64_t needed_bytes(std::uint64_t n, std::uint64_t rows, bool root) {
     return matrix_bytes(n, n) + 2 * matrix_bytes(rows, n);
 }
 
+std::uint64_t needed_on_gpu(std::uint64_t n, std::uint64_t rows, bool whole) {
+    return matrix_bytes(n, n) + 2 * matrix_bytes(whole ? n : rows, n);
+}
+
 std::optional<std::uint64_t> available_bytes(const path& root) {
     constexpr std::uint64_t kKibibyte = 1024;
     std::optional<std::uint64_t> free = read_entry(root / "proc/meminfo", "MemAvailable:");

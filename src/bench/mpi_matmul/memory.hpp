@@ -12,6 +12,10 @@ namespace mpi_matmul {
 /// check needs, the others B and their rows of A and C.
 std::uint64_t needed_bytes(std::uint64_t n, std::uint64_t rows, bool root);
 
+/// Bytes of a GPU's memory that such a rank needs: where MPI works on it, the same matrices as on
+/// the host; on a staged path B and the rank's rows of A and C.
+std::uint64_t needed_on_gpu(std::uint64_t n, std::uint64_t rows, bool whole);
+
 /// Bytes that this node can still give: the least of what the kernel calls available and of what
 /// the control groups (version 2) of this process leave. Nothing where neither can be read.
 /// `root` is / but for tests.

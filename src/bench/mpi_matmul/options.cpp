@@ -18,7 +18,15 @@ constexpr bench::Choices<Mode, 3> kModes = {{{"blocking", Mode::Blocking},
                                              {"nonblocking", Mode::Nonblocking},
                                              {"collective", Mode::Collective}}};
 
-void check_combination(const Options& options) {
+constexpr bench::Choices<Compute, 2> kComputes = {{{"cpu", Compute::Cpu}, {"gpu", Compute::Gpu}}};
+constexpr bench::Choices<Path, 2> kPaths = {{{"aware", Path::Aware}, {"staged", Path::Staged}}};
+
+void check_combination(const Options& options, const bench::OptionTable& table) {
+    for (const char* const option : {"path", "gpu"}) {
+        if (table.given(option) && options.compute == Compute::Cpu) {
+            throw UsageError(std::string("option --") + option + " needs --compute gpu");
+        }
+    }
     const auto& orders = options.orders;
     if (std::adjacent_find(orders.begin(), orders.end(), std::greater_equal<>()) != orders.end()) {
         throw UsageError("option -n: the orders must rise, each once");
@@ -55,6 +63,13 @@ bench::OptionTable table_of(Options& options) {
     table.count("largest-count=COUNT", options.largest_count, {1, kLargestCount},
                 "count rows instead of elements in MPI calls where a matrix has more elements than "
                 "this, and call MPI_Ibcast for each so many bytes");
+    table.section("Of GPUs");
+    table.choice("compute", options.compute, kComputes, "what multiplies: the host, or its GPUs");
+    table.choice("path", options.path, kPaths,
+                 "give MPI the GPU's memory, or pinned host memory, with the copies as phases of "
+                 "their own");
+    table.count("gpu=N", options.gpu, {0, std::numeric_limits<int>::max()},
+                "GPU of every rank (the rank on its node, modulo its GPUs)");
     add_common(table, options, "check each product (Freivalds), outside the timed part");
     return table;
 }
@@ -70,7 +85,7 @@ Options parse_options(int argc, char** argv) {
         throw UsageError("\"" + table.words().front() +
                          "\" is one word too many: several orders are one word, -n 2000,4000");
     }
-    check_combination(options);
+    check_combination(options, table);
     return options;
 }
 
@@ -86,17 +101,20 @@ std::string help_text() {
            "" +
            table_of(defaults).help() +
            "\n"
-           "Exit codes: 0 all orders measured; 1 a wrong product, an MPI error, or the JSON file "
-           "could\n"
-           "not be written; 2 bad options, or a node has too little memory; 130 and 143 ended "
-           "early "
-           "by\n"
-           "SIGINT or SIGTERM: what was measured is printed and marked.\n"
+           "Exit codes: 0 all orders measured; 1 a wrong product, an MPI error, an MPI that is not "
+           "CUDA-aware,\n"
+           "or the JSON file could not be written; 2 bad options, no GPU where one is asked for, "
+           "or "
+           "too\n"
+           "little memory; 130 and 143 ended early by SIGINT or SIGTERM: what was measured is "
+           "printed\n"
+           "and marked.\n"
            "\n"
            "Examples\n"
            "  mpirun -n 8 mpi_matmul -n 2000,4000 --mode nonblocking\n"
            "  mpirun -n 4 mpi_matmul -n 960 -c -i 20 --json phases.json\n"
            "  mpirun -n 1 mpi_matmul -n 2000             # the BLAS alone\n"
+           "  mpirun -n 2 mpi_matmul -n 8000 --compute gpu --path staged\n"
            "  mpirun -n 2 mpi_matmul -n 240 -c --inject-error  # must exit with code 1\n";
 }
 

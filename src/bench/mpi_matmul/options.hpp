@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,12 +15,21 @@ enum class Mode { Blocking, Nonblocking, Collective };
 
 std::string_view mode_name(Mode mode);
 
+/// What multiplies: the host's BLAS, or cuBLAS.
+enum class Compute { Cpu, Gpu };
+
+/// How the GPU's matrices are sent: by MPI from its memory, or by way of pinned host memory.
+enum class Path { Aware, Staged };
+
 struct Options : bench::CommonOptions {
     std::vector<std::uint64_t> orders = {2000, 4000, 6000, 8000, 10000}; ///< rising
     Mode mode = Mode::Blocking;
     std::uint64_t repetitions = 10;
     std::uint64_t warmup = 1;
     std::uint64_t largest_count = std::numeric_limits<int>::max();
+    Compute compute = Compute::Cpu;
+    Path path = Path::Aware;
+    std::optional<unsigned> gpu; ///< as given
 };
 
 /// The options, as they are read into `options` and told.

@@ -1,7 +1,6 @@
 #include "mpi_matmul/phases.hpp"
 
 #include "common/world.hpp"
-#include "mpi_matmul/blas.hpp"
 
 #include <algorithm>
 
@@ -17,6 +16,26 @@ constexpr int kTag = 1;
 
 void barrier() {
     check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
+}
+
+void run(Phase phase, Transfers& transfers, Place& place, const Matrices& matrices) {
+    switch (phase) {
+    case kTransferA:
+        return transfers.transfer_a(matrices);
+    case kBroadcastB:
+        return transfers.broadcast_b(matrices);
+    case kCopyIn:
+        return place.copy_in();
+    case kCompute:
+        return place.multiply();
+    case kCopyOut:
+        return place.copy_out();
+    case kTransferC:
+        return transfers.transfer_c(matrices);
+    case kTotal:
+    case kPhases:
+        break;
+    }
 }
 
 } // namespace
@@ -46,12 +65,12 @@ Transfers::~Transfers() {
     }
 }
 
-double* Transfers::rows_of(std::vector<double>& matrix, int rank) const {
+double* Transfers::rows_of(double* matrix, int rank) const {
     const std::uint64_t first = rank_ == kRoot ? shares_[static_cast<std::size_t>(rank)].first : 0;
-    return matrix.data() + first * n_;
+    return matrix + first * n_;
 }
 
-void Transfers::send(std::vector<double>& matrix, int peer, int rows_of_rank) {
+void Transfers::send(double* matrix, int peer, int rows_of_rank) {
     const int count = counts_[static_cast<std::size_t>(rows_of_rank)];
     double* const rows = rows_of(matrix, rows_of_rank);
     if (mode_ == Mode::Blocking) {
@@ -63,7 +82,7 @@ void Transfers::send(std::vector<double>& matrix, int peer, int rows_of_rank) {
           "MPI_Isend");
 }
 
-void Transfers::receive(std::vector<double>& matrix, int peer, int rows_of_rank) {
+void Transfers::receive(double* matrix, int peer, int rows_of_rank) {
     const int count = counts_[static_cast<std::size_t>(rows_of_rank)];
     double* const rows = rows_of(matrix, rows_of_rank);
     if (mode_ == Mode::Blocking) {
@@ -84,10 +103,10 @@ void Transfers::wait() {
     pending_ = 0;
 }
 
-void Transfers::transfer_a(Matrices& matrices) {
+void Transfers::transfer_a(const Matrices& matrices) {
     if (mode_ == Mode::Collective) {
-        void* const rows = rank_ == kRoot ? MPI_IN_PLACE : matrices.a.data();
-        check(MPI_Scatterv(matrices.a.data(), counts_.data(), offsets_.data(), unit_, rows,
+        void* const rows = rank_ == kRoot ? MPI_IN_PLACE : matrices.a;
+        check(MPI_Scatterv(matrices.a, counts_.data(), offsets_.data(), unit_, rows,
                            counts_[static_cast<std::size_t>(rank_)], unit_, kRoot, MPI_COMM_WORLD),
               "MPI_Scatterv");
         return;
@@ -102,23 +121,23 @@ void Transfers::transfer_a(Matrices& matrices) {
     wait();
 }
 
-void Transfers::broadcast_b(Matrices& matrices) {
+void Transfers::broadcast_b(const Matrices& matrices) {
     if (mode_ != Mode::Nonblocking) {
-        check(MPI_Bcast(matrices.b.data(), whole_, unit_, kRoot, MPI_COMM_WORLD), "MPI_Bcast");
+        check(MPI_Bcast(matrices.b, whole_, unit_, kRoot, MPI_COMM_WORLD), "MPI_Bcast");
         return;
     }
     for (const Piece& piece : pieces_) {
-        check(MPI_Ibcast(matrices.b.data() + piece.first, piece.count, unit_, kRoot, MPI_COMM_WORLD,
+        check(MPI_Ibcast(matrices.b + piece.first, piece.count, unit_, kRoot, MPI_COMM_WORLD,
                          &requests_[static_cast<std::size_t>(pending_++)]),
               "MPI_Ibcast");
     }
     wait();
 }
 
-void Transfers::transfer_c(Matrices& matrices) {
+void Transfers::transfer_c(const Matrices& matrices) {
     if (mode_ == Mode::Collective) {
-        const void* const rows = rank_ == kRoot ? MPI_IN_PLACE : matrices.c.data();
-        check(MPI_Gatherv(rows, counts_[static_cast<std::size_t>(rank_)], unit_, matrices.c.data(),
+        const void* const rows = rank_ == kRoot ? MPI_IN_PLACE : matrices.c;
+        check(MPI_Gatherv(rows, counts_[static_cast<std::size_t>(rank_)], unit_, matrices.c,
                           counts_.data(), offsets_.data(), unit_, kRoot, MPI_COMM_WORLD),
               "MPI_Gatherv");
         return;
@@ -133,34 +152,33 @@ void Transfers::transfer_c(Matrices& matrices) {
     wait();
 }
 
-Seconds repeat_once(Transfers& transfers, Matrices& matrices, std::uint64_t n, bool inject) {
-    Seconds seconds{};
-    const std::uint64_t rows = transfers.own().rows;
-
-    barrier();
-    const double begin = MPI_Wtime();
-    transfers.transfer_a(matrices);
-    seconds[kTransferA] = MPI_Wtime() - begin;
-
-    barrier();
-    double start = MPI_Wtime();
-    transfers.broadcast_b(matrices);
-    seconds[kBroadcastB] = MPI_Wtime() - start;
-
-    barrier();
-    start = MPI_Wtime();
-    multiply(matrices.a.data(), matrices.b.data(), matrices.c.data(), rows, n);
-    seconds[kCompute] = MPI_Wtime() - start;
-
-    if (inject) {
-        matrices.c[rows * n - 1] += 1.0;
+std::vector<Phase> phases_of(const Options& options) {
+    if (options.compute == Compute::Gpu && options.path == Path::Staged) {
+        return {kTransferA, kBroadcastB, kCopyIn, kCompute, kCopyOut, kTransferC, kTotal};
     }
-    barrier();
-    start = MPI_Wtime();
-    transfers.transfer_c(matrices);
-    const double end = MPI_Wtime();
-    seconds[kTransferC] = end - start;
-    seconds[kTotal] = end - begin;
+    return {kTransferA, kBroadcastB, kCompute, kTransferC, kTotal};
+}
+
+Seconds repeat_once(Transfers& transfers, Place& place, const std::vector<Phase>& phases,
+                    bool inject) {
+    Seconds seconds{};
+    const Matrices matrices = place.matrices();
+    double begin = 0.0;
+    for (const Phase phase : phases) {
+        if (phase == kTotal) {
+            break;
+        }
+        if (phase == kTransferC && inject) {
+            place.falsify();
+        }
+        barrier();
+        const double start = MPI_Wtime();
+        run(phase, transfers, place, matrices);
+        const double end = MPI_Wtime();
+        begin = phase == kTransferA ? start : begin;
+        seconds[phase] = end - start;
+        seconds[kTotal] = end - begin;
+    }
     return seconds;
 }
 

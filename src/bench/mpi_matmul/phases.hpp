@@ -2,6 +2,7 @@
 #pragma once
 
 #include "mpi_matmul/options.hpp"
+#include "mpi_matmul/place.hpp"
 #include "mpi_matmul/shares.hpp"
 
 #include <mpi.h>
@@ -12,20 +13,24 @@
 namespace mpi_matmul {
 
 /// Order of the phases and of their total in every array and table.
-enum Phase : std::size_t { kTransferA, kBroadcastB, kCompute, kTransferC, kTotal, kPhases };
+enum Phase : std::size_t {
+    kTransferA,
+    kBroadcastB,
+    kCopyIn,
+    kCompute,
+    kCopyOut,
+    kTransferC,
+    kTotal,
+    kPhases
+};
 
-constexpr std::array<const char*, kPhases> kPhaseNames = {"transfer_a", "broadcast_b", "compute",
-                                                          "transfer_c", "total"};
+constexpr std::array<const char*, kPhases> kPhaseNames = {
+    "transfer_a", "broadcast_b", "copy_in", "compute", "copy_out", "transfer_c", "total"};
+
+/// The phases of a run: copies are some of a staged path only.
+std::vector<Phase> phases_of(const Options& options);
 
 using Seconds = std::array<double, kPhases>;
-
-/// The matrices of one order on this rank: rank 0 holds A, B and C whole and works in its own rows
-/// of them; the others hold B, and their rows of A and C.
-struct Matrices {
-    std::vector<double> a;
-    std::vector<double> b;
-    std::vector<double> c;
-};
 
 /// Moves rows of A and C and all of B, in one of three ways. What it needs is made beforehand, so
 /// that nothing is allocated in a phase.
@@ -36,9 +41,9 @@ class Transfers {
     Transfers(const Transfers&) = delete;
     Transfers& operator=(const Transfers&) = delete;
 
-    void transfer_a(Matrices& matrices);
-    void broadcast_b(Matrices& matrices);
-    void transfer_c(Matrices& matrices);
+    void transfer_a(const Matrices& matrices);
+    void broadcast_b(const Matrices& matrices);
+    void transfer_c(const Matrices& matrices);
 
     [[nodiscard]] const std::vector<Share>& all() const { return shares_; }
     [[nodiscard]] const Share& own() const { return shares_[static_cast<std::size_t>(rank_)]; }
@@ -50,9 +55,9 @@ class Transfers {
         int count;
     };
 
-    [[nodiscard]] double* rows_of(std::vector<double>& matrix, int rank) const;
-    void send(std::vector<double>& matrix, int peer, int rows_of_rank);
-    void receive(std::vector<double>& matrix, int peer, int rows_of_rank);
+    [[nodiscard]] double* rows_of(double* matrix, int rank) const;
+    void send(double* matrix, int peer, int rows_of_rank);
+    void receive(double* matrix, int peer, int rows_of_rank);
     void wait();
 
     Mode mode_;
@@ -72,6 +77,7 @@ class Transfers {
 /// One repetition: a barrier before each phase, the clock read right after it and at the phase's
 /// end. The total runs from the first of these readings to the last. `inject` falsifies one element
 /// of C on the last rank that has rows, between two phases.
-Seconds repeat_once(Transfers& transfers, Matrices& matrices, std::uint64_t n, bool inject);
+Seconds repeat_once(Transfers& transfers, Place& place, const std::vector<Phase>& phases,
+                    bool inject);
 
 } // namespace mpi_matmul

@@ -32,7 +32,7 @@ std::vector<bench::Column> columns_of(const Options& options) {
     return columns;
 }
 
-// The sum of the four phases over the total, median of the repetitions. What is missing to 1 was
+// The sum of the phases over the total, median of the repetitions. What is missing to 1 was
 // spent between phases: the slowest rank of one is not that of the next.
 double phases_over_total(const Result& result) {
     std::vector<double> ascending;
@@ -73,11 +73,14 @@ bench::Row row_of(const Result& result, Phase phase) {
 } // namespace
 
 bench::Report begin_report(const bench::World& world, const Options& options,
-                           const std::string& crowded) {
+                           const std::string& crowded, const Gpu* gpu) {
     const std::string mode(mode_name(options.mode));
     bench::Report report(bench::table_stream(options.json), "mpi_matmul", mode);
     add_facts(report, world);
-    report.fact("blas", blas_name(), "BLAS");
+    report.fact("blas", gpu == nullptr ? blas_name() : gpu->cublas.name(), "BLAS");
+    if (gpu != nullptr) {
+        bench::gpu::add_facts(report, world, gpu->device);
+    }
     if (!crowded.empty()) {
         report.fact("oversubscribed", crowded, "Oversubscribed");
     }
@@ -85,6 +88,10 @@ bench::Report begin_report(const bench::World& world, const Options& options,
     if (world.rank == 0) {
         bench::print(report.stream(), "# mpi_matmul MPI Matrix Multiplication v%s\n# Mode: %s\n",
                      BENCH_VERSION, mode.c_str());
+        if (gpu != nullptr) {
+            bench::print(report.stream(), "# Compute: GPU, %s\n",
+                         options.path == Path::Staged ? "staged" : "aware");
+        }
         report.print_facts();
         report.print_titles();
     }
@@ -101,8 +108,8 @@ void add(bench::Report& report, const Result& result) {
     if (result.repetitions() == 0) {
         return;
     }
-    for (std::size_t phase = 0; phase < kPhases; ++phase) {
-        report.add(row_of(result, static_cast<Phase>(phase)));
+    for (const Phase phase : result.phases) {
+        report.add(row_of(result, phase));
     }
     constexpr double kPercent = 100.0;
     bench::print(report.stream(), "# Phases: %.1f %% of the total at N %llu\n",

@@ -1,10 +1,12 @@
 #include "mpi_matmul/requirement.hpp"
 
 #include "common/arguments.hpp"
+#include "common/gpu/cublas.hpp"
 #include "mpi_matmul/memory.hpp"
 #include "mpi_matmul/shares.hpp"
 
 #include <array>
+#include <functional>
 #include <limits>
 #include <sched.h>
 #include <vector>
@@ -35,14 +37,56 @@ class Node {
     MPI_Comm ranks_ = MPI_COMM_NULL;
 };
 
-// Needed by all ranks of this rank's node, and there. Each node has one sum.
-std::array<std::uint64_t, 2> on_this_node(const bench::World& world, std::uint64_t n) {
+// Needed together, and there: on a node, or on a GPU.
+struct Balance {
+    std::uint64_t needed;
+    std::uint64_t available;
+};
+
+// Each node has one sum. Where MPI works on the GPUs, the host has what rank 0 checks.
+Balance on_this_node(const bench::World& world, const Options& options, std::uint64_t n) {
     const Share share = shares(n, world.size)[static_cast<std::size_t>(world.rank)];
-    const std::uint64_t own = needed_bytes(n, share.rows, world.rank == 0);
+    const bool root = world.rank == 0;
+    const bool aware = options.compute == Compute::Gpu && options.path == Path::Aware;
+    const std::uint64_t own = aware && !root ? 0 : needed_bytes(n, share.rows, root);
     const Node node(world);
     std::uint64_t together = 0;
     check(MPI_Allreduce(&own, &together, 1, MPI_UINT64_T, MPI_SUM, node.ranks()), "MPI_Allreduce");
     return {together, available_bytes().value_or(kUnknown)};
+}
+
+// Ranks of a node that share a GPU have one sum.
+Balance on_this_gpu(const bench::World& world, const Options& options,
+                    const bench::gpu::Device& device, std::uint64_t n) {
+    const Share share = shares(n, world.size)[static_cast<std::size_t>(world.rank)];
+    const bool whole = world.rank == 0 && options.path == Path::Aware;
+    const std::uint64_t own = needed_on_gpu(n, share.rows, whole) + bench::gpu::Cublas::kWorkspace;
+    const Node node(world);
+    MPI_Comm sharing = MPI_COMM_NULL;
+    const auto color = static_cast<int>(std::hash<std::string>()(device.address) &
+                                        static_cast<std::size_t>(std::numeric_limits<int>::max()));
+    check(MPI_Comm_split(node.ranks(), color, world.rank, &sharing), "MPI_Comm_split");
+    std::uint64_t together = 0;
+    check(MPI_Allreduce(&own, &together, 1, MPI_UINT64_T, MPI_SUM, sharing), "MPI_Allreduce");
+    check(MPI_Comm_free(&sharing), "MPI_Comm_free");
+    return {together, bench::gpu::free_bytes()};
+}
+
+// The lowest rank with too little tells the others.
+void require(const bench::World& world, std::uint64_t n, const Balance& own, const char* where,
+             const char* advice) {
+    const int candidate = own.needed > own.available ? world.rank : world.size;
+    int witness = world.size;
+    check(MPI_Allreduce(&candidate, &witness, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD),
+          "MPI_Allreduce");
+    if (witness == world.size) {
+        return;
+    }
+    Balance told = own;
+    check(MPI_Bcast(&told, sizeof told, MPI_BYTE, witness, MPI_COMM_WORLD), "MPI_Bcast");
+    throw bench::UsageError("N " + std::to_string(n) + " needs " + in_words(told.needed) +
+                            " on the " + where + " of rank " + std::to_string(witness) +
+                            ", which has " + in_words(told.available) + " left: " + advice);
 }
 
 // Ranks of this rank's node, and the CPUs that one or another of them may run on; 0 if unknown.
@@ -63,21 +107,15 @@ std::array<int, 2> ranks_and_cpus(const bench::World& world) {
 
 void require_memory(const bench::World& world, const Options& options) {
     const std::uint64_t n = options.orders.back();
-    const auto own = on_this_node(world, n);
-    // The lowest rank whose node has too little tells the others.
-    const int candidate = own[0] > own[1] ? world.rank : world.size;
-    int witness = world.size;
-    check(MPI_Allreduce(&candidate, &witness, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD),
-          "MPI_Allreduce");
-    if (witness == world.size) {
-        return;
-    }
-    std::array<std::uint64_t, 2> told = own;
-    check(MPI_Bcast(told.data(), 2, MPI_UINT64_T, witness, MPI_COMM_WORLD), "MPI_Bcast");
-    throw bench::UsageError("N " + std::to_string(n) + " needs " + in_words(told[0]) +
-                            " on the node of rank " + std::to_string(witness) + ", which has " +
-                            in_words(told[1]) +
-                            " left: choose a smaller N, more nodes, or fewer ranks on each");
+    require(world, n, on_this_node(world, options, n), "node",
+            "choose a smaller N, more nodes, or fewer ranks on each");
+}
+
+void require_gpu_memory(const bench::World& world, const Options& options,
+                        const bench::gpu::Device& device) {
+    const std::uint64_t n = options.orders.back();
+    require(world, n, on_this_gpu(world, options, device, n), "GPU",
+            "choose a smaller N, or more GPUs");
 }
 
 std::string oversubscription(const bench::World& world) {

@@ -43,6 +43,10 @@ std::uint64_t broadcast_bytes(std::uint64_t n, int ranks) {
     return matrix_bytes(n, n) * static_cast<std::uint64_t>(ranks - 1);
 }
 
+std::uint64_t copied_in_bytes(std::uint64_t n, int ranks) {
+    return matrix_bytes(n, n) * (static_cast<std::uint64_t>(ranks) + 1);
+}
+
 double operations(std::uint64_t n) {
     const auto order = static_cast<double>(n);
     return 2.0 * order * order * order;

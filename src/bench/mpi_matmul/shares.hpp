@@ -43,6 +43,9 @@ std::uint64_t transferred_bytes(const std::vector<Share>& shares, std::uint64_t 
 /// Bytes that arrive in the broadcast of B, on all ranks together.
 std::uint64_t broadcast_bytes(std::uint64_t n, int ranks);
 
+/// Bytes that all ranks together copy to their GPUs in a staged path: their rows of A, and B each.
+std::uint64_t copied_in_bytes(std::uint64_t n, int ranks);
+
 /// Floating point operations of the product: n^3 multiplications and as many additions.
 double operations(std::uint64_t n);
 

@@ -1,13 +1,10 @@
 #include "common/gpu/job.hpp"
 
 #include "common/gpu/library.hpp"
+#include "common/last_words.hpp"
 
-#include <array>
 #include <csignal>
-#include <cstdio>
-#include <ctime>
 #include <dlfcn.h>
-#include <unistd.h>
 
 namespace bench::gpu {
 
@@ -34,23 +31,11 @@ Value says_aware() {
     return query == nullptr ? Value() : Value(query() == 1);
 }
 
-// What the handlers of signals need, made beforehand: they may not allocate.
-std::string touched;
-std::string hung;
-unsigned moments_to_wait = 0; ///< so that rank 0 speaks, and the launcher ends the others
+// What the handler of faults needs.
+LastWords touched;
 bool is_exchanging = false;
 struct sigaction before_fault {};
 struct sigaction before_bus_error {};
-
-[[noreturn]] void leave(const std::string& sentence) {
-    const timespec moment{static_cast<std::time_t>(moments_to_wait), 0};
-    // A signal that comes meanwhile is the launcher's, which ends the job.
-    if (nanosleep(&moment, nullptr) == 0) {
-        [[maybe_unused]] const ssize_t written =
-            write(STDERR_FILENO, sentence.data(), sentence.size());
-    }
-    _exit(kFailure);
-}
 
 extern "C" void on_fault(int signal, siginfo_t* info, void* /*context*/) {
     if (is_exchanging || is_device_memory(info->si_addr)) {
@@ -58,10 +43,6 @@ extern "C" void on_fault(int signal, siginfo_t* info, void* /*context*/) {
     }
     // Not ours: it comes again, to whoever had it before.
     (void)sigaction(signal, signal == SIGSEGV ? &before_fault : &before_bus_error, nullptr);
-}
-
-extern "C" void on_alarm(int /*signal*/) {
-    leave(hung);
 }
 
 void watch_faults() {
@@ -126,20 +107,24 @@ void require_aware_mpi(const World& world, const char* program, const std::strin
                        Memory kind) {
     constexpr int kToken = 0x5a;
     const std::string advice = "; use --path staged, or an MPI whose UCX has CUDA\n";
-    touched = std::string(program) + ": this MPI touches device memory from the host in " +
-              benchmark + ": it is not CUDA-aware" + advice;
-    hung = std::string(program) + ": one byte of device memory did not come through this MPI in " +
-           std::to_string(kSecondsForOneByte) + " s: it is not CUDA-aware, or hangs" + advice;
-    moments_to_wait = world.rank == 0 ? 0 : 1;
+    const unsigned moments = world.rank == 0 ? 0 : 1;
+    touched = {std::string(program) + ": this MPI touches device memory from the host in " +
+                   benchmark + ": it is not CUDA-aware" + advice,
+               moments};
     Buffer byte(kind, 1, world.rank == 0 ? kToken : 0);
     watch_faults();
-    (void)std::signal(SIGALRM, on_alarm);
-    alarm(kSecondsForOneByte);
-    is_exchanging = true;
-    pass_on(world, byte);
-    is_exchanging = false;
+    leave_after(kSecondsForOneByte,
+                {std::string(program) + ": one byte of device memory did not come through this " +
+                     "MPI in " + std::to_string(kSecondsForOneByte) +
+                     " s: it is not CUDA-aware, or hangs" + advice,
+                 moments});
+    if (world.size > 1) {
+        is_exchanging = true;
+        pass_on(world, byte);
+        is_exchanging = false;
+    }
     check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
-    alarm(0);
+    stay();
     byte.pull(1);
     if (*byte.image() != kToken) {
         abort_job("one byte of device memory did not come through this MPI as it was" + advice);
