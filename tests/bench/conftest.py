@@ -1,10 +1,11 @@
 """Builds of src/bench and a way to run them; a build folder is kept, so only changes are built."""
 
 import fcntl
+import importlib.util
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -54,11 +55,11 @@ class Build:
             check=False,
         )
 
-    def run_alone(self, *arguments: str) -> subprocess.CompletedProcess:
+    def run_alone(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess:
         """Run the program without a launcher, as a world of one rank."""
         return subprocess.run(
             [self.program, *arguments],
-            env=self.environment(),
+            env=self.environment(**environment),
             capture_output=True,
             text=True,
             timeout=TIMEOUT,
@@ -86,21 +87,25 @@ BUILDS = {
 }
 
 
+def make(folder: Path, configure: list[str]) -> None:
+    """Configure and build with CMake, one process at a time for a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # tests that run beside each other
+        for command in (configure, ["cmake", "--build", str(folder), "-j2"]):
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stdout + done.stderr
+
+
 def build(name: str) -> Build:
     mpi, *options = BUILDS[name]
     if shutil.which(LAUNCHERS[mpi][0]) is None or shutil.which(f"mpicxx.{mpi}") is None:
         pytest.skip(f"{mpi} is not installed: no mpicxx.{mpi} or no {LAUNCHERS[mpi][0]}")
     folder = ROOT / "build" / "tests" / name
-    configure = ["cmake", "-S", ROOT / "src" / "bench", "-B", folder, *options]
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # tests that run beside each other
-        for command in (
-            [*configure, f"-DCMAKE_CXX_COMPILER=mpicxx.{mpi}"],
-            ["cmake", "--build", folder, "-j2"],
-        ):
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            assert done.returncode == 0, done.stdout + done.stderr
+    compiler = f"-DCMAKE_CXX_COMPILER=mpicxx.{mpi}"
+    make(
+        folder, ["cmake", "-S", str(ROOT / "src" / "bench"), "-B", str(folder), *options, compiler]
+    )
     return Build(mpi, folder)
 
 
@@ -120,6 +125,68 @@ def openmpi() -> Build:
 def sanitized() -> Build:
     """A build with ASan and UBSan."""
     return build("sanitized")
+
+
+@dataclass(frozen=True)
+class FakeGpu:
+    """Stand-ins for NVIDIA's libraries, and a UCX of PyPI that knows CUDA.
+
+    Attributes:
+        folder: libcuda.so.1, libnvidia-ml.so.1, libcublas.so.13 and libnccl.so.2.
+        ucx: the libraries of the package libucx-cu12.
+    """
+
+    folder: Path
+    ucx: Path
+
+    def run(
+        self,
+        build: Build,
+        ranks: int,
+        *arguments: str,
+        over: str = "cuda_ipc",
+        libraries: Sequence[Path] | None = None,
+        **environment: str,
+    ) -> subprocess.CompletedProcess:
+        """Run the program over that transport; ``libraries`` in the place of both folders.
+
+        A single rank needs no launcher.
+        """
+        folders = [self.ucx, self.folder] if libraries is None else libraries
+        chosen = {
+            "LD_LIBRARY_PATH": os.pathsep.join(map(str, folders)),
+            "FABRICHECK_FAKE_GPU": "1",
+            "FAKE_GPU_OWNER": str(os.getpid()),
+            "FAKE_CUDA_REPORT": "1",
+            "UCX_TLS": settings(build.mpi, over)["UCX_TLS"],
+            # UCX's hooks do not see functions of the fake that were found by dlsym.
+            "UCX_MEMTYPE_CACHE": "n",
+        }
+        chosen |= environment
+        if ranks == 1:
+            return build.run_alone(*arguments, **chosen)
+        return build.run(ranks, *arguments, **chosen)
+
+
+def remove_fake_memory() -> list[str]:
+    """Remove what this session's ranks have left in /dev/shm; what is of ranks that still run."""
+    running = []
+    for path in Path("/dev/shm").glob(f"fake*.{os.getpid()}.*"):
+        if Path("/proc", path.name.split(".")[2]).exists():
+            running.append(path.name)
+        path.unlink(missing_ok=True)
+    return running
+
+
+@pytest.fixture(scope="session")
+def fake_gpu() -> Iterator[FakeGpu]:
+    """What a GPU's programs need, on a machine without one."""
+    package = importlib.util.find_spec("libucx")
+    assert package, "the package libucx-cu12 of requirements-dev.lock is missing: ci/setup test"
+    folder = ROOT / "build" / "tests" / "fake-gpu"
+    make(folder, ["cmake", "-S", str(ROOT / "tests" / "fake_gpu"), "-B", str(folder)])
+    yield FakeGpu(folder / "lib", Path(package.origin).parent / "lib")
+    remove_fake_memory()
 
 
 @pytest.fixture

@@ -1,11 +1,11 @@
 // A libcuda.so.1 for tests on machines without a GPU, under our programs and under UCX: "device
 // memory" is a POSIX shared-memory object. The address that programs get is PROT_NONE, so that a
 // host which touches it faults, as with a GPU; the driver copies through a second mapping.
-// FAKE_CUDA_DEVICES is the number of devices (1), FAKE_CUDA_FREE the bytes that are free on each,
-// FAKE_CUDA_REPORT=1 prints at the end what was called, FAKE_CUDA_CORRUPT=1 falsifies what is
-// copied to the host.
-#include <algorithm>
-#include <array>
+// FAKE_CUDA_FREE is the number of bytes that are free, FAKE_CUDA_REPORT=1 prints at the end what
+// was called, FAKE_CUDA_CORRUPT=1 falsifies what is copied to the host, FAKE_GPU_OWNER becomes a part
+// of the objects' names.
+#include "cuda.hpp"
+
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
@@ -18,24 +18,12 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <vector>
+
+using namespace fake_cuda;
 
 namespace {
 
-using Pointer = unsigned long long;
 using Lock = std::lock_guard<std::recursive_mutex>;
-
-enum Result {
-    kSuccess = 0,
-    kInvalidValue = 1,
-    kOutOfMemory = 2,
-    kNoDevice = 100,
-    kInvalidDevice = 101,
-    kInvalidContext = 201,
-    kNotFound = 500,
-    kNotReady = 600,
-    kNotSupported = 801
-};
 
 // Memory of the device: where programs see it, and where the driver reads and writes it.
 struct Allocation {
@@ -49,32 +37,13 @@ struct Allocation {
     unsigned long long id;
 };
 
-struct Context {
-    int ordinal;
-};
-
-constexpr int kMostDevices = 8;
-std::array<Context, kMostDevices> contexts{{{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}}};
-thread_local std::vector<Context*> stack;
-
 std::recursive_mutex mutex;
-std::atomic<int> held{0}; ///< whether streams never come to their end
 std::atomic<unsigned long long> next_id{1};
 std::atomic<long> allocated, to_device, to_host, on_device, opened;
 
 std::map<std::uintptr_t, Allocation>& allocations() {
     static std::map<std::uintptr_t, Allocation> all;
     return all;
-}
-
-long number_of(const char* variable, long otherwise) {
-    const char* const text = std::getenv(variable);
-    return text == nullptr ? otherwise : std::atol(text);
-}
-
-int devices() {
-    static const int count = static_cast<int>(number_of("FAKE_CUDA_DEVICES", 1));
-    return count;
 }
 
 // Leaves nothing in /dev/shm, and says what was done.
@@ -125,17 +94,22 @@ Result map(const std::string& name, int file, std::size_t bytes, bool managed, b
         return kOutOfMemory;
     }
     const Lock lock(mutex);
-    allocations()[reinterpret_cast<std::uintptr_t>(device)] = {
-        static_cast<char*>(device),
-        static_cast<char*>(alias),
-        bytes,
-        name,
-        managed,
-        owned,
-        stack.empty() ? 0 : stack.back()->ordinal,
-        next_id++};
+    allocations()[reinterpret_cast<std::uintptr_t>(device)] = {static_cast<char*>(device),
+                                                               static_cast<char*>(alias),
+                                                               bytes,
+                                                               name,
+                                                               managed,
+                                                               owned,
+                                                               current_ordinal(),
+                                                               next_id++};
     *result = reinterpret_cast<Pointer>(device);
     return kSuccess;
+}
+
+// Whose memory it is: tests remove what crashed ranks of theirs have left.
+std::string owner() {
+    const char* const text = std::getenv("FAKE_GPU_OWNER");
+    return text == nullptr ? "nobody" : text;
 }
 
 long free_bytes() {
@@ -151,7 +125,7 @@ Result allocate(Pointer* result, std::size_t bytes, bool managed) {
     }
     ++allocated;
     const std::string name =
-        "/fakecuda." + std::to_string(getpid()) + "." + std::to_string(count++);
+        "/fakecuda." + owner() + "." + std::to_string(getpid()) + "." + std::to_string(count++);
     const int file = shm_open(name.c_str(), O_CREAT | O_EXCL | O_RDWR, 0600);
     if (file < 0 || ftruncate(file, static_cast<off_t>(bytes)) != 0) {
         return kOutOfMemory;
@@ -165,7 +139,7 @@ Result copy(void* to, const void* from, std::size_t bytes) {
     ++(into && out_of ? on_device : into ? to_device : to_host);
     std::memmove(real(to), real(from), bytes);
     if (!into && bytes > 0 && number_of("FAKE_CUDA_CORRUPT", 0) != 0) {
-        static_cast<char*>(to)[bytes - 1] ^= 1;
+        ++static_cast<char*>(to)[bytes - 1];
     }
     return kSuccess;
 }
@@ -197,7 +171,7 @@ Result attribute(void* value, int which, Pointer address) {
     }
     switch (which) {
     case 1: // context
-        *static_cast<void**>(value) = &contexts[static_cast<std::size_t>(found->ordinal)];
+        *static_cast<void**>(value) = context_of(found->ordinal);
         return kSuccess;
     case 2: // memory type: device
         *static_cast<unsigned*>(value) = 2;
@@ -237,105 +211,9 @@ struct Handle {
     char name[64];
 };
 
-// For the fake NCCL: from now on no stream comes to its end.
-void fake_cuda_hold() {
-    held = 1;
-}
-
-int cuInit(unsigned) {
-    return devices() == 0 ? kNoDevice : kSuccess;
-}
-int cuDriverGetVersion(int* version) {
-    *version = 13000;
-    return kSuccess;
-}
-int cuDeviceGetCount(int* count) {
-    *count = devices();
-    return devices() == 0 ? kNoDevice : kSuccess;
-}
-int cuDeviceGet(int* device, int ordinal) {
-    *device = ordinal;
-    return ordinal < devices() ? kSuccess : kInvalidDevice;
-}
-int cuDeviceGetName(char* name, int length, int) {
-    std::snprintf(name, static_cast<std::size_t>(length), "Fake GPU (host memory)");
-    return kSuccess;
-}
-int cuDeviceGetUuid(char* uuid, int device) {
-    std::memset(uuid, 0x5a + device, 16);
-    return kSuccess;
-}
-int cuDeviceTotalMem_v2(std::size_t* bytes, int) {
-    *bytes = std::size_t{4} << 30;
-    return kSuccess;
-}
-int cuDeviceGetPCIBusId(char* text, int length, int device) {
-    std::snprintf(text, static_cast<std::size_t>(length), "0000:%02X:00.0", 0x3b + device);
-    return kSuccess;
-}
-int cuDeviceGetAttribute(int* value, int which, int device) {
-    constexpr int kUnifiedAddressing = 41, kManaged = 83, kConcurrentManaged = 89;
-    constexpr int kBusId = 33, kMajor = 75;
-    *value = which == kUnifiedAddressing || which == kConcurrentManaged ? 1 : 0;
-    *value = which == kManaged ? static_cast<int>(number_of("FAKE_CUDA_MANAGED", 1)) : *value;
-    *value = which == kBusId ? 0x3b + device : which == kMajor ? 9 : *value;
-    return kSuccess;
-}
-int cuDevicePrimaryCtxRetain(Context** context, int device) {
-    *context = &contexts[static_cast<std::size_t>(device)];
-    return static_cast<int>(number_of("FAKE_CUDA_CONTEXT", kSuccess));
-}
-int cuDevicePrimaryCtxRelease_v2(int) {
-    return kSuccess;
-}
-int cuDevicePrimaryCtxGetState(int, unsigned* flags, int* active) {
-    *flags = 0;
-    *active = 1;
-    return kSuccess;
-}
-int cuCtxGetCurrent(Context** context) {
-    *context = stack.empty() ? nullptr : stack.back();
-    return kSuccess;
-}
-int cuCtxSetCurrent(Context* context) {
-    if (stack.empty()) {
-        stack.push_back(context);
-    }
-    stack.back() = context;
-    return kSuccess;
-}
-int cuCtxPushCurrent_v2(Context* context) {
-    stack.push_back(context);
-    return kSuccess;
-}
-int cuCtxPopCurrent_v2(Context** context) {
-    if (stack.empty()) {
-        return kInvalidContext;
-    }
-    if (context != nullptr) {
-        *context = stack.back();
-    }
-    stack.pop_back();
-    return kSuccess;
-}
-int cuCtxGetDevice(int* device) {
-    if (stack.empty() || stack.back() == nullptr) {
-        return kInvalidContext;
-    }
-    *device = stack.back()->ordinal;
-    return kSuccess;
-}
-int cuCtxGetId(Context* context, unsigned long long* id) {
-    *id = context == nullptr ? 1 : 1 + static_cast<unsigned long long>(context->ordinal);
-    return kSuccess;
-}
-int cuCtxSynchronize() {
-    return kSuccess;
-}
-
 int cuMemGetInfo_v2(std::size_t* left, std::size_t* total) {
     *left = static_cast<std::size_t>(free_bytes());
-    *total = std::size_t{4} << 30;
+    *total = kTotalBytes;
     return kSuccess;
 }
 int cuMemAlloc_v2(Pointer* result, std::size_t bytes) {
@@ -430,82 +308,5 @@ int cuIpcOpenMemHandle_v2(Pointer* result, Handle handle, unsigned) {
 int cuIpcCloseMemHandle(Pointer address) {
     return release(address);
 }
-
-int cuStreamCreate(int** stream, unsigned) {
-    *stream = new int;
-    return kSuccess;
-}
-int cuStreamDestroy_v2(int* stream) {
-    delete stream;
-    return kSuccess;
-}
-int cuStreamSynchronize(int*) {
-    return kSuccess;
-}
-int cuStreamQuery(int*) {
-    return held != 0 ? kNotReady : kSuccess;
-}
-int cuStreamAddCallback(int* stream, void (*call)(int*, int, void*), void* data, unsigned) {
-    call(stream, kSuccess, data);
-    return kSuccess;
-}
-int cuEventCreate(int** event, unsigned) {
-    return cuStreamCreate(event, 0);
-}
-int cuEventDestroy_v2(int* event) {
-    return cuStreamDestroy_v2(event);
-}
-int cuEventQuery(int*) {
-    return kSuccess;
-}
-int cuEventRecord(int*, int*) {
-    return kSuccess;
-}
-
-int cuGetErrorName(int error, const char** text) {
-    static thread_local char name[32];
-    std::snprintf(name, sizeof name, "FAKE_ERROR_%d", error);
-    *text = error == kNoDevice ? "CUDA_ERROR_NO_DEVICE" : name;
-    return kSuccess;
-}
-int cuGetErrorString(int error, const char** text) {
-    return cuGetErrorName(error, text);
-}
-int cuGetProcAddress_v2(const char*, void** function, int, std::uint64_t, int* status) {
-    *function = nullptr;
-    if (status != nullptr) {
-        *status = 1; // not found
-    }
-    return kNotFound;
-}
-
-// What UCX links and never needs here.
-#define NOT_SUPPORTED(name)                                                                        \
-    int name() {                                                                                   \
-        return kNotSupported;                                                                      \
-    }
-NOT_SUPPORTED(cuMemAddressFree)
-NOT_SUPPORTED(cuMemAddressReserve)
-NOT_SUPPORTED(cuMemAllocAsync)
-NOT_SUPPORTED(cuMemAllocFromPoolAsync)
-NOT_SUPPORTED(cuMemAllocPitch_v2)
-NOT_SUPPORTED(cuMemCreate)
-NOT_SUPPORTED(cuMemExportToShareableHandle)
-NOT_SUPPORTED(cuMemFreeAsync)
-NOT_SUPPORTED(cuMemGetAllocationGranularity)
-NOT_SUPPORTED(cuMemGetAllocationPropertiesFromHandle)
-NOT_SUPPORTED(cuMemImportFromShareableHandle)
-NOT_SUPPORTED(cuMemMap)
-NOT_SUPPORTED(cuMemPoolDestroy)
-NOT_SUPPORTED(cuMemPoolExportPointer)
-NOT_SUPPORTED(cuMemPoolExportToShareableHandle)
-NOT_SUPPORTED(cuMemPoolImportFromShareableHandle)
-NOT_SUPPORTED(cuMemPoolImportPointer)
-NOT_SUPPORTED(cuMemPoolSetAccess)
-NOT_SUPPORTED(cuMemRangeGetAttribute)
-NOT_SUPPORTED(cuMemRelease)
-NOT_SUPPORTED(cuMemRetainAllocationHandle)
-NOT_SUPPORTED(cuMemSetAccess)
-NOT_SUPPORTED(cuMemUnmap)
 
 } // extern "C"

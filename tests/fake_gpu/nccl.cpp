@@ -1,6 +1,7 @@
 // A libnccl.so.2 for tests: collectives of floats over shared memory, for ranks of one host.
-// FAKE_NCCL says what goes wrong: "refuse" (the communicator is not made), "error" (an asynchronous
-// error at the third operation), "hang" (its stream never ends), "stall" (the call never returns).
+// FAKE_NCCL says what goes wrong: "no id", "refuse" (the communicator is not made), and at the
+// third operation "fail" (it returns an error), "error" (an asynchronous one), "hang" (its stream
+// never ends), "stall" (the call never returns). With NCCL_DEBUG it tells what it was told.
 #include <atomic>
 #include <cstddef>
 #include <cstdio>
@@ -80,8 +81,11 @@ int operation(Communicator& own, Pointer send, std::size_t bytes, Use use) {
     ++own.operations;
     if (own.operations == kFailingOperation) {
         own.failed = wrong("error");
-        if (wrong("hang")) {
+        if (wrong("hang") || own.failed) {
             fake_cuda_hold();
+        }
+        if (wrong("fail")) {
+            return kSystemError;
         }
         while (wrong("stall")) {
             sched_yield();
@@ -133,13 +137,23 @@ const char* ncclGetLastError(Communicator*) {
 
 int ncclGetUniqueId(Id* id) {
     *id = {};
-    std::snprintf(id->name, sizeof id->name, "/fakenccl.%d", getpid());
+    if (wrong("no id")) {
+        return kSystemError;
+    }
+    std::snprintf(id->name, sizeof id->name, "/fakenccl.%s.%d", std::getenv("FAKE_GPU_OWNER"),
+                  getpid());
     return kSuccess;
 }
 
 int ncclCommInitRank(Communicator** result, int ranks, Id id, int rank) {
     if (wrong("refuse")) {
         return kInvalidUsage;
+    }
+    if (std::getenv("NCCL_DEBUG") != nullptr) {
+        const char* const algorithm = std::getenv("NCCL_ALGO");
+        const char* const host = std::getenv("NCCL_HOSTID");
+        std::fprintf(stderr, "fakenccl: NCCL_ALGO %s NCCL_HOSTID %s\n",
+                     algorithm == nullptr ? "" : algorithm, host == nullptr ? "" : host);
     }
     const int file = shm_open(id.name, O_CREAT | O_RDWR, 0600);
     if (file < 0 || ftruncate(file, sizeof(Area)) != 0) {

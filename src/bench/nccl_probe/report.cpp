@@ -30,6 +30,7 @@ bench::Report begin_report(const bench::World& world, const Options& options,
     add_facts(report, world);
     bench::gpu::add_facts(report, world, device);
     report.fact("nccl", nccl.version_text(), "NCCL");
+    report.fact("nccl_shared_gpu", options.share_gpu);
     report.set_columns(columns_of(options));
     if (world.rank == 0) {
         const std::string scheme(scheme_name(options.scheme));

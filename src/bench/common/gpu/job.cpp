@@ -12,6 +12,7 @@ namespace {
 
 constexpr int kTag = 1;
 constexpr unsigned kSecondsForOneByte = 4;
+constexpr unsigned kMoments = 3; ///< seconds in which a launcher ends the other ranks
 
 int rank_on_node(const World& world) {
     MPI_Comm node = MPI_COMM_NULL;
@@ -107,22 +108,23 @@ void require_aware_mpi(const World& world, const char* program, const std::strin
                        Memory kind) {
     constexpr int kToken = 0x5a;
     const std::string advice = "; use --path staged, or an MPI whose UCX has CUDA\n";
-    const unsigned moments = world.rank == 0 ? 0 : 1;
     touched = {std::string(program) + ": this MPI touches device memory from the host in " +
                    benchmark + ": it is not CUDA-aware" + advice,
-               moments};
+               0};
     Buffer byte(kind, 1, world.rank == 0 ? kToken : 0);
     watch_faults();
     leave_after(kSecondsForOneByte,
                 {std::string(program) + ": one byte of device memory did not come through this " +
                      "MPI in " + std::to_string(kSecondsForOneByte) +
                      " s: it is not CUDA-aware, or hangs" + advice,
-                 moments});
+                 world.rank == 0 ? 0 : kMoments});
     if (world.size > 1) {
         is_exchanging = true;
         pass_on(world, byte);
         is_exchanging = false;
     }
+    // A collective fails on all ranks at once.
+    touched.seconds_to_wait = world.rank == 0 ? 0 : kMoments;
     check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
     stay();
     byte.pull(1);
