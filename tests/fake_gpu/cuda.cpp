@@ -2,8 +2,8 @@
 // memory" is a POSIX shared-memory object. The address that programs get is PROT_NONE, so that a
 // host which touches it faults, as with a GPU; the driver copies through a second mapping.
 // FAKE_CUDA_FREE is the number of bytes that are free, FAKE_CUDA_REPORT=1 prints at the end what
-// was called, FAKE_CUDA_CORRUPT=1 falsifies what is copied to the host, FAKE_GPU_OWNER becomes a part
-// of the objects' names.
+// was called, FAKE_CUDA_CORRUPT=1 falsifies what is copied to the host, FAKE_GPU_OWNER becomes a
+// part of the objects' names.
 #include "cuda.hpp"
 
 #include <atomic>
