@@ -5,7 +5,7 @@ import importlib.util
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -169,24 +169,21 @@ class FakeGpu:
 
 
 def remove_fake_memory() -> list[str]:
-    """Remove what this session's ranks have left in /dev/shm; what is of ranks that still run."""
-    running = []
-    for path in Path("/dev/shm").glob(f"fake*.{os.getpid()}.*"):
-        if Path("/proc", path.name.split(".")[2]).exists():
-            running.append(path.name)
-        path.unlink(missing_ok=True)
-    return running
+    """Remove what this session's ranks have left in /dev/shm, and say what it was."""
+    left = list(Path("/dev/shm").glob(f"fake*.{os.getpid()}.*"))
+    for path in left:
+        path.unlink()
+    return [path.name for path in left]
 
 
 @pytest.fixture(scope="session")
-def fake_gpu() -> Iterator[FakeGpu]:
+def fake_gpu() -> FakeGpu:
     """What a GPU's programs need, on a machine without one."""
     package = importlib.util.find_spec("libucx")
     assert package, "the package libucx-cu12 of requirements-dev.lock is missing: ci/setup test"
     folder = ROOT / "build" / "tests" / "fake-gpu"
     make(folder, ["cmake", "-S", str(ROOT / "tests" / "fake_gpu"), "-B", str(folder)])
-    yield FakeGpu(folder / "lib", Path(package.origin).parent / "lib")
-    remove_fake_memory()
+    return FakeGpu(folder / "lib", Path(package.origin).parent / "lib")
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from fabricheck.benchmarks import program_result
 
 pytestmark = [pytest.mark.e2e, pytest.mark.alone]
 
-QUICK = ("-m", "8:4096", "-i", "3", "-x", "1", "--batch", "2")
+QUICK = ("-m", "8:4096", "-i", "3", "-x", "1", "--batch", "1")
 SHARED = ("--share-gpu",)
 FACTORS = {
     "allreduce": 4 / 3,
