@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from fabricheck.history.frame import CASE
 from fabricheck.history.series import SeriesKey
-from fabricheck.record.model import Nodes
+from fabricheck.record.model import Nodes, moment
 
 UNTOLD: Final = "not available"
 """What stands for a fact that could not be read."""
@@ -55,6 +55,39 @@ class Circumstances:
     nodes: frozenset[str]
     machines: Mapping[str, Mapping[str, str]]
     software: Mapping[str, str]
+
+
+def alike(
+    told: Mapping[str, Mapping[str, str]],
+    nodes: Iterable[str],
+    software: Mapping[str, str],
+    **where: str,
+) -> list[Nodes]:
+    """What to record of the nodes of a job: those with the same facts make one entry.
+
+    Args:
+        told: what nodes have told of themselves; what they haven't is recorded as such.
+        nodes: those that the job ran on.
+        software: facts of the environment on them, those that are known.
+        where: ``session``, ``system``, ``partition`` and ``environ``.
+    """
+    machines: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for node in sorted({*told, *nodes}):
+        machines[tuple(_facts(MACHINE, told.get(node, {})).values())].append(node)
+    return [
+        Nodes(
+            time=moment(),
+            nodes=tuple(names),
+            machine=dict(zip(MACHINE, machine, strict=True)),
+            software=_facts(SOFTWARE, software),
+            **where,
+        )
+        for machine, names in machines.items()
+    ]
+
+
+def _facts(names: tuple[str, ...], known: Mapping[str, str]) -> dict[str, str]:
+    return {name: known.get(name) or UNTOLD for name in names}
 
 
 def case_of(key: SeriesKey) -> Case:

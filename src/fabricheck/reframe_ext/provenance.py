@@ -4,17 +4,14 @@ import functools
 import re
 import shutil
 import subprocess
-from collections import defaultdict
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from reframe.core.exceptions import ReframeError
 from reframe.core.runtime import emit_loadenv_commands
 
-from fabricheck.history.provenance import MACHINE, SOFTWARE, UNTOLD
+from fabricheck.history.provenance import alike
 from fabricheck.node_health.origin import read_origins
-from fabricheck.record.model import Nodes, moment
 from fabricheck.record.write import append
 
 _PATIENCE = 30
@@ -43,31 +40,24 @@ class Provenance:
         Raises:
             FabricheckError: if it can't be written.
         """
-        told = read_origins(Path(check.stagedir))
-        alike: dict[tuple[str, ...], list[str]] = defaultdict(list)
-        for node in sorted({*told, *check.node_list}):
-            alike[tuple(_facts(MACHINE, told.get(node, {})).values())].append(node)
-        system, partition = check.current_system.name, check.current_partition.name
-        environment = check.current_environ.name
-        software = _facts(SOFTWARE, self._software(check))
-        for machine, nodes in alike.items():
-            record = (partition, environment, tuple(nodes), machine, tuple(software.values()))
-            if record in self._recorded:
-                continue
-            alike_nodes = Nodes(
-                time=moment(),
-                session=check.session,
-                system=system,
-                partition=partition,
-                environ=environment,
-                nodes=tuple(nodes),
-                machine=dict(zip(MACHINE, machine, strict=True)),
-                software=software,
-            )
-            append(self._basedir, [alike_nodes])
-            self._recorded.add(record)
+        found = alike(
+            read_origins(Path(check.stagedir)),
+            check.node_list,
+            self.software(check),
+            session=check.session,
+            system=check.current_system.name,
+            partition=check.current_partition.name,
+            environ=check.current_environ.name,
+        )
+        for each in found:
+            facts = (*each.machine.values(), *each.software.values())
+            record = (each.partition, each.environ, each.nodes, facts)
+            if record not in self._recorded:
+                append(self._basedir, [each])
+                self._recorded.add(record)
 
-    def _software(self, check: Any) -> dict[str, str]:
+    def software(self, check: Any) -> dict[str, str]:
+        """Facts of what a case was built with and what it ran in, as far as they are known."""
         place = check.current_partition.fullname, check.current_environ.name
         if place not in self._compilers:
             self._compilers[place] = _compiler(check.current_partition, check.current_environ)
@@ -83,10 +73,6 @@ class Provenance:
             "commit": check.commit,
             **(check.build.programs.origin() if hasattr(check, "build") else {}),
         }
-
-
-def _facts(names: tuple[str, ...], known: Mapping[str, str]) -> dict[str, str]:
-    return {name: known.get(name) or UNTOLD for name in names}
 
 
 @functools.cache

@@ -57,26 +57,30 @@ def of_hours(blocks: Iterable[Case], *, ended: bool) -> Iterator[Case]:
             kinds[block.benchmark].append(block)
         last = max(each.time for each in hours[hour])
         for kind in kinds.values():
-            yield _median(kind, hour, last)
+            yield _median(kind, last)
+
+
+def session_of(block: Case) -> str:
+    """The session of the hour that a block belongs to."""
+    return f"{block.session}-{datetime.fromtimestamp(_hour(block) * _HOUR, UTC):%Y%m%dT%HZ}"
 
 
 def _hour(block: Case) -> int:
     return int(datetime.fromisoformat(block.time).timestamp()) // _HOUR
 
 
-def _median(blocks: list[Case], hour: int, time: str) -> Case:
+def _median(blocks: list[Case], time: str) -> Case:
     values: dict[tuple[str, str, int | None], list[Sample]] = defaultdict(list)
     for block in blocks:
         for each in block.samples:
             if each.value is not None:
                 values[(each.metric, each.statistic, each.size)].append(each)
-    begin = f"{datetime.fromtimestamp(hour * _HOUR, UTC):%Y%m%dT%HZ}"
     newest = blocks[-1]
     return replace(
         newest,
         time=time,
-        session=f"{newest.session}-{begin}",
-        id=f"{newest.session}-{begin}-{newest.benchmark}",
+        session=session_of(newest),
+        id=f"{session_of(newest)}-{newest.benchmark}",
         name=f"Stress {newest.benchmark}, medians of {len(blocks)} blocks",
         repeat=None,
         level=str(worst([Level(each.level) for each in blocks])),

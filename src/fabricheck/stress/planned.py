@@ -13,6 +13,7 @@ from reframe.core.runtime import emit_loadenv_commands
 from fabricheck.judge.references import Reference, Tolerance
 from fabricheck.provenance import SUITE, commit
 from fabricheck.reframe_ext.case import BuiltCase, over
+from fabricheck.reframe_ext.provenance import Provenance
 from fabricheck.stress.plan import VARIABLE, Programs, blocks_of, setting_as_data
 
 _REQUEST = json.loads(Path(os.environ[VARIABLE]).read_text())
@@ -49,6 +50,7 @@ class StressBlock(BuiltCase):
             ),
             "ranks": [self.num_tasks, self.num_tasks_per_node],
             "commit": commit(SUITE),
+            "software": Provenance(SUITE).software(self),
             "commands": [
                 *partition.prepare_cmds,
                 *emit_loadenv_commands(partition.local_env, self.current_environ, variables),

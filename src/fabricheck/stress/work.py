@@ -18,11 +18,14 @@ from typing import Final
 
 from fabricheck.benchmarks import registry
 from fabricheck.errors import FabricheckError
+from fabricheck.history.provenance import alike
 from fabricheck.launch.model import Evidence
+from fabricheck.node_health.origin import read_origins
 from fabricheck.provenance import SUITE
 from fabricheck.record.model import Case
+from fabricheck.record.write import append
 from fabricheck.stress.judged import judge_block, words_of
-from fabricheck.stress.medians import settle
+from fabricheck.stress.medians import session_of, settle
 from fabricheck.stress.plan import blocks_of, setting_of
 from fabricheck.stress.scheduler import birth
 from fabricheck.stress.script import block_script
@@ -53,7 +56,7 @@ class Worker:
         self._plan = place.read_plan()
         self._blocks = blocks_of(self._plan["blocks"])
         self._stop = threading.Event()
-        self._hour = 0
+        self._hour, self._told = 0, ""
         self._job = os.environ.get("SLURM_JOB_ID", "")
 
     def run(self) -> None:
@@ -143,6 +146,7 @@ class Worker:
                 "output": str(directory),
             },
         )
+        self._tell_nodes(judged, directory)
         self._place.append(judged)
         _tell(words_of(judged))
         for finding in judged.findings:
@@ -150,6 +154,23 @@ class Worker:
         if judged.result != "pass":
             (directory / _BAD).touch()
         prune(self._place.blocks)
+
+    def _tell_nodes(self, block: Case, directory: Path) -> None:
+        """Record once an hour on what and with what it is measured, before its values."""
+        session = session_of(block)
+        if session == self._told or not block.nodes:
+            return
+        known = {
+            **self._plan["blocks"][0]["software"],
+            "mpi": block.mpi_version,
+            "ucx": block.ucx_version,
+            "program": f"{block.program} {block.program_version}".strip(),
+        }
+        where = {name: self._plan[name] for name in ("system", "partition", "environ")}
+        append(
+            PERFLOGS, alike(read_origins(directory), block.nodes, known, session=session, **where)
+        )
+        self._told = session
 
     def _execute(self, directory: Path, limit: float) -> bool:
         """Run the script of a block; whether it came to its end in time."""
