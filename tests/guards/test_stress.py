@@ -27,8 +27,8 @@ RULES = """\
 rules:
 - for: {check: MpiCollective}
   value: {latency: {1KiB: 1.0, 64KiB: 1.0}}
-  bound: [-0.9999, 1.0e+6]
-  warning: [-0.999, 1.0e+5]
+  bound: [-0.9999, 1.0e+9]
+  warning: [-0.999, 1.0e+8]
   kind: bound
   source: guards
   date: 2026-11-21
