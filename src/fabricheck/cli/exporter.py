@@ -38,7 +38,7 @@ def exporter(
 
         fabricheck exporter
 
-        fabricheck exporter --ports --listen 10.0.0.7:9105 --partition roce25g-8n:compute
+        fabricheck exporter --ports --listen 10.0.0.7:9105 --partition SYSTEM:PARTITION
 
         curl http://127.0.0.1:9105/metrics
     """

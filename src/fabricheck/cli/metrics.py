@@ -82,7 +82,7 @@ def script(
 
     Examples:
 
-        fabricheck metrics script fabricheck-ports --partition roce25g-8n:compute
+        fabricheck metrics script fabricheck-ports --partition SYSTEM:PARTITION
 
         sh fabricheck-ports /var/lib/node_exporter/fabricheck.prom
     """
