@@ -117,6 +117,17 @@ def test_what_something_killed_is_closed_and_recorded_once(
     assert file.read_text().count(SESSION) == 2  # of one line: session and id
 
 
+def test_a_stop_waits_for_the_end_of_the_job_and_not_of_its_last_block(
+    slurm: Stand, tmp_path: Path
+) -> None:
+    made = place(tmp_path / "s", scheduler="slurm", job="17", ended=1.0)
+    slurm("squeue", "COMPLETING|None|n1")
+    with pytest.raises(FabricheckError, match="expected job 17 to end within 0 s"):
+        control.wait_for_end(made, 0)
+    slurm("squeue")
+    control.wait_for_end(made, 0)
+
+
 def test_a_process_of_this_machine_is_known_by_its_number_and_its_begin(tmp_path: Path) -> None:
     script = tmp_path / "job.sh"
     script.write_text("exec sleep 60\n")

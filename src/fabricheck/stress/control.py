@@ -173,16 +173,27 @@ def stop(place: Place, tell: Tell, *, now: bool = False) -> None:
     else:
         tell(f"job {state.job} ends after the block under way")
         scheduler.ask_to_stop(state.job)
-    limit = time.monotonic() + plan["block_limit"] + 60
-    while standing_of(place)[1].phase is not Phase.GONE:
-        if time.monotonic() > limit:
-            raise FabricheckError(
-                f"expected job {state.job} to end within {plan['block_limit'] + 60:g} s, found it "
-                "running: end it with --now"
-            )
-        time.sleep(_POLL)
+    wait_for_end(place, plan["block_limit"] + 60)
     close(place, "a stop was asked for")
     tell(f"stress {place.name} has ended: {(place.state() or state).why}")
+
+
+def wait_for_end(place: Place, seconds: float) -> None:
+    """Wait until the scheduler knows the job no longer, which is later than its last block.
+
+    Raises:
+        FabricheckError: if it still does after so many seconds.
+    """
+    state = place.state() or State(session="")
+    scheduler = scheduler_for(place.read_plan())
+    limit = time.monotonic() + seconds
+    while scheduler.standing(state.job).phase is not Phase.GONE:
+        if time.monotonic() > limit:
+            raise FabricheckError(
+                f"expected job {state.job} to end within {seconds:g} s, found it running: end it "
+                "with 'fabricheck stress stop --now'"
+            )
+        time.sleep(_POLL)
 
 
 def close(place: Place, why: str = "") -> None:

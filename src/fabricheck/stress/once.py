@@ -1,6 +1,5 @@
 """One iteration, judged, as a table and a file of results."""
 
-import time
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -8,13 +7,13 @@ from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.quantity import with_unit
 from fabricheck.record.model import Case
 from fabricheck.report.files import write_whole
-from fabricheck.stress.control import Tell, Wish, close, standing_of, start
-from fabricheck.stress.scheduler import Phase
+from fabricheck.stress.control import Tell, Wish, close, start, wait_for_end
 from fabricheck.stress.state import Place
 from fabricheck.units import format_size
 
 _ROWS = 5
-_POLL = 0.5
+# Seconds; it may wait for its turn as long as it lasts.
+_LONGEST = 86400.0
 
 
 def once(wish: Wish, tell: Tell) -> tuple[bool, Path, str]:
@@ -27,8 +26,7 @@ def once(wish: Wish, tell: Tell) -> tuple[bool, Path, str]:
         FabricheckError: as of ``start``.
     """
     place = start(wish, tell)
-    while standing_of(place)[1].phase is not Phase.GONE:
-        time.sleep(_POLL)
+    wait_for_end(place, _LONGEST)
     close(place)
     state = place.state()
     assert state is not None, "start has written it"
