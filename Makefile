@@ -15,7 +15,7 @@ setup: ## install what `make run` needs: Debian packages, and Python in .venv
 	@ci/setup runtime
 
 run: setup ## start the testbed, run the nightly checks, show the verdict
-	@.venv/bin/fabricheck run --tag nightly $(ARGS)
+	@.venv/bin/fabricheck run $(if $(findstring --tag,$(ARGS)),,--tag nightly) $(ARGS)
 
 test: ## install what the tests need, lint, run the tests of a change; TIER=unit: that tier alone
 	@TIER=$(TIER) ci/test $(ARGS)

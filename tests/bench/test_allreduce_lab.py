@@ -36,7 +36,7 @@ SMALL = ("--elements", "10007", "--iteration-count", "20", "--warmup-iters", "1"
 COMMON = ("--tcp-device", "lo", "--timeout", "3")
 ALONE = ("--size", "1", "--rank", "0", "--shared-path", "/tmp")
 USAGE = {
-    (*ALONE,): "one scheme is needed, found 0 words; see allreduce_lab --help",
+    (*ALONE,): "a scheme is needed, found none; see allreduce_lab --help",
     (*ALONE, "fast"): 'option SCHEME: "fast" is none of ring, bcube, tar_tcp, optireduce',
     ("--size", "2", "--rank", "2", "ring"): "option --rank: 2 is none of the 2 ranks (--size)",
     ("ring",): "either --redis-host or --shared-path is needed, where the ranks meet",
@@ -48,6 +48,8 @@ USAGE = {
     (*ALONE, "--payload", "101", "optireduce"): "option --payload: 101 bytes are no whole floats",
     (*ALONE, "--hadamard-block", "48", "optireduce"): "option --hadamard-block: 48 is no power of",
     (*ALONE, "--iteration-time", "2m", "ring"): 'option --iteration-time: "2m" is no time such as',
+    (*ALONE, "--tail", "3", "ring"): "option --tail: a ratio above 1 is needed, and two ranks",
+    (*ALONE, "--tr-threads-offset", "4095", "ring"): "option --tr-threads-offset: core 4095 of ",
     (*ALONE, "--no-verify", "--inject-error", "ring"): "option --inject-error needs --validate",
     (*ALONE, "--tcp-device", "none0", "ring"): 'option --tcp-device: no network interface "none0"',
     (*ALONE, "--json", "/nowhere/x", "ring"): "option --json: /nowhere/x cannot be written: there",
@@ -124,6 +126,19 @@ def redis(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
         server.wait()
 
 
+def test_a_redis_with_a_password_is_met_with_it_alone(start, redis, monkeypatch):
+    server, port = redis
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        connection.sendall(b"CONFIG SET requirepass secret\r\n")
+        assert connection.recv(64) == b"+OK\r\n"
+    done = ended(start(1, *SMALL, "ring", place=at_redis(port)))
+    assert codes(done) == [2]
+    assert "wants a password, and REDISCLI_AUTH has none or another" in done[0].stderr
+    monkeypatch.setenv("REDISCLI_AUTH", "secret")
+    assert codes(ended(start(2, *SMALL, "ring", place=at_redis(port)))) == [0, 0]
+    assert server.poll() is None
+
+
 def at_redis(port: int) -> tuple[str, ...]:
     return ("--redis-host", "127.0.0.1", "--redis-port", str(port))
 
@@ -133,7 +148,7 @@ def test_sums_are_right(start, scheme):
     """With a vector that the ranks do not divide."""
     done = ended(start(4, *SMALL, *(LOSSLESS if scheme == "optireduce" else ()), scheme))
     assert codes(done) == [0] * 4, done
-    assert done[0].stdout.splitlines()[-1] == "# Complete: 1 sizes"
+    assert done[0].stdout.splitlines()[-1] == "# Complete: 1 schemes"
     assert done[1].stdout == ""
 
 
@@ -168,6 +183,32 @@ def test_json_has_the_times_of_the_slowest_rank_and_every_option(start, tmp_path
     assert document["complete"] and document["failures"] == []
     assert document["options"]["elements"] == 10007
     assert document["environment"]["ranks"] == 2
+
+
+def test_schemes_take_turns_with_the_buckets_of_a_training(start, tmp_path):
+    """A fast network leaves nothing but the computing, beside which all sums fit."""
+    path = tmp_path / "x.json"
+    buckets = ("--buckets", "4096,65536,4", "--compute", "300", "--hadamard-block", "256")
+    few = ("--iteration-count", "3", "--warmup-iters", "1", "--tr_timeout", "5000")
+    schemes = ("ring", "bcube", "tar_tcp", "optireduce")
+    done = ended(start(2, *few, *buckets, "--json", str(path), *schemes))
+    assert codes(done) == [0, 0], done
+    document = json.loads(path.read_text())
+    assert [each["scheme"] for each in document["results"]] == list(schemes)
+    assert document["benchmark"] == "training"
+    for result in document["results"]:
+        assert (result["size"], result["iterations"], result["valid"]) == (69636, 3, True)
+        assert result["time"]["min"] >= 0.3
+        assert result["exposed"]["max"] == pytest.approx(result["time"]["max"] - 0.3)
+
+
+def test_a_network_that_is_too_busy_for_its_tail_is_told(start):
+    """No sum takes 1.0001 times the median at most, and 200 times only on a broken network."""
+    for tail, words in (("1.0001", "p99 of less than 1 medians"), ("200", "p99 of 200 medians")):
+        few = ("--elements", "1000", "--prefix", tail, "--tail", tail)
+        done = ended(start(2, *few, "ring"))
+        assert codes(done) == [1, 1], done
+        assert f"rank 1: expected a {words}" in done[1].stderr
 
 
 def test_a_wrong_sum_is_told_by_rank_and_element(start, tmp_path):

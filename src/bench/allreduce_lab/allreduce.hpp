@@ -27,6 +27,12 @@ struct Outcome {
     std::uint64_t skipped = 0;           ///< buckets that lost too much and were not summed
 };
 
+/// A bounded transport lost more of a bucket than --halt-loss.
+class TooMuchLost : public std::runtime_error {
+  public:
+    using std::runtime_error::runtime_error;
+};
+
 class Allreduce {
   public:
     Allreduce() = default;
@@ -47,7 +53,7 @@ using Context = std::shared_ptr<gloo::Context>;
 Context connected(Rendezvous& rendezvous, const Options& options, in_addr address);
 
 /// The schemes of gloo, for these buckets.
-std::unique_ptr<Allreduce> gloo_allreduce(const Options& options, const Context& context,
+std::unique_ptr<Allreduce> gloo_allreduce(Scheme scheme, const Context& context,
                                           const std::vector<Bucket>& buckets);
 
 } // namespace allreduce_lab

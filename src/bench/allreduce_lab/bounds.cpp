@@ -1,13 +1,41 @@
 #include "allreduce_lab/bounds.hpp"
 
-#include "common/statistics.hpp"
+#include <cmath>
+#include <numeric>
 
 namespace allreduce_lab {
 
-double stage_bound(std::vector<double> samples, double cap) {
-    std::sort(samples.begin(), samples.end());
-    return std::min(bench::percentile_of_sorted(samples, {95'000}),
-                    cap * bench::percentile_of_sorted(samples, {50'000}));
+namespace {
+
+constexpr double kFirstBin = 10e-6;
+constexpr double kBin = 1.02;
+
+} // namespace
+
+void Arrivals::note(double seconds) {
+    const double place = std::log(std::max(seconds / kFirstBin, 1.0)) / std::log(kBin);
+    ++bins_[std::min(static_cast<std::size_t>(place), bins_.size() - 1)];
+}
+
+void Arrivals::add(const Arrivals& other) {
+    for (std::size_t bin = 0; bin < bins_.size(); ++bin) {
+        bins_[bin] += other.bins_[bin];
+    }
+}
+
+double Arrivals::by(double share) const {
+    const double wanted = share * std::accumulate(bins_.begin(), bins_.end(), 0.0);
+    double count = 0.0;
+    std::size_t bin = 0;
+    while (bin + 1 < bins_.size() && (count += bins_[bin]) < wanted) {
+        ++bin;
+    }
+    return kFirstBin * std::pow(kBin, static_cast<double>(bin + 1));
+}
+
+double stage_bound(const Arrivals& arrivals, double typical, double loss) {
+    constexpr double kLeast = 1.2; // of the typical stage
+    return std::max(kLeast * typical, arrivals.by(1 - loss));
 }
 
 void EarlyEnd::note(double median, double loss) {

@@ -2,15 +2,28 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <vector>
 
 namespace allreduce_lab {
 
-/// t_B: the time after which a stage ends whatever is missing, from the times of stages over TCP.
-/// The paper takes their 95th percentile. One retransmission timeout of TCP, 200 ms, would make
-/// that useless, so it is at most `cap` medians. Throws std::invalid_argument for no samples.
-double stage_bound(std::vector<double> samples, double cap);
+/// When the packets of stages came, in bins each of which is 2 % longer than the one before.
+class Arrivals {
+  public:
+    /// In seconds since the stage began.
+    void note(double seconds);
+    void add(const Arrivals& other);
+    /// The time by which that share of them had come.
+    [[nodiscard]] double by(double share) const;
+
+  private:
+    std::array<std::uint32_t, 700> bins_{}; ///< from 10 us to 10 s
+};
+
+/// t_B: the time after which a stage ends whatever is missing, so that a share of `loss` of the
+/// packets would come after it, but longer than the typical stage, of whose packets none may be.
+double stage_bound(const Arrivals& arrivals, double typical, double loss);
 
 /// How a stage ended: all was there; all senders said their last and a share of t_C passed; t_B.
 enum class End : std::uint8_t { Full, Early, Bound };

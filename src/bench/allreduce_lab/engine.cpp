@@ -1,53 +1,60 @@
 #include "allreduce_lab/engine.hpp"
 
 #include "allreduce_lab/tar.hpp"
+#include "common/statistics.hpp"
 
 #include <algorithm>
-#include <array>
 
 namespace allreduce_lab {
 
 namespace {
 
 double calibrated_bound(Meeting& meeting, const Options& options, const Context& context,
-                        const std::vector<Bucket>& buckets) {
+                        in_addr address, const std::vector<Bucket>& buckets) {
     const std::vector<Bucket> largest = {
         *std::max_element(buckets.begin(), buckets.end(), [](const Bucket& a, const Bucket& b) {
             return a.elements < b.elements;
         })};
-    const auto transport = tcp_transport(context, shards_of(options, largest));
-    Tar tar(options, largest, *transport, false);
-    std::array<std::vector<double>, 2> samples;
-    for (std::uint64_t sum = 0; sum < options.warmup + options.calibration; ++sum) {
+    const auto transport =
+        udp_transport(meeting, options, address, shards_of(options, largest), options.timeout);
+    Tar tar(options, largest, *transport, options.spread);
+    std::vector<double> samples;
+    for (std::uint64_t sum = 0; sum < options.calibration; ++sum) {
+        std::fill(largest[0].data, largest[0].data + largest[0].elements, 0.0F);
         meeting.barrier();
         meeting.together(
             "calibration", [&] { (void)tar.run(0); }, [&] { context->closeConnections(); });
-        for (std::size_t stage = 0; stage < samples.size() && sum >= options.warmup; ++stage) {
-            samples[stage].push_back(tar.stages()[stage].seconds);
-        }
+        samples.push_back(std::max(tar.stages()[0].seconds, tar.stages()[1].seconds));
     }
-    const double cap = static_cast<double>(options.bound_cap) / 100.0;
-    const std::vector<double> bounds =
-        meeting.exchange(std::max(stage_bound(samples[0], cap), stage_bound(samples[1], cap)));
-    return *std::max_element(bounds.begin(), bounds.end());
+    std::sort(samples.begin(), samples.end());
+    Arrivals arrivals;
+    for (const Arrivals& each : meeting.exchange(transport->arrivals())) {
+        arrivals.add(each);
+    }
+    double typical = 0.0;
+    for (const double each : meeting.exchange(bench::percentile_of_sorted(samples, {50'000}))) {
+        typical = std::max(typical, each);
+    }
+    return stage_bound(arrivals, typical, options.loss_target / 100.0);
 }
 
 } // namespace
 
-Engine engine(Meeting& meeting, const Options& options, const Context& context, in_addr address,
-              const std::vector<Bucket>& buckets) {
+Engine engine(Meeting& meeting, const Options& options, Scheme scheme, const Context& context,
+              in_addr address, const std::vector<Bucket>& buckets) {
     Engine result;
-    if (options.scheme == Scheme::TarTcp) {
+    if (scheme == Scheme::TarTcp) {
         result.transport = tcp_transport(context, shards_of(options, buckets));
-    } else if (options.scheme == Scheme::Optireduce) {
-        result.bound = options.bound > 0 ? static_cast<double>(options.bound) * 1e-3
-                                         : calibrated_bound(meeting, options, context, buckets);
+    } else if (scheme == Scheme::Optireduce) {
+        result.bound = options.bound > 0
+                           ? static_cast<double>(options.bound) * 1e-3
+                           : calibrated_bound(meeting, options, context, address, buckets);
         auto bounded =
             udp_transport(meeting, options, address, shards_of(options, buckets), result.bound);
         result.bounded = bounded.get();
         result.transport = std::move(bounded);
     } else {
-        result.allreduce = gloo_allreduce(options, context, buckets);
+        result.allreduce = gloo_allreduce(scheme, context, buckets);
         return result;
     }
     result.allreduce = std::make_unique<Tar>(options, buckets, *result.transport,

@@ -15,9 +15,9 @@ struct Engine {
     double bound = 0.0;              ///< its t_B, in seconds
 };
 
-/// Calibrates t_B for optireduce, unless it is given: --calibration sums of the largest bucket over
-/// TCP, stage_bound() of each stage, and the largest of both stages and all ranks.
-Engine engine(Meeting& meeting, const Options& options, const Context& context, in_addr address,
-              const std::vector<Bucket>& buckets);
+/// Calibrates t_B for optireduce, unless it is given: stage_bound() of --calibration sums of the
+/// largest bucket, over the same transport with a bound that is never reached.
+Engine engine(Meeting& meeting, const Options& options, Scheme scheme, const Context& context,
+              in_addr address, const std::vector<Bucket>& buckets);
 
 } // namespace allreduce_lab

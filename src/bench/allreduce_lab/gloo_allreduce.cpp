@@ -82,10 +82,10 @@ Context connected(Rendezvous& rendezvous, const Options& options, in_addr addres
     return context;
 }
 
-std::unique_ptr<Allreduce> gloo_allreduce(const Options& options, const Context& context,
+std::unique_ptr<Allreduce> gloo_allreduce(Scheme scheme, const Context& context,
                                           const std::vector<Bucket>& buckets) {
     using gloo::AllreduceOptions;
-    switch (options.scheme) {
+    switch (scheme) {
     case Scheme::Bcube:
     case Scheme::NewBcube:
         return std::make_unique<Function>(context, buckets, AllreduceOptions::Algorithm::BCUBE);

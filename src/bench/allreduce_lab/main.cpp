@@ -1,8 +1,10 @@
 // allreduce_lab: sums over all ranks by several schemes, and how their times vary. How each number
 // is measured: docs/programs/allreduce_lab.md.
 #include "allreduce_lab/engine.hpp"
-#include "allreduce_lab/measure.hpp"
+#include "allreduce_lab/environment.hpp"
+#include "allreduce_lab/place.hpp"
 #include "allreduce_lab/report.hpp"
+#include "allreduce_lab/training.hpp"
 #include "common/buffer.hpp"
 #include "common/clock.hpp"
 #include "common/interface.hpp"
@@ -37,18 +39,18 @@ std::vector<std::string> hosts_of(Meeting& meeting) {
 }
 
 // The transform rounds; all else sums whole numbers.
-double tolerance(const Options& options) {
+double tolerance(const Options& options, Scheme scheme) {
     constexpr double kOfRounding = 5e-3;
-    const bool rounds = options.scheme == Scheme::Optireduce && options.spread;
+    const bool rounds = scheme == Scheme::Optireduce && options.spread;
     return rounds ? kOfRounding * options.size : 0.0;
 }
 
-std::optional<Bounded> bounded_of(Meeting& meeting, const Engine& scheme, const Result& result) {
+std::optional<Bounded> bounded_of(Meeting& meeting, const Engine& scheme, bool failed) {
     if (scheme.bounded == nullptr) {
         return std::nullopt;
     }
     Bounded bounded{scheme.bound, scheme.bounded->rate(), scheme.bounded->odd()};
-    if (result.failure.empty()) { // or another rank may be gone
+    if (!failed) { // or another rank may be gone
         bounded.odd = {};
         for (const Odd& odd : meeting.exchange(scheme.bounded->odd())) {
             bounded.odd.late += odd.late;
@@ -63,43 +65,109 @@ std::optional<Bounded> bounded_of(Meeting& meeting, const Engine& scheme, const 
     return bounded;
 }
 
+/// The schemes, one after the other made ready and then measured in turns.
+class Run {
+  public:
+    Run(Options& options, Meeting& meeting, in_addr address)
+        : options_(options), meeting_(meeting), address_(address),
+          memory_(std::max(options.elements, options.floats()) * sizeof(float), 0),
+          buckets_(buckets_of(options, reinterpret_cast<float*>(memory_.data()))) {}
+
+    void measure_all(Rendezvous& rendezvous) {
+        meeting_.together(
+            "the start", [&] { context_ = connected(rendezvous, options_, address_); }, [] {});
+        hosts_ = hosts_of(meeting_);
+        watch_interrupts();
+        std::unique_ptr<Bursts> bursts;
+        if (options_.tail) {
+            bursts = std::make_unique<Bursts>(meeting_, address_);
+            const std::vector<Bucket> vector = {{buckets_.front().data, options_.elements}};
+            Engine ring = engine(meeting_, options_, Scheme::Ring, context_, address_, vector);
+            const Work probe = work(ring, Scheme::Ring, vector, 0.0);
+            environment_ = tail_environment(meeting_, options_, probe, *bursts);
+            if (!environment_->failure.empty() || environment_->signal != 0) {
+                results_[0].failure = environment_->failure;
+                results_[0].signal = environment_->signal;
+                return;
+            }
+        }
+        std::vector<Work> works;
+        for (const Scheme scheme : options_.schemes) {
+            engines_.push_back(engine(meeting_, options_, scheme, context_, address_, buckets_));
+            works.push_back(work(engines_.back(), scheme, buckets_,
+                                 static_cast<double>(options_.compute) * 1e-3));
+        }
+        results_ = measure(meeting_, options_, works);
+    }
+
+    int tell_all(bool realtime) {
+        std::vector<Told> told;
+        for (const Result& result : results_) {
+            failure_ = failure_.empty() ? result.failure : failure_;
+            signal_ = signal_ == 0 ? result.signal : signal_;
+        }
+        for (std::size_t each = 0; each < engines_.size(); ++each) {
+            told.push_back({options_.schemes[each], results_[each],
+                            bounded_of(meeting_, engines_[each], !failure_.empty())});
+        }
+        if (!failure_.empty()) {
+            print(stderr, "allreduce_lab: rank %d: %s\n", options_.rank, failure_.c_str());
+        }
+        if (options_.rank == 0) {
+            return tell(options_, {hosts_, clock_overhead(steady_seconds), realtime, environment_},
+                        told, failure_, signal_);
+        }
+        const int code = failure_.empty() ? kSuccess : kFailure;
+        return signal_ != 0 ? interrupted_code(signal_) : code;
+    }
+
+    void fail(const RankLost& lost) {
+        results_[0].failure = std::string(lost.what()) + ", before the first sum";
+    }
+
+  private:
+    Work work(const Engine& engine, Scheme scheme, const std::vector<Bucket>& buckets,
+              double compute) {
+        Allreduce* const allreduce = engine.allreduce.get();
+        std::size_t elements = 0;
+        for (const Bucket& bucket : buckets) {
+            elements += bucket.elements;
+        }
+        return {buckets.front().data, elements, tolerance(options_, scheme),
+                [buckets, allreduce, compute] { return train(*allreduce, buckets, compute); },
+                [this] { context_->closeConnections(); }};
+    }
+
+    Options& options_;
+    Meeting& meeting_;
+    in_addr address_;
+    PageBuffer memory_;
+    std::vector<Bucket> buckets_;
+    Context context_;
+    std::vector<std::string> hosts_;
+    std::optional<Environment> environment_;
+    std::vector<Engine> engines_;
+    std::vector<Result> results_{1};
+    std::string failure_;
+    int signal_ = 0;
+};
+
 int run(Options& options) {
     const std::string reason = options.rank == 0 ? why_not_writable(options.json) : std::string();
     if (!reason.empty()) {
         throw UsageError("option --json: " + options.json + " cannot be written: " + reason);
     }
     const in_addr address = address_of("--tcp-device", options.device);
+    const bool realtime = take_place(options);
     Rendezvous rendezvous(options);
     Meeting meeting(rendezvous, options.rank, options.size, address, options.timeout);
-    const PageBuffer memory(options.elements * sizeof(float), 0);
-    const Bucket bucket{reinterpret_cast<float*>(memory.data()), options.elements};
-    std::vector<std::string> hosts;
-    Context context;
-    Engine scheme;
-    Result result;
+    Run whole(options, meeting, address);
     try {
-        meeting.together(
-            "the start", [&] { context = connected(rendezvous, options, address); }, [] {});
-        hosts = hosts_of(meeting);
-        watch_interrupts();
-        scheme = engine(meeting, options, context, address, {bucket});
-        const Work work{bucket.data, bucket.elements, tolerance(options),
-                        [&] { return scheme.allreduce->run(0); },
-                        [&] { context->closeConnections(); }};
-        result = measure(meeting, options, work);
+        whole.measure_all(rendezvous);
     } catch (const RankLost& lost) {
-        result.failure = std::string(lost.what()) + ", before the first sum";
+        whole.fail(lost);
     }
-    if (!result.failure.empty()) {
-        print(stderr, "allreduce_lab: rank %d: %s\n", options.rank, result.failure.c_str());
-    }
-    const std::optional<Bounded> bounded = bounded_of(meeting, scheme, result);
-    if (options.rank == 0) {
-        return tell(options, result, hosts, clock_overhead(steady_seconds),
-                    bounded ? &*bounded : nullptr);
-    }
-    const int code = result.failure.empty() ? kSuccess : kFailure;
-    return result.signal != 0 ? interrupted_code(result.signal) : code;
+    return whole.tell_all(realtime);
 }
 
 } // namespace

@@ -1,5 +1,6 @@
 #include "allreduce_lab/measure.hpp"
 
+#include "allreduce_lab/training.hpp"
 #include "allreduce_lab/vectors.hpp"
 #include "common/interrupt.hpp"
 
@@ -23,7 +24,8 @@ constexpr double kMostErrorOverLoss = 5.0; // times the square of the ranks
 /// What each rank says after a sum.
 struct Word {
     int signal = 0;
-    bool stop = false; ///< the time is over, says rank 0
+    bool stop = false;  ///< the time is over, says rank 0
+    bool cause = false; ///< of its trouble: this rank, not a peer
     double seconds = 0.0;
     Outcome outcome;
     Deviation deviation;
@@ -32,15 +34,6 @@ struct Word {
 
 double seconds_since(Clock::time_point begin) {
     return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
-void add(Outcome& total, const Outcome& outcome) {
-    total.expected += outcome.expected;
-    total.lost += outcome.lost;
-    total.skipped += outcome.skipped;
-    for (std::size_t end = 0; end < total.ends.size(); ++end) {
-        total.ends[end] += outcome.ends[end];
-    }
 }
 
 // gloo's exceptions begin with a file of its sources.
@@ -63,6 +56,7 @@ Word sum_once(Meeting& meeting, const Options& options, const Work& work, Turn t
     } catch (const std::exception& error) {
         (void)std::snprintf(word.trouble.data(), word.trouble.size(), "%s",
                             sentence_of(error.what()));
+        word.cause = dynamic_cast<const TooMuchLost*>(&error) != nullptr;
         work.give_up();
     }
     word.signal = bench::interrupted_by();
@@ -92,7 +86,10 @@ std::string judge(const std::vector<Word>& words, const Outcome& outcome, std::u
     const double most = kMostErrorOverLoss * loss * ranks * ranks;
     for (std::size_t rank = 0; rank < words.size(); ++rank) {
         const Deviation& deviation = words[rank].deviation;
-        if (words[rank].trouble.front() != 0) {
+        const bool other = std::any_of(words.begin(), words.end(), [&](const Word& each) {
+            return each.cause && !words[rank].cause;
+        });
+        if (words[rank].trouble.front() != 0 && !other) {
             return where(iteration, rank) + ": " + words[rank].trouble.data();
         }
         if (exact && deviation.wrong) {
@@ -146,32 +143,41 @@ bool note(Result& result, const std::vector<Word>& words, const Options& options
             note_errors(result, words, work.elements);
         }
     }
-    return !words.front().stop;
+    return true;
 }
 
 } // namespace
 
-Result measure(Meeting& meeting, const Options& options, const Work& work) {
-    Result result;
-    const std::uint64_t most = options.warmup + options.iterations;
-    result.seconds.reserve(options.iterations);
+std::vector<Result> measure(Meeting& meeting, const Options& options,
+                            const std::vector<Work>& works) {
+    std::vector<Result> results(works.size());
+    for (Result& result : results) {
+        result.seconds.reserve(options.iterations);
+    }
     auto begin = Clock::now();
     bool going = true;
-    std::uint64_t iteration = 0;
-    try {
-        for (; going && iteration < most; ++iteration) {
-            if (iteration == options.warmup) {
-                begin = Clock::now();
-            }
-            Word word = sum_once(meeting, options, work, {options.seed, iteration});
-            word.stop = iteration >= options.warmup && options.time_budget &&
-                        seconds_since(begin) >= *options.time_budget;
-            going = note(result, meeting.exchange(word), options, work, iteration);
+    bool more = true;
+    const std::uint64_t most = options.warmup + options.iterations;
+    for (std::uint64_t iteration = 0; going && more && iteration < most; ++iteration) {
+        if (iteration == options.warmup) {
+            begin = Clock::now();
         }
-    } catch (const RankLost& lost) {
-        result.failure = std::string(lost.what()) + ", at sum " + std::to_string(iteration + 1);
+        for (std::size_t each = 0; going && each < works.size(); ++each) {
+            try {
+                Word word = sum_once(meeting, options, works[each], {options.seed, iteration});
+                word.stop = iteration >= options.warmup && options.time_budget &&
+                            seconds_since(begin) >= *options.time_budget;
+                const std::vector<Word> words = meeting.exchange(word);
+                more = more && !words.front().stop;
+                going = note(results[each], words, options, works[each], iteration);
+            } catch (const RankLost& lost) {
+                results[each].failure =
+                    std::string(lost.what()) + ", at sum " + std::to_string(iteration + 1);
+                going = false;
+            }
+        }
     }
-    return result;
+    return results;
 }
 
 } // namespace allreduce_lab

@@ -29,8 +29,10 @@ struct Work {
     std::function<void()> give_up; ///< lets peers that wait for this rank know
 };
 
-/// Warms up, then times `work.sum` again and again, each time on new data and after a barrier. The
-/// clock runs from its call to its return; data is made and looked at outside.
-Result measure(Meeting& meeting, const Options& options, const Work& work);
+/// Warms up, then times the `sum` of each work in turn, again and again, each time on new data and
+/// after a barrier. The clock runs from its call to its return; data is made and looked at outside.
+/// What ends the run early is told in the result of the work at which it came.
+std::vector<Result> measure(Meeting& meeting, const Options& options,
+                            const std::vector<Work>& works);
 
 } // namespace allreduce_lab

@@ -11,6 +11,7 @@ using bench::UsageError;
 constexpr int kMostRanks = 255; // a packet tells its source in one byte
 constexpr std::uint64_t kMostElements = std::uint64_t{1} << 30;
 constexpr std::uint64_t kMostIterations = 1'000'000;
+constexpr std::size_t kMostBuckets = 4096;
 constexpr bench::Choices<Scheme, 10> kSchemes = {
     {{"ring", Scheme::Ring},
      {"bcube", Scheme::Bcube},
@@ -24,7 +25,7 @@ constexpr bench::Choices<Scheme, 10> kSchemes = {
      {"allreduce_bcube", Scheme::LegacyBcube}}};
 
 constexpr std::array<const char*, 11> kOfOptireduce = {
-    "no-hadamard", "payload",  "tr-timeout", "calibration", "bound-cap",  "rate",
+    "no-hadamard", "payload",  "tr-timeout", "calibration", "loss-target", "rate",
     "rtt-low",     "rtt-high", "skip-loss",  "halt-loss",   "inject-loss"};
 
 bool is_power(int number, int base) {
@@ -62,6 +63,47 @@ void add_place(bench::OptionTable& table, Options& options) {
     table.seconds("timeout=SECONDS", options.timeout, "that one rank waits for another");
 }
 
+// A positive number that need not be whole.
+template <class Number>
+void add_number(bench::OptionTable& table, const char* names, Number& target, const char* help) {
+    const std::string name = "--" + std::string(names, std::string_view(names).find('='));
+    std::array<char, 16> fallback = {"none"};
+    if constexpr (std::is_same_v<Number, double>) {
+        (void)std::snprintf(fallback.data(), fallback.size(), "%g", target);
+    }
+    table.value(
+        names, help, fallback.data(),
+        [&target](const std::string& option, const std::string& text) {
+            target = bench::parse_seconds(option, text);
+        },
+        [&target](bench::JsonWriter& json) {
+            const std::optional<double> value = target;
+            value ? json.value(*value) : json.null();
+        });
+}
+
+void add_training(bench::OptionTable& table, Options& options) {
+    constexpr std::uint64_t kLongest = 1'000'000;
+    table.section("An iteration of a training, and its environment");
+    table.value(
+        "buckets=BYTES,BYTES", "of gradients, as they get ready; --elements is of probes alone",
+        "none",
+        [&options](const std::string& option, const std::string& text) {
+            options.buckets = bench::parse_counts(option, text, sizeof(float),
+                                                  kMostElements * sizeof(float), kMostBuckets);
+        },
+        [&options](bench::JsonWriter& json) {
+            json.value(static_cast<std::uint64_t>(options.buckets.size()));
+        });
+    table.count("compute=MS", options.compute, {0, kLongest}, "of an iteration, beside them");
+    table.count("tr-threads-offset,tr_threads_offset=CORE", options.core, {0, 4095},
+                "for the thread that communicates, none of the cores of taskset");
+    table.flag("relaxed", options.relaxed, "run on fewer than four cores all the same");
+    add_number(table, "tail=RATIO", options.tail,
+               "p99 over p50 that other traffic between ranks 0 and 1 must make");
+    table.flag("realtime", options.realtime, "ahead of other work (SCHED_RR), where allowed");
+}
+
 void add_bounded(bench::OptionTable& table, Options& options) {
     constexpr std::uint64_t kLargestBlock = 1 << 24;
     constexpr std::uint64_t kPercent = 100;
@@ -73,10 +115,9 @@ void add_bounded(bench::OptionTable& table, Options& options) {
     table.count("payload=BYTES", options.payload, {64, 8900}, "of a packet, in whole floats");
     table.count("tr-timeout,tr_timeout=MS", options.bound, {1, 1'000'000},
                 "t_B, the longest time of a stage", "calibrated");
-    table.count("calibration=N", options.calibration, {20, 100'000},
-                "sums over TCP that t_B is taken from");
-    table.count("bound-cap=PERCENT", options.bound_cap, {100, 10'000},
-                "of the median of a stage over TCP, the largest t_B");
+    table.count("calibration=N", options.calibration, {20, 100'000}, "sums that t_B is taken from");
+    add_number(table, "loss-target=PERCENT", options.loss_target,
+               "of the packets that may come after t_B");
     table.count("rate=MBIT", options.rate, {1, 1'000'000},
                 "of a sender at most, lowered as packets take longer", "as the socket takes it");
     table.count("rtt-low=US", options.rtt_low, {1, 1'000'000}, "round trip that lets it rise");
@@ -96,15 +137,18 @@ void check_combination(const Options& options, const bench::OptionTable& table) 
     if (options.redis_host.empty() == options.shared_path.empty()) {
         throw UsageError("either --redis-host or --shared-path is needed, where the ranks meet");
     }
-    if (options.scheme == Scheme::LegacyBcube && !is_power(options.size, options.base)) {
+    if (options.uses(Scheme::LegacyBcube) && !is_power(options.size, options.base)) {
         throw UsageError("allreduce_bcube sums wrongly, and says nothing, on " +
                          std::to_string(options.size) + " ranks, which is no power of its base " +
                          std::to_string(options.base) +
                          " (--base): choose another --base, or the scheme bcube");
     }
-    if (table.given("base") && options.scheme != Scheme::LegacyBcube) {
+    if (table.given("base") && !options.uses(Scheme::LegacyBcube)) {
         throw UsageError("option --base is for allreduce_bcube, not for " +
-                         std::string(name_of(options.scheme)));
+                         std::string(name_of(options.schemes.front())));
+    }
+    if (options.tail && (*options.tail <= 1 || options.size < 2)) {
+        throw UsageError("option --tail: a ratio above 1 is needed, and two ranks or more");
     }
     if ((options.hadamard_block & (options.hadamard_block - 1)) != 0) {
         throw UsageError("option --hadamard-block: " + std::to_string(options.hadamard_block) +
@@ -115,9 +159,9 @@ void check_combination(const Options& options, const bench::OptionTable& table) 
                          " bytes are no whole floats of 4 bytes");
     }
     for (const char* const name : kOfOptireduce) {
-        if (table.given(name) && options.scheme != Scheme::Optireduce) {
+        if (table.given(name) && !options.uses(Scheme::Optireduce)) {
             throw UsageError("option --" + std::string(name) + " is for optireduce, not for " +
-                             std::string(name_of(options.scheme)));
+                             std::string(name_of(options.schemes.front())));
         }
     }
     check_common(options);
@@ -144,6 +188,7 @@ bench::OptionTable table_of(Options& options) {
     table.count("warmup-iters=N", options.warmup, {0, kMostIterations}, "sums before them");
     table.flag("no-verify", options.validate, "as --no-validate", false);
     table.count("base=N", options.base, {2, kMostRanks}, "of allreduce_bcube");
+    add_training(table, options);
     add_bounded(table, options);
     add_common(table, options, "look at every element of every sum, outside the timed part (yes)");
     return table;
@@ -156,11 +201,12 @@ Options parse_options(int argc, char** argv) {
     if (options.action != bench::Action::Run) {
         return options;
     }
-    if (table.words().size() != 1) {
-        throw UsageError("one scheme is needed, found " + std::to_string(table.words().size()) +
-                         " words; see allreduce_lab --help");
+    for (const std::string& word : table.words()) {
+        options.schemes.push_back(bench::parse_choice("SCHEME", word, kSchemes));
     }
-    options.scheme = bench::parse_choice("SCHEME", table.words().front(), kSchemes);
+    if (options.schemes.empty()) {
+        throw UsageError("a scheme is needed, found none; see allreduce_lab --help");
+    }
     if (options.time_budget && !table.given("iteration-count")) {
         options.iterations = kMostIterations;
     }
@@ -174,10 +220,10 @@ std::string help_text() {
     for (const auto& [word, value] : kSchemes) {
         schemes += " " + std::string(word);
     }
-    return "Usage: allreduce_lab [options] SCHEME      once for each rank\n"
+    return "Usage: allreduce_lab [options] SCHEME...   once for each rank\n"
            "\n"
            "Sums a vector of floats over all ranks, again and again, and reports how long that\n"
-           "takes and how that varies. Schemes:\n " +
+           "takes and how that varies. Several schemes take turns. Schemes:\n " +
            schemes + "\n\n" + table_of(defaults).help() +
            "\n"
            "Exit codes: 0 all sums measured; 1 a wrong sum, a rank that is gone, or an output\n"

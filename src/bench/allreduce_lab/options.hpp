@@ -3,11 +3,13 @@
 
 #include "common/options.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace allreduce_lab {
 
@@ -30,7 +32,19 @@ std::string_view name_of(Scheme scheme);
 struct Options : bench::CommonOptions {
     Options() { validate = true; } // as gloo's benchmark
 
-    Scheme scheme = Scheme::Ring;
+    /// Floats that are summed in an iteration.
+    [[nodiscard]] std::uint64_t floats() const {
+        std::uint64_t all = 0;
+        for (const std::uint64_t bytes : buckets) {
+            all += bytes / sizeof(float);
+        }
+        return buckets.empty() ? elements : all;
+    }
+    [[nodiscard]] bool uses(Scheme scheme) const {
+        return std::find(schemes.begin(), schemes.end(), scheme) != schemes.end();
+    }
+
+    std::vector<Scheme> schemes; ///< which take turns
     int size = 1;
     int rank = 0;
     std::string redis_host;
@@ -44,15 +58,25 @@ struct Options : bench::CommonOptions {
     std::uint64_t warmup = 5;
     int base = 2;
 
+    // Of an iteration of a training.
+    std::vector<std::uint64_t> buckets; ///< bytes of each, in the order in which they are ready
+    std::uint64_t compute = 0;          ///< milliseconds without communication
+    bool relaxed = false;               ///< fewer cores than it needs will do
+    std::optional<std::uint64_t> core;  ///< of the thread that communicates
+
+    // Of the environment.
+    std::optional<double> tail; ///< p99 over p50 of a ring's sums
+    bool realtime = false;
+
     // Of the transpose allreduce, and its bounded transport.
     bool spread = true; ///< by the Hadamard transform
     std::size_t hadamard_block = 16384;
-    std::size_t payload = 1400; ///< bytes of a packet, without header
+    std::size_t payload = 1452; ///< bytes of a packet, without header
     std::uint64_t bound = 0;    ///< t_B in milliseconds; 0: calibrated
     std::uint64_t calibration = 100;
-    std::uint64_t bound_cap = 300; ///< percent of the median
-    std::uint64_t rate = 0;        ///< Mbit/s; 0: as the socket takes it
-    std::uint64_t rtt_low = 1000;  ///< microseconds
+    double loss_target = 2.0;     ///< percent
+    std::uint64_t rate = 0;       ///< Mbit/s; 0: as the socket takes it
+    std::uint64_t rtt_low = 1000; ///< microseconds
     std::uint64_t rtt_high = 10'000;
     std::uint64_t skip_loss = 10; ///< percent
     std::uint64_t halt_loss = 50;

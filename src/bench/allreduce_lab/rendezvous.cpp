@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <gloo/rendezvous/file_store.h>
 #include <gloo/rendezvous/redis_store.h>
@@ -14,7 +15,12 @@ using bench::UsageError;
 
 class Rendezvous::Redis : public gloo::rendezvous::RedisStore {
   public:
-    using RedisStore::RedisStore;
+    Redis(const std::string& host, int port) : RedisStore(host, port) {
+        const char* const password = std::getenv("REDISCLI_AUTH"); // as redis-cli takes it
+        if (password != nullptr) {
+            freeReplyObject(redisCommand(redis_, "AUTH %s", password));
+        }
+    }
 
     void set(const std::string& key, const std::vector<char>& data) override {
         RedisStore::set(key, data);
@@ -87,6 +93,10 @@ auto Rendezvous::ask(Ask question) {
             throw UsageError("the keys \"" + prefix_ + "/...\" are in " + place_ +
                              " already: an earlier run left them, or this rank was started twice; "
                              "give each run a --prefix of its own");
+        }
+        if (words.find("NOAUTH") != std::string::npos) {
+            throw UsageError(place_ + " wants a password, and REDISCLI_AUTH has none or another: "
+                                      "give its own there");
         }
         if (words.find("Wait timeout") != std::string::npos) {
             throw UsageError("a rank did not come to \"" + prefix_ + "\" in " + place_ +

@@ -10,7 +10,8 @@ namespace allreduce_lab {
 namespace {
 
 std::vector<bench::Column> columns() {
-    std::vector<bench::Column> list = {{"# Bytes", -12, "size"}, {"Iterations", 12, "iterations"}};
+    std::vector<bench::Column> list = {
+        {"# Scheme", -20, "scheme"}, {"Bytes", 12, "size"}, {"Iterations", 12, "iterations"}};
     for (const auto& [title, statistic] : {std::pair("Min(us)", "min"),
                                            {"P50(us)", "p50"},
                                            {"P90(us)", "p90"},
@@ -24,25 +25,34 @@ std::vector<bench::Column> columns() {
     return list;
 }
 
-bench::Row row_of(const Options& options, const Result& result) {
-    std::vector<double> ascending = result.seconds;
-    std::sort(ascending.begin(), ascending.end());
+bench::Statistics times(const std::vector<double>& ascending) {
     // Whole percentiles are as fine as a picture of the distribution needs.
     std::vector<unsigned> percentiles(99);
     std::iota(percentiles.begin(), percentiles.end(), 1U);
     const auto count = static_cast<double>(ascending.size());
+    return bench::statistics_of(ascending, bench::sum(ascending) / count, percentiles);
+}
+
+bench::Row row_of(const Options& options, Scheme scheme, const Result& result) {
+    std::vector<double> ascending = result.seconds;
+    std::sort(ascending.begin(), ascending.end());
+    std::vector<double> exposed = ascending;
+    for (double& each : exposed) {
+        each = std::max(each - static_cast<double>(options.compute) * 1e-3, 0.0);
+    }
     const double median = bench::percentile_of_sorted(ascending, {50'000});
-    const std::uint64_t bytes = options.elements * sizeof(float);
-    return {
-        {"size", bytes, "B"},
-        {"elements", std::uint64_t{options.elements}, "1"},
-        {"iterations", std::uint64_t{ascending.size()}, "1"},
-        {"warmup", std::uint64_t{options.warmup}, "1"},
-        {"time", bench::statistics_of(ascending, bench::sum(ascending) / count, percentiles), "s"},
-        {"tail", bench::percentile_of_sorted(ascending, {99'000}) / median, "1"},
-        {"bandwidth", static_cast<double>(bytes) / median, "B/s"},
-        {"valid",
-         options.validate && result.failure.empty() ? bench::Value(true) : bench::Value()}};
+    const std::uint64_t bytes = options.floats() * sizeof(float);
+    return {{"scheme", std::string(name_of(scheme))},
+            {"size", bytes, "B"},
+            {"elements", options.floats(), "1"},
+            {"iterations", std::uint64_t{ascending.size()}, "1"},
+            {"warmup", std::uint64_t{options.warmup}, "1"},
+            {"time", times(ascending), "s"},
+            {"exposed", times(exposed), "s"},
+            {"tail", bench::percentile_of_sorted(ascending, {99'000}) / median, "1"},
+            {"bandwidth", static_cast<double>(bytes) / median, "B/s"},
+            {"valid",
+             options.validate && result.failure.empty() ? bench::Value(true) : bench::Value()}};
 }
 
 using Counts = std::vector<std::pair<const char*, std::uint64_t>>;
@@ -100,27 +110,37 @@ void add_bounded(bench::Report& report, bench::Row row, const Result& result,
 
 } // namespace
 
-int tell(Options& options, const Result& result, const std::vector<std::string>& hosts,
-         double clock_overhead, const Bounded* bounded) {
-    const std::string scheme(name_of(options.scheme));
-    bench::Report report(bench::table_stream(options.json), "allreduce_lab", scheme);
+int tell(Options& options, const Circumstances& where, const std::vector<Told>& told,
+         const std::string& failure, int signal) {
+    bench::Report report(bench::table_stream(options.json), "allreduce_lab",
+                         options.buckets.empty() ? "allreduce" : "training");
     report.fact("ranks", static_cast<std::uint64_t>(options.size), "Ranks");
-    report.fact("hosts", hosts, "Hosts");
-    report.fact("clock_overhead", std::vector<double>{clock_overhead}, "Clock");
-    bench::print(report.stream(), "# allreduce_lab v%s\n# Scheme: %s\n", BENCH_VERSION,
-                 scheme.c_str());
+    report.fact("hosts", where.hosts, "Hosts");
+    report.fact("clock_overhead", std::vector<double>{where.clock_overhead}, "Clock");
+    report.fact("realtime", where.realtime);
+    if (where.environment) {
+        report.fact("tail_idle", where.environment->idle, "p99/p50 of a ring, idle");
+        report.fact("tail", where.environment->found, "p99/p50 of a ring, with other traffic");
+        report.fact("background", where.environment->background, "Other traffic (B/s)");
+    }
+    bench::print(report.stream(), "# allreduce_lab v%s\n", BENCH_VERSION);
     report.print_facts();
     report.set_columns(columns());
     report.print_titles();
-    if (!result.seconds.empty() && bounded != nullptr) {
-        add_bounded(report, row_of(options, result), result, *bounded);
-    } else if (!result.seconds.empty()) {
-        report.add(row_of(options, result));
+    for (const auto& [scheme, result, bounded] : told) {
+        if (result.seconds.empty()) {
+            continue;
+        }
+        if (bounded) {
+            add_bounded(report, row_of(options, scheme, result), result, *bounded);
+        } else {
+            report.add(row_of(options, scheme, result));
+        }
     }
-    if (!result.failure.empty()) {
-        report.fail(result.failure);
+    if (!failure.empty()) {
+        report.fail(failure);
     }
-    return report.end(options.json, table_of(options), 1, "sizes", result.signal);
+    return report.end(options.json, table_of(options), options.schemes.size(), "schemes", signal);
 }
 
 } // namespace allreduce_lab

@@ -1,7 +1,7 @@
 // What rank 0 says in the end.
 #pragma once
 
-#include "allreduce_lab/measure.hpp"
+#include "allreduce_lab/environment.hpp"
 #include "allreduce_lab/transport.hpp"
 
 #include <string>
@@ -16,9 +16,23 @@ struct Bounded {
     Odd odd;      ///< of all ranks
 };
 
-/// Prints the table and writes the JSON; the exit code. `clock_overhead` in seconds; `bounded` is
-/// none for the other schemes.
-int tell(Options& options, const Result& result, const std::vector<std::string>& hosts,
-         double clock_overhead, const Bounded* bounded);
+/// Of one scheme.
+struct Told {
+    Scheme scheme;
+    const Result& result;
+    std::optional<Bounded> bounded; ///< of the one whose transport is
+};
+
+/// Where it ran.
+struct Circumstances {
+    const std::vector<std::string>& hosts;
+    double clock_overhead; ///< seconds
+    bool realtime;
+    const std::optional<Environment>& environment;
+};
+
+/// Prints the table and writes the JSON; the exit code.
+int tell(Options& options, const Circumstances& where, const std::vector<Told>& told,
+         const std::string& failure, int signal);
 
 } // namespace allreduce_lab

@@ -80,12 +80,15 @@ class UdpTransport : public Transport {
     [[nodiscard]] virtual const Odd& odd() const = 0;
     /// Bytes/s, after the last stage.
     [[nodiscard]] virtual double rate() const = 0;
+    /// When packets came, of all stages.
+    [[nodiscard]] virtual const Arrivals& arrivals() const = 0;
 
   protected:
     using Transport::Transport;
 };
 
-/// Over datagrams: a stage ends after `bound` seconds whatever is missing.
+/// Over datagrams: a stage ends after `bound` seconds whatever is missing, one of a smaller bucket
+/// after as much less.
 std::unique_ptr<UdpTransport> udp_transport(Meeting& meeting, const Options& options,
                                             in_addr address, std::vector<std::size_t> shards,
                                             double bound);

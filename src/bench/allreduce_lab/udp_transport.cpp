@@ -24,6 +24,7 @@ constexpr std::uint64_t kEchoEvery = 10; // as the paper
 constexpr std::size_t kLastPieces = 3;   // one alone may be lost
 constexpr double kCatchUp = 300e-6;      // seconds that a sender may be behind its rate
 constexpr double kTimeoutUnit = 10e-6;   // seconds, of the header's field
+constexpr double kLeastBound = 2e-3;     // seconds: a thread may be woken that late
 constexpr double kLongestDelay = 10.0;   // seconds; a longer one is no echo of ours
 constexpr int kReceiveBuffer = 8 << 20;  // a stage of every sender while this rank computes
 constexpr int kSendBuffer = 256 << 10;   // more would only stand in a queue
@@ -77,6 +78,7 @@ class Udp : public UdpTransport {
     }
     [[nodiscard]] const Odd& odd() const override { return odd_; }
     [[nodiscard]] double rate() const override { return rate_.bytes_per_second(); }
+    [[nodiscard]] const Arrivals& arrivals() const override { return arrivals_; }
 
   private:
     void open(Meeting& meeting, in_addr address);
@@ -92,6 +94,11 @@ class Udp : public UdpTransport {
     void echo(PacketHeader header, const sockaddr_in& source);
     std::size_t send_some(PacketKind stage, const std::vector<std::size_t>& places, double time);
     void wait(double until, bool to_send);
+    // Of the times of the largest bucket. What a small one takes is not its bytes alone.
+    [[nodiscard]] double scale_of(std::uint64_t bucket) const {
+        return std::max(static_cast<double>(shard(bucket)) / static_cast<double>(largest()),
+                        std::min(1.0, kLeastBound / bound_));
+    }
     void learn(PacketKind stage, const StageEnd& end, double needed);
 
     std::size_t own_;
@@ -111,6 +118,9 @@ class Udp : public UdpTransport {
 
     std::array<std::array<Slot, 2>, 2> slots_; ///< this bucket and the next; scatter and gather
     std::uint64_t current_ = 0;
+    PacketKind stage_ = PacketKind::Scatter;
+    double begin_ = 0.0; ///< of this stage
+    Arrivals arrivals_;
     Odd odd_;
 
     std::uint64_t to_send_ = 0; ///< of this stage
@@ -159,6 +169,10 @@ StageEnd Udp::exchange(PacketKind stage, std::uint64_t bucket,
     }
     Slot& own = slot(stage, bucket);
     EarlyEnd& early = early_[static_cast<std::size_t>(stage)];
+    stage_ = stage;
+    begin_ = begin;
+    const double scale = scale_of(bucket);
+    const double bound = bound_ * scale;
     StageEnd end;
     end.expected = (ranks_ - 1) * pieces(shard(bucket));
     to_send_ = end.expected;
@@ -173,18 +187,18 @@ StageEnd Udp::exchange(PacketKind stage, std::uint64_t bucket,
             end.end = End::Full;
             break;
         }
-        if (time >= begin + bound_) {
+        if (time >= begin + bound) {
             end.end = End::Bound;
             break;
         }
         const bool all_said_last = own.ended == ranks_ - 1 && sent_ == to_send_;
-        const double give_up = own.last_time + early.patience();
+        const double give_up = own.last_time + early.patience() * scale;
         if (all_said_last && !received && time >= give_up) {
             end.end = End::Early;
             break;
         }
         if (!received && sent == 0) {
-            const double until = all_said_last ? std::min(give_up, begin + bound_) : begin + bound_;
+            const double until = all_said_last ? std::min(give_up, begin + bound) : begin + bound;
             const bool paced = sent_ < to_send_ && next_send_ > time;
             wait(paced ? std::min(next_send_, until) : until, sent_ < to_send_ && !paced);
         }
@@ -268,6 +282,7 @@ void Udp::take_piece(const PacketHeader& header, const unsigned char* payload, s
                 bytes);
     have = 1;
     ++place.total;
+    arrivals_.note(ahead == 0 && header.kind == stage_ ? bench::steady_seconds() - begin_ : 0.0);
     odd_.reordered += header.offset < place.highest[source] ? 1 : 0;
     place.highest[source] = std::max(place.highest[source], header.offset);
     if (header.last && place.last[source] == 0) {
@@ -359,7 +374,7 @@ void Udp::learn(PacketKind stage, const StageEnd& end, double needed) {
     const auto index = static_cast<std::size_t>(stage);
     const double share =
         end.expected == 0 ? 0.0 : static_cast<double>(end.lost) / static_cast<double>(end.expected);
-    const double sample = EarlyEnd::sample(end.end, needed, 1 - share, bound_);
+    const double sample = EarlyEnd::sample(end.end, needed / scale_of(current_), 1 - share, bound_);
     timeouts_[index] = static_cast<std::uint16_t>(
         std::min<double>(sample / kTimeoutUnit, std::numeric_limits<std::uint16_t>::max()));
     std::size_t count = 0;

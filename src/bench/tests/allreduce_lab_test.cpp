@@ -158,17 +158,21 @@ TEST_CASE("what is lost of a spread block is unbiased, over the signs") {
     CHECK(mean == doctest::Approx(truth).epsilon(0.02));
 }
 
-TEST_CASE("t_B is p95, and one retransmission timeout does not spoil it") {
-    std::vector<double> samples(100);
-    for (std::size_t index = 0; index < samples.size(); ++index) {
-        samples[index] = 0.010 + 0.0001 * static_cast<double>(index);
+TEST_CASE("t_B lets a share of the packets be late, but none of a typical stage") {
+    Arrivals arrivals;
+    for (int packet = 0; packet < 100; ++packet) {
+        arrivals.note(packet < 90 ? 0.0001 * packet : 0.250);
     }
-    CHECK(stage_bound(samples, 3.0) == doctest::Approx(0.0194));
-    for (std::size_t index = 90; index < samples.size(); ++index) {
-        samples[index] = 0.250;
-    }
-    CHECK(stage_bound(samples, 3.0) == doctest::Approx(3 * 0.0149));
-    CHECK_THROWS_AS((void)stage_bound({}, 3.0), std::invalid_argument);
+    Arrivals all;
+    all.add(arrivals);
+    all.add(arrivals);
+    CHECK(all.by(0.5) == doctest::Approx(0.005).epsilon(0.03));
+    CHECK(stage_bound(all, 0.009, 0.2) == doctest::Approx(1.2 * 0.009));
+    CHECK(stage_bound(all, 0.001, 0.2) == doctest::Approx(0.0079).epsilon(0.03));
+    CHECK(stage_bound(all, 0.009, 0.01) == doctest::Approx(0.250).epsilon(0.03));
+    arrivals.note(1e9);
+    CHECK(arrivals.by(1.0) < 12); // the last bin
+    CHECK(Arrivals{}.by(0.5) < 1e-3);
 }
 
 TEST_CASE("t_C, incast and rate follow what they see, within their limits") {

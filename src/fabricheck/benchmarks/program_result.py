@@ -26,6 +26,7 @@ _ENDS = {"min": -1.0, "max": 101.0}
 _ROUNDING = 1e-8
 
 _FACTORS = {
+    ("s", "s"): 1.0,
     ("s", "us"): 1e6,
     ("B/s", "MB/s"): 1e-6,
     ("bit/s", "MB/s"): 1e-6 / 8,

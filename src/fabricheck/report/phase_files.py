@@ -11,7 +11,7 @@ from fabricheck.benchmarks.metrics import Axis
 from fabricheck.benchmarks.quantity import with_unit
 from fabricheck.errors import FabricheckError
 from fabricheck.report.canvas import SERIES_COLORS
-from fabricheck.report.phases import Panel, PhaseFigure
+from fabricheck.report.phases import Distribution, Panel, PhaseFigure
 
 _MARKERS = ("o", "s", "v", "h", "D", "*")
 _INCHES = (6.4, 4.4)
@@ -47,7 +47,7 @@ def write_phases(figures: Sequence[PhaseFigure], directory: Path) -> list[Path]:
         ) from error
 
 
-def _write(title: str, panel: Panel, directory: Path) -> list[Path]:
+def _write(title: str, panel: Panel | Distribution, directory: Path) -> list[Path]:
     with mpl.rc_context(_STYLE):
         drawn = _draw(title, panel)
         paths = []
@@ -60,7 +60,7 @@ def _write(title: str, panel: Panel, directory: Path) -> list[Path]:
     return paths
 
 
-def _draw(title: str, panel: Panel) -> Figure:
+def _draw(title: str, panel: Panel | Distribution) -> Figure:
     figure = Figure(figsize=_INCHES, layout="constrained")
     axes = figure.add_subplot()
     for number, line in enumerate(panel.lines):
@@ -71,6 +71,19 @@ def _draw(title: str, panel: Panel) -> Figure:
             color=SERIES_COLORS[number % len(SERIES_COLORS)],
             marker=_MARKERS[number % len(_MARKERS)],
         )
+    if isinstance(panel, Distribution):
+        axes.set_xscale("log")
+        axes.set_xlabel("time (ms)")
+        axes.set_ylabel("share that ended by then (%)")
+    else:
+        _scale(axes, panel)
+    axes.set_title(f"{panel.title}\n{title}", fontsize="medium")
+    axes.grid(alpha=0.2)
+    axes.legend(fontsize="small")
+    return figure
+
+
+def _scale(axes: Any, panel: Panel) -> None:
     axis, unit = panel.metric.row.axis, panel.metric.row.unit
     is_bytes = axis is Axis.BYTES
     axes.set_yscale("log")
@@ -85,7 +98,3 @@ def _draw(title: str, panel: Panel) -> Figure:
     axes.yaxis.set_minor_formatter(lambda *_: "")
     axes.set_xlabel(axis)
     axes.set_ylabel(panel.title.lower() if is_bytes else "median time")
-    axes.set_title(f"{panel.title}\n{title}", fontsize="medium")
-    axes.grid(alpha=0.2)
-    axes.legend(fontsize="small")
-    return figure

@@ -1,4 +1,4 @@
-"""Figures that a benchmark's folder adds to the page (its module ``page``), in panels of lines."""
+"""What a benchmark's folder adds to the page (its module ``page``): panels of lines, and tables."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ class Line:
     """The values of one case, in the unit of its metric, by rising size."""
 
     label: str
-    sizes: tuple[int, ...]
+    sizes: tuple[float, ...]
     values: tuple[float, ...]
 
 
@@ -38,21 +38,57 @@ class Panel:
         return f"{self.title}: {'; '.join(ends)}"
 
     @property
-    def sizes(self) -> list[int]:
+    def sizes(self) -> list[float]:
         """Every size that a line has."""
         return sorted({size for line in self.lines for size in line.sizes})
 
-    def label(self, size: int) -> str:
+    def label(self, size: float) -> str:
         """How a size is called on the axis."""
-        return point_label(self.metric, size)
+        return point_label(self.metric, int(size))
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """How many of a hundred ended by a time: the sizes of its lines are milliseconds."""
+
+    name: str
+    title: str
+    lines: tuple[Line, ...]
+
+    @property
+    def words(self) -> str:
+        """The panel for those who can't see it: the ends of each line."""
+        ends = [
+            f"{line.label} from {line.values[0]:.4g} % at {line.sizes[0]:.4g} ms to "
+            f"{line.values[-1]:.4g} % at {line.sizes[-1]:.4g} ms"
+            for line in self.lines
+        ]
+        return f"{self.title}: {'; '.join(ends)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table: its head, and the rows below, in words."""
+
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class PhaseFigure:
-    """Panels that belong together, such as all phases of a multiplication."""
+    """Panels that belong together, such as all phases of a multiplication.
+
+    Attributes:
+        title: where it was measured.
+        panels: the pictures.
+        key: what they show, where the section does not say it.
+        table: what stands above them.
+    """
 
     title: str
-    panels: tuple[Panel, ...]
+    panels: tuple[Panel | Distribution, ...]
+    key: str = ""
+    table: Table | None = None
 
 
 def phase_figures(run: Run) -> tuple[PhaseFigure, ...]:

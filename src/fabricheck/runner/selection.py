@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fabricheck.benchmarks.model import RUNS
+from fabricheck.benchmarks.registry import FAMILIES
 from fabricheck.benchmarks.registry import find as find_benchmark
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.reference_file import exists, load
@@ -23,7 +24,7 @@ class Selection:
         benchmarks: names of the registry.
         transports: names of the table of transports.
         environments: names of the system's environments.
-        tags: of ``model.RUNS``; checks that have all of them.
+        tags: of ``model.RUNS``, or names of families; checks that have all of them.
     """
 
     system: str
@@ -86,9 +87,10 @@ def check(suite: Path, selection: Selection) -> None:
         find_benchmark(benchmark)
     _check_transports(system, selection.transports)
     for tag in selection.tags:
-        if tag not in RUNS:
+        if tag not in (*RUNS, *FAMILIES):
             raise FabricheckError(
-                f"expected a tag of {', '.join(RUNS)}, found {tag!r}: use one of these"
+                f"expected a tag of {', '.join(RUNS)}, or a family of benchmarks such as "
+                f"{next(iter(FAMILIES))}, found {tag!r}: use one of these"
             )
     environments = _environments(configuration, system)
     _check_known("environment", selection.environments, environments, selection.system)

@@ -22,12 +22,14 @@ OF_PARTITION: Mapping[str, str] = MappingProxyType(
         "shared_cores": "the nodes are namespaces of one machine",
     }
 )
-"""Features of a partition, beside ``nodes-N`` and ``node-ranks-N`` (N ranks on each node)."""
+"""Features of a partition, beside ``nodes-N``, ``node-ranks-N`` (N ranks on each node),
+``allreduce-nodes-N`` (N nodes for the schemes of allreduce_lab) and ``training-MODEL``."""
 
 OF_ENVIRONMENT: Mapping[str, str] = MappingProxyType(
     {
         "cuda": "the UCX of its MPI has CUDA",
         "cuda_collectives": "that MPI was built with CUDA, so that it reduces memory of GPUs",
+        "gloo": "gloo with Redis, and redis-server, are installed",
         "mpi": "an MPI, named by extras.mpi_family",
         "mpi4": "that MPI has what MPI 4.0 added",
         "nccl": "the ranks find libnccl.so.2",
@@ -38,7 +40,7 @@ OF_ENVIRONMENT: Mapping[str, str] = MappingProxyType(
 )
 """Features of an environment."""
 
-_COUNTS = re.compile(r"(?:nodes|node-ranks)-[1-9]\d*", re.ASCII)
+_COUNTS = re.compile(r"(?:nodes|node-ranks|allreduce-nodes)-[1-9]\d*|training-\w+", re.ASCII)
 
 
 def unknown(features: list[str], known: Mapping[str, str]) -> list[str]:

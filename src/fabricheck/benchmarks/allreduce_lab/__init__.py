@@ -1,0 +1,1 @@
+"""allreduce_lab: sums over all ranks by several schemes, in networks with and without a tail."""
