@@ -41,8 +41,10 @@ def running(testbed: Testbed, node: str, command: str) -> Iterator[subprocess.Po
 
 def client(command: str) -> str:
     """A command that waits for its server, which says nothing when it is ready."""
-    once = f"{command} rx2"
-    return f"for _ in $(seq 50); do {once} 2>/dev/null && exit; sleep 0.2; done; exec {once}"
+    return (
+        "trap 'kill $last' TERM; for _ in $(seq 50); do "
+        f"{command} rx2 2>/dev/null & last=$!; wait $last && exit; sleep 0.2; done; exit 1"
+    )
 
 
 @dataclass(frozen=True)
