@@ -23,8 +23,8 @@ struct Range {
 std::array<Range, 32> ranges;
 
 void note_range(const char* begin, std::size_t bytes) {
-    const auto free = std::find_if(ranges.begin(), ranges.end(),
-                                   [](const Range& each) { return each.begin == nullptr; });
+    auto* const free = std::find_if(ranges.begin(), ranges.end(),
+                                    [](const Range& each) { return each.begin == nullptr; });
     if (free != ranges.end()) {
         *free = {begin, bytes};
     }
