@@ -115,8 +115,8 @@ def test_one_runs_yields_to_a_user_goes_on_and_ends_after_a_block(
         f"{node}: allocated, 1 ranks" for node in ("n1", "n2")
     ]
     log = stress("log").stdout
-    assert re.search(r"=== Iteration 1 - \w{3} \w{3} \d\d .* UTC \d{4} ===", log)
-    assert "Iteration 1 complete" in log
+    assert re.search(r"=== Iteration \d+ - \w{3} \w{3} \d\d .* UTC \d{4} ===", log)
+    assert re.search(r"Iteration \d+ complete", log)
     first = stress.blocks()[0]
     assert (first.level, first.result, first.nodes) == ("good", "pass", ("n1", "n2"))
     assert "tcp" in first.evidence
@@ -146,4 +146,11 @@ def test_one_runs_yields_to_a_user_goes_on_and_ends_after_a_block(
     assert not [name for name in found if "latency" in name]
     medians = {each.benchmark for each in stress.suite.recorded() if each.check == "Stress"}
     assert medians == {"allreduce", "bcast"}
+
+    # At once: the block under way does not count, and the job does not come back.
+    job = stress.start()
+    stress.until(stress.blocks, "a block")
+    assert stress("stop", "--now").returncode == 0
+    assert stress.state_of(job) == ""
+    assert in_order(stress.blocks())
     assert stress("start", "--name=u", "--partition=rdma").returncode == 2

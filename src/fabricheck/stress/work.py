@@ -129,8 +129,8 @@ class Worker:
         if not ended:
             late = f"expected the block to end within {limit:g} s, found it running: it was ended"
             evidence = Evidence(hosts=evidence.hosts, objections=(late, *evidence.objections))
-        if evidence.objections and self._preempted():
-            self._yield()
+        if evidence.objections:
+            self._yield_if_taken()
         judged = judge_block(
             self._plan,
             measurement,
@@ -211,8 +211,7 @@ class Worker:
         if self._place.stop_request.exists():
             return "a stop was asked for"
         if self._stop.is_set():
-            if self._preempted():
-                self._yield()
+            self._yield_if_taken()
             return "the job was told to end"
         return "its time is over" if time.time() >= self._until else ""
 
@@ -221,27 +220,26 @@ class Worker:
         while (left := end - time.monotonic()) > 0 and not self._over():
             self._stop.wait(min(left, 1.0))
 
-    def _preempted(self) -> bool:
-        """Whether Slurm is taking this job's nodes away."""
-        if not self._job:
-            return False
+    def _yield_if_taken(self) -> None:
+        """Come back no more if Slurm is taking the nodes away: it ends this process.
+
+        A job that is preempted is put back into the queue at once, and starts again when its nodes
+        are free; one that was cancelled is not.
+        """
         end = time.monotonic() + _ASK_PREEMPTED
-        while time.monotonic() < end:
+        while self._job and time.monotonic() < end:
             asked = ["scontrol", "-o", "show", "job", self._job]
             told = subprocess.run(asked, capture_output=True, text=True, check=False).stdout
             words = dict(word.partition("=")[::2] for word in told.split())
-            if words.get("PreemptTime", "None") != "None" or words.get("JobState") != "RUNNING":
-                return True
+            preempted = words.get("PreemptTime", "None") != "None"
+            if preempted or words.get("JobState", "RUNNING") != "RUNNING":
+                _tell("not counted: the nodes are taken away")
+                if preempted and not self._place.stop_request.exists():
+                    requeue = ["scontrol", "requeue", self._job]
+                    subprocess.run(requeue, capture_output=True, check=False)
+                while True:
+                    time.sleep(1)
             time.sleep(_POLL)
-        return False
-
-    def _yield(self) -> None:
-        """Give the nodes back at once; Slurm starts this job again when they are free."""
-        _tell("not counted: the job yields to another")
-        sys.stdout.flush()
-        subprocess.run(["scontrol", "requeue", self._job], capture_output=True, check=False)
-        while True:
-            time.sleep(1)
 
 
 def following(done: list[Case], blocks: int) -> tuple[int, int]:
