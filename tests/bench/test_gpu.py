@@ -143,12 +143,11 @@ def test_an_mpi_that_is_not_aware_is_told_in_one_sentence(built, fake_gpu, bench
     assert "# Size" not in done.stdout
 
 
-@pytest.mark.parametrize("benchmark", ["allreduce", "alltoall"])
-def test_a_collective_that_is_not_aware_is_told(built, fake_gpu, benchmark):
-    """UCX sends device memory, but Debian's MPIs add and copy on the host."""
-    done = fake_gpu.run(built, 2, benchmark, "--buffer", "device", "-m", "4:64")
+def test_a_collective_that_is_not_aware_is_told(built, fake_gpu):
+    """UCX sends device memory, but Debian's MPIs add on the host."""
+    done = fake_gpu.run(built, 2, "allreduce", "--buffer", "device", "-m", "4:64")
     assert done.returncode == 1
-    assert sentences(done) == [NOT_AWARE.format(benchmark)]
+    assert sentences(done) == [NOT_AWARE.format("allreduce")]
 
 
 # Stands before the MPI library, and does with the byte of the guard what a broken one does.
@@ -220,9 +219,9 @@ def test_document(openmpi, fake_gpu, tmp_path):
     assert "copied_in" not in found.results[0]
 
 
-def test_each_rank_of_a_node_has_the_next_gpu(openmpi, fake_gpu):
+def test_each_rank_of_a_node_has_the_next_gpu(built, fake_gpu):
     options = ("bcast", "--buffer", "device", "--path", "staged", *FEW, "--json", "-")
-    done = fake_gpu.run(openmpi, 3, *options, FAKE_CUDA_DEVICES="2")
+    done = fake_gpu.run(built, 3, *options, FAKE_CUDA_DEVICES="2")
     addresses = json.loads(done.stdout)["environment"]["gpu_address"]
     assert addresses == ["0000:3b:00.0", "0000:3c:00.0", "0000:3b:00.0"]
 

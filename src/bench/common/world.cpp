@@ -208,6 +208,10 @@ void abort_wait(int error, int count, const MPI_Status* statuses) {
     abort_mpi("MPI_Waitall", error);
 }
 
+std::string own_host() {
+    return processor_name().data();
+}
+
 std::vector<std::string> gather(const World& world, const std::string& text) {
     constexpr std::size_t kWidth = 256;
     std::array<char, kWidth> own{};
@@ -225,7 +229,7 @@ std::vector<std::string> gather(const World& world, const std::string& text) {
 
 void describe_world(World& world) {
     world.library = library_line();
-    world.host_of_rank = gather(world, processor_name().data());
+    world.host_of_rank = gather(world, own_host());
     const double overhead = clock_overhead([] { return MPI_Wtime(); });
     if (world.rank == 0) {
         world.clock_overhead.resize(static_cast<std::size_t>(world.size));

@@ -74,6 +74,9 @@ int common_signal();
 /// Prints on rank 0 what the command line asks for instead of a run; whether it does.
 bool answered(const World& world, Action action, const std::string& help);
 
+/// The name of this rank's host, as MPI tells it.
+std::string own_host();
+
 /// The text of each rank on rank 0, at most 255 bytes of it; nothing on the others. Collective.
 std::vector<std::string> gather(const World& world, const std::string& text);
 

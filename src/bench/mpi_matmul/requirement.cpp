@@ -61,11 +61,12 @@ Balance on_this_gpu(const bench::World& world, const Options& options,
     const Share share = shares(n, world.size)[static_cast<std::size_t>(world.rank)];
     const bool whole = world.rank == 0 && options.path == Path::Aware;
     const std::uint64_t own = needed_on_gpu(n, share.rows, whole) + bench::gpu::Cublas::kWorkspace;
-    const Node node(world);
+    // By names, as an MPI may take each rank for a node of its own.
+    const std::size_t place = std::hash<std::string>()(bench::own_host() + " " + device.address);
+    const auto color =
+        static_cast<int>(place & static_cast<std::size_t>(std::numeric_limits<int>::max()));
     MPI_Comm sharing = MPI_COMM_NULL;
-    const auto color = static_cast<int>(std::hash<std::string>()(device.address) &
-                                        static_cast<std::size_t>(std::numeric_limits<int>::max()));
-    check(MPI_Comm_split(node.ranks(), color, world.rank, &sharing), "MPI_Comm_split");
+    check(MPI_Comm_split(MPI_COMM_WORLD, color, world.rank, &sharing), "MPI_Comm_split");
     std::uint64_t together = 0;
     check(MPI_Allreduce(&own, &together, 1, MPI_UINT64_T, MPI_SUM, sharing), "MPI_Allreduce");
     check(MPI_Comm_free(&sharing), "MPI_Comm_free");

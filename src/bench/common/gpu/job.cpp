@@ -3,8 +3,12 @@
 #include "common/gpu/library.hpp"
 #include "common/last_words.hpp"
 
+#include <algorithm>
 #include <csignal>
+#include <cstdint>
 #include <dlfcn.h>
+#include <functional>
+#include <vector>
 
 namespace bench::gpu {
 
@@ -14,15 +18,14 @@ constexpr int kTag = 1;
 constexpr unsigned kSecondsForOneByte = 4;
 constexpr unsigned kMoments = 3; ///< seconds in which a launcher ends the other ranks
 
-int rank_on_node(const World& world) {
-    MPI_Comm node = MPI_COMM_NULL;
-    check(
-        MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, world.rank, MPI_INFO_NULL, &node),
-        "MPI_Comm_split_type");
-    int rank = 0;
-    check(MPI_Comm_rank(node, &rank), "MPI_Comm_rank");
-    check(MPI_Comm_free(&node), "MPI_Comm_free");
-    return rank;
+// By the name of the host: an MPI that is told to use no shared memory (MPIR_CVAR_NOLOCAL) takes
+// each rank for a node of its own in MPI_Comm_split_type.
+int rank_on_host(const World& world) {
+    const std::uint64_t own = std::hash<std::string>()(own_host());
+    std::vector<std::uint64_t> hosts(static_cast<std::size_t>(world.size));
+    check(MPI_Allgather(&own, 1, MPI_UINT64_T, hosts.data(), 1, MPI_UINT64_T, MPI_COMM_WORLD),
+          "MPI_Allgather");
+    return static_cast<int>(std::count(hosts.begin(), hosts.begin() + world.rank, own));
 }
 
 // What the MPI says of itself. Open MPI without CUDA on a UCX with CUDA says no, and works.
@@ -80,7 +83,7 @@ void pass_on(const World& world, Buffer& byte) {
 } // namespace
 
 Device open_for_rank(const World& world, std::optional<unsigned> number, Memory kind) {
-    const int local_rank = rank_on_node(world);
+    const int local_rank = rank_on_host(world);
     Device device;
     std::string refusal;
     try {
