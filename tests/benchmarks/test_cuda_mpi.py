@@ -28,7 +28,7 @@ from fabricheck.launch.model import Evidence, Job, Setting
 from fabricheck.transports.families import PROTOCOL_TABLES
 
 H100 = {"gpu": ["NVIDIA H100", "NVIDIA H100"], "gpu_arch": ["90", "90"]}
-FAKE = {"gpu": [FAKE_DEVICE] * 2, "gpu_arch": ["0", "0"]}
+FAKE = {"gpu": [FAKE_DEVICE] * 2, "gpu_arch": ["90", "90"]}
 MIB = 1 << 20
 
 

@@ -14,7 +14,10 @@ namespace bench::gpu {
 namespace {
 
 constexpr std::size_t kTextLength = 128;
-constexpr int kManagedMemory = 83; // CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY
+// CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR and CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY
+constexpr int kMajorCapability = 75;
+constexpr int kMinorCapability = 76;
+constexpr int kManagedMemory = 83;
 
 // Only NVML tells it; a container may lack that library.
 std::string driver_version() {
@@ -39,6 +42,16 @@ std::string cuda_version(const Driver& driver) {
     int version = 0;
     check(driver.get_version(&version), "cuDriverGetVersion");
     return std::to_string(version / kMajor) + "." + std::to_string(version % kMajor / kMinor);
+}
+
+std::string arch_of(const Driver& driver, int handle) {
+    std::string arch;
+    for (const int which : {kMajorCapability, kMinorCapability}) {
+        int value = 0;
+        check(driver.get_attribute(&value, which, handle), "cuDeviceGetAttribute");
+        arch += std::to_string(value);
+    }
+    return arch;
 }
 
 int choose(const Driver& driver, std::optional<unsigned> number, int local_rank) {
@@ -79,6 +92,7 @@ Device open(std::optional<unsigned> number, int local_rank) {
     device.address = text.data();
     std::transform(device.address.begin(), device.address.end(), device.address.begin(),
                    [](unsigned char each) { return static_cast<char>(std::tolower(each)); });
+    device.arch = arch_of(driver, handle);
     Context context = nullptr;
     int error = driver.retain_context(&context, handle);
     error = error == 0 ? driver.set_context(context) : error;

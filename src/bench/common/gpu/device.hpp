@@ -12,6 +12,7 @@ struct Device {
     int number = 0;      ///< among those that the process sees
     std::string name;    ///< "NVIDIA H100 80GB HBM3"
     std::string address; ///< of PCI, "0000:3b:00.0"
+    std::string arch;    ///< its compute capability without the point, "90"
     std::string driver;  ///< its version, "580.159.04"; empty if NVML does not tell it
     std::string cuda;    ///< the version of CUDA that the driver knows, "13.0"
 };

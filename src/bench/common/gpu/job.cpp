@@ -102,6 +102,7 @@ void add_facts(Report& report, const World& world, const Device& device) {
     const bool has_driver = !device.driver.empty();
     report.fact("gpu", gather(world, device.name), "GPU");
     report.fact("gpu_address", gather(world, device.address), "PCI");
+    report.fact("gpu_arch", gather(world, device.arch), "Architecture");
     report.fact("gpu_driver", has_driver ? Value(device.driver) : Value(), "Driver");
     report.fact("cuda", device.cuda, "CUDA");
     report.fact("mpi_cuda_support", says_aware());
