@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.bench.conftest import Build
+from tests.bench.conftest import Build, build
 
 pytestmark = pytest.mark.e2e
 
@@ -381,3 +381,17 @@ def test_sanitizers_find_nothing(sanitized, lab, start, tmp_path, monkeypatch):
     few = ("--iteration-count", "10", "--tr-timeout", "500")
     result = bounded(start, tmp_path, "--elements", "9999", "--inject-loss", "9", *few, ranks=2)
     assert result["lost"] > 0
+
+
+@pytest.mark.lab
+def test_threads_race_nowhere(start, tmp_path, monkeypatch):
+    """Those of other traffic, of gloo, and the one that sends and receives datagrams."""
+    threads = build("openmpi", "threads", "-DFABRICHECK_SANITIZE_THREADS=ON").of("allreduce_lab")
+    monkeypatch.setattr(type(threads), "program", threads.program)
+    few = ("--elements", "9999", "--iteration-count", "10", "--tr-timeout", "500")
+    lossy = ended(start(2, *few, "--inject-loss", "9", "optireduce", "ring"))
+    assert codes(lossy) == [0, 0], lossy
+    # The tail is out of reach: the search goes through all of its rates.
+    beside = ended(start(2, "--elements", "2000", "--prefix", "beside", "--tail", "1000", "ring"))
+    assert codes(beside) == [1, 1], beside
+    assert not [each for each in (*lossy, *beside) if "ThreadSanitizer" in each.stderr]
