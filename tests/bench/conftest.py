@@ -79,6 +79,7 @@ UNITS = "-DCMAKE_UNITY_BUILD=ON"
 BUILDS = {
     "openmpi": ("openmpi", UNITS),
     # Lines for the sanitizers' reports, but no variables, which take as long as all the rest.
+    "threads": ("openmpi", "-DFABRICHECK_SANITIZE_THREADS=ON"),
     "sanitized": (
         *("openmpi", UNITS, "-DFABRICHECK_SANITIZE=ON"),
         *("-DCMAKE_BUILD_TYPE=None", "-DCMAKE_CXX_FLAGS=-g1"),

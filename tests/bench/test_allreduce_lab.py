@@ -386,7 +386,7 @@ def test_sanitizers_find_nothing(sanitized, lab, start, tmp_path, monkeypatch):
 @pytest.mark.lab
 def test_threads_race_nowhere(start, tmp_path, monkeypatch):
     """Those of other traffic, of gloo, and the one that sends and receives datagrams."""
-    threads = build("openmpi", "threads", "-DFABRICHECK_SANITIZE_THREADS=ON").of("allreduce_lab")
+    threads = build("threads").of("allreduce_lab")
     monkeypatch.setattr(type(threads), "program", threads.program)
     few = ("--elements", "9999", "--iteration-count", "10", "--tr-timeout", "500")
     lossy = ended(start(2, *few, "--inject-loss", "9", "optireduce", "ring"))

@@ -42,8 +42,8 @@ END
     kill "$server" 2>/dev/null
     grep -q 'Address already in use' redis.out || break
   done
-  fail "expected a Redis at $address, found: $(grep -iE 'error|warning|already|failed' redis.out |
-    tail -n 1)"
+  fail "expected a Redis at $address, found: $(sed -n 's/^.*# \(.*\(already in use\|rror\|ailed\)\)/\1/p' \
+    redis.out | head -n 1)"
 }
 
 case ${1-} in
