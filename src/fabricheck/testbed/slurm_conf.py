@@ -54,7 +54,7 @@ ThreadsPerCore=1 RealMemory={memory_mb} Feature=veth State=UNKNOWN
 PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
 PartitionName={stress} Nodes={nodes} DefaultTime=10 MaxTime=120 State=UP \
-OverSubscribe=NO PriorityTier=1 GraceTime=5
+OverSubscribe=NO PriorityTier=1 GraceTime=2
 PartitionName={partition} Nodes={nodes} Default=YES DefaultTime=10 MaxTime=120 State=UP \
 OverSubscribe=NO PriorityTier=10 PreemptMode=OFF
 """
