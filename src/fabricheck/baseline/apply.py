@@ -2,7 +2,6 @@
 
 import contextlib
 import difflib
-import fcntl
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,6 +13,7 @@ from fabricheck.baseline.steps import as_text, missing, record
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.reference_file import measured_path, read_measured, written
 from fabricheck.judge.references import resolve
+from fabricheck.locks import held
 from fabricheck.report.files import write_whole
 from fabricheck.trend.accepted import SUFFIX, read_accepted
 
@@ -52,29 +52,19 @@ class Change:
             write_whole(self.path, self.after)
 
 
-@contextlib.contextmanager
-def locked(directory: Path) -> Iterator[None]:
+def locked(directory: Path) -> contextlib.AbstractContextManager[int]:
     """Nobody else changes files of this directory meanwhile.
 
     Raises:
         FabricheckError: if there is no such directory, or somebody else is at it.
     """
-    try:
-        handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    except OSError as error:
-        raise FabricheckError(
-            f"expected a directory of references at {directory}, found: {error.strerror}"
-        ) from error
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    except BlockingIOError as error:
-        raise FabricheckError(
-            f"expected to be alone with {directory}, found another fabricheck that changes it: "
-            "wait for it, and run again"
-        ) from error
-    finally:
-        os.close(handle)
+    busy = (
+        f"expected to be alone with {directory}, found another fabricheck that changes it: wait "
+        "for it, and run again"
+    )
+    if not directory.is_dir():
+        raise FabricheckError(f"expected a directory of references at {directory}, found none")
+    return held(directory, busy, os.O_RDONLY | os.O_DIRECTORY)
 
 
 def references(path: Path, proposed: Sequence[Proposed]) -> Change:

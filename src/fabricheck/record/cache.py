@@ -4,15 +4,13 @@ An index says of which file, and of how much of it, they were made. A record fil
 read on from where it was left; any other that changed is read anew.
 """
 
-import fcntl
 import json
 import os
 import re
-import time as clock
 import uuid
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -21,6 +19,7 @@ from typing import Final
 import polars as pl
 
 from fabricheck.errors import FabricheckError
+from fabricheck.locks import held
 from fabricheck.record.columns import EMPTY, Reading, Source
 from fabricheck.record.read import (
     Kind,
@@ -34,7 +33,6 @@ _VERSION: Final = "sources 1"
 _PART: Final = re.compile(r"([0-9a-f]{24})([0-9a-f]{8})\.(cases|samples|others)\.parquet")
 _LOCK: Final = ".lock"
 _PATIENCE: Final = 10.0
-_POLL: Final = 0.05
 
 
 @dataclass(slots=True)
@@ -313,25 +311,13 @@ def _stamp(path: Path) -> str:
     return ":".join(map(str, (found.st_dev, found.st_ino, found.st_size, *times)))
 
 
-@contextmanager
-def _locked(directory: Path, mode: int) -> Iterator[None]:
+def _locked(directory: Path, mode: int) -> AbstractContextManager[int]:
     """Hold the lock of a directory: alone to write, beside other readers to read."""
-    lock = os.open(directory / _LOCK, mode | os.O_NOFOLLOW)
-    try:
-        end = clock.monotonic() + _PATIENCE
-        kind = fcntl.LOCK_SH if mode == os.O_RDONLY else fcntl.LOCK_EX
-        while True:
-            try:
-                fcntl.flock(lock, kind | fcntl.LOCK_NB)
-                break
-            except BlockingIOError as error:
-                if clock.monotonic() > end:
-                    raise FabricheckError(
-                        f"expected the history in {shown(directory)} to be free within "
-                        f"{_PATIENCE:g} s, found another process at work on it: wait for its end "
-                        "and try again"
-                    ) from error
-                clock.sleep(_POLL)
-        yield
-    finally:
-        os.close(lock)
+    return held(
+        directory / _LOCK,
+        f"expected the history in {shown(directory)} to be free within {_PATIENCE:g} s, found "
+        "another process at work on it: wait for its end and try again",
+        mode | os.O_NOFOLLOW,
+        shared=mode == os.O_RDONLY,
+        patience=_PATIENCE,
+    )

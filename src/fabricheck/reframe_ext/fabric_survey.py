@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from reframe.core.builtins import run_after, run_before, sanity_function, variable
 from reframe.core.logging import getlogger
@@ -39,10 +38,9 @@ class FabricSurvey(Judged):
     valid_prog_environs = ["+verbs"]  # noqa: RUF012
 
     @run_after("setup")
-    def use_bands(self) -> None:
-        """Give ReFrame the bands, instead of a reference file."""
+    def begin(self) -> None:
+        """Nobody has looked yet."""
         self._nodes: list[Node] = []
-        self._refer_to(dict.fromkeys(VALUES))
 
     @run_before("run")
     def reach_every_node(self) -> None:
@@ -111,23 +109,10 @@ class FabricSurvey(Judged):
             )
             for name, (value, band) in found.items()
         )  # fmt: skip
-        self.warning_bounds = {
-            _variable(name): [None, band.warning] for name, (_, band) in found.items()
-        }
-        self._refer_to({name: band.critical for name, (_, band) in found.items()})
         return Verdict(worst(each.level for each in judgements), judgements, ())
 
     def _resolve(self) -> tuple[dict[str, Reference], Tolerance | None]:
         return {}, None
-
-    def _refer_to(self, limits: Mapping[str, float | None]) -> None:
-        """Give ReFrame the bands' limits as its references."""
-        self.reference: dict[str, Any] = {
-            self.current_partition.fullname: {
-                _variable(name): (0, None, limit, Metric(name).row.unit)
-                for name, limit in limits.items()
-            }
-        }
 
     def _worst(self) -> dict[str, tuple[float, Band]]:
         limits = self.fabric_limits

@@ -4,19 +4,18 @@ It may be killed at any point. The perflogs hold whole lines only, the history t
 refresh or nothing, and a night is complete when its last file is there: the next one goes on.
 """
 
-import fcntl
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
 from fabricheck.errors import FabricheckError
+from fabricheck.locks import BusyError, held
 from fabricheck.report.files import write_whole
 from fabricheck.runner.nights import STEPS, Night, Nights, failed_steps
 
@@ -92,12 +91,26 @@ def run_night(plan: Plan) -> Done:
         FabricheckError: if another night is under way (which is delivered too), or what it leaves
             can't be written or delivered.
     """
+    root = plan.nights.root
     try:
-        with _alone(plan.nights.root) as lock:
+        root.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FabricheckError(
+            f"expected a place for the nights at {root}, found: {error.strerror}: give write "
+            "permission"
+        ) from error
+    lock = root / ".lock"
+    busy = (
+        f"expected no other night under way, found one that holds {lock}: wait for its end, or end "
+        "its processes (fuser shows them)"
+    )
+    try:
+        # The programs that a night starts hold the lock as well.
+        with held(lock, busy) as descriptor:
             now = datetime.now(UTC)
             notes = plan.nights.missing(now, plan.every)
-            return _Sequence(plan, plan.nights.begin(now), notes, lock).run()
-    except _OverlapError as error:
+            return _Sequence(plan, plan.nights.begin(now), notes, descriptor).run()
+    except BusyError as error:
         deliver(plan, "the night did not begin", [str(error)])
         raise
     except OSError as error:
@@ -162,33 +175,6 @@ def deliver(plan: Plan, subject: str, lines: Sequence[str]) -> None:
             f"expected the mail command (--mail, FABRICHECK_MAIL) to take the summary, found: "
             f"{why}: correct it; the summary is in {plan.nights.root}"
         )
-
-
-class _OverlapError(FabricheckError):
-    """Another night is under way."""
-
-
-@contextmanager
-def _alone(root: Path) -> Iterator[int]:
-    """Hold the lock of the nights, which the programs that a night starts hold as well."""
-    try:
-        root.mkdir(parents=True, exist_ok=True)
-        lock = os.open(root / ".lock", os.O_RDWR | os.O_CREAT, 0o664)
-    except OSError as error:
-        raise FabricheckError(
-            f"expected a place for the nights at {root}, found: {error.strerror}: give write "
-            "permission"
-        ) from error
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield lock
-    except BlockingIOError as error:
-        raise _OverlapError(
-            f"expected no other night under way, found one that holds {root / '.lock'}: wait for "
-            "its end, or end its processes (fuser shows them)"
-        ) from error
-    finally:
-        os.close(lock)
 
 
 class _Sequence:

@@ -1,15 +1,14 @@
 """Running ReFrame and finding what it wrote."""
 
-import fcntl
 import os
 import subprocess
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import quote
 
 from fabricheck.benchmarks import ADDED
 from fabricheck.errors import FabricheckError
+from fabricheck.locks import held
 from fabricheck.record.reframe_report import complete
 from fabricheck.runner.selection import Selection
 
@@ -40,27 +39,15 @@ def run(
     if lacking is not None:
         # ReFrame takes the extras apart at commas.
         options = [*options, f"--session-extras=lacking={quote(lacking)}"]
-    with _alone(reports) as lock:
+    lock_file = reports / ".lock"
+    # Two runs of one checkout would overwrite each other's stage directories. ReFrame holds the
+    # lock as well: it may outlive this process, if that is killed.
+    busy = (
+        f"expected no other run in this checkout, found one that holds {lock_file}: wait for its "
+        "end, or use another checkout"
+    )
+    with held(lock_file, busy) as lock:
         return _run(suite, selection, reports, options, lock)
-
-
-@contextmanager
-def _alone(reports: Path) -> Iterator[int]:
-    """Two runs of one checkout would overwrite each other's stage directories.
-
-    ReFrame holds the lock as well: it may outlive this process, if that is killed.
-    """
-    lock = os.open(reports / ".lock", os.O_RDWR | os.O_CREAT, 0o664)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield lock
-    except BlockingIOError as error:
-        raise FabricheckError(
-            f"expected no other run in this checkout, found one that holds {reports / '.lock'}: "
-            "wait for its end, or use another checkout"
-        ) from error
-    finally:
-        os.close(lock)
 
 
 def _run(
