@@ -1,6 +1,5 @@
 """Strict reading of one table: its column line and its rows."""
 
-import math
 import re
 from types import MappingProxyType
 
@@ -16,12 +15,11 @@ from fabricheck.benchmarks.osu.columns import (
 )
 from fabricheck.benchmarks.parser import ParseError
 from fabricheck.benchmarks.registry import next_size
+from fabricheck.benchmarks.rows import Rows
 
 _ROW_START = re.compile(
     r"^\s*[+-]?(?:\.?\d|(?:nan|inf|infinity)(?:\s|$))", re.ASCII | re.IGNORECASE
 )
-_NUMBER = re.compile(r"^\d{1,30}(?:\.\d{1,30})?(?:[eE][+-]?\d{1,3})?$", re.ASCII)
-_WHOLE_NUMBER = re.compile(r"^\d{1,18}$", re.ASCII)
 _VALIDATIONS = {
     "Pass": True,
     "Fail": False,
@@ -33,7 +31,7 @@ _VALIDATIONS = {
 _AGAIN = "run the benchmark again with its output in a file of its own"
 
 
-class Table:
+class Table(Rows):
     """The columns and rows read so far.
 
     Attributes:
@@ -42,18 +40,20 @@ class Table:
         last_row: number of the line with the last row, 0 before the first.
     """
 
+    NUMBER = re.compile(r"\d{1,30}(?:\.\d{1,30})?(?:[eE][+-]?\d{1,3})?", re.ASCII)
+
     def __init__(self, source: str, benchmark: MpiBenchmark) -> None:
+        super().__init__(source)
         self.columns: list[Column] = []
         self.points: list[Point] = []
         self.last_row = 0
-        self._source = source
         self._benchmark = benchmark
 
-    @staticmethod
-    def is_full_row(line: str) -> bool:
+    @classmethod
+    def is_full_row(cls, line: str) -> bool:
         """Whether a line is nothing but two or more numbers, which no other program prints."""
         words = line.split()
-        return len(words) > 1 and all(_NUMBER.match(word) for word in words)
+        return len(words) > 1 and all(cls.NUMBER.fullmatch(word) for word in words)
 
     def read_comment(self, number: int, line: str) -> bool:
         """Take a comment line if it names the columns; tells whether it did.
@@ -151,16 +151,16 @@ class Table:
         values: dict[tuple[Metric, str], float] = {}
         for column, word in cells.items():
             if column.metric is not None:
-                values[column.metric, column.statistic] = self._value(number, column, word)
+                values[column.metric, column.statistic] = self._value(number, column.title, word)
             elif column.role is Role.SIZE:
-                size = self._whole_number(number, column, word)
+                size = self._whole(number, column.title, word)
                 self._check_order(number, size)
             elif column.role is Role.ITERATIONS:
-                iterations = self._whole_number(number, column, word)
+                iterations = self._whole(number, column.title, word)
             elif column.role is Role.VALIDATION:
                 valid = self._validation(number, word)
             else:
-                self._value(number, column, word)
+                self._value(number, column.title, word)
         if size is None and self.points:
             raise self._error(number, "expected one row, found a second: outputs are mixed up")
         self.points.append(Point(size, MappingProxyType(values), iterations, valid))
@@ -184,28 +184,9 @@ class Table:
             f"them are missing; {_AGAIN}",
         )
 
-    def _value(self, number: int, column: Column, word: str) -> float:
-        value = float(word) if _NUMBER.match(word) else math.nan
-        if not math.isfinite(value):
-            raise self._error(
-                number,
-                f"expected a finite number, not negative, as {column.title}, found {word!r}",
-            )
-        return value
-
-    def _whole_number(self, number: int, column: Column, word: str) -> int:
-        if not _WHOLE_NUMBER.match(word):
-            raise self._error(
-                number, f"expected a whole number, not negative, as {column.title}, found {word!r}"
-            )
-        return int(word)
-
     def _validation(self, number: int, word: str) -> bool | None:
         if word not in _VALIDATIONS:
             raise self._error(number, f"expected Pass or Fail as Validation, found {word!r}")
         if _VALIDATIONS[word] is False:
             raise self._error(number, "data validation failed, the received data was wrong")
         return _VALIDATIONS[word]
-
-    def _error(self, number: int, message: str) -> ParseError:
-        return ParseError(f"{self._source}: line {number}: {message}")

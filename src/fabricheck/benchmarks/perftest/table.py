@@ -1,6 +1,5 @@
 """One table of perftest's ``ib_*_lat`` and ``ib_*_bw`` programs, read line by line."""
 
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from fabricheck.benchmarks.curve import Point
 from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.parser import ParseError, half_digit
 from fabricheck.benchmarks.perftest.entries import BENCHMARKS
+from fabricheck.benchmarks.rows import Rows
 from fabricheck.units import MIB
 
 PROGRAM: Final = "perftest"
@@ -49,7 +49,6 @@ _HARMLESS = re.compile(r"BW peak won't be measured")
 _AMONG_ROWS = re.compile(r"^\s*(?:conflicting cpu frequency|warning\b)", re.IGNORECASE)
 _RULE = re.compile(r"^\s*-{20,}$")
 _ROW_LIKE = re.compile(r"^\s*\d+(?:\s+[+-]?(?:\d[\d.]*|nan|inf))+$", re.ASCII | re.IGNORECASE)
-_NUMBER = re.compile(r"\d{1,30}(?:\.\d{1,30})?", re.ASCII)
 _WHOLE_NUMBER = re.compile(r"\d{1,18}", re.ASCII)
 
 _MEGA = 1_000_000
@@ -196,12 +195,12 @@ def _identify(title: re.Match[str], settings: Mapping[str, str], source: str) ->
     )
 
 
-class _Reader:
+class _Reader(Rows):
     """The lines of one run; numbers count from 1."""
 
     def __init__(self, lines: list[str], source: str) -> None:
+        super().__init__(source)
         self.lines = lines
-        self._source = source
 
     def find_title(self) -> tuple[re.Match[str], int]:
         numbers = [n for n, line in enumerate(self.lines, start=1) if TITLE_LIKE.match(line)]
@@ -314,10 +313,12 @@ class _Reader:
             )
         cells = dict(zip(columns, words, strict=True))
         size, iterations = (
-            self._whole_number(number, column, cells[column]) for column in (_SIZE, _ITERATIONS)
+            self._whole(number, column.title, cells[column], least=1)
+            for column in (_SIZE, _ITERATIONS)
         )
         values = {
-            (column.metric, column.statistic): self._value(number, column, word) * column.factor
+            (column.metric, column.statistic): self._value(number, column.title, word)
+            * column.factor
             for column, word in cells.items()
             if column.metric is not None
         }
@@ -370,22 +371,3 @@ class _Reader:
                 f"expected minimum, median, percentiles and maximum in rising order, found "
                 f"{rising}: the row is damaged",
             )
-
-    def _value(self, number: int, column: _Column, word: str) -> float:
-        value = float(word) if _NUMBER.fullmatch(word) else math.nan
-        if not math.isfinite(value):
-            raise self._error(
-                number,
-                f"expected a finite number, not negative, as {column.title}, found {word!r}",
-            )
-        return value
-
-    def _whole_number(self, number: int, column: _Column, word: str) -> int:
-        if not _WHOLE_NUMBER.fullmatch(word) or not int(word):
-            raise self._error(
-                number, f"expected a whole number above zero as {column.title}, found {word!r}"
-            )
-        return int(word)
-
-    def _error(self, number: int, message: str) -> ParseError:
-        return ParseError(f"{self._source}: line {number}: {message}")

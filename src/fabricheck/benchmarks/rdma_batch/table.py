@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import Final
 
 from fabricheck.benchmarks.parser import ParseError, half_digit
+from fabricheck.benchmarks.rows import Rows
 
 PROGRAM: Final = "rdma_batch"
 
@@ -25,7 +26,6 @@ _SETTING = re.compile(r"^  (?P<key>[a-z_]+): (?P<value>\S.*)$")
 _RULE = re.compile(r"^\+-+(?:\+-+)*\+$")
 _TITLE = re.compile(r"^\| +(?P<title>Initiator Rank \d{1,4}|Aggregate of \d{1,4} Initiators) +\|$")
 _INITIATOR = "Initiator Rank"
-_NUMBER = re.compile(r"\d{1,18}(?:\.\d{1,9})?", re.ASCII)
 WHOLE_NUMBER = re.compile(r"\d{1,18}", re.ASCII)
 
 _SIZE, _BATCH, _TOTAL = "MsgSize (B)", "BatchSize", "TotalSize (MB)"
@@ -136,12 +136,12 @@ def check_sweeps(tables: Sequence[Sequence[Row]], source: str, *, doubling: bool
             )
 
 
-class _Reader:
+class _Reader(Rows):
     """The lines of one run; numbers count from 1."""
 
     def __init__(self, lines: list[str], source: str) -> None:
+        super().__init__(source)
         self._lines = lines
-        self._source = source
 
     def configuration(self) -> dict[str, str]:
         """The settings of the program; none where there is no such block."""
@@ -204,8 +204,8 @@ class _Reader:
                 number, f"expected {len(columns)} cells, found {len(words)}: the table is cut"
             )
         cells = dict(zip(columns, words, strict=True))
-        size = self._whole(number, _SIZE, cells[_SIZE])
-        many = self._whole(number, _BATCH, cells.get(_BATCH, batch))
+        size = self._whole(number, _SIZE, cells[_SIZE], least=1)
+        many = self._whole(number, _BATCH, cells.get(_BATCH, batch), least=1)
         values = {
             name: self._value(number, name, cells[name])
             for name in columns
@@ -246,18 +246,6 @@ class _Reader:
                 f"{cells[_AVG_LAT]}: the row is damaged",
             )
 
-    def _value(self, number: int, name: str, word: str) -> float:
-        if not _NUMBER.fullmatch(word):
-            raise self._error(number, f"expected a number as {name}, found {word!r}")
-        return float(word)
-
-    def _whole(self, number: int, name: str, word: str) -> int:
-        if not WHOLE_NUMBER.fullmatch(word) or not int(word):
-            raise self._error(
-                number, f"expected a whole number above zero as {name}, found {word!r}"
-            )
-        return int(word)
-
     def _cells(self, number: int) -> list[str]:
         line = self._line(number)
         if not (line.startswith("|") and line.endswith("|") and len(line) > 1):
@@ -268,6 +256,3 @@ class _Reader:
 
     def _line(self, number: int) -> str:
         return self._lines[number - 1] if 1 <= number <= len(self._lines) else ""
-
-    def _error(self, number: int, message: str) -> ParseError:
-        return ParseError(f"{self._source}: line {number}: {message}")

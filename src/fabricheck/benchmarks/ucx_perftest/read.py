@@ -6,7 +6,6 @@ file; these columns are the same from UCX 1.12 to 1.22. A test that fails inside
 line and no exit code, and no end is marked: pass the curve to ``check_complete``.
 """
 
-import math
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -16,6 +15,7 @@ from fabricheck.benchmarks.curve import Curve, Point
 from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.model import ProgramBenchmark
 from fabricheck.benchmarks.parser import ParseError
+from fabricheck.benchmarks.rows import Rows
 from fabricheck.benchmarks.ucx_perftest.entries import BENCHMARKS
 from fabricheck.units import MIB
 
@@ -27,8 +27,6 @@ _BATCH_SUFFIX = ".batch"
 _HEADER = re.compile(r"(?P<file>[^,\s]+),(?P<columns>iterations,.*)")
 _PERCENTILE = re.compile(r"(?P<rank>\d{1,3}\.\d)_percentile_lat")
 _NAME = re.compile(r"(?P<benchmark>\w+):(?P<size>\d{1,18})", re.ASCII)
-_NUMBER = re.compile(r" *\d{1,30}(?:\.\d{1,30})?", re.ASCII)
-_WHOLE_NUMBER = re.compile(r" *\d{1,18}", re.ASCII)
 # A part of a line that has so many commas can be a damaged row, and no log line of UCX.
 _COMMAS_OF_A_ROW = 4
 _LOG_LINE = re.compile(r"\[\d+\.\d+\] \[")
@@ -135,12 +133,12 @@ def _can_be_row(line: str) -> bool:
     return line.startswith("ucx_") or line.count(",") >= _COMMAS_OF_A_ROW
 
 
-class _Table:
+class _Table(Rows):
     """The columns and rows read so far."""
 
     def __init__(self, source: str, head_number: int, head: str) -> None:
+        super().__init__(source)
         self.points: list[Point] = []
-        self._source = source
         self._head_number = head_number
         match = _HEADER.fullmatch(head)
         assert match is not None, "the head was found by this pattern"
@@ -180,7 +178,7 @@ class _Table:
             )
         size = self._read_name(number, name)
         self._check_order(number, size)
-        cells = dict(zip(self._columns, words, strict=True))
+        cells = dict(zip(self._columns, map(str.lstrip, words), strict=True))
         self.points.append(self._point(number, size, cells))
 
     def _find_median(self) -> tuple[str, str]:
@@ -219,16 +217,13 @@ class _Table:
             )
 
     def _point(self, number: int, size: int, cells: Mapping[str, str]) -> Point:
-        if not _WHOLE_NUMBER.fullmatch(cells["iterations"]) or not int(cells["iterations"]):
-            raise self._error(
-                number, f"expected a positive number of iterations, found {cells['iterations']!r}"
-            )
+        iterations = self._whole(number, "iterations", cells["iterations"], least=1)
         latency, bandwidth, printed_rate = (
-            self._number(number, column, cells[column])
+            self._value(number, column, cells[column])
             for column in ("overall_lat", "overall_bw", "overall_mr")
         )
         median_column, median_statistic = self._median
-        median = self._number(number, median_column, cells[median_column])
+        median = self._value(number, median_column, cells[median_column])
         rate = _finer_rate(latency, printed_rate)
         if not _agree(size, rate, latency, bandwidth, printed_rate):
             raise self._error(
@@ -239,7 +234,7 @@ class _Table:
         return Point(
             size=size,
             values=MappingProxyType(self._values(size, rate, latency, median_statistic, median)),
-            iterations=int(cells["iterations"]),
+            iterations=iterations,
             valid=None,
         )
 
@@ -252,17 +247,6 @@ class _Table:
             (Metric.BANDWIDTH, "avg"): size * rate / _MEGA,
             (Metric.MESSAGE_RATE, "avg"): rate,
         }
-
-    def _number(self, number: int, column: str, word: str) -> float:
-        value = float(word) if _NUMBER.fullmatch(word) else math.nan
-        if not math.isfinite(value):
-            raise self._error(
-                number, f"expected a finite number, not negative, as {column}, found {word!r}"
-            )
-        return value
-
-    def _error(self, number: int, message: str) -> ParseError:
-        return ParseError(f"{self._source}: line {number}: {message}")
 
 
 def _finer_rate(latency: float, printed_rate: float) -> float:
