@@ -15,6 +15,22 @@ std::string quoted(std::string_view option, std::string_view text) {
 
 } // namespace
 
+std::vector<std::string> split(std::string_view text, char separator) {
+    std::vector<std::string> parts;
+    for (std::size_t start = 0; start <= text.size();) {
+        const std::size_t end = std::min(text.find(separator, start), text.size());
+        parts.emplace_back(text.substr(start, end - start));
+        start = end + 1;
+    }
+    return parts;
+}
+
+std::string plain(double number) {
+    std::string text = std::to_string(number);
+    text.erase(text.find_last_not_of('0') + 1);
+    return text.back() == '.' ? text.substr(0, text.size() - 1) : text;
+}
+
 std::uint64_t parse_count(std::string_view option, std::string_view text, std::uint64_t minimum,
                           std::uint64_t maximum) {
     std::string digits(text);
@@ -65,10 +81,8 @@ std::vector<std::uint64_t> parse_counts(std::string_view option, std::string_vie
                                         std::uint64_t minimum, std::uint64_t maximum,
                                         std::size_t most) {
     std::vector<std::uint64_t> counts;
-    for (std::size_t start = 0; start <= text.size();) {
-        const std::size_t comma = std::min(text.find(',', start), text.size());
-        counts.push_back(parse_count(option, text.substr(start, comma - start), minimum, maximum));
-        start = comma + 1;
+    for (const std::string& each : split(text, ',')) {
+        counts.push_back(parse_count(option, each, minimum, maximum));
     }
     if (counts.size() > most) {
         throw UsageError(quoted(option, text) + " lists more than " + std::to_string(most) +

@@ -17,6 +17,12 @@ class UsageError : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
+/// The parts of a text between its separators; one more than there are separators.
+std::vector<std::string> split(std::string_view text, char separator);
+
+/// Without zeros at its end.
+std::string plain(double number);
+
 /// A decimal number in [minimum, maximum], its digits grouped by "_" or not, as in Python; `option`
 /// names it in the error.
 std::uint64_t parse_count(std::string_view option, std::string_view text, std::uint64_t minimum,
@@ -50,6 +56,17 @@ Value parse_choice(std::string_view option, std::string_view text,
     }
     throw UsageError("option " + std::string(option) + ": \"" + std::string(text) +
                      "\" is none of " + known);
+}
+
+/// The word of a value; empty for a value that has none.
+template <class Value, std::size_t Count>
+std::string_view word_of(const Choices<Value, Count>& choices, Value value) {
+    for (const auto& [word, each] : choices) {
+        if (each == value) {
+            return word;
+        }
+    }
+    return {};
 }
 
 /// "2000,4000": decimal numbers in [minimum, maximum], at most `most` of them.

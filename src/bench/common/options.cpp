@@ -21,22 +21,6 @@ constexpr std::size_t kWidth = 96;
         "; see " + program + " --help");
 }
 
-std::vector<std::string> split(const std::string& text, char separator) {
-    std::vector<std::string> parts;
-    for (std::size_t start = 0; start <= text.size();) {
-        const std::size_t end = std::min(text.find(separator, start), text.size());
-        parts.push_back(text.substr(start, end - start));
-        start = end + 1;
-    }
-    return parts;
-}
-
-std::string plain(double number) {
-    std::string text = std::to_string(number);
-    text.erase(text.find_last_not_of('0') + 1);
-    return text.back() == '.' ? text.substr(0, text.size() - 1) : text;
-}
-
 // The head of an option, and its text in lines beside and below it.
 std::string paragraph(const std::string& head, const std::string& text) {
     std::string result = head;

@@ -61,24 +61,17 @@ class OptionTable {
     void choice(const std::string& names, Value& target, const Choices<Value, Count>& choices,
                 const char* help) {
         std::string words;
-        std::string fallback;
         for (const auto& [word, value] : choices) {
             words += (words.empty() ? "" : "|") + std::string(word);
-            fallback = value == target ? std::string(word) : fallback;
         }
         add(
-            names + "=" + words, help, fallback,
+            names + "=" + words, help, std::string(word_of(choices, target)),
             [&target, choices](const std::string& option, const std::string& text) {
                 target = parse_choice(option, text, choices);
             },
             [&target, choices](JsonWriter& json) {
-                for (const auto& [word, value] : choices) {
-                    if (value == target) {
-                        json.value(word);
-                        return;
-                    }
-                }
-                json.null();
+                const std::string_view word = word_of(choices, target);
+                word.empty() ? json.null() : json.value(word);
             });
     }
 

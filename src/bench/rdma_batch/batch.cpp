@@ -116,8 +116,8 @@ std::uint64_t Worker::reap() {
         const ibv_wc& completion = completions[static_cast<std::size_t>(index)];
         if (__builtin_expect(static_cast<long>(completion.status != IBV_WC_SUCCESS), 0) != 0) {
             throw std::runtime_error(bench::verbs::describe(
-                completion,
-                std::string("an RDMA ") + operation_name(manner_.operation) + " failed"));
+                completion, std::string("an RDMA ") +
+                                std::string(word_of(kOperations, manner_.operation)) + " failed"));
         }
         const std::uint64_t length = completion.wr_id & kLengthMask;
         lanes_[completion.wr_id >> kLaneShift].completed += length;
@@ -155,7 +155,7 @@ std::uint64_t Worker::run() {
         }
         post(index);
     }
-    const bool sleeps = queue_.waiting() == bench::verbs::Waiting::Events;
+    const bool sleeps = queue_.waiting() == bench::verbs::Waiting::Event;
     std::uint64_t finished = 0;
     idle_since_ = 0.0;
     while (finished < open) {

@@ -1,5 +1,7 @@
 #include "rdma_batch/channel.hpp"
 
+#include "common/arguments.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -33,9 +35,7 @@ std::string reason() {
 } // NOLINT(concurrency-mt-unsafe)
 
 std::string told(double seconds) {
-    std::string text = std::to_string(seconds);
-    text.erase(text.find_last_not_of('0') + 1);
-    return (text.back() == '.' ? text.substr(0, text.size() - 1) : text) + " s";
+    return bench::plain(seconds) + " s";
 }
 
 Clock::time_point deadline_in(double seconds) {
@@ -150,13 +150,6 @@ void tell_dismissed(const std::string& address, const std::string& why) {
 }
 
 } // namespace
-
-void Descriptor::close() {
-    if (number_ >= 0) {
-        (void)::close(number_);
-        number_ = -1;
-    }
-}
 
 Channel::Channel(Descriptor socket) : socket_(std::move(socket)) {
     watch_connection(socket_.number());

@@ -1,6 +1,7 @@
 // The TCP connection between the two ends. Every wait has an end.
 #pragma once
 
+#include "common/descriptor.hpp"
 #include "rdma_batch/wire.hpp"
 
 #include <chrono>
@@ -15,28 +16,7 @@ namespace rdma_batch {
 /// Seconds that the other end has to answer.
 constexpr double kAnswer = 10.0;
 
-/// A file descriptor that is closed with its owner.
-class Descriptor {
-  public:
-    explicit Descriptor(int number = -1) : number_(number) {}
-    ~Descriptor() { close(); }
-    Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-    Descriptor& operator=(Descriptor&& other) noexcept {
-        if (this != &other) {
-            close();
-            number_ = std::exchange(other.number_, -1);
-        }
-        return *this;
-    }
-    Descriptor(const Descriptor&) = delete;
-    Descriptor& operator=(const Descriptor&) = delete;
-
-    [[nodiscard]] int number() const { return number_; }
-    void close();
-
-  private:
-    int number_;
-};
+using bench::Descriptor;
 
 /// One connection. Errors are PeerError with one sentence.
 class Channel {

@@ -1,4 +1,5 @@
-#include "rdma_batch/options_check.hpp"
+#include "rdma_batch/options.hpp"
+
 #include "rdma_batch/wire.hpp"
 
 #include <algorithm>
@@ -20,10 +21,6 @@ constexpr bench::SizeRange kAllBatches{1, 32768};
 constexpr unsigned kMostDevices = 64;
 constexpr unsigned kMostRequests = 32768;
 
-constexpr bench::Choices<Operation, 2> kOperations = {
-    {{"read", Operation::Read}, {"write", Operation::Write}}};
-constexpr bench::Choices<PollMode, 2> kPollModes = {
-    {{"polling", PollMode::Polling}, {"event", PollMode::Event}}};
 constexpr bench::Choices<unsigned, 5> kMtus = {
     {{"256", 256}, {"512", 512}, {"1024", 1024}, {"2048", 2048}, {"4096", 4096}}};
 constexpr bench::Choices<Columns, 3> kColumns = {
@@ -52,15 +49,10 @@ std::vector<std::uint64_t> parse_sweep(const std::string& name, const std::strin
 }
 
 std::vector<std::string> parse_devices(const std::string& text) {
-    std::vector<std::string> devices;
-    for (std::size_t start = 0; start <= text.size();) {
-        const std::size_t comma = std::min(text.find(',', start), text.size());
-        devices.push_back(text.substr(start, comma - start));
-        if (devices.back().empty()) {
-            throw UsageError("option --dev: \"" + text +
-                             "\" has an empty name; expected NAME[:PORT][,NAME[:PORT]]...");
-        }
-        start = comma + 1;
+    std::vector<std::string> devices = bench::split(text, ',');
+    if (std::find(devices.begin(), devices.end(), "") != devices.end()) {
+        throw UsageError("option --dev: \"" + text +
+                         "\" has an empty name; expected NAME[:PORT][,NAME[:PORT]]...");
     }
     return devices;
 }
@@ -116,7 +108,7 @@ void add_measured(bench::OptionTable& table, Options& options) {
                 "queue pairs that share a batch");
     table.count("num-worker-threads=N", options.workers, {1, kMostQueuePairs},
                 "threads that share them");
-    table.choice("poll-cq-mode,poll_cq_mode", options.poll, kPollModes,
+    table.choice("poll-cq-mode,poll_cq_mode", options.poll, bench::verbs::kWaitings,
                  "spin for completions, or sleep until the card wakes us");
 }
 
@@ -171,15 +163,62 @@ void add_places(bench::OptionTable& table, Options& options) {
                 {});
 }
 
+void refuse(bool given, const char* option, const char* where) {
+    if (given) {
+        throw UsageError(std::string("option ") + option + " is for " + where +
+                         "; leave one of the two away");
+    }
+}
+
+void check_sweep(const Options& options, const bench::OptionTable& table) {
+    refuse(options.all && options.all_batch, "--all-batch", "a sweep of its own, not for --all");
+    refuse(table.given("sizes") && !options.all, "--sizes", "the sweep of --all");
+    refuse(table.given("batches") && !options.all_batch, "--batches", "the sweep of --all-batch");
+}
+
+// Options that make no sense together.
+void check_combination(const Options& options, const bench::OptionTable& table) {
+    check_sweep(options, table);
+    const bool reads = options.operation == Operation::Read;
+    refuse(table.given("max-rd-atomic") && !reads, "--max-rd-atomic", "--op read");
+    refuse(table.given("inline") && reads, "--inline",
+           "--op write: a request to read carries no data");
+    refuse(table.given("post-batch") && !options.batch_transfer, "--post-batch",
+           "--enable-batch-transfer");
+    check_common(options);
+    if (!options.devices.empty() && options.devices.size() != options.own_devices()) {
+        throw UsageError("option --dev names " + std::to_string(options.devices.size()) +
+                         " device(s), expected " + std::to_string(options.own_devices()) +
+                         ", one for each of " +
+                         (options.host.empty() ? "--num-target-dev" : "--num-initiator-dev") +
+                         " (one may be named twice)");
+    }
+    if (options.workers > options.queue_pairs) {
+        throw UsageError("expected a queue pair or more for each worker thread, found " +
+                         std::to_string(options.workers) + " threads and " +
+                         std::to_string(options.queue_pairs) +
+                         " queue pairs: raise --num-qp-per-transfer");
+    }
+}
+
+// What was given and changes nothing, as MORI-IO's own command lines do it.
+void note_unused(Options& options, const bench::OptionTable& table) {
+    if (table.given("buffer-size") && options.all) {
+        options.notes.emplace_back("option --buffer-size changes nothing: --all sweeps the size");
+    }
+    if (table.given("transfer-batch-size") && options.all_batch) {
+        options.notes.emplace_back(
+            "option --transfer-batch-size changes nothing: --all-batch sweeps the batch");
+    }
+    if (options.targets > options.initiators) {
+        options.notes.emplace_back(
+            std::to_string(options.targets - options.initiators) + " of " +
+            std::to_string(options.targets) +
+            " target devices are not used: each initiator device has one of them");
+    }
+}
+
 } // namespace
-
-const char* operation_name(Operation operation) {
-    return operation == Operation::Read ? "read" : "write";
-}
-
-const char* poll_name(PollMode poll) {
-    return poll == PollMode::Polling ? "polling" : "event";
-}
 
 std::vector<Shape> Options::shapes() const {
     std::vector<Shape> result;
@@ -232,6 +271,33 @@ Options parse_options(int argc, char** argv) {
     check_combination(options, table);
     note_unused(options, table);
     return options;
+}
+
+std::string help_text() {
+    Options defaults;
+    return "Usage: rdma_batch [options]          on the target\n"
+           "       rdma_batch [options] TARGET   on the initiator, with the same options\n"
+           "\n"
+           "Measures batches of RDMA reads or writes: the time from the first post of a batch to "
+           "its\n"
+           "last completion, and the bandwidth that follows.\n"
+           "\n"
+           "" +
+           table_of(defaults).help() +
+           "\n"
+           "Exit codes: 0 all rows measured; 1 wrong data, a failed transfer, or an identity that "
+           "does\n"
+           "not hold; 2 bad options, no such device, too little memory, or no other end; 128 + N\n"
+           "interrupted by signal N, after printing what was measured.\n"
+           "\n"
+           "Examples\n"
+           "  rdma_batch --all --enable-sess --enable-batch-transfer --num-qp-per-transfer 2\n"
+           "  rdma_batch --all --enable-sess --enable-batch-transfer --num-qp-per-transfer 2 "
+           "node1\n"
+           "  rdma_batch --op write --all-batch --buffer-size 1024 --enable-sess \\\n"
+           "      --enable-batch-transfer --num-qp-per-transfer 16 --json batch.json node1\n"
+           "  rdma_batch --op write --buffer-size 8 --inject-error node1   # must exit with code "
+           "1\n";
 }
 
 } // namespace rdma_batch

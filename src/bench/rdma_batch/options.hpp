@@ -2,17 +2,20 @@
 #pragma once
 
 #include "common/options.hpp"
+#include "common/verbs/kinds.hpp"
 
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace rdma_batch {
 
+using bench::verbs::Waiting;
+
 enum class Operation : std::uint8_t { Read, Write };
-enum class PollMode : std::uint8_t { Polling, Event };
+constexpr bench::Choices<Operation, 2> kOperations = {
+    {{"read", Operation::Read}, {"write", Operation::Write}}};
 
 /// Which columns the tables have. Short and Seed are those of MORI-IO's two tables; Full adds
 /// median, 99th percentile and iterations.
@@ -47,7 +50,7 @@ struct Options : bench::CommonOptions {
     unsigned targets = 1;
     unsigned queue_pairs = 1;
     unsigned workers = 1;
-    PollMode poll = PollMode::Polling;
+    Waiting poll = Waiting::Polling;
     std::uint64_t iterations = 128;
     std::uint64_t warmup = 1;
     /// NAME[:PORT] of each of this end's devices; empty: the active ports in the system's order.
@@ -78,9 +81,6 @@ struct Options : bench::CommonOptions {
 
 /// The options, as they are read into `options` and told.
 bench::OptionTable table_of(Options& options);
-
-const char* operation_name(Operation operation);
-const char* poll_name(PollMode poll);
 
 /// Throws bench::UsageError with one sentence.
 Options parse_options(int argc, char** argv);

@@ -1,5 +1,4 @@
-// What an initiator's process tells its parent, through a pipe. Both are the same program on the
-// same machine, so that numbers travel as they are.
+// What an initiator's process tells its parent, through a pipe.
 #pragma once
 
 #include "common/output.hpp"
@@ -14,7 +13,7 @@
 
 namespace rdma_batch {
 
-enum class News : char { Used, Row, Failed, Done };
+enum class News : char { Used = 'U', Row = 'R', Failed = 'F', Done = 'D' };
 
 /// A row as its process measured it.
 struct RawRow {
@@ -41,7 +40,8 @@ class NewsWriter {
     void done();
 
   private:
-    void write(News kind, const std::string& text);
+    template <class... Words>
+    void write(News kind, const Words&... words);
 
     Descriptor pipe_;
 };
@@ -63,7 +63,7 @@ class NewsReader {
     bool finished = false;
 
   private:
-    void take(News kind, const std::string& text);
+    void take(const std::string& line);
 
     Descriptor pipe_;
     std::string pending_;

@@ -83,8 +83,8 @@ void tell_place(bench::Report& report, const Options& options, const std::string
             line("enable_sess", yes_no(options.session)) +
             line("num_qp_per_transfer", std::to_string(options.queue_pairs)) +
             line("num_worker_threads", std::to_string(options.workers)) +
-            line("op_type", operation_name(options.operation)) +
-            line("poll_cq_mode", poll_name(options.poll)) +
+            line("op_type", std::string(word_of(kOperations, options.operation))) +
+            line("poll_cq_mode", std::string(word_of(bench::verbs::kWaitings, options.poll))) +
             line("validate", yes_no(options.validate));
     report.fact("ranks", std::uint64_t{options.initiators});
     report.fact("hosts", std::vector<std::string>{host});

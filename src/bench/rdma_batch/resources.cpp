@@ -10,10 +10,6 @@ namespace {
 
 constexpr int kAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
 
-bench::verbs::Waiting waiting(PollMode mode) {
-    return mode == PollMode::Event ? bench::verbs::Waiting::Events : bench::verbs::Waiting::Polling;
-}
-
 } // namespace
 
 bench::verbs::PortOptions port_options(const Options& options, unsigned number) {
@@ -53,7 +49,7 @@ Resources::Resources(const Options& options, unsigned number, std::size_t bytes,
         // Too long a queue shortens those of the requests, so that completions never overrun it.
         queue_depth_ = std::max(1U, std::min(queue_depth_, most / shared));
         queues_.push_back(std::make_unique<bench::verbs::CompletionQueue>(
-            port_, queue_depth_ * shared, waiting(options.poll)));
+            port_, queue_depth_ * shared, options.poll));
     }
     const bench::verbs::QpRoom room{queue_depth_, 1, options.inline_bytes};
     for (unsigned index = 0; index < queue_pairs; ++index) {

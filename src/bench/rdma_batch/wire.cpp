@@ -1,7 +1,10 @@
 #include "rdma_batch/wire.hpp"
 
+#include "common/network_order.hpp"
+
 #include <algorithm>
 #include <cctype>
+#include <utility>
 
 namespace rdma_batch {
 
@@ -11,15 +14,13 @@ constexpr std::uint32_t kMagic = 0x52424154; // "RBAT"
 constexpr std::uint32_t kMostRanks = 64;
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 40U;
 constexpr std::size_t kLongestText = 1000;
-constexpr unsigned kBits = 8;
 
 class Writer {
   public:
     template <class Number>
     void number(Number value) {
-        for (unsigned place = sizeof(Number); place > 0; --place) {
-            bytes_.push_back(static_cast<std::byte>(value >> (kBits * (place - 1)) & 0xFFU));
-        }
+        bytes_.resize(bytes_.size() + sizeof value);
+        (void)bench::put(bytes_.data() + bytes_.size() - sizeof value, value);
     }
     void flag(bool truth) { number<std::uint8_t>(truth ? 1 : 0); }
 
@@ -39,15 +40,14 @@ class Reader {
         if (bytes_.size() - position_ < sizeof(Number)) {
             fail(std::string("is cut before ") + field);
         }
-        std::uint64_t value = 0;
-        for (std::size_t count = 0; count < sizeof(Number); ++count) {
-            value = value << kBits | std::to_integer<std::uint64_t>(bytes_[position_++]);
-        }
+        Number value = 0;
+        (void)bench::take(bytes_.data() + std::exchange(position_, position_ + sizeof value),
+                          value);
         if (value < minimum || value > maximum) {
             fail(std::string("has ") + field + " " + std::to_string(value) + ", expected " +
                  std::to_string(minimum) + " to " + std::to_string(maximum));
         }
-        return static_cast<Number>(value);
+        return value;
     }
     bool flag(const char* field) { return number<std::uint8_t>(field, 0, 1) != 0; }
 

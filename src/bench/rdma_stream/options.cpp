@@ -22,16 +22,6 @@ constexpr std::array<const char*, 6> kOfVerbs = {"qp-type",   "poll-cq-mode", "p
                                                  "gid-index", "mtu",          "sl"};
 constexpr double kLongestDelay = 60e6; // us
 
-// Each in the order of its enumeration.
-constexpr bench::Choices<Method, 3> kMethods = {
-    {{"rdma", Method::Rdma}, {"mpi", Method::Mpi}, {"udp", Method::Udp}}};
-constexpr bench::Choices<QpType, 3> kQpTypes = {
-    {{"rc", QpType::Rc}, {"uc", QpType::Uc}, {"ud", QpType::Ud}}};
-constexpr bench::Choices<Waiting, 2> kWaitings = {
-    {{"polling", Waiting::Polling}, {"event", Waiting::Event}}};
-constexpr bench::Choices<Test, 3> kTests = {
-    {{"throughput", Test::Throughput}, {"ones", Test::Ones}, {"increment", Test::Increment}}};
-
 double parse_delay(const std::string& option, const std::string& text) {
     double value = 0.0;
     const char* const end = text.data() + text.size();
@@ -45,7 +35,7 @@ double parse_delay(const std::string& option, const std::string& text) {
 }
 
 void check_combination(const Options& options, const bench::OptionTable& table) {
-    const std::string method(name_of(options.method));
+    const std::string method(word_of(kMethods, options.method));
     if (options.receivers > options.transmitters) {
         throw UsageError("option --nrx: " + std::to_string(options.receivers) + " receivers for " +
                          std::to_string(options.transmitters) +
@@ -79,22 +69,6 @@ void check_combination(const Options& options, const bench::OptionTable& table) 
 
 } // namespace
 
-std::string_view name_of(Method method) {
-    return kMethods[static_cast<std::size_t>(method)].first;
-}
-
-std::string_view name_of(QpType type) {
-    return kQpTypes[static_cast<std::size_t>(type)].first;
-}
-
-std::string_view name_of(Waiting waiting) {
-    return kWaitings[static_cast<std::size_t>(waiting)].first;
-}
-
-std::string_view name_of(Test test) {
-    return kTests[static_cast<std::size_t>(test)].first;
-}
-
 bench::OptionTable table_of(Options& options) {
     bench::OptionTable table("rdma_stream");
     table.section("Streams");
@@ -121,8 +95,9 @@ bench::OptionTable table_of(Options& options) {
     table.count("inject-loss=N", options.inject_loss, {2, kMostMessages},
                 "do not send every N-th message, to see it counted", "");
     table.section("Verbs, with --method rdma");
-    table.choice("qp-type", options.qp_type, kQpTypes, "a message of ud must fit into the MTU");
-    table.choice("poll-cq-mode,poll_cq_mode", options.waiting, kWaitings,
+    table.choice("qp-type", options.qp_type, bench::verbs::kQpTypes,
+                 "a message of ud must fit into the MTU");
+    table.choice("poll-cq-mode,poll_cq_mode", options.waiting, bench::verbs::kWaitings,
                  "spin for completions, or sleep until they come");
     table.text("dev=DEVICE", options.device,
                "RDMA device (the first with the port active); with udp a network interface");
@@ -165,6 +140,30 @@ void check_world_size(const Options& options, int ranks) {
             (ranks == 1 ? " (a launcher whose PMI is not this MPI's starts worlds of one rank)"
                         : ""));
     }
+}
+
+std::string help_text() {
+    Options defaults;
+    return R"(Usage: mpirun -n NRX+NLINK rdma_stream --nrx NRX --nlink NLINK [options]
+
+Streams numbered messages from transmitters to receivers, and counts what arrived.
+
+Ranks 0 to NRX-1 receive, the others transmit: transmitter t sends to receiver t mod NRX.
+
+)" + table_of(defaults).help() +
+           R"(
+Exit codes: 0 every stream came to its end, lost messages or not; 1 a side gave up, wrong content
+arrived, MPI or verbs failed, or the JSON file could not be written; 2 bad options, the wrong number
+of ranks, or no such device; 128 + signal after SIGINT or SIGTERM, with what was measured until then.
+
+Examples
+  mpirun -n 2 rdma_stream --nmsg 10000                        # one pair over the first RDMA device
+  mpirun -n 3 rdma_stream --nlink 2 --nmsg 10000              # two streams into one receiver
+  mpirun -n 2 rdma_stream --qp-type uc --msg-size 4096        # losses show: nothing is repeated
+  mpirun -n 2 rdma_stream --method udp --msg-size 8192 --send-delay 100 --nmsg 10000
+  mpirun -n 2 rdma_stream --method mpi --test increment --nmsg 1000
+  mpirun -n 2 rdma_stream --method mpi --inject-loss 100      # must count 1 % as missed
+)";
 }
 
 } // namespace rdma_stream

@@ -2,29 +2,27 @@
 #pragma once
 
 #include "common/options.hpp"
+#include "common/verbs/kinds.hpp"
 
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 
 namespace rdma_stream {
 
 /// How messages travel.
 enum class Method { Rdma, Mpi, Udp };
+constexpr bench::Choices<Method, 3> kMethods = {
+    {{"rdma", Method::Rdma}, {"mpi", Method::Mpi}, {"udp", Method::Udp}}};
 
-/// The words of bench::verbs::QpType and Waiting, known here without libibverbs too.
-enum class QpType { Rc, Uc, Ud };
-enum class Waiting { Polling, Event };
+using bench::verbs::QpType;
+using bench::verbs::Waiting;
 
 /// What is sent, and whether it is looked at: nothing for throughput; bytes of 1; bytes that count
 /// up, other in each message.
 enum class Test { Throughput, Ones, Increment };
-
-std::string_view name_of(Method method);
-std::string_view name_of(QpType type);
-std::string_view name_of(Waiting waiting);
-std::string_view name_of(Test test);
+constexpr bench::Choices<Test, 3> kTests = {
+    {{"throughput", Test::Throughput}, {"ones", Test::Ones}, {"increment", Test::Increment}}};
 
 struct Options : bench::CommonOptions {
     int receivers = 1;    ///< --nrx

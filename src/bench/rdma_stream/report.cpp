@@ -128,19 +128,22 @@ void tell_failure(bench::Report& report, int rank, const Side& side) {
 int tell(const bench::World& world, Options& options, const std::vector<Stream>& streams,
          int signal) {
     const Run run{options, world.host_of_rank, streams};
-    bench::Report report(bench::table_stream(options.json), "rdma_stream", name_of(options.method));
+    bench::Report report(bench::table_stream(options.json), "rdma_stream",
+                         word_of(kMethods, options.method));
     print_shapes(report.stream(), run);
     for (const Stream& each : streams) {
         print_lines(report.stream(), options, each);
     }
     print(report.stream(), "\n# rdma_stream v%s\n", BENCH_VERSION);
-    report.fact("method", std::string(name_of(options.method)), "Method");
+    report.fact("method", std::string(word_of(kMethods, options.method)), "Method");
     if (options.method == Method::Rdma) {
-        report.fact("qp_type", std::string(name_of(options.qp_type)), "Queue pairs");
-        report.fact("completions", std::string(name_of(options.waiting)), "Completions");
+        report.fact("qp_type", std::string(word_of(bench::verbs::kQpTypes, options.qp_type)),
+                    "Queue pairs");
+        report.fact("completions", std::string(word_of(bench::verbs::kWaitings, options.waiting)),
+                    "Completions");
         report.fact("mtu", std::uint64_t{smallest_mtu(streams)}, "MTU");
     }
-    report.fact("test", std::string(name_of(options.test)), "Test");
+    report.fact("test", std::string(word_of(kTests, options.test)), "Test");
     report.fact("message", std::uint64_t{options.message_size}, "Message");
     add_facts(report, world);
     report.print_facts();

@@ -1,6 +1,7 @@
 // Messages over UDP: a datagram each, many of them in one call of the kernel.
 #include "common/arguments.hpp"
 #include "common/buffer.hpp"
+#include "common/descriptor.hpp"
 #include "common/interface.hpp"
 #include "rdma_stream/ways.hpp"
 
@@ -14,11 +15,12 @@
 #include <stdexcept>
 #include <sys/socket.h>
 #include <unistd.h>
-#include <utility>
 
 namespace rdma_stream {
 
 namespace {
+
+using bench::Descriptor;
 
 constexpr std::uint32_t kDatagramsAtOnce = 64;
 // Twice what the kernel allows is used if it lets us; a burst may fill more than its default.
@@ -28,53 +30,34 @@ std::string reason(const std::string& what) {
     return what + ": " + std::strerror(errno); // NOLINT(concurrency-mt-unsafe): one thread
 }
 
-/// Owns a socket.
-class Socket {
-  public:
-    Socket() : descriptor_(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
-        if (descriptor_ < 0) {
-            throw std::runtime_error(reason("no socket for UDP"));
-        }
-        for (const int option : {SO_RCVBUF, SO_RCVBUFFORCE, SO_SNDBUF, SO_SNDBUFFORCE}) {
-            // FORCE is for root only; the others are cut to what the kernel allows.
-            (void)setsockopt(descriptor_, SOL_SOCKET, option, &kSocketBuffer, sizeof kSocketBuffer);
-        }
+Descriptor udp_socket() {
+    Descriptor made(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (made.number() < 0) {
+        throw std::runtime_error(reason("no socket for UDP"));
     }
-    ~Socket() {
-        if (descriptor_ >= 0) {
-            (void)close(descriptor_);
-        }
+    for (const int option : {SO_RCVBUF, SO_RCVBUFFORCE, SO_SNDBUF, SO_SNDBUFFORCE}) {
+        // FORCE is for root only; the others are cut to what the kernel allows.
+        (void)setsockopt(made.number(), SOL_SOCKET, option, &kSocketBuffer, sizeof kSocketBuffer);
     }
-    Socket(Socket&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
-    Socket& operator=(Socket&& other) noexcept {
-        std::swap(descriptor_, other.descriptor_);
-        return *this;
-    }
-    Socket(const Socket&) = delete;
-    Socket& operator=(const Socket&) = delete;
-    [[nodiscard]] int descriptor() const { return descriptor_; }
+    return made;
+}
 
-  private:
-    int descriptor_;
-};
-
-sockaddr_in bound_address(const Socket& socket) {
+sockaddr_in bound_address(const Descriptor& socket) {
     sockaddr_in address{};
     socklen_t length = sizeof address;
     // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): the API of sockets
-    if (getsockname(socket.descriptor(), reinterpret_cast<sockaddr*>(&address), &length) != 0) {
+    if (getsockname(socket.number(), reinterpret_cast<sockaddr*>(&address), &length) != 0) {
         throw std::runtime_error(reason("the address of a socket cannot be read"));
     }
     return address;
 }
 
-Socket bound_socket(const std::string& interface) {
-    Socket socket;
+Descriptor bound_socket(const std::string& interface) {
+    Descriptor socket = udp_socket();
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_addr = bench::address_of("--dev", interface);
-    if (bind(socket.descriptor(), reinterpret_cast<const sockaddr*>(&address), sizeof address) !=
-        0) {
+    if (bind(socket.number(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
         throw std::runtime_error(reason("no port for UDP"));
     }
     return socket;
@@ -99,8 +82,8 @@ Place from_blob(const Blob& blob) {
     return place;
 }
 
-void connect_to(const Socket& socket, const Place& peer) {
-    if (connect(socket.descriptor(), reinterpret_cast<const sockaddr*>(&peer.address),
+void connect_to(const Descriptor& socket, const Place& peer) {
+    if (connect(socket.number(), reinterpret_cast<const sockaddr*>(&peer.address),
                 sizeof peer.address) != 0) {
         throw std::runtime_error(reason("no route for UDP to the other side"));
     }
@@ -117,8 +100,9 @@ class UdpSender : public Sender {
   public:
     explicit UdpSender(const Options& options)
         : options_(options), socket_(bound_socket(options.device)),
-          buffer_(std::size_t{options.slots()} * options.message_size, 0),
-          waited_{{socket_.descriptor(), POLLOUT, 0}} {}
+          buffer_(std::size_t{options.slots()} * options.message_size, 0), waited_{
+                                                                               {socket_.number(),
+                                                                                POLLOUT, 0}} {}
 
     [[nodiscard]] Blob address() const override { return to_blob({bound_address(socket_), 0}); }
 
@@ -153,7 +137,7 @@ class UdpSender : public Sender {
         if (count == 0) {
             return 0;
         }
-        const int taken = sendmmsg(socket_.descriptor(), headers.data(), count, 0);
+        const int taken = sendmmsg(socket_.number(), headers.data(), count, 0);
         // ENOBUFS: the interface's queue is full; ECONNREFUSED: the receiver has ended already.
         if (taken < 0 && errno != EAGAIN && errno != EINTR && errno != ENOBUFS &&
             errno != ECONNREFUSED) {
@@ -182,7 +166,7 @@ class UdpSender : public Sender {
     }
 
     const Options& options_;
-    Socket socket_;
+    Descriptor socket_;
     bench::PageBuffer buffer_;
     std::vector<pollfd> waited_;
     std::uint32_t word_ = 0;
@@ -200,7 +184,7 @@ class UdpReceiver : public Receiver {
         for (std::uint32_t stream = 0; stream < streams; ++stream) {
             streams_.push_back(
                 {bound_socket(options.device), static_cast<std::uint32_t>(source())});
-            waited_.push_back({streams_.back().socket.descriptor(), POLLIN, 0});
+            waited_.push_back({streams_.back().socket.number(), POLLIN, 0});
         }
     }
 
@@ -229,7 +213,7 @@ class UdpReceiver : public Receiver {
 
   private:
     struct Stream {
-        Socket socket;
+        Descriptor socket;
         std::uint32_t word; ///< what its messages begin with
     };
 
@@ -242,8 +226,8 @@ class UdpReceiver : public Receiver {
             headers[index].msg_hdr.msg_iov = &pieces[index];
             headers[index].msg_hdr.msg_iovlen = 1;
         }
-        const int count = recvmmsg(streams_[stream].socket.descriptor(), headers.data(), most,
-                                   MSG_DONTWAIT, nullptr);
+        const int count =
+            recvmmsg(streams_[stream].socket.number(), headers.data(), most, MSG_DONTWAIT, nullptr);
         if (count < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNREFUSED) {
             throw std::runtime_error(reason("a datagram of UDP could not be received"));
         }

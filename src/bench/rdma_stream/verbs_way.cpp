@@ -22,17 +22,6 @@ verbs::PortOptions port_options(const Options& options) {
     return {options.device, 0, options.port, options.gid_index, options.mtu, options.service_level};
 }
 
-verbs::QpType qp_type(const Options& options) {
-    return static_cast<verbs::QpType>(options.qp_type);
-}
-static_assert(static_cast<int>(QpType::Rc) == static_cast<int>(verbs::QpType::Rc) &&
-              static_cast<int>(QpType::Uc) == static_cast<int>(verbs::QpType::Uc) &&
-              static_cast<int>(QpType::Ud) == static_cast<int>(verbs::QpType::Ud));
-
-verbs::Waiting waiting(const Options& options) {
-    return options.waiting == Waiting::Event ? verbs::Waiting::Events : verbs::Waiting::Polling;
-}
-
 void check_fit(const Options& options, unsigned mtu, const std::string& whose) {
     if (options.qp_type == QpType::Ud && options.message_size > mtu) {
         throw bench::UsageError("option --msg-size: a message of ud must fit into the MTU of " +
@@ -93,8 +82,8 @@ class VerbsSender : public Sender {
           region_(verbs::register_memory(domain_, buffer_.data(),
                                          std::size_t{options.slots()} * options.message_size,
                                          IBV_ACCESS_LOCAL_WRITE)),
-          queue_(port_, options.slots(), waiting(options)),
-          pair_(port_, domain_, qp_type(options), queue_, queue_, {options.slots(), 1, 0}, 0),
+          queue_(port_, options.slots(), options.waiting),
+          pair_(port_, domain_, options.qp_type, queue_, queue_, {options.slots(), 1, 0}, 0),
           requests_(options.messages_per_block), pieces_(options.messages_per_block) {
         check_message_size(options, port_);
     }
@@ -185,7 +174,7 @@ class VerbsSender : public Sender {
 struct Stream {
     Stream(const Options& options, const verbs::Port& port, const verbs::ProtectionDomain& domain,
            const verbs::CompletionQueue& queue)
-        : pair(port, domain, qp_type(options), queue, queue, {1, options.slots(), 0}, 0) {}
+        : pair(port, domain, options.qp_type, queue, queue, {1, options.slots(), 0}, 0) {}
     verbs::QueuePair pair;
     std::uint32_t released = 0; ///< slots of the current block
 };
@@ -197,7 +186,7 @@ class VerbsReceiver : public Receiver {
           bytes_(std::size_t{streams} * options.slots() * stride_), port_(port_options(options)),
           domain_(port_.protection_domain()), buffer_(bytes_, 0),
           region_(verbs::register_memory(domain_, buffer_.data(), bytes_, IBV_ACCESS_LOCAL_WRITE)),
-          queue_(port_, streams * options.slots(), waiting(options)),
+          queue_(port_, streams * options.slots(), options.waiting),
           requests_(options.messages_per_block), pieces_(options.messages_per_block) {
         check_message_size(options, port_);
         for (std::uint32_t stream = 0; stream < streams; ++stream) {

@@ -142,7 +142,7 @@ TEST_CASE("sweeps double from their first value, or are listed") {
 TEST_CASE("the target's name makes the initiator") {
     CHECK(parsed({}).host.empty());
     CHECK(parsed({"--op", "write", "node1"}).host == "node1");
-    CHECK(parsed({"--poll_cq_mode", "event", "-p", "2000"}).poll == PollMode::Event);
+    CHECK(parsed({"--poll_cq_mode", "event", "-p", "2000"}).poll == Waiting::Event);
 }
 
 TEST_CASE("the lines that MORI-IO's page prints are taken, what changes nothing is told") {

@@ -82,11 +82,3 @@ TEST_CASE("an address that routers know is preferred, then RoCE v2") {
     CHECK(GidKind::LinkLocalV2 < GidKind::Other);
     CHECK(GidKind::Other < GidKind::Empty);
 }
-
-TEST_CASE("types of queue pairs are told by their names") {
-    for (const QpType type : {QpType::Rc, QpType::Uc, QpType::Ud}) {
-        CHECK(parse_qp_type("--qp-type", qp_type_name(type)) == type);
-    }
-    CHECK_THROWS_WITH_AS((void)parse_qp_type("--qp-type", "dc"),
-                         "option --qp-type: \"dc\" is none of rc, uc, ud", bench::UsageError);
-}

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from fabricheck.acceptance.model import Acceptance, Answer, Scope, Value, Verdict, most_further
 from fabricheck.benchmarks.labels import point_label
 from fabricheck.benchmarks.quantity import percent, times, with_unit
-from fabricheck.history.series import placement_of
+from fabricheck.transports.placement import written
 
 HEADINGS = {
     Scope.TRANSPORT: "Transports",
@@ -24,7 +24,7 @@ def name(scope: Scope, fields: Mapping[str, Value]) -> str:
         return f"{fields['system']} {fields['nodes']}"
     place = f"{fields['system']}:{fields['partition']}+{fields['environ']}"
     transport, nodes, layout = (fields[name] for name in ("transport", "num_nodes", "layout"))
-    placement = placement_of(str(transport), int(nodes or 0), str(layout))
+    placement = written(str(transport), int(nodes or 0), str(layout))
     words = [place, str(fields["benchmark"]), placement]
     if scope is Scope.SERIES:
         size = fields["size"]

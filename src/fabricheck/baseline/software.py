@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import polars as pl
 
 from fabricheck.baseline.proposal import Case
-from fabricheck.history.series import placement_of
 from fabricheck.judge.model import CaseKey
+from fabricheck.transports.placement import written
 
 _PLACE = ("transport", "num_nodes", "layout")
 _CASE = ("system", "partition", "environ", "check", "benchmark", *_PLACE)
@@ -49,7 +49,7 @@ def read_used(values: pl.LazyFrame) -> Mapping[Case, Sequence[Used]]:
     found: dict[Case, list[Used]] = defaultdict(list)
     for row in sessions.iter_rows(named=True):
         place = f"{row['system']}:{row['partition']}"
-        placement = placement_of(*(row[name] for name in _PLACE))
+        placement = written(*(row[name] for name in _PLACE))
         key = CaseKey(row["system"], place, row["environ"], row["benchmark"], placement)
         case = Case(row["check"], key)
         used = Used(row["session"], str(row["time"].date()), _words(row), row["commit"] or "")

@@ -8,16 +8,10 @@ import numpy.typing as npt
 from fabricheck.benchmarks.labels import point_label
 from fabricheck.benchmarks.metrics import Direction, Metric
 from fabricheck.errors import FabricheckError
+from fabricheck.transports.placement import written
 
 _PAIR = 2
 """Ranks that go without saying: two inside a node, or one on each node."""
-
-
-def placement_of(transport: str, num_nodes: int, layout: str) -> str:
-    """Transport and nodes such as ``tcp-2n``, as the references name them."""
-    if not transport:
-        return ""
-    return "-".join(filter(None, (transport, f"{num_nodes}n", layout)))
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -86,7 +80,7 @@ class SeriesKey:
     @property
     def placement(self) -> str:
         """Transport and nodes as the references name them; empty where there is none."""
-        return placement_of(self.transport, self.num_nodes, self.layout)
+        return written(self.transport, self.num_nodes, self.layout)
 
     @property
     def direction(self) -> Direction | None:

@@ -1,19 +1,14 @@
 """References, tolerances and cases: what is compared with what."""
 
-import re
 from dataclasses import dataclass
 from typing import Literal
 
 from fabricheck.benchmarks.curve import split_variable
 from fabricheck.benchmarks.metrics import Direction
-from fabricheck.errors import FabricheckError
+from fabricheck.transports.placement import parts
 
 Kind = Literal["bound", "ratio", "measured", "vendor", "paper"]
 Fractions = tuple[float | None, float | None]
-
-_PLACEMENT = re.compile(
-    r"(?P<transport>[a-z][a-z0-9_]*)-(?P<num_nodes>[1-9]\d{0,6})n(?:-full)?", re.ASCII
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,26 +130,17 @@ class CaseKey:
     placement: str
 
     def __post_init__(self) -> None:
-        self._read_placement()
+        parts(self.placement)
 
     @property
     def transport(self) -> str:
         """The transport of the placement."""
-        return self._read_placement()["transport"]
+        return parts(self.placement)[0]
 
     @property
     def num_nodes(self) -> int:
         """The number of nodes of the placement."""
-        return int(self._read_placement()["num_nodes"])
-
-    def _read_placement(self) -> re.Match[str]:
-        match = _PLACEMENT.fullmatch(self.placement)
-        if not match:
-            raise FabricheckError(
-                f"expected a placement such as tcp-2n or shm-1n, found {self.placement!r}: "
-                "write <transport>-<nodes>n, or <transport>-<nodes>n-full"
-            )
-        return match
+        return parts(self.placement)[1]
 
     def __str__(self) -> str:
         return (

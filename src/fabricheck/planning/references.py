@@ -17,6 +17,7 @@ from fabricheck.planning.plan import Plan
 from fabricheck.reframe_ext.matrix import Case
 from fabricheck.sites.document import read
 from fabricheck.transports import TRANSPORTS
+from fabricheck.transports.placement import written
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,8 +209,7 @@ class _Known:
         self._partitions = [each["name"] for each in partitions]
         self._environs = [each["name"] for each in site["environments"]]
         self._placements = [
-            f"{name}-{count}n{full}"
-            for name, count, full in itertools.product(TRANSPORTS, sorted(counts), ("", "-full"))
+            written(*each) for each in itertools.product(TRANSPORTS, sorted(counts), ("", "full"))
         ]
 
     def case(self, rule: Rule) -> tuple[str, CaseKey]:

@@ -9,6 +9,7 @@ from typing import Any
 from fabricheck.record import model as record
 from fabricheck.record.model import Sample
 from fabricheck.report.status import Status
+from fabricheck.transports.placement import written
 
 NOT_PERFORMANCE = {
     "bound": "absurdity bound, not a performance reference",
@@ -30,9 +31,7 @@ class Case(record.Case):
     @property
     def placement(self) -> str:
         """Transport and nodes as a title has them, such as ``tcp-2n``; empty without transport."""
-        if not self.transport:
-            return ""
-        return "-".join(filter(None, (self.transport, f"{self.num_nodes}n", self.layout)))
+        return written(self.transport, self.num_nodes, self.layout)
 
     @property
     def title(self) -> str:

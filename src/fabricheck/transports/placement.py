@@ -1,5 +1,6 @@
 """A transport and the number of nodes that it spans."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -7,7 +8,29 @@ from fabricheck.errors import FabricheckError
 from fabricheck.transports.families import families
 from fabricheck.transports.table import MEMORY_LANES, TRANSPORTS, Memory, Scope, Transport, find
 
-_FULL = "-full"
+_WRITTEN = re.compile(
+    r"(?P<transport>[a-z][a-z0-9_]*)-(?P<nodes>[1-9]\d{0,6})n(?:-(?P<layout>full))?", re.ASCII
+)
+
+
+def written(transport: str, num_nodes: int, layout: str) -> str:
+    """A placement such as ``tcp-2n`` or ``tcp-2n-full``; empty where there is no transport."""
+    return "-".join(filter(None, (transport, f"{num_nodes}n", layout))) if transport else ""
+
+
+def parts(placement: str) -> tuple[str, int, str]:
+    """Transport, number of nodes and layout of what ``written`` gave; the transport may be unknown.
+
+    Raises:
+        FabricheckError: if it is not ``<transport>-<nodes>n`` or ``<transport>-<nodes>n-full``.
+    """
+    match = _WRITTEN.fullmatch(placement)
+    if not match:
+        raise FabricheckError(
+            f"expected a placement such as tcp-2n or shm-1n, found {placement!r}: "
+            "write <transport>-<number of nodes>n, for all cores with -full behind it"
+        )
+    return match["transport"], int(match["nodes"]), match["layout"] or ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +49,7 @@ class Placement:
     full: bool = False
 
     def __str__(self) -> str:
-        return f"{self.transport.name}-{self.num_nodes}n{_FULL * self.full}"
+        return written(self.transport.name, self.num_nodes, "full" * self.full)
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -51,21 +74,15 @@ class Placement:
         Raises:
             FabricheckError: if it is not ``<transport>-<nodes>n`` or cannot exist.
         """
-        full = text.endswith(_FULL)
-        name, _, nodes = text.removesuffix(_FULL).rpartition("-")
-        if not (nodes[:-1].isdecimal() and nodes.endswith("n")):
-            raise FabricheckError(
-                f"expected a placement such as tcp-2n, found {text!r}: "
-                f"write <transport>-<number of nodes>n, for all cores with {_FULL} behind it"
-            )
-        transport, num_nodes = find(name), int(nodes[:-1])
+        name, num_nodes, layout = parts(text)
+        transport = find(name)
         if (transport.scope is Scope.INTRA_NODE) != (num_nodes == 1):
             needs = "one node" if transport.scope is Scope.INTRA_NODE else "two nodes or more"
             raise FabricheckError(
                 f"expected {needs} for transport {transport.name}, found placement {text!r}: "
                 "choose a placement that can exist"
             )
-        return cls(transport, num_nodes, full)
+        return cls(transport, num_nodes, bool(layout))
 
 
 def placements(

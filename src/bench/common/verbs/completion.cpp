@@ -24,7 +24,7 @@ CompletionQueue::CompletionQueue(const Port& port, unsigned depth, Waiting waiti
                          " entries is needed, but " + port.name() + " has at most " +
                          std::to_string(most) + ": ask for fewer messages in flight");
     }
-    if (waiting == Waiting::Events) {
+    if (waiting == Waiting::Event) {
         channel_.reset(ibv_create_comp_channel(port.context()));
         if (channel_ == nullptr) {
             throw std::runtime_error(

@@ -1,14 +1,12 @@
 // A completion queue that is polled, or slept upon.
 #pragma once
 
+#include "common/verbs/kinds.hpp"
 #include "common/verbs/port.hpp"
 
 #include <chrono>
 
 namespace bench::verbs {
-
-/// How a program waits for completions.
-enum class Waiting { Polling, Events };
 
 class CompletionQueue {
   public:
@@ -40,7 +38,7 @@ class CompletionQueue {
     void sleep(std::chrono::microseconds longest);
 
     [[nodiscard]] Waiting waiting() const {
-        return channel_ == nullptr ? Waiting::Polling : Waiting::Events;
+        return channel_ == nullptr ? Waiting::Polling : Waiting::Event;
     }
 
   private:

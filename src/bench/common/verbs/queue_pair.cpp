@@ -1,6 +1,7 @@
 #include "common/verbs/queue_pair.hpp"
 
 #include "common/arguments.hpp"
+#include "common/network_order.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -16,24 +17,6 @@ namespace {
 constexpr std::uint32_t kMagic = 0x46425131; // "FBQ1": fabricheck, queue pair, first format
 constexpr std::uint32_t k24Bits = 0xffffff;
 constexpr std::uint8_t kHopLimit = 64;
-
-template <class Whole>
-std::uint8_t* put(std::uint8_t* at, Whole number) {
-    for (std::size_t byte = sizeof number; byte-- > 0;) {
-        *at++ = static_cast<std::uint8_t>(number >> (8 * byte));
-    }
-    return at;
-}
-
-template <class Whole>
-const std::uint8_t* take(const std::uint8_t* at, Whole& number) {
-    std::uint64_t whole = 0;
-    for (std::size_t byte = 0; byte < sizeof number; ++byte) {
-        whole = whole << 8U | *at++;
-    }
-    number = static_cast<Whole>(whole);
-    return at;
-}
 
 ibv_qp_type verbs_type(QpType type) {
     switch (type) {
@@ -54,28 +37,6 @@ std::uint32_t random_psn() {
 }
 
 } // namespace
-
-std::string_view qp_type_name(QpType type) {
-    switch (type) {
-    case QpType::Uc:
-        return "uc";
-    case QpType::Ud:
-        return "ud";
-    case QpType::Rc:
-        break;
-    }
-    return "rc";
-}
-
-QpType parse_qp_type(std::string_view option, std::string_view text) {
-    for (const QpType type : {QpType::Rc, QpType::Uc, QpType::Ud}) {
-        if (text == qp_type_name(type)) {
-            return type;
-        }
-    }
-    throw UsageError("option " + std::string(option) + ": \"" + std::string(text) +
-                     "\" is none of rc, uc, ud");
-}
 
 AddressBytes encode(const Address& address) {
     AddressBytes bytes{};
@@ -136,7 +97,7 @@ QueuePair::QueuePair(const Port& port, const ProtectionDomain& domain, QpType ty
     pair_.reset(ibv_create_qp(domain.get(), &wanted));
     if (pair_ == nullptr) {
         throw UsageError(with_errno("the device " + port.name() + " refused a queue pair (" +
-                                        std::string(qp_type_name(type)) + ", " +
+                                        std::string(word_of(kQpTypes, type)) + ", " +
                                         std::to_string(room.send) + " sends, " +
                                         std::to_string(room.receive) + " receives, " +
                                         std::to_string(room.inlined) + " bytes inline)",

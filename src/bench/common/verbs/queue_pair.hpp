@@ -10,13 +10,6 @@
 
 namespace bench::verbs {
 
-enum class QpType { Rc, Uc, Ud };
-
-std::string_view qp_type_name(QpType type); ///< "rc", "uc" or "ud"
-
-/// Throws UsageError for another word than "rc", "uc" and "ud".
-QpType parse_qp_type(std::string_view option, std::string_view text);
-
 /// Bytes that a UD receive buffer has before the payload.
 constexpr std::size_t kUdHeader = 40;
 
