@@ -52,6 +52,9 @@ def test_events_say_since_when_by_how_much_and_on_what(page):
     text = section(page, "changed")
     assert "▼ new regression on testbed +2" in text
     assert "Since 2026-11-18 05:46 on openmpi" in text
+    assert "84 of 84 series" in text
+    assert "openmpi latency tcp-2n p50" in text
+    assert "And 72 more: " in text
     assert "Nothing that is recorded with a session differs since then." in text
 
 

@@ -83,14 +83,9 @@ def test_an_empty_history_is_never_green(run):
 
 def test_an_event_names_its_series_and_their_place(slower):
     places = {each.key: number for number, each in enumerate(slower.series)}
-    (event,) = event_views(slower, places)
-    assert event.title == "new regression on testbed"
-    assert event.since == "2026-11-18 05:46"
-    assert "openmpi" in event.where
-    assert event.count == "84 of 84 series"
-    assert len(event.rows) + event.more == 84
-    assert "openmpi latency tcp-2n" in event.rows[0].words
-    assert slower.series[event.row].key.environ == "openmpi"
+    (view,) = event_views(slower, places)
+    assert view.title == "new regression on testbed"
+    assert slower.series[view.row].key.environ == "openmpi"
 
 
 def test_levels_are_those_between_the_changes(slower):

@@ -117,7 +117,8 @@ std::uint64_t Worker::reap() {
         if (__builtin_expect(static_cast<long>(completion.status != IBV_WC_SUCCESS), 0) != 0) {
             throw std::runtime_error(bench::verbs::describe(
                 completion, std::string("an RDMA ") +
-                                std::string(word_of(kOperations, manner_.operation)) + " failed"));
+                                std::string(bench::word_of(kOperations, manner_.operation)) +
+                                " failed"));
         }
         const std::uint64_t length = completion.wr_id & kLengthMask;
         lanes_[completion.wr_id >> kLaneShift].completed += length;

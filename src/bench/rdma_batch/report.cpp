@@ -73,19 +73,20 @@ void tell_place(bench::Report& report, const Options& options, const std::string
         devices.push_back(each.device);
     }
     std::string text = "rdma_batch " BENCH_VERSION " Benchmark Configurations:\n";
-    text += line("host", host) + line("port", std::to_string(options.tcp_port)) +
-            line("node_rank", "0") + line("role", "EngineRole.INITIATOR") + line("role_rank", "0") +
-            line("num_initiator_dev", std::to_string(options.initiators)) +
-            line("num_target_dev", std::to_string(options.targets)) +
-            line("buffer_size", std::to_string(options.buffer_size) + " B") +
-            line("transfer_batch_size", std::to_string(options.batch)) +
-            line("enable_batch_transfer", yes_no(options.batch_transfer)) +
-            line("enable_sess", yes_no(options.session)) +
-            line("num_qp_per_transfer", std::to_string(options.queue_pairs)) +
-            line("num_worker_threads", std::to_string(options.workers)) +
-            line("op_type", std::string(word_of(kOperations, options.operation))) +
-            line("poll_cq_mode", std::string(word_of(bench::verbs::kWaitings, options.poll))) +
-            line("validate", yes_no(options.validate));
+    text +=
+        line("host", host) + line("port", std::to_string(options.tcp_port)) +
+        line("node_rank", "0") + line("role", "EngineRole.INITIATOR") + line("role_rank", "0") +
+        line("num_initiator_dev", std::to_string(options.initiators)) +
+        line("num_target_dev", std::to_string(options.targets)) +
+        line("buffer_size", std::to_string(options.buffer_size) + " B") +
+        line("transfer_batch_size", std::to_string(options.batch)) +
+        line("enable_batch_transfer", yes_no(options.batch_transfer)) +
+        line("enable_sess", yes_no(options.session)) +
+        line("num_qp_per_transfer", std::to_string(options.queue_pairs)) +
+        line("num_worker_threads", std::to_string(options.workers)) +
+        line("op_type", std::string(bench::word_of(kOperations, options.operation))) +
+        line("poll_cq_mode", std::string(bench::word_of(bench::verbs::kWaitings, options.poll))) +
+        line("validate", yes_no(options.validate));
     report.fact("ranks", std::uint64_t{options.initiators});
     report.fact("hosts", std::vector<std::string>{host});
     report.fact("target", options.host);

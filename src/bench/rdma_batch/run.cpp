@@ -189,7 +189,7 @@ int run(Options& options) {
     collect(readers, together);
 
     bench::Report report(bench::table_stream(options.json), "rdma_batch",
-                         word_of(kOperations, options.operation));
+                         bench::word_of(kOperations, options.operation));
     int code = bench::kSuccess;
     bool measured = false;
     for (std::size_t rank = 0; rank < readers.size(); ++rank) {

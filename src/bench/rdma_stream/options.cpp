@@ -35,7 +35,7 @@ double parse_delay(const std::string& option, const std::string& text) {
 }
 
 void check_combination(const Options& options, const bench::OptionTable& table) {
-    const std::string method(word_of(kMethods, options.method));
+    const std::string method(bench::word_of(kMethods, options.method));
     if (options.receivers > options.transmitters) {
         throw UsageError("option --nrx: " + std::to_string(options.receivers) + " receivers for " +
                          std::to_string(options.transmitters) +

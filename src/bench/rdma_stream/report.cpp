@@ -129,21 +129,22 @@ int tell(const bench::World& world, Options& options, const std::vector<Stream>&
          int signal) {
     const Run run{options, world.host_of_rank, streams};
     bench::Report report(bench::table_stream(options.json), "rdma_stream",
-                         word_of(kMethods, options.method));
+                         bench::word_of(kMethods, options.method));
     print_shapes(report.stream(), run);
     for (const Stream& each : streams) {
         print_lines(report.stream(), options, each);
     }
     print(report.stream(), "\n# rdma_stream v%s\n", BENCH_VERSION);
-    report.fact("method", std::string(word_of(kMethods, options.method)), "Method");
+    report.fact("method", std::string(bench::word_of(kMethods, options.method)), "Method");
     if (options.method == Method::Rdma) {
-        report.fact("qp_type", std::string(word_of(bench::verbs::kQpTypes, options.qp_type)),
+        report.fact("qp_type", std::string(bench::word_of(bench::verbs::kQpTypes, options.qp_type)),
                     "Queue pairs");
-        report.fact("completions", std::string(word_of(bench::verbs::kWaitings, options.waiting)),
+        report.fact("completions",
+                    std::string(bench::word_of(bench::verbs::kWaitings, options.waiting)),
                     "Completions");
         report.fact("mtu", std::uint64_t{smallest_mtu(streams)}, "MTU");
     }
-    report.fact("test", std::string(word_of(kTests, options.test)), "Test");
+    report.fact("test", std::string(bench::word_of(kTests, options.test)), "Test");
     report.fact("message", std::uint64_t{options.message_size}, "Message");
     add_facts(report, world);
     report.print_facts();

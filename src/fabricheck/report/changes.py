@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fabricheck.history.series import SeriesKey
 from fabricheck.report.past import Past
 from fabricheck.trend.attribution import Difference
-from fabricheck.trend.events import Change, Event, Kind, State
+from fabricheck.trend.events import Event, Kind, State
 from fabricheck.trend.show import (
     Verdict,
     amount,
@@ -18,12 +18,6 @@ from fabricheck.trend.show import (
     verdict,
     where_words,
 )
-
-MOST_ROWS = 12
-"""Series of an event that are listed; the others are counted."""
-
-MOST_DIFFERENCES = 6
-"""Differences of an event that are listed."""
 
 _VERDICTS = {
     Verdict.STEADY: ("=", "green", "Steady"),
@@ -50,44 +44,16 @@ class PastVerdict:
 
 
 @dataclass(frozen=True, slots=True)
-class ChangeRow:
-    """A series of an event; ``row`` is its number in the drill-down, None if it isn't there."""
-
-    words: str
-    levels: str
-    amount: str
-    nights: int
-    row: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class DifferenceView:
-    """What differs across an event, and how many changed and other series saw it."""
-
-    name: str
-    before: str
-    after: str
-    where: str
-    explained: str
-    contradicted: str
-
-
-@dataclass(frozen=True, slots=True)
 class EventView:
-    """An event in words."""
+    """An event with what differs across it; ``row`` is the number of the series in the middle in
+    the drill-down, None if it isn't there.
+    """
 
-    anchor: str
+    event: Event
+    differences: Sequence[Difference]
     symbol: str
     color: str
     title: str
-    since: str
-    amount: str
-    where: str
-    count: str
-    confidence: str
-    differences: tuple[DifferenceView, ...]
-    rows: tuple[ChangeRow, ...]
-    more: int
     row: int | None
 
 
@@ -114,54 +80,23 @@ def past_verdict(past: Past) -> PastVerdict:
 
 
 def event_views(past: Past, places: Mapping[SeriesKey, int]) -> list[EventView]:
-    """The events with their series; ``places`` are the series' numbers in the drill-down."""
+    """The events; ``places`` are the series' numbers in the drill-down."""
     return [
-        _event(number, event, past.differences[number - 1], places)
-        for number, event in enumerate(past.events, 1)
+        EventView(event, across, *_sign(event), _title(event), places.get(typical(event).key))
+        for event, across in zip(past.events, past.differences, strict=True)
     ]
 
 
-def _event(
-    number: int,
-    event: Event,
-    differences: Sequence[Difference],
-    places: Mapping[SeriesKey, int],
-) -> EventView:
+def _sign(event: Event) -> tuple[str, str]:
     symbol, color = _KINDS[event.kind]
-    middle = typical(event)
-    return EventView(
-        anchor=f"event-{number}",
-        symbol=symbol,
-        color="grey" if event.state in _SETTLED else color,
-        title=f"{event.state} {event.kind} on {event.system}",
-        since=moment(event.since),
-        amount=amount(middle),
-        where=where_words(event),
-        count=f"{len(event.changes)} of {event.alike} series",
-        confidence=str(event.confidence),
-        differences=tuple(_difference(each) for each in differences[:MOST_DIFFERENCES]),
-        rows=tuple(_row(change, places) for change in event.changes[:MOST_ROWS]),
-        more=max(0, len(event.changes) - MOST_ROWS),
-        row=places.get(middle.key),
-    )
+    return symbol, "grey" if event.state in _SETTLED else color
 
 
-def _difference(difference: Difference) -> DifferenceView:
-    return DifferenceView(
-        difference.field.replace("_", " "),
-        difference.before,
-        difference.after,
-        difference.where,
-        f"{len(difference.explained)} of {difference.changed}",
-        f"{len(difference.contradicted)} of {difference.unchanged}",
-    )
+def _title(event: Event) -> str:
+    return f"{event.state} {event.kind} on {event.system}"
 
 
-def _row(change: Change, places: Mapping[SeriesKey, int]) -> ChangeRow:
-    return ChangeRow(
-        series_words(change),
-        levels(change),
-        amount(change),
-        len(change.series) - change.index,
-        places.get(change.key),
-    )
+FILTERS = {
+    each.__name__: each for each in (amount, levels, moment, series_words, typical, where_words)
+}
+"""What tells events and changes in words."""

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from fabricheck.localise.nodes import words as node_words
 from fabricheck.report import canvas, charts
-from fabricheck.report.changes import event_views, past_verdict
+from fabricheck.report.changes import FILTERS, event_views, past_verdict
 from fabricheck.report.courses import NIGHTS, courses
 from fabricheck.report.coverage import missing, remarks
 from fabricheck.report.curves import Group, groups
@@ -121,6 +121,7 @@ def _beside(run: Run, past: Past) -> dict[str, Any]:
         "events": events,
         "open_events": OPEN_EVENTS,
         "shown_days": SHOWN_DAYS,
+        "places": places,
         "drill": drill,
         "drill_names": {"trend": TREND, "curve": CURVE, "statistics": STATISTICS},
         "first_row": next((row for row in rows if row is not None), 0),
@@ -140,7 +141,7 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"nodes": abbreviated, "figure": figure}
+    environment.filters |= {"nodes": abbreviated, "figure": figure, **FILTERS}
     return environment
 
 
