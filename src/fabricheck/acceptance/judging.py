@@ -21,7 +21,6 @@ from fabricheck.acceptance import signed_rank
 from fabricheck.acceptance.model import Answer, Question, Scope, Verdict, most_further, together
 from fabricheck.acceptance.pairs import CASE, TRANSPORT
 from fabricheck.acceptance.settings import Settings
-from fabricheck.trend.multiplicity import adjusted
 
 _SETTLED = 0.8
 """Probability with which the advised number of runs settles a question."""
@@ -32,7 +31,7 @@ _HALF = 0.5
 def judge(questions: Sequence[Question], settings: Settings) -> list[Answer]:
     """Answer all questions of an acceptance."""
     asked = [_ask(each, settings) for each in questions]
-    q = adjusted(np.array([each.p_worse for each in asked]))
+    q = stats.false_discovery_control(np.array([each.p_worse for each in asked]))
     answers = [
         _decide(replace(each, q_worse=float(value)), settings, len(asked))
         for each, value in zip(asked, q, strict=True)

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
+from scipy import stats
 
 from fabricheck.benchmarks.metrics import Direction
 from fabricheck.history.series import Series
 from fabricheck.trend import spread, window
 from fabricheck.trend.accepted import Acceptance
 from fabricheck.trend.events import Change, Detector, Event, Kind, State, merge
-from fabricheck.trend.multiplicity import adjusted
 from fabricheck.trend.robust import Array, Rows, align
 from fabricheck.trend.segments import Step, change_points, shift_between
 from fabricheck.trend.settings import Settings
@@ -197,7 +197,9 @@ class _System:
         q = self._alarm_q(alarms)
         found = [(row, step) for row in self._rows for step in row.steps]
         quiet = sum(not row.steps for row in self._rows)
-        adjusted_steps = adjusted(np.array([step.p for _, step in found] + [1.0] * quiet))
+        adjusted_steps = stats.false_discovery_control(
+            np.array([step.p for _, step in found] + [1.0] * quiet)
+        )
         changes = []
         dated: dict[int, list[Step]] = {}
         for (row, step), step_q in zip(found, adjusted_steps, strict=False):
@@ -225,7 +227,7 @@ class _System:
     def _alarm_q(alarms: window.Alarms) -> Array:
         q = np.ones(len(alarms.p))
         tested = alarms.history > 0
-        q[tested] = adjusted(alarms.p[tested])
+        q[tested] = stats.false_discovery_control(alarms.p[tested])
         return q
 
     def _change(self, row: _Row, detector: Detector, step: Step, q: float) -> Change:
@@ -261,7 +263,7 @@ class _System:
 
     def _noisier(self, matrix: Array, moved: set[int]) -> list[Change]:
         p, nights, ratio = spread.noisier(matrix, self._settings)
-        q = adjusted(p)
+        q = stats.false_discovery_control(p)
         raised = (
             (p <= self._settings.alarm_p)
             & (q <= self._settings.false_discovery_rate)

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
+from scipy import stats
 
 from fabricheck.history.series import Series, SeriesKey
 from fabricheck.trend.dating import believable, doubts
-from fabricheck.trend.multiplicity import adjusted
 from fabricheck.trend.settings import Settings
 
 SHARED_FIELDS = (
@@ -247,7 +247,7 @@ def _raised(changes: Sequence[Change], series: int, rate: float) -> Iterator[Cha
             yield from found
             continue
         p = [change.p for change in found] + [1.0] * (series - len(found))
-        for change, q in zip(found, adjusted(np.array(p)), strict=False):
+        for change, q in zip(found, stats.false_discovery_control(np.array(p)), strict=False):
             if change.state is State.ACCEPTED or q <= rate:
                 yield change
 
