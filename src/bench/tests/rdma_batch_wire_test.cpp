@@ -243,7 +243,11 @@ TEST_CASE("what a process told arrives, and a process that died is told") {
         row.shape = {8, 2};
         row.slots = 2;
         row.valid = true;
-        row.samples.assign(3, Sample{1e-6, 16});
+        row.samples.assign(3, Sample{1.0 / 3e6, 16});
+        writer.tell(row);
+        row.valid = std::nullopt;
+        row.wrong = "transfer 1: \"a\\b\", not\n\"c\"";
+        row.samples.assign(1000, Sample{2.0 / 3e6, std::uint64_t{1} << 40U});
         writer.tell(row);
     }
     while (reader.open()) {
@@ -251,8 +255,15 @@ TEST_CASE("what a process told arrives, and a process that died is told") {
     }
     CHECK(reader.used.device == "mlx5_0:1");
     CHECK(reader.used.mtu == 4096);
-    REQUIRE(reader.rows.size() == 1);
-    CHECK(reader.rows[0].samples.size() == 3);
+    REQUIRE(reader.rows.size() == 2);
+    REQUIRE(reader.rows[0].samples.size() == 3);
+    CHECK(reader.rows[0].samples[2].seconds == 1.0 / 3e6);
+    CHECK(reader.rows[0].wrong.empty());
+    REQUIRE(reader.rows[1].samples.size() == 1000);
+    CHECK(reader.rows[1].samples[999].seconds == 2.0 / 3e6);
+    CHECK(reader.rows[1].samples[999].bytes == std::uint64_t{1} << 40U);
+    CHECK(reader.rows[1].wrong == "transfer 1: \"a\\b\", not\n\"c\"");
+    CHECK_FALSE(reader.rows[1].valid);
     CHECK(reader.rows[0].valid == true);
     CHECK_FALSE(reader.finished);
     REQUIRE(reader.failure);
