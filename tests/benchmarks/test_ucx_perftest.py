@@ -147,9 +147,9 @@ CASES = {
     "row before the head": (ROW_64 + LATENCY, r"line 1: expected the head of the table before"),
     "no iterations": (
         replaced("_lat:64, 383,", "_lat:64,   0,"),
-        r"positive number .* found '   0",
+        r"whole number above zero as iterations, found '0",
     ),
-    "iterations damaged": (replaced("_lat:64, 383,", "_lat:64, 38x,"), r"iterations, found ' 38x'"),
+    "iterations damaged": (replaced("_lat:64, 383,", "_lat:64, 38x,"), r"iterations, found '38x'"),
     "NaN": (replaced("28.436,2.15", "nan,2.15"), r"line 8: .*finite.* as overall_lat, found 'nan'"),
     "NaN median": (replaced("383,26.000", "383,nan"), r"as 50.0_percentile_lat, found 'nan'"),
     "infinite": (replaced(",35167$", ",inf"), r"as overall_mr, found 'inf'"),

@@ -178,7 +178,7 @@ class _Table(Rows):
             )
         size = self._read_name(number, name)
         self._check_order(number, size)
-        cells = dict(zip(self._columns, map(str.lstrip, words), strict=True))
+        cells = dict(zip(self._columns, (word.lstrip(" ") for word in words), strict=True))
         self.points.append(self._point(number, size, cells))
 
     def _find_median(self) -> tuple[str, str]:
