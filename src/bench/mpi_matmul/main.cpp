@@ -40,7 +40,7 @@ std::unique_ptr<Gpu> open_gpu(const World& world, const Options& options) {
     std::unique_ptr<Gpu> found;
     std::string refusal;
     try {
-        found.reset(new Gpu{std::move(device), {}});
+        found = std::make_unique<Gpu>(std::move(device));
     } catch (const gpu::NoGpu& none) {
         refusal = none.what();
     }

@@ -6,10 +6,14 @@
 #include "common/report.hpp"
 #include "mpi_matmul/measure.hpp"
 
+#include <utility>
+
 namespace mpi_matmul {
 
 /// The GPU of this rank, and what multiplies on it.
 struct Gpu {
+    explicit Gpu(bench::gpu::Device opened) : device(std::move(opened)) {}
+
     bench::gpu::Device device;
     bench::gpu::Cublas cublas;
 };
