@@ -169,12 +169,9 @@ class FakeGpu:
         return build.run(ranks, *arguments, **chosen)
 
 
-def remove_fake_memory() -> list[str]:
-    """Remove what this session's ranks have left in /dev/shm, and say what it was."""
-    left = list(Path("/dev/shm").glob(f"fake*.{os.getpid()}.*"))
-    for path in left:
-        path.unlink()
-    return [path.name for path in left]
+def fake_memory() -> list[Path]:
+    """What ranks of this session have in /dev/shm, or left there."""
+    return list(Path("/dev/shm").glob(f"fake*.{os.getpid()}.*"))
 
 
 @pytest.fixture(scope="session")
