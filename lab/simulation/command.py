@@ -35,6 +35,7 @@ from simulation.power import (
     pooled,
 )
 from simulation.rivals import rivals
+from simulation.tables import Row, per_thousand, print_table, share
 
 app = typer.Typer(
     help="Histories with known changes, and how well they are found.", no_args_is_help=True
@@ -81,7 +82,6 @@ NoiseOption = Annotated[
 ]
 SeedOption = Annotated[int, typer.Option(min=0, help="All values follow from it.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON.")]
-Row = dict[str, Any]
 
 
 @app.command()
@@ -261,7 +261,7 @@ def _show(
         table = list(rows)
         data[title] = table
         if not machine:
-            _print_table(title, table)
+            print_table(title, table)
     if machine:
         _write(data)
 
@@ -319,27 +319,27 @@ def _steps(bench: _Bench, worlds: dict[str, World]) -> Iterator[Row]:
     for name, world in worlds.items():
         for size in SIZES:
             rates = bench.detection(bench.ours, world, Shape.STEP, size, max(NIGHTS))
-            cells = {f"{night} nights": _share(rates[night - 1]) for night in NIGHTS}
+            cells = {f"{night} nights": share(rates[night - 1]) for night in NIGHTS}
             yield {"noise of 2 %": WORDS[name], "step": f"{100 * size:g} %", **cells}
 
 
 def _false(bench: _Bench, worlds: dict[str, World]) -> Iterator[Row]:
     for name, world in worlds.items():
         rate = bench.false_alarms(bench.ours, world)
-        yield {"noise of 2 %": WORDS[name], "false alarms": _per_thousand(rate)}
+        yield {"noise of 2 %": WORDS[name], "false alarms": per_thousand(rate)}
 
 
 def _shapes(bench: _Bench) -> Iterator[Row]:
     for shape in SHAPES:
         rates = bench.detection(bench.ours, WORLDS["normal"], shape, SHAPE_SIZE, max(SHAPE_NIGHTS))
-        cells = {f"{night} nights": _share(rates[night - 1]) for night in SHAPE_NIGHTS}
+        cells = {f"{night} nights": share(rates[night - 1]) for night in SHAPE_NIGHTS}
         yield {"change of 10 %": shape.value, **cells}
 
 
 def _fleet(bench: _Bench) -> Iterator[Row]:
     for changed in (_PER_FAMILY, FLEET // 10):
         rates = bench.fleet(changed)
-        cells = {f"{night} nights": _share(rates[night - 1]) for night in NIGHTS}
+        cells = {f"{night} nights": share(rates[night - 1]) for night in NIGHTS}
         yield {"series that step by 5 %": str(changed), **cells}
 
 
@@ -354,28 +354,9 @@ def _compared(bench: _Bench, worlds: dict[str, World], otava: Path | None) -> It
             yield {
                 "noise of 2 %": WORDS[name],
                 "detector": words,
-                "5 % step in 5 nights": _share(rates[-1]),
-                "false alarms": _per_thousand(bench.false_alarms(detector, world)),
+                "5 % step in 5 nights": share(rates[-1]),
+                "false alarms": per_thousand(bench.false_alarms(detector, world)),
             }
-
-
-def _share(rate: Rate) -> str:
-    low, high = rate.interval
-    return f"{100 * rate.value:.1f} % ({100 * low:.1f} to {100 * high:.1f})"
-
-
-def _per_thousand(rate: Rate) -> str:
-    low, high = rate.interval
-    return f"{1000 * rate.value:.2f} ({1000 * low:.2f} to {1000 * high:.2f})"
-
-
-def _print_table(title: str, rows: list[Row]) -> None:
-    """A table that can be put into a document as it is."""
-    typer.echo(f"\n{title[0].upper()}{title[1:]}:\n")
-    typer.echo("| " + " | ".join(rows[0]) + " |")
-    typer.echo("|" + "---|" * len(rows[0]))
-    for row in rows:
-        typer.echo("| " + " | ".join(str(cell) for cell in row.values()) + " |")
 
 
 def _cases(made: list[Series]) -> list[Case]:

@@ -26,6 +26,11 @@ struct PacketHeader {
 
 constexpr std::size_t kHeaderBytes = 20;
 
+/// The stamp of a time in seconds.
+inline std::uint32_t stamp_of(double seconds) {
+    return static_cast<std::uint32_t>(static_cast<std::uint64_t>(seconds * 1e6));
+}
+
 void write_packet(unsigned char* packet, const PacketHeader& header);
 
 /// Reads the header of a packet of `bytes` bytes. False for what is no packet of this version.

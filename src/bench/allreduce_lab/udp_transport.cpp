@@ -30,10 +30,6 @@ constexpr int kReceiveBuffer = 8 << 20;  // a stage of every sender while this r
 constexpr int kSendBuffer = 256 << 10;   // more would only stand in a queue
 constexpr std::size_t kLargestDatagram = 65507;
 
-std::uint32_t stamp(double seconds) {
-    return static_cast<std::uint32_t>(static_cast<std::uint64_t>(seconds * 1e6));
-}
-
 class Udp : public UdpTransport {
   public:
     Udp(Meeting& meeting, const Options& options, in_addr address, std::vector<std::size_t> shards,
@@ -238,7 +234,7 @@ void Udp::take(const unsigned char* packet, std::size_t bytes, const sockaddr_in
     }
     if (header.kind == PacketKind::Echo) {
         const double delay =
-            static_cast<double>(stamp(bench::steady_seconds()) - header.stamp) * 1e-6;
+            static_cast<double>(stamp_of(bench::steady_seconds()) - header.stamp) * 1e-6;
         if (delay < kLongestDelay) {
             rate_.note(delay);
         }
@@ -327,7 +323,7 @@ std::size_t Udp::send_some(PacketKind stage, const std::vector<std::size_t>& pla
         header.run = run_;
         header.kind = stage;
         header.source = static_cast<std::uint8_t>(own_);
-        header.stamp = stamp(time);
+        header.stamp = stamp_of(time);
         header.bucket = static_cast<std::uint16_t>(current_);
         header.offset = static_cast<std::uint32_t>(which * piece() * sizeof(float));
         header.timeout = timeouts_[static_cast<std::size_t>(stage)];

@@ -1,0 +1,30 @@
+"""Tables of the simulations, as a document has them."""
+
+from typing import Any
+
+import typer
+
+from simulation.power import Rate
+
+Row = dict[str, Any]
+
+
+def share(rate: Rate) -> str:
+    """A rate in per cent, with its interval."""
+    low, high = rate.interval
+    return f"{100 * rate.value:.1f} % ({100 * low:.1f} to {100 * high:.1f})"
+
+
+def per_thousand(rate: Rate) -> str:
+    """A rate per thousand, with its interval."""
+    low, high = rate.interval
+    return f"{1000 * rate.value:.2f} ({1000 * low:.2f} to {1000 * high:.2f})"
+
+
+def print_table(title: str, rows: list[Row]) -> None:
+    """A table that can be put into a document as it is."""
+    typer.echo(f"\n{title[0].upper()}{title[1:]}:\n")
+    typer.echo("| " + " | ".join(rows[0]) + " |")
+    typer.echo("|" + "---|" * len(rows[0]))
+    for row in rows:
+        typer.echo("| " + " | ".join(str(cell) for cell in row.values()) + " |")
