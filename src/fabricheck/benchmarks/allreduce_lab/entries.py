@@ -3,13 +3,12 @@
 A case measures all schemes in turns, so that what it says of one beside another is of one network.
 """
 
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
-
-import yaml
 
 from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.model import ACCEPTANCE, FULL, Family, ProgramBenchmark
@@ -74,7 +73,7 @@ class Model:
 
 def read_models(path: Path) -> Mapping[str, Model]:
     """The models of a file."""
-    found: dict[str, dict[str, Any]] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    found = tomllib.loads(path.read_text(encoding="utf-8"))
     for each in found.values():
         each["buckets"] = tuple(each["buckets"])
         parameters = each.pop("parameters")
@@ -82,7 +81,7 @@ def read_models(path: Path) -> Mapping[str, Model]:
     return MappingProxyType({name: Model(**each) for name, each in found.items()})
 
 
-MODELS = read_models(Path(__file__).with_name("models.yaml"))
+MODELS = read_models(Path(__file__).with_name("models.toml"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
