@@ -71,15 +71,20 @@ def find_references(
     Raises:
         FabricheckError: as of ``resolve``.
     """
-    folder = registry.folder_of(key.benchmark)
-    of_folder = [folder / "references.yaml"] if folder else []
     for check in checks:
-        for path in (REFERENCES / f"{key.system}.yaml", *of_folder):
+        for path in (REFERENCES / f"{key.system}.yaml", *files_of_folder(key.benchmark)):
             if exists(path):
                 references, tolerance = resolve(path, check, key)
                 if references:
                     return references, tolerance
     return {}, None
+
+
+def files_of_folder(benchmark: str) -> list[Path]:
+    """The file of references that a benchmark has in its own folder, for systems without some."""
+    folder = registry.folder_of(benchmark)
+    path = folder / "references.yaml" if folder else None
+    return [path] if path and exists(path) else []
 
 
 def find_verdict(

@@ -13,6 +13,7 @@ from fabricheck.judge.judgement import judge_value
 from fabricheck.judge.model import CaseKey, Fractions, Reference, Tolerance
 from fabricheck.judge.reference_file import Rule, exists, fields_of, load
 from fabricheck.judge.references import givers, resolve
+from fabricheck.launch.judging import files_of_folder
 from fabricheck.planning.plan import Plan
 from fabricheck.reframe_ext.matrix import Case
 from fabricheck.sites.document import read
@@ -117,6 +118,8 @@ def check(suite: Path, plan: Plan) -> Check:
             case.placement,
         )
         references, _ = resolve(path, case.check, key)
+        for own in files_of_folder(case.benchmark) if not references else ():
+            references, _ = resolve(own, case.check, key)
         for name, rule in givers(path, case.check, key).items():
             given.setdefault(rule.place(), set()).add(name)
             measured.setdefault(rule.place(), set()).update({name} & set(case.variables))
