@@ -28,6 +28,7 @@ def block(
         Sample(metric="latency", statistic=name, size=size, value=value, unit="us", **bounds)
         for name in ("avg", "p50", "p99")
     ]
+    samples.append(Sample(metric="latency", statistic="max", size=size, value=1e6, unit="us"))
     if marks is not None:
         samples.append(Sample(metric="ecn_rate", statistic="max", value=marks, unit="1/s"))
     return Case(

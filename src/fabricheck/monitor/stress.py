@@ -184,8 +184,9 @@ def _related(blocks: Sequence[Case]) -> float | None:
     """Spearman's correlation of marks and latency, each block's against its own kind's median."""
     kinds: dict[tuple[str, int | None], list[tuple[float, float]]] = {}
     for case in blocks:
-        value = {each.metric: each for each in case.samples if each.statistic in ("p50", "max")}
-        marks, latency = value.get("ecn_rate"), value.get(Metric.LATENCY)
+        value = {(each.metric, each.statistic): each for each in case.samples}
+        marks = value.get((Metric.ECN_RATE, "max"))
+        latency = value.get((Metric.LATENCY, "p50"))
         if marks and latency and marks.value is not None and latency.value:
             kind = kinds.setdefault((case.benchmark, latency.size), [])
             kind.append((marks.value, latency.value))
