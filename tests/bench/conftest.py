@@ -2,6 +2,7 @@
 
 import fcntl
 import importlib.util
+import itertools
 import os
 import shutil
 import subprocess
@@ -154,10 +155,11 @@ class FakeGpu:
         A single rank needs no launcher.
         """
         folders = [self.ucx, self.folder] if libraries is None else libraries
+        owner = f"{os.getpid()}-{next(_RUNS)}"
         chosen = {
             "LD_LIBRARY_PATH": os.pathsep.join(map(str, folders)),
             "FABRICHECK_FAKE_GPU": "1",
-            "FAKE_GPU_OWNER": str(os.getpid()),
+            "FAKE_GPU_OWNER": owner,
             "FAKE_CUDA_REPORT": "1",
             "UCX_TLS": settings(build.mpi, over)["UCX_TLS"],
             # UCX's hooks do not see functions of the fake that were found by dlsym.
@@ -165,13 +167,26 @@ class FakeGpu:
         }
         chosen |= environment
         if ranks == 1:
-            return build.run_alone(*arguments, **chosen)
-        return build.run(ranks, *arguments, **chosen)
+            done = build.run_alone(*arguments, **chosen)
+        else:
+            done = build.run(ranks, *arguments, **chosen)
+        done.owner = owner
+        return done
 
 
-def fake_memory() -> list[Path]:
-    """What ranks of this session have in /dev/shm, or left there."""
-    return list(Path("/dev/shm").glob(f"fake*.{os.getpid()}.*"))
+_RUNS = itertools.count()
+
+
+def fake_memory(owner: str = f"{os.getpid()}-*") -> list[Path]:
+    """What ranks of a run, or of all runs of this session, have in /dev/shm, or left there."""
+    return list(Path("/dev/shm").glob(f"fake*.{owner}.*"))
+
+
+@pytest.fixture(autouse=True)
+def _crashed_ranks_leave_nothing():
+    yield
+    for path in fake_memory():
+        path.unlink(missing_ok=True)
 
 
 @pytest.fixture(scope="session")

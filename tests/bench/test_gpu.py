@@ -29,13 +29,6 @@ NOT_AWARE = (
 )
 
 
-@pytest.fixture(autouse=True)
-def _crashed_ranks_leave_nothing():
-    yield
-    for path in fake_memory():
-        path.unlink(missing_ok=True)
-
-
 def sentences(done: subprocess.CompletedProcess, program: str = "mpi_probe") -> list[str]:
     return [line for line in done.stderr.splitlines() if line.startswith(f"{program}: ")]
 
@@ -45,10 +38,10 @@ def validated(done: subprocess.CompletedProcess) -> set[str]:
     assert sentences(done) == []
     # A launcher may return while its ranks still end.
     for _ in range(100):
-        if not fake_memory():
+        if not fake_memory(done.owner):
             break
         time.sleep(0.1)
-    assert fake_memory() == []
+    assert fake_memory(done.owner) == []
     return {line.split()[-1] for line in done.stdout.splitlines() if re.match(r"\d", line)}
 
 
