@@ -167,24 +167,29 @@ def beside_osu(lab: Lab) -> None:
     found: dict[str, Any] = {}
     for benchmark, iterations, warmup in (("latency", 1000, 100), ("bw", 100, 10)):
         rounds = ["-m", "1:4194304", "-i", str(iterations), "-x", str(warmup)]
-        ours: list[dict[int, float]] = []
-        theirs: list[dict[int, float]] = []
-        for turn in range(lab.rounds):
-            for program in ("ours", "osu") if turn % 2 == 0 else ("osu", "ours"):
-                name = f"osu-{benchmark}-{program}-{turn}"
-                tls = {"UCX_TLS": TRANSPORTS["cuda_ipc"]}
-                if program == "ours":
-                    options = [benchmark, "--buffer", "device", *rounds]
-                    ours.append(values(lab.measure(name, "mpi_probe", *options, **tls)))
-                else:
-                    command = [lab.osu / f"osu_{benchmark}", "-d", "cuda", *rounds, "D", "D"]
-                    theirs.append(osu_values(lab.run(name, command, **tls).stdout))
-        sizes = sorted(set.intersection(*(set(each) for each in [*ours, *theirs])))
-        found[benchmark] = {
-            size: [statistics.median(each[size] for each in side) for side in (ours, theirs)]
-            for size in sizes
-        }
+        for lane in ("cuda_ipc", "cuda_copy"):
+            tls = {"UCX_TLS": TRANSPORTS[lane]}
+            sides: dict[str, list[dict[int, float]]] = {"ours": [], "osu": []}
+            for turn in range(lab.rounds):
+                for side in ("ours", "osu") if turn % 2 == 0 else ("osu", "ours"):
+                    name = f"osu-{benchmark}-{lane}-{side}-{turn}"
+                    if side == "ours":
+                        options = [benchmark, "--buffer", "device", *rounds]
+                        sides[side].append(values(lab.measure(name, "mpi_probe", *options, **tls)))
+                    else:
+                        command = [lab.osu / f"osu_{benchmark}", "-d", "cuda", *rounds, "D", "D"]
+                        sides[side].append(osu_values(lab.run(name, command, **tls).stdout))
+            found[f"{benchmark} {lane}"] = medians_of(*sides.values())
     lab.summary["osu"] = found
+
+
+def medians_of(*sides: Sequence[Mapping[int, float]]) -> dict[int, list[float]]:
+    """Of each size that all rounds have: the median of each side."""
+    sizes = set.intersection(*(set(each) for side in sides for each in side))
+    return {
+        size: [statistics.median(each[size] for each in side) for side in sides]
+        for size in sorted(sizes)
+    }
 
 
 def guard(lab: Lab) -> None:

@@ -47,8 +47,9 @@ def behind_links(testbed: Testbed, folder: Path, *words: str) -> dict[str, Any]:
 
 def test_sums_go_through_slow_links_that_leave_nothing(testbed: Testbed, tmp_path: Path):
     document = behind_links(testbed, tmp_path, "--iteration-count", "10")
-    # A link of 20 Mbit/s carries 64 KiB in 26 ms: none of the nodes' own links was used.
-    assert all(result["time"]["min"] > 0.024 for result in document["results"])
+    # A link of 20 Mbit/s carries 64 KiB in 26 ms, so the nodes' own links were not used; a rank that
+    # comes late finds part of them there already, so no single iteration tells.
+    assert all(result["time"]["p50"] > 0.020 for result in document["results"])
 
 
 @pytest.mark.lab

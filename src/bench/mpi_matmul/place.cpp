@@ -87,6 +87,10 @@ void Place::copy_out() {
 }
 
 void Place::forget() {
+    // While the host checked a product, the GPU went to sleep: its next kernel would start late.
+    if (cublas_ != nullptr) {
+        multiply();
+    }
     c_.fill(kNotANumber, c_.bytes());
     if (!root_) {
         a_.fill(kNotANumber, a_.bytes());

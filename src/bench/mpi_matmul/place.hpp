@@ -33,7 +33,7 @@ class Place {
     void copy_out();
 
     /// What a repetition must bring anew is made wrong, so that what is left of the last one is no
-    /// proof: every byte 0xff, which makes a double NaN.
+    /// proof: every byte 0xff, which makes a double NaN. A GPU multiplies once before, untimed.
     void forget();
     /// Adds 1 to the last element of this rank's C, where MPI takes it from.
     void falsify();
