@@ -1,6 +1,8 @@
 """``fabricheck testbed``: a Slurm cluster of namespaces on this machine."""
 
+import contextlib
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -65,6 +67,14 @@ def up(
             show_default="as it runs, else without",
         ),
     ] = None,
+    fabric: Annotated[
+        str | None,
+        typer.Option(
+            help="What joins the nodes: bridge, leaf-spine (routers with ECMP), or leaf-spine-lft "
+            "(one spine for each destination).",
+            show_default="bridge",
+        ),
+    ] = None,
 ) -> None:
     """Start the testbed, and return when all its nodes are idle.
 
@@ -81,8 +91,19 @@ def up(
       fabricheck testbed up --nodes 2 --cpus-per-node 8 --share /tmp/data
 
       fabricheck testbed up --rdma
+
+      fabricheck testbed up --fabric leaf-spine
     """
-    result = _up_with_progress(state_dir, nodes, cpus_per_node, share or [], rdma)
+    with _progress_shown() as progress:
+        result = lifecycle.up(
+            state_dir,
+            nodes=nodes,
+            cpus_per_node=cpus_per_node,
+            shares=share or [],
+            rdma=rdma,
+            fabric=fabric,
+            progress=progress,
+        )
     count = len(result.nodes)
     names = f"{count} node{'s' if count > 1 else ''} ({_ranges(result.nodes)})"
     if result.already_running:
@@ -102,13 +123,8 @@ def _ranges(nodes: list[str]) -> str:
     )
 
 
-def _up_with_progress(
-    state_dir: Path,
-    nodes: int | None,
-    cpus_per_node: int | None,
-    shares: list[Path],
-    rdma: bool | None,  # noqa: FBT001
-) -> lifecycle.UpResult:
+@contextlib.contextmanager
+def _progress_shown() -> Iterator[lifecycle.Progress]:
     console = Console(stderr=True)
     with console.status("testbed") as spinner:
 
@@ -117,14 +133,7 @@ def _up_with_progress(
             if not console.is_terminal:
                 console.print(f"testbed: {step}", highlight=False, markup=False)
 
-        return lifecycle.up(
-            state_dir,
-            nodes=nodes,
-            cpus_per_node=cpus_per_node,
-            shares=shares,
-            rdma=rdma,
-            progress=progress,
-        )
+        yield progress
 
 
 @app.command()

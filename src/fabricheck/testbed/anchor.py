@@ -14,10 +14,11 @@ import select
 import socket
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NoReturn
 
-from fabricheck.testbed import layout, libc
+from fabricheck.testbed import fabric, layout, libc
 from fabricheck.testbed.guest.boot import READY, Guest
 from fabricheck.testbed.layout import Layout
 from fabricheck.testbed.munge import connectable, munged_command
@@ -133,18 +134,21 @@ def _build(spec: Spec, host: Host, link: Link) -> None:
     link.tell("step namespaces and network")
     names = [layout.LOGIN, *layout.node_names(spec.nodes)]
     children = [_spawn(name, spec, host, link) for name in names]
+    routers = [_spawn(name, spec, host, link) for name in fabric.routers(spec.fabric, spec.nodes)]
+    everything = [*children, *routers]
     ip = spec.programs["ip"]
     bridge = layout.BRIDGE
     ip_batch(ip, "link set lo up", f"link add {bridge} type bridge", f"link set {bridge} up")
     # The guest boots while everything else starts.
     guest = Guest(spec, host) if spec.guest else None
-    for child in children:
+    for child in everything:
         child.expect("prepared", link)
-    ip_batch(ip, *(command for child in children for command in _wiring(child)))
+    ip_batch(ip, *(command for child in children for command in _wiring(child, spec.fabric)))
+    ip_batch(ip, *_cabling(spec, {child.name: child.pid for child in everything}))
     _wait_for_munged(munged, host, link)
-    for child in children:
+    for child in everything:
         child.tell("linked")
-    for child in children:
+    for child in everything:
         child.expect("online", link)
     link.tell("step controller (slurmctld)")
     controller, *nodes = children
@@ -156,7 +160,7 @@ def _build(spec: Spec, host: Host, link: Link) -> None:
         node.tell("start")
     for node in nodes:
         node.expect("started", link)
-    for child in children:
+    for child in everything:
         child.channel.close()
     if guest is not None:
         _follow_guest(guest, link)
@@ -176,10 +180,19 @@ def _follow_guest(guest: Guest, link: Link) -> None:
         time.sleep(_POLL_SECONDS)
 
 
-def _wiring(child: Child) -> tuple[str, str]:
-    port = layout.switch_port(child.name)
+def _cabling(spec: Spec, pids: dict[str, int]) -> Iterator[str]:
+    for cable in fabric.cables(spec.fabric, spec.nodes):
+        (host, interface), (far_host, far) = cable.ends()
+        yield (
+            f"link add {interface} netns {pids[host]} type veth "
+            f"peer name {far} netns {pids[far_host]}"
+        )
+
+
+def _wiring(child: Child, kind: str) -> tuple[str, str]:
+    port, own = layout.switch_port(child.name), fabric.management(child.name, kind)
     return (
-        f"link add {port} type veth peer name {layout.INTERFACE} netns {child.pid}",
+        f"link add {port} type veth peer name {own} netns {child.pid}",
         f"link set {port} master {layout.BRIDGE} up",
     )
 

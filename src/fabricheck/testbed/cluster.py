@@ -32,6 +32,7 @@ class Testbed:
         cpus_per_node: int | None = None,
         shares: Sequence[Path] = (),
         rdma: bool | None = None,
+        fabric: str | None = None,
         progress: lifecycle.Progress = lambda _: None,
     ) -> lifecycle.UpResult:
         """See ``lifecycle.up``."""
@@ -41,6 +42,7 @@ class Testbed:
             cpus_per_node=cpus_per_node,
             shares=shares,
             rdma=rdma,
+            fabric=fabric,
             progress=progress,
         )
 

@@ -12,6 +12,7 @@ from typing import Final, NoReturn
 
 from fabricheck.errors import EXIT_BAD_INPUT, FabricheckError
 from fabricheck.testbed import layout, libc
+from fabricheck.testbed.fabric import is_router
 from fabricheck.testbed.layout import Layout
 from fabricheck.testbed.process import COMMAND_NOT_FOUND, restore_signals
 from fabricheck.testbed.records import ProcessRecord, read_record, read_records
@@ -108,8 +109,8 @@ def live_node(files: Layout, node: str) -> ProcessRecord:
 def _hosts_in(process: str) -> tuple[str, ...]:
     if process == layout.GUEST:
         return layout.GUEST_HOSTS
-    is_host = process in (layout.LOGIN, layout.SWITCH) or process.removeprefix("n").isdecimal()
-    return (process,) if is_host else ()
+    is_node = process.removeprefix("n").isdecimal() or is_router(process)
+    return (process,) if is_node or process in (layout.LOGIN, layout.SWITCH) else ()
 
 
 def _enter(record: ProcessRecord, namespaces: Sequence[str]) -> None:

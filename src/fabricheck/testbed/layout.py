@@ -13,6 +13,8 @@ from fabricheck.errors import FabricheckError
 SWITCH: Final = "switch"
 LOGIN: Final = "login"
 INTERFACE: Final = "eth0"
+# The one to the bridge, on nodes whose eth0 is connected to a leaf.
+MANAGEMENT: Final = "mgmt0"
 BRIDGE: Final = "br0"
 PARTITION: Final = "main"
 # The same nodes again: its jobs yield to those of the others.
@@ -25,6 +27,9 @@ RDMA_PARTITION: Final = "rdma"
 CONTROLLER_PORT: Final = 6817
 NODE_PORT: Final = 6818
 NETWORK_PREFIX: Final = "10.77.0"
+# The third number is that of the leaf.
+FABRIC_PREFIX: Final = "10.78"
+UPLINK_PREFIX: Final = "10.79"
 PREFIX_LENGTH: Final = 24
 LOGIN_HOST_NUMBER: Final = 254
 GUEST_HOST_NUMBER: Final = 200
@@ -52,6 +57,8 @@ class Layout:
         self.controller_state = root / "slurmctld"
         self.records = root / "pids"
         self.slurm_conf = self.etc / "slurm.conf"
+        self.topology_conf = self.etc / "topology.conf"
+        self.topology = self.etc / "topology.json"
         self.cgroup_conf = self.etc / "cgroup.conf"
         self.hosts = self.etc / "hosts"
         self.munge_key = self.etc / "munge.key"

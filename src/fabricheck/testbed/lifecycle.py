@@ -13,6 +13,7 @@ from fabricheck.errors import FabricheckError
 from fabricheck.testbed import layout
 from fabricheck.testbed.bootstrap import python_command
 from fabricheck.testbed.commands import run_captured
+from fabricheck.testbed.fabric import BRIDGE
 from fabricheck.testbed.guest.boot import last_words
 from fabricheck.testbed.guest.prepare import prepare, writable_directories
 from fabricheck.testbed.layout import Layout
@@ -73,17 +74,19 @@ def up(
     cpus_per_node: int | None = None,
     shares: Sequence[Path] = (),
     rdma: bool | None = None,
+    fabric: str | None = None,
     progress: Progress = lambda _: None,
 ) -> UpResult:
     """Start a testbed and return when all its nodes are idle; a healthy one is left alone.
 
-    ``rdma`` adds the guest with nodes rx1 and rx2, which have RDMA devices.
+    ``rdma`` adds the guest with nodes rx1 and rx2, which have RDMA devices. ``fabric`` is one of
+    ``fabric.FABRICS``.
 
     ``None`` stands for "as it runs", and for the defaults if nothing runs. What an interrupted
     operation or a dead part left behind is removed first. Raises FabricheckError.
     """
     begin = time.monotonic()
-    wish = make_wish(nodes, cpus_per_node, shares, rdma)
+    wish = make_wish(nodes, cpus_per_node, shares, rdma, fabric)
     files = layout.layout_at(state_dir)
     refuse_inside_node()
     # First what needs no state directory, so that a machine without it stays as it was.
@@ -191,8 +194,13 @@ def _plan(
     kept = [path for path in map(Path, before.keep_visible if before else ()) if path.is_dir()]
     wanted = [files.root, *kept, *wish.shares, *implied_paths(Path.cwd())]
     rdma = bool(before and before.rdma) if wish.rdma is None else wish.rdma
+    fabric = wish.fabric or (before.fabric if before else BRIDGE)
+    if rdma and fabric != BRIDGE:
+        raise FabricheckError(
+            f"a testbed with --fabric {fabric} has no RDMA devices: leave out --rdma or --fabric"
+        )
     return Started(
-        nodes=wish.nodes or (before.nodes if before else DEFAULT_NODES),
+        nodes=wish.nodes or (before.nodes if before else DEFAULT_NODES[fabric]),
         cpus_per_node=wish.cpus_per_node
         or (before.cpus_per_node if before else DEFAULT_CPUS_PER_NODE),
         keep_visible=paths_to_keep(wanted),
@@ -201,6 +209,7 @@ def _plan(
         pid_namespace=own_pid_namespace(),
         boot_id=host_boot_id(),
         guest_directories=writable_directories(wanted) if rdma else [],
+        fabric=fabric,
     )
 
 
@@ -221,6 +230,7 @@ def _configure(
     return Spec(
         str(files.root),
         started.nodes,
+        started.fabric,
         started.keep_visible,
         started.user_namespace,
         programs,

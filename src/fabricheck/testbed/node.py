@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, NoReturn
 
-from fabricheck.testbed import layout, libc
+from fabricheck.testbed import fabric, layout, libc
 from fabricheck.testbed.process import Host, ended, last_line, reap_forever, start_daemon
 from fabricheck.testbed.spec import Spec
 from fabricheck.testbed.visible import make_private
@@ -36,6 +36,9 @@ def run_node(name: str, spec: Spec, host: Host, channel: socket.socket) -> NoRet
         _expect(channel, "linked")
         _bring_up_network(name, spec)
         _tell(channel, "online")
+        if fabric.is_router(name):
+            channel.close()
+            reap_forever()
         _expect(channel, "start")
         _start_slurm(name, spec, host)
         _tell(channel, "started")
@@ -80,33 +83,49 @@ def _bring_up_network(name: str, spec: Spec) -> None:
         switch = Path(f"/proc/sys/net/ipv6/conf/{scope}/disable_ipv6")
         if switch.exists():
             switch.write_text("1", encoding="ascii")
-    interface = layout.INTERFACE
-    ip_batch(
-        spec.programs["ip"],
-        "link set lo up",
-        f"address add {layout.address(name)}/{layout.PREFIX_LENGTH} brd + dev {interface}",
-        f"link set {interface} up",
-    )
-    # UCX lists a NIC only when the kernel's link watch has seen it running.
-    state = Path(f"/sys/class/net/{interface}/operstate")
+    commands = ["link set lo up"]
+    if fabric.is_router(name):
+        for setting, value in fabric.ROUTER_SETTINGS.items():
+            Path("/proc/sys/net/ipv4", setting).write_text(value, encoding="ascii")
+        if name.startswith("leaf"):
+            commands += [f"link add {layout.BRIDGE} type bridge", f"link set {layout.BRIDGE} up"]
+    else:
+        own = fabric.management(name, spec.fabric)
+        commands += [
+            f"address add {layout.address(name)}/{layout.PREFIX_LENGTH} brd + dev {own}",
+            f"link set {own} up",
+        ]
+    ip, where = spec.programs["ip"], (name, spec.fabric, spec.nodes)
+    ip_batch(ip, *commands, *fabric.plug(*where))
+    _wait_until_up()
+    ip_batch(ip, *fabric.setup(*where))
+    ip_batch(spec.programs["tc"], *fabric.queues(*where))
+
+
+def _wait_until_up() -> None:
+    """UCX lists a NIC only when the kernel's link watch has seen it running."""
     deadline = time.monotonic() + _PATIENCE_SECONDS
-    while (found := state.read_text("ascii").strip()) != "up":
-        if time.monotonic() > deadline:
-            raise NodeError(f"{interface} stays {found}, expected it to be up")
-        time.sleep(_POLL_SECONDS)
+    for state in Path("/sys/class/net").glob("*/operstate"):
+        # That of lo is never known.
+        while (found := state.read_text("ascii").strip()) not in ("up", "unknown"):
+            if time.monotonic() > deadline:
+                raise NodeError(f"{state.parent.name} stays {found}, expected it to be up")
+            time.sleep(_POLL_SECONDS)
 
 
-def ip_batch(ip: str, *commands: str) -> None:
-    """Run several ``ip`` commands at once; NodeError with the first complaint."""
+def ip_batch(program: str, *commands: str) -> None:
+    """Run several ``ip`` (or ``tc``) commands at once; NodeError with the first complaint."""
+    if not commands:
+        return
     done = subprocess.run(
-        [ip, "-batch", "-"],
+        [program, "-batch", "-"],
         input="\n".join(commands) + "\n",
         capture_output=True,
         text=True,
         check=False,
     )
     if done.returncode != 0:
-        raise NodeError(f"ip: {done.stderr.strip().splitlines()[0]}")
+        raise NodeError(f"{Path(program).name}: {done.stderr.strip().splitlines()[0]}")
 
 
 def _start_slurm(name: str, spec: Spec, host: Host) -> None:

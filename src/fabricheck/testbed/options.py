@@ -7,11 +7,12 @@ from typing import Final, NamedTuple
 
 from fabricheck.errors import FabricheckError
 from fabricheck.testbed import layout
+from fabricheck.testbed.fabric import BRIDGE, FABRICS, LEAF_SPINE, LEAF_SPINE_LFT
 from fabricheck.testbed.layout import MAX_NODES, Layout
 from fabricheck.testbed.records import host_boot_id
 from fabricheck.testbed.visible import PRIVATE_DIRECTORIES, is_below, is_visible, shared_paths
 
-DEFAULT_NODES: Final = 4
+DEFAULT_NODES: Final = {BRIDGE: 4, LEAF_SPINE: 8, LEAF_SPINE_LFT: 8}
 DEFAULT_CPUS_PER_NODE: Final = 4
 MAX_CPUS_PER_NODE: Final = 256
 
@@ -23,6 +24,7 @@ class Wish(NamedTuple):
     cpus_per_node: int | None = None
     shares: tuple[Path, ...] = ()
     rdma: bool | None = None
+    fabric: str | None = None
 
 
 class Started(NamedTuple):
@@ -37,6 +39,7 @@ class Started(NamedTuple):
     boot_id: str
     # What the guest may write of this machine's files; empty for a testbed without one.
     guest_directories: list[str]
+    fabric: str = BRIDGE
 
     @property
     def rdma(self) -> bool:
@@ -55,6 +58,7 @@ def make_wish(
     cpus_per_node: int | None,
     shares: Sequence[Path],
     rdma: bool | None = None,  # noqa: FBT001
+    fabric: str | None = None,
 ) -> Wish:
     """A checked wish; FabricheckError names the option that is out of range."""
     for option, value, most in (
@@ -63,7 +67,9 @@ def make_wish(
     ):
         if value is not None and not 1 <= value <= most:
             raise FabricheckError(f"{option} {value}: expected 1 to {most}")
-    return Wish(nodes, cpus_per_node, tuple(shared_paths(shares)), rdma)
+    if fabric is not None and fabric not in FABRICS:
+        raise FabricheckError(f"--fabric {fabric}: expected one of {', '.join(FABRICS)}")
+    return Wish(nodes, cpus_per_node, tuple(shared_paths(shares)), rdma, fabric)
 
 
 def own_pid_namespace() -> str:
@@ -112,6 +118,8 @@ def conflict(wish: Wish, started: Started, working_directory: Path) -> str | Non
     ):
         if wished is not None and wished != found:
             return f"it has {found} {what}, not {wished}"
+    if wish.fabric not in (None, started.fabric):
+        return f"its fabric is {started.fabric}, not {wish.fabric}"
     if wish.rdma is not None and wish.rdma != started.rdma:
         return f"it runs {'with' if started.rdma else 'without'} --rdma"
     for path in (*wish.shares, working_directory):

@@ -17,6 +17,7 @@ PACKAGE_OF: Final = {
     "srun": "slurm-client",
     "munged": "munge",
     "ip": "iproute2",
+    "tc": "iproute2",
 }
 # What up --rdma needs besides.
 GUEST_PACKAGE_OF: Final = {

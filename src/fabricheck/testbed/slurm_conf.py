@@ -85,10 +85,13 @@ def slurm_conf(
     cpus_per_node: int,
     memory_mb: int,
     guest_memory_mb: int | None = None,
+    *,
+    with_topology: bool = False,
 ) -> str:
     """slurm.conf for ``nodes`` nodes of ``cpus_per_node`` CPUs and ``memory_mb`` MB each.
 
-    With ``guest_memory_mb``, also for the guest's nodes, which share that memory.
+    With ``guest_memory_mb``, also for the guest's nodes, which share that memory; ``with_topology``, of
+    which topology.conf tells.
     """
     node_timeout, message_timeout = _GUEST_TIMEOUTS if guest_memory_mb else _TIMEOUTS
     text = _SLURM_CONF.format(
@@ -108,6 +111,8 @@ def slurm_conf(
         partition=layout.PARTITION,
         stress=layout.STRESS_PARTITION,
     )
+    if with_topology:
+        text += "TopologyPlugin=topology/tree\n"
     return text + _guest_lines(cpus_per_node, guest_memory_mb) if guest_memory_mb else text
 
 

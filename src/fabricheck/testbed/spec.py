@@ -13,6 +13,7 @@ class Spec(NamedTuple):
 
     root: str
     nodes: int
+    fabric: str
     keep_visible: list[str]
     user_namespace: bool
     programs: dict[str, str]

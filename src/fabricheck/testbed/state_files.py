@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from fabricheck.errors import FabricheckError
-from fabricheck.testbed import layout, slurm_conf
+from fabricheck.testbed import fabric, layout, slurm_conf
 from fabricheck.testbed.guest import machine
 from fabricheck.testbed.layout import Layout
 from fabricheck.testbed.options import Started
@@ -139,9 +139,12 @@ def write_configuration(files: Layout, started: Started, programs: dict[str, str
             started.cpus_per_node,
             memory_mb,
             machine.MEMORY_MB if started.rdma else None,
+            with_topology=started.fabric != fabric.BRIDGE,
         ),
         "utf-8",
     )
+    if started.fabric != fabric.BRIDGE:
+        files.topology_conf.write_text(fabric.topology_conf(started.nodes), "utf-8")
     files.cgroup_conf.write_text(slurm_conf.CGROUP_CONF, "utf-8")
     names = [layout.LOGIN, *started.node_names]
     files.hosts.write_text(slurm_conf.hosts(names), "utf-8")

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from fabricheck.testbed import layout
 from fabricheck.testbed.commands import run_captured
+from fabricheck.testbed.fabric import routers
 from fabricheck.testbed.guest import machine
 from fabricheck.testbed.guest.boot import last_words
 from fabricheck.testbed.guest.settings import Settings
@@ -82,7 +83,7 @@ def status(files: Layout) -> TestbedStatus:
         keep_visible=started.keep_visible,
         nodes=rows,
         guest=guest,
-        problems=_problems(files, rows, guest),
+        problems=_problems(files, rows, guest, started),
     )
 
 
@@ -157,8 +158,11 @@ def _answers(files: Layout) -> bool:
         return False
 
 
-def _problems(files: Layout, rows: list[NodeStatus], guest: GuestStatus | None) -> list[str]:
+def _problems(
+    files: Layout, rows: list[NodeStatus], guest: GuestStatus | None, started: Started
+) -> list[str]:
     found = [] if _alive(files, "munged") else ["munged is dead"]
+    found += [f"{name} is dead" for name in routers(started.fabric, started.nodes) if not _alive(files, name)]
     if guest is not None and guest.pid is None:
         found.append(f"the guest (rx1, rx2) is dead, its last words: {last_words(files)}")
     elif guest is not None and not guest.answers:
