@@ -245,8 +245,8 @@ def test_faults_on_the_command_line(clean: Testbed, fabricheck: list[str]) -> No
     assert fault("n1", "clear").stdout == "n1 has no fault.\n"
     for words, complaint in (
         (
-            ("n1", "loss", "2%"),
-            "netem is for the guest's nodes (rx1, rx2): n1 runs on this machine",
+            ("n1", "corrupt", "2%"),
+            "netem (corrupt 2%) is for the guest's nodes (rx1, rx2): n1 runs on this machine",
         ),
         (("n1", "red", "20mbit"), "red is for the guest's nodes (rx1, rx2): n1"),
         (("rx1", "red", "much"), 'illegal value for "rate": "much"'),

@@ -19,7 +19,16 @@ COMMANDS: Final = (
     "exporter",
     "dashboard",
 )
-GROUPS: Final = ("testbed", "history", "baseline", "references", "site", "metrics", "stress")
+GROUPS: Final = (
+    "testbed",
+    "history",
+    "baseline",
+    "references",
+    "site",
+    "metrics",
+    "stress",
+    "topology",
+)
 
 
 def build(wanted: list[str]) -> typer.Typer:

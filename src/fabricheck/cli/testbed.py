@@ -45,6 +45,7 @@ StateDir = Annotated[
 @app.command()
 def up(
     state_dir: StateDir,
+    *,
     nodes: Annotated[int | None, typer.Option(help="Number of nodes.", show_default="4")] = None,
     cpus_per_node: Annotated[
         int | None,
@@ -214,14 +215,17 @@ def exec_(
 @app.command(context_settings={"allow_interspersed_args": False, "ignore_unknown_options": True})
 def fault(
     state_dir: StateDir,
-    node: Annotated[str, typer.Argument(help="n1, n2 ..., rx1, rx2")],
+    target: Annotated[str, typer.Argument(help="n1, n2 ..., rx1, rx2; leaf1, leaf1-spine2 ...")],
     words: Annotated[list[str], typer.Argument(metavar="FAULT...", help="See below.")],
 ) -> None:
     """Disturb a node's link: an ordinary node's to the switch, or the cable of an RDMA device.
 
     On rx1 and rx2, all that tc-netem(8) takes: it acts on what the node sends; and red RATE, a slow
-    link that marks what queues up as congested (ECN). On the others, only rate, as for tc-tbf(8).
-    On all: link down, link up, mtu NUMBER, clear, list.
+    link that marks what queues up as congested (ECN). On the others, in both directions: rate, as
+    for tc-tbf(8), loss N% and delay TIME. On all: link down, link up, mtu NUMBER, clear, list.
+
+    With leaves and spines also: a leaf or a spine, a cable (leaf1-spine2), one direction
+    (leaf1-to-spine2, n3-to-leaf2), a pair of nodes (n1-n6, n1-to-n6), or all (fabric).
 
     Examples:
 
@@ -231,7 +235,9 @@ def fault(
 
       fabricheck testbed fault rx1 red 20mbit
 
-      fabricheck testbed fault n1 rate 100mbit burst 64kb latency 50ms
+      fabricheck testbed fault n1 rate 100mbit
+
+      fabricheck testbed fault leaf1-to-spine2 loss 2%
 
       fabricheck testbed fault rx2 link down
 
@@ -241,8 +247,8 @@ def fault(
     """
     files = layout_at(state_dir)
     if words != ["list"]:
-        faults.inject(files, node, words)
-    for line in faults.active(files, node) or [f"{node} has no fault."]:
+        faults.inject(files, target, words)
+    for line in faults.active(files, target) or [f"{target} has no fault."]:
         typer.echo(line)
 
 

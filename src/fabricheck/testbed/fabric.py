@@ -69,7 +69,7 @@ def leaf_of(node: str) -> str:
 
 def leaves(nodes: int) -> list[str]:
     """The leaves of a fabric of ``nodes`` nodes."""
-    return list(dict.fromkeys(map(leaf_of, layout.node_names(nodes))))
+    return list(nodes_of(nodes))
 
 
 def routers(fabric: str, nodes: int) -> list[str]:
@@ -170,10 +170,30 @@ def usual_queue(rate: str) -> str:
 USUAL_HANDLE: Final = "fab"
 
 
-def topology_conf(nodes: int) -> str:
-    """Slurm's topology.conf; both spines are one switch there, because it has to be a tree."""
+def nodes_of(nodes: int) -> dict[str, list[str]]:
+    """The nodes of each leaf."""
     below: dict[str, list[str]] = {}
     for node in layout.node_names(nodes):
         below.setdefault(leaf_of(node), []).append(node)
+    return below
+
+
+def topology_conf(nodes: int) -> str:
+    """Slurm's topology.conf; both spines are one switch there, because it has to be a tree."""
+    below = nodes_of(nodes)
     lines = [f"SwitchName={leaf} Nodes={','.join(names)}" for leaf, names in below.items()]
     return "\n".join([*lines, f"SwitchName=spines Switches={','.join(below)}"]) + "\n"
+
+
+def topology(fabric: str, nodes: int) -> dict[str, object]:
+    """The fabric as ``localise.topology.from_json`` reads it."""
+    below = nodes_of(nodes)
+    through = {
+        spine: [n for n in layout.node_names(nodes) if spine_for(n) == spine] for spine in SPINES
+    }
+    is_lft = fabric == LEAF_SPINE_LFT
+    return {
+        "leaves": below,
+        "spines": dict.fromkeys(below, SPINES),
+        "routes": dict.fromkeys(below, through) if is_lft else {},
+    }

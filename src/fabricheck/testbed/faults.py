@@ -1,66 +1,76 @@
 """Faults to inject into a running testbed: cables pulled, links shaped, packets lost.
 
-A host node has a link to the switch. A guest node has the cable below its RDMA device; what is done
-to a cable is done to what the node sends, so hit both nodes to hit both directions.
+A host node has a link to the switch or to its leaf. A guest node has the cable below its RDMA
+device; what is done to a cable is done to what the node sends, so hit both nodes to hit both
+directions. ``ends`` says what else can be hit.
+
+The machine's own kernel may lack netem. There a packet is lost by a filter that draws a random
+number (cls_bpf), and delayed by a token bucket in which each packet counts as a large one
+(tc-tbf(8), ``mpu``): one packet passes in each ``delay``. So in a train of small messages each
+takes that much longer, a lone message doesn't, and no more than one packet in each ``delay`` comes
+through of large ones either.
 """
 
 import json
 import re
 import shlex
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from fabricheck.errors import FabricheckError
-from fabricheck.testbed import layout
+from fabricheck.testbed import fabric, layout
 from fabricheck.testbed.commands import run_captured
-from fabricheck.testbed.enter import live_node
-from fabricheck.testbed.guest.devices import CABLE_MTU, cable, gid_address
+from fabricheck.testbed.ends import End, ends
+from fabricheck.testbed.guest.devices import CABLE_MTU, gid_address
 from fabricheck.testbed.layout import Layout
+from fabricheck.testbed.options import load
 
 NETEM_WORDS: Final = ("loss", "delay", "reorder", "duplicate", "corrupt", "rate", "limit")
-_QUEUES: Final = ("netem", "tbf", "red")
-_QUEUE: Final = re.compile(r"qdisc (\w+) \S+ (?:root refcnt \d+|parent \S+) *(.*)")
+_QUEUES: Final = ("netem", "tbf", "red", "htb")
+_QUEUE: Final = re.compile(r"qdisc (\w+) (\S+) (?:root refcnt \d+|parent \S+) *(.*)")
 # Marks begin at 40 kB of queue, ten packets of the cable's MTU, and are certain from 120 kB on.
 # What says that it can't be marked is dropped instead.
 _RED: Final = "red limit 2mb min 40kb max 120kb avpkt 4200 burst 15 ecn probability 0.2 bandwidth"
+_BUCKET: Final = "burst 64kb latency 100ms"
+# The bytes that a delayed packet counts for: as many as the kernel can count (16 bits), nearly.
+_COUNTED: Final = 60000
+_DELAYS: Final = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
+_DELAY: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)(us|ms|s)")
+_LOSS: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)%")
+# Of classic BPF: load a random number of 32 bits; if it is not below the third number, pass, else
+# drop. (The fourth one before them: only if the address at 30, the receiver's, is the pair's.)
+_DROP: Final = "32 0 0 4294963256,53 0 1 {below},6 0 0 4294967295,6 0 0 2"
+_ONLY_TO: Final = "32 0 0 30,21 0 2 {address},"
+_DROPPED: Final = re.compile(r"53 0 1 (\d+)")
 _USUAL_MTU: Final = 1500
 _SECONDS: Final = 60.0
 
 
-class _End(NamedTuple):
-    """An interface, and the host in which it is."""
-
-    host: str
-    interface: str
-
-
-def _ends(node: str) -> list[_End]:
-    """The interfaces that make up the node's link; the node's own comes last."""
-    if node in layout.GUEST_NODES:
-        return [_End(node, cable(node))]
-    return [_End(layout.SWITCH, layout.switch_port(node)), _End(node, layout.INTERFACE)]
-
-
-def inject(files: Layout, node: str, words: Sequence[str]) -> None:
+def inject(files: Layout, target: str, words: Sequence[str]) -> None:
     """Do what the command line says: netem's words, ``red 20mbit``, ``link down``, ``clear``, …
 
     Raises:
-        FabricheckError: the words mean no fault, or this node cannot have it.
+        FabricheckError: the words mean no fault, or this target cannot have it.
     """
-    live_node(files, node)
+    where = ends(files, target)
+    in_guest = target in layout.GUEST_NODES
     first, rest = words[0], list(words[1:])
     if first == "clear" and not rest:
-        clear(files, node)
+        clear(files, target)
     elif first == "link" and rest in (["down"], ["up"]):
-        set_link(files, node, rest[0])
+        set_link(files, target, rest[0])
     elif first == "mtu" and len(rest) == 1 and rest[0].isdecimal():
-        set_mtu(files, node, int(rest[0]))
-    elif first == "rate" and node not in layout.GUEST_NODES:
-        shape(files, node, " ".join(words))
+        set_mtu(files, target, int(rest[0]))
+    elif first == "rate" and not in_guest:
+        shape(files, target, " ".join(words if len(words) > 2 else [*words, _BUCKET]))  # noqa: PLR2004
+    elif first == "loss" and len(rest) == 1 and not in_guest:
+        _lose(files, where, rest[0])
+    elif first == "delay" and len(rest) == 1 and not in_guest:
+        _delay(files, target, rest[0])
     elif first == "red" and len(rest) == 1:
-        red(files, node, rest[0])
+        red(files, target, rest[0])
     elif first in NETEM_WORDS:
-        netem(files, node, " ".join(words))
+        netem(files, target, " ".join(words))
     else:
         raise FabricheckError(
             f"expected a fault ({', '.join(NETEM_WORDS)} ..., red RATE, link down, link up, "
@@ -70,7 +80,7 @@ def inject(files: Layout, node: str, words: Sequence[str]) -> None:
 
 def netem(files: Layout, node: str, arguments: str) -> None:
     """Let a guest node's cable lose, delay, reorder or mark packets, as tc-netem(8) words it."""
-    _only_in_guest(node, "netem")
+    _only_in_guest(node, f"netem ({arguments})")
     _queue(files, node, f"root netem {shlex.join(arguments.split())}")
 
 
@@ -94,29 +104,86 @@ def _only_in_guest(node: str, what: str) -> None:
     if node not in layout.GUEST_NODES:
         raise FabricheckError(
             f"{what} is for the guest's nodes ({', '.join(layout.GUEST_NODES)}): {node} runs on "
-            "this machine's kernel, which may lack it; use rate, link down or mtu there"
+            "this machine's kernel, which may lack it; use rate, delay TIME, loss N%, link down or "
+            "mtu there"
         )
 
 
-def shape(files: Layout, node: str, token_bucket: str) -> None:
-    """Limit the node's link, on a host node in both directions, as tc-tbf(8) words it."""
-    _queue(files, node, f"root tbf {shlex.join(token_bucket.split())}")
+def shape(files: Layout, target: str, token_bucket: str) -> None:
+    """Limit links, on host nodes in both directions, as tc-tbf(8) words it."""
+    _queue(files, target, f"root tbf {shlex.join(token_bucket.split())}")
 
 
-def _queue(files: Layout, node: str, *disciplines: str) -> None:
-    for end in _ends(node):
+def _delay(files: Layout, target: str, time: str) -> None:
+    """Let one packet pass in each ``time``."""
+    found = _DELAY.fullmatch(time)
+    seconds = float(found[1]) * _DELAYS[found[2]] if found else 0.0
+    if not seconds:
+        raise FabricheckError(f"expected a delay such as 500us or 2ms, found {time!r}")
+    rate = round(_COUNTED * 8 / seconds)
+    size = f"mpu {_COUNTED}"
+    shape(files, target, f"rate {rate}bit burst {_COUNTED + 4096} latency 100ms {size}")
+
+
+def _lose(files: Layout, where: Sequence[End], share: str) -> None:
+    """Lose packets at random; what the kernel hands on as one packet is lost as one."""
+    found = _LOSS.fullmatch(share)
+    if not found or not 0 < float(found[1]) <= 100:  # noqa: PLR2004
+        raise FabricheckError(f"expected a loss from 0% to 100%, such as 2%, found {share!r}")
+    drop = _DROP.format(below=min(round(float(found[1]) / 100 * 2**32), 2**32 - 1))
+    for end in where:
+        only = _ONLY_TO.format(address=_as_number(end.to)) if end.to else ""
+        code = only + drop
+        _run(
+            files,
+            end,
+            _without_filter(end),
+            f"tc qdisc add dev {end.interface} clsact",
+            f"tc filter add dev {end.interface} egress bpf direct-action bytecode "
+            f"'{code.count(',') + 1},{code}'",
+        )
+
+
+def _as_number(address: str) -> int:
+    return int.from_bytes(bytes(map(int, address.split("."))))
+
+
+def _queue(files: Layout, target: str, *disciplines: str) -> None:
+    for end in ends(files, target):
         add = [f"tc qdisc add dev {end.interface} {each}" for each in disciplines]
+        if end.to:
+            add = _queue_for_pair(end, disciplines[0])
         # Replacing netem by netem would keep some of the old one's arguments.
         _run(files, end, _without_queue(end), *add)
 
 
-def clear_queue(files: Layout, node: str) -> None:
-    """Undo ``netem``, ``red`` and ``shape``; without any, do nothing."""
-    for end in _ends(node):
-        _run(files, end, _without_queue(end))
+def _queue_for_pair(end: End, discipline: str) -> list[str]:
+    """The usual rate for all, and the discipline for what goes to one address (tc-htb(8))."""
+    own = discipline.replace("root", "parent 1:2 handle 2:", 1)
+    device = f"dev {end.interface}"
+    return [
+        f"tc qdisc add {device} root handle 1: htb default 1",
+        f"tc class add {device} parent 1: classid 1:1 htb rate {end.rate} burst 16kb",
+        f"tc class add {device} parent 1: classid 1:2 htb rate {end.rate} burst 16kb",
+        f"tc filter add {device} parent 1: protocol ip u32 match ip dst {end.to} flowid 1:2",
+        f"tc qdisc add {device} {own}",
+    ]
 
 
-def _without_queue(end: _End) -> str:
+def clear_queue(files: Layout, target: str) -> None:
+    """Undo ``netem``, ``red``, ``shape``, loss and delay; without any, do nothing."""
+    for end in ends(files, target):
+        _run(files, end, *_usual(end))
+
+
+def _usual(end: End) -> list[str]:
+    commands = [_without_filter(end), _without_queue(end)]
+    if end.rate:
+        commands.append(f"tc qdisc add dev {end.interface} {fabric.usual_queue(end.rate)}")
+    return commands
+
+
+def _without_queue(end: End) -> str:
     kinds = "|".join(_QUEUES)
     return (
         f"if tc qdisc show dev {end.interface} root | grep -Eq '^qdisc ({kinds}) '; "
@@ -124,61 +191,92 @@ def _without_queue(end: _End) -> str:
     )
 
 
-def set_link(files: Layout, node: str, state: str) -> None:
-    """Pull the node's cable (``down``), or plug it in again (``up``)."""
-    end = _ends(node)[0]
-    _run(
-        files,
-        end,
-        *(_link_up(node, end) if state == "up" else [f"ip link set {end.interface} down"]),
+def _without_filter(end: End) -> str:
+    return (
+        f"if tc qdisc show dev {end.interface} | grep -q '^qdisc clsact '; "
+        f"then tc qdisc del dev {end.interface} clsact; fi"
     )
 
 
-def _link_up(node: str, end: _End) -> list[str]:
-    commands = [f"ip link set {end.interface} up"]
-    if node in layout.GUEST_NODES:
-        # The kernel forgets link-local addresses when a link goes down.
-        commands.append(f"ip address replace {gid_address(node)} dev {end.interface} nodad")
-    return commands
+def set_link(files: Layout, target: str, state: str) -> None:
+    """Pull a cable (``down``), or plug it in again (``up``)."""
+    # One end of each cable.
+    for end in _of_cables(files, target)[::2]:
+        down = [f"ip link set {end.interface} down"]
+        _run(files, end, *(_link_up(files, end) if state == "up" else down))
 
 
-def set_mtu(files: Layout, node: str, mtu: int) -> None:
-    """Change the MTU of the node's own interface."""
-    end = _ends(node)[-1]
-    _run(files, end, f"ip link set {end.interface} mtu {mtu}")
-
-
-def clear(files: Layout, node: str) -> None:
-    """Undo every fault of the node."""
-    for end in _ends(node):
-        mtu = f"ip link set {end.interface} mtu {_usual_mtu(node)}"
-        _run(files, end, _without_queue(end), mtu, *_link_up(node, end))
-
-
-def active(files: Layout, node: str) -> list[str]:
-    """The faults that the node has now, in words."""
-    live_node(files, node)
-    found = []
-    for end in _ends(node):
-        where = f"{end.interface} in {end.host}"
-        show = f"tc qdisc show dev {end.interface}"
-        link, *queues = _run(files, end, f"ip -json link show {end.interface}", show).splitlines()
-        # "qdisc netem 8001: root refcnt 2 limit 1000 loss 2%"
-        disciplines = [match.groups() for match in map(_QUEUE.match, queues) if match]
-        found += [f"{where}: {k} {told.strip()}" for k, told in disciplines if k in _QUEUES]
-        (state,) = json.loads(link)
-        if "UP" not in state["flags"]:
-            found.append(f"{where}: down")
-        if state["mtu"] != _usual_mtu(node):
-            found.append(f"{where}: MTU {state['mtu']}")
+def _of_cables(files: Layout, target: str) -> list[End]:
+    found = ends(files, target)
+    if found[0].to or (found[0].rate and len(found) == 1):
+        raise FabricheckError(
+            f"{target} is a pair of nodes or one direction, no cable: use rate, delay or loss there"
+        )
     return found
 
 
-def _usual_mtu(node: str) -> int:
-    return CABLE_MTU if node in layout.GUEST_NODES else _USUAL_MTU
+def _link_up(files: Layout, end: End) -> list[str]:
+    commands = [f"ip link set {end.interface} up"]
+    # What the kernel forgets when a link goes down: link-local addresses, and next hops.
+    if end.host in layout.GUEST_NODES:
+        commands.append(f"ip address replace {gid_address(end.host)} dev {end.interface} nodad")
+    if fabric.is_router(end.host) and (started := load(files)):
+        carrier = f"until ip -br link show {end.interface} | grep -q ' UP '; do sleep 0.02; done"
+        routes = fabric.setup(end.host, started.fabric, started.nodes)
+        commands += [f'timeout 5 sh -c "{carrier}"', *(f"ip {route}" for route in routes)]
+    return commands
 
 
-def _run(files: Layout, end: _End, *commands: str) -> str:
+def set_mtu(files: Layout, target: str, mtu: int) -> None:
+    """Change the MTU of the node's own interface."""
+    end = _of_cables(files, target)[-1]
+    _run(files, end, f"ip link set {end.interface} mtu {mtu}")
+
+
+def clear(files: Layout, target: str) -> None:
+    """Undo every fault of the target's interfaces."""
+    for end in ends(files, target):
+        mtu = f"ip link set {end.interface} mtu {_usual_mtu(target)}"
+        _run(files, end, *_usual(end), mtu, *_link_up(files, end))
+
+
+def active(files: Layout, target: str) -> list[str]:
+    """The faults that the target has now, in words."""
+    return [line for end in ends(files, target) for line in _active(files, end, target)]
+
+
+def _active(files: Layout, end: End, target: str) -> list[str]:
+    where = f"{end.interface} in {end.host}"
+    device = f"dev {end.interface}"
+    link, *rest = _run(
+        files,
+        end,
+        f"ip -json link show {end.interface}",
+        f"tc qdisc show {device}",
+        f"tc filter show {device} egress",
+    ).splitlines()
+    # "qdisc netem 8001: root refcnt 2 limit 1000 loss 2%"
+    queues = [match.groups() for match in map(_QUEUE.match, rest) if match]
+    found = [
+        f"{where}: {kind} {told.strip()}"
+        for kind, handle, told in queues
+        if kind in _QUEUES and handle != f"{fabric.USUAL_HANDLE}:"
+    ]
+    drops = [match for match in map(_DROPPED.search, rest) if match]
+    found += [f"{where}: loss {int(match[1]) / 2**32:.3g}" for match in drops]
+    (state,) = json.loads(link)
+    if "UP" not in state["flags"]:
+        found.append(f"{where}: down")
+    if state["mtu"] != _usual_mtu(target):
+        found.append(f"{where}: MTU {state['mtu']}")
+    return found
+
+
+def _usual_mtu(target: str) -> int:
+    return CABLE_MTU if target in layout.GUEST_NODES else _USUAL_MTU
+
+
+def _run(files: Layout, end: End, *commands: str) -> str:
     """Run shell commands one after the other, until one fails; their output."""
     # Ordinary users have no /sbin in their PATH, where tc and ip are.
     script = "; ".join(["set -e", "PATH=$PATH:/usr/sbin:/sbin", *commands])

@@ -90,8 +90,8 @@ def slurm_conf(
 ) -> str:
     """slurm.conf for ``nodes`` nodes of ``cpus_per_node`` CPUs and ``memory_mb`` MB each.
 
-    With ``guest_memory_mb``, also for the guest's nodes, which share that memory; ``with_topology``, of
-    which topology.conf tells.
+    With ``guest_memory_mb``, also for the guest's nodes, which share that memory. With
+    ``with_topology``, Slurm reads topology.conf beside it.
     """
     node_timeout, message_timeout = _GUEST_TIMEOUTS if guest_memory_mb else _TIMEOUTS
     text = _SLURM_CONF.format(

@@ -1,5 +1,6 @@
 """The contents of a state directory: writing them, and removing them with their processes."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -145,6 +146,8 @@ def write_configuration(files: Layout, started: Started, programs: dict[str, str
     )
     if started.fabric != fabric.BRIDGE:
         files.topology_conf.write_text(fabric.topology_conf(started.nodes), "utf-8")
+        topology = fabric.topology(started.fabric, started.nodes)
+        files.topology.write_text(json.dumps(topology), "utf-8")
     files.cgroup_conf.write_text(slurm_conf.CGROUP_CONF, "utf-8")
     names = [layout.LOGIN, *started.node_names]
     files.hosts.write_text(slurm_conf.hosts(names), "utf-8")

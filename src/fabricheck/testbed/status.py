@@ -162,7 +162,11 @@ def _problems(
     files: Layout, rows: list[NodeStatus], guest: GuestStatus | None, started: Started
 ) -> list[str]:
     found = [] if _alive(files, "munged") else ["munged is dead"]
-    found += [f"{name} is dead" for name in routers(started.fabric, started.nodes) if not _alive(files, name)]
+    found += [
+        f"{name} is dead"
+        for name in routers(started.fabric, started.nodes)
+        if not _alive(files, name)
+    ]
     if guest is not None and guest.pid is None:
         found.append(f"the guest (rx1, rx2) is dead, its last words: {last_words(files)}")
     elif guest is not None and not guest.answers:

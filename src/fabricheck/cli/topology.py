@@ -1,0 +1,114 @@
+"""``fabricheck topology``: what is known of a fabric, and what is not."""
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fabricheck.cli.options import JsonOption
+from fabricheck.cli.output import write_json
+from fabricheck.errors import FabricheckError
+from fabricheck.localise.topology import Topology, as_json, flows_for_paths, nodes_in
+
+app = typer.Typer(no_args_is_help=True, help="Leaves, spines and routes: what is known of them.")
+_SECONDS = 60.0
+
+FileArgument = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="[FILE]",
+        help="What was recorded; without it, Slurm is asked.",
+        show_default=False,
+    ),
+]
+
+
+@app.command()
+def show(file: FileArgument = None, *, machine: JsonOption = False) -> None:
+    """Show the leaves with their nodes and spines.
+
+    FILE holds what one of these said: scontrol show topology; ibnetdiscover, with the output of
+    ibroute for each switch (dump_lfts.sh) after it; lldpcli -f json show neighbors of each node, on
+    one line after the node's name; or this command with --json.
+
+    Exit code 0, or 2 for bad input.
+
+    Examples:
+
+      fabricheck topology show
+
+      fabricheck topology show fabric.txt --json > sites/mycluster.topology
+    """
+    found = _topology(file)
+    if machine:
+        write_json(as_json(found))
+        return
+    for leaf, nodes in found.nodes_of().items():
+        above = found.spines.get(leaf, ())
+        routed = f", routes to {len(found.routes[leaf])} nodes" if leaf in found.routes else ""
+        flows = f", {flows_for_paths(len(above))} flows hit every path" if above else ""
+        typer.echo(f"{leaf}: {_folded(nodes)} | {_folded(above) or 'unknown above'}{routed}{flows}")
+
+
+@app.command()
+def check(
+    file: FileArgument = None,
+    nodes: Annotated[
+        str,
+        typer.Option(metavar="NODES", help="Those to know, such as n[1-8].", show_default=False),
+    ] = "",
+) -> None:
+    """Say what isn't known of the topology, and what that costs.
+
+    Exit code 0: nothing is unknown. 1: something is. 2: bad input.
+
+    Examples:
+
+      fabricheck topology check
+
+      fabricheck topology check sites/mycluster.topology --nodes "c[001-320]"
+    """
+    found = _topology(file)
+    sentences = list(found.unknown(nodes_in(nodes) if nodes else ()))
+    leaves = len(found.nodes_of())
+    typer.echo(f"known: {len(found.leaves)} nodes at {leaves} leaves")
+    for sentence in sentences:
+        typer.echo(sentence)
+    raise typer.Exit(1 if sentences else 0)
+
+
+def _topology(file: Path | None) -> Topology:
+    from fabricheck.localise import recorded  # noqa: PLC0415
+
+    if file is not None:
+        return recorded.load(file)
+    found = recorded.slurm(_ask("scontrol", "show", "topology"))
+    if not found.leaves:
+        raise FabricheckError(
+            "expected leaf switches from scontrol show topology, found none: Slurm has no "
+            "topology.conf here; name a recorded FILE"
+        )
+    return found
+
+
+def _ask(*command: str) -> str:
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=_SECONDS
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise FabricheckError(
+            f"{' '.join(command)} can't be asked ({error}): name a recorded FILE"
+        ) from error
+    if done.returncode != 0:
+        complaint = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[0]
+        raise FabricheckError(f"{' '.join(command)}: {complaint}: name a recorded FILE")
+    return done.stdout
+
+
+def _folded(names: Sequence[str]) -> str:
+    from ClusterShell.NodeSet import NodeSet  # noqa: PLC0415
+
+    return str(NodeSet.fromlist(names)) if names else ""
