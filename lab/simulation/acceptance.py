@@ -2,16 +2,17 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 import polars as pl
 
 from fabricheck.acceptance.accept import accept
-from fabricheck.acceptance.judging import judge
+from fabricheck.acceptance.judging import judge, verdict
 from fabricheck.acceptance.model import Answer, Question, Scope, Verdict
-from fabricheck.acceptance.pairs import SIDES
+from fabricheck.acceptance.pairs import SIDES, compared
+from fabricheck.acceptance.questions import questions
 from fabricheck.acceptance.settings import Settings
 from fabricheck.history.frame import COLUMNS, KEY
 from fabricheck.history.provenance import Provenance
@@ -25,20 +26,26 @@ Row = dict[str, str]
 CHANGES: Final = (0.0, 0.025, 0.05, 0.1)
 PAIRS: Final = (6, 12, 20)
 LOOKS: Final = {
-    "at 20 pairs": (20,),
-    "at 12 and 20 pairs": (12, 20),
-    "at each from 6 to 20 pairs": range(6, 21),
+    "at 12 pairs": (12,),
+    "at each from 3 to 12": range(3, 13),
+    "at each from 3 to 36": range(3, 37),
 }
-SERIES: Final = 120
-"""Series of a simulated campaign: ten cases of six sizes and two statistics."""
+SERIES: Final = 204
+"""Series of a simulated campaign: seventeen cases of six sizes and two statistics."""
 
 WORLDS: Final = {
     "2 %, normal": World(recorded=False),
     "5 %, normal": World(recorded=False, spread=0.05),
     "2 %, recorded": World(),
 }
+TWO_MODES: Final = World(recorded=False, modes=0.04)
 _OF_ONE_CASE: Final = 12
+_FIRST_LOOK: Final = 3
 _FIRST_PAIRS: Final = 12
+_MOST: Final = 36
+_OPEN: Final = Verdict.INCONCLUSIVE
+NOTHING_KNOWN: Final = pl.DataFrame(schema={**KEY, "spread": pl.Float64})
+"""No night before the campaign."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +102,10 @@ def tables(
         seed: all values follow from it.
     """
     yield "one series", _one_series(noise, settings, count, seed)
-    yield f"campaigns of {SERIES} series", _campaigns(noise, settings, rounds, seed)
+    yield (
+        f"campaigns of {SERIES} series, looked at after each pair from the third to the twelfth",
+        _campaigns(noise, settings, rounds, seed),
+    )
     yield (
         "order of the runs, where each run is slower by 0.5 %",
         _orders(noise, settings, rounds, seed),
@@ -119,37 +129,74 @@ def _answers(
     campaign: Campaign, noise: Sequence[Array], settings: Settings, count: int, seed: int
 ) -> list[Answer]:
     """Verdicts on single series, none of which knows of the others."""
-    return [_judged(each, settings) for each in _differences(campaign, noise, count, seed)]
+    return [_judged(each, settings) for each in _sides(campaign, noise, count, seed)]
 
 
-def _differences(campaign: Campaign, noise: Sequence[Array], count: int, seed: int) -> list[Array]:
+def _sides(
+    campaign: Campaign, noise: Sequence[Array], count: int, seed: int
+) -> list[tuple[Array, Array]]:
     after = campaign.order
-    return [
-        np.log(each.values[after] / each.values[~after])
-        for each in campaign.made(noise, count, seed)
-    ]
+    logs = [np.log(each.values) for each in campaign.made(noise, count, seed)]
+    return [(each[~after], each[after]) for each in logs]
 
 
-def _judged(differences: Array, settings: Settings) -> Answer:
-    question = Question(Scope.SERIES, dict.fromkeys(KEY), differences, settings.margin_of("p50"))
+def _judged(sides: tuple[Array, Array], settings: Settings) -> Answer:
+    question = Question(Scope.SERIES, dict.fromkeys(KEY), *sides, settings.margin_of("p50"))
     return judge([question], settings)[0]
 
 
+def _first(sides: tuple[Array, Array], pairs: int) -> tuple[Array, Array]:
+    return sides[0][:pairs], sides[1][:pairs]
+
+
 def _campaigns(noise: Sequence[Array], settings: Settings, rounds: int, seed: int) -> Iterator[Row]:
+    two, ten, recorded = WORLDS["2 %, normal"], World(recorded=False, spread=0.1), World()
     what = {
-        "nothing": (0.0, SERIES),
-        "everything by 10 %": (0.1, SERIES),
-        "one case by 10 %": (0.1, _OF_ONE_CASE),
-        "one case by 20 %": (0.2, _OF_ONE_CASE),
-        "one series by 10 %": (0.1, 1),
-        "one series by the margin": (settings.margin, 1),
+        "nothing, in 2 % noise": (0.0, SERIES, two),
+        "nothing, in two modes 4 % apart": (0.0, SERIES, TWO_MODES),
+        "nothing, in recorded noise of 2 %": (0.0, SERIES, recorded),
+        "everything by the margin": (settings.margin, SERIES, two),
+        "one series by the margin": (settings.margin, 1, two),
+        "one series by 10 %": (0.1, 1, two),
+        "one case by 10 %": (0.1, _OF_ONE_CASE, two),
+        "everything by 10 %": (0.1, SERIES, two),
+        "everything by 10 %, in recorded noise of 2 %": (0.1, SERIES, recorded),
+        "everything twice as slow, in 10 % noise": (1.0, SERIES, ten),
+        "everything 75 times as slow, in 10 % noise": (74.0, SERIES, ten),
+        "one case twice as slow, in 10 % noise": (1.0, _OF_ONE_CASE, ten),
     }
-    for words, (change, changed) in what.items():
-        row = {"what is worse": words}
-        for pairs in PAIRS:
-            campaign = Campaign(pairs, change, changed)
-            row[f"{pairs} pairs"] = _verdicts(campaign, noise, settings, rounds, seed)
-        yield row
+    for words, (change, changed, world) in what.items():
+        campaign = Campaign(_FIRST_PAIRS, change, changed, world)
+        found = [_until_clear(campaign, noise, settings, seed + number) for number in range(rounds)]
+        needed = sorted(pairs for verdict, pairs in found if verdict is not _OPEN)
+        yield {
+            "what is worse": words,
+            "accept / reject / inconclusive": _shares(verdict for verdict, _ in found),
+            "pairs, half": f"{needed[(len(needed) - 1) // 2]}" if needed else "-",
+            "nine of ten": f"{needed[9 * (len(needed) - 1) // 10]}" if needed else "-",
+        }
+
+
+def _until_clear(
+    campaign: Campaign, noise: Sequence[Array], settings: Settings, seed: int
+) -> tuple[Verdict, int]:
+    """The verdict of a campaign that stops when it is clear, and after how many pairs it does."""
+    values = as_values(campaign.made(noise, SERIES, seed), campaign)
+    asked = questions(values, compared(values, settings), NOTHING_KNOWN)
+    for pairs in range(_FIRST_LOOK, campaign.pairs + 1):
+        seen = [_seen(each, pairs) for each in asked]
+        found = verdict(judge(seen, settings), complete=True)
+        if found is not _OPEN:
+            return found, pairs
+    return _OPEN, campaign.pairs
+
+
+def _seen(question: Question, pairs: int) -> Question:
+    """A question after so many pairs."""
+    if question.failed is not None:
+        return replace(question, failed=(0, pairs, 0, pairs))
+    before, after = _first((question.runs_before, question.runs_after), pairs)
+    return replace(question, runs_before=before, runs_after=after)
 
 
 def _orders(noise: Sequence[Array], settings: Settings, rounds: int, seed: int) -> Iterator[Row]:
@@ -167,7 +214,7 @@ def _verdicts(
     found = []
     for number in range(rounds):
         values = as_values(campaign.made(noise, SERIES, seed + number), campaign)
-        found.append(accept(values, settings, Provenance()).verdict)
+        found.append(accept(values, settings, Provenance(), NOTHING_KNOWN).verdict)
     return _shares(found)
 
 
@@ -204,20 +251,22 @@ def _advice(noise: Sequence[Array], settings: Settings, count: int, seed: int) -
     """What becomes of series that were open, when as many runs as were advised are made."""
     for name, world in WORLDS.items():
         for change in (0.0, 0.025, 0.1):
-            whole = _differences(
+            whole = _sides(
                 Campaign(settings.most_pairs, change, world=world, changed=count),
                 noise,
                 count,
                 seed,
             )
-            first = [(each, _judged(each[:_FIRST_PAIRS], settings)) for each in whole]
+            first = [(each, _judged(_first(each, _FIRST_PAIRS), settings)) for each in whole]
             still = [
                 (each, answer.further)
                 for each, answer in first
                 if answer.verdict is Verdict.INCONCLUSIVE
             ]
             advised = [(each, number) for each, number in still if number is not None]
-            later = [_judged(each[: _FIRST_PAIRS + number], settings) for each, number in advised]
+            later = [
+                _judged(_first(each, _FIRST_PAIRS + number), settings) for each, number in advised
+            ]
             settled = sum(each.verdict is not Verdict.INCONCLUSIVE for each in later)
             numbers = [number for _, number in advised]
             yield {
@@ -233,15 +282,17 @@ def _advice(noise: Sequence[Array], settings: Settings, count: int, seed: int) -
 def _looks(noise: Sequence[Array], settings: Settings, count: int, seed: int) -> Iterator[Row]:
     """What it costs to look again and again, and to stop at the first verdict."""
     for change in (0.0, settings.margin):
-        made = _differences(Campaign(max(PAIRS), change, changed=count), noise, count, seed)
+        made = _sides(Campaign(_MOST, change, changed=count), noise, count, seed)
         row = {"worse by": f"{100 * change:g} %"}
         for words, looks in LOOKS.items():
-            found = [[_judged(each[:pairs], settings).verdict for pairs in looks] for each in made]
-            row[words] = _shares(
-                next((each for each in verdicts if each is not Verdict.INCONCLUSIVE), verdicts[-1])
-                for verdicts in found
-            )
+            row[words] = _shares(_stopped(each, looks, settings) for each in made)
         yield row
+
+
+def _stopped(sides: tuple[Array, Array], looks: Iterable[int], settings: Settings) -> Verdict:
+    """The first verdict of several looks."""
+    verdicts = (_judged(_first(sides, pairs), settings).verdict for pairs in looks)
+    return next((each for each in verdicts if each is not _OPEN), _OPEN)
 
 
 def _shares(verdicts: Iterable[Verdict]) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
+from scipy import stats
 
 from fabricheck.history.series import Series, SeriesKey
 from fabricheck.trend.robust import Array
@@ -47,6 +48,9 @@ class World:
         drift: random walk of the level, relative standard deviation of a night's step.
         weekday: by how much weekends are better.
         missing: share of nights without value.
+        modes: distance of two modes, each in half of the nights; ``spread`` is that within one.
+        tails: degrees of freedom of Student's distribution, scaled to the spread; 0 is normal.
+        memory: correlation of the noise from one night to the next, AR(1).
     """
 
     spread: float = 0.02
@@ -56,6 +60,9 @@ class World:
     drift: float = 0.0
     weekday: float = 0.0
     missing: float = 0.0
+    modes: float = 0.0
+    tails: float = 0.0
+    memory: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,13 +148,29 @@ def _quiet(
     """Logarithms of a series without change."""
     if world.recorded:
         standard = bootstrap(noise, nights, generator)
+    elif world.tails:
+        robust = stats.t.ppf(0.75, world.tails) / stats.norm.ppf(0.75)
+        standard = generator.standard_t(world.tails, nights) / robust
     else:
         standard = generator.standard_normal(nights)
+    if world.memory:
+        standard = _remembering(standard, world.memory)
     values = world.spread * standard
+    if world.modes:
+        values += world.modes * (generator.random(nights) < _SECOND_MODE)
     values += np.log(world.outlier) * (generator.random(nights) < world.outliers)
     values += np.cumsum(world.drift * generator.standard_normal(nights))
     weekend = (np.arange(nights) + generator.integers(7)) % 7 >= 5  # noqa: PLR2004
     return np.asarray(values - world.weekday * weekend)
+
+
+def _remembering(innovations: Array, memory: float) -> Array:
+    """AR(1) of the same variance."""
+    found: Array = innovations * np.sqrt(1 - memory**2)
+    found[0] = innovations[0]
+    for night in range(1, len(found)):
+        found[night] += memory * found[night - 1]
+    return found
 
 
 def _changed(

@@ -9,7 +9,7 @@ from fabricheck.acceptance.pairs import CASE
 from fabricheck.acceptance.settings import Settings
 from fabricheck.history.provenance import Provenance
 from fabricheck.trend.robust import Array
-from simulation.acceptance import Campaign, as_values
+from simulation.acceptance import NOTHING_KNOWN, Campaign, as_values
 
 ONE_CASE = 12
 NO_NOISE = [np.zeros(1)]
@@ -27,14 +27,17 @@ def accepted(campaign: Campaign, count: int = ONE_CASE, seed: int = 1) -> Accept
 
 def judged(frame: pl.DataFrame, provenance: Provenance | None = None) -> Acceptance:
     """What is said to values."""
-    return accept(frame, Settings(), provenance or Provenance())
+    return accept(frame, Settings(), provenance or Provenance(), NOTHING_KNOWN)
 
 
-def question(differences: Array, **changes: object) -> Question:
-    """A question about one series."""
+def question(after: Array, before: Array | None = None, **changes: object) -> Question:
+    """A question about one series; before the change the runs hardly differ."""
+    if before is None:
+        before = np.linspace(-0.01, 0.01, len(after))
     fields = dict.fromkeys(CASE, "x")
-    given = {"scope": Scope.SERIES, "fields": fields, "differences": differences, "margin": 0.05}
-    return Question(**{**given, **changes})  # type: ignore[arg-type]
+    given = {"scope": Scope.SERIES, "fields": fields, "margin": 0.05}
+    runs = {"runs_before": before, "runs_after": after}
+    return Question(**{**given, **runs, **changes})  # type: ignore[arg-type]
 
 
 def worst(answers: list[Answer]) -> Answer:

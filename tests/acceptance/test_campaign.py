@@ -19,7 +19,9 @@ case $1 in
   --list-stored-sessions=*)
     echo 'UUID,Start time,End time,Num runs,Num cases'
     side=${1#*state==\\"} side=${side%%\\"*}
-    grep "^$side " reports/database 2>/dev/null | sed 's/.*/3f1b6c3f-d3b1,,,1,4/'
+    [[ $1 == *state==* ]] || side=
+    times=20261122T100000+0000,20261122T100140+0000
+    grep "^$side" reports/database 2>/dev/null | sed "s/.*/3f1b6c3f-d3b1,$times,1,4/"
     exit 0 ;;
 esac
 echo "$*" >>reports/asked
@@ -33,7 +35,7 @@ exit 1
 """
 FABRICHECK = """#!/bin/bash
 echo "$*" >>reports/fabricheck
-[[ $1 != accept ]] || exit 3
+[[ $1 != accept ]] || exit "$(cat reports/verdict 2>/dev/null || echo 3)"
 """
 SWITCH = "echo {0} >reports/fabric; echo {0} >>reports/switched"
 BOTH = ("--before", SWITCH.format("before"), "--after", SWITCH.format("after"))
@@ -80,6 +82,9 @@ def suite(tmp_path: Path) -> Suite:
 def test_runs_take_turns_and_the_state_before_is_restored(suite: Suite):
     code, output = suite.run("fw28", "--pairs", "3", *BOTH, "--", "-n", "Latency")
     assert code == 3, output
+    first, later = [line for line in output.splitlines() if "runs at most" in line]
+    assert first.endswith("6 runs at most; how long one takes is known after the first")
+    assert "5 runs at most, 2 min each: until" in later
     assert suite.lines("database") == [
         f"{side} {side}" for side in ("before", "after", "after", "before", "before", "after")
     ]
@@ -97,6 +102,23 @@ def test_runs_take_turns_and_the_state_before_is_restored(suite: Suite):
         f"--record {suite.root}/reports/acceptance/fw28-3-3.json"
     )
     assert len(suite.lines("acceptance/fw28.log")) == 6
+
+
+@pytest.mark.parametrize(("verdict", "pairs"), [(0, 3), (1, 3), (3, 5)])
+def test_a_campaign_ends_when_it_is_clear(suite: Suite, verdict: int, pairs: int):
+    (suite.reports / "verdict").write_text(str(verdict))
+    code, output = suite.run("fw28", "--pairs", "5", *BOTH)
+    assert (code, len(suite.lines("database"))) == (verdict, 2 * pairs), output
+
+
+def test_a_control_changes_nothing_and_says_so(suite: Suite):
+    (suite.reports / "fabric").write_text("as it is\n")
+    code, output = suite.run("same", "--pairs", "2", "--control")
+    assert code == 3, output
+    sides = [line.split()[0] for line in suite.lines("database")]
+    assert sides == ["before", "after", "after", "before"]
+    assert suite.lines("switched") == []
+    assert "--control --record" in suite.lines("fabricheck")[-1]
 
 
 def test_more_pairs_go_on_from_where_it_was(suite: Suite):
@@ -136,6 +158,7 @@ def test_a_switch_that_fails_ends_it(suite: Suite):
 def test_two_at_a_time_are_refused(suite: Suite):
     first = suite.start("one", "--pairs", "1", *BOTH, seconds=5)
     while not suite.lines("running"):
+        assert first.poll() is None, first.communicate()
         time.sleep(0.05)
     code, output = suite.run("two", *BOTH)
     assert code == 2
@@ -154,7 +177,7 @@ def test_two_at_a_time_are_refused(suite: Suite):
         (("x", "--only", "both"), "expected --before CMD and --after CMD, or --only"),
         (("x", "--only", "after", "--after", "true"), "expected --only without"),
         (("x", "--pairs", "0", *BOTH), "expected a number of pairs"),
-        (("x", "--pair", "1"), "expected --pairs, --before, --after, --only or --"),
+        (("x", "--pair", "1"), "expected --pairs, --before, --after, --only, --control or --"),
         (("x", "--pairs"), "expected a value after --pairs"),
     ],
 )
@@ -187,6 +210,7 @@ def test_killed_anywhere_it_measures_each_run_once_in_its_own_state(suite: Suite
 def test_a_run_that_was_left_behind_is_waited_for(suite: Suite):
     process = suite.start("fw28", "--pairs", "1", *BOTH, seconds=3)
     while not suite.lines("running"):
+        assert process.poll() is None, process.communicate()
         time.sleep(0.05)
     process.kill()
     process.wait()

@@ -3,12 +3,14 @@ import polars as pl
 import pytest
 from tests.acceptance.made import NO_NOISE, ONE_CASE, accepted, judged, question, values, worst
 
+from fabricheck.acceptance.accept import accept
 from fabricheck.acceptance.judging import judge
 from fabricheck.acceptance.model import Question, Scope, Verdict, most_further, together
 from fabricheck.acceptance.settings import Settings
 from fabricheck.acceptance.words import cautions
 from fabricheck.errors import FabricheckError
-from simulation.acceptance import Campaign, tables
+from fabricheck.history.provenance import Provenance
+from simulation.acceptance import NOTHING_KNOWN, Campaign, tables
 
 NOISE = np.random.default_rng(4).normal(0, 0.01, 10)
 
@@ -36,10 +38,35 @@ def test_where_nobody_knows_what_is_worse_both_directions_are():
         assert verdict_on(question(NOISE + shift, two_sided=True)) is verdict
 
 
-def test_five_pairs_never_settle_it_and_it_is_said_how_many_do():
-    (answer,) = judge([question(NOISE[:5])], Settings())
+def test_four_pairs_never_accept_and_it_is_said_how_many_may():
+    (answer,) = judge([question(NOISE[:3])], Settings())
     assert (answer.verdict, answer.further, answer.low) == (Verdict.INCONCLUSIVE, 1, None)
-    assert verdict_on(question(NOISE[:6])) is Verdict.ACCEPT
+    assert verdict_on(question(NOISE[:4])) is Verdict.INCONCLUSIVE
+    assert verdict_on(question(NOISE[:5])) is Verdict.ACCEPT
+
+
+def test_three_pairs_reject_what_is_many_times_worse_where_the_spread_is_known():
+    worse = NOISE[:3] + np.log(75)
+    assert verdict_on(question(worse)) is Verdict.INCONCLUSIVE
+    assert verdict_on(question(worse, spread=0.05)) is Verdict.REJECT
+    assert verdict_on(question(worse, spread=2.0)) is Verdict.INCONCLUSIVE
+    assert verdict_on(question(worse, scope=Scope.TRANSPORT)) is Verdict.REJECT
+    assert verdict_on(question(NOISE[:3] + 0.1, scope=Scope.TRANSPORT)) is Verdict.INCONCLUSIVE
+
+
+@pytest.mark.parametrize(("pairs", "change"), [(3, 74.0), (4, 1.0), (12, 0.1)])
+def test_a_transport_that_is_worse_is_rejected_soon_among_others(pairs, change):
+    frame = values(Campaign(pairs, change), ONE_CASE)
+    fine = values(Campaign(pairs), 8 * ONE_CASE, seed=2).with_columns(transport=pl.lit("tcp"))
+    assert judged(pl.concat([frame, fine])).verdict is Verdict.REJECT
+
+
+@pytest.mark.parametrize(("critical", "verdict"), [(3, Verdict.REJECT), (1, Verdict.INCONCLUSIVE)])
+def test_levels_that_turn_critical_speak_for_themselves(critical, verdict):
+    given = question(np.empty(0), scope=Scope.FAILURES, failed=(0, 3, 3, 3), critical=critical)
+    assert verdict_on(given) is verdict
+    also_before = question(np.empty(0), scope=Scope.FAILURES, failed=(1, 3, 3, 3), critical=3)
+    assert verdict_on(also_before) is Verdict.INCONCLUSIVE
 
 
 def test_a_shift_at_the_margin_needs_more_runs_than_anybody_makes():
@@ -163,6 +190,15 @@ def test_sets_of_nodes_are_judged_by_themselves():
 
 def test_runs_that_do_not_take_turns_are_noticed():
     assert not accepted(Campaign(6, interleaved=False)).interleaved
+
+
+def test_a_control_finds_what_got_better_too():
+    frame = values(Campaign(12, -0.3))
+    spreads = NOTHING_KNOWN
+    assert accept(frame, Settings(), Provenance(), spreads).verdict is Verdict.ACCEPT
+    assert accept(frame, Settings(), Provenance(), spreads, control=True).verdict is Verdict.REJECT
+    same = accept(values(Campaign(12)), Settings(), Provenance(), spreads, control=True)
+    assert (same.verdict, same.control) == (Verdict.ACCEPT, True)
 
 
 @pytest.mark.parametrize("metric", ["startup", "launch", "total", "compute", "communication"])

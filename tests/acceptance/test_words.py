@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from tests.acceptance.made import ONE_CASE, accepted, judged, values
 
@@ -28,13 +30,13 @@ def test_every_scope_has_a_name():
 def test_what_is_settled_needs_no_advice():
     found = accepted(Campaign(20))
     assert found.verdict is Verdict.ACCEPT
-    assert words.next_step(found) == ""
+    assert words.next_step(found) == "the change may stay"
     assert {words.advice(each) for each in found.answers} == {""}
 
 
-def test_five_pairs_are_told_that_one_more_is_needed():
-    found = accepted(Campaign(5))
-    assert words.next_step(found) == "1 more pair of runs would probably do"
+def test_three_pairs_are_told_that_one_more_is_needed():
+    found = accepted(Campaign(3))
+    assert words.next_step(found) == "make 1 pair of runs more"
     assert "(too few pairs for an interval)" in words.shift(found.of(Scope.SERIES)[0])
 
 
@@ -42,6 +44,22 @@ def test_what_more_runs_will_hardly_settle_is_said():
     found = accepted(Campaign(20, 0.05))
     assert found.verdict is Verdict.INCONCLUSIVE
     assert "more runs will hardly settle them" in words.next_step(found)
+
+
+def test_the_worst_is_named_with_its_figure_before_all_else():
+    found = accepted(Campaign(6, 2.0))
+    assert words.next_step(found).startswith("go back to the state before")
+    transport, series, sees = words.worst(found)
+    assert transport.startswith("worst transport: simulated rc, 3x (")
+    assert series.startswith("worst series: simulated:fabric+openmpi latency0 rc-2n latency_")
+    assert sees.startswith("these runs see changes of")
+
+
+def test_a_control_says_whether_acceptances_can_be_trusted():
+    found = replace(accepted(Campaign(20)), control=True)
+    assert "can be trusted" in words.next_step(found)
+    found = replace(accepted(Campaign(20, 1.0)), control=True)
+    assert "what else takes turns" in words.next_step(found)
 
 
 def test_runs_without_partner_are_told():

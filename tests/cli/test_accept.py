@@ -55,7 +55,7 @@ def test_json_and_record_say_the_same(tmp_path: Path):
     found = Place(tmp_path, 0.1).accept(*BEFORE, *AFTER, "--json", "--record", record)
     data = json.loads(found.stdout)
     assert data == json.loads(record.read_text())
-    assert (data["verdict"], data["format"], data["signatures"]) == ("reject", 2, [])
+    assert (data["verdict"], data["format"], data["signatures"]) == ("reject", 3, [])
     assert data["selected"]["before"] == ["20200101:20200121"]
     assert data["settings"]["margin"] == 0.05
     answer = next(each for each in data["answers"] if each["scope"] == "series")
@@ -126,7 +126,7 @@ def test_what_is_damaged_or_changed_by_hand_is_not_signed(tmp_path: Path):
         "verdict reject on the whole": {"verdict": "accept"},
         "from the figures at .*found accept": {"verdict": "accept", "answers": accepted},
         r"found at \$.answers\[0\]": {"answers": [{**good["answers"][0], "words": 7}]},
-        r"found at \$.settings.looks": {"settings": {**good["settings"], "looks": 0}},
+        r"found at \$.settings.pairs": {"settings": {**good["settings"], "pairs": 0}},
         r"found at \$.signatures": {"signatures": "Ada"},
     }
     for words, change in changes.items():
@@ -134,12 +134,13 @@ def test_what_is_damaged_or_changed_by_hand_is_not_signed(tmp_path: Path):
     failures = next(each for each in good["answers"] if each["scope"] == "failures")
     series = next(each for each in good["answers"] if each["scope"] == "series")
     wide = {**good["settings"], "margin": 0.2}
+    level = {side: [0.0] * 20 for side in ("before", "after")}
     for words, answer, change in (
         (r"expected the p_fine .* from the figures", series, {"p_fine": 0.001}),
         (r"expected the pairs 20 on .* from the figures", series, {"pairs": 40}),
         (r"expected the change .* from the figures", series, {"change": None}),
         ("expected the lower end of the interval .* from", series, {"interval": None}),
-        ("expected the verdict accept on .* from the figures", series, {"changes": [0.0] * 20}),
+        ("expected the verdict accept on .* from the figures", series, {"runs": level}),
         ("expected the margin 0.04.* from the figures", series, {"margin": 0.2}),
         (
             "some that can't be",

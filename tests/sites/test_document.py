@@ -142,7 +142,7 @@ PARTITION = "systems > hpc > partitions > cpu"
         ("name: hpc", "name: [hpc]", 2, "systems > 1 > name: expected a name of letters"),
         ("environments:", "trend: {alarms: 1}\nenvironments:", 13, "unknown key 'alarms': did"),
         ("environments:", "trend: text\nenvironments:", 13, "trend: expected names and numbers"),
-        ("environments:", "acceptance: {looks: 0}\nenvironments:", 13, "from 1 to 20, found 0"),
+        ("environments:", "acceptance: {pairs: 2}\nenvironments:", 13, "from 3 to 1000, found 2"),
     ],
 )
 def test_what_is_wrong_is_named(

@@ -1,5 +1,6 @@
 """An acceptance from the history's values."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import polars as pl
@@ -13,13 +14,22 @@ from fabricheck.errors import FabricheckError
 from fabricheck.history.provenance import Provenance
 
 
-def accept(values: pl.DataFrame, settings: Settings, provenance: Provenance) -> Acceptance:
+def accept(
+    values: pl.DataFrame,
+    settings: Settings,
+    provenance: Provenance,
+    spreads: pl.DataFrame,
+    *,
+    control: bool = False,
+) -> Acceptance:
     """Compare the two sides.
 
     Args:
         values: as ``sides.read_sides`` gives them.
         settings: margins and error rate.
         provenance: what is known of their sessions.
+        spreads: how the series scattered before, as ``sides.read_spreads`` gives it.
+        control: nothing was changed between the sides, so that any difference is wrong.
 
     Raises:
         FabricheckError: if no value belongs to a run, or none can be compared.
@@ -31,7 +41,10 @@ def accept(values: pl.DataFrame, settings: Settings, provenance: Provenance) -> 
             "expected values greater than 0 that name their run in both selections, found none: "
             "select runs with times, bandwidths or message rates"
         )
-    answers = judging.judge(questions.questions(named, to_compare), settings)
+    asked = questions.questions(named, to_compare, spreads)
+    if control:
+        asked = [replace(each, two_sided=each.failed is None) for each in asked]
+    answers = judging.judge(asked, settings)
     missing = questions.missing(named)
     verdict = judging.verdict(answers, complete=not missing)
     runs = named.group_by("side", "session").agg(pl.col("time").min()).sort("time", "session")
@@ -44,6 +57,7 @@ def accept(values: pl.DataFrame, settings: Settings, provenance: Provenance) -> 
         _interleaved(runs["side"].to_list()),
         len(values) - len(named),
         _not_compared(named),
+        control,
     )
 
 

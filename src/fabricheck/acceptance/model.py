@@ -64,24 +64,36 @@ class Question:
     Attributes:
         scope: what kind of thing it is.
         fields: which one it is: fields of its series.
-        differences: for each pair the logarithm of after over before; positive is worse.
+        runs_before: the logarithm of what each run before measured, in the order of time; greater
+            is worse.
+        runs_after: likewise after; of each pair one.
         margin: the margin of equivalence, as such a logarithm.
         two_sided: nobody knows which direction is worse, so both are.
         before: median over the runs, in ``unit``; ``None`` where there are many units.
         after: likewise.
         unit: unit of the two.
         failed: runs that failed and runs, before and after; only of failures.
+        critical: runs after the change in which the case was critical; only of failures.
+        spread: standard deviation of such logarithms in nights before the campaign; 0 if unknown.
     """
 
     scope: Scope
     fields: Mapping[str, Value]
-    differences: Array
+    runs_before: Array
+    runs_after: Array
     margin: float
     two_sided: bool = False
     before: float | None = None
     after: float | None = None
     unit: str = ""
     failed: tuple[int, int, int, int] | None = None
+    critical: int = 0
+    spread: float = 0.0
+
+    @property
+    def pairs(self) -> int:
+        """Pairs of runs."""
+        return len(self.runs_before)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +109,8 @@ class Answer:
         p_worse: p-value that it is no worse than the margin.
         q_worse: the same, adjusted for all questions of the acceptance.
         p_fine: p-value that it is worse by the margin or more.
+        sees: smallest relative change that pairs like these would tell from none, four times of
+            five; ``None`` with too few of them.
         further: pairs of runs that would probably settle it; 0 if it is settled, ``None`` if more
             than what is advised.
         why: what else than the shift made the verdict, in words.
@@ -110,6 +124,7 @@ class Answer:
     p_worse: float
     q_worse: float
     p_fine: float
+    sees: float | None = None
     further: int | None = 0
     why: str = ""
 
@@ -168,6 +183,7 @@ class Acceptance:
         interleaved: the runs of the two sides take turns.
         without_run: how many values name no run.
         not_compared: how many values of a metric only their levels judge.
+        control: nothing was changed between the sides.
     """
 
     verdict: Verdict
@@ -178,6 +194,7 @@ class Acceptance:
     interleaved: bool
     without_run: int = 0
     not_compared: Mapping[str, int] = field(default_factory=dict)
+    control: bool = False
 
     def of(self, scope: Scope) -> list[Answer]:
         """The answers on one kind of thing."""

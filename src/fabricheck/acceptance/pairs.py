@@ -18,6 +18,9 @@ from fabricheck.history.frame import KEY
 SIDES: Final = ("before", "after")
 """Values of the column ``side``."""
 
+LOGS: Final = ("log_before", "log_after")
+"""Columns of the logarithms of what the two runs of a pair measured."""
+
 TRANSPORT: Final = ("system", "transport")
 """Fields of a series that say which transport it belongs to."""
 
@@ -68,8 +71,8 @@ def paired(values: pl.DataFrame, within: Sequence[str] = CASE) -> pl.DataFrame:
     Returns:
         The fields of the series and ``within``, ``worse``, ``margin``, ``pair`` (from 0),
         ``session_before``, ``session_after``, ``before`` and ``after`` (medians in the series'
-        unit), and ``d``, the logarithm of their ratio: positive is worse, or more where nobody
-        knows what is worse.
+        unit), and ``log_before`` and ``log_after``, their logarithms less what is typical of the
+        series: greater is worse, or more where nobody knows what is worse.
     """
     fields = list(dict.fromkeys([*KEY, *within]))
     medians = values.group_by(*fields, "worse", "margin", "side", "session").agg(
@@ -91,13 +94,15 @@ def paired(values: pl.DataFrame, within: Sequence[str] = CASE) -> pl.DataFrame:
     )
     together = before.join(after.drop("worse", "margin"), on=[*fields, "pair"], nulls_equal=True)
     sign = pl.when(pl.col("worse") == 0).then(1).otherwise(pl.col("worse"))
+    logs = {side: sign * pl.col(side).log() for side in SIDES}
+    typical = (logs["before"].median() + logs["after"].median()).over(*fields) / 2
     return together.with_columns(
-        (sign * (pl.col("after") / pl.col("before")).log()).alias("d")
+        (log - typical).alias(f"log_{side}") for side, log in logs.items()
     ).sort(*fields, "pair")
 
 
 def typical(pairs: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """The shift of many series at once: for each pair, the median over cases of their medians.
+    """Many series as one: for each run, the median over cases of their medians.
 
     Only series with the smallest margin of their case speak, and those whose metric is known. A
     pair of runs is one observation, however many series it has: what troubles a run troubles many.
@@ -107,15 +112,15 @@ def typical(pairs: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
         by: fields of what is looked at as one.
 
     Returns:
-        ``by``, ``pair``, ``margin`` and ``d``.
+        ``by``, ``pair``, ``margin``, ``log_before`` and ``log_after``.
     """
     known = pairs.filter(pl.col("worse") != 0)
     steady = known.filter(pl.col("margin") == pl.col("margin").min().over(*CASE))
     cases = steady.group_by(*dict.fromkeys([*CASE, *by]), "pair").agg(
-        pl.col("d").median(), pl.col("margin").first()
+        pl.col(*LOGS).median(), pl.col("margin").first()
     )
     return (
         cases.group_by(*by, "pair")
-        .agg(pl.col("d").median(), pl.col("margin").max())
+        .agg(pl.col(*LOGS).median(), pl.col("margin").max())
         .sort(*by, "pair")
     )

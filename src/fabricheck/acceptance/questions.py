@@ -8,21 +8,34 @@ import numpy as np
 import polars as pl
 
 from fabricheck.acceptance.model import Missing, Question, Scope
-from fabricheck.acceptance.pairs import BY_LEVEL, CASE, NODES, SIDES, TRANSPORT, paired, typical
+from fabricheck.acceptance.pairs import (
+    BY_LEVEL,
+    CASE,
+    LOGS,
+    NODES,
+    SIDES,
+    TRANSPORT,
+    paired,
+    typical,
+)
 from fabricheck.history.frame import KEY
 from fabricheck.judge.levels import Level
+from fabricheck.trend.robust import Array
 
 _HOSTS: Final = ("system", NODES)
 # Polars takes members of an enumeration for values of a type of its own.
 _FAILED: Final = (Level.CRITICAL.value, Level.UNTRUSTED.value)
 
 
-def questions(values: pl.DataFrame, compared: pl.DataFrame) -> list[Question]:
+def questions(
+    values: pl.DataFrame, compared: pl.DataFrame, spreads: pl.DataFrame
+) -> list[Question]:
     """All questions to the values of both sides.
 
     Args:
         values: all values: columns of the history and ``side``.
         compared: those of them that are compared, as ``pairs.compared`` gives them.
+        spreads: how they scattered before the campaign, as ``sides.read_spreads`` gives it.
     """
     pairs = paired(compared)
     with_transport = pairs.filter(pl.col("transport") != "")
@@ -33,7 +46,7 @@ def questions(values: pl.DataFrame, compared: pl.DataFrame) -> list[Question]:
             _of_group(typical(with_transport, TRANSPORT), Scope.TRANSPORT, TRANSPORT),
             _of_group(typical(host_pairs, _HOSTS), Scope.NODES, _HOSTS),
             _of_group(typical(pairs, CASE), Scope.CASE, CASE),
-            _of_series(pairs),
+            _of_series(pairs.join(spreads, on=list(KEY), how="left", nulls_equal=True)),
             _of_failures(values),
         )
     )
@@ -63,25 +76,26 @@ def missing(values: pl.DataFrame) -> list[Missing]:
 
 
 def _of_group(frame: pl.DataFrame, scope: Scope, by: Sequence[str]) -> Iterator[Question]:
-    groups = frame.group_by(*by, maintain_order=True).agg("d", pl.col("margin").max())
+    groups = frame.group_by(*by, maintain_order=True).agg(*LOGS, pl.col("margin").max())
     for row in groups.iter_rows(named=True):
-        yield Question(scope, _fields(row, by), np.array(row["d"]), row["margin"])
+        yield Question(scope, _fields(row, by), *_runs(row), row["margin"])
 
 
 def _of_series(pairs: pl.DataFrame) -> Iterator[Question]:
     series = pairs.group_by(*KEY, maintain_order=True).agg(
-        "d", pl.col("margin", "worse").first(), pl.col("before", "after").median()
+        *LOGS, pl.col("margin", "worse", "spread").first(), pl.col("before", "after").median()
     )
     for row in series.iter_rows(named=True):
         yield Question(
             Scope.SERIES,
             _fields(row, tuple(KEY)),
-            np.array(row["d"]),
+            *_runs(row),
             row["margin"],
             two_sided=row["worse"] == 0,
             before=row["before"],
             after=row["after"],
             unit=row["unit"],
+            spread=row["spread"] or 0.0,
         )
 
 
@@ -93,11 +107,13 @@ def _of_failures(values: pl.DataFrame) -> Iterator[Question]:
     """
     by_result = (pl.col("level") == "") & (pl.col("result") == "fail")
     failed = pl.col("level").is_in(_FAILED) | pl.col("value").is_null() | by_result
-    cases = values.group_by(*CASE, "side", "session").agg(failed.any().alias("failed"))
+    critical = (pl.col("level") == Level.CRITICAL.value).any().alias("critical")
+    cases = values.group_by(*CASE, "side", "session").agg(failed.any().alias("failed"), critical)
     sides = {side: pl.col("failed").filter(pl.col("side") == side) for side in SIDES}
     counts = cases.group_by(*CASE).agg(
         *((~rows).sum().alias(f"good_{side}") for side, rows in sides.items()),
         *(rows.len().alias(side) for side, rows in sides.items()),
+        pl.col("critical").filter(pl.col("side") == "after").sum(),
     )
     place = ("system", "partition")
     runs = values.group_by(*place).agg(
@@ -106,13 +122,26 @@ def _of_failures(values: pl.DataFrame) -> Iterator[Question]:
     )
     for row in counts.join(runs, on=place).sort(*CASE).iter_rows(named=True):
         failed_runs = (*_failed_runs(row, "before"), *_failed_runs(row, "after"))
-        yield Question(Scope.FAILURES, _fields(row, CASE), np.empty(0), 0.0, failed=failed_runs)
+        yield Question(
+            Scope.FAILURES,
+            _fields(row, CASE),
+            np.empty(0),
+            np.empty(0),
+            0.0,
+            failed=failed_runs,
+            critical=row["critical"],
+        )
 
 
 def _failed_runs(row: dict[str, Any], side: str) -> tuple[int, int]:
     """Failed runs and all runs of a side."""
     runs = row[f"runs_{side}"] if row[side] else 0
     return runs - row[f"good_{side}"], runs
+
+
+def _runs(row: dict[str, Any]) -> tuple[Array, Array]:
+    before, after = (np.array(row[name]) for name in LOGS)
+    return before, after
 
 
 def _fields(row: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from fabricheck.inputs import read_file
 from fabricheck.provenance import SUITE, commit
 from fabricheck.report.files import write_whole
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 _SIGNATURES: Final = "signatures"
 
 
@@ -50,12 +50,14 @@ def as_record(
         "verdict": found.verdict,
         "sentence": words.sentence(found),
         "next_step": words.next_step(found),
+        "worst": words.worst(found),
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": commit(SUITE),
         "selected": {"before": list(before), "after": list(after), "series": list(series)},
         "settings": asdict(settings),
         "sessions": {side: list(names) for side, names in found.sessions.items()},
         "interleaved": found.interleaved,
+        "control": found.control,
         "cautions": words.cautions(found),
         "differences": [asdict(each) for each in found.differences],
         "missing": [asdict(each) for each in found.missing],
@@ -72,8 +74,12 @@ def _answer(answer: Answer) -> dict[str, Any]:
         "name": words.name(question.scope, question.fields),
         "fields": dict(question.fields),
         "verdict": answer.verdict,
-        "pairs": len(question.differences),
-        "changes": question.differences.tolist(),
+        "pairs": question.pairs,
+        "runs": {
+            "before": question.runs_before.tolist(),
+            "after": question.runs_after.tolist(),
+        },
+        "spread": question.spread,
         "margin": question.margin,
         "two_sided": question.two_sided,
         "change": answer.shift,
@@ -88,6 +94,8 @@ def _answer(answer: Answer) -> dict[str, Any]:
             "before": {"failed": failed[0], "runs": failed[1]},
             "after": {"failed": failed[2], "runs": failed[3]},
         },
+        "critical": question.critical,
+        "sees": answer.sees,
         "p_worse": answer.p_worse,
         "q_worse": answer.q_worse,
         "p_fine": answer.p_fine,

@@ -23,21 +23,24 @@ class Settings:
         tail_margin: the same for p90 and above and the maximum, which scatter more.
         error_rate: largest probability of accepting what is worse by the margin or more, and of
             rejecting what is not.
-        looks: how often the verdict of one campaign is asked for, at most; each gets its share of
-            the error rate (Bonferroni).
+        pairs: pairs of runs that are planned.
         most_pairs: pairs of runs after which more are no longer advised.
     """
 
     margin: float = 0.05
     tail_margin: float = 0.25
     error_rate: float = 0.05
-    looks: int = 2
+    pairs: int = 12
     most_pairs: int = 60
 
     @property
-    def rate(self) -> float:
-        """The error rate of one look."""
-        return self.error_rate / self.looks
+    def rejecting(self) -> float:
+        """The error rate of rejecting at one look; looks may follow each pair of runs."""
+        return self.error_rate / 10
+
+    def accepting(self, pairs: int) -> float:
+        """The error rate of accepting at a look after so many pairs: most is kept for the plan."""
+        return self.error_rate * (0.4 if pairs == self.pairs else 0.1)
 
     def margin_of(self, statistic: str) -> float:
         """The margin of a statistic as a difference of logarithms: a ratio of 1 + margin."""

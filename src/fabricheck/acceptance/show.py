@@ -12,7 +12,7 @@ _MOST = 12
 
 
 def show(found: Acceptance, console: Console, *, every: bool) -> None:
-    """Print the verdict, then transports, sets of nodes, and what is worse or open.
+    """Print the verdict and what to do, the worst, then each transport, and what is worse or open.
 
     Args:
         found: the acceptance.
@@ -20,10 +20,10 @@ def show(found: Acceptance, console: Console, *, every: bool) -> None:
         every: all cases and series, also those that are fine.
     """
     head = Text(f" {str(found.verdict).upper()} ", f"bold {found.verdict.color} reverse")
-    head.append(f"  {words.sentence(found)}", "default not bold not reverse")
+    head.append(f"  {words.next_step(found)}", "default not bold not reverse")
     console.print(head, soft_wrap=True)
-    if step := words.next_step(found):
-        console.print(step, soft_wrap=True)
+    for line in (*words.worst(found), words.sentence(found)):
+        console.print(line, soft_wrap=True)
     runs = {side: len(names) for side, names in found.sessions.items()}
     console.print(f"{runs['before']} runs before, {runs['after']} after", soft_wrap=True)
     for line in words.cautions(found):

@@ -14,9 +14,13 @@ from reframe.frontend.reporting.utility import QuerySelectorTestcase, is_uuid, p
 
 from fabricheck.acceptance.pairs import SIDES
 from fabricheck.errors import FabricheckError
+from fabricheck.history.frame import KEY
 from fabricheck.history.provenance import Provenance
 from fabricheck.history.selection import Selection
 from fabricheck.history.store import History
+
+_NIGHTS = 30
+_LEAST_NIGHTS = 12
 
 
 def read_sides(
@@ -45,6 +49,31 @@ def read_sides(
             "sides: select others with --before and --after"
         )
     return pl.concat(sides)
+
+
+def read_spreads(history: History, values: pl.DataFrame, terms: Iterable[str] = ()) -> pl.DataFrame:
+    """How the series scattered in the nights before the first run of either side.
+
+    Args:
+        history: where they are.
+        values: as ``read_sides`` gives them.
+        terms: the fields that were wanted.
+
+    Returns:
+        The fields of the series and ``spread``, the standard deviation of the logarithms of the
+        last 30 values; nothing for a series with fewer than 12.
+    """
+    (first,) = values.select(pl.col("time").min()).row(0)
+    earlier = history.values(Selection.read(terms, until=first))
+    last = pl.col("value").sort_by("time").tail(_NIGHTS)
+    return (
+        earlier.filter(pl.col("value") > 0)
+        .group_by(*KEY)
+        .agg(last.log().std().alias("spread"), pl.len().alias("nights"))
+        .filter(pl.col("nights") >= _LEAST_NIGHTS)
+        .drop("nights")
+        .collect()
+    )
 
 
 def provenance_of(history: History, values: pl.DataFrame, terms: Iterable[str]) -> Provenance:

@@ -14,7 +14,7 @@ from fabricheck.acceptance.settings import Settings
 from fabricheck.errors import FabricheckError
 
 _ENDS: Final = ("lower end of the interval", "upper end of the interval")
-_ASKED: Final = ("margin", "tail_margin", "error_rate", "looks")
+_ASKED: Final = ("margin", "tail_margin", "error_rate", "pairs")
 
 Wrong = tuple[str, str, object, dict[str, Any]]
 """What is wrong, of what, what was expected, and the part of the record that says otherwise."""
@@ -70,13 +70,17 @@ def _question(told: dict[str, Any]) -> Question:
     failed = told["failed"] and tuple(
         told["failed"][side][count] for side in SIDES for count in ("failed", "runs")
     )
+    before, after = (np.array(told["runs"][side], dtype=float) for side in SIDES)
     return Question(
         Scope(told["scope"]),
         told["fields"],
-        np.array(told["changes"], dtype=float),
+        before,
+        after,
         told["margin"],
         told["two_sided"],
         failed=failed,
+        critical=told["critical"],
+        spread=told["spread"],
     )
 
 
@@ -89,12 +93,13 @@ def _differences(told: dict[str, Any], answer: Answer, settings: Settings) -> li
         wrong.append(("verdict", told["name"], answer.verdict, told))
     found = {**told, **dict(zip(_ENDS, told["interval"] or (None, None), strict=True))}
     computed = {
-        "pairs": len(answer.question.differences),
+        "pairs": answer.question.pairs,
         "change": answer.shift,
         **dict(zip(_ENDS, (answer.low, answer.high), strict=True)),
         "p_worse": answer.p_worse,
         "q_worse": answer.q_worse,
         "p_fine": answer.p_fine,
+        "sees": answer.sees,
     }
     wrong += [
         (name, told["name"], value, found)

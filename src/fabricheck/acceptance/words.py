@@ -71,7 +71,7 @@ def advice(answer: Answer) -> str:
         return ""
     if answer.further is None:
         return "more runs will hardly settle it"
-    return f"{answer.further} more pair{'' if answer.further == 1 else 's'} of runs"
+    return f"{_pairs(answer.further)} more"
 
 
 def sentence(found: Acceptance) -> str:
@@ -92,9 +92,13 @@ def sentence(found: Acceptance) -> str:
 
 
 def next_step(found: Acceptance) -> str:
-    """What to do to come to a verdict; empty where there is one."""
-    if found.verdict is not Verdict.INCONCLUSIVE:
-        return ""
+    """What an operator does now."""
+    if found.control:
+        return _after_control(found)
+    if found.verdict is Verdict.REJECT:
+        return "go back to the state before, and look at what is named first"
+    if found.verdict is Verdict.ACCEPT:
+        return "the change may stay"
     further = most_further(found.answers)
     steps = []
     if further is None:
@@ -103,10 +107,47 @@ def next_step(found: Acceptance) -> str:
             "settle them: quiet the machine, set another margin in the site file, or leave them out"
         )
     elif further:
-        steps.append(f"{further} more pair{'' if further == 1 else 's'} of runs would probably do")
+        steps.append(f"make {_pairs(further)} more")
     if found.missing:
         steps.append("measure on both sides what was on one only, or leave it out")
     return "; ".join(steps)
+
+
+def _after_control(found: Acceptance) -> str:
+    if found.verdict is Verdict.REJECT:
+        return (
+            "nothing was changed, and yet the sides differ: find out what else takes turns with "
+            "the runs before you trust an acceptance here"
+        )
+    if found.verdict is Verdict.ACCEPT:
+        return "nothing was changed and nothing was found: acceptances here can be trusted"
+    return "nothing was found, but some series scatter too much to be accepted: see those open"
+
+
+def _pairs(number: int) -> str:
+    return f"{number} pair{'' if number == 1 else 's'} of runs"
+
+
+def worst(found: Acceptance) -> list[str]:
+    """The worst transport and the worst series with their figures; the least that can be seen."""
+    lines = []
+    for scope in (Scope.TRANSPORT, Scope.SERIES):
+        shown = [each for each in found.of(scope) if each.shift is not None]
+        first = min(shown, key=lambda each: (each.verdict.place, -(each.shift or 0)), default=None)
+        if first is not None:
+            texts = (name(scope, first.question.fields), shift(first), values(first), first.why)
+            lines.append(f"worst {scope}: {', '.join(filter(None, texts))}")
+    failing = [each for each in found.of(Scope.FAILURES) if each.verdict is Verdict.REJECT]
+    if failing:
+        first = max(failing, key=lambda each: (each.question.failed or (0, 0, 0, 0))[2])
+        lines.append(f"fails more often: {name(Scope.CASE, first.question.fields)}, {shift(first)}")
+    sees = sorted(each.sees for each in found.of(Scope.SERIES) if each.sees is not None)
+    if sees:
+        lines.append(
+            f"these runs see changes of {100 * sees[len(sees) // 2]:.2g} % or more in half of the "
+            f"series, of {100 * sees[-1]:.2g} % in all of them"
+        )
+    return lines
 
 
 def cautions(found: Acceptance) -> list[str]:

@@ -54,6 +54,12 @@ def accept(
         str | None,
         typer.Option(metavar="TEXT", help="What the signer says to it.", show_default=False),
     ] = None,
+    control: Annotated[
+        bool,
+        typer.Option(
+            "--control", help="Nothing was changed between the sides: any difference is wrong."
+        ),
+    ] = False,
     every: Annotated[bool, typer.Option("--all", help="Show also what is fine.")] = False,
     sites: SitesOption = SITES,
     store: StoreOption = STORE,
@@ -91,7 +97,7 @@ def accept(
         raise FabricheckError("expected --record FILE.json with --sign, found none: name a file")
     _require_new(record)
 
-    found, data = _compare(series or [], before, after, sites, store)
+    found, data = _compare(series or [], before, after, sites, store, control=control)
     if record:
         data = _write(data, record, sign, comment)
     if machine:
@@ -104,20 +110,27 @@ def accept(
 
 
 def _compare(
-    series: list[str], before: list[str], after: list[str], sites: Path, store: Path
+    series: list[str],
+    before: list[str],
+    after: list[str],
+    sites: Path,
+    store: Path,
+    *,
+    control: bool,
 ) -> "tuple[Acceptance, dict[str, Any]]":
     # They take a second to import, which the other commands need not wait for.
     from fabricheck.acceptance.accept import accept as compare  # noqa: PLC0415
     from fabricheck.acceptance.record import as_record  # noqa: PLC0415
     from fabricheck.acceptance.settings import read_settings  # noqa: PLC0415
-    from fabricheck.acceptance.sides import provenance_of, read_sides  # noqa: PLC0415
+    from fabricheck.acceptance.sides import provenance_of, read_sides, read_spreads  # noqa: PLC0415
     from fabricheck.history.store import History  # noqa: PLC0415
 
     with History.open_to_read(store) as history:
         values = read_sides(history, before, after, series)
         provenance = provenance_of(history, values, series)
+        spreads = read_spreads(history, values, series)
     settings = read_settings(sites, set(values["system"]))
-    found = compare(values, settings, provenance)
+    found = compare(values, settings, provenance, spreads, control=control)
     return found, as_record(found, settings, before, after, series)
 
 

@@ -22,7 +22,7 @@ def rank_test(first: Array, second: Array) -> float:
     pairs = differences.size
     distance = abs(above - pairs / 2)
     if min(len(first), len(second)) < _EXACT:
-        tail = _distribution(*sorted((len(first), len(second))))
+        tail = at_least(*sorted((len(first), len(second))))
         return min(1.0, 2 * float(tail[math.ceil(pairs / 2 + distance)]))
     total = len(first) + len(second)
     _, ties = np.unique(np.concatenate([first, second]), return_counts=True)
@@ -34,7 +34,7 @@ def rank_test(first: Array, second: Array) -> float:
 
 
 @lru_cache(maxsize=4096)
-def _distribution(short: int, long: int) -> Array:
+def at_least(short: int, long: int) -> Array:
     """Probability of at least so many pairs in order, for each number of pairs.
 
     The numbers of arrangements are the coefficients of a Gaussian binomial.
