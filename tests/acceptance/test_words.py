@@ -50,7 +50,7 @@ def test_the_worst_is_named_with_its_figure_before_all_else():
     found = accepted(Campaign(6, 2.0))
     assert words.next_step(found).startswith("go back to the state before")
     transport, series, sees = words.worst(found)
-    assert transport.startswith("worst transport: simulated rc, 3x (")
+    assert transport.startswith("worst transport: simulated rc, 2.98x (")
     assert series.startswith("worst series: simulated:fabric+openmpi latency0 rc-2n latency_")
     assert sees.startswith("these runs see changes of")
 
