@@ -1,7 +1,7 @@
 # fabricheck: `make` lists what there is.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint format testbed-up testbed-down clean
+.PHONY: help setup run nightly test lint format testbed-up testbed-down clean
 
 # More arguments for the command behind a target: make run ARGS=--help
 ARGS ?=
@@ -14,8 +14,11 @@ help: ## list the targets
 setup: ## install what `make run` needs: Debian packages, and Python in .venv
 	@ci/setup runtime
 
-run: setup ## start the testbed, run the nightly checks, show the verdict
-	@.venv/bin/fabricheck run $(if $(findstring --tag,$(ARGS)),,--tag nightly) $(ARGS)
+run: setup ## start the testbed, run the smoke checks, show the verdict
+	@.venv/bin/fabricheck run $(if $(findstring --tag,$(ARGS)),,--tag smoke) $(ARGS)
+
+nightly: setup ## the same with all that is for every night
+	@.venv/bin/fabricheck run --tag nightly $(ARGS)
 
 test: ## install what the tests need, lint, run the tests of a change; TIER=unit: that tier alone
 	@TIER=$(TIER) ci/test $(ARGS)

@@ -48,7 +48,7 @@ def test_a_job_looks_again_where_the_launcher_killed_the_ranks(tmp_path: Path) -
         check=True,
     )  # fmt: skip
     (script,) = tmp_path.glob("stage/**/rfm_job.sh")
-    assert "[ $status -eq 0 ] || timeout 30 srun" in script.read_text()
+    assert "[ $status -eq 0 ] || timeout 30 env -u SLURM_HOSTFILE srun" in script.read_text()
     assert "snapshot.sh after >>fabric.$(hostname)" in script.read_text()
 
 

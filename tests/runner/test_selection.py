@@ -110,3 +110,10 @@ def test_rdma_devices_are_needed_only_by_transports_on_them(
     transports: tuple[str, ...], needed: bool
 ) -> None:
     assert Selection("testbed", (), transports).needs("rdma") is needed
+
+
+def test_only_programs_that_the_selection_may_start_are_built():
+    assert Selection("testbed", tags=("smoke",)).programs() == ["mpi_probe"]
+    assert Selection("testbed", benchmarks=("ib_send_lat",)).programs() == []
+    assert Selection("testbed", benchmarks=("matmul_blocking_np2",)).programs() == ["mpi_matmul"]
+    assert {"mpi_probe", "rdma_stream"} <= set(Selection("testbed").programs())

@@ -1,6 +1,6 @@
 """What is known of a benchmark: its metrics, units, sizes and how it is run."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from fabricheck.benchmarks.metrics import Metric
@@ -56,6 +56,7 @@ class Benchmark:
         min_size: smallest message in bytes, ``None`` if the benchmark sends no payload.
         max_size: largest message in bytes, ``None`` if the benchmark sends no payload.
         runs: the runs that it belongs to, as tags of ``RUNS``.
+        smoke_on: the transports on which it belongs to the smoke run; ``None`` for all.
     """
 
     name: str
@@ -66,6 +67,13 @@ class Benchmark:
     min_size: int | None
     max_size: int | None
     runs: frozenset[str]
+    smoke_on: tuple[str, ...] | None = field(default=None, kw_only=True)
+
+    def runs_on(self, transport: str) -> frozenset[str]:
+        """The runs that it belongs to on a transport."""
+        if self.smoke_on is None or transport in self.smoke_on:
+            return self.runs
+        return self.runs - {"smoke"}
 
     @property
     def recorded(self) -> tuple[tuple[Metric, str], ...]:

@@ -1,12 +1,13 @@
 """The benchmarks that fabricheck runs and judges, by name; each folder registers its own.
 
-A folder has a module ``entries`` with ``FAMILIES`` and ``BENCHMARKS``, and with ``DERIVED``, the
-check classes that judge figures of several cases, if it has such.
+A folder has a module ``entries`` with ``FAMILIES`` and ``BENCHMARKS``; with ``DERIVED``, the check
+classes that judge figures of several cases, and with ``PROGRAMS``, the programs of ``src/bench``
+that its benchmarks run, if it has such.
 """
 
 import importlib
 import pkgutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType, ModuleType
@@ -69,6 +70,12 @@ def folder_of(benchmark: str) -> Path | None:
 def _part(folder: str, name: str) -> ModuleType | None:
     module = f"{benchmarks.__name__}.{folder}.{name}"
     return importlib.import_module(module) if find_spec(module) else None
+
+
+def programs_of(benchmarks: Iterable[str]) -> list[str]:
+    """The programs of ``src/bench`` that benchmarks run, as the entries of their folders say."""
+    folders = {_FOLDER_OF[name] for name in benchmarks}
+    return sorted({each for name in folders for each in getattr(_ENTRIES[name], "PROGRAMS", ())})
 
 
 def find(name: str) -> Benchmark:

@@ -33,6 +33,8 @@ _NODE_FAULT = re.compile(r"DUE TO NODE FAILURE|NODE_FAIL", re.I)
 # Slurm's "JOB 7 ON n1 CANCELLED ... DUE TO NODE FAILURE" names the node that ran the batch script,
 # not the one that failed; srun names that one.
 _LOST_NODE = re.compile(r"Node failure on (\S+)")
+# What the scheduler of ReFrame that runs cases in one allocation says of its end.
+_ALLOCATION = re.compile(r"^fabricheck: allocation (.+)$", re.MULTILINE)
 _TIME_LIMIT = re.compile(r"DUE TO TIME LIMIT", re.I)
 _WRONG_DATA = re.compile(r"wrong data at .*")
 # Debian's Open MPI below a PMI that it doesn't speak doesn't even make a world of one.
@@ -217,6 +219,11 @@ def scheduler_faults(directory: Path, errors: str, expected: Expectation) -> Ite
         yield (
             f"node failure: Slurm lost {found} in mid-job{never_ended}: "
             "look at that node and its link, then run again"
+        )
+    elif match := _ALLOCATION.search(errors):
+        yield (
+            f"the allocation did not last: {match[1]}{never_ended}: the case was cut short or "
+            "never began; run it again"
         )
     elif _TIME_LIMIT.search(errors):
         yield (

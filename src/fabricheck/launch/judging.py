@@ -25,7 +25,8 @@ REFERENCES: Final = SUITE / "references"
 LOOK_AGAIN: Final = (
     "status=$?",
     # Seconds; a node that doesn't answer must not keep the job.
-    "[ $status -eq 0 ] || timeout 30 srun --mpi=none --ntasks-per-node=1 --ntasks=$SLURM_NNODES "
+    "[ $status -eq 0 ] || timeout 30 env -u SLURM_HOSTFILE srun --mpi=none "
+    "--nodelist=$SLURM_JOB_NODELIST --ntasks-per-node=1 --ntasks=$SLURM_NNODES "
     f"sh -c '{SCRIPT} after >>fabric.$(hostname)'",
     "(exit $status)",
 )

@@ -28,6 +28,17 @@ def node_states() -> dict[str, str]:
     return dict(line.split() for line in listed.stdout.splitlines())
 
 
+def allocation_state(job: str) -> str:
+    """Slurm's word for the state of a job, such as ``RUNNING``; empty for one that is gone."""
+    listed = subprocess.run(
+        ["squeue", "--noheader", f"--jobs={job}", "--format=%T"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return listed.stdout.strip()
+
+
 def is_silent(state: str) -> bool:
     """Whether a node in this state is down or failing; a ``*`` says that it doesn't respond."""
     return state.endswith("*") or state.startswith(("down", "fail"))

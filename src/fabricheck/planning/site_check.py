@@ -20,7 +20,7 @@ from fabricheck.sites import features
 from fabricheck.sites.document import PAGE, read
 from fabricheck.transports.table import IPOIB, TRANSPORTS
 
-_COMMANDS = {"squeue": "sbatch", "slurm": "sbatch"}
+_COMMANDS = {"squeue": "sbatch", "slurm": "sbatch", "allocation": "salloc"}
 """What a scheduler of ReFrame needs on PATH; others are not looked at."""
 
 _ON_GPUS = {each.feature for each in TRANSPORTS.values() if each.is_of_gpus}

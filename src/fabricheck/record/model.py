@@ -97,6 +97,10 @@ class Case:
         mpi: MPI family.
         commit: git commit of the suite.
         output: directory with what it left behind.
+        waiting: seconds from its submission to the beginning of its script.
+        launch: seconds of its script beside the program: launcher, wrappers and snapshots.
+        measuring: seconds of the program of its slowest rank.
+        judging: seconds from the end of its script until it was recorded.
         prerequisites: of the check of nodes: rule, level, words and nodes of each.
         ports: of the check of the fabric: the state of the ports.
         samples: its values.
@@ -142,6 +146,10 @@ class Case:
     program_version: str = ""
     commit: str = ""
     output: str = ""
+    waiting: float | None = None
+    launch: float | None = None
+    measuring: float | None = None
+    judging: float | None = None
     prerequisites: tuple[Mapping[str, Any], ...] = ()
     ports: tuple[str, ...] = ()
     samples: tuple[Sample, ...] = ()

@@ -97,9 +97,20 @@ def case_of(given: Mapping[str, Any], session: str, time: str, attempt: int = 1)
         nodes=tuple(node for node in nodes if node != "None"),
         job=_text(given, "jobid"),
         output=_text(given, "outputdir") or _text(given, "stagedir"),
+        **_seconds(given),
         prerequisites=tuple(dict(each) for each in given.get("prerequisites") or ()),
         samples=tuple(_samples(given, ours=ours)),
     )
+
+
+_TIMES: Final = ("waiting", "launch", "measuring", "judging")
+
+
+def _seconds(given: Mapping[str, Any]) -> dict[str, Any]:
+    found = given.get("seconds") or {}
+    if not isinstance(found, Mapping):
+        raise _odd("seconds", "times by their names", found)
+    return {name: _number(each, name, finite=True) for name in _TIMES if (each := found.get(name))}
 
 
 _TEXTS: Final = (

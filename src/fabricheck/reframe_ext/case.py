@@ -79,7 +79,7 @@ class BenchmarkCase(Judged):
         self.transport, self.num_nodes = place.transport.name, place.num_nodes
         self.valid_systems = self._measured.systems
         self.valid_prog_environs = self._measured.environs
-        self.tags = {*entry.runs, entry.family}
+        self.tags = {*entry.runs_on(place.transport.name), entry.family}
         if place.full or place.transport.base in self.acceptance_only:
             self.tags -= {"smoke", "nightly"}
 

@@ -1,6 +1,7 @@
 """Building ``src/bench`` with CMake, in a folder that outlives the run."""
 
 import hashlib
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,10 @@ from fabricheck.provenance import SUITE
 
 BENCH_SOURCES = SUITE / "src" / "bench"
 PROBE = "mpi_probe"
+WANTED = "FABRICHECK_PROGRAMS"
+"""The environment variable that names the programs that a run starts, with ``:`` between them; all
+are built where it is not set."""
+_ALWAYS = (PROBE, "yield_when_idle")
 
 
 class CMakeBuild:
@@ -48,6 +53,7 @@ class CMakeBuild:
             "-DCMAKE_BUILD_TYPE=RelWithDebInfo",
             "-DCMAKE_UNITY_BUILD=ON",
             "-DBUILD_TESTING=OFF",
+            f'-DFABRICHECK_PROGRAMS="{";".join(_programs())}"',
         ]
         if not self._has_mpi:
             cmake.cc, cmake.cxx, cmake.ftn = "cc", self._cxx, ""
@@ -80,3 +86,9 @@ class CMakeBuild:
         if not self._has_mpi or Path(self.program(PROBE)).is_file():
             return ""
         return f"expected the program {self.program(PROBE)} after the build, found none"
+
+
+def _programs() -> list[str]:
+    """The programs to build; none for all."""
+    wanted = os.environ.get(WANTED)
+    return [] if wanted is None else sorted({*filter(None, wanted.split(":")), *_ALWAYS})

@@ -9,6 +9,7 @@ from reframe.core.exceptions import ConfigError
 from fabricheck.benchmarks import ADDED
 from fabricheck.benchmarks.model import RUNS
 from fabricheck.errors import FabricheckError
+from fabricheck.reframe_ext import allocation
 from fabricheck.reframe_ext.recorder import HANDLER
 from fabricheck.sites.document import read
 from fabricheck.transports import MPI_FAMILIES
@@ -161,6 +162,15 @@ def _running_systems(site: dict[str, Any]) -> list[dict[str, Any]]:
             for each in system["partitions"]
             if running is None or each["name"] in running.split()
         ]
+        for each in partitions:
+            if each["scheduler"] == allocation.NAME and allocation.NAME not in each.get(
+                "extras", {}
+            ):
+                raise FabricheckError(
+                    f"expected nodes and time of the allocation of partition {each['name']} of "
+                    f"system {system['name']}, found none: give its extras 'allocation: "
+                    "{nodes: 4, time: 2h}' in the site file"
+                )
         if not partitions:
             known = ", ".join(each["name"] for each in system["partitions"])
             raise FabricheckError(

@@ -1,6 +1,7 @@
 """What every judged check inherits: references of its system, levels, findings and the record."""
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 import reframe as rfm
@@ -15,6 +16,7 @@ from fabricheck.judge.levels import Level, worst
 from fabricheck.judge.references import CaseKey, Reference, Tolerance
 from fabricheck.judge.verdict import Verdict
 from fabricheck.launch.judging import find_references, in_order
+from fabricheck.launch.times import LOOK, times
 from fabricheck.provenance import SUITE, commit, session
 from fabricheck.reframe_ext.fabric_health import FabricHealth
 
@@ -49,6 +51,7 @@ class Judged(FabricHealth, rfm.RunOnlyRegressionTest):
     evidence = variable(str, value="", loggable=True)
     commit = variable(str, value="", loggable=True)
     session = variable(str, value="", loggable=True)
+    seconds = variable(dict, value={}, loggable=True)
 
     sourcesdir = None
     require_reference = True
@@ -89,6 +92,16 @@ class Judged(FabricHealth, rfm.RunOnlyRegressionTest):
         except FabricheckError as error:
             # ReFrame prints a cause as well, which would say the same again.
             raise ReframeError(str(error)) from None
+
+    @run_before("run")
+    def look_at_the_clock(self) -> None:
+        """Let the script say when it began and ended."""
+        self.prerun_cmds: list[str] = [*LOOK, *self.prerun_cmds]
+
+    @run_before("sanity")
+    def take_times(self) -> None:
+        """Tell waiting, launch and measuring apart."""
+        self.seconds = times(Path(self.stagedir), self.job.submit_time)
 
     @run_before("performance")
     def judge(self) -> None:

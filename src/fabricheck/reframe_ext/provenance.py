@@ -17,7 +17,7 @@ from fabricheck.record.write import append
 _PATIENCE = 30
 # Spack's prefixes end in the hash of what is installed there.
 _SPACK = re.compile(r"/([^/]+-[a-z0-9]{32})/")
-_ASKED = {"slurm": ("sinfo", "--version"), "squeue": ("sinfo", "--version")}
+_ASKED = dict.fromkeys(("slurm", "squeue", "allocation"), ("sinfo", "--version"))
 
 
 class Provenance:

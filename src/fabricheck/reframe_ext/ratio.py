@@ -49,7 +49,8 @@ class RatioCase(Judged):
         terms = [term for each in (upper, lower) for term in each.systems[0].split()]
         self.valid_systems = [" ".join(dict.fromkeys(terms))]
         self.valid_prog_environs = [each for each in upper.environs if each in lower.environs]
-        self.tags = {*(upper.benchmark.runs & lower.benchmark.runs), upper.benchmark.family}
+        runs = [m.benchmark.runs_on(m.placement.transport.name) for m in (upper, lower)]
+        self.tags = {*frozenset.intersection(*runs), upper.benchmark.family}
         for name in self._sides:
             self.depends_on(name, udeps.by_case)
 

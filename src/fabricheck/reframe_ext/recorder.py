@@ -5,6 +5,7 @@ the disk is full (docs/decisions.md).
 """
 
 import logging
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from reframe.core.logging import register_log_handler
 from reframe.core.runtime import runtime
 
 from fabricheck.errors import FabricheckError
+from fabricheck.launch.times import script_end
 from fabricheck.provenance import session
 from fabricheck.record.model import Case, moment
 from fabricheck.record.reframe_report import ODD, case_of
@@ -57,6 +59,8 @@ def logged_case(check: Any, fields: dict[str, Any]) -> Case:
         if name.startswith("check_")
     }
     given["fixture"] = check.is_fixture()
+    if (seconds := given.get("seconds")) and (ended := script_end(Path(check.stagedir))):
+        given["seconds"] = {**seconds, "judging": max(0.0, time.time() - ended)}
     given["dependencies_actual"] = check.user_deps()
     given["binding"] = check.current_partition.extras.get("pin", "")
     return case_of(given, session(), moment(), runtime().current_run + 1)

@@ -348,15 +348,14 @@ def _command(case: Case, layer: Layer) -> str:
     transport = find(case.transport).base
     if layer is Layer.VERBS:
         transport = _VERBS_TRANSPORT.get(transport, transport)
-    wanted = _metrics(REGISTRY[case.benchmark])
-    names = [
-        benchmark.name
-        for benchmark in _measuring(layer)
-        if "smoke" in benchmark.runs
-        and transport in benchmark.transports
-        and wanted & _metrics(benchmark)
-    ]
-    return _run(case.system, names, transport)
+    plain = {
+        metric: benchmark.name
+        for benchmark in reversed(_measuring(layer))
+        if transport in benchmark.transports
+        for metric in _metrics(benchmark)
+    }
+    wanted = sorted(_metrics(REGISTRY[case.benchmark]) & plain.keys())
+    return _run(case.system, dict.fromkeys(plain[each] for each in wanted), transport)
 
 
 def _run(system: str, benchmarks: Iterable[str], transport: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fabricheck.benchmarks.model import RUNS
-from fabricheck.benchmarks.registry import FAMILIES
+from fabricheck.benchmarks.registry import FAMILIES, REGISTRY, programs_of
 from fabricheck.benchmarks.registry import find as find_benchmark
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.reference_file import exists, load
@@ -40,6 +40,15 @@ class Selection:
         chosen = [find(name) for name in self.transports]
         return not chosen or any(
             feature in (each.feature, find(each.base).feature) for each in chosen
+        )
+
+    def programs(self) -> list[str]:
+        """The programs of ``src/bench`` that the selection may start."""
+        return programs_of(
+            name
+            for name, benchmark in REGISTRY.items()
+            if not self.benchmarks or name in self.benchmarks
+            if all(tag in (*benchmark.runs, benchmark.family) for tag in self.tags)
         )
 
     def reframe_options(self) -> list[str]:

@@ -10,6 +10,7 @@ from fabricheck.benchmarks import ADDED
 from fabricheck.errors import FabricheckError
 from fabricheck.locks import held
 from fabricheck.record.reframe_report import complete
+from fabricheck.reframe_ext.cmake_build import WANTED
 from fabricheck.runner.selection import Selection
 
 
@@ -63,7 +64,12 @@ def _run(
         "-r",
     ]
     # A test that ReFrame can't instantiate would otherwise be skipped with a warning.
-    environment = {**os.environ, "RFM_WARN_AS_ERROR": "1", "FABRICHECK_ROOT": str(suite)}
+    environment = {
+        **os.environ,
+        "RFM_WARN_AS_ERROR": "1",
+        "FABRICHECK_ROOT": str(suite),
+        WANTED: ":".join(selection.programs()),
+    }
     ended = subprocess.run(command, cwd=suite, env=environment, check=False, pass_fds=[lock])
     written = set(reports.glob("run-*.json")) - before
     if not written:

@@ -102,12 +102,14 @@ ended_by_force=
 trap 'ended_by_force=yes' TERM
 
 ranks=${OMPI_COMM_WORLD_SIZE:-${PMI_SIZE:-${SLURM_NTASKS:-1}}}
+read -r began _ </proc/uptime
 if [ -n "${FABRICHECK_YIELD:-}" ] && [ "$ranks" -gt "$(nproc --all)" ]; then
     LD_PRELOAD=$FABRICHECK_YIELD "$@"
 else
     "$@"
 fi
 status=$?
+read -r ended _ </proc/uptime
 trap '' TERM
 # The program may have got its TERM (128 + 15) before this shell gets its own.
 if [ "$status" -eq 143 ]; then ended_by_force=yes; fi
@@ -115,6 +117,7 @@ if [ "$status" -eq 143 ]; then ended_by_force=yes; fi
 fabric after
 {
     counters after
+    echo "ran $began $ended"
     if [ -z "$ended_by_force" ]; then echo "exit $status"; fi
 } >>"$part" && [ -z "$ended_by_force" ] && mv "$part" "witness.$rank"
 exit "$status"

@@ -102,6 +102,7 @@ class Witness:
         ipoib: network interfaces of InfiniBand.
         device: what the rank's MPI library was built for, such as ``ch3:nemesis``; empty where the
             case did not ask.
+        seconds: how long its program ran.
     """
 
     rank: int
@@ -113,6 +114,7 @@ class Witness:
     below_ports: frozenset[str] = frozenset()
     ipoib: frozenset[str] = frozenset()
     device: str = ""
+    seconds: float = 0.0
 
     def total(
         self, kind: str, suffix: str, *, of: Collection[str] = (), without: Collection[str] = ()
@@ -223,6 +225,7 @@ def read_witness(path: Path) -> Witness:
             below_ports=frozenset(facts["below_ports"].split()),
             ipoib=frozenset(facts["ipoib"].split()),
             device=facts["device"],
+            seconds=_seconds(facts.get("ran", "0 0")),
             moved={
                 key: moments["after"] - moments["before"]
                 for key, moments in counters.items()
@@ -234,6 +237,11 @@ def read_witness(path: Path) -> Witness:
             f"{path.name}: expected rank, host, allocation, cpus, ports and exit, found no usable "
             f"{error}: the witness of this rank is cut, run the case again"
         ) from None
+
+
+def _seconds(ran: str) -> float:
+    began, ended = map(float, ran.split())
+    return ended - began
 
 
 def read_witnesses(directory: Path) -> list[Witness]:

@@ -15,6 +15,7 @@ from fabricheck.benchmarks.model import ACCEPTANCE, FULL, Family, ProgramBenchma
 
 PROGRAM: Final = "allreduce_lab"
 
+PROGRAMS: Final = ("allreduce_lab",)
 FAMILIES: Final = (
     Family(
         "allreduce-lab", "own program", ("AllreduceLab", "TailEnvironment", "TrainingIteration")

@@ -14,6 +14,7 @@ from fabricheck.benchmarks.model import ACCEPTANCE, NIGHTLY, Family, MpiBenchmar
 from fabricheck.benchmarks.osu.entries import BENCHMARKS as OF_MPI
 from fabricheck.units import MIB
 
+PROGRAMS: Final = ("mpi_probe", "mpi_matmul")
 FAMILIES: Final = (Family("cuda_mpi", "MPI on memory of GPUs", ("CudaMpi",)),)
 DERIVED: Final = ("AwareOverStaged",)
 

@@ -14,6 +14,7 @@ from fabricheck.benchmarks.model import ACCEPTANCE, NIGHTLY, Family, ProgramBenc
 
 PROGRAM: Final = "mpi_matmul"
 
+PROGRAMS: Final = ("mpi_matmul",)
 FAMILIES: Final = (
     Family("matmul", "own program", ("MpiMatmul",)),
     Family("matmul_gpu", "own program on GPUs", ("CudaMatmul",)),

@@ -10,6 +10,7 @@ from fabricheck.benchmarks.model import NIGHTLY, Benchmark, Family
 from fabricheck.units import KIB, MIB
 
 PROGRAM: Final = "mpi_under_load"
+PROGRAMS: Final = ("mpi_under_load",)
 FAMILIES: Final = (Family("under_load", "latency under load", ("MpiUnderLoad",)),)
 
 SIZES: Final = (KIB, 64 * KIB, MIB, 4 * MIB)

@@ -13,6 +13,7 @@ PROGRAM: Final = "nccl_probe"
 SHARED: Final = "share_gpu"
 """What a curve's metadata call it that several ranks had one GPU: ``True`` or ``False``."""
 
+PROGRAMS: Final = ("nccl_probe",)
 FAMILIES: Final = (Family("nccl", "collectives of NCCL", ("Nccl",)),)
 
 SCHEMES = ("auto", "ring", "tree")

@@ -18,6 +18,7 @@ from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.model import RUNS, Family, MpiBenchmark, RanksRule
 from fabricheck.units import parse_size
 
+PROGRAMS: Final = ("mpi_probe",)
 FAMILIES: Final = (
     Family("pt2pt", "point to point", ("MpiPointToPoint", "MpiPointToPointFull"), "MPI"),
     Family("collective", "collective", ("MpiCollective",), "MPI"),
@@ -47,6 +48,7 @@ def _benchmark(row: Mapping[str, str]) -> MpiBenchmark:
         ranks=RanksRule(row["ranks"]),
         validates=row["validates"] == "yes",
         in_probe=row["in mpi_probe"] == "yes",
+        smoke_on=tuple(row["smoke on"].split()) if row["smoke on"] else None,
     )
 
 

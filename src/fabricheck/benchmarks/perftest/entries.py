@@ -78,7 +78,6 @@ _VERBS_VARIANTS = (
     ),
     _Variant("_bidir", ", both directions at once", ("-b",), _BW, nightly=("write_bw",)),
 )
-_SMOKE_TESTS = ("send_lat", "write_bw")
 
 
 _PLAIN = _Variant("", "", (), ())
@@ -89,7 +88,7 @@ def _verbs(test: str, variant: _Variant = _PLAIN) -> ProgramBenchmark:
     operation, _, kind = test.partition("_")
     is_plain, is_latency = variant is _PLAIN, kind == "lat"
     if is_plain:
-        runs = SMOKE if test in _SMOKE_TESTS else NIGHTLY
+        runs = SMOKE if test == "write_bw" else NIGHTLY
     else:
         runs = NIGHTLY if test in variant.nightly else ACCEPTANCE
     is_atomic = operation == "atomic"
@@ -105,6 +104,7 @@ def _verbs(test: str, variant: _Variant = _PLAIN) -> ProgramBenchmark:
         options=variant.options,
         transports=_VERBS_TRANSPORTS[operation] if is_plain else ("rc",),
         runs=runs,
+        smoke_on=("rc",),
         needs=variant.needs,
     )
 

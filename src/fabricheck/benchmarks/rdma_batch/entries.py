@@ -9,6 +9,7 @@ from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.model import ACCEPTANCE, NIGHTLY, Family, ProgramBenchmark
 from fabricheck.units import MIB
 
+PROGRAMS: Final = ("rdma_batch",)
 FAMILIES: Final = (
     Family("rdma_batch", "own program", ("RdmaBatch",)),
     Family("rdma_batch_ratio", "own program", ("RdmaBatchBeside",)),

@@ -16,6 +16,7 @@ from fabricheck.units import KIB
 
 PROGRAM: Final = "rdma_stream"
 
+PROGRAMS: Final = ("rdma_stream",)
 FAMILIES: Final = (Family("stream", "own program", ("RdmaStream",)),)
 
 _DATAGRAM = 8 * KIB

@@ -12,7 +12,12 @@ FAMILIES: Final = (Family("ucx", "without MPI", ("UcxPerftest",), "UCX"),)
 
 
 def _ucx(
-    name: str, test: str, title: str, *options: str, runs: frozenset[str] = ACCEPTANCE
+    name: str,
+    test: str,
+    title: str,
+    *options: str,
+    runs: frozenset[str] = ACCEPTANCE,
+    smoke_on: tuple[str, ...] | None = None,
 ) -> ProgramBenchmark:
     """A test of ucx_perftest, which has one percentile in its table: the median."""
     is_latency = name.endswith("_lat")
@@ -28,6 +33,7 @@ def _ucx(
         options=("-t", test, *options),
         transports=("rc", "ud", "dc", "tcp", "shm"),
         runs=runs,
+        smoke_on=smoke_on,
     )
 
 
@@ -35,8 +41,20 @@ BENCHMARKS: Mapping[str, ProgramBenchmark] = MappingProxyType(
     {
         benchmark.name: benchmark
         for benchmark in (
-            _ucx("tag_lat", "tag_lat", "tagged message latency", runs=SMOKE),
-            _ucx("tag_bw", "tag_bw", "tagged message bandwidth", runs=SMOKE),
+            _ucx(
+                "tag_lat",
+                "tag_lat",
+                "tagged message latency",
+                runs=SMOKE,
+                smoke_on=("rc", "tcp", "shm"),
+            ),
+            _ucx(
+                "tag_bw",
+                "tag_bw",
+                "tagged message bandwidth",
+                runs=SMOKE,
+                smoke_on=("tcp", "shm"),
+            ),
             _ucx("stream_lat", "stream_lat", "stream latency"),
             _ucx("stream_bw", "stream_bw", "stream bandwidth"),
             _ucx("am_lat", "ucp_am_lat", "active message latency"),

@@ -1,0 +1,334 @@
+"""A scheduler of ReFrame that runs many cases, one after the other, in one allocation of Slurm.
+
+A partition asks for it with ``scheduler: allocation``, and says in its extra ``allocation`` how
+many ``nodes`` it may take and for which ``time``. The first case gets the allocation; the script of
+each case runs where ReFrame runs, as below ``salloc``, so that its ``srun`` or ``mpirun`` starts
+steps on nodes of it. Where ReFrame itself was started inside an allocation, that one is used. A
+case that needs more nodes, more time, or options of its own is a job of its own, as of ``squeue``.
+"""
+
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+import reframe.core.runtime as rt
+from ClusterShell.NodeSet import NodeSet
+from reframe.core.backends import register_scheduler
+from reframe.core.schedulers.slurm import SqueueJobScheduler, _SlurmJob
+from reframe.utility.typecheck import Duration
+
+from fabricheck.launch.allocation import Allocation, Given, inside, readable, without_slurm
+
+NAME: Final = "allocation"
+ENDED: Final = "fabricheck: allocation"
+"""How a line in a case's errors begins that says that the allocation did not last."""
+
+_GRACE_SECONDS: Final = 5
+_POLL_SECONDS: Final = 0.1
+
+
+class CaseJob(_SlurmJob):
+    """A job of ReFrame: a job of Slurm of its own, or a script that starts steps."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.own = False
+        self.allocation: Allocation | Given | None = None
+        self.process: subprocess.Popen[bytes] | None = None
+        self.nodes: list[str] = []
+        self.began = 0.0
+        self.killed_at = 0.0
+        self.place = Path()
+
+    @property
+    def nodelist(self) -> list[str]:
+        """The nodes that it ran on."""
+        return super().nodelist if self.own else self.nodes
+
+    @property
+    def num_nodes(self) -> int:
+        """The nodes that it needs."""
+        for option in self.options:
+            if option.startswith("--nodes="):
+                return int(option.removeprefix("--nodes="))
+        return max(1, (self.num_tasks or 1) // (self.num_tasks_per_node or 1))
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it asks Slurm for nothing but nodes."""
+        return all(option.startswith("--nodes=") for option in self.options)
+
+
+@register_scheduler(NAME)
+class AllocationScheduler(SqueueJobScheduler):
+    """Cases as steps of one allocation of a partition."""
+
+    running: ClassVar[list[CaseJob]] = []
+    """Scripts that run now, of all partitions: by default one at a time."""
+    _count: ClassVar[int] = 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        prefix = self._config_prefix.removesuffix("sched_options")
+        wanted = rt.runtime().get_option(f"{prefix}extras")["allocation"]
+        self._size: int = wanted["nodes"]
+        self._seconds = float(Duration(wanted["time"]))
+        self._side_by_side: bool = wanted.get("side_by_side", False)
+        self._held: Allocation | Given | None = None
+
+    def make_job(self, *args: Any, **kwargs: Any) -> CaseJob:
+        """A job that may run in the allocation."""
+        return CaseJob(*args, **kwargs)
+
+    def submit(self, job: CaseJob) -> None:
+        """Run it in the allocation as soon as that is there and free, or as a job of its own."""
+        job.own, job.place = not self._fits(job), Path.cwd()
+        if job.own:
+            super().submit(job)
+            return
+        type(self)._count += 1
+        job._submit_time, job._state = time.time(), "PENDING"
+        job._jobid = f"waits/{self._count}"
+        self._advance(job)
+
+    def poll(self, *jobs: CaseJob | None) -> None:
+        """See what has ended, and start what can begin."""
+        there = [job for job in jobs if job is not None]
+        own = [job for job in there if job.own]
+        super().poll(*own)
+        held = [job for job in there if not job.own]
+        if own and not held and not any(job.allocation is self._held for job in self.running):
+            # It may wait for the very nodes that are held here.
+            self._release()
+        for job in held:
+            self._advance(job)
+        if watched := [job.process for job in held if job.process and not self.finished(job)]:
+            _wait_for(watched[0])
+
+    def finished(self, job: CaseJob) -> bool:
+        """Whether it has ended."""
+        if job.own:
+            return bool(super().finished(job))
+        return job.state in ("COMPLETED", "FAILED", "TIMEOUT", "CANCELLED")
+
+    def wait(self, job: CaseJob) -> None:
+        """Wait for its end."""
+        while not self.finished(job):
+            self.poll(job)
+
+    def cancel_many(self, jobs: Iterable[CaseJob]) -> None:
+        """End jobs: their steps first, so that no rank is left."""
+        own = [job for job in jobs if job.own]
+        if own:
+            super().cancel_many(own)
+        for job in jobs:
+            if job.own or self.finished(job):
+                continue
+            if job.process:
+                self._end(job, "CANCELLED")
+            job._state = "CANCELLED"
+
+    def filternodes_by_state(self, nodelist: Iterable[Any], state: str) -> set[Any]:
+        """Nodes in a state; those of the allocation are as good as idle."""
+        found: set[Any] = set(super().filternodes_by_state(set(nodelist), state))
+        if state.startswith("idle") and self._held and self._held.granted():
+            found |= {node for node in nodelist if node.name in self._held.nodes}
+        return found
+
+    def _fits(self, job: CaseJob) -> bool:
+        most = self._given().nodes if inside(os.environ) else range(self._size)
+        limit = job.time_limit or 0
+        return job.is_plain and job.num_nodes <= len(most) and limit <= self._seconds
+
+    def _given(self) -> Given:
+        return Given(os.environ)
+
+    def _advance(self, job: CaseJob) -> None:
+        if self.finished(job):
+            return
+        if job.process:
+            self._look_after(job)
+        elif self._may_begin(job):
+            self._begin(job)
+
+    def _may_begin(self, job: CaseJob) -> bool:
+        """Whether the allocation is there, large and long enough, and nothing else runs."""
+        if self.running and not (self._side_by_side and self._apart(job)):
+            return False
+        held = self._held
+        if held and (not held.alive() or held.ends - time.time() < (job.time_limit or 0)):
+            self._lose(job, held)
+        if job.state != "PENDING":
+            return False
+        if self._held is None:
+            self._held = self._given() if inside(os.environ) else self._ask(job)
+        if not self._held.granted():
+            if job.max_pending_time and time.time() - self._held.asked > job.max_pending_time:
+                self._never_began(job, f"no nodes in time, salloc said {self._held.words()}")
+                self._release()
+            return False
+        if job.num_nodes > len(self._held.nodes):
+            # Nodes were lost since it was asked for.
+            job.own = True
+            with contextlib.chdir(job.place):
+                super().submit(job)
+            return False
+        return True
+
+    def _apart(self, job: CaseJob) -> bool:
+        return bool(self._held and len(self._free()) >= job.num_nodes)
+
+    def _free(self) -> list[str]:
+        taken = {node for each in self.running for node in each.nodes}
+        return [node for node in self._held.nodes if node not in taken] if self._held else []
+
+    def _lose(self, job: CaseJob, held: Allocation | Given) -> None:
+        """Forget an allocation that has ended or is too short; a new one is asked for."""
+        words, was_there = held.words(), bool(held.job)
+        gone = not held.alive()
+        self._release()
+        if gone and (isinstance(held, Given) or not was_there):
+            self._never_began(job, f"{held.job} ended: {words}")
+
+    def _ask(self, job: CaseJob) -> Allocation:
+        """Ask for the site's size, or for as many as there are."""
+        there = self.filternodes_by_state(self.filternodes(job, self.allnodes()), "avail")
+        nodes = max(job.num_nodes, min(self._size, len(there)))
+        return Allocation([*job.sched_access, *job.cli_options], nodes, self._seconds)
+
+    def _begin(self, job: CaseJob) -> None:
+        held = self._held
+        assert held is not None, "asked for before"
+        nodes = sorted(random.sample(self._free(), job.num_nodes), key=held.nodes.index)
+        job.nodes, job.allocation, job.began = nodes, held, time.time()
+        job._jobid = f"{held.job}/{job.jobid.partition('/')[2]}"
+        variables = step_variables(job, held)
+        # Appended to: who looks after the job has words to add.
+        with (
+            (job.place / job.stdout).open("a") as out,
+            (job.place / job.stderr).open("a") as errors,
+        ):
+            job.process = subprocess.Popen(
+                [job.place / job.script_filename],
+                cwd=job.place,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=errors,
+                env={**without_slurm(os.environ), **variables},
+                start_new_session=True,
+            )
+        job._state = "RUNNING"
+        self.running.append(job)
+
+    def _look_after(self, job: CaseJob) -> None:
+        assert job.process is not None and job.allocation is not None, "it runs"
+        code = job.process.poll()
+        if code is None:
+            now = time.time()
+            if job.time_limit and now - job.began > job.time_limit and not job.killed_at:
+                _say(job, f"*** CASE {job.jobid} CANCELLED DUE TO TIME LIMIT ***")
+                job.killed_at = now
+                _signal_steps(job, "TERM")
+            elif job.killed_at and now - job.killed_at > _GRACE_SECONDS:
+                self._end(job, "TIMEOUT")
+            return
+        if code and not job.allocation.alive():
+            _say(job, f"{ENDED} {job.allocation.job} ended: {job.allocation.words()}")
+        state = "TIMEOUT" if job.killed_at else "FAILED" if code else "COMPLETED"
+        job._exitcode = code
+        self._end(job, state)
+
+    def _end(self, job: CaseJob, state: str) -> None:
+        """Leave nothing of a case behind."""
+        assert job.process is not None, "it runs"
+        running = job.process.poll() is None
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(job.process.pid, signal.SIGKILL)
+            running = True
+        job.process.wait()
+        if running:
+            _signal_steps(job, "KILL")
+        job._state, job._completion_time = state, time.time()
+        self.running.remove(job)
+
+    def _never_began(self, job: CaseJob, why: str) -> None:
+        _say(job, f"{ENDED} {why}")
+        job._state = "CANCELLED"
+
+    def _release(self) -> None:
+        if self._held:
+            self._held.release()
+        self._held = None
+
+
+def step_variables(job: CaseJob, held: Allocation | Given) -> dict[str, str]:
+    """What Slurm would say to the script of a job of this size on these nodes.
+
+    Steps on a part of the allocation are told their nodes by a file, which ``srun`` has a variable
+    for; other launchers read the list.
+    """
+    count, per_node = job.num_nodes, job.num_tasks_per_node or 1
+    listed = str(NodeSet.fromlist(job.nodes))
+    variables = {
+        "SLURM_JOB_ID": held.job,
+        "SLURM_JOBID": held.job,
+        "SLURM_JOB_NAME": job.name,
+        "SLURM_JOB_NODELIST": listed,
+        "SLURM_NODELIST": listed,
+        "SLURM_JOB_NUM_NODES": str(count),
+        "SLURM_NNODES": str(count),
+        "SLURM_NTASKS": str(job.num_tasks or count),
+        "SLURM_NPROCS": str(job.num_tasks or count),
+        "SLURM_TASKS_PER_NODE": f"{per_node}(x{count})" if count > 1 else str(per_node),
+        "SLURM_NTASKS_PER_NODE": str(per_node),
+        "SLURM_JOB_CPUS_PER_NODE": held.cpus,
+        "SLURM_SUBMIT_DIR": str(job.place),
+    }
+    if job.num_cpus_per_task:
+        variables["SLURM_CPUS_PER_TASK"] = str(job.num_cpus_per_task)
+    if job.launcher.registered_name == "srun" and count < len(held.nodes):
+        listing = job.place / "hosts.txt"
+        listing.write_text("".join(f"{node}\n" * per_node for node in job.nodes))
+        variables["SLURM_HOSTFILE"] = str(listing)
+    return variables
+
+
+def _say(job: CaseJob, words: str) -> None:
+    with (job.place / job.stderr).open("a") as errors:
+        errors.write(f"{words}\n")
+
+
+def _signal_steps(job: CaseJob, name: str) -> None:
+    """Send a signal to the ranks of a case that runs on its nodes."""
+    assert job.allocation is not None, "it runs"
+    listed = _told(
+        ["squeue", "--steps", "--noheader", f"--jobs={job.allocation.job}", "-o", "%i %N"]
+    )
+    steps = [
+        step
+        for step, _, nodes in (line.partition(" ") for line in listed.splitlines())
+        if step.rpartition(".")[2].isdecimal() and set(NodeSet(nodes)) & set(job.nodes)
+    ]
+    if steps:
+        _told(["scancel", f"--signal={name}", *steps])
+
+
+def _told(command: Sequence[str]) -> str:
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    return ended.stdout
+
+
+def _wait_for(process: subprocess.Popen[bytes]) -> None:
+    """Wait a moment for a process, which takes nothing from what it measures."""
+    with contextlib.suppress(ProcessLookupError):
+        descriptor = os.pidfd_open(process.pid)
+        try:
+            readable(descriptor, _POLL_SECONDS)
+        finally:
+            os.close(descriptor)
