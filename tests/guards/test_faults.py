@@ -50,7 +50,7 @@ def run_and(suite: Suite, placement: str, fault: Callable[[], None]) -> Outcome:
     return suite.outcome(run.returncode, output)
 
 
-@pytest.mark.parametrize("node", ["n1", "n2"])
+@pytest.mark.parametrize("node", ["n1", pytest.param("n2", marks=pytest.mark.lab)])
 def test_a_node_that_dies_in_mid_job_is_named(suite: Suite, node: str) -> None:
     """n1 runs the batch script, and takes the job's error output with it."""
     budget = "time_budget: {}\n          # Slower than on an idle machine"

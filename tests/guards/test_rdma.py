@@ -66,6 +66,7 @@ def offer(suite: Suite, *features: str) -> None:
     suite.edit(SITE, "[rdma, nodes-2", f"[{', '.join(features)}, rdma, nodes-2")
 
 
+@pytest.mark.lab
 def test_variants_are_proved_on_rdma_ports(rdma_suite: Suite) -> None:
     offer(rdma_suite, "auto", "rc_verbs", "ud_verbs_sm")
     outcome = rdma_suite.run("auto-2n", "rc_verbs-2n", "ud_verbs_sm-2n")
@@ -79,6 +80,7 @@ def test_variants_are_proved_on_rdma_ports(rdma_suite: Suite) -> None:
     assert evidence["auto-2n"].startswith("UCX lanes ")
 
 
+@pytest.mark.lab
 def test_shared_memory_cannot_serve_between_nodes(rdma_suite: Suite) -> None:
     rdma_suite.break_rank("export UCX_TLS=sm,self")
     found = untrusted(rdma_suite.run("rc-2n"))

@@ -71,6 +71,7 @@ def test_rdma_batch_refuses_memory_that_may_not_be_locked(ends: Ends) -> None:
     assert "raise it with `ulimit -l unlimited`" in done.err
 
 
+@pytest.mark.lab
 def test_a_stranger_and_a_silent_connection_do_not_end_a_target(ends: Ends) -> None:
     target = ends.target("--wait", "60")
     silent = f"until exec 3<>/dev/tcp/rx1/{ends.port}; do sleep 1; done; sleep 30"
@@ -85,6 +86,7 @@ def test_a_stranger_and_a_silent_connection_do_not_end_a_target(ends: Ends) -> N
     assert "is closed and ignored: " in found.err
 
 
+@pytest.mark.lab
 def test_the_mtu_that_rdma_batch_tells_is_that_of_the_connection(ends: Ends) -> None:
     target = ends.target("--wait", "60", "--mtu", "1024")
     initiator = ended(ends.initiator("--mtu", "2048", "--json", "-"))

@@ -23,6 +23,7 @@ def guest_pid(testbed: Testbed) -> int:
     return guest.pid
 
 
+@pytest.mark.lab
 def test_a_guest_that_hangs_panics_and_starts_afresh(
     make_testbed: Callable[[str], Testbed], can_run_guests: None, watch, tmp_path: Path
 ) -> None:

@@ -121,6 +121,7 @@ finally:
 """
 
 
+@pytest.mark.lab
 def test_rdma_devices_in_a_user_namespace(home: Path, can_run_guests: None, watch) -> None:
     before = watch.traces()
     image = kernel.provide(kernel.cache_dir(), lambda _: None).image.parent
