@@ -28,7 +28,7 @@ def plan(
     """Show the matrix of a system, and for every case that is left out what it lacks.
 
     The checks are loaded by ReFrame and selected by its own rules; nothing runs. With --json, every
-    single case is listed.
+    single case is listed. What the run costs is told from what its cases took before.
 
     Exit code 0: shown. 2: bad input.
 
@@ -40,10 +40,17 @@ def plan(
     """
     from fabricheck.planning import show  # noqa: PLC0415
     from fabricheck.planning.plan import make  # noqa: PLC0415
+    from fabricheck.record.costs import Key, costs, estimate  # noqa: PLC0415
 
     made = make(SUITE, system, tag or ())
+    keys = [
+        Key(each.partition, each.environ, each.check, each.benchmark, each.placement)
+        for each in made.cases
+    ]
+    cost = estimate(keys, costs(SUITE / "perflogs", system))
     if machine:
-        write_json(asdict(made))
+        write_json({**asdict(made), "cost": asdict(cost)})
         return
     for line in show.plan_lines(made):
         typer.echo(line)
+    typer.echo(show.cost_line(cost))

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from fabricheck.planning.plan import LeftOut, Plan
 from fabricheck.planning.references import Check, Row
+from fabricheck.record.costs import Estimate
 from fabricheck.reframe_ext.matrix import Case
 
 _SHOWN = 4
@@ -30,6 +31,18 @@ def plan_lines(plan: Plan) -> Iterator[str]:
                 f"and {len(rest)} more reasons for {sum(int(row[2]) for row in rest)} cases: "
                 "--json lists every case"
             )
+
+
+def cost_line(cost: Estimate) -> str:
+    """What a run costs, as far as that is known."""
+    if not cost.known:
+        return "cost: unknown, as none of the cases was measured here yet"
+    never = f"; {cost.unknown} cases were never measured and are not in it" if cost.unknown else ""
+    return (
+        f"cost: {cost.node_seconds:.0f} node-seconds, {cost.wall_seconds / 60:.1f} min one case "
+        f"after the other, without waiting for nodes, from {cost.known} cases that were measured "
+        f"before{never}"
+    )
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import quote
@@ -9,8 +10,10 @@ from urllib.parse import quote
 from fabricheck.benchmarks import ADDED
 from fabricheck.errors import FabricheckError
 from fabricheck.locks import held
+from fabricheck.record.costs import costs
 from fabricheck.record.reframe_report import complete
 from fabricheck.reframe_ext.cmake_build import WANTED
+from fabricheck.runner.live import follow
 from fabricheck.runner.selection import Selection
 
 
@@ -20,7 +23,10 @@ def run(
     lacking: str | None = None,
     options: Sequence[str] = (),
 ) -> tuple[int, Path]:
-    """Run the selected checks; ReFrame's own output is the progress.
+    """Run the selected checks.
+
+    On a terminal one line says how the run stands, and ReFrame's lines go to
+    ``reports/reframe.out``; elsewhere they are the progress.
 
     Args:
         suite: root of the suite.
@@ -70,13 +76,19 @@ def _run(
         "FABRICHECK_ROOT": str(suite),
         WANTED: ":".join(selection.programs()),
     }
-    ended = subprocess.run(command, cwd=suite, env=environment, check=False, pass_fds=[lock])
+    if sys.stdout.isatty():
+        known = costs(suite / "perflogs", selection.system)
+        code = follow(command, suite=suite, environment=environment, lock=lock, known=known)
+    else:
+        code = subprocess.run(
+            command, cwd=suite, env=environment, check=False, pass_fds=[lock]
+        ).returncode
     written = set(reports.glob("run-*.json")) - before
     if not written:
         raise FabricheckError(
             f"expected a run report of ReFrame in {reports}, found none (it ended with exit code "
-            f"{ended.returncode}): its last words stand above"
+            f"{code}): its last words stand above"
         )
     report = max(written, key=lambda path: path.stat().st_mtime)
     complete(report, suite / "perflogs")
-    return ended.returncode, report
+    return code, report

@@ -1,0 +1,61 @@
+import io
+from pathlib import Path
+
+import pytest
+
+from fabricheck.record.costs import Cost, Key
+from fabricheck.runner.live import Standing, follow
+
+LATENCY = "MpiPointToPoint %benchmark=latency %transport={} %num_nodes=2"
+SAID = f"""\
+[ \x1b[32mRUN     \x1b[0m ] {LATENCY.format("rc")} /3bc07727 @testbed:rdma+openmpi
+[ RUN      ] {LATENCY.format("tcp")} /eb66011b @testbed:main+openmpi
+[ RUN      ] NodeHealth /a63165b6 @testbed:main+builtin
+     L: memlock: not applicable on n[1-4]: no RDMA device
+     L: level good
+[ \x1b[32m      OK\x1b[0m ] (2/4) {LATENCY.format("tcp")} /eb66011b @testbed:main+openmpi
+     L: level critical
+"""
+LOG = (
+    f"debug: {LATENCY.format('tcp')} /eb66011b @testbed:main+openmpi: Entering stage: run\n"
+    f"debug: {LATENCY.format('rc')} /3bc07727 @testbed:rdma+openmpi: Entering stage: run\n"
+)
+RC = Key("rdma", "openmpi", "MpiPointToPoint", "latency", "rc-2n")
+
+
+def test_the_line_says_what_runs_what_is_done_and_what_is_left() -> None:
+    standing = Standing({RC: Cost(90.0, 2)})
+    for line in SAID.splitlines():
+        standing.hear(line)
+    standing.look(LOG)
+    assert standing.left() == 180
+    assert standing.line() == (
+        "2 of 4 cases, 0:00 min, 1 good, 1 critical, about 3:00 min left: latency rc-2n openmpi"
+    )
+
+
+def test_without_a_history_nothing_is_said_of_the_time_left() -> None:
+    standing = Standing({})
+    standing.hear(SAID.splitlines()[0])
+    assert standing.left() is None
+    assert standing.line() == "0 of ? cases, 0:00 min"
+
+
+@pytest.mark.integration
+def test_lines_of_reframe_go_to_a_file_and_one_stays(tmp_path: Path) -> None:
+    (tmp_path / "reports").mkdir()
+    (tmp_path / "said").write_text(SAID)
+    with (tmp_path / "lock").open("w") as lock:
+        given = {
+            "suite": tmp_path,
+            "environment": {"PATH": "/usr/bin:/bin"},
+            "lock": lock.fileno(),
+            "known": {},
+        }
+        shown = io.StringIO()
+        assert follow(["sh", "-c", "cat said; exit 1"], **given, terminal=shown) == 1
+        assert shown.getvalue().split("\r\x1b[2K")[-1].startswith("2 of 4 cases")
+        assert (tmp_path / "reports" / "reframe.out").read_text() == SAID
+        broken = io.StringIO()
+        assert follow(["sh", "-c", "echo no such check; exit 1"], **given, terminal=broken) == 1
+    assert broken.getvalue().endswith("\nno such check\n")
