@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from fabricheck.record.model import Case
 from fabricheck.record.read import entries, record_files
+from fabricheck.transports.placement import written
 
 _LAST: Final = 7
 """Of each case so many of the last measurements count."""
@@ -57,16 +58,15 @@ class Estimate:
 
 def key_of(case: Case) -> Key:
     """The key of a recorded case."""
-    layout = "-full" if case.layout == "full" else ""
-    place = f"{case.transport}-{case.num_nodes}n{layout}" if case.transport else ""
+    place = written(case.transport, case.num_nodes, case.layout)
     return Key(case.partition, case.environ, case.check, case.benchmark, place)
 
 
 def key_of_name(name: str, partition: str, environ: str) -> Key:
     """The key of a case as ReFrame shows it while it runs."""
     fields = dict(_FIELD.findall(name))
-    layout = "-full" if fields.get("layout") == "full" else ""
-    place = f"{fields['transport']}-{fields['num_nodes']}n{layout}" if "transport" in fields else ""
+    count, layout = int(fields.get("num_nodes", 0)), fields.get("layout", "")
+    place = written(fields.get("transport", ""), count, layout)
     return Key(partition, environ, name.split(maxsplit=1)[0], fields.get("benchmark", ""), place)
 
 

@@ -33,6 +33,7 @@ from fabricheck.report.sections import (
     provenance,
 )
 from fabricheck.report.summary import Summary, reference_legend
+from fabricheck.report.timeline import timeline
 
 _RED = "red"
 
@@ -88,6 +89,7 @@ def render(run: Run, summary: Summary, past: Past | None = None, unread: str = "
             benchmarks=benchmark_views(curves),
             phase_figures=phases,
             node_tables=node_tables(run),
+            time_line=timeline(run),
             not_measured=not_measured(run),
             provenance=provenance(run),
             unread=unread,
