@@ -201,6 +201,7 @@ def test_a_complete_site_lacks_nothing(suite: Path) -> None:
         ({"launcher": "srun-of-elsewhere"}, "srun-of-elsewhere is not on PATH"),
         ({"extras": {"link_shares": {"warning": 0.1}, "link_rate": 1}}, "expected link_shares"),
         ({"extras": {"fabric_health": {"bands": {"ecn": [2, 1]}}}}, "the warning not above"),
+        ({"extras": {"topology": "gone.topology"}}, "gone.topology, but it can't be read"),
         ({"scheduler": "slrum"}, "ReFrame can't use it: failed to initialize partition 'hpc:cpu'"),
         ({"launcher": "mpirn"}, "no such launcher: 'mpirn'"),
         ({"processor": {"num_cpus": "many"}}, "ReFrame can't use it: could not validate"),

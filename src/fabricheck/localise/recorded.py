@@ -52,6 +52,11 @@ def load(path: Path) -> Topology:
     return found
 
 
+def of_partition(suite: Path, extras: Mapping[str, Any]) -> Path | None:
+    """The file of a partition's extra ``topology``, beside the site file; ``None`` without one."""
+    return suite / "sites" / extras["topology"] if "topology" in extras else None
+
+
 def _reader(text: str) -> Callable[[str], Topology] | None:
     for form, reader in ((_SLURM, slurm), (_INFINIBAND, infiniband), (_LLDP, lldp)):
         if form.search(text):

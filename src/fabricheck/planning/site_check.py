@@ -15,6 +15,7 @@ from fabricheck.errors import FabricheckError
 from fabricheck.fabric.limits import read_limits
 from fabricheck.judge.link_rate import read_rate
 from fabricheck.judge.reference_file import exists, load
+from fabricheck.localise import recorded
 from fabricheck.reframe_ext.config import site_configuration
 from fabricheck.sites import features
 from fabricheck.sites.document import PAGE, read
@@ -76,6 +77,9 @@ def check(suite: Path, name: str) -> list[Remark]:
         for remark in _environment_remarks(environment)
     ]
     remarks += _pmi_remarks(site)
+    for system in site["systems"]:
+        for partition in system["partitions"]:
+            remarks += _topology_remarks(suite, partition)
     refused = [*_refusal("all sites", site_configuration, suite)]
     remarks += refused or _reframe_remarks(suite, site)
     remarks += _reference_remarks(suite, site)
@@ -104,6 +108,12 @@ def _partition_remarks(partition: Mapping[str, Any]) -> Iterator[Remark]:
             Effect.WRONG, f"partition {name}: no feature nodes-N, so no case has nodes to run on"
         )
     yield from _advice(name, offered, extras)
+
+
+def _topology_remarks(suite: Path, partition: Mapping[str, Any]) -> Iterator[Remark]:
+    path = recorded.of_partition(suite, partition.get("extras", {}))
+    if path is not None:
+        yield from _refusal(f"partition {partition['name']}", recorded.load, path)
 
 
 def _advice(name: str, offered: list[str], extras: Mapping[str, Any]) -> Iterator[Remark]:
