@@ -74,8 +74,8 @@ class Build:
         return {**os.environ, **chosen, **root, **extra}
 
 
-# MPI and options of each build. That of MPICH compiles each file by itself, so that none lives on
-# what another of its library includes; the others take a library at a time.
+# MPI and options of each build. Those of every change take a library at a time; that of each night
+# takes each file by itself, so that none lives on what another of its library includes.
 UNITS = "-DCMAKE_UNITY_BUILD=ON"
 BUILDS = {
     "openmpi": ("openmpi", UNITS),
@@ -85,7 +85,7 @@ BUILDS = {
         *("openmpi", UNITS, "-DFABRICHECK_SANITIZE=ON"),
         *("-DCMAKE_BUILD_TYPE=None", "-DCMAKE_CXX_FLAGS=-g1"),
     ),
-    "mpich": ("mpich", "-DCMAKE_BUILD_TYPE=None", "-DBUILD_TESTING=OFF"),
+    "mpich": ("mpich", UNITS, "-DCMAKE_BUILD_TYPE=None", "-DBUILD_TESTING=OFF"),
 }
 
 
