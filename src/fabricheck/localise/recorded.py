@@ -23,7 +23,7 @@ _SETTING: Final = re.compile(r"(\w+)=(\S*)")
 _SWITCH: Final = re.compile(r"Switch\s+\d+\s+\"(S-[0-9a-f]+)\"\s+#\s+\"(.*)\".* lid (\d+)")
 _LINK: Final = re.compile(r"\[(\d+)\]\S*\s+\"([SH]-[0-9a-f]+)\"\[\d+\]\S*\s+#\s+\"(.*)\" lid (\d+)")
 _TABLE: Final = re.compile(r"Unicast lids .*of switch .*guid 0x([0-9a-f]+)")
-_ENTRY: Final = re.compile(r"0x([0-9a-f]{1,5})\s+(\d{1,3})\s+:")
+_ENTRY: Final = re.compile(r"^0x([0-9a-f]{4,5}) +(\d{3}) +:", re.M)
 # A chassis or a managed switch: MF0;NAME:MODEL/U1.
 _MANAGED: Final = re.compile(r"[^;]*;([^:;]+):")
 _AGGREGATION: Final = "Aggregation Node"
@@ -166,8 +166,9 @@ def _cards(
 def _tables(
     text: str, ports: Mapping[str, Mapping[int, _Port]], called: Mapping[str, str]
 ) -> Iterator[tuple[str, dict[str, str]]]:
+    # By the digits of ibroute, as there are millions.
     nodes = {
-        port.lid: port.name.split()[0]
+        f"{port.lid:04x}": port.name.split()[0]
         for own in ports.values()
         for port in own.values()
         if port.identity.startswith("H-") and port.name.split()
@@ -180,14 +181,16 @@ def _tables(
                 f"expected the table of a switch that ibnetdiscover lists, found "
                 f"{part.splitlines()[0][:80]!r}: record both at the same time"
             )
-        table = {
-            nodes[int(lid, 16)]: called[then.identity]
-            for lid, number in _ENTRY.findall(part)
-            if int(lid, 16) in nodes
-            and (then := ports[switch].get(int(number)))
-            and then.identity in called
+        after = {
+            f"{number:03d}": called[far.identity]
+            for number, far in ports[switch].items()
+            if far.identity in called
         }
-        yield called[switch], table
+        entries = _ENTRY.findall(part)
+        yield (
+            called[switch],
+            {nodes[lid]: after[at] for lid, at in entries if lid in nodes and at in after},
+        )
 
 
 def lldp(text: str) -> Topology:

@@ -201,9 +201,11 @@ def _without_filter(end: End) -> str:
 def set_link(files: Layout, target: str, state: str) -> None:
     """Pull a cable (``down``), or plug it in again (``up``)."""
     # One end of each cable.
-    for end in _of_cables(files, target)[::2]:
-        down = [f"ip link set {end.interface} down"]
-        _run(files, end, *(_link_up(files, end) if state == "up" else down))
+    cables = _of_cables(files, target)[::2]
+    for end in cables:
+        _run(files, end, f"ip link set {end.interface} {state}")
+    if state == "up":
+        _restore(files, cables)
 
 
 def _of_cables(files: Layout, target: str) -> list[End]:
@@ -215,16 +217,21 @@ def _of_cables(files: Layout, target: str) -> list[End]:
     return found
 
 
-def _link_up(files: Layout, end: End) -> list[str]:
-    commands = [f"ip link set {end.interface} up"]
-    # What the kernel forgets when a link goes down: link-local addresses, and next hops.
-    if end.host in layout.GUEST_NODES:
-        commands.append(f"ip address replace {gid_address(end.host)} dev {end.interface} nodad")
-    if fabric.is_router(end.host) and (started := load(files)):
-        carrier = f"until ip -br link show {end.interface} | grep -q ' UP '; do sleep 0.02; done"
-        routes = fabric.setup(end.host, started.fabric, started.nodes)
-        commands += [f'timeout 5 sh -c "{carrier}"', *(f"ip {route}" for route in routes)]
-    return commands
+def _restore(files: Layout, where: Sequence[End]) -> None:
+    """Give back what the kernel forgets when a link goes down: addresses, and next hops."""
+    started = load(files)
+    for end in where:
+        if end.host in layout.GUEST_NODES:
+            address = gid_address(end.host)
+            _run(files, end, f"ip address replace {address} dev {end.interface} nodad")
+        if fabric.is_router(end.host):
+            carrier = (
+                f"until ip -br link show {end.interface} | grep -q ' UP '; do sleep 0.02; done"
+            )
+            _run(files, end, f'timeout 5 sh -c "{carrier}"')
+    for host, end in {end.host: end for end in where if fabric.is_router(end.host)}.items():
+        routes = fabric.setup(host, started.fabric, started.nodes) if started else ()
+        _run(files, end, *(f"ip {route}" for route in routes))
 
 
 def set_mtu(files: Layout, target: str, mtu: int) -> None:
@@ -235,9 +242,11 @@ def set_mtu(files: Layout, target: str, mtu: int) -> None:
 
 def clear(files: Layout, target: str) -> None:
     """Undo every fault of the target's interfaces."""
-    for end in ends(files, target):
-        mtu = f"ip link set {end.interface} mtu {_usual_mtu(target)}"
-        _run(files, end, *_usual(end), mtu, *_link_up(files, end))
+    where = ends(files, target)
+    for end in where:
+        link = f"ip link set {end.interface} up mtu {_usual_mtu(target)}"
+        _run(files, end, *_usual(end), link)
+    _restore(files, where)
 
 
 def active(files: Layout, target: str) -> list[str]:
@@ -263,7 +272,7 @@ def _active(files: Layout, end: End, target: str) -> list[str]:
         if kind in _QUEUES and handle != f"{fabric.USUAL_HANDLE}:"
     ]
     drops = [match for match in map(_DROPPED.search, rest) if match]
-    found += [f"{where}: loss {int(match[1]) / 2**32:.3g}" for match in drops]
+    found += [f"{where}: loss {100 * int(match[1]) / 2**32:.3g}%" for match in drops]
     (state,) = json.loads(link)
     if "UP" not in state["flags"]:
         found.append(f"{where}: down")
