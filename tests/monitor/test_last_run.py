@@ -43,8 +43,8 @@ def test_a_good_run(suite: Suite) -> None:
     ("variant", "case", "status"),
     [
         ("with_warning", ("mpich", "allreduce", "tcp-4n"), 2),
-        ("with_critical", ("openmpi", "latency", "tcp-2n"), 5),
-        ("with_untrusted", ("mpich", "bw", "tcp-2n"), 6),
+        ("with_critical", ("openmpi", "latency", "tcp-2n"), 6),
+        ("with_untrusted", ("mpich", "bw", "tcp-2n"), 7),
     ],
 )
 def test_what_became_of_a_case(
@@ -107,7 +107,7 @@ def test_cases_that_differ_in_nothing_shown_are_told_by_the_worst(suite: Suite) 
     report["cases"].append(twin)
     suite.ran(report=reports.announced(report))
     told = read(LastRun(suite.reports))
-    assert told[f"fabricheck_case_severity{{{CASE.format('mpich', 'latency', 'tcp-2n')}}}"] == 5
+    assert told[f"fabricheck_case_severity{{{CASE.format('mpich', 'latency', 'tcp-2n')}}}"] == 6
 
 
 def night(root: Path, ago: float, every: float = 24, **codes: int) -> float:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from fabricheck.errors import FabricheckError
+from fabricheck.launch.disturbance import read_suffered
 from fabricheck.transports.witness import (
     RANK_WRAPPER,
     read_ucx_complaints,
@@ -39,6 +40,23 @@ def test_the_wrapper_witnesses_a_rank(tmp_path: Path) -> None:
     assert second.cpus == str(1 % os.cpu_count())  # type: ignore[operator]
     assert ("netdev", "lo", "rx_bytes") in second.moved
     assert first.below_ports == second.below_ports == frozenset()
+    assert ("tcp", "sockets", "again") in second.moved
+
+
+def test_the_first_rank_of_a_node_tells_what_its_cpus_did_and_each_what_it_took(
+    tmp_path: Path,
+) -> None:
+    work = ("sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done")
+    emulator = tmp_path / "schedstat"
+    emulator.write_text("1 2 3\n")
+    assert run_rank(tmp_path, 0, *work, FABRICHECK_STEAL=str(tmp_path / "sched*")) == 0
+    assert run_rank(tmp_path, 1, "true", SLURM_LOCALID="1") == 0
+    (suffered,) = read_suffered(tmp_path, shared=False)
+    assert suffered.cpus == os.cpu_count()
+    assert 0 < suffered.own <= suffered.seconds
+    (told,) = tmp_path.glob("load.*")
+    assert told.read_text().count("emulator before 2\n") == 1
+    assert not list(tmp_path.glob("times.*"))
 
 
 def test_the_devices_of_the_node_go_where_a_program_wants_them(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The five levels of a verdict, from best to worst."""
+"""The levels of a verdict, from best to worst."""
 
 from collections.abc import Iterable
 from enum import StrEnum
@@ -8,12 +8,14 @@ class Level(StrEnum):
     """Verdict on a value, a curve or a case.
 
     ``no-reference`` and ``untrusted`` are verdicts of their own: a value that nothing judges and a
-    value that nobody proved are never shown as good.
+    value that nobody proved are never shown as good. What was measured beside foreign work is
+    ``disturbed``: it says nothing, neither good nor bad.
     """
 
     GOOD = "good"
     WARNING = "warning"
     NO_REFERENCE = "no-reference"
+    DISTURBED = "disturbed"
     CRITICAL = "critical"
     UNTRUSTED = "untrusted"
 

@@ -19,9 +19,13 @@ from fabricheck.judge.verdict import Subject, Verdict, judge_curve
 from fabricheck.launch.model import Measurement, Setting
 from fabricheck.provenance import SUITE
 from fabricheck.transports.table import Counter, Scope, Transport
-from fabricheck.transports.witness import Witness, read_witnesses
+from fabricheck.transports.witness import Witness, by_host, read_witnesses
 
 REFERENCES: Final = SUITE / "references"
+_LEAST_AGAIN: Final = 20
+_MOST_AGAIN: Final = 0.005
+"""Segments sent again, in number and as a share, that a sound network never has."""
+
 LOOK_AGAIN: Final = (
     "status=$?",
     # Seconds; a node that doesn't answer must not keep the job.
@@ -114,6 +118,35 @@ def judge_fabric(directory: Path, limits: Limits) -> list[Finding]:
         return judge_job(read_nodes(directory), limits)
     except FabricheckError as error:
         return [Finding(Level.CRITICAL, "fabric health", "", "", "was not judged", str(error))]
+
+
+def judge_segments(directory: Path) -> list[Finding]:
+    """Nodes of a job whose sockets had to send again what the network lost."""
+    try:
+        witnesses = read_witnesses(directory)
+    except FabricheckError:
+        return []
+    found = []
+    for host, ranks in by_host(witnesses).items():
+        moved = {
+            counter: number
+            for (kind, _, counter), number in ranks[0].moved.items()
+            if kind == "tcp"
+        }
+        again, sent = moved.get("again", 0), moved.get("sent", 0)
+        if again >= _LEAST_AGAIN and again > _MOST_AGAIN * sent:
+            found.append(
+                Finding(
+                    Level.CRITICAL,
+                    "TCP segments sent again",
+                    host,
+                    "",
+                    f"{again} of {sent} ({100 * again / sent:.2g} %)",
+                    "the network lost them, or is slower than they came: look at the link",
+                    badness=again / sent,
+                )
+            )
+    return found
 
 
 def in_order(

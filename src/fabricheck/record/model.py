@@ -30,8 +30,8 @@ class Sample:
         statistic: such as ``p50``; empty where the variable has none.
         size: message size in bytes, or a matrix' order; ``None`` where there is none.
         value: the measured value in ``unit``; ``None`` when the case gave none.
-        level: verdict on it: good, warning, critical, no-reference or untrusted; empty where
-            nobody judged it.
+        level: verdict on it: good, warning, no-reference, disturbed, critical or untrusted; empty
+            where nobody judged it.
         result: ReFrame's word for it where it is another than the case's, such as ``xfail``.
         reference: reference value in ``unit``; the critical and warning bounds likewise.
     """

@@ -10,6 +10,7 @@ from fabricheck.benchmarks import ADDED
 from fabricheck.benchmarks.model import RUNS
 from fabricheck.errors import FabricheckError
 from fabricheck.reframe_ext import allocation
+from fabricheck.reframe_ext.again import retry_disturbed
 from fabricheck.reframe_ext.recorder import HANDLER
 from fabricheck.sites.document import read
 from fabricheck.transports import MPI_FAMILIES
@@ -24,6 +25,7 @@ def configure_reframe(suite: Path) -> dict[str, Any]:
         ConfigError: for what ``site_configuration`` refuses. ReFrame prints it in one line, where
             anything else would end in a traceback.
     """
+    retry_disturbed()
     try:
         return site_configuration(suite)
     except FabricheckError as error:

@@ -10,8 +10,9 @@ from fabricheck.errors import FabricheckError
 from fabricheck.fabric.finding import Finding
 from fabricheck.fabric.limits import Limits, read_limits
 from fabricheck.judge.levels import Level
-from fabricheck.launch.judging import LOOK_AGAIN, judge_fabric, may_use_ports
+from fabricheck.launch.judging import LOOK_AGAIN, judge_fabric, judge_segments, may_use_ports
 from fabricheck.transports import find
+from fabricheck.transports.table import Counter
 from fabricheck.transports.witness import RANK_WRAPPER
 
 
@@ -55,6 +56,19 @@ class FabricHealth(rfm.RegressionTestPlugin):
         if self.is_dry_run() or not self.uses_ports():
             return []
         return judge_fabric(Path(self.stagedir), self.fabric_limits)
+
+    def lost_segments(self) -> list[Finding]:
+        """What the sockets of the job's nodes had to send again, for a transport over them."""
+        if self.is_dry_run() or not self.transport:
+            return []
+        if find(self.transport).counter is not Counter.NETDEV:
+            return []
+        return judge_segments(Path(self.stagedir))
+
+    def fabric_causes_found(self) -> bool:
+        """Whether counters of the fabric tell a fault, which no load on the nodes makes."""
+        found = [*self.fabric_findings(), *self.lost_segments()]
+        return any(each.level is Level.CRITICAL and each.place for each in found)
 
     def uses_ports(self) -> bool:
         """Whether the case ran below the wrapper that looks at ports, on a transport of RDMA."""

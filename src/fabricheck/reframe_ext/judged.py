@@ -110,8 +110,8 @@ class Judged(FabricHealth, rfm.RunOnlyRegressionTest):
         self.perf_variables = {
             name: _constant(value, unit) for name, (value, unit) in values.items()
         }
-        if self.level == Level.UNTRUSTED:
-            self.levels = dict.fromkeys(values, str(Level.UNTRUSTED))
+        if self.level in (Level.UNTRUSTED, Level.DISTURBED):
+            self.levels = dict.fromkeys(values, self.level)
             self._show_references(values, {})
         elif self.is_dry_run():
             # Nothing is measured that a reference could judge.
@@ -134,9 +134,20 @@ class Judged(FabricHealth, rfm.RunOnlyRegressionTest):
             SanityError: always.
         """
         self.level = str(Level.UNTRUSTED)
-        self.findings = self._in_order(objections, self.fabric_findings())
+        fabric = [*self.fabric_findings(), *self.lost_segments()]
+        self.findings = self._in_order(objections, fabric)
         gravest = dict.fromkeys([self.findings[0], objections[0]])
         raise SanityError(f"{Level.UNTRUSTED}: {'; '.join(gravest)}")
+
+    def disturb(self, disturbances: Sequence[str], objections: Sequence[str]) -> NoReturn:
+        """Mark the case as disturbed: what was measured says nothing of the fabric or the MPI.
+
+        Raises:
+            SanityError: always.
+        """
+        self.level = str(Level.DISTURBED)
+        self.findings = [*disturbances, *(f"what it gave: {each}" for each in objections)]
+        raise SanityError(f"{Level.DISTURBED}: {'; '.join(disturbances)}")
 
     def measured_values(self) -> Values:
         """Value and unit of each performance variable; no values when the case is untrusted."""
@@ -162,6 +173,9 @@ class Judged(FabricHealth, rfm.RunOnlyRegressionTest):
         references, tolerance = self._resolve()
         verdict = self.find_verdict(references, tolerance)
         fabric = self.fabric_findings()
+        if verdict.level is Level.CRITICAL:
+            # What was sent again is told where it may be why; alone it is no fault.
+            fabric = [*fabric, *self.lost_segments()]
         self.level = str(worst([verdict.level, *(finding.level for finding in fabric)]))
         self.levels = {found.variable: str(found.level) for found in verdict.judgements}
         self.findings = self._in_order(verdict.findings, fabric)

@@ -31,7 +31,9 @@ def build_case(attempts: Sequence[record.Case], blockers: Sequence[str] = ()) ->
     last = replace(attempts[-1], samples=tuple(map(_sample, attempts[-1].samples)))
     notes = [] if last.fixture else list(_omissions(last))
     status = _fixture_status(last) if last.fixture else _status(last, notes)
-    if earlier := [each.fail_reason or f"ReFrame result {each.result!r}" for each in attempts[:-1]]:
+    disturbed = [each for each in attempts[:-1] if each.level == Level.DISTURBED]
+    failed = [each for each in attempts[:-1] if each not in disturbed]
+    if earlier := [each.fail_reason or f"ReFrame result {each.result!r}" for each in failed]:
         notes.append(f"attempt {len(attempts)}; earlier: {'; '.join(earlier)}")
         if status is Status.GOOD and not last.fixture:
             status = Status.WARNING
@@ -39,6 +41,7 @@ def build_case(attempts: Sequence[record.Case], blockers: Sequence[str] = ()) ->
         **{name: getattr(last, name) for name in _FIELDS},
         status=status,
         causes=explain(status, last, notes, blockers),
+        disturbed_before=tuple(each.findings[0] for each in disturbed if each.findings),
     )
 
 

@@ -31,6 +31,7 @@ _OUTSIDE = {
     Level.CRITICAL: ("x", CRITICAL),
     Level.NO_REFERENCE: ("diamond", UNKNOWN),
     Level.UNTRUSTED: ("asterisk", UNKNOWN),
+    Level.DISTURBED: ("star", UNKNOWN),
 }
 
 _LEGEND_COLUMNS = 3

@@ -24,6 +24,7 @@ _STATES = {
     Status.FAILED: State.RED,
     Status.NO_REFERENCE: State.UNJUDGED,
     Status.UNJUDGED: State.UNJUDGED,
+    Status.DISTURBED: State.UNJUDGED,
 }
 """Statuses that say something of a layer; with the others nothing was measured."""
 

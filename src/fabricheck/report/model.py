@@ -23,10 +23,12 @@ class Case(record.Case):
     """One test case: the last attempt as the record has it, its status, and why.
 
     ``causes`` say why the case is not good, most telling first; empty when it is.
+    ``disturbed_before`` says what disturbed the attempts before this one.
     """
 
     status: Status
     causes: tuple[str, ...] = ()
+    disturbed_before: tuple[str, ...] = ()
 
     @property
     def placement(self) -> str:
@@ -74,6 +76,11 @@ class Run:
     def told(self, name: str) -> str:
         """What ReFrame says of the session under a name, or that it says nothing."""
         return str(self.info.get(name, "unknown"))
+
+    @property
+    def ran_again(self) -> tuple[Case, ...]:
+        """Cases that were disturbed and ran once more."""
+        return tuple(case for case in self.cases if case.disturbed_before)
 
     @property
     def started(self) -> str:

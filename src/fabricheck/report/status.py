@@ -1,4 +1,4 @@
-"""What became of a test case: the five levels, and every way of not having one."""
+"""What became of a test case: the levels, and every way of not having one."""
 
 from enum import StrEnum
 
@@ -8,7 +8,7 @@ from fabricheck.judge.levels import Level
 class Status(StrEnum):
     """Outcome of a case as people see it, from best to worst.
 
-    The five levels keep their names. The others say why there is no level: nothing that was not
+    The levels keep their names. The others say why there is no level: nothing that was not
     measured, proved and judged is ever shown as good.
     """
 
@@ -17,6 +17,7 @@ class Status(StrEnum):
     WARNING = Level.WARNING
     NOT_RUN = "not run"
     NO_REFERENCE = Level.NO_REFERENCE
+    DISTURBED = Level.DISTURBED
     CRITICAL = Level.CRITICAL
     UNTRUSTED = Level.UNTRUSTED
     UNJUDGED = "not judged"
@@ -70,6 +71,7 @@ _SYMBOLS = {
     Status.SKIPPED: ("–", "-", "grey"),  # noqa: RUF001
     Status.WARNING: ("▲", "!", "yellow"),
     Status.NO_REFERENCE: ("?", "?", "magenta"),
+    Status.DISTURBED: ("≈", "~", "magenta"),
     Status.CRITICAL: ("✖", "X", "red"),
     Status.UNTRUSTED: ("⊘", "U", "magenta"),
     Status.UNJUDGED: ("□", "0", "magenta"),

@@ -97,9 +97,12 @@ def _case_problems(run: Run) -> list[Problem]:
     alike: dict[tuple[Status, tuple[str, ...]], list[Case]] = {}
     for case in (*run.failed_builds, *run.cases):
         if case.status is not Status.GOOD:
-            alike.setdefault((case.status, case.causes), []).append(case)
+            # How much of its CPUs each lost is another figure for each, and one cause for all.
+            same = () if case.status is Status.DISTURBED else case.causes
+            alike.setdefault((case.status, same), []).append(case)
     problems = []
-    for (status, causes), cases in alike.items():
+    for (status, _), cases in alike.items():
+        causes = cases[0].causes
         if len(cases) >= GROUP:
             problems.append(Problem(status, causes, tuple(cases), clause(run, cases)))
         else:
@@ -113,6 +116,16 @@ def reference_legend(run: Run) -> tuple[str, ...]:
     return tuple(
         f"{kind} ({number} of {len(run.cases)} cases): {NOT_PERFORMANCE[kind]}; {_WORTH[kind]}"
         for kind, number in sorted((str(kind), number) for kind, number in kinds.items())
+    )
+
+
+def ran_again(run: Run) -> str:
+    """How many cases were disturbed and ran once more, by what, and what became of them."""
+    cases = run.ran_again
+    still = sum(case.status is Status.DISTURBED for case in cases)
+    return (
+        f"RAN AGAIN: {len(cases)} case{'' if len(cases) == 1 else 's'} that other work disturbed, "
+        f"{still or 'none'} of them in vain; {cases[0].title}: {cases[0].disturbed_before[0]}"
     )
 
 
@@ -161,6 +174,7 @@ def _case_json(case: Case) -> dict[str, Any]:
         "nodes": case.nodes,
         "jobid": case.job or None,
         "causes": case.causes,
+        "disturbed_before": case.disturbed_before,
         "evidence": case.evidence or None,
         "reference_kind": case.reference_kind or None,
         "values": {sample.variable: _sample_json(sample) for sample in case.samples},

@@ -14,7 +14,7 @@ from fabricheck.report.matrix import Column, Matrix, Row, build_matrix, key_figu
 from fabricheck.report.model import Case, Run
 from fabricheck.report.nodes import abbreviated
 from fabricheck.report.status import Status
-from fabricheck.report.summary import Problem, Summary, reference_legend
+from fabricheck.report.summary import Problem, Summary, ran_again, reference_legend
 
 TEXT_LINES = 20
 """Most lines of text before the matrix."""
@@ -61,7 +61,13 @@ def _verdict(run: Run, summary: Summary, console: Console) -> list[Text]:
         for status, number in summary.counts.items()
     ]
     lacking = [Text(f"NOT MEASURED: {run.lacking}", _STYLES["yellow"])] if run.lacking else []
-    lines = [head, *lacking, Text(f"{len(run.cases)} case{'s' if len(run.cases) != 1 else ''}: ")]
+    again = [Text(ran_again(run), _STYLES["yellow"])] if run.ran_again else []
+    lines = [
+        head,
+        *lacking,
+        *again,
+        Text(f"{len(run.cases)} case{'s' if len(run.cases) != 1 else ''}: "),
+    ]
     for number, count in enumerate(counts):
         text = count + Text("," if number < len(counts) - 1 else "")
         if lines[-1].cell_len + text.cell_len > console.width:
@@ -72,7 +78,7 @@ def _verdict(run: Run, summary: Summary, console: Console) -> list[Text]:
 
 def _problem_lines(run: Run, summary: Summary, console: Console) -> list[Text]:
     """One entry for each problem, as many as the line budget holds, and how many were left out."""
-    budget = TEXT_LINES - 4 - bool(run.lacking)
+    budget = TEXT_LINES - 4 - bool(run.lacking) - bool(run.ran_again)
     lines: list[Text] = []
     for number, problem in enumerate(summary.problems):
         entry = _problem(problem, console)

@@ -12,6 +12,7 @@ from fabricheck.errors import FabricheckError
 from fabricheck.locks import held
 from fabricheck.record.costs import costs
 from fabricheck.record.reframe_report import complete
+from fabricheck.reframe_ext.again import DISTURBED_AGAIN
 from fabricheck.reframe_ext.cmake_build import WANTED
 from fabricheck.runner.live import follow
 from fabricheck.runner.selection import Selection
@@ -67,6 +68,7 @@ def _run(
         *(word for each in (suite / "checks", *ADDED) for word in ("-c", str(each))),
         *selection.reframe_options(),
         *options,
+        "--max-retries=1",
         "-r",
     ]
     # A test that ReFrame can't instantiate would otherwise be skipped with a warning.
@@ -75,6 +77,7 @@ def _run(
         "RFM_WARN_AS_ERROR": "1",
         "FABRICHECK_ROOT": str(suite),
         WANTED: ":".join(selection.programs()),
+        DISTURBED_AGAIN: "1",
     }
     if sys.stdout.isatty():
         known = costs(suite / "perflogs", selection.system)

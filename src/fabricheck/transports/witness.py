@@ -97,7 +97,7 @@ class Witness:
             without scheduler.
         cpus: the CPUs that it was allowed to use, as ``taskset`` prints them.
         exit_code: how the program ended.
-        moved: how far each counter moved, keyed (kind, device, counter); bytes or packets.
+        moved: how far each counter moved, keyed (kind, device, counter); bytes, packets, segments.
         below_ports: network interfaces below RoCE ports, whose counters may move with the ports'.
         ipoib: network interfaces of InfiniBand.
         device: what the rank's MPI library was built for, such as ``ch3:nemesis``; empty where the
@@ -205,7 +205,7 @@ def read_witness(path: Path) -> Witness:
     for number, line in enumerate(path.read_text().splitlines(), start=1):
         words = line.split()
         try:
-            if words[0] in ("netdev", "rdma"):
+            if words[0] in ("netdev", "rdma", "tcp"):
                 kind, moment, device, counter, value = words
                 counters.setdefault((kind, device, counter), {})[moment] = int(value)
             else:

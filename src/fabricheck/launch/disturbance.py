@@ -1,0 +1,178 @@
+"""What a case suffered from others: CPU time that went elsewhere while its ranks ran.
+
+Ranks that share cores wait for each other, and that is no disturbance. What counts is what others
+got on the CPUs that the ranks may use: the ticks of all programs there (``/proc/stat``) less the
+CPU time of the ranks, and the time that a hypervisor took away. Time in the kernel is not
+counted, since the ranks' own messages cost some that no process is charged with.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from ClusterShell.RangeSet import RangeSet
+
+FOREIGN_SHARE: Final = 0.15
+"""Share of the ranks' CPUs that others may have."""
+STOLEN_SHARE: Final = 0.1
+"""Share of them that the hypervisor may take."""
+MEMORY_SHARE: Final = 0.1
+"""Share of the time in which some task may wait for memory."""
+LEAST_SECONDS: Final = 0.2
+"""CPU time below which nothing is said: ticks are a hundredth of a second, and sampled."""
+
+_TICKS: Final = 100
+_MICROSECONDS: Final = 1_000_000
+_NANOSECONDS: Final = 1_000_000_000
+_TIME: Final = re.compile(r"(?P<minutes>\d+)m(?P<seconds>\d+(?:\.\d+)?)s")
+
+
+@dataclass(frozen=True, slots=True)
+class Suffered:
+    """What the ranks on the nodes of one machine suffered while they ran.
+
+    Attributes:
+        hosts: the nodes; several where they are parts of one machine.
+        cpus: number of CPUs that the ranks may use.
+        seconds: how long they ran.
+        own: CPU seconds of the ranks.
+        foreign: CPU seconds of other programs on their CPUs.
+        stolen: CPU seconds that the hypervisor took, or in which the threads of an emulator waited.
+        memory: seconds in which some task waited for memory.
+    """
+
+    hosts: tuple[str, ...]
+    cpus: int
+    seconds: float
+    own: float
+    foreign: float
+    stolen: float
+    memory: float
+
+    @property
+    def disturbances(self) -> list[str]:
+        """What disturbed them, each in a sentence; none if nothing did."""
+        where, room = ", ".join(self.hosts), self.cpus * self.seconds
+        found = []
+        for words, taken, whole, most in (
+            (f"other programs had {{share}} of the ranks' CPUs on {where}",
+             self.foreign, room, FOREIGN_SHARE),
+            (f"the hypervisor took {{share}} of the CPUs of {where}",
+             self.stolen, room, STOLEN_SHARE),
+            (f"tasks waited for memory on {where} {{share}} of the time",
+             self.memory, self.seconds, MEMORY_SHARE),
+        ):  # fmt: skip
+            if taken >= LEAST_SECONDS and taken >= most * whole:
+                share = f"{100 * taken / whole:.0f} %" if whole else "all"
+                found.append(f"{words.format(share=share)} ({taken:.1f} s of {whole:.1f} s)")
+        return found
+
+
+def find_disturbances(directory: Path, *, shared: bool) -> list[str]:
+    """What disturbed the ranks of a job, each in a sentence; none if nothing did.
+
+    Args:
+        directory: the job's.
+        shared: the nodes are parts of one machine and share its CPUs.
+    """
+    return [
+        each for found in read_suffered(directory, shared=shared) for each in found.disturbances
+    ]
+
+
+def read_suffered(directory: Path, *, shared: bool) -> list[Suffered]:
+    """What the ranks of a job suffered, from what its nodes left in its directory.
+
+    A node that did not tell what its CPUs did before and after says nothing. Of a rank that did not
+    tell what it took, it is supposed that it took a whole CPU.
+    """
+    ranks = [_read_rank(path) for path in sorted(directory.glob("witness.*"))]
+    nodes = [told for path in sorted(directory.glob("load.*")) if (told := _read(path)).is_whole]
+    if shared and nodes:
+        return [_suffered(max(nodes, key=lambda node: node.seconds), ranks)] if ranks else []
+    pairs = ((node, [each for each in ranks if each.host == node.host]) for node in nodes)
+    return [_suffered(node, here) for node, here in pairs if here]
+
+
+@dataclass(frozen=True, slots=True)
+class _Rank:
+    """Node, CPUs, and CPU seconds of a rank; ``None`` if it told none."""
+
+    host: str
+    cpus: str
+    own: float | None
+
+
+def _read_rank(path: Path) -> _Rank:
+    facts = dict(
+        line.split(" ", maxsplit=1)
+        for line in path.read_text(errors="replace").splitlines()
+        if " " in line
+    )
+    return _Rank(facts.get("host", ""), facts.get("cpus", ""), _seconds(facts.get("time", "")))
+
+
+def _seconds(told: str) -> float | None:
+    """The first of what the shell's ``times`` prints, such as ``1m2.35s 0m0.1s``."""
+    match = _TIME.match(told)
+    return 60 * int(match["minutes"]) + float(match["seconds"]) if match else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What one node told of its CPUs."""
+
+    host: str
+    moved: Mapping[tuple[str, ...], tuple[int, ...]]
+
+    @property
+    def is_whole(self) -> bool:
+        return any(kind == "cpu" for kind, *_ in self.moved)
+
+    @property
+    def seconds(self) -> float:
+        totals = [numbers[2] for (kind, *_), numbers in self.moved.items() if kind == "cpu"]
+        return max(totals, default=0) / _TICKS
+
+    def sum_of(self, kind: str, which: int = 0, of: Iterable[str] = ()) -> int:
+        wanted = set(of)
+        return sum(
+            numbers[which]
+            for (name, *place), numbers in self.moved.items()
+            if name == kind and (not wanted or place[0] in wanted)
+        )
+
+
+def _suffered(told: _Told, ranks: Sequence[_Rank]) -> Suffered:
+    cpus = {str(cpu) for each in ranks for cpu in RangeSet(each.cpus)}
+    own = sum(told.seconds if each.own is None else each.own for each in ranks)
+    used, stolen = (told.sum_of("cpu", which, cpus) / _TICKS for which in (0, 1))
+    return Suffered(
+        hosts=tuple(dict.fromkeys(each.host for each in ranks)),
+        cpus=len(cpus),
+        seconds=told.seconds,
+        own=own,
+        foreign=max(used - own, 0.0),
+        stolen=stolen + told.sum_of("emulator") / _NANOSECONDS,
+        memory=told.sum_of("pressure", 0, ["memory"]) / _MICROSECONDS,
+    )
+
+
+def _read(path: Path) -> _Told:
+    """Lines ``KIND MOMENT [PLACE] NUMBER ...``; what is damaged or lacks a moment says nothing."""
+    moments: dict[str, dict[tuple[str, ...], list[int]]] = {"before": {}, "after": {}}
+    for line in path.read_text(errors="replace").splitlines():
+        kind, *words = line.split() or [""]
+        if words and words[0] in moments and all(map(str.isdecimal, words[2:] or words[1:])):
+            place, numbers = (words[1:2], words[2:]) if len(words) > 2 else ([], words[1:])  # noqa: PLR2004
+            sums = moments[words[0]].setdefault((kind, *place), [0] * len(numbers))
+            for number, each in enumerate(numbers):
+                sums[number] += int(each)
+    before, after = moments["before"], moments["after"]
+    moved = {
+        key: tuple(a - b for a, b in zip(after[key], before[key], strict=False))
+        for key in before.keys() & after.keys()
+    }
+    return _Told(path.name.removeprefix("load."), moved)

@@ -1,0 +1,83 @@
+from pathlib import Path
+
+import pytest
+
+from fabricheck.launch.disturbance import LEAST_SECONDS, find_disturbances, read_suffered
+
+BEFORE, AFTER = 1000, 3000
+"""Ticks of a CPU: twenty seconds."""
+
+
+def node(directory: Path, host: str, foreign: int = 0, own: int = 1900, **more: int) -> None:
+    """What two CPUs did in 20 s: of the first rank, of others on it, and of another one."""
+    stolen, waited, emulator = (more.get(name, 0) for name in ("stolen", "memory", "emulator"))
+    (directory / f"load.{host}").write_text(
+        f"cpu before 0 500 7 {BEFORE}\ncpu before 1 500 7 {BEFORE}\n"
+        "pressure before memory 5\nemulator before 10\nemulator before 20\n"
+        f"cpu after 0 {500 + own + foreign} {7 + stolen} {AFTER}\ncpu after 1 2500 7 {AFTER}\n"
+        f"pressure after memory {5 + waited}\nemulator after {10 + emulator}\nemulator after 20\n"
+    )
+
+
+def rank(directory: Path, number: int, host: str, cpus: str = "0", seconds: str = "19") -> None:
+    time = f"time 0m0.01s 0m0.02s\ntime 0m{seconds}s 0m0.5s\n" if seconds else ""
+    (directory / f"witness.{number}").write_text(f"rank {number}\nhost {host}\ncpus {cpus}\n{time}")
+
+
+def test_a_rank_that_has_its_cpu_is_not_disturbed_whatever_runs_on_another(tmp_path: Path) -> None:
+    node(tmp_path, "n1")
+    rank(tmp_path, 0, "n1")
+    (found,) = read_suffered(tmp_path, shared=False)
+    assert (found.hosts, found.cpus, found.seconds, found.own) == (("n1",), 1, 20.0, 19.0)
+    assert found.foreign == found.stolen == found.memory == 0
+    assert find_disturbances(tmp_path, shared=False) == []
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"foreign": 900, "own": 1000}, "other programs had 45 % of the ranks' CPUs on n1 (9.0 s"),
+        ({"stolen": 300}, "the hypervisor took 15 % of the CPUs of n1 (3.0 s of 20.0 s)"),
+        ({"emulator": 5_000_000_000}, "the hypervisor took 25 % of the CPUs of n1"),
+        ({"memory": 4_000_000}, "tasks waited for memory on n1 20 % of the time"),
+    ],
+)
+def test_what_disturbed_it_is_said_with_who_and_how_much(
+    tmp_path: Path, more: dict[str, int], words: str
+) -> None:
+    node(tmp_path, "n1", **more)
+    rank(tmp_path, 0, "n1", seconds="10" if "own" in more else "19")
+    (found,) = find_disturbances(tmp_path, shared=False)
+    assert found.startswith(words)
+
+
+def test_ranks_of_one_job_that_share_a_cpu_do_not_disturb_each_other(tmp_path: Path) -> None:
+    for number, host in enumerate(("n1", "n2")):
+        node(tmp_path, host)
+        rank(tmp_path, number, host, seconds="9.5")
+    assert find_disturbances(tmp_path, shared=True) == []
+    # On machines of their own the other half would be somebody else's.
+    assert len(find_disturbances(tmp_path, shared=False)) == 2
+
+
+def test_a_rank_that_was_killed_is_supposed_to_have_had_its_cpu(tmp_path: Path) -> None:
+    node(tmp_path, "n1")
+    rank(tmp_path, 0, "n1", seconds="")
+    (tmp_path / "witness.0").rename(tmp_path / "witness.0.part")
+    assert find_disturbances(tmp_path, shared=False) == []
+
+
+@pytest.mark.parametrize(
+    "text", ["", "cpu before 0 1 2 3\n", "cpu\n\0\nkernel\ncpu after 0 x 1 1\n"]
+)
+def test_what_told_only_one_moment_or_is_damaged_says_nothing(tmp_path: Path, text: str) -> None:
+    (tmp_path / "load.n1").write_text(text)
+    rank(tmp_path, 0, "n1")
+    assert find_disturbances(tmp_path, shared=False) == []
+
+
+def test_a_job_of_a_moment_is_too_short_to_tell(tmp_path: Path) -> None:
+    ticks = int(100 * LEAST_SECONDS) - 1
+    (tmp_path / "load.n1").write_text(f"cpu before 0 0 0 0\ncpu after 0 {ticks} 0 {ticks}\n")
+    rank(tmp_path, 0, "n1", seconds="0.00")
+    assert find_disturbances(tmp_path, shared=False) == []
