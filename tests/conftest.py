@@ -6,6 +6,7 @@ e2e          what is real: testbed, guest, browser, ranks of MPI
 lab          hours of one question: error rates, kill loops, the table of faults, comparisons
 """
 
+import os
 import socket
 import sys
 import time
@@ -18,6 +19,9 @@ import pytest
 import urllib3  # noqa: F401
 
 pytest_plugins = ["pytester", "tests.testbeds"]
+
+# Tests run beside each other: what one takes of the CPUs is no disturbance of another's cases.
+os.environ.setdefault("FABRICHECK_FOREIGN_SHARE", "1")
 
 TIERS = ("unit", "integration", "e2e", "lab")
 # What starts a process or opens a connection, in the words of Python's audit events.

@@ -2,7 +2,31 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck.launch.disturbance import LEAST_SECONDS, find_disturbances, read_suffered
+from fabricheck.errors import FabricheckError
+from fabricheck.launch.disturbance import (
+    FOREIGN_SHARE,
+    LEAST_SECONDS,
+    find_disturbances,
+    read_suffered,
+)
+
+
+@pytest.fixture(autouse=True)
+def _as_it_is_without_tests_beside(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(FOREIGN_SHARE, raising=False)
+
+
+def test_a_site_may_grant_others_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    node(tmp_path, "n1", foreign=900, own=1000)
+    rank(tmp_path, 0, "n1", seconds="10")
+    monkeypatch.setenv(FOREIGN_SHARE, "0.5")
+    assert find_disturbances(tmp_path, shared=False) == []
+    monkeypatch.setenv(FOREIGN_SHARE, "0.4")
+    assert len(find_disturbances(tmp_path, shared=False)) == 1
+    monkeypatch.setenv(FOREIGN_SHARE, "most")
+    with pytest.raises(FabricheckError, match="above 0 and up to 1, found 'most'"):
+        find_disturbances(tmp_path, shared=False)
+
 
 BEFORE, AFTER = 1000, 3000
 """Ticks of a CPU: twenty seconds."""

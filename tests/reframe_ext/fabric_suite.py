@@ -31,8 +31,10 @@ class OverPorts(Judged):
 
     @sanity_function
     def prove(self) -> bool:
-        if "UNTRUSTED" in os.environ:
-            self.distrust(["the peer never came"])
+        objections = ["the peer never came"] if "UNTRUSTED" in os.environ else []
+        self.refuse_disturbed(objections)
+        if objections:
+            self.distrust(objections)
         return True
 
     def measured_values(self):

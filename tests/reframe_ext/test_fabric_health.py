@@ -10,6 +10,10 @@ from typing import Any
 import pytest
 from tests.fabric.conftest import unpack
 
+from fabricheck.record.reframe_report import case_of
+from fabricheck.reframe_ext.again import DISTURBED_AGAIN
+from fabricheck.report.build import build_case
+
 pytestmark = pytest.mark.integration
 
 SUITE = Path(__file__).with_name("fabric_suite.py")
@@ -52,14 +56,19 @@ def test_a_job_looks_again_where_the_launcher_killed_the_ranks(tmp_path: Path) -
     assert "snapshot.sh after >>fabric.$(hostname)" in script.read_text()
 
 
-def run(tmp_path: Path, check: Path = SUITE, **env: str) -> tuple[int, dict[str, Any]]:
+def run(tmp_path: Path, check: Path | None = None, **env: str) -> tuple[int, dict[str, Any]]:
     """ReFrame's exit code and the only case of its record."""
     root = unpack("rxe", tmp_path / "tree")
-    config = tmp_path / "config.json"
-    config.write_text(json.dumps(configuration(int(env.get("GID_INDEX", "1")))))
+    config = tmp_path / "config.py"
+    settings = json.dumps(configuration(int(env.get("GID_INDEX", "1"))))
+    config.write_text(
+        "import json\nfrom fabricheck.reframe_ext.again import retry_disturbed\nretry_disturbed()\n"
+        f"site_configuration = json.loads({settings!r})\n"
+    )
     done = subprocess.run(
         [
-            REFRAME, f"--config-file={config}", f"--checkpath={check}", "--run",
+            REFRAME, f"--config-file={config}", f"--checkpath={check or SUITE}", "--run",
+            "--max-retries=1" if DISTURBED_AGAIN in env else "--max-retries=0",
             "--setvar=FabricHealth.pause=0", f"--prefix={tmp_path}",
             f"--report-file={tmp_path / 'run.json'}",
         ],
@@ -118,6 +127,42 @@ def test_no_snapshot_is_not_green(tmp_path: Path) -> None:
     code, case = run(tmp_path, SLURM_LOCALID="1")
     assert (code, case["level"]) == (1, "critical")
     assert case["findings"][0].startswith("fabric health: no node has left a snapshot")
+
+
+STOLEN = 'sleep 0.5; [ {} ] || echo "0 9000000000 0" >"$FABRICHECK_STEAL"; touch "$TREE/again"'
+
+
+def disturbed(tmp_path: Path, **env: str) -> list[dict[str, Any]]:
+    """All attempts of a case whose emulator waited for nine seconds."""
+    (tmp_path / "schedstat").write_text("0 0 0\n")
+    steal = {"FABRICHECK_STEAL": str(tmp_path / "schedstat"), DISTURBED_AGAIN: "1"}
+    run(tmp_path, None, **steal, **env)
+    runs = json.loads((tmp_path / "run.json").read_text())["runs"]
+    return [each for one in runs for each in one["testcases"]]
+
+
+def test_a_disturbed_case_runs_once_more_and_that_counts(tmp_path: Path) -> None:
+    first, second = disturbed(tmp_path, DURING=STOLEN.format('-e "$TREE/again"'), UNTRUSTED="1")
+    assert (first["level"], second["level"]) == ("disturbed", "untrusted")
+    assert first["findings"][0].startswith("the hypervisor took ")
+    assert first["findings"][1] == "what it gave: the peer never came"
+    assert second["findings"] == ["the peer never came"]
+    built = build_case(
+        [case_of(each, "s", "2026-11-22T00:00:00+00:00") for each in (first, second)]
+    )
+    assert built.status == "untrusted"
+    assert built.disturbed_before == (first["findings"][0],)
+
+
+def test_a_fault_that_counters_tell_is_named_beside_a_second_disturbance(tmp_path: Path) -> None:
+    grows = 'sleep 0.5; read -r _ was _ <"$FABRICHECK_STEAL"; '
+    grows += 'echo "0 $((was + 9000000000)) 0" >"$FABRICHECK_STEAL"; '
+    first, second = disturbed(tmp_path, DURING=grows)
+    assert (first["level"], second["level"]) == ("disturbed", "disturbed")
+    down = grows + f'echo "1: DOWN" >"$TREE/{PORT}/state"'
+    first, second = disturbed(tmp_path, DURING=down)
+    assert (first["level"], second["level"]) == ("disturbed", "critical")
+    assert second["findings"][0].startswith("link down on ")
 
 
 @pytest.mark.parametrize("env", [{"TRANSPORT": "tcp"}, {"WRAPPER": "env"}])

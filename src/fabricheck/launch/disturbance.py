@@ -6,6 +6,8 @@ CPU time of the ranks, and the time that a hypervisor took away. Time in the ker
 counted, since the ranks' own messages cost some that no process is charged with.
 """
 
+import math
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,8 +16,12 @@ from typing import Final
 
 from ClusterShell.RangeSet import RangeSet
 
-FOREIGN_SHARE: Final = 0.15
-"""Share of the ranks' CPUs that others may have."""
+from fabricheck.errors import FabricheckError
+
+FOREIGN_SHARE: Final = "FABRICHECK_FOREIGN_SHARE"
+"""Environment variable with the share of the ranks' CPUs that others may have, where a site's own
+daemons take more than elsewhere; 1 lets them have all."""
+_FOREIGN_SHARE: Final = 0.15
 STOLEN_SHARE: Final = 0.1
 """Share of them that the hypervisor may take."""
 MEMORY_SHARE: Final = 0.1
@@ -52,13 +58,31 @@ class Suffered:
     memory: float
 
     @property
+    def allowed(self) -> float:
+        """Share of their CPUs that others may have.
+
+        Raises:
+            FabricheckError: if the environment has none that is from 0 to 1.
+        """
+        given = os.environ.get(FOREIGN_SHARE, _FOREIGN_SHARE)
+        try:
+            share = float(given)
+        except ValueError:
+            share = -1.0
+        if not 0 < share <= 1:
+            raise FabricheckError(
+                f"expected {FOREIGN_SHARE} as a share above 0 and up to 1, found {given!r}"
+            )
+        return share if share < 1 else math.inf
+
+    @property
     def disturbances(self) -> list[str]:
         """What disturbed them, each in a sentence; none if nothing did."""
         where, room = ", ".join(self.hosts), self.cpus * self.seconds
         found = []
         for words, taken, whole, most in (
             (f"other programs had {{share}} of the ranks' CPUs on {where}",
-             self.foreign, room, FOREIGN_SHARE),
+             self.foreign, room, self.allowed),
             (f"the hypervisor took {{share}} of the CPUs of {where}",
              self.stolen, room, STOLEN_SHARE),
             (f"tasks waited for memory on {where} {{share}} of the time",

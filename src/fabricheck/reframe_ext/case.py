@@ -14,7 +14,6 @@ from reframe.core.builtins import (
     variable,
 )
 from reframe.core.exceptions import ReframeError
-from reframe.core.runtime import runtime
 
 from fabricheck.benchmarks import registry
 from fabricheck.benchmarks.curve import Curve, variable_name
@@ -24,7 +23,6 @@ from fabricheck.judge.physics import Links, impossible
 from fabricheck.judge.references import Reference, Tolerance
 from fabricheck.judge.verdict import Verdict
 from fabricheck.launch.cases import Case, cases, cases_of
-from fabricheck.launch.disturbance import find_disturbances
 from fabricheck.launch.judging import find_links, find_verdict
 from fabricheck.launch.model import Evidence, Measurement, Setting
 from fabricheck.reframe_ext.build import BenchBuild
@@ -127,18 +125,11 @@ class BenchmarkCase(Judged):
         objections = found.objections
         if not objections and found.curve and (links := self._find_links()):
             objections = impossible(found.curve, links)
-        shared = "shared_cores" in self.current_partition.features
-        disturbances = find_disturbances(Path(self.stagedir), shared=shared)
-        if disturbances and not (self._is_repeated() and self.fabric_causes_found()):
-            self.disturb(disturbances, objections)
+        self.refuse_disturbed(objections)
         if objections:
             self.distrust(objections)
         self._curve = found.curve
         return True
-
-    def _is_repeated(self) -> bool:
-        """Whether this is the second run of a case that was disturbed."""
-        return int(runtime().current_run) > 0
 
     def measured_values(self) -> Values:
         """The curve's variables, or, without a curve to believe, their names and units."""

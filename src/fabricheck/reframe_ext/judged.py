@@ -8,6 +8,7 @@ import reframe as rfm
 from reframe.core.builtins import loggable_as, run_after, run_before, variable, xfail
 from reframe.core.exceptions import PerformanceError, ReframeError, SanityError
 from reframe.core.logging import getlogger
+from reframe.core.runtime import runtime
 from reframe.utility import sanity as sn
 
 from fabricheck.errors import FabricheckError
@@ -15,6 +16,7 @@ from fabricheck.fabric.finding import Finding
 from fabricheck.judge.levels import Level, worst
 from fabricheck.judge.references import CaseKey, Reference, Tolerance
 from fabricheck.judge.verdict import Verdict
+from fabricheck.launch.disturbance import find_disturbances
 from fabricheck.launch.judging import find_references, in_order
 from fabricheck.launch.times import LOOK, times
 from fabricheck.provenance import SUITE, commit, session
@@ -139,12 +141,22 @@ class Judged(FabricHealth, rfm.RunOnlyRegressionTest):
         gravest = dict.fromkeys([self.findings[0], objections[0]])
         raise SanityError(f"{Level.UNTRUSTED}: {'; '.join(gravest)}")
 
-    def disturb(self, disturbances: Sequence[str], objections: Sequence[str]) -> NoReturn:
-        """Mark the case as disturbed: what was measured says nothing of the fabric or the MPI.
+    def refuse_disturbed(self, objections: Sequence[str]) -> None:
+        """Mark a case as disturbed whose ranks lost their CPUs: it tells nothing of fabric or MPI.
+
+        A second run is believed all the same where counters of the fabric tell a fault.
+
+        Args:
+            objections: why it can't be trusted, beside that.
 
         Raises:
-            SanityError: always.
+            SanityError: if it was disturbed.
         """
+        shared = "shared_cores" in self.current_partition.features
+        disturbances = find_disturbances(Path(self.stagedir), shared=shared)
+        is_second = int(runtime().current_run) > 0
+        if not disturbances or (is_second and self.fabric_causes_found()):
+            return
         self.level = str(Level.DISTURBED)
         self.findings = [*disturbances, *(f"what it gave: {each}" for each in objections)]
         raise SanityError(f"{Level.DISTURBED}: {'; '.join(disturbances)}")
