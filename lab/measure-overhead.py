@@ -2,7 +2,8 @@
 """Measure what the suite costs over the benchmark programs alone, on the embedded testbed.
 
 Runs `fabricheck run`, then the same programs with the same launcher, settings and ranks one after
-another from a shell script on the login node, and prints the ratio of the two wall times.
+another from a shell script on the login node, and prints the ratio of the two wall times; before
+it, where the suite's own time went: ReFrame's phases, and the seconds of each case in the record.
 
 example:
     . ./setup-env.sh && lab/measure-overhead.py
@@ -16,6 +17,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 SUITE = Path(__file__).resolve().parents[1]
@@ -32,6 +34,23 @@ def run_suite(options: list[str]) -> tuple[float, dict[str, Any]]:
     seconds = time.monotonic() - start
     (report,) = set((SUITE / "reports").glob("run-*.json")) - before
     return seconds, json.loads(report.read_text())
+
+
+def phases(report: dict[str, Any], suite: float) -> list[str]:
+    """Seconds of each phase: median of a case and sum of all, and the share that was measured."""
+    cases = [case for case in report["runs"][0]["testcases"] if case.get("seconds")]
+    found: dict[str, list[float]] = {}
+    for case in cases:
+        for name in ("setup", "sanity", "performance"):
+            found.setdefault(f"ReFrame: {name}", []).append(case[f"time_{name}"] or 0.0)
+        for name in ("waiting", "launch", "measuring"):
+            found.setdefault(name, []).append(case["seconds"].get(name, 0.0))
+        known = sum(case["seconds"].values())
+        found.setdefault("ReFrame: run beside these", []).append((case["time_run"] or 0) - known)
+    lines = [f"{'phase':<28}{'median s':>10}{'sum s':>10}"]
+    lines += [f"{name:<28}{median(each):>10.3f}{sum(each):>10.1f}" for name, each in found.items()]
+    share = 100 * sum(found.get("measuring", ())) / suite
+    return [*lines, f"measuring: {share:.0f} % of {suite:.0f} s, {len(cases)} cases"]
 
 
 def write_script(report: dict[str, Any]) -> list[str]:
@@ -85,6 +104,7 @@ def main() -> None:
         figures = {"jobs": jobs, "suite_s": suite, "plain_s": plain, "ratio": suite / plain}
         sys.stdout.write(json.dumps(figures) + "\n")
     else:
+        sys.stdout.write("\n".join(phases(report, suite)) + "\n")
         sys.stdout.write(
             f"{jobs} jobs: suite {suite:.0f} s, programs alone {plain:.0f} s, "
             f"ratio {suite / plain:.2f}\n"

@@ -220,3 +220,24 @@ def red(copy: Path, tool: str, files: dict[str, str]) -> str:
     assert done.returncode == 1
     assert f"lint: {tool:<14} FAILED" in done.stdout
     return done.stdout
+
+
+@pytest.mark.parametrize(
+    ("target", "arguments", "runs"),
+    [
+        ("run", [], "--tag smoke"),
+        ("run", ["ARGS=--tag ucx"], "--tag ucx"),
+        ("run", ["ARGS=--environ mpich"], "--tag smoke --environ mpich"),
+        ("nightly", [], "--tag nightly"),
+    ],
+)
+def test_make_sets_the_machine_up_and_runs_what_its_target_says(target, arguments, runs):
+    shown = subprocess.run(
+        ["make", "--dry-run", target, *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    steps = [line.split() for line in shown.stdout.splitlines()]
+    assert steps == [["ci/setup", "runtime"], [".venv/bin/fabricheck", "run", *runs.split()]]

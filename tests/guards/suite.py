@@ -135,6 +135,7 @@ class Suite:
             "login",
             "env",
             f"PYTHONPATH={self.root / 'src'}",
+            "FABRICHECK_PROGRAMS=mpi_probe",
             str(PROGRAMS / "reframe"),
             f"--config-file={self.root / 'reframe-config.py'}",
             f"--checkpath={self.root / 'checks' / check}.py",

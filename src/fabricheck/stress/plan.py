@@ -12,6 +12,7 @@ from typing import Any, Final
 from fabricheck.benchmarks.model import Benchmark, MpiBenchmark
 from fabricheck.errors import FabricheckError
 from fabricheck.launch.model import Build, Setting
+from fabricheck.reframe_ext.cmake_build import WANTED
 from fabricheck.stress.mix import Block, Mix
 
 VARIABLE: Final = "FABRICHECK_STRESS_REQUEST"
@@ -114,6 +115,8 @@ def make_plan(
             "RFM_ENABLE_RESULTS_STORAGE": "n",
             "FABRICHECK_ROOT": str(suite),
             VARIABLE: str(asked),
+            # No program but the one that measures MPI, which is always built.
+            WANTED: "",
         },
         capture_output=True,
         text=True,
