@@ -1,5 +1,8 @@
 import fcntl
 import os
+import pty
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -63,3 +66,20 @@ def test_two_runs_of_one_checkout_do_not_mix(tmp_path: Path) -> None:
     with pytest.raises(FabricheckError, match="expected no other run in this checkout"):
         run(tmp_path, Selection("local"))
     os.close(lock)
+
+
+def test_on_a_terminal_one_line_stands_for_what_reframe_says(tmp_path: Path) -> None:
+    case = "[       OK ] (1/2) NodeHealth /a63165b6 @local:main+builtin"
+    put_reframe(tmp_path, f"echo '{case}'; echo '{REPORT}' >reports/run-1.json")
+    code = (
+        "import sys; from pathlib import Path; from fabricheck.runner.selection import Selection; "
+        "from fabricheck.runner.session import run; run(Path(sys.argv[1]), Selection('local'))"
+    )
+    ours, theirs = pty.openpty()
+    with os.fdopen(ours, "rb") as seen:
+        subprocess.run([sys.executable, "-c", code, tmp_path], stdout=theirs, check=True)
+        os.close(theirs)
+        shown = seen.read1(1 << 16).decode()
+    assert "\x1b[2K1 of 2 cases, 0:00 min" in shown
+    assert case not in shown
+    assert (tmp_path / "reports" / "reframe.out").read_text() == f"{case}\n"

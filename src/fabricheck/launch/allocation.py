@@ -53,7 +53,7 @@ class Allocation:
 
     def granted(self) -> bool:
         """Whether the nodes are there."""
-        if not self.job and self._salloc.stdout and readable(self._salloc.stdout.fileno(), 0):
+        if not self.job and self._salloc.stdout and _is_readable(self._salloc.stdout.fileno()):
             words = self._salloc.stdout.readline().decode().split()
             if words:
                 self.job, listed, self.cpus = words
@@ -125,6 +125,5 @@ def without_slurm(environment: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def readable(descriptor: int, seconds: float) -> bool:
-    """Whether there is something to read within some seconds."""
-    return bool(select.select([descriptor], [], [], seconds)[0])
+def _is_readable(descriptor: int) -> bool:
+    return bool(select.select([descriptor], [], [], 0)[0])

@@ -10,6 +10,7 @@ case that needs more nodes, more time, or options of its own is a job of its own
 import contextlib
 import os
 import random
+import select
 import signal
 import subprocess
 import time
@@ -23,14 +24,14 @@ from reframe.core.backends import register_scheduler
 from reframe.core.schedulers.slurm import SqueueJobScheduler, _SlurmJob
 from reframe.utility.typecheck import Duration
 
-from fabricheck.launch.allocation import Allocation, Given, inside, readable, without_slurm
+from fabricheck.launch.allocation import Allocation, Given, inside, without_slurm
 
 NAME: Final = "allocation"
 ENDED: Final = "fabricheck: allocation"
 """How a line in a case's errors begins that says that the allocation did not last."""
 
 _GRACE_SECONDS: Final = 5
-_POLL_SECONDS: Final = 0.1
+_POLL_SECONDS: Final = 0.5
 
 
 class CaseJob(_SlurmJob):
@@ -109,7 +110,7 @@ class AllocationScheduler(SqueueJobScheduler):
         for job in held:
             self._advance(job)
         if watched := [job.process for job in held if job.process and not self.finished(job)]:
-            _wait_for(watched[0])
+            _wait_for(watched)
 
     def finished(self, job: CaseJob) -> bool:
         """Whether it has ended."""
@@ -324,11 +325,15 @@ def _told(command: Sequence[str]) -> str:
     return ended.stdout
 
 
-def _wait_for(process: subprocess.Popen[bytes]) -> None:
-    """Wait a moment for a process, which takes nothing from what it measures."""
-    with contextlib.suppress(ProcessLookupError):
-        descriptor = os.pidfd_open(process.pid)
-        try:
-            readable(descriptor, _POLL_SECONDS)
-        finally:
-            os.close(descriptor)
+def _wait_for(processes: Sequence[subprocess.Popen[bytes]]) -> None:
+    """Wait a moment for one of several processes to end, which takes nothing from what they do."""
+    descriptors = []
+    try:
+        for process in processes:
+            with contextlib.suppress(ProcessLookupError):
+                descriptors.append(os.pidfd_open(process.pid))
+        if len(descriptors) == len(processes):
+            select.select(descriptors, [], [], _POLL_SECONDS)
+    finally:
+        for each in descriptors:
+            os.close(each)

@@ -5,7 +5,6 @@ import re
 import select
 import shutil
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -89,7 +88,7 @@ def follow(
     environment: Mapping[str, str],
     lock: int,
     known: Mapping[Key, Cost],
-    terminal: TextIO = sys.stdout,
+    terminal: TextIO,
 ) -> int:
     """Run ReFrame with one live line; its own lines go to ``reports/reframe.out``.
 
@@ -99,7 +98,7 @@ def follow(
         environment: its environment variables.
         lock: a descriptor that it holds, too.
         known: what cases cost so far.
-        terminal: where the line is shown.
+        terminal: where the line is shown; a stream that sends control characters.
 
     Returns:
         Its exit code. Where that is not 0, what it said last is shown, if it left no case behind.
@@ -127,7 +126,8 @@ def follow(
                     standing.hear(each)
             standing.look(log.added())
             width = shutil.get_terminal_size().columns - 1
-            terminal.write(f"\r\x1b[2K{standing.line()[:width]}")
+            shown = "".join(filter(str.isprintable, standing.line()))
+            terminal.write(f"\r\x1b[2K{shown[:width]}")
             terminal.flush()
         code = reframe.wait()
     terminal.write("\n")

@@ -80,8 +80,17 @@ def _run(
         DISTURBED_AGAIN: "1",
     }
     if sys.stdout.isatty():
-        known = costs(suite / "perflogs", selection.system)
-        code = follow(command, suite=suite, environment=environment, lock=lock, known=known)
+        sys.stdout.flush()
+        # That of the command line shows control characters instead of sending them.
+        with open(1, "w", encoding="utf-8", closefd=False) as terminal:
+            code = follow(
+                command,
+                suite=suite,
+                environment=environment,
+                lock=lock,
+                known=costs(suite / "perflogs", selection.system),
+                terminal=terminal,
+            )
     else:
         code = subprocess.run(
             command, cwd=suite, env=environment, check=False, pass_fds=[lock]
