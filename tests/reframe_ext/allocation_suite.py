@@ -68,7 +68,16 @@ class Plain(Case):
 @rfm.simple_test
 class Single(Case):
     number = parameter(range(2))
-    command = "hostname; sleep 1"
+    command = "echo begin >>$PLACE/log; hostname; sleep 0.2; echo end >>$PLACE/log"
+
+
+@rfm.simple_test
+class Meets(Case):
+    """Ends when both have begun, which they can only side by side."""
+
+    number = parameter(range(2))
+    command = "touch $PLACE/begun.$(hostname); until [ $(ls $PLACE/begun.* | wc -l) = 2 ]; do sleep 0.1; done; hostname"  # noqa: E501
+    time_limit = "60s"
 
 
 @rfm.simple_test

@@ -68,7 +68,7 @@ class Allocation:
         return not self.job or allocation_state(self.job) == "RUNNING"
 
     def words(self) -> str:
-        """What salloc said last but one: its last word is that the allocation is gone."""
+        """What salloc said last, without that the allocation is gone."""
         self._words.seek(0)
         lines = [line for line in self._words.read().splitlines() if "revoked" not in line]
         return "; ".join(lines[-2:]) or "nothing"

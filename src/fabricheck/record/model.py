@@ -90,7 +90,7 @@ class Case:
         attempt: 1, and more for retries.
         repeat: number of the repetition within a session, if ReFrame was asked for some.
         nodes: hosts on which it ran, as they said themselves, else the scheduler.
-        job: the scheduler's number.
+        job: the scheduler's number; of a case in an allocation that of the allocation and its own.
         evidence: what proves the transport.
         reference_kind: bound, ratio, measured, vendor, paper or physics.
         reference_source: where the references come from.

@@ -21,6 +21,7 @@ from typing import Any, ClassVar, Final
 import reframe.core.runtime as rt
 from ClusterShell.NodeSet import NodeSet
 from reframe.core.backends import register_scheduler
+from reframe.core.exceptions import JobSchedulerError
 from reframe.core.schedulers.slurm import SqueueJobScheduler, _SlurmJob
 from reframe.utility.typecheck import Duration
 
@@ -195,13 +196,20 @@ class AllocationScheduler(SqueueJobScheduler):
         gone = not held.alive()
         self._release()
         if gone and (isinstance(held, Given) or not was_there):
-            self._never_began(job, f"{held.job} ended: {words}")
+            self._never_began(
+                job, f"{held.job} ended: {words}" if was_there else f"refused: {words}"
+            )
 
     def _ask(self, job: CaseJob) -> Allocation:
         """Ask for the site's size, or for as many as there are."""
         there = self.filternodes_by_state(self.filternodes(job, self.allnodes()), "avail")
         nodes = max(job.num_nodes, min(self._size, len(there)))
-        return Allocation([*job.sched_access, *job.cli_options], nodes, self._seconds)
+        try:
+            return Allocation([*job.sched_access, *job.cli_options], nodes, self._seconds)
+        except FileNotFoundError:
+            raise JobSchedulerError(
+                "expected salloc on PATH, found none: the scheduler 'allocation' needs Slurm"
+            ) from None
 
     def _begin(self, job: CaseJob) -> None:
         held = self._held
