@@ -1,0 +1,52 @@
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from fabricheck import cli
+from fabricheck.localise.recorded import load
+from fabricheck.testbed import fabric
+
+Said = tuple[object, str, str]
+
+
+@pytest.fixture
+def say(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    def said(*words: object) -> Said:
+        monkeypatch.setattr(sys, "argv", ["fabricheck", "topology", *map(str, words)])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        return ended.value.code or 0, *capsys.readouterr()
+
+    return said
+
+
+@pytest.fixture
+def known(tmp_path: Path) -> Path:
+    path = tmp_path / "known"
+    path.write_text(json.dumps(fabric.topology(fabric.LEAF_SPINE_LFT, 4)))
+    return path
+
+
+def test_what_is_known_is_shown_and_converted(say, known: Path, tmp_path: Path) -> None:
+    code, out, _ = say("show", known)
+    assert code == 0
+    assert out.splitlines()[0] == (
+        "leaf1: n[1-2] | spine[1-2], routes to 4 nodes, 11 flows hit every path"
+    )
+    again = tmp_path / "again"
+    again.write_text(say("show", known, "--json")[1])
+    assert load(again) == load(known)
+
+
+def test_a_check_fails_for_what_is_unknown(say, known: Path) -> None:
+    assert say("check", known) == (0, "known: 4 nodes at 2 leaves\n", "")
+    code, out, _ = say("check", known, "--nodes", "n[1-5]")
+    assert (code, "the leaf of n5 is unknown" in out) == (1, True)
+
+
+def test_bad_input_is_one_sentence(say, tmp_path: Path) -> None:
+    for words in (("show", tmp_path / "none"), ("check", tmp_path)):
+        code, out, complaint = say(*words)
+        assert (code, out, complaint.count("\n")) == (2, "", 1), complaint
