@@ -48,6 +48,9 @@ WORLDS = {
     "drift": World(recorded=False, drift=0.002),
     "weekday": World(recorded=False, weekday=0.02),
     "missing": World(recorded=False, missing=0.2),
+    "memory": World(recorded=False, memory=0.5),
+    "tails": World(recorded=False, tails=3),
+    "modes": World(recorded=False, modes=0.04),
 }
 WORDS = {
     "normal": "normal noise",
@@ -56,6 +59,9 @@ WORDS = {
     "drift": "normal, a random walk of 0.2 % a night",
     "weekday": "normal, weekends 2 % faster",
     "missing": "normal, 20 % of nights missing",
+    "memory": "normal, each night follows the last (AR(1), 0.5)",
+    "tails": "heavy tails (Student's t, 3 degrees of freedom)",
+    "modes": "normal, two modes 4 % apart",
 }
 SIZES = (0.02, 0.03, 0.05, 0.1)
 NIGHTS = (3, 5, 7, 10)

@@ -46,6 +46,23 @@ def test_the_spread_is_the_standard_deviation_and_resists_outliers():
     assert spreads(np.zeros((1, 10)))[0] == 0.0
 
 
+def test_nights_that_follow_each_other_are_no_change_points():
+    follow = np.random.default_rng(8).normal(0, 0.02, (100, 120))
+    for night in range(1, 120):
+        follow[:, night] += 0.5 * follow[:, night - 1]
+    # Twenty of them, where the memory is not weighed.
+    assert sum(bool(change_points(row, Settings(), 0.01)) for row in follow) <= 4
+    stepped_up = follow[:20] + np.where(np.arange(120) >= 60, 0.1, 0.0)
+    assert sum(bool(change_points(row, Settings(), 0.01)) for row in stepped_up) >= 18
+
+
+def test_a_rank_test_of_values_that_remember_is_wider():
+    first, second = np.arange(20.0), np.arange(20.0) + 9
+    alone, remembering = rank_test(first, second), rank_test(first, second, 3.0)
+    assert alone < 0.01 < remembering < 0.1
+    assert rank_test(first[:6], second[:6] + 9, 3.0) > rank_test(first[:6], second[:6] + 9)
+
+
 def test_persistence_of_nights_that_follow_each_other():
     generator = np.random.default_rng(3)
     white = generator.standard_normal((200, 100))
@@ -53,7 +70,7 @@ def test_persistence_of_nights_that_follow_each_other():
     for night in range(1, 100):
         follow[:, night] += 0.5 * follow[:, night - 1]
     assert np.mean(persistence(white, np.ones(200))) < 0.05
-    assert np.mean(persistence(follow, np.full(200, 1.15))) == pytest.approx(0.38, abs=0.06)
+    assert np.mean(persistence(follow, np.full(200, 1.15))) == pytest.approx(0.5, abs=0.06)
     assert inflation(np.array([0.0, 0.5]), 3) == pytest.approx([1.0, 1 + 2 * (2 / 3 / 2 + 1 / 12)])
 
 

@@ -21,7 +21,7 @@ from fabricheck.errors import FabricheckError
 FOREIGN_SHARE: Final = "FABRICHECK_FOREIGN_SHARE"
 """Environment variable with the share of the ranks' CPUs that others may have, where a site's own
 daemons take more than elsewhere; 1 lets them have all."""
-_FOREIGN_SHARE: Final = 0.15
+_FOREIGN_SHARE: Final = 0.25
 STOLEN_SHARE: Final = 0.1
 """Share of them that the hypervisor may take."""
 MEMORY_SHARE: Final = 0.1

@@ -24,6 +24,10 @@ _FINEST = 1e-3
 """Spread, relative to the level, below which a series counts as free of noise."""
 
 
+_BELIEVED = 2.0
+"""Standard errors beyond which a correlation of nights is believed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rows:
     """Series as the detectors see them.
@@ -83,16 +87,23 @@ def finest_spread(level: Array, *, logarithmic: Flags) -> Array:
 
 
 def persistence(residuals: Array, scale: Array) -> Array:
-    """Correlation from one night to the next, less its standard error, never below 0.
+    """Correlation from one night to the next, never below 0.
 
-    Residuals are bounded at 2.5 scales, so that an outlier speaks like any other high value.
+    An estimate beyond two of its standard errors is believed, and what it lacks on average is added
+    (Kendall 1954, *Note on bias in the estimation of autocorrelation*); of a smaller one its
+    standard error is taken off, so that series without memory keep their power. Residuals are
+    bounded at 2.5 scales, so that an outlier speaks like any other high value.
     """
     bounded = np.clip(residuals / scale[:, None], -2.5, 2.5)
     pairs = np.nansum(bounded[:, 1:] * bounded[:, :-1], axis=1)
     squares = np.nansum(bounded**2, axis=1)
     count = np.maximum(np.sum(np.isfinite(bounded), axis=1), 1)
     estimate = np.divide(pairs, squares, out=np.zeros_like(pairs), where=squares > 0)
-    correlation: Array = np.clip(estimate - 1 / np.sqrt(count), 0.0, 0.95)
+    error = 1 / np.sqrt(count)
+    whole = estimate + (1 + 3 * estimate) / count
+    correlation: Array = np.clip(
+        np.where(estimate > _BELIEVED * error, whole, estimate - error), 0.0, 0.95
+    )
     return correlation
 
 

@@ -13,7 +13,7 @@ import ruptures
 from scipy import ndimage
 
 from fabricheck.trend.ranks import rank_test
-from fabricheck.trend.robust import NORMAL_MAD, Array
+from fabricheck.trend.robust import NORMAL_MAD, Array, persistence, spreads
 from fabricheck.trend.settings import Settings
 
 SHORTEST = 5
@@ -72,8 +72,21 @@ def change_points(values: Array, settings: Settings, smallest: float) -> list[St
     if not _may_change(standard, penalty):
         return []
     segmentation = ruptures.KernelCPD(kernel="linear", min_size=SHORTEST).fit(standard)
-    bounds = [0, *(int(bound) for bound in segmentation.predict(pen=penalty))]
-    return _confirmed(values, bounds, settings.alarm_p, smallest)
+    bounds = segmentation.predict(pen=penalty)
+    remembered = _memory(standard, bounds)
+    if remembered > correlation:
+        penalty = settings.penalty * np.log(nights) * (1 + remembered) / (1 - remembered)
+        bounds = segmentation.predict(pen=penalty)
+    inflation = (1 + remembered) / (1 - remembered)
+    return _confirmed(values, [0, *map(int, bounds)], settings.alarm_p, smallest, inflation)
+
+
+def _memory(standard: Array, bounds: list[int]) -> float:
+    """Correlation from night to night of what is left without the levels between the bounds."""
+    levels = [np.median(part) for part in np.split(standard, bounds[:-1])]
+    left = standard - np.repeat(levels, np.diff([0, *bounds]))
+    scale = max(float(spreads(left[None, :])[0]), 1e-12)
+    return float(persistence(left[None, :], np.array([scale]))[0])
 
 
 def standardised(values: Array) -> tuple[Array, float]:
@@ -118,11 +131,13 @@ def _may_change(standard: Array, penalty: float) -> bool:
     return False
 
 
-def _confirmed(values: Array, bounds: list[int], largest_p: float, smallest: float) -> list[Step]:
+def _confirmed(
+    values: Array, bounds: list[int], largest_p: float, smallest: float, inflation: float
+) -> list[Step]:
     """The steps that pass; each that fails joins its two sides, and the rest is tested again."""
     while True:
         steps = [
-            _step(values, before, bound, after)
+            _step(values, before, bound, after, inflation)
             for before, bound, after in zip(bounds, bounds[1:], bounds[2:], strict=False)
         ]
         failing = [
@@ -139,11 +154,11 @@ def _confirmed(values: Array, bounds: list[int], largest_p: float, smallest: flo
         bounds.remove(max(failing)[1])
 
 
-def _step(values: Array, before: int, bound: int, after: int) -> Step:
+def _step(values: Array, before: int, bound: int, after: int, inflation: float) -> Step:
     start, end = max(before, bound - _SIDE), min(after, bound + _SIDE)
     left, right = values[start:bound], values[bound:end]
     places = max(len(values) // SHORTEST, 1)
-    return Step(bound, start, end, min(1.0, rank_test(left, right) * places))
+    return Step(bound, start, end, min(1.0, rank_test(left, right, inflation) * places))
 
 
 def shift_between(before: npt.NDArray[np.float64], after: npt.NDArray[np.float64]) -> Shift:

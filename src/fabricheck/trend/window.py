@@ -95,10 +95,12 @@ def _look(rows: Rows, nights: int, settings: Settings, alarms: Alarms) -> None:
     scale = np.maximum(scale, 0.5 * spreads(recent - medians(recent)[:, None]))
     correlation = persistence(history - level[:, None], scale)
     gain, shift = gains((recent - level[:, None]) / scale[:, None])
-    variance = inflation(correlation, nights) + _LEVEL_VARIANCE * nights / count
+    # Nights that follow each other are worth fewer that don't.
+    worth = count * (1 - correlation) / (1 + correlation)
+    variance = inflation(correlation, nights) + _LEVEL_VARIANCE * nights / worth
     score = np.sign(gain) * np.sqrt(np.abs(gain) / variance)
     share = _share(np.sign(score) * rows.worse[judged])
-    p = np.minimum(1.0, _LOOKS * stats.t.sf(np.abs(score), count) / share)
+    p = np.minimum(1.0, _LOOKS * stats.t.sf(np.abs(score), worth) / share)
     chance = _chance(history, recent, level, shift * scale)
     distances = np.abs(history - level[:, None]) / scale[:, None]
     wild = np.sum(distances > _WILD_BEYOND, axis=1) > _WILD_SHARE * count
