@@ -22,8 +22,10 @@ from fabricheck.trend.robust import Array
 from fabricheck.trend.settings import Settings
 from simulation.acceptance import tables as acceptance_tables
 from simulation.lemons import tables as lemon_tables
+from simulation.locating import tables as locating_tables
 from simulation.nights import Injected, Shape, World, latencies
 from simulation.noise import RECORDED, read_noise
+from simulation.pairs import Kind
 from simulation.power import (
     BEFORE,
     Detector,
@@ -75,6 +77,7 @@ _FEWER = 5
 """The others are slow, so fewer series are compared."""
 _RARE = 4
 """False alarms are rare: for a good figure, as many more series as for a change that is found."""
+_HOSTS_OF_TWO_LEAVES = 64
 _PER_FAMILY = 12
 """Series that belong together, so that a share of them can change: six sizes, two statistics."""
 
@@ -257,6 +260,50 @@ def nodes(
         lab/simulate nodes --rounds 20
     """
     _show({"rounds": rounds, "seed": seed}, lemon_tables(rounds, seed), machine=machine)
+
+
+@app.command()
+def locate(
+    *,
+    nodes: Annotated[
+        int | None,
+        typer.Option(
+            min=4, help="Nodes of one fabric to simulate.", show_default="all of the table"
+        ),
+    ] = None,
+    bad: Annotated[int, typer.Option(min=0, help="Slow nodes of it.")] = 10,
+    links: Annotated[
+        int, typer.Option(min=0, help="Slow links of it; its topology then is known.")
+    ] = 0,
+    noise: Annotated[float, typer.Option(min=0.001, help="Of a measurement, relative.")] = 0.02,
+    correlated: Annotated[
+        bool, typer.Option("--correlated", help="One leaf is congested for some rounds.")
+    ] = False,
+    heavy_tail: Annotated[
+        bool, typer.Option("--heavy-tail", help="One test in 100 is slower by 1.3 to 3.")
+    ] = False,
+    runs: Annotated[int, typer.Option(min=1, help="For each figure.")] = 100,
+    seed: SeedOption = 20261122,
+    machine: JsonOption = False,
+) -> None:
+    """Measure how well "fabricheck locate" names slow nodes and links, beside its rivals.
+
+    Without --nodes it prints the tables of docs/localisation.md.
+
+    Exit code 0: measured. 2: bad input.
+
+    Examples:
+
+        lab/simulate locate --runs 100
+
+        lab/simulate locate --nodes 10000 --bad 10 --links 3 --correlated --heavy-tail --runs 5
+    """
+    hosts = 32 if nodes and nodes >= _HOSTS_OF_TWO_LEAVES else 2
+    kind = nodes and Kind(
+        -(-nodes // hosts), hosts, hosts if links else 0, bad, links, noise, heavy_tail, correlated
+    )
+    data = {"runs": runs, "seed": seed}
+    _show(data, locating_tables(runs, seed, kind or None), machine=machine)
 
 
 def _show(

@@ -13,6 +13,7 @@ COMMANDS: Final = (
     "explain",
     "scaling",
     "trend",
+    "locate",
     "accept",
     "nightly",
     "plan",

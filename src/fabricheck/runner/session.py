@@ -23,6 +23,8 @@ def run(
     selection: Selection,
     lacking: str | None = None,
     options: Sequence[str] = (),
+    *,
+    aside: bool = False,
 ) -> tuple[int, Path]:
     """Run the selected checks.
 
@@ -34,6 +36,7 @@ def run(
         selection: what to run.
         lacking: which part of the system this run cannot have, and why; kept in the record.
         options: more options of ``reframe``.
+        aside: whether ReFrame's lines go to standard error, as standard output is a machine's.
 
     Returns:
         ReFrame's exit code and the path of its run report.
@@ -55,11 +58,17 @@ def run(
         "end, or use another checkout"
     )
     with held(lock_file, busy) as lock:
-        return _run(suite, selection, reports, options, lock)
+        return _run(suite, selection, reports, options, lock=lock, aside=aside)
 
 
 def _run(
-    suite: Path, selection: Selection, reports: Path, options: Sequence[str], lock: int
+    suite: Path,
+    selection: Selection,
+    reports: Path,
+    options: Sequence[str],
+    *,
+    lock: int,
+    aside: bool,
 ) -> tuple[int, Path]:
     before = set(reports.glob("run-*.json"))
     command = [
@@ -79,7 +88,7 @@ def _run(
         WANTED: ":".join(selection.programs()),
         DISTURBED_AGAIN: "1",
     }
-    if sys.stdout.isatty():
+    if sys.stdout.isatty() and not aside:
         sys.stdout.flush()
         # That of the command line shows control characters instead of sending them.
         with open(1, "w", encoding="utf-8", closefd=False) as terminal:
@@ -93,7 +102,12 @@ def _run(
             )
     else:
         code = subprocess.run(
-            command, cwd=suite, env=environment, check=False, pass_fds=[lock]
+            command,
+            cwd=suite,
+            env=environment,
+            check=False,
+            pass_fds=[lock],
+            stdout=sys.stderr if aside else None,
         ).returncode
     written = set(reports.glob("run-*.json")) - before
     if not written:

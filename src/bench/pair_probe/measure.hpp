@@ -1,0 +1,56 @@
+// One round of one rank: latency, then bandwidth there and back.
+// See docs/programs/pair_probe.md, "Method".
+#pragma once
+
+#include "common/buffer.hpp"
+#include "common/world.hpp"
+#include "mpi_probe/patterns.hpp"
+#include "pair_probe/options.hpp"
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace pair_probe {
+
+constexpr std::size_t kMessage = 1024 * 1024; ///< bytes of a message of the bandwidth
+
+/// What one rank measured in a round; zeros of a rank that had no partner.
+struct Measured {
+    double latency = 0.0; ///< one way, seconds, the median; of the first of a pair only
+    double rate = 0.0;    ///< bytes a second that this rank sent
+};
+
+/// Measures rounds, with all that they need allocated before.
+class Pairs {
+  public:
+    Pairs(const bench::World& world, const Options& options);
+
+    /// Collective over all ranks; ends the job if one of them hangs.
+    Measured round(int partner, bool first, std::uint64_t number);
+
+    /// Whether the data of the last round were right on all ranks; empty without --validate.
+    /// Collective.
+    std::optional<bool> is_right(std::uint64_t number);
+
+  private:
+    double lead_latency(int partner, double seconds);
+    static void answer_latency(int partner);
+    double send(int partner, double seconds);
+    void receive(int partner);
+    void prepare(int partner, std::uint64_t number);
+    void verify(int partner, std::uint64_t number);
+
+    const bench::World& world_;
+    const Options& options_;
+    bench::PageBuffer source_, target_;
+    std::vector<MPI_Request> requests_;
+    std::vector<MPI_Status> statuses_;
+    std::vector<double> samples_;
+    int window_ = 0; ///< messages of the last one that was received
+    mpi_probe::Mismatch mismatch_;
+};
+
+} // namespace pair_probe

@@ -1,0 +1,31 @@
+"""The benchmark of ``pair_probe``."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from fabricheck.benchmarks.metrics import Metric
+from fabricheck.benchmarks.model import NIGHTLY, Benchmark, Family
+from fabricheck.units import MIB
+
+PROGRAM: Final = "pair_probe"
+PROGRAMS: Final = (PROGRAM,)
+FAMILIES: Final = (Family("pair_health", "all nodes in pairs", ("PairHealth",)),)
+
+PING: Final = 8
+MESSAGE: Final = MIB
+
+BENCHMARKS: Mapping[str, Benchmark] = MappingProxyType(
+    {
+        "pair_health": Benchmark(
+            name="pair_health",
+            family="pair_health",
+            title="Latency and bandwidth of pairs of nodes, all at once",
+            metrics=(Metric.LATENCY, Metric.BANDWIDTH),
+            statistics=("p50",),
+            min_size=PING,
+            max_size=MESSAGE,
+            runs=NIGHTLY,
+        )
+    }
+)

@@ -1,0 +1,91 @@
+"""How pair_probe is run: one rank on each node, and a process beside rank 0 that steers it."""
+
+import shlex
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from fabricheck.benchmarks.pair_health.entries import BENCHMARKS, MESSAGE, PING, PROGRAM
+from fabricheck.errors import FabricheckError
+from fabricheck.launch import mpi
+from fabricheck.launch.cases import Case, offered
+from fabricheck.launch.evidence import RESULT_JSON
+from fabricheck.launch.model import Evidence, Job, Measurement, Ranks, Setting
+from fabricheck.localise.recorded import of_partition
+from fabricheck.provenance import SUITE
+
+_WINDOWS = 3
+"""Messages of 1 MiB that a rank of a round sends and gets at least."""
+
+
+def cases(family: str) -> list[Case]:
+    """The benchmark once for each transport between nodes; it runs on all nodes there are."""
+    del family
+    found: dict[str, Case] = {}
+    for name in offered(least=2):
+        case = Case("pair_health", name)
+        found.setdefault(case.placement.transport.name, case)
+    return list(found.values())
+
+
+class Pairs(Measurement):
+    """Disjoint pairs of all nodes, in rounds, with one MPI.
+
+    Partition extra that is read beside those of every program with MPI: ``topology``, a file with
+    what is known of the fabric (docs/localisation.md). Variables of the check: ``nodes`` (how many
+    the job has), ``round_seconds``, ``full`` and ``topology``.
+    """
+
+    def __init__(self, case: Case) -> None:
+        place = case.placement
+        environs = mpi.with_family(place.transport.name)
+        super().__init__(BENCHMARKS[case], place, environs)
+
+    def ranks(self, setting: Setting) -> Ranks:
+        """One on each node."""
+        return Ranks(setting.chosen.get("nodes") or self.placement.num_nodes, 1)
+
+    def sizes(self, setting: Setting) -> tuple[int, ...]:
+        """The ping of 8 B and the message of 1 MiB, whatever the site takes."""
+        del setting
+        return PING, MESSAGE
+
+    def job(self, setting: Setting) -> Job:
+        """The program, and what steers it."""
+        steer = [sys.executable, "-m", "fabricheck.localise.steer"]
+        if path := topology(setting):
+            steer.append(f"--topology={path}")
+        if setting.chosen.get("full"):
+            steer.append("--full")
+        # ReFrame writes the words into a script as they are.
+        command = shlex.quote(f"env -u LD_PRELOAD {shlex.join(steer)}")
+        options = ["--steer", command, "--validate"]
+        options += ["--seconds", str(setting.chosen["round_seconds"]), "--json", RESULT_JSON]
+        return mpi.start(self.placement, setting, [setting.programs.program(PROGRAM), *options])
+
+    def examine(self, setting: Setting) -> Evidence:
+        """As of every program with MPI; the placement has as many nodes as the job had."""
+        nodes = self.ranks(setting).total
+        self.placement = replace(self.placement, num_nodes=nodes)
+        return mpi.examine(
+            self, self.placement, setting, result=RESULT_JSON, exchanges={MESSAGE: _WINDOWS}
+        )
+
+
+measurement = Pairs
+
+
+def topology(setting: Setting) -> Path | None:
+    """The file with what is known of the fabric, beside the site file; ``None`` if nothing is.
+
+    Raises:
+        FabricheckError: if there is no such file.
+    """
+    chosen = setting.chosen.get("topology")
+    path = of_partition(SUITE, {"topology": chosen} if chosen else setting.extras)
+    if path and not path.is_file():
+        raise FabricheckError(
+            f"expected what is known of the fabric in {path}, found no such file: name another, or "
+            "leave the topology out"
+        )
+    return path

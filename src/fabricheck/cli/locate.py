@@ -1,0 +1,91 @@
+"""``fabricheck locate``: which node or link is slow, from one job on all idle nodes."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fabricheck.cli.options import JsonOption
+from fabricheck.cli.output import write_json
+from fabricheck.provenance import SUITE
+
+
+def locate(
+    *,
+    system: Annotated[
+        str, typer.Option(help="System of sites/; its partitions and transports are all measured.")
+    ] = "testbed",
+    environ: Annotated[
+        str | None, typer.Option(help="Environment (MPI).", show_default="all")
+    ] = None,
+    transport: Annotated[str | None, typer.Option(help="Transport.", show_default="all")] = None,
+    topology: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="What is known of leaves, spines and routes.",
+            show_default="that of the site file",
+        ),
+    ] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="Every pair once: as many rounds as nodes.")
+    ] = False,
+    seconds: Annotated[float, typer.Option(min=0.05, help="Of each round.")] = 2.0,
+    node_file: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the good nodes, one a line.", show_default=False),
+    ] = None,
+    machine: JsonOption = False,
+) -> None:
+    """Name the node or link that is slower than its peers.
+
+    All idle nodes measure in disjoint pairs at once, in rounds; what a round found decides who
+    meets in the next one (docs/localisation.md). Nothing is drained: the lines to do it are
+    printed.
+
+    Exit code 0: nobody is accused. 1: a place is. 3: nothing can be told. 2: bad input.
+
+    Examples:
+
+        fabricheck locate --system hpc --environ openmpi --transport rc
+
+        fabricheck locate --topology fabric.topology --node-file good.txt
+
+        fabricheck locate --json | jq '.[].accused[].places'
+    """
+    # ReFrame takes a second to import: --help does not pay for it.
+    from fabricheck.localise.located import locate as judged  # noqa: PLC0415
+    from fabricheck.localise.words import as_json, lines  # noqa: PLC0415
+    from fabricheck.report.files import write_whole  # noqa: PLC0415
+    from fabricheck.report.load import load_report  # noqa: PLC0415
+    from fabricheck.runner import selection, session  # noqa: PLC0415
+
+    wanted = selection.Selection(
+        system,
+        ("pair_health",),
+        (transport,) if transport else (),
+        (environ,) if environ else (),
+    )
+    selection.check(SUITE, wanted)
+    options = [f"-SPairHealth.round_seconds={seconds}"]
+    if full:
+        options.append("-SPairHealth.full=yes")
+    if topology:
+        options.append(f"-SPairHealth.topology={topology.absolute()}")
+    _, record = session.run(SUITE, wanted, None, options, aside=machine)
+    cases = [case for case in load_report(record).cases if case.benchmark == "pair_health"]
+    unproved = [case for case in cases if case.level in ("", "untrusted")]
+    found = [(case, judged(Path(case.output))) for case in cases if case not in unproved]
+    if machine:
+        write_json([{"case": case.title, **as_json(each)} for case, each in found])
+    for case, each in found if not machine else ():
+        typer.echo(f"{case.system}:{case.partition} {case.title}: {each.level}")
+        typer.echo("\n".join(lines(each)))
+    for case in unproved:
+        typer.echo(f"{case.title}: nothing can be told: {'; '.join(case.causes)}", err=machine)
+    if node_file is not None:
+        names = [set(each.good) for _, each in found]
+        write_whole(node_file, "".join(f"{n}\n" for n in sorted(set.intersection(*names))))
+    if unproved or not cases:
+        raise typer.Exit(3)
+    raise typer.Exit(int(any(each.verdict.accused for _, each in found)))

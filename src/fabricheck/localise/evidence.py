@@ -1,0 +1,185 @@
+"""What rounds of pairs say: how much slower each measurement was than its peers, in this noise.
+
+docs/localisation.md has the method in words.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from fabricheck.localise.fabric import Fabric, Ints
+from fabricheck.trend.robust import NORMAL_MAD, Array
+
+SMALLEST: Final = 0.05
+"""Relative slowdown below which no place is accused."""
+_VISIBLE: Final = 5.0
+"""A slowdown is seen in one measurement if it is so many standard deviations of the noise."""
+_FREEDOM: Final = 4.0
+"""Degrees of freedom of the noise: Student's t with 4 forgives a burst that a normal would not."""
+_FINEST: Final = 0.002
+"""Noise is granted at least so much."""
+_MANY: Final = 32
+"""Measurements of a round from which its median is known well enough to be taken out."""
+_FEW_NODES: Final = 64
+"""Up to so many nodes, bad ones take part in so many tests that their effects must be taken out."""
+_ROUNDS_FOR_EFFECTS: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What one round measured.
+
+    Attributes:
+        pairs: pairs × 2, numbers of nodes; no node twice.
+        latency: one-way latency of each pair at 8 B, in seconds.
+        there: bandwidth from the first of a pair to the second at 1 MiB, in bytes a second.
+        back: and from the second to the first.
+    """
+
+    pairs: Ints
+    latency: Array
+    there: Array
+    back: Array
+
+
+@dataclass(frozen=True, slots=True)
+class Tests:
+    """Measurements of one quantity over all rounds.
+
+    Attributes:
+        metric: ``bandwidth`` or ``latency``.
+        round: number of each one's round.
+        sender: number of the node that sent.
+        receiver: number of the node that received.
+        passed: tests × places, -1 where there are fewer.
+        slower: logarithm of how much slower it was than the yardstick.
+        noise: standard deviation of ``slower`` of sound places, measured in this run.
+    """
+
+    metric: str
+    round: Ints
+    sender: Ints
+    receiver: Ints
+    passed: Ints
+    slower: Array
+    noise: float
+
+    @property
+    def visible(self) -> float:
+        """Logarithm of the smallest slowdown that is told from noise in one measurement."""
+        return max(float(np.log1p(SMALLEST)), _VISIBLE * self.noise)
+
+    def ratios(self, cap: float) -> Array:
+        """Log-likelihood of each test if a place on its way is slow, over that if none is."""
+        z, slow = self.slower / self.noise, (self.slower - self.visible) / self.noise
+        ratios: Array = np.clip(_loss(z) * np.sign(z).clip(0) - _loss(slow.clip(max=0)), -cap, cap)
+        return ratios
+
+
+def bandwidths(rounds: Sequence[Round], fabric: Fabric) -> Tests:
+    """Both directions of each pair, each a test of its own: first all there, then all back."""
+    first, second = _ends(rounds)
+    slow = -np.log(np.concatenate([each.there for each in rounds]))
+    back = -np.log(np.concatenate([each.back for each in rounds]))
+    number = _numbers(rounds)
+    return _tests(
+        "bandwidth",
+        fabric,
+        np.concatenate([number, number]),
+        (np.concatenate([first, second]), np.concatenate([second, first])),
+        np.concatenate([slow, back]),
+    )
+
+
+def latencies(rounds: Sequence[Round], fabric: Fabric) -> Tests:
+    """Round trips: each passes the places of both directions."""
+    first, second = _ends(rounds)
+    slow = np.log(np.concatenate([each.latency for each in rounds]))
+    return _tests("latency", fabric, _numbers(rounds), (first, second), slow)
+
+
+def _tests(
+    metric: str, fabric: Fabric, number: Ints, ends: tuple[Ints, Ints], slow: Array
+) -> Tests:
+    sender, receiver = ends
+    passed = fabric.passed(sender, receiver)
+    if metric == "latency":
+        passed = np.column_stack([passed, fabric.passed(receiver, sender)])
+    slower = _against_peers(fabric, number, sender, receiver, slow)
+    rounds = int(number.max()) + 1
+    noise = _noise(slower, sender, receiver, len(fabric.nodes), rounds)
+    return Tests(metric, number, sender, receiver, passed, slower, noise)
+
+
+def _ends(rounds: Sequence[Round]) -> tuple[Ints, Ints]:
+    pairs = np.concatenate([each.pairs for each in rounds])
+    return pairs[:, 0], pairs[:, 1]
+
+
+def _numbers(rounds: Sequence[Round]) -> Ints:
+    return np.repeat(np.arange(len(rounds)), [len(each.pairs) for each in rounds])
+
+
+def _against_peers(
+    fabric: Fabric, number: Ints, sender: Ints, receiver: Ints, slow: Array
+) -> Array:
+    """The distance from the yardstick of the stratum: inside a leaf, or across leaves.
+
+    The yardstick is the median over nodes of each node's median, which less than half of the nodes
+    can't move, however few there are; then the median of each round that has many tests.
+    """
+    distance = np.empty_like(slow)
+    across = fabric.is_across(sender, receiver)
+    for here in (across, ~across):
+        if not here.any():
+            continue
+        medians = np.concatenate(
+            [median_of(each[here], slow[here], len(fabric.nodes)) for each in (sender, receiver)]
+        )
+        distance[here] = slow[here] - np.nanmedian(medians)
+        for each in np.unique(number[here]):
+            now = here & (number == each)
+            if now.sum() >= _MANY:
+                distance[now] -= np.median(distance[now])
+    return distance
+
+
+def _noise(slower: Array, sender: Ints, receiver: Ints, nodes: int, rounds: int) -> float:
+    """Standard deviation of sound places.
+
+    Among few nodes, what a node keeps from round to round is its own and no noise: it is taken out
+    (median polish, Tukey 1977, *Exploratory data analysis*), and only how it spreads over the nodes
+    is added. Among many, bad ones are too few to move the median.
+    """
+    if nodes > _FEW_NODES or rounds < _ROUNDS_FOR_EFFECTS:
+        return max(_spread(slower), _FINEST)
+    sends = median_of(sender, slower, nodes)
+    rest = slower - sends[sender]
+    receives = median_of(receiver, rest, nodes)
+    rest = rest - receives[receiver]
+    # Of n tests of a node, n - 2 are free.
+    free = np.sqrt(rounds / (rounds - 2))
+    parts = (free * _spread(rest), _spread(sends), _spread(receives))
+    return max(float(np.sqrt(np.square(parts).sum())), _FINEST)
+
+
+def _spread(values: Array) -> float:
+    known = values[np.isfinite(values)]
+    return float(NORMAL_MAD * np.median(np.abs(known - np.median(known))))
+
+
+def median_of(keys: Ints, values: Array, count: int) -> Array:
+    """The lower median of the values of each key, NaN for a key without one."""
+    order = np.lexsort((values, keys))
+    counts = np.bincount(keys, minlength=count)
+    middle = np.cumsum(counts) - counts + (counts - 1).clip(0) // 2
+    ordered = values[order]
+    found = ordered[middle.clip(max=len(ordered) - 1)]
+    return np.where(counts > 0, found, np.nan)
+
+
+def _loss(z: Array) -> Array:
+    """Negative logarithm of Student's density, 0 at its middle."""
+    return np.asarray((_FREEDOM + 1) / 2 * np.log1p(np.square(z) / _FREEDOM))

@@ -1,0 +1,44 @@
+"""What a run of ``pair_probe`` left in a directory, judged."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from fabricheck.errors import FabricheckError
+from fabricheck.launch.evidence import RESULT_JSON
+from fabricheck.localise.fabric import Fabric
+from fabricheck.localise.judging import judge
+from fabricheck.localise.rounds import read_rounds
+from fabricheck.localise.steer import read_routes
+from fabricheck.localise.words import Located
+
+KEPT: Final = "located.json"
+"""What the rounds don't say: the topology, the states of all nodes, what ports have counted."""
+
+
+def write_told(
+    directory: Path, topology: Path | None, states: Mapping[str, str], counters: Mapping[str, str]
+) -> None:
+    """Leave what the rounds don't say beside them."""
+    told = {"topology": str(topology or ""), "states": dict(states), "counters": dict(counters)}
+    (directory / KEPT).write_text(json.dumps(told))
+
+
+def locate(directory: Path) -> Located:
+    """The verdict on the rounds in a directory.
+
+    Raises:
+        FabricheckError: if there are none, or they can't be read.
+    """
+    try:
+        told = json.loads((directory / KEPT).read_text())
+        topology, states, counters = told["topology"], told["states"], told["counters"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise FabricheckError(
+            f"expected what PairHealth leaves in {directory}, found: {error!r}: run it again"
+        ) from error
+    nodes, rounds = read_rounds(directory / RESULT_JSON)
+    fabric = Fabric(nodes, read_routes(Path(topology) if topology else None))
+    absent = {name: state for name, state in states.items() if name not in nodes}
+    return Located(fabric, judge(rounds, fabric), len(rounds), absent, counters)

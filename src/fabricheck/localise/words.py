@@ -1,0 +1,185 @@
+"""A verdict on pairs in words, for people and for machines."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+import numpy as np
+from ClusterShell.NodeSet import NodeSet, NodeSetException
+
+from fabricheck.benchmarks.quantity import percent, times
+from fabricheck.judge.levels import Level
+from fabricheck.localise.fabric import Fabric
+from fabricheck.localise.judging import Finding, Verdict
+
+_SHOWN: Final = 6
+"""Lines of a kind before the rest is counted."""
+_NAMED: Final = 8
+_COUNTERS: Final = "card, cable and port of the leaf switch: only their counters tell them apart"
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """A run that looked for places.
+
+    Attributes:
+        fabric: its nodes.
+        verdict: on them.
+        rounds: how many.
+        absent: nodes that were not measured, with why.
+        counters: what the ports of a node counted, in words.
+    """
+
+    fabric: Fabric
+    verdict: Verdict
+    rounds: int
+    absent: Mapping[str, str]
+    counters: Mapping[str, str]
+
+    @property
+    def level(self) -> Level:
+        """Critical if a place is accused, a warning for one that is not cleared."""
+        if self.verdict.untrusted:
+            return Level.UNTRUSTED
+        if self.verdict.accused:
+            return Level.CRITICAL
+        return Level.WARNING if self.verdict.open else Level.GOOD
+
+    @property
+    def bad(self) -> list[str]:
+        """Names of the accused nodes."""
+        return [self.fabric.nodes[node] for node in self.verdict.bad]
+
+    @property
+    def good(self) -> list[str]:
+        """Names of the nodes that nothing speaks against."""
+        return [self.fabric.nodes[node] for node in self.verdict.good]
+
+
+def fold(names: Iterable[str]) -> str:
+    """Names as Slurm writes them, such as ``n[1-4,7]``."""
+    names = list(names)
+    try:
+        return str(NodeSet.fromlist(names))
+    except NodeSetException:
+        return ",".join(names)
+
+
+def findings(located: Located) -> list[str]:
+    """A sentence for each accused place and each that is not cleared; the gravest first."""
+    verdict = located.verdict
+    if verdict.untrusted:
+        return [verdict.untrusted]
+    accused = [_accusation(each, located) for each in _merged(verdict.accused)]
+    doubts = [f"not cleared: {each}" for each in dict.fromkeys(_short(one) for one in verdict.open)]
+    return [*_few(accused, "accused places"), *_few(doubts, "places that are not cleared")]
+
+
+def lines(located: Located) -> list[str]:
+    """The verdict in at most twenty lines, with those to copy."""
+    verdict = located.verdict
+    nodes = len(located.fabric.nodes)
+    bandwidth, latency = verdict.tests
+    told = [
+        f"{len(verdict.good)} of {nodes} nodes good, {len(verdict.bad)} accused; {located.rounds} "
+        f"rounds; slower by {percent(np.expm1(bandwidth.visible))[1:]} in bandwidth, "
+        f"{percent(np.expm1(latency.visible))[1:]} in latency is seen in this noise"
+    ]
+    told += findings(located)
+    if located.bad:
+        names = fold(located.bad)
+        reason = f"fabricheck locate: {_reason(located)}"
+        told += [
+            f"    without: --exclude={names}",
+            f"    as an administrator: scontrol update nodename={names} state=drain "
+            f"reason='{reason}'",
+        ]
+    if located.absent:
+        absent = [f"{name} ({why})" for name, why in sorted(located.absent.items())]
+        told.append(f"not measured: {', '.join(absent[:_NAMED])}{_more(absent)}")
+    return told
+
+
+def as_json(located: Located) -> dict[str, Any]:
+    """The same as data; ``slower`` is a ratio to the yardstick, such as 0.1 for 10 % slower."""
+    verdict = located.verdict
+    return {
+        "level": str(located.level),
+        "untrusted": verdict.untrusted,
+        "rounds": located.rounds,
+        "nodes": list(located.fabric.nodes),
+        "accused": [_data(each) for each in verdict.accused],
+        "not_cleared": [_data(each) for each in verdict.open],
+        "accused_nodes": located.bad,
+        "good_nodes": located.good,
+        "not_measured": dict(located.absent),
+        "seen": {each.metric: float(np.expm1(each.visible)) for each in verdict.tests},
+        "noise": {each.metric: each.noise for each in verdict.tests},
+    }
+
+
+def _data(finding: Finding) -> dict[str, Any]:
+    data = asdict(finding)
+    del data["names"]
+    return data | {"places": list(finding.names), "slower": float(np.expm1(finding.slower))}
+
+
+def _merged(accused: Sequence[Finding]) -> list[Sequence[Finding]]:
+    """Findings that are of the same nodes or places, told in one line."""
+    groups: dict[tuple[str, ...], list[Finding]] = {}
+    for each in accused:
+        groups.setdefault(tuple(sorted({name.split()[0] for name in each.names})), []).append(each)
+    return list(groups.values())
+
+
+def _accusation(group: Sequence[Finding], located: Located) -> str:
+    first = group[0]
+    figures = "; ".join(_figure(each) for each in group)
+    sentence = f"{_subject(first)} {figures}"
+    nodes = {name.split()[0] for name in first.names if " " in name}
+    counted = [located.counters[node] for node in sorted(nodes) if node in located.counters]
+    if counted:
+        sentence += f", {'; '.join(counted)}"
+    others = [name for name in first.names[1:] if name.split()[0] != first.names[0].split()[0]]
+    if others:
+        sentence += f" | same evidence: {' or '.join(others)}"
+    if nodes & set(located.fabric.nodes):
+        sentence += f" | {_COUNTERS}"
+    return sentence
+
+
+def _subject(finding: Finding) -> str:
+    return finding.names[0].split()[0]
+
+
+def _figure(finding: Finding) -> str:
+    way = finding.names[0].partition(" ")[2]
+    if finding.metric == "latency":
+        what = f"has {times(float(np.exp(finding.slower)))} the latency of its peers"
+    else:
+        verb = way if way in ("sends", "receives") else f"{way} carries".strip()
+        what = f"{verb} at {np.exp(-finding.slower):.2f} of its peers"
+    leaves = f" on {finding.leaves} leaves" if finding.leaves > 1 else ""
+    return (
+        f"{what}, {finding.slow} of {finding.tests} tests slow, {finding.partners} partners{leaves}"
+    )
+
+
+def _short(finding: Finding) -> str:
+    return f"{' or '.join(finding.names)} ({finding.slow} of {finding.tests} tests slow)"
+
+
+def _reason(located: Located) -> str:
+    slow = [each for each in located.verdict.accused if " " in each.names[0]]
+    ratio = min((float(np.exp(-each.slower)) for each in slow), default=1.0)
+    return f"{ratio:.2f} of its peers at worst"
+
+
+def _few(sentences: Sequence[str], what: str) -> list[str]:
+    rest = len(sentences) - _SHOWN
+    shown = list(sentences[:_SHOWN])
+    return [*shown, f"and {rest} more {what}: see --json"] if rest > 0 else shown
+
+
+def _more(names: Sequence[str]) -> str:
+    return f" and {len(names) - _NAMED} more: see --json" if len(names) > _NAMED else ""

@@ -1,0 +1,84 @@
+"""The check of all nodes in pairs: which node or link is slow."""
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from reframe.core.builtins import run_after, run_before, variable
+from reframe.core.exceptions import ReframeError
+from reframe.core.logging import getlogger
+
+from fabricheck.benchmarks.pair_health.launch import topology
+from fabricheck.judge.judgement import Judgement
+from fabricheck.judge.references import Reference, Tolerance
+from fabricheck.judge.verdict import Verdict
+from fabricheck.launch.evidence import RESULT_JSON
+from fabricheck.localise import words
+from fabricheck.localise.located import locate, write_told
+from fabricheck.reframe_ext.case import BuiltCase
+from fabricheck.reframe_ext.slurm import usable_nodes
+
+_LEAST = 2
+
+
+class PairSurvey(BuiltCase):
+    """All nodes of the partition that can run a job, in disjoint pairs, in rounds.
+
+    ReFrame's ``--flex-alloc-nodes`` says which nodes, by default those that are idle. The yardstick
+    is the median of the run itself, so no reference file has a part in it.
+    """
+
+    nodes = variable(int, value=0)
+    round_seconds = variable(float, value=2.0)
+    full = variable(bool, value=False)
+    topology = variable(str, value="")
+    settable = ("nodes", "round_seconds", "full", "topology")
+
+    @run_after("setup")
+    def begin(self) -> None:
+        """Nobody has looked yet."""
+        self._states: dict[str, str] = {}
+
+    @run_before("run")
+    def reach_every_node(self) -> None:
+        """One rank on each node that can run a job."""
+        if self.is_dry_run():
+            return
+        partition = self.current_partition.fullname
+        found, self._states = usable_nodes(self.job, partition, type(self).__name__)
+        if found < _LEAST:
+            raise ReframeError(
+                f"expected {_LEAST} nodes of partition {partition} that can run a job, found "
+                f"{found}: wait, or bring some back"
+            )
+        self.nodes = self.num_tasks = self.num_nodes = found
+
+    def find_verdict(
+        self,
+        references: Mapping[str, Reference],  # noqa: ARG002 - the yardstick is the run itself
+        tolerance: Tolerance | None,  # noqa: ARG002
+    ) -> Verdict:
+        """Who is slow, and who is not cleared."""
+        # ReFrame keeps the files of a case that failed in the stage, which the next run clears.
+        kept = Path(self.outputdir)
+        shutil.copy(Path(self.stagedir) / RESULT_JSON, kept)
+        write_told(kept, topology(self._setting()), self._states, self._counted())
+        located = locate(kept)
+        for line in words.lines(located):
+            getlogger().info(f"     L: {line}")
+        judgements = tuple(
+            Judgement(name, located.level, value, unit, None, message="")
+            for name, (value, unit) in self.measured_values().items()
+            if value is not None
+        )
+        return Verdict(located.level, judgements, tuple(words.findings(located)))
+
+    def _counted(self) -> dict[str, str]:
+        """What the ports of each node have counted, where it is not good."""
+        counted: dict[str, list[str]] = {}
+        for finding in self.fabric_findings():
+            if finding.host:
+                counted.setdefault(finding.host, []).append(
+                    f"{finding.port} {finding.subject}: {finding.found}"
+                )
+        return {host: "; ".join(found) for host, found in counted.items()}
