@@ -8,7 +8,7 @@ from reframe.core.builtins import run_after, run_before, variable
 from reframe.core.exceptions import ReframeError
 from reframe.core.logging import getlogger
 
-from fabricheck.benchmarks.pair_health.launch import topology
+from fabricheck.benchmarks.pair_health.launch import FEWEST_NODES, ROUND_SECONDS, topology
 from fabricheck.judge.judgement import Judgement
 from fabricheck.judge.references import Reference, Tolerance
 from fabricheck.judge.verdict import Verdict
@@ -17,8 +17,6 @@ from fabricheck.localise import words
 from fabricheck.localise.located import locate, write_told
 from fabricheck.reframe_ext.case import BuiltCase
 from fabricheck.reframe_ext.slurm import usable_nodes
-
-_LEAST = 2
 
 
 class PairSurvey(BuiltCase):
@@ -29,7 +27,7 @@ class PairSurvey(BuiltCase):
     """
 
     nodes = variable(int, value=0)
-    round_seconds = variable(float, value=2.0)
+    round_seconds = variable(float, value=ROUND_SECONDS)
     full = variable(bool, value=False)
     topology = variable(str, value="")
     settable = ("nodes", "round_seconds", "full", "topology")
@@ -46,9 +44,9 @@ class PairSurvey(BuiltCase):
             return
         partition = self.current_partition.fullname
         found, self._states = usable_nodes(self.job, partition, type(self).__name__)
-        if found < _LEAST:
+        if found < FEWEST_NODES:
             raise ReframeError(
-                f"expected {_LEAST} nodes of partition {partition} that can run a job, found "
+                f"expected {FEWEST_NODES} nodes of partition {partition} that can run a job, found "
                 f"{found}: wait, or bring some back"
             )
         self.nodes = self.num_tasks = self.num_nodes = found

@@ -9,7 +9,7 @@ from fabricheck.benchmarks.model import NIGHTLY, Benchmark, Family
 from fabricheck.units import MIB
 
 PROGRAM: Final = "pair_probe"
-PROGRAMS: Final = (PROGRAM,)
+PROGRAMS: Final = ("pair_probe",)
 FAMILIES: Final = (Family("pair_health", "all nodes in pairs", ("PairHealth",)),)
 
 PING: Final = 8

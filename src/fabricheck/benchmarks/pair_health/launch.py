@@ -14,6 +14,10 @@ from fabricheck.launch.model import Evidence, Job, Measurement, Ranks, Setting
 from fabricheck.localise.recorded import of_partition
 from fabricheck.provenance import SUITE
 
+FEWEST_NODES = 3
+"""Of two nobody can tell which is slow."""
+ROUND_SECONDS = 2.0
+"""Of a round: long enough for a hundred windows of a fast link."""
 _WINDOWS = 3
 """Messages of 1 MiB that a rank of a round sends and gets at least."""
 
@@ -22,7 +26,7 @@ def cases(family: str) -> list[Case]:
     """The benchmark once for each transport between nodes; it runs on all nodes there are."""
     del family
     found: dict[str, Case] = {}
-    for name in offered(least=2):
+    for name in offered(least=FEWEST_NODES):
         case = Case("pair_health", name)
         found.setdefault(case.placement.transport.name, case)
     return list(found.values())
@@ -60,7 +64,12 @@ class Pairs(Measurement):
         # ReFrame writes the words into a script as they are.
         command = shlex.quote(f"env -u LD_PRELOAD {shlex.join(steer)}")
         options = ["--steer", command, "--validate"]
-        options += ["--seconds", str(setting.chosen["round_seconds"]), "--json", RESULT_JSON]
+        options += [
+            "--seconds",
+            str(setting.chosen.get("round_seconds", ROUND_SECONDS)),
+            "--json",
+            RESULT_JSON,
+        ]
         return mpi.start(self.placement, setting, [setting.programs.program(PROGRAM), *options])
 
     def examine(self, setting: Setting) -> Evidence:
