@@ -1,13 +1,12 @@
 """``lab/simulate``: histories with known changes, and how well they are found and judged."""
 
-import json
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -22,10 +21,9 @@ from fabricheck.trend.robust import Array
 from fabricheck.trend.settings import Settings
 from simulation.acceptance import tables as acceptance_tables
 from simulation.lemons import tables as lemon_tables
-from simulation.locating import tables as locating_tables
+from simulation.locate_command import locate
 from simulation.nights import Injected, Shape, World, latencies
 from simulation.noise import RECORDED, read_noise
-from simulation.pairs import Kind
 from simulation.power import (
     BEFORE,
     Detector,
@@ -37,7 +35,7 @@ from simulation.power import (
     pooled,
 )
 from simulation.rivals import rivals
-from simulation.tables import Row, per_thousand, print_table, share
+from simulation.tables import JsonOption, Row, SeedOption, per_thousand, share, show, write
 
 app = typer.Typer(
     help="Histories with known changes, and how well they are found.", no_args_is_help=True
@@ -77,7 +75,6 @@ _FEWER = 5
 """The others are slow, so fewer series are compared."""
 _RARE = 4
 """False alarms are rare: for a good figure, as many more series as for a change that is found."""
-_HOSTS_OF_TWO_LEAVES = 64
 _PER_FAMILY = 12
 """Series that belong together, so that a share of them can change: six sizes, two statistics."""
 
@@ -89,8 +86,6 @@ NoiseOption = Annotated[
         show_default="rounds recorded on a shared machine",
     ),
 ]
-SeedOption = Annotated[int, typer.Option(min=0, help="All values follow from it.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON.")]
 
 
 @app.command()
@@ -146,7 +141,7 @@ def history(
     values = sum(len(case.samples) for case in cases)
     append(directory, cases)
     if machine:
-        _write({"path": str(path), "series": len(made), "values": values})
+        write({"path": str(path), "series": len(made), "values": values})
     else:
         typer.echo(f"{path}: {len(made)} series, {values} values")
 
@@ -208,7 +203,7 @@ def power(
     worlds = {name: world for name, world in WORLDS.items() if not only or name in only}
     bench = _Bench(_noise(noise), count, seeds or [20261121])
     tables = _tables(bench, worlds, compare=compare, otava=with_otava)
-    _show({"count": count, "seeds": bench.seeds}, tables, machine=machine)
+    show({"count": count, "seeds": bench.seeds}, tables, machine=machine)
 
 
 @app.command()
@@ -239,7 +234,7 @@ def acceptance(
     tables = acceptance_tables(
         _noise(noise), AcceptanceSettings(), count=count, rounds=rounds, seed=seed
     )
-    _show({"count": count, "rounds": rounds, "seed": seed}, tables, machine=machine)
+    show({"count": count, "rounds": rounds, "seed": seed}, tables, machine=machine)
 
 
 @app.command()
@@ -259,64 +254,7 @@ def nodes(
 
         lab/simulate nodes --rounds 20
     """
-    _show({"rounds": rounds, "seed": seed}, lemon_tables(rounds, seed), machine=machine)
-
-
-@app.command()
-def locate(
-    *,
-    nodes: Annotated[
-        int | None,
-        typer.Option(
-            min=4, help="Nodes of one fabric to simulate.", show_default="all of the table"
-        ),
-    ] = None,
-    bad: Annotated[int, typer.Option(min=0, help="Slow nodes of it.")] = 10,
-    links: Annotated[
-        int, typer.Option(min=0, help="Slow links of it; its topology then is known.")
-    ] = 0,
-    noise: Annotated[float, typer.Option(min=0.001, help="Of a measurement, relative.")] = 0.02,
-    correlated: Annotated[
-        bool, typer.Option("--correlated", help="One leaf is congested for some rounds.")
-    ] = False,
-    heavy_tail: Annotated[
-        bool, typer.Option("--heavy-tail", help="One test in 100 is slower by 1.3 to 3.")
-    ] = False,
-    runs: Annotated[int, typer.Option(min=1, help="For each figure.")] = 100,
-    seed: SeedOption = 20261122,
-    machine: JsonOption = False,
-) -> None:
-    """Measure how well "fabricheck locate" names slow nodes and links, beside its rivals.
-
-    Without --nodes it prints the tables of docs/localisation.md.
-
-    Exit code 0: measured. 2: bad input.
-
-    Examples:
-
-        lab/simulate locate --runs 100
-
-        lab/simulate locate --nodes 10000 --bad 10 --links 3 --correlated --heavy-tail --runs 5
-    """
-    hosts = 32 if nodes and nodes >= _HOSTS_OF_TWO_LEAVES else 2
-    kind = nodes and Kind(
-        -(-nodes // hosts), hosts, hosts if links else 0, bad, links, noise, heavy_tail, correlated
-    )
-    data = {"runs": runs, "seed": seed}
-    _show(data, locating_tables(runs, seed, kind or None), machine=machine)
-
-
-def _show(
-    data: dict[str, Any], tables: Iterable[tuple[str, Iterable[Row]]], *, machine: bool
-) -> None:
-    """Tables one after the other as they come, or all of them as JSON."""
-    for title, rows in tables:
-        table = list(rows)
-        data[title] = table
-        if not machine:
-            print_table(title, table)
-    if machine:
-        _write(data)
+    show({"rounds": rounds, "seed": seed}, lemon_tables(rounds, seed), machine=machine)
 
 
 class _Bench:
@@ -435,9 +373,7 @@ def _noise(path: Path | None) -> list[Array]:
     return read_noise(path or RECORDED)
 
 
-def _write(data: Any) -> None:
-    json.dump(data, sys.stdout, indent=2, allow_nan=False)
-    sys.stdout.write("\n")
+app.command()(locate)
 
 
 def main() -> None:

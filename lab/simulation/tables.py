@@ -1,12 +1,17 @@
 """Tables of the simulations, as a document has them."""
 
-from typing import Any
+import json
+import sys
+from collections.abc import Iterable
+from typing import Annotated, Any
 
 import typer
 
 from simulation.power import Rate
 
 Row = dict[str, Any]
+SeedOption = Annotated[int, typer.Option(min=0, help="All values follow from it.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON.")]
 
 
 def share(rate: Rate) -> str:
@@ -28,3 +33,22 @@ def print_table(title: str, rows: list[Row]) -> None:
     typer.echo("|" + "---|" * len(rows[0]))
     for row in rows:
         typer.echo("| " + " | ".join(str(cell) for cell in row.values()) + " |")
+
+
+def show(
+    data: dict[str, Any], tables: Iterable[tuple[str, Iterable[Row]]], *, machine: bool
+) -> None:
+    """Tables one after the other as they come, or all of them as JSON."""
+    for title, rows in tables:
+        table = list(rows)
+        data[title] = table
+        if not machine:
+            print_table(title, table)
+    if machine:
+        write(data)
+
+
+def write(data: Any) -> None:
+    """Data as JSON."""
+    json.dump(data, sys.stdout, indent=2, allow_nan=False)
+    sys.stdout.write("\n")

@@ -3,18 +3,39 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from fabricheck.errors import FabricheckError
 from fabricheck.launch.evidence import RESULT_JSON
 from fabricheck.localise.fabric import Fabric
 from fabricheck.localise.judging import judge
+from fabricheck.localise.recorded import of_partition
 from fabricheck.localise.rounds import read_rounds
 from fabricheck.localise.steer import read_routes
 from fabricheck.localise.words import Located
+from fabricheck.provenance import SUITE
 
+FEWEST_NODES: Final = 3
+"""Of two nobody can tell which is slow."""
+ROUND_SECONDS: Final = 2.0
+"""Of a round: long enough for a hundred windows of a fast link."""
 KEPT: Final = "located.json"
 """What the rounds don't say: the topology, the states of all nodes, what ports have counted."""
+
+
+def topology_of(chosen: str, extras: Mapping[str, Any]) -> Path | None:
+    """The file with what is known of a fabric, ``chosen`` or a partition's; ``None`` if nothing is.
+
+    Raises:
+        FabricheckError: if there is no such file.
+    """
+    path = of_partition(SUITE, {"topology": chosen} if chosen else extras)
+    if path and not path.is_file():
+        raise FabricheckError(
+            f"expected what is known of the fabric in {path}, found no such file: name another, or "
+            "leave the topology out"
+        )
+    return path
 
 
 def write_told(

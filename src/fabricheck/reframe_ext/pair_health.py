@@ -8,13 +8,18 @@ from reframe.core.builtins import run_after, run_before, variable
 from reframe.core.exceptions import ReframeError
 from reframe.core.logging import getlogger
 
-from fabricheck.benchmarks.pair_health.launch import FEWEST_NODES, ROUND_SECONDS, topology
 from fabricheck.judge.judgement import Judgement
 from fabricheck.judge.references import Reference, Tolerance
 from fabricheck.judge.verdict import Verdict
 from fabricheck.launch.evidence import RESULT_JSON
 from fabricheck.localise import words
-from fabricheck.localise.located import locate, write_told
+from fabricheck.localise.located import (
+    FEWEST_NODES,
+    ROUND_SECONDS,
+    locate,
+    topology_of,
+    write_told,
+)
 from fabricheck.reframe_ext.case import BuiltCase
 from fabricheck.reframe_ext.slurm import usable_nodes
 
@@ -60,7 +65,8 @@ class PairSurvey(BuiltCase):
         # ReFrame keeps the files of a case that failed in the stage, which the next run clears.
         kept = Path(self.outputdir)
         shutil.copy(Path(self.stagedir) / RESULT_JSON, kept)
-        write_told(kept, topology(self._setting()), self._states, self._counted())
+        known = topology_of(str(self.topology), self.current_partition.extras)
+        write_told(kept, known, self._states, self._counted())
         located = locate(kept)
         for line in words.lines(located):
             getlogger().info(f"     L: {line}")

@@ -3,21 +3,14 @@
 import shlex
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 from fabricheck.benchmarks.pair_health.entries import BENCHMARKS, MESSAGE, PING, PROGRAM
-from fabricheck.errors import FabricheckError
 from fabricheck.launch import mpi
 from fabricheck.launch.cases import Case, offered
 from fabricheck.launch.evidence import RESULT_JSON
 from fabricheck.launch.model import Evidence, Job, Measurement, Ranks, Setting
-from fabricheck.localise.recorded import of_partition
-from fabricheck.provenance import SUITE
+from fabricheck.localise.located import FEWEST_NODES, ROUND_SECONDS, topology_of
 
-FEWEST_NODES = 3
-"""Of two nobody can tell which is slow."""
-ROUND_SECONDS = 2.0
-"""Of a round: long enough for a hundred windows of a fast link."""
 _WINDOWS = 3
 """Messages of 1 MiB that a rank of a round sends and gets at least."""
 
@@ -57,7 +50,7 @@ class Pairs(Measurement):
     def job(self, setting: Setting) -> Job:
         """The program, and what steers it."""
         steer = [sys.executable, "-m", "fabricheck.localise.steer"]
-        if path := topology(setting):
+        if path := topology_of(setting.chosen.get("topology", ""), setting.extras):
             steer.append(f"--topology={path}")
         if setting.chosen.get("full"):
             steer.append("--full")
@@ -82,19 +75,3 @@ class Pairs(Measurement):
 
 
 measurement = Pairs
-
-
-def topology(setting: Setting) -> Path | None:
-    """The file with what is known of the fabric, beside the site file; ``None`` if nothing is.
-
-    Raises:
-        FabricheckError: if there is no such file.
-    """
-    chosen = setting.chosen.get("topology")
-    path = of_partition(SUITE, {"topology": chosen} if chosen else setting.extras)
-    if path and not path.is_file():
-        raise FabricheckError(
-            f"expected what is known of the fabric in {path}, found no such file: name another, or "
-            "leave the topology out"
-        )
-    return path
