@@ -54,6 +54,7 @@ def locate(
         fabricheck locate --json | jq '.[].accused[].places'
     """
     # ReFrame takes a second to import: --help does not pay for it.
+    from fabricheck.judge.levels import Level  # noqa: PLC0415
     from fabricheck.localise.located import locate as judged  # noqa: PLC0415
     from fabricheck.localise.words import as_json, lines  # noqa: PLC0415
     from fabricheck.report.files import write_whole  # noqa: PLC0415
@@ -74,7 +75,8 @@ def locate(
         options.append(f"-SPairHealth.topology={topology.absolute()}")
     _, record = session.run(SUITE, wanted, None, options, aside=machine)
     cases = [case for case in load_report(record).cases if case.benchmark == "pair_health"]
-    unproved = [case for case in cases if case.level in ("", "untrusted")]
+    told = (Level.GOOD, Level.WARNING, Level.CRITICAL)
+    unproved = [case for case in cases if case.level not in told]
     found = [(case, judged(Path(case.output))) for case in cases if case not in unproved]
     if machine:
         write_json([{"case": case.title, **as_json(each)} for case, each in found])
@@ -83,7 +85,7 @@ def locate(
         typer.echo("\n".join(lines(each)))
     for case in unproved:
         typer.echo(f"{case.title}: nothing can be told: {'; '.join(case.causes)}", err=machine)
-    if node_file is not None:
+    if node_file is not None and found:
         names = [set(each.good) for _, each in found]
         write_whole(node_file, "".join(f"{n}\n" for n in sorted(set.intersection(*names))))
     if unproved or not cases:
