@@ -13,7 +13,7 @@ SAID = f"""\
 [ RUN      ] NodeHealth /a63165b6 @testbed:main+builtin
      L: memlock: not applicable on n[1-4]: no RDMA device
      L: level good
-[ \x1b[32m      OK\x1b[0m ] (2/4) {LATENCY.format("tcp")} /eb66011b @testbed:main+openmpi
+[ \x1b[32m      OK\x1b[0m ] ( 2/14) {LATENCY.format("tcp")} /eb66011b @testbed:main+openmpi
      L: level critical
 """
 LOG = (
@@ -28,9 +28,9 @@ def test_the_line_says_what_runs_what_is_done_and_what_is_left() -> None:
     for line in SAID.splitlines():
         standing.hear(line)
     standing.look(LOG)
-    assert standing.left() == 180
+    assert standing.left() == 1080
     assert standing.line() == (
-        "2 of 4 cases, 0:00 min, 1 good, 1 critical, about 3:00 min left: latency rc-2n openmpi"
+        "2 of 14 cases, 0:00 min, 1 good, 1 critical, about 18:00 min left: latency rc-2n openmpi"
     )
 
 
@@ -54,7 +54,7 @@ def test_lines_of_reframe_go_to_a_file_and_one_stays(tmp_path: Path) -> None:
         }
         shown = io.StringIO()
         assert follow(["sh", "-c", "cat said; exit 1"], **given, terminal=shown) == 1
-        assert shown.getvalue().split("\r\x1b[2K")[-1].startswith("2 of 4 cases")
+        assert shown.getvalue().split("\r\x1b[2K")[-1].startswith("2 of 14 cases")
         assert (tmp_path / "reports" / "reframe.out").read_text() == SAID
         broken = io.StringIO()
         assert follow(["sh", "-c", "echo no such check; exit 1"], **given, terminal=broken) == 1

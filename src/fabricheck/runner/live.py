@@ -15,7 +15,9 @@ from fabricheck.record.costs import Cost, Key, key_of_name
 
 _PLACE: Final = r"(?P<name>[^/@~\n]+?) (?:/\w+ )?@[^:\s]+:(?P<partition>[^+\s]+)\+(?P<environ>\S+)"
 _BEGUN: Final = re.compile(r"\[ +RUN +\] " + _PLACE)
-_ENDED: Final = re.compile(r"\[ +(?:OK|FAIL|XFAIL|XPASS|SKIP|ABORT) +\] \((\d+)/(\d+)\) " + _PLACE)
+_ENDED: Final = re.compile(
+    r"\[ +(?:OK|FAIL|XFAIL|XPASS|SKIP|ABORT) +\] \( *(\d+)/(\d+)\) " + _PLACE
+)
 _LEVEL: Final = re.compile(r"^\s+L: level (\S+)")
 _RUNS: Final = re.compile(_PLACE + r": Entering stage: run")
 _COLOUR: Final = re.compile(r"\x1b\[\d*m")
