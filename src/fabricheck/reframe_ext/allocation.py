@@ -9,7 +9,6 @@ case that needs more nodes, more time, or options of its own is a job of its own
 
 import contextlib
 import os
-import random
 import select
 import signal
 import subprocess
@@ -74,6 +73,7 @@ class AllocationScheduler(SqueueJobScheduler):
     running: ClassVar[list[CaseJob]] = []
     """Scripts that run now, of all partitions: by default one at a time."""
     _count: ClassVar[int] = 0
+    _begun: ClassVar[int] = 0
 
     def __init__(self) -> None:
         super().__init__()
@@ -214,7 +214,11 @@ class AllocationScheduler(SqueueJobScheduler):
     def _begin(self, job: CaseJob) -> None:
         held = self._held
         assert held is not None, "asked for before"
-        nodes = sorted(random.sample(self._free(), job.num_nodes), key=held.nodes.index)
+        # In turn, so that no case is always on the same nodes in a night of random order.
+        free = self._free()
+        first = type(self)._begun % len(free)
+        nodes = sorted((free * 2)[first : first + job.num_nodes], key=held.nodes.index)
+        type(self)._begun += 1
         job.nodes, job.allocation, job.began = nodes, held, time.time()
         job._jobid = f"{held.job}/{job.jobid.partition('/')[2]}"
         variables = step_variables(job, held)
