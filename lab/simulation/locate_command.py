@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from simulation.locating import tables
+from simulation.locating import beside, tables
 from simulation.pairs import Kind
 from simulation.tables import JsonOption, SeedOption, show
 
@@ -30,6 +30,9 @@ def locate(
     heavy_tail: Annotated[
         bool, typer.Option("--heavy-tail", help="One test in 100 is slower by 1.3 to 3.")
     ] = False,
+    rivals: Annotated[
+        bool, typer.Option("--rivals", help="Only the table of rivals, on other fabrics.")
+    ] = False,
     runs: Annotated[int, typer.Option(min=1, help="For each figure.")] = 100,
     seed: SeedOption = 20261122,
     machine: JsonOption = False,
@@ -44,6 +47,8 @@ def locate(
 
         lab/simulate locate --runs 100
 
+        lab/simulate locate --rivals --runs 3
+
         lab/simulate locate --nodes 10000 --bad 10 --links 3 --correlated --heavy-tail --runs 5
     """
     hosts = 32 if nodes and nodes >= _HOSTS_OF_TWO_LEAVES else 2
@@ -51,4 +56,4 @@ def locate(
         -(-nodes // hosts), hosts, hosts if links else 0, bad, links, noise, heavy_tail, correlated
     )
     data = {"runs": runs, "seed": seed}
-    show(data, tables(runs, seed, kind or None), machine=machine)
+    show(data, beside(runs, seed) if rivals else tables(runs, seed, kind or None), machine=machine)

@@ -11,13 +11,13 @@ from fabricheck.localise.fabric import Ints
 from fabricheck.localise.judging import judge
 from fabricheck.localise.schedules import Schedule
 from fabricheck.trend.robust import Array
-from simulation.pairs import Kind, Simulated
+from simulation.pairs import RATE, Kind, Simulated
 
 _SECONDS = 2.0
 _SLOW = 0.05
 """What a rival takes for slow, as a logarithm, above the noise that it is told."""
 _FEW = 3
-"""Runs of a full tournament, which are long."""
+"""Runs of each beside the others, of which a full tournament is long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +47,9 @@ def ours(simulated: Simulated, seed: int) -> Found:
 
 
 def _slower(simulated: Simulated, pairs: Ints) -> Array:
-    """By how much each pair was slower in its worse direction than the median pair."""
+    """By how much each pair was slower in its worse direction than a good one, which is told."""
     measured = simulated.measure(pairs)
-    worse = -np.log(np.minimum(measured.there, measured.back))
-    return np.asarray(worse - np.median(worse))
+    return np.asarray(np.log(RATE) - np.log(np.minimum(measured.there, measured.back)))
 
 
 def _nodes(simulated: Simulated, rounds: int, named: set[int]) -> Found:
@@ -112,9 +111,7 @@ def bisection(simulated: Simulated, seed: int) -> Found:
     if not good or not suspects:
         return _nodes(simulated, rounds, set(suspects))
     pairs = np.column_stack([suspects, random.choice(good, len(suspects))])
-    measured = simulated.measure(pairs)
-    rates = np.minimum(measured.there, measured.back)
-    slow_ones = -np.log(rates / 12.5e9) > _limit(simulated, 1)
+    slow_ones = _slower(simulated, pairs) > _limit(simulated, 1)
     return _nodes(simulated, rounds + 1, {int(n) for n in np.array(suspects)[slow_ones]})
 
 
@@ -175,14 +172,19 @@ def tables(
         ),
     )
     if kind is None:
-        yield "beside others", _beside(runs, seed)
+        yield from beside(runs, seed)
+
+
+def beside(runs: int, seed: int) -> Iterator[tuple[str, Iterator[dict[str, Any]]]]:
+    """The rivals, on the same fabrics as we."""
+    yield "beside others", _beside(runs, seed)
 
 
 def _beside(runs: int, seed: int) -> Iterator[dict[str, Any]]:
     for words in ("10 bad", "10 bad, heavy tails, one congested leaf"):
         for name, way in RIVALS.items():
             kind = replace(KINDS[words], leaves=32) if way is tournament else KINDS[words]
-            count = min(runs, _FEW) if way is tournament else max(1, runs // 5)
+            count = min(runs, _FEW)
             found = [way(Simulated(kind, seed + n), seed + n) for n in range(count)]
             yield {"fabric": words, "way": f"{name}, {kind.nodes} nodes"} | row(found, kind)
 

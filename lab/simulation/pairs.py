@@ -10,7 +10,7 @@ from fabricheck.localise.fabric import Fabric, Ints
 from fabricheck.trend.robust import Array
 
 _LATENCY = 2e-6
-_RATE = 12.5e9
+RATE = 12.5e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +102,7 @@ class Simulated:
         back = drift + self._slow(second, first)
         latency = self._noise(len(pairs))
         self.rounds += 1
-        return Round(
-            pairs, _LATENCY * np.exp(latency), _RATE * np.exp(-there), _RATE * np.exp(-back)
-        )
+        return Round(pairs, _LATENCY * np.exp(latency), RATE * np.exp(-there), RATE * np.exp(-back))
 
     def _slow(self, sender: Ints, receiver: Ints) -> Array:
         mine, theirs = self.leaf_of[sender], self.leaf_of[receiver]
