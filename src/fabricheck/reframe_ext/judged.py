@@ -13,6 +13,7 @@ from reframe.utility import sanity as sn
 
 from fabricheck.errors import FabricheckError
 from fabricheck.fabric.finding import Finding
+from fabricheck.judge.judgement import Judgement
 from fabricheck.judge.levels import Level, worst
 from fabricheck.judge.references import CaseKey, Reference, Tolerance
 from fabricheck.judge.verdict import Verdict
@@ -157,6 +158,15 @@ class Judged(FabricHealth, rfm.RunOnlyRegressionTest):
         is_second = int(runtime().current_run) > 0
         if not disturbances or (is_second and self.fabric_causes_found()):
             return
+        if is_second and not objections:
+            # What it measured decides whether load alone can be why.
+            self._beside = disturbances
+            return
+        self._disturbed(disturbances, objections)
+
+    _beside: Sequence[str] = ()
+
+    def _disturbed(self, disturbances: Sequence[str], objections: Sequence[str]) -> NoReturn:
         self.level = str(Level.DISTURBED)
         self.findings = [*disturbances, *(f"what it gave: {each}" for each in objections)]
         raise SanityError(f"{Level.DISTURBED}: {'; '.join(disturbances)}")
@@ -184,6 +194,8 @@ class Judged(FabricHealth, rfm.RunOnlyRegressionTest):
     def _judge(self, values: Values) -> None:
         references, tolerance = self._resolve()
         verdict = self.find_verdict(references, tolerance)
+        if self._beside and not any(map(_is_beyond_load, verdict.judgements)):
+            self._disturbed(self._beside, ())
         fabric = self.fabric_findings()
         if verdict.level is Level.CRITICAL:
             # What was sent again is told where it may be why; alone it is no fault.
@@ -221,6 +233,17 @@ class Judged(FabricHealth, rfm.RunOnlyRegressionTest):
 # Each instance of a test would look for its caller twice, since ReFrame deprecates this alias of
 # `env_vars`: two fifths of the time to load the checks.
 del Judged._rfm_var_space.vars["variables"]
+
+
+_LOAD_FACTOR = 8
+"""So many times beyond its critical bound a bandwidth is not for want of CPUs alone."""
+
+
+def _is_beyond_load(found: Judgement) -> bool:
+    if found.level is not Level.CRITICAL or found.reference is None or not found.value:
+        return False
+    lower, _ = found.reference.bounds()
+    return lower is not None and lower / found.value >= _LOAD_FACTOR
 
 
 def _constant(value: float | None, unit: str) -> Callable[[], float | None]:
