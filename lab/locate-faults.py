@@ -2,7 +2,8 @@
 """Inject every fault that a fabric of leaves and spines can have, and see that locate names it.
 
 The testbed is one of its own; each fault is made, measured by `fabricheck locate`, and undone, as
-often as asked for. A healthy fabric comes first. A fault is named if one of its places is in the
+often as asked for, on a quiet machine: locate says nothing where other programs had its ranks'
+cores. A healthy fabric comes first. A fault is named if one of its places is in the
 set of an accusation; an accusation without any is a false one.
 
 Exit code 0: every fault was named each time, and nothing else was. 1: not so. 2: bad input.
