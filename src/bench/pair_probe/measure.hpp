@@ -15,7 +15,7 @@
 
 namespace pair_probe {
 
-constexpr std::size_t kMessage = 1024 * 1024; ///< bytes of a message of the bandwidth
+constexpr std::size_t kMessage = std::size_t{1024} * 1024; ///< bytes of a message of the bandwidth
 
 /// What one rank measured in a round; zeros of a rank that had no partner.
 struct Measured {

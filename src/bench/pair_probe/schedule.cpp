@@ -11,14 +11,14 @@ std::vector<int> parse_pairs(const std::string& line, int size) {
     constexpr std::size_t kShown = 60;
     const auto refuse = [&line, size]() -> std::runtime_error {
         return std::runtime_error("expected pairs of ranks below " + std::to_string(size) +
-                                  ", each at most once, or \"end\", found \"" +
+                                  R"(, each at most once, or "end", found ")" +
                                   line.substr(0, kShown) + "\"");
     };
     std::vector<int> pairs;
     std::istringstream words(line);
     for (std::string word; words >> word;) {
         constexpr std::size_t kMostDigits = 8;
-        if (word.size() > kMostDigits || word.find_first_not_of("0123456789") != word.npos) {
+        if (word.size() > kMostDigits || word.find_first_not_of("0123456789") != std::string::npos) {
             throw refuse();
         }
         pairs.push_back(std::stoi(word));

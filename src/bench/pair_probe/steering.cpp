@@ -68,7 +68,7 @@ Steering::~Steering() {
     }
 }
 
-void Steering::tell(const std::string& line) {
+void Steering::tell(const std::string& line) const {
     std::size_t written = 0;
     while (written < line.size()) {
         const ssize_t count = write(input_, line.data() + written, line.size() - written);

@@ -17,7 +17,7 @@ class Steering {
     Steering& operator=(const Steering&) = delete;
 
     /// Writes a line to the command. One that reads nothing is fine, as `cat FILE` is.
-    void tell(const std::string& line);
+    void tell(const std::string& line) const;
     /// The next line that the command prints.
     std::string ask();
     /// Waits for its end.
