@@ -18,7 +18,8 @@ std::vector<int> parse_pairs(const std::string& line, int size) {
     std::istringstream words(line);
     for (std::string word; words >> word;) {
         constexpr std::size_t kMostDigits = 8;
-        if (word.size() > kMostDigits || word.find_first_not_of("0123456789") != std::string::npos) {
+        if (word.size() > kMostDigits ||
+            word.find_first_not_of("0123456789") != std::string::npos) {
             throw refuse();
         }
         pairs.push_back(std::stoi(word));
