@@ -233,7 +233,7 @@ def red(copy: Path, tool: str, files: dict[str, str]) -> str:
 )
 def test_make_sets_the_machine_up_and_runs_what_its_target_says(target, arguments, runs):
     shown = subprocess.run(
-        ["make", "--dry-run", target, *arguments],
+        ["make", "--no-print-directory", "--dry-run", target, *arguments],
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -37,7 +37,7 @@ def command_lines(chance: Random, place: Place) -> None:
     name, command = chance.choice(_commands())
     words = name.split()
     parameters = [each for each in command.params if each.param_type_name == "option"]
-    for _ in range(chance.randrange(4)):
+    for _ in range(chance.randrange(4) if parameters else 0):
         option = chance.choice(parameters)
         if "store" not in option.name and chance.random() < 0.5 and not option.is_flag:
             continue

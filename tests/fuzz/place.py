@@ -179,6 +179,9 @@ def _in_a_process(arguments: list[str], cwd: Path) -> Ended:
 class _NoProgram:
     """Starts nothing: what an input names must not run here."""
 
+    def __class_getitem__(cls, _item: object) -> type:
+        return cls
+
     def __init__(self, command: Sequence[str], **_options: object) -> None:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(command[0]))
 

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -18,6 +19,8 @@ from fabricheck.testbed.records import read_records
 from fabricheck.testbed.spec import Spec
 
 _MUNGE_KEY_BYTES: Final = 128
+_LOOKS: Final = 50
+_MOMENT: Final = 0.01
 _SHIM_SOURCE: Final = Path(__file__).with_name("setgroups_shim.c")
 
 
@@ -88,10 +91,18 @@ def kill_recorded(files: Layout) -> list[str]:
 
 def _command(pid: int) -> list[str]:
     """The words with which a process was started; none if it is ending."""
+    place = Path("/proc", str(pid))
     try:
-        return Path("/proc", str(pid), "cmdline").read_text("utf-8", "replace").split("\0")[:-1]
+        for _ in range(_LOOKS):
+            words = (place / "cmdline").read_text("utf-8", "replace").split("\0")[:-1]
+            state = (place / "stat").read_text("utf-8", "replace").rpartition(")")[2].split()[0]
+            if words or state in "ZX":
+                return words
+            # A process that begins has none for a moment either.
+            time.sleep(_MOMENT)
     except OSError:
-        return []
+        pass
+    return []
 
 
 def _is_anchor(command: Sequence[str], files: Layout) -> bool:
