@@ -16,12 +16,14 @@ class Family:
         checks: the check classes that measure it; of several the first is that of single ranks.
         layer: the layer of the software whose speed it measures on a path between two ends:
             ``MPI``, ``UCX`` or ``verbs``; empty for what has no layers below it.
+        has_references: false where a run is its own yardstick.
     """
 
     name: str
     title: str
     checks: tuple[str, ...]
     layer: str = ""
+    has_references: bool = True
 
 
 class RanksRule(StrEnum):

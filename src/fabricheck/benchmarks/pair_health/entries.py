@@ -10,8 +10,9 @@ from fabricheck.units import MIB
 
 PROGRAM: Final = "pair_probe"
 PROGRAMS: Final = ("pair_probe",)
-# Its yardstick is the run itself: no check of it has references.
-FAMILIES: Final = (Family("pair_health", "all nodes in pairs", ()),)
+FAMILIES: Final = (
+    Family("pair_health", "all nodes in pairs", ("PairHealth",), has_references=False),
+)
 
 PING: Final = 8
 MESSAGE: Final = MIB
