@@ -42,12 +42,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
 )
 CHECKS: Mapping[str, str | None] = MappingProxyType(
     {
-        **{
-            check: family.name
-            for family in FAMILIES.values()
-            if family.has_references
-            for check in family.checks
-        },
+        **{check: family.name for family in FAMILIES.values() for check in family.checks},
         **{check: None for each in _ENTRIES.values() for check in getattr(each, "DERIVED", ())},
     }
 )

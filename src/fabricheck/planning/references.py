@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fabricheck.benchmarks.model import Benchmark
-from fabricheck.benchmarks.registry import CHECKS, REGISTRY
+from fabricheck.benchmarks.registry import CHECKS, FAMILIES, REGISTRY
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.judgement import judge_value
 from fabricheck.judge.model import CaseKey, Fractions, Reference, Tolerance
@@ -103,7 +103,7 @@ def check(suite: Path, plan: Plan) -> Check:
         FabricheckError: as ``rows``, and for references that the benchmark of a case refuses.
     """
     path = suite / "references" / f"{plan.system}.yaml"
-    judged = [case for case in plan.cases if case.check in CHECKS]
+    judged = [case for case in plan.cases if _needs_references(case)]
     if not exists(path):
         return Check(plan.system, str(path), len(judged), tuple(judged), (), ())
     without, partly = [], []
@@ -136,6 +136,11 @@ def check(suite: Path, plan: Plan) -> Check:
         tuple(partly),
         tuple(_unused(path, given, measured)),
     )
+
+
+def _needs_references(case: Case) -> bool:
+    family = CHECKS.get(case.check)
+    return case.check in CHECKS and (family is None or FAMILIES[family].has_references)
 
 
 def file_of(suite: Path, system: str) -> Path:
