@@ -27,12 +27,6 @@ struct Outcome {
     std::uint64_t skipped = 0;           ///< buckets that lost too much and were not summed
 };
 
-/// A bounded transport lost more of a bucket than --halt-loss.
-class TooMuchLost : public std::runtime_error {
-  public:
-    using std::runtime_error::runtime_error;
-};
-
 class Allreduce {
   public:
     Allreduce() = default;

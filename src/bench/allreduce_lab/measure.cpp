@@ -24,9 +24,8 @@ constexpr double kMostErrorOverLoss = 5.0; // times the square of the ranks
 /// What each rank says after a sum.
 struct Word {
     int signal = 0;
-    bool stop = false;  ///< the time is over, says rank 0
-    bool cause = false; ///< of its trouble: this rank, not a peer
-    double seconds = 0.0;
+    bool stop = false;    ///< the time is over, says rank 0
+    double seconds = 0.0; ///< from the barrier to the end of the sum, or to its trouble
     Outcome outcome;
     Deviation deviation;
     std::array<char, 200> trouble{};
@@ -52,15 +51,15 @@ Word sum_once(Meeting& meeting, const Options& options, const Work& work, Turn t
     const auto begin = Clock::now();
     try {
         word.outcome = work.sum();
-        word.seconds = seconds_since(begin);
     } catch (const std::exception& error) {
         (void)std::snprintf(word.trouble.data(), word.trouble.size(), "%s",
                             sentence_of(error.what()));
-        word.cause = dynamic_cast<const TooMuchLost*>(&error) != nullptr;
-        work.give_up();
     }
+    word.seconds = seconds_since(begin);
     word.signal = bench::interrupted_by();
-    if (options.validate && word.trouble.front() == 0) {
+    if (word.trouble.front() != 0) {
+        work.give_up();
+    } else if (options.validate) {
         word.deviation = compare(work.data, work.elements, turn, options.size, work.tolerance);
     }
     return word;
@@ -84,14 +83,18 @@ std::string judge(const std::vector<Word>& words, const Outcome& outcome, std::u
                                                     static_cast<double>(outcome.expected);
     const auto ranks = static_cast<double>(words.size());
     const double most = kMostErrorOverLoss * loss * ranks * ranks;
+    // A rank in trouble closes its connections, which is trouble for its peers: the first is told.
+    const auto first =
+        std::min_element(words.begin(), words.end(), [](const Word& left, const Word& right) {
+            return std::pair(left.trouble.front() == 0, left.seconds) <
+                   std::pair(right.trouble.front() == 0, right.seconds);
+        });
+    if (first->trouble.front() != 0) {
+        return where(iteration, static_cast<std::size_t>(first - words.begin())) + ": " +
+               first->trouble.data();
+    }
     for (std::size_t rank = 0; rank < words.size(); ++rank) {
         const Deviation& deviation = words[rank].deviation;
-        const bool other = std::any_of(words.begin(), words.end(), [&](const Word& each) {
-            return each.cause && !words[rank].cause;
-        });
-        if (words[rank].trouble.front() != 0 && !other) {
-            return where(iteration, rank) + ": " + words[rank].trouble.data();
-        }
         if (exact && deviation.wrong) {
             return where(iteration, rank) + ": wrong element " +
                    std::to_string(deviation.wrong->index) + ": expected " +

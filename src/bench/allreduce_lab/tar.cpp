@@ -53,9 +53,9 @@ Outcome Tar::run(std::size_t bucket) {
     const double loss = kPercent * static_cast<double>(result.lost) /
                         static_cast<double>(std::max<std::uint64_t>(result.expected, 1));
     if (loss > static_cast<double>(options_.halt_loss)) {
-        throw TooMuchLost("lost " + std::to_string(loss) + " % of a bucket, more than " +
-                          std::to_string(options_.halt_loss) +
-                          " % (--halt-loss): training on would do harm");
+        throw std::runtime_error("lost " + std::to_string(loss) + " % of a bucket, more than " +
+                                 std::to_string(options_.halt_loss) +
+                                 " % (--halt-loss): training on would do harm");
     }
     if (loss > static_cast<double>(options_.skip_loss)) {
         result.skipped = 1;

@@ -19,7 +19,7 @@ class Tar : public Allreduce {
     /// `spread`: by the Hadamard transform, which a transport needs that loses packets.
     Tar(const Options& options, std::vector<Bucket> buckets, Transport& transport, bool spread);
 
-    /// Throws TooMuchLost if more is lost than --halt-loss.
+    /// Throws std::runtime_error if more is lost than --halt-loss.
     Outcome run(std::size_t bucket) override;
 
     /// Of the last bucket: scatter and gather.
