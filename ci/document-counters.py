@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write the tables of bands and counters in docs/fabric-health.md from the code.
+"""Write the tables of bands and counters in docs/reference/fabric-health.md from the code.
 
 With --check nothing is written: the exit code is 1 when the document is out of date.
 
@@ -16,7 +16,7 @@ from fabricheck.fabric.model import Band, Counter, Measure
 from fabricheck.fabric.table import KERNEL_DRIVERS, TABLE
 from fabricheck.report.generated import write_or_check
 
-DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "fabric-health.md"
+DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "reference" / "fabric-health.md"
 TITLES = {
     "any": "Every port",
     "mlx5": "mlx5 (NVIDIA ConnectX, BlueField)",

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write the tables of docs/METRICS.md from the catalogue.
+"""Write the tables of docs/reference/metrics.md from the catalogue.
 
 With --check nothing is written: the exit code is 1 when the document is out of date.
 
@@ -15,7 +15,7 @@ from fabricheck.monitor.catalog import CATALOG, Family, Source
 from fabricheck.report.generated import write_or_check
 from fabricheck.report.status import Status
 
-DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "METRICS.md"
+DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "reference" / "metrics.md"
 
 
 def families(rows: Iterable[Family]) -> Iterator[str]:

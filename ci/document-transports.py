@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write the tables in docs/transports.md from the code.
+"""Write the tables in docs/reference/transports.md from the code.
 
 With --check nothing is written: the exit code is 1 when the document is out of date.
 
@@ -16,7 +16,7 @@ from fabricheck.transports import TRANSPORTS, Ports, Transport, families, settin
 from fabricheck.transports.families import CHOICES, Choice
 from fabricheck.transports.table import Counter
 
-DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "transports.md"
+DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "reference" / "transports.md"
 MUST_MOVE = {
     Counter.RDMA: "packets of the RDMA ports",
     Counter.NETDEV: "bytes of the interfaces",

@@ -5,7 +5,7 @@
 #   FABRICHECK_ENVIRONMENT=FILE   a bash file to source first: modules, paths; cron has neither
 #   FABRICHECK_MAIL=COMMAND       takes the summary on its standard input; $SUBJECT is set
 #
-# docs/nightly.md has the lines for cron and scrontab, and how to be told of a night that is missing.
+# docs/how-to/nightly.md has the lines for cron and scrontab, and how to be told of a night that is missing.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 umask 0022

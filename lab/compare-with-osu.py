@@ -5,7 +5,7 @@ Both programs run with the same options, pinned to the same cores, in the order 
 that a drift of the machine meets both. Averages are compared with averages and P50 with P50,
 within a repetition, since a shared machine's speed can change between two of them; the ratio shown
 is the median over the repetitions. The column OSU/OSU is made the same way of OSU's neighbouring
-repetitions: its distance from 1 is the machine's noise alone. See docs/method.md.
+repetitions: its distance from 1 is the machine's noise alone. See docs/explanation/method.md.
 
 Run it on a quiet machine, from the repository's virtual environment.
 """

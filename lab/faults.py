@@ -12,7 +12,7 @@ examples:
     . ./setup-env.sh && lab/faults.py            # all; half an hour
     lab/faults.py --only loss --only rate --quick
     lab/faults.py --json | jq '.faults[] | select(.passed | not) | .missed'
-    lab/faults.py --quick --write                # and the table in docs/faults.md
+    lab/faults.py --quick --write                # and the table in docs/explanation/faults.md
     lab/faults.py --list
 """
 
@@ -36,7 +36,7 @@ from fabricheck.report.files import write_whole
 from fabricheck.report.generated import insert
 
 LIST = SUITE / "lab" / "faults.yaml"
-DOCUMENT = SUITE / "docs" / "faults.md"
+DOCUMENT = SUITE / "docs" / "explanation" / "faults.md"
 
 
 def main() -> int:

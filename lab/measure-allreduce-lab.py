@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the table of docs/programs/allreduce_lab.md: what the schemes do in networks with a tail.
+"""Writes the table of docs/reference/programs/allreduce_lab.md: the schemes in tailed networks.
 
 It starts a testbed, with each rank behind a link of its own, and needs root. Give it a machine with
 nothing else to do, and the program as it was built:
@@ -23,7 +23,7 @@ from fabricheck.benchmarks.allreduce_lab.entries import MODELS
 from fabricheck.provenance import SUITE
 from fabricheck.testbed import Testbed
 
-DOCUMENT = SUITE / "docs" / "programs" / "allreduce_lab.md"
+DOCUMENT = SUITE / "docs" / "reference" / "programs" / "allreduce_lab.md"
 MARK = "<!-- measured -->\n"
 LINK = SUITE / "src" / "fabricheck" / "benchmarks" / "allreduce_lab" / "shaped_link.sh"
 SCHEMES = ("ring", "bcube", "tar_tcp", "optireduce")

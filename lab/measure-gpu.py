@@ -3,7 +3,7 @@
 
 Needs Python's standard library, an MPI, and builds of src/bench for it; what else is missing (OSU
 built with CUDA, PyTorch) is said and left out. Everything that a program printed lies in the
-directory given, with a summary.json; docs/programs/ has what one such run found.
+directory given, with a summary.json; docs/reference/programs/ has what one such run found.
 """
 
 import argparse

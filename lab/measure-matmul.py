@@ -7,8 +7,8 @@ a drift of the machine meets both; with two ranks, two processes call the BLAS a
 each on the core of its rank. The least times are compared, because whatever disturbs a run can only
 add to it. The phases are measured over shared memory and over TCP.
 
-Run it on a quiet machine, from the repository's virtual environment. docs/programs/mpi_matmul.md
-has the tables that it prints.
+Run it on a quiet machine, from the repository's virtual environment.
+docs/reference/programs/mpi_matmul.md has the tables that it prints.
 """
 
 import ctypes

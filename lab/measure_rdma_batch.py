@@ -11,7 +11,7 @@ from fabricheck.benchmarks.rdma_batch.launch import rdma_batch_options
 from fabricheck.errors import FabricheckError
 from fabricheck.units import format_size
 
-DOCUMENT = "docs/programs/rdma_batch.md"
+DOCUMENT = "docs/reference/programs/rdma_batch.md"
 BUDGET = 0.5
 _ROUNDS = 9
 _BATCHES = {1: 2000, 64: 8, 128: 40, 256: 5}

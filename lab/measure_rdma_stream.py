@@ -22,7 +22,7 @@ from fabricheck.testbed.guest.devices import cable
 from fabricheck.transports import Ports, settings
 from fabricheck.units import format_size
 
-DOCUMENT = "docs/programs/rdma_stream.md"
+DOCUMENT = "docs/reference/programs/rdma_stream.md"
 ROUNDS = 9
 LOSSES = 3
 RATE = 100_000_000

@@ -181,7 +181,7 @@ def power(
 ) -> None:
     """Measure how often changes are found, how soon, and how many alarms are false.
 
-    Prints the tables of docs/detection.md. The detectors were tuned on other seeds.
+    Prints the tables of docs/explanation/detection.md. The detectors were tuned on other seeds.
 
     Exit code 0: measured. 2: bad input.
 
@@ -221,7 +221,7 @@ def acceptance(
 ) -> None:
     """Measure how often "fabricheck accept" is right, on runs of which it is known what changed.
 
-    Prints the tables of docs/acceptance.md.
+    Prints the tables of docs/how-to/acceptance.md.
 
     Exit code 0: measured. 2: bad input.
 
@@ -246,7 +246,7 @@ def nodes(
 ) -> None:
     """Measure how soon "fabricheck trend" names a slow node, and how often a healthy one.
 
-    Prints the table of docs/localisation.md.
+    Prints the table of docs/how-to/localisation.md.
 
     Exit code 0: measured. 2: bad input.
 

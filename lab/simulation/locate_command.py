@@ -39,7 +39,7 @@ def locate(
 ) -> None:
     """Measure how well "fabricheck locate" names slow nodes and links, beside its rivals.
 
-    Without --nodes it prints the tables of docs/localisation.md.
+    Without --nodes it prints the tables of docs/how-to/localisation.md.
 
     Exit code 0: measured. 2: bad input.
 

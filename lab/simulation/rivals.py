@@ -78,7 +78,7 @@ def _otava(python: Path, series: Sequence[Series]) -> list[list[int]]:
         detail = getattr(error, "stderr", "") or str(error)
         raise FabricheckError(
             f"expected a Python with apache-otava at {python}, found: "
-            f"{detail.strip().splitlines()[-1]}: see docs/detection.md"
+            f"{detail.strip().splitlines()[-1]}: see docs/explanation/detection.md"
         ) from error
     points = json.loads(answer.stdout)
     return [_last(found, len(each)) for found, each in zip(points, series, strict=True)]

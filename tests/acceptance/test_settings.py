@@ -9,7 +9,7 @@ from tests.sites import minimal
 from fabricheck.acceptance.settings import KEY, Settings, read_settings
 from fabricheck.errors import FabricheckError
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "acceptance.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "acceptance.md"
 
 
 def site(root: Path, name: str, settings: str) -> None:

@@ -1,4 +1,4 @@
-"""--json holds what docs/programs/results.md says."""
+"""--json holds what docs/reference/programs/results.md says."""
 
 import json
 import os

@@ -13,7 +13,7 @@ import pytest
 pytestmark = [pytest.mark.e2e, pytest.mark.alone]
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "programs" / "rdma_batch.md").read_text()
+PAGE = (ROOT / "docs" / "reference" / "programs" / "rdma_batch.md").read_text()
 TIMEOUT = 60
 
 REFUSED = {

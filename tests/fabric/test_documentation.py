@@ -1,4 +1,4 @@
-"""docs/fabric-health.md says what the code does."""
+"""docs/reference/fabric-health.md says what the code does."""
 
 import re
 import subprocess
@@ -14,7 +14,7 @@ from fabricheck.fabric.survey import VALUES
 pytestmark = pytest.mark.integration
 
 ROOT = Path(__file__).parents[2]
-TEXT = (ROOT / "docs" / "fabric-health.md").read_text()
+TEXT = (ROOT / "docs" / "reference" / "fabric-health.md").read_text()
 SCRIPT = ROOT / "ci" / "document-counters.py"
 
 

@@ -1,4 +1,4 @@
-"""The examples of docs/references.md work as they stand."""
+"""The examples of docs/how-to/references.md work as they stand."""
 
 import re
 from pathlib import Path
@@ -12,7 +12,7 @@ from fabricheck.errors import FabricheckError
 from fabricheck.judge.levels import Level
 from fabricheck.judge.references import CaseKey, resolve
 
-TEXT = (Path(__file__).parents[2] / "docs" / "references.md").read_text()
+TEXT = (Path(__file__).parents[2] / "docs" / "how-to" / "references.md").read_text()
 EXAMPLES = re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL)
 CASE = CaseKey("hpc", "hpc:cpu", "openmpi", "latency", "rc-2n")
 

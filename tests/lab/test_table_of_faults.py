@@ -7,7 +7,7 @@ from fabricheck.provenance import SUITE
 from fabricheck.report.status import Status
 
 FAULTS = read_faults(SUITE / "lab" / "faults.yaml")
-DOCUMENT = SUITE / "docs" / "faults.md"
+DOCUMENT = SUITE / "docs" / "explanation" / "faults.md"
 
 
 def fault(**changes: object) -> Fault:

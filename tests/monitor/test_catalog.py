@@ -97,5 +97,5 @@ def test_the_page_is_that_of_the_code() -> None:
     script = ROOT / "ci" / "document-metrics.py"
     done = subprocess.run([sys.executable, script, "--check"], capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()
-    text = (ROOT / "docs" / "METRICS.md").read_text()
+    text = (ROOT / "docs" / "reference" / "metrics.md").read_text()
     assert set(re.findall(r"^\| `(\w+)` ", text, re.MULTILINE)) >= FAMILIES.keys()

@@ -74,7 +74,7 @@ def port(place: Path, request: pytest.FixtureRequest) -> Iterator[tuple[int, boo
     """A server with TLS, and whether it asks for certificates: the documented file."""
     text = TEXT
     if request.param:
-        document = (ROOT / "docs" / "monitoring.md").read_text()
+        document = (ROOT / "docs" / "how-to" / "monitoring.md").read_text()
         (text,) = re.findall(r"```yaml\n(tls_server_config.*?)```", document, re.DOTALL)
         text = text.replace("exporter.", "own.").replace("prometheus-ca", "own")
     path = config(place, text)

@@ -1,4 +1,4 @@
-"""docs/node-health.md says what the code does."""
+"""docs/reference/node-health.md says what the code does."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,7 @@ from fabricheck.node_health.expectations import Expectations, read_expectations
 from fabricheck.node_health.rules import RULES
 
 KEYS = schema("fabricheck.sites", "site.schema.json").schema["$defs"]["node_health"]["properties"]
-TEXT = (Path(__file__).parents[2] / "docs" / "node-health.md").read_text()
+TEXT = (Path(__file__).parents[2] / "docs" / "reference" / "node-health.md").read_text()
 
 
 def environment(rule):

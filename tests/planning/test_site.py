@@ -272,8 +272,8 @@ def test_nothing_is_wrong_with_our_own_sites(name: str) -> None:
 
 
 def test_every_feature_is_described() -> None:
-    page = (SUITE / "docs" / "sites.md").read_text()
-    # Variants of transports stand in docs/transports.md.
+    page = (SUITE / "docs" / "reference" / "sites.md").read_text()
+    # Variants of transports stand in docs/reference/transports.md.
     transports = {each.feature for each in TRANSPORTS.values()} - {"tcp", "rdma", "dc", "shm"}
     features = [*(set(OF_PARTITION) - transports), *OF_ENVIRONMENT, "nodes-1", "node-ranks-N"]
     assert [each for each in features if f"`{each}`" not in page] == []

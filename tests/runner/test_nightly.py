@@ -278,7 +278,7 @@ def test_options_and_files_that_examples_name_exist() -> None:
         [SUITE / "ci" / "nightly.sh", "--help"], capture_output=True, text=True, check=True
     ).stdout
     pipeline = (SUITE / "ci" / "gitlab-ci.yml").read_text()
-    for text in (pipeline, (SUITE / "docs" / "nightly.md").read_text()):
+    for text in (pipeline, (SUITE / "docs" / "how-to" / "nightly.md").read_text()):
         for line in text.splitlines():
             if "nightly.sh " in line:
                 options = re.findall(r"--[a-z-]+", line.partition("nightly.sh ")[2].split("'")[0])

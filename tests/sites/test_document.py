@@ -154,7 +154,7 @@ def test_what_is_wrong_is_named(
         read(path)
     assert str(caught.value).startswith(f"{path}: line {line}: ")
     assert message in str(caught.value)
-    assert str(caught.value).endswith("see docs/sites.md")
+    assert str(caught.value).endswith("see docs/reference/sites.md")
 
 
 @pytest.mark.parametrize(
@@ -210,7 +210,7 @@ def test_a_file_that_is_no_yaml_is_named(written: Callable[[str], Path], text: s
 
 
 def test_the_examples_of_the_page_are_sites(written: Callable[[str], Path]) -> None:
-    page = (SUITE / "docs" / "sites.md").read_text()
+    page = (SUITE / "docs" / "reference" / "sites.md").read_text()
     examples = re.findall(r"^ *```yaml\n(.*?)^ *```", page, re.DOTALL | re.MULTILINE)
     names = [read(written(textwrap.dedent(each)))["systems"][0]["name"] for each in examples]
     assert names == ["demo", "mycluster"]
@@ -233,7 +233,7 @@ def test_every_band_can_be_given() -> None:
 
 
 def test_every_extra_is_described() -> None:
-    page = (SUITE / "docs" / "sites.md").read_text()
+    page = (SUITE / "docs" / "reference" / "sites.md").read_text()
     every = [*known_extras("partition"), *known_extras("environment")]
     assert [name for name in every if f"| `{name}` |" not in page] == []
 

@@ -1,4 +1,4 @@
-"""docs/transports.md says what the code does."""
+"""docs/reference/transports.md says what the code does."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ from fabricheck.transports import MPI_FAMILIES, TRANSPORTS
 pytestmark = pytest.mark.integration
 
 ROOT = Path(__file__).parents[2]
-TEXT = (ROOT / "docs" / "transports.md").read_text()
+TEXT = (ROOT / "docs" / "reference" / "transports.md").read_text()
 SCRIPT = ROOT / "ci" / "document-transports.py"
 
 

@@ -1,5 +1,5 @@
 // allreduce_lab: sums over all ranks by several schemes, and how their times vary. How each number
-// is measured: docs/programs/allreduce_lab.md.
+// is measured: docs/reference/programs/allreduce_lab.md.
 #include "allreduce_lab/engine.hpp"
 #include "allreduce_lab/environment.hpp"
 #include "allreduce_lab/place.hpp"

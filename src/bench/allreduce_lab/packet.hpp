@@ -1,4 +1,5 @@
-// A packet of the bounded transport. Its layout is in docs/programs/allreduce_lab.md, "Packet".
+// A packet of the bounded transport. Its layout is in docs/reference/programs/allreduce_lab.md,
+// "Packet".
 #pragma once
 
 #include <cstddef>

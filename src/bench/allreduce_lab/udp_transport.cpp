@@ -1,5 +1,5 @@
 // The bounded transport over datagrams. One thread sends, receives and waits, so that nothing is
-// locked; the method is in docs/programs/allreduce_lab.md, "The bounded transport".
+// locked; the method is in docs/reference/programs/allreduce_lab.md, "The bounded transport".
 #include "allreduce_lab/schedule.hpp"
 #include "allreduce_lab/slot.hpp"
 #include "allreduce_lab/transport.hpp"

@@ -1,4 +1,4 @@
-// What one read of a clock costs. See docs/method.md, "Clock".
+// What one read of a clock costs. See docs/explanation/method.md, "Clock".
 #pragma once
 
 #include <algorithm>

@@ -6,7 +6,7 @@
 
 namespace bench {
 
-/// Exit codes of the programs (docs/method.md, "Exit codes").
+/// Exit codes of the programs (docs/explanation/method.md, "Exit codes").
 enum ExitCode : int { kSuccess = 0, kFailure = 1, kUsage = 2 };
 
 /// Output that cannot be written is noticed at the end, by the caller's fflush.

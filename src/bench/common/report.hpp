@@ -1,5 +1,5 @@
 // What a program found: facts of the run, and results. The table for people and the JSON of
-// schema/result-1.json (docs/programs/results.md) are both made from them.
+// schema/result-1.json (docs/reference/programs/results.md) are both made from them.
 #pragma once
 
 #include "common/options.hpp"

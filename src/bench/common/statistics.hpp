@@ -1,4 +1,4 @@
-// Statistics of timed iterations. See docs/method.md, "Percentiles".
+// Statistics of timed iterations. See docs/explanation/method.md, "Percentiles".
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // mpi_matmul: the phases of a matrix multiplication on all ranks. How each number is measured:
-// docs/programs/mpi_matmul.md.
+// docs/reference/programs/mpi_matmul.md.
 #include "common/gpu/library.hpp"
 #include "common/interrupt.hpp"
 #include "common/world.hpp"

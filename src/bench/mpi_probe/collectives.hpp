@@ -1,5 +1,5 @@
 // allreduce, reduce, bcast, alltoall, allgather, reduce_scatter, gather, scatter, barrier.
-// See docs/method.md, "Collectives".
+// See docs/explanation/method.md, "Collectives".
 #pragma once
 
 #include <cstdint>

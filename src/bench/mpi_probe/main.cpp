@@ -1,5 +1,5 @@
 // mpi_probe: MPI latency, bandwidth, message rate and collectives, with the methods and the table
-// of the OSU micro-benchmarks. How each number is measured: docs/method.md.
+// of the OSU micro-benchmarks. How each number is measured: docs/explanation/method.md.
 #include "common/gpu/job.hpp"
 #include "common/interrupt.hpp"
 #include "common/world.hpp"

@@ -1,4 +1,5 @@
-// One size of one benchmark: warm-up, timed iterations, validation. See docs/method.md, "Loops".
+// One size of one benchmark: warm-up, timed iterations, validation. See docs/explanation/method.md,
+// "Loops".
 #pragma once
 
 #include "mpi_probe/options.hpp"

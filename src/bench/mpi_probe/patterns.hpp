@@ -1,4 +1,4 @@
-// The data that --validate sends and expects. See docs/method.md, "Validation".
+// The data that --validate sends and expects. See docs/explanation/method.md, "Validation".
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// latency, bw, bibw, mbw_mr. See docs/method.md, "Point-to-point".
+// latency, bw, bibw, mbw_mr. See docs/explanation/method.md, "Point-to-point".
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // The load: an incast whose receiver changes, and the words between those who measure and it.
-// See docs/programs/mpi_under_load.md, "Load".
+// See docs/reference/programs/mpi_under_load.md, "Load".
 #pragma once
 
 #include <mpi.h>

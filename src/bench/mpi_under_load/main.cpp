@@ -1,5 +1,5 @@
 // mpi_under_load: latency of MPI_Allreduce on an idle and on a loaded fabric, in one job. How each
-// number is measured: docs/programs/mpi_under_load.md.
+// number is measured: docs/reference/programs/mpi_under_load.md.
 #include "common/interrupt.hpp"
 #include "common/world.hpp"
 #include "mpi_under_load/congestor.hpp"

@@ -1,5 +1,5 @@
 // One size of the allreduce: blocks of iterations, idle and loaded in turns.
-// See docs/programs/mpi_under_load.md, "Method".
+// See docs/reference/programs/mpi_under_load.md, "Method".
 #pragma once
 
 #include "common/world.hpp"

@@ -1,5 +1,5 @@
 // nccl_probe: NCCL's collectives between the GPUs of all ranks. How each number is measured:
-// docs/programs/nccl_probe.md.
+// docs/reference/programs/nccl_probe.md.
 #include "common/gpu/job.hpp"
 #include "common/gpu/library.hpp"
 #include "common/interrupt.hpp"

@@ -1,5 +1,5 @@
 // pair_probe: latency and bandwidth of disjoint pairs of ranks, all at once, in rounds that another
-// process decides. How each number is measured: docs/programs/pair_probe.md.
+// process decides. How each number is measured: docs/reference/programs/pair_probe.md.
 #include "common/interrupt.hpp"
 #include "common/world.hpp"
 #include "pair_probe/measure.hpp"

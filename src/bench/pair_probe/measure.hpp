@@ -1,5 +1,5 @@
 // One round of one rank: latency, then bandwidth there and back.
-// See docs/programs/pair_probe.md, "Method".
+// See docs/reference/programs/pair_probe.md, "Method".
 #pragma once
 
 #include "common/buffer.hpp"

@@ -1,5 +1,5 @@
 // rdma_batch: batches of RDMA reads and writes, as MORI-IO's benchmark measures them. Method and
-// options: docs/programs/rdma_batch.md.
+// options: docs/reference/programs/rdma_batch.md.
 #include "common/arguments.hpp"
 #include "common/output.hpp"
 #include "rdma_batch/options.hpp"

@@ -1,5 +1,5 @@
 // rdma_stream: streams of numbered messages, counted exactly. How each number is measured:
-// docs/programs/rdma_stream.md.
+// docs/reference/programs/rdma_stream.md.
 #include "common/interrupt.hpp"
 #include "common/world.hpp"
 #include "rdma_stream/job.hpp"

@@ -100,8 +100,8 @@ struct Received {
 };
 
 /// The timed loops. Neither throws for what happens on the way: it is told in `failure`.
-/// See docs/programs/rdma_stream.md, "Method". While nothing can be sent, `given_up` tells whether
-/// the receiver has given the stream up.
+/// See docs/reference/programs/rdma_stream.md, "Method". While nothing can be sent, `given_up`
+/// tells whether the receiver has given the stream up.
 Sent transmit(
     Sender& sender, const Options& options, std::size_t content_bytes,
     const std::function<bool()>& given_up = [] { return false; });

@@ -133,7 +133,7 @@ def steps(directory: Path, system: str, found: Sequence[Step], by: str, why: str
     if not enough:
         raise FabricheckError(
             f"expected a list with a line for each key in {path}, found another form: write it "
-            "as in docs/detection.md"
+            "as in docs/explanation/detection.md"
         )
     return Change(path, text, new)
 

@@ -1,4 +1,4 @@
-"""Reading of what the suite's own programs write with ``--json`` (docs/programs/results.md).
+"""Reading of what the suite's programs write with ``--json`` (docs/reference/programs/results.md).
 
 One schema for all of them, ``src/bench/schema/result-1.json``. What the results mean is known to
 the module of each program, which makes a curve of them.

@@ -27,8 +27,8 @@ def exporter(
 ) -> None:
     """Serve metrics for Prometheus: the last run and night, or the ports of this node.
 
-    /metrics has them (docs/METRICS.md), /health says whether they are fresh. Files and ports are
-    read every 5 s by a thread of its own; no scrape reads anything or starts anything.
+    /metrics has them (docs/reference/metrics.md), /health says whether they are fresh. Files and
+    ports are read every 5 s by a thread of its own; no scrape reads anything or starts anything.
 
     Anyone who can reach the address can read it, so it is this machine's alone unless --listen
     says otherwise. --web-config encrypts and asks for passwords, as Prometheus' own exporters do.

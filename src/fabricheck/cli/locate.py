@@ -40,7 +40,7 @@ def locate(
     """Name the node or link that is slower than its peers.
 
     All idle nodes measure in disjoint pairs at once, in rounds; what a round found decides who
-    meets in the next one (docs/localisation.md). Nothing is drained: the lines to do it are
+    meets in the next one (docs/how-to/localisation.md). Nothing is drained: the lines to do it are
     printed.
 
     Exit code 0: nobody is accused. 1: a place is. 3: nothing can be told. 2: bad input.

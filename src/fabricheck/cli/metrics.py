@@ -120,8 +120,8 @@ def backfill(
     text = [*lines(selected(store, select, since, until))]
     if len(text) == 1:
         raise FabricheckError(
-            "expected latencies or bandwidths that the exporter serves (docs/METRICS.md), found "
-            "none among what was selected: select others"
+            "expected latencies or bandwidths that the exporter serves (docs/reference/metrics.md),"
+            " found none among what was selected: select others"
         )
     write_whole(file, "\n".join(text) + "\n")
 

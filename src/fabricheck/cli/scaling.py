@@ -43,7 +43,7 @@ def scaling(
     """Show time, bytes on the wire, effective bandwidth and parallel efficiency by nodes.
 
     The bytes are the least that the busiest rank must send or receive; the efficiency is the
-    effective bandwidth over that of two nodes (docs/osu.md).
+    effective bandwidth over that of two nodes (docs/reference/osu.md).
 
     Exit code 0: there is something to show. 2: nothing, or no usable run report.
 

@@ -46,11 +46,11 @@ def trend(
     """Say what changed: events first, then what was judged.
 
     Each event comes with what differs in provenance across it, most telling first. Then come nodes
-    with which jobs are slower than without them (docs/localisation.md), and nodes on which nothing
-    was measured lately.
+    with which jobs are slower than without them (docs/how-to/localisation.md), and nodes on which
+    nothing was measured lately.
 
     Reads the history: "fabricheck history refresh" brings it up to date. The method, its settings
-    and its measured power are in docs/detection.md.
+    and its measured power are in docs/explanation/detection.md.
 
     Exit code 0: no new regression, no slow node. 1: there is one. 2: bad input.
 

@@ -177,7 +177,7 @@ def _strangers(host: str, port: Port) -> Iterator[Finding]:
             Level.WARNING, "counters", host, port.name,
             f"nothing judges those of driver {port.driver or 'unknown'}, it is not in the table "
             f"({', '.join(KERNEL_DRIVERS)})",
-            "add its counters to the table (docs/fabric-health.md)",
+            "add its counters to the table (docs/reference/fabric-health.md)",
         )  # fmt: skip
 
 

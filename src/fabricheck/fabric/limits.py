@@ -76,7 +76,7 @@ def _bands(own: Mapping[str, Sequence[float | None]]) -> Bands:
             raise FabricheckError(
                 f"expected the warning not above the critical limit as extras.fabric_health.bands."
                 f"{name} of the partition, found {list(pair)}: correct the site file "
-                "(docs/fabric-health.md)"
+                "(docs/reference/fabric-health.md)"
             )
         warning, critical = pair
         bands[name] = replace(

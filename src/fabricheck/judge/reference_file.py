@@ -1,7 +1,7 @@
 """Reference files: rules that people write, and measured values that fabricheck writes.
 
 Of each system there are ``references/<system>.yaml`` and ``references/<system>.measured.yaml``, and
-one of them is enough. ``docs/references.md`` describes the rules.
+one of them is enough. ``docs/how-to/references.md`` describes the rules.
 """
 
 import functools
@@ -19,7 +19,7 @@ from fabricheck.documents import load as load_document
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.model import CaseKey
 
-_PAGE = "docs/references.md"
+_PAGE = "docs/how-to/references.md"
 _HEAD = """\
 # Written whole by "fabricheck baseline": what is changed by hand is lost. best: what the bounds of
 # rules are multiples of. measured: references of single cases, [value, lower, upper] by variable.

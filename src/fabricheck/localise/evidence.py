@@ -1,6 +1,6 @@
 """What rounds of pairs say: how much slower each measurement was than its peers, in this noise.
 
-docs/localisation.md has the method in words.
+docs/how-to/localisation.md has the method in words.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """Which places are at fault: the fewest that explain what the rounds measured.
 
-docs/localisation.md has the method in words, and its measured power.
+docs/how-to/localisation.md has the method in words, and its measured power.
 """
 
 from collections.abc import Sequence

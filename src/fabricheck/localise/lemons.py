@@ -1,6 +1,6 @@
 """Lemon nodes: nodes with which jobs are slower than without them, over all series of some weeks.
 
-docs/localisation.md has the method in words, and its measured power.
+docs/how-to/localisation.md has the method in words, and its measured power.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

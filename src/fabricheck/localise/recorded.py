@@ -15,7 +15,7 @@ _WAYS: Final = (
     "scontrol show topology, ibnetdiscover (with the output of ibroute for each switch after it), "
     "lines of NODE and lldpcli -f json show neighbors, or names and values with the key leaves"
 )
-_PAGE: Final = "docs/localisation.md"
+_PAGE: Final = "docs/how-to/localisation.md"
 _SLURM: Final = re.compile(r"^(?:SwitchName|BlockName)=", re.M)
 _INFINIBAND: Final = re.compile(r"^(?:switchguid=|Switch\s+\d+\s+\")", re.M)
 _LLDP: Final = re.compile(r"^\S+\s+\{\s*\"lldp\"", re.M)

@@ -1,6 +1,6 @@
 """Who measures with whom in the next round: all nodes at once, in disjoint pairs.
 
-docs/localisation.md has the method in words.
+docs/how-to/localisation.md has the method in words.
 """
 
 from collections.abc import Iterable, Sequence

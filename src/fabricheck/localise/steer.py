@@ -1,7 +1,8 @@
 """What steers ``pair_probe``: reads what a round measured, and says the pairs of the next one.
 
-``python -m fabricheck.localise.steer`` is started by rank 0 (docs/programs/pair_probe.md). It gets
-a line with the hosts of the ranks, and one with the results of each round.
+``python -m fabricheck.localise.steer`` is started by rank 0
+(docs/reference/programs/pair_probe.md).
+It gets a line with the hosts of the ranks, and one with the results of each round.
 """
 
 import argparse

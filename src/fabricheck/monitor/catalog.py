@@ -159,7 +159,7 @@ CATALOG: tuple[Family, ...] = (
         ("port_received_bytes_total", _COUNTER, "B", _PORT, "RDMA data received."),
         (
             "port_errors_total", _COUNTER, "", (*_PORT, "counter"),
-            "Every counter of errors, by its name in docs/fabric-health.md.",
+            "Every counter of errors, by its name in docs/reference/fabric-health.md.",
         ),
         (
             "port_retransmissions_total", _COUNTER, "", (*_PORT, "counter"),
@@ -167,7 +167,7 @@ CATALOG: tuple[Family, ...] = (
         ),
         (
             "band_limit", _GAUGE, "", ("node", "band", "level"),
-            "What a case's counters are held to (docs/fabric-health.md), for rules to compare.",
+            "Limits of a case's counters (docs/reference/fabric-health.md), for rules to compare.",
         ),
     ),
     *_rows(

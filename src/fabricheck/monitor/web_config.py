@@ -14,7 +14,7 @@ import bcrypt
 from fabricheck.documents import load, schema
 from fabricheck.errors import FabricheckError
 
-_PAGE = "docs/monitoring.md"
+_PAGE = "docs/how-to/monitoring.md"
 
 
 class Users:

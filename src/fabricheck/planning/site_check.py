@@ -234,7 +234,7 @@ def _reference_remarks(suite: Path, site: Mapping[str, Any]) -> Iterator[Remark]
             yield Remark(
                 Effect.WEAKER,
                 f"system {system['name']}: no file {path}, so every case ends as no-reference: "
-                f"measure, then docs/references.md ({PAGE} has the order)",
+                f"measure, then docs/how-to/references.md ({PAGE} has the order)",
             )
         else:
             yield from _refusal(f"system {system['name']}", load, path)

@@ -184,7 +184,7 @@ def _check_name(path: Path, name: str) -> None:
 
 _HEAD = """\
 # Written by "fabricheck site init {name}". "fabricheck site check {name}" tells what it could not
-# know; docs/sites.md has every feature and extra.
+# know; docs/reference/sites.md has every feature and extra.
 """
 
 

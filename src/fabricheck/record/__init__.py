@@ -1,1 +1,1 @@
-"""The record: what runs have measured, a line of JSON for each case (docs/history.md)."""
+"""The record: what runs have measured, a line of JSON for each case (docs/how-to/history.md)."""

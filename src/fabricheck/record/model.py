@@ -1,7 +1,7 @@
 """What the record holds: cases with their samples, facts of nodes, and sessions.
 
 A line is a JSON object that begins with a checksum of the rest and its kind. A field whose value
-is the default is left out (docs/history.md).
+is the default is left out (docs/how-to/history.md).
 """
 
 import json

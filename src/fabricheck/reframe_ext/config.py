@@ -114,7 +114,7 @@ def find_system(configuration: dict[str, Any], name: str) -> dict[str, Any]:
     if name not in systems:
         raise FabricheckError(
             f"expected a system of sites/ ({', '.join(sorted(systems))}), found {name!r}: "
-            "use one of these, or write a site file (docs/sites.md)"
+            "use one of these, or write a site file (docs/reference/sites.md)"
         )
     return systems[name]
 

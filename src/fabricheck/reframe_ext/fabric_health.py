@@ -20,7 +20,7 @@ class FabricHealth(rfm.RegressionTestPlugin):
     """Adds what was wrong with the RDMA ports to the findings of a case that used them.
 
     Partition extras that are read: ``ucx_net_devices``, ``gid_index``, ``link_rate`` and
-    ``fabric_health`` (docs/fabric-health.md).
+    ``fabric_health`` (docs/reference/fabric-health.md).
     """
 
     @run_after("setup")

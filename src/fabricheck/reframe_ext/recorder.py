@@ -1,7 +1,7 @@
 """The record's writer: a line for each finished case, written when ReFrame logs its result.
 
 ReFrame's own ``filelog`` can't give a level to each variable, and leaves half a line behind when
-the disk is full (docs/decisions.md).
+the disk is full (docs/explanation/decisions.md).
 """
 
 import logging

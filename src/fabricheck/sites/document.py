@@ -7,7 +7,7 @@ from typing import Any
 from fabricheck.documents import Document, load, schema
 from fabricheck.errors import FabricheckError
 
-PAGE = "docs/sites.md"
+PAGE = "docs/reference/sites.md"
 
 
 def read(path: Path) -> dict[str, Any]:

@@ -276,7 +276,8 @@ def _partition(wish: Wish) -> dict[str, Any]:
     if not allowed:
         raise FabricheckError(
             f"expected a partition of system {wish.system} whose extras have 'stress' in its site "
-            f"file, found none: whoever runs the system allows stress there (docs/sites.md, {PAGE})"
+            f"file, found none: whoever runs the system allows stress there "
+            f"(docs/reference/sites.md, {PAGE})"
         )
     if wish.partition not in allowed and (wish.partition or len(allowed) > 1):
         raise FabricheckError(

@@ -10,7 +10,7 @@ from fabricheck.errors import FabricheckError
 from fabricheck.launch.cases import CountedCase
 from fabricheck.units import format_size, parse_size
 
-PAGE: Final = "docs/stress.md"
+PAGE: Final = "docs/how-to/stress.md"
 _MIXES: Final = Path(__file__).with_name("mixes")
 _PAUSE: Final = 2.0
 _LIMIT: Final = 300.0

@@ -99,7 +99,7 @@ def _without_tables(transport: Transport, version: str) -> str:
     return (
         f"expected UCX 1.16 or later for {transport.name}, which tells from which memory messages "
         f"were sent, found UCX {version or 'of no version'}: the path can't be proved; build the "
-        "MPI on a newer UCX (docs/gpu.md)"
+        "MPI on a newer UCX (docs/how-to/gpu.md)"
     )
 
 

@@ -46,5 +46,5 @@ def objection(transport: Transport, listing: str) -> str:
     return (
         f"expected a UCX with {' or '.join(sorted(wanted))} on the node, found only "
         f"{', '.join(sorted(devices))}: it was built without that transport, or the node has no "
-        "such device (docs/spack.md)"
+        "such device (docs/how-to/spack.md)"
     )

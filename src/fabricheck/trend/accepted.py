@@ -69,7 +69,7 @@ def read_accepted(references: Path) -> list[Acceptance]:
     """
     found: list[Acceptance] = []
     for path in sorted(references.glob(f"*{SUFFIX}")):
-        document = load(path, "acceptances", "docs/detection.md")
+        document = load(path, "acceptances", "docs/explanation/detection.md")
         document.check(schema("fabricheck.trend", "accepted.schema.json"))
         system = path.name.removesuffix(SUFFIX)
         found += [

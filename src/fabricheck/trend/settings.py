@@ -14,7 +14,7 @@ _Section = TypeVar("_Section")
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the detectors ask for; docs/detection.md has the reasons and the measured power.
+    """What the detectors ask for; docs/explanation/detection.md has the reasons and the power.
 
     Attributes:
         history_nights: most nights before the recent ones that tonight is compared with.

@@ -3,7 +3,8 @@
 For each number w of recent nights the detector asks how much better the recent values are explained
 by a level of their own than by the level of the history. Each value's cost is its squared distance
 from the level in units of the noise, bounded by 9, so that an isolated outlier costs the same at
-either level and cannot make an alarm. docs/detection.md has the formula, its source, and its power.
+either level and cannot make an alarm. docs/explanation/detection.md has the formula,
+its source, and its power.
 """
 
 from dataclasses import dataclass

@@ -29,8 +29,8 @@ class Pairs(Measurement):
     """Disjoint pairs of all nodes, in rounds, with one MPI.
 
     Partition extra that is read beside those of every program with MPI: ``topology``, a file with
-    what is known of the fabric (docs/localisation.md). Variables of the check: ``nodes`` (how many
-    the job has), ``round_seconds``, ``full`` and ``topology``.
+    what is known of the fabric (docs/how-to/localisation.md). Variables of the check: ``nodes``
+    (how many the job has), ``round_seconds``, ``full`` and ``topology``.
     """
 
     def __init__(self, case: Case) -> None:

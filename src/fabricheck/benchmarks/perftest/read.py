@@ -3,7 +3,7 @@
 A table has a title, the settings that the program took, a line of column names, rows, and a line of
 dashes at its end. What perftest calls MB/sec, and later MiB/sec, is 2^20 bytes a second.
 
-perftest's JSON file has the same digits, of the last size only (docs/decisions.md).
+perftest's JSON file has the same digits, of the last size only (docs/explanation/decisions.md).
 """
 
 import re

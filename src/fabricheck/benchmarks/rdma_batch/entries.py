@@ -121,7 +121,7 @@ _PAIRS = ("--num-qp-per-transfer", "4")
 
 # The sweeps are those of the MORI-IO results. perftest's ib_write_lat is half a round trip of two
 # writes that are seen in memory; what a batch of one write waits for is its acknowledgement, which
-# is what ib_write_bw measures with one write in flight (docs/programs/rdma_batch.md).
+# is what ib_write_bw measures with one write in flight (docs/reference/programs/rdma_batch.md).
 SWEEPS = (
     _sweep(
         "read",
