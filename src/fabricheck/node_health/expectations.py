@@ -8,7 +8,7 @@ from fabricheck.units import parse_size
 
 EXTRA = "node_health"
 
-# docs/tutorials/setup.md of the MPI AI Cluster Benchmark: Open MPI 4, UCX 1.12 and OSU 7, or newer.
+# docs/SETUP.md of the MPI AI Cluster Benchmark: Open MPI 4, UCX 1.12 and OSU 7, or newer.
 _VERSIONS = {"openmpi": "4.0", "ucx": "1.12", "osu": "7.0"}
 _STEP_OF_NTP = 0.128
 

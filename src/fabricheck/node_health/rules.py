@@ -23,7 +23,7 @@ def _with_ucx(survey: Survey) -> bool:
 
 LAUNCH, CLOCK = "launch", "clock"
 
-_SETUP = "MPI AI Cluster Benchmark, docs/tutorials/setup.md"
+_SETUP = "MPI AI Cluster Benchmark, docs/SETUP.md"
 
 RULES = (
     Rule(
