@@ -68,7 +68,7 @@ def main() -> None:
         page = Path(scratch) / "page.html"
         if arguments.report:
             run = load_report(arguments.report)
-            past = read_past(arguments.history, run, SUITE / "sites", SUITE / "references")
+            past = read_past(arguments.history, run, [SUITE / "sites"], [SUITE / "references"])
             write_page(run, summarise(run), page, past)
         else:
             write_simulated(page)

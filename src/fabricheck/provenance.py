@@ -5,18 +5,49 @@ import os
 import socket
 import subprocess
 from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 
-SUITE = Path(__file__).resolve().parents[2]
-"""Root of the suite: the checkout that holds checks/, sites/ and references/."""
+_WHEEL = Path(__file__).resolve().with_name("suite")
+SUITE = _WHEEL if _WHEEL.is_dir() else _WHEEL.parents[2]
+"""The suite's own files, such as checks/ and src/bench/: the checkout, or what a wheel brought."""
+
+
+def places(suite: Path = SUITE) -> tuple[Path, ...]:
+    """The directories that hold sites/ and references/, the nearest first.
+
+    Those that ``FABRICHECK_SITES`` names, with ``:`` between them, and the suite's own. An
+    installed wheel keeps nothing beside itself: without the variable, its nearest place is the
+    current directory.
+
+    Args:
+        suite: root of the suite.
+    """
+    named = os.environ.get("FABRICHECK_SITES") or (str(Path.cwd()) if suite == _WHEEL else "")
+    return tuple(
+        dict.fromkeys((*(Path(each).absolute() for each in named.split(":") if each), suite))
+    )
+
+
+def home(suite: Path = SUITE) -> Path:
+    """The nearest place, which holds perflogs/, reports/, stage/, output/ and build/ as well."""
+    return places(suite)[0]
+
+
+def beside(folder: str, suite: Path = SUITE) -> list[Path]:
+    """A folder of each place, the nearest first."""
+    return [place / folder for place in places(suite)]
 
 
 @functools.cache
 def commit(directory: Path) -> str:
     """Short git commit of a directory, ``+`` appended when tracked files were changed.
 
-    Empty where git or the repository is missing, as in an unpacked release.
+    Empty where git or the repository is missing, as in an unpacked release. Of a wheel, its
+    version: a repository that it lies in is another one.
     """
+    if directory == _WHEEL:
+        return f"v{version('fabricheck')}"
     try:
         described = subprocess.run(
             ["git", "-C", str(directory), "describe", "--always", "--exclude=*", "--dirty=+"],

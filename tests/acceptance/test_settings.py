@@ -30,19 +30,19 @@ def test_a_look_has_its_share_of_the_error_rate_and_the_planned_one_the_most():
 def test_systems_have_the_settings_of_their_site(tmp_path: Path):
     site(tmp_path, "a", "{margin: 0.1}")
     site(tmp_path, "b", "{pairs: 20}")
-    assert read_settings(tmp_path, {"a"}) == Settings(margin=0.1)
-    assert read_settings(tmp_path, {"elsewhere"}) == Settings()
+    assert read_settings([tmp_path], {"a"}) == Settings(margin=0.1)
+    assert read_settings([tmp_path], {"elsewhere"}) == Settings()
 
 
 def test_systems_of_different_settings_are_not_judged_together(tmp_path: Path):
     site(tmp_path, "a", "{margin: 0.1}")
     site(tmp_path, "b", "{pairs: 20}")
     with pytest.raises(FabricheckError, match="expected systems with the same settings"):
-        read_settings(tmp_path, {"a", "b"})
+        read_settings([tmp_path], {"a", "b"})
 
 
 @pytest.mark.parametrize("given", ["{margins: 1}", "{margin: wide}", "{pairs: 7.5}", "[]"])
 def test_bad_settings_are_bad_input(tmp_path: Path, given: str):
     site(tmp_path, "a", given)
     with pytest.raises(FabricheckError, match=r"a\.yaml: line 3: acceptance"):
-        read_settings(tmp_path, {"a"})
+        read_settings([tmp_path], {"a"})

@@ -166,7 +166,7 @@ def test_steps_are_added_to_the_list_and_read_by_the_trend(tmp_path: Path):
     path.write_text("# Ours.\n- {date: 2026-09-01, series: {}, by: Bo, signed: 2026-09-02, why: x}")
     apply.steps(tmp_path, "hpc", [STEP], "Ada", "Firmware: 28.39").write()
     assert path.read_text().startswith("# Ours.\n- {date: 2026-09-01, series: {}, by: Bo")
-    _, new = read_accepted(tmp_path)
+    _, new = read_accepted([tmp_path])
     assert (str(new.date), new.by, new.why) == ("2026-10-01", "Ada", "Firmware: 28.39")
     assert new.series == {"transport": ("rc",), "size": (8, None)}
     again = apply.steps(tmp_path, "hpc", [STEP], "Cy", "twice")

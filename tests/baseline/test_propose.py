@@ -17,7 +17,7 @@ def proposed(root: Path, cases: Sequence[Case], **request: object) -> Proposal:
     for name in ("sites", "references"):
         (root / name).mkdir(parents=True, exist_ok=True)
     store = history(root, cases)
-    name, found, known = evidence.read(store, None, None, root / "sites", root / "references")
+    name, found, known = evidence.read(store, None, None, [root / "sites"], [root / "references"])
     return propose(name, found, {}, known, Request(**request))
 
 

@@ -7,10 +7,16 @@ import sys
 from pathlib import Path
 
 import pytest
+from reframe.core.exceptions import ConfigError
 
 from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE
-from fabricheck.reframe_ext.config import lacking_environments, site_configuration
+from fabricheck.reframe_ext.config import (
+    configure_reframe,
+    find_system,
+    lacking_environments,
+    site_configuration,
+)
 
 REFRAME = Path(sys.executable).parent / "reframe"
 VARIABLE = "CLUSTER_PARTITIONS"
@@ -72,7 +78,7 @@ def test_a_system_of_which_nothing_runs_is_named(
     monkeypatch.setenv(VARIABLE, running)
     expected = rf"partition of system cluster \(main, rdma\) .* {VARIABLE}, found '{running}'"
     with pytest.raises(FabricheckError, match=expected):
-        partitions(suite)
+        find_system(suite, "cluster")
 
 
 def test_an_environment_without_prefix_is_left_out_and_told(suite: Path) -> None:
@@ -103,14 +109,50 @@ def test_a_prefix_switches_its_environment_on(
 def test_a_prefix_without_compiler_is_named(suite: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(PREFIX, "/nowhere")
     with pytest.raises(FabricheckError, match=rf"/nowhere/bin/mpicc of environment b.*{PREFIX}"):
-        site_configuration(suite)
+        find_system(suite, "cluster")
 
 
 def test_an_unknown_family_would_leave_its_cases_out_silently(suite: Path) -> None:
     path = suite / "sites" / "cluster.yaml"
     path.write_text(path.read_text().replace("features: [ucx]", "features: [mpi]"))
     with pytest.raises(FabricheckError, match=r"mpi_family of environment a, found None"):
-        site_configuration(suite)
+        find_system(suite, "cluster")
+
+
+def test_a_broken_file_stops_only_its_own_systems(
+    suite: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (suite / "sites" / "broken.yaml").write_text("systems: }")
+    assert find_system(suite, "cluster")[1]["name"] == "cluster"
+    with pytest.raises(FabricheckError, match=r"found 'other'.*left out: .*broken\.yaml"):
+        find_system(suite, "other")
+    monkeypatch.setattr(sys, "argv", ["reframe", "--system=cluster:main", "-r"])
+    assert configure_reframe(suite)["systems"][0]["name"] == "cluster"
+    assert "broken.yaml" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("options", [[], ["--system", "other"]])
+def test_reframe_takes_no_other_system_in_the_place_of_a_broken_one(
+    suite: Path, monkeypatch: pytest.MonkeyPatch, options: list[str]
+) -> None:
+    (suite / "sites" / "broken.yaml").write_text("systems: }")
+    monkeypatch.setattr(sys, "argv", ["reframe", *options])
+    with pytest.raises(ConfigError, match=r"broken\.yaml"):
+        configure_reframe(suite)
+
+
+def test_records_lie_beside_the_nearest_sites(
+    suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    near = tmp_path / "near"
+    (near / "sites").mkdir(parents=True)
+    (near / "sites" / "own.yaml").write_text(SITE.replace("cluster", "own"))
+    monkeypatch.setenv("FABRICHECK_SITES", f"{near}:{tmp_path / 'none'}")
+    configuration = site_configuration(suite)
+    assert [each["name"] for each in configuration["systems"]] == ["own", "cluster"]
+    assert configuration["systems"][0]["stagedir"] == str(near / "stage")
+    (handler,) = configuration["logging"][0]["handlers_perflog"]
+    assert handler["basedir"] == str(near / "perflogs")
 
 
 @pytest.mark.integration

@@ -105,7 +105,7 @@ def recorded(
     now = datetime.fromisoformat(run.ended) + timedelta(days=1)
     with History.open(store) as history:
         history.refresh(Request(perflogs=[directory / "nights"], now=now))
-    return read_past(store, run, directory / "sites", directory / "references")
+    return read_past(store, run, [directory / "sites"], [directory / "references"])
 
 
 def write_provenance(series: Sequence[Series], directory: Path, upgraded: int) -> None:

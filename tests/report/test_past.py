@@ -43,7 +43,7 @@ def test_what_came_after_the_run_is_not_read(run, tmp_path):
     series = nights.series_of(run)
     earlier = dataclasses.replace(run, info={"time_end": "20261110T000000+0000"})
     past = nights.recorded(run, series, tmp_path)
-    before = read_past(tmp_path / "history", earlier, tmp_path, tmp_path)
+    before = read_past(tmp_path / "history", earlier, [tmp_path], [tmp_path])
     assert str(past.trend.newest) == "2026-11-21T05:46:21"
     assert str(before.trend.newest) == "2026-11-09T05:46:21"
 
@@ -58,7 +58,7 @@ def test_lines_with_problems_are_counted(run, tmp_path):
 
 def test_no_history_is_told(run, tmp_path):
     with pytest.raises(FabricheckError, match="expected a history"):
-        read_past(tmp_path / "none", run, tmp_path, tmp_path)
+        read_past(tmp_path / "none", run, [tmp_path], [tmp_path])
 
 
 def test_a_new_regression_is_worse(slower):

@@ -21,7 +21,7 @@ GOOD = """
 
 def test_an_acceptance_is_read_and_fits_what_it_names(tmp_path: Path):
     (tmp_path / "hpc.accepted.yaml").write_text(GOOD)
-    (acceptance,) = read_accepted(tmp_path)
+    (acceptance,) = read_accepted([tmp_path])
     assert (acceptance.system, acceptance.date, acceptance.by) == ("hpc", date(2026, 11, 20), "Ada")
     assert acceptance.fits(series(noise(3), size=16).key)
     assert not acceptance.fits(series(noise(3), size=32).key)
@@ -49,7 +49,7 @@ def test_an_acceptance_is_read_and_fits_what_it_names(tmp_path: Path):
 def test_records_that_cannot_be_are_named(tmp_path: Path, old: str, new: str, words: str):
     (tmp_path / "hpc.accepted.yaml").write_text(GOOD.replace(old, new))
     with pytest.raises(FabricheckError, match=words):
-        read_accepted(tmp_path)
+        read_accepted([tmp_path])
 
 
 def test_every_field_of_a_series_can_be_named():
@@ -60,4 +60,4 @@ def test_every_field_of_a_series_can_be_named():
 
 
 def test_no_file_is_no_acceptance(tmp_path: Path):
-    assert read_accepted(tmp_path) == []
+    assert read_accepted([tmp_path]) == []

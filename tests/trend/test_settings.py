@@ -14,11 +14,11 @@ def site(tmp_path: Path, text: str) -> Path:
 
 
 def test_without_settings_the_defaults_hold(tmp_path: Path):
-    assert read_settings(site(tmp_path, "")) == {"hpc": Settings()}
+    assert read_settings([site(tmp_path, "")], ["hpc"]) == {"hpc": Settings()}
 
 
 def test_a_site_file_says_otherwise(tmp_path: Path):
-    found = read_settings(site(tmp_path, "trend: {alarm_p: 0.0001, new_days: 3}\n"))
+    found = read_settings([site(tmp_path, "trend: {alarm_p: 0.0001, new_days: 3}\n")], ["hpc"])
     assert found["hpc"] == Settings(alarm_p=0.0001, new_days=3)
 
 
@@ -45,14 +45,22 @@ def test_a_site_file_says_otherwise(tmp_path: Path):
 )
 def test_settings_that_cannot_be_are_named(tmp_path: Path, text: str, words: str):
     with pytest.raises(FabricheckError, match=f"hpc.yaml.*{words}|{words}.*hpc.yaml"):
-        read_settings(site(tmp_path, text))
+        read_settings([site(tmp_path, text)], ["hpc"])
 
 
 def test_a_site_file_that_is_a_list_is_named(tmp_path: Path):
     (tmp_path / "hpc.yaml").write_text("- 1\n")
     with pytest.raises(FabricheckError, match="expected the lists 'systems' and"):
-        read_settings(tmp_path)
+        read_settings([tmp_path], ["hpc"])
 
 
 def test_the_suites_own_site_files_can_be_read():
-    assert "testbed" in read_settings(SUITE / "sites")
+    assert "testbed" in read_settings([SUITE / "sites"], ["testbed"])
+
+
+def test_a_broken_file_stops_only_systems_that_no_other_file_has(tmp_path: Path):
+    (tmp_path / "broken.yaml").write_text("trend: }")
+    sites = [site(tmp_path, "trend: {alarm_p: 0.0001}\n")]
+    assert read_settings(sites, ["hpc"])["hpc"].alarm_p == 0.0001
+    with pytest.raises(FabricheckError, match=r"broken\.yaml"):
+        read_settings(sites, ["hpc", "other"])

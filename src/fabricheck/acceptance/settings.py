@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,18 +49,17 @@ class Settings:
         return math.log1p(self.tail_margin if tail else self.margin)
 
 
-def read_settings(sites: Path, systems: set[str]) -> Settings:
+def read_settings(sites: Iterable[Path], systems: set[str]) -> Settings:
     """The settings of the site whose systems are compared; the defaults where none says anything.
 
     Args:
-        sites: directory of the site files.
+        sites: directories of the site files.
         systems: names of the systems.
 
     Raises:
         FabricheckError: for a bad site file, and for systems with different settings.
     """
-    known = read_section(sites, KEY, Settings)
-    found = {known.get(system, Settings()) for system in systems}
+    found = set(read_section(sites, systems, KEY, Settings).values())
     if len(found) > 1:
         raise FabricheckError(
             f"expected systems with the same settings under '{KEY}', found {', '.join(systems)} "

@@ -120,14 +120,14 @@ def steps(directory: Path, system: str, found: Sequence[Step], by: str, why: str
     """
     path = directory / f"{system}{SUFFIX}"
     text = read(path)
-    known = [each for each in read_accepted(directory) if each.system == system]
+    known = [each for each in read_accepted([directory]) if each.system == system]
     lacks = [record(step, series, by, why) for step, series in missing(found, known, system)]
     if not lacks:
         return Change(path, text, text)
     new = text + ("\n" if text and not text.endswith("\n") else "") + as_text(lacks)
     with _copied(new, path) as copy:
         try:
-            enough = len(read_accepted(copy.parent)) == len(known) + len(lacks)
+            enough = len(read_accepted([copy.parent])) == len(known) + len(lacks)
         except FabricheckError:
             enough = False
     if not enough:

@@ -1,6 +1,6 @@
 """What the history holds of a system: its series, their trend, and with what they were measured."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -11,13 +11,18 @@ from fabricheck.errors import FabricheckError
 from fabricheck.history.selection import Selection
 from fabricheck.history.series import Series
 from fabricheck.history.store import History
+from fabricheck.judge.reference_file import path_of
 from fabricheck.trend.accepted import read_accepted
 from fabricheck.trend.detect import analyse
 from fabricheck.trend.settings import Settings, read_settings
 
 
 def read(
-    store: Path, system: str | None, until: datetime | None, sites: Path, references: Path
+    store: Path,
+    system: str | None,
+    until: datetime | None,
+    sites: Iterable[Path],
+    references: Sequence[Path],
 ) -> tuple[str, dict[Case, list[Series]], Evidence]:
     """A system's name, its cases that can have references, and what is known of them.
 
@@ -27,8 +32,8 @@ def read(
         store: the history.
         system: the system, ``None`` for the only one.
         until: nothing from this time on.
-        sites: directory of the site files.
-        references: directory of the reference files.
+        sites: directories of the site files.
+        references: directories of the reference files.
 
     Raises:
         FabricheckError: if there is no such history or system, or a file is wrong.
@@ -37,7 +42,8 @@ def read(
         series = list(history.series(_wanted(system, until)))
         name = the_only(system, {each.key.system for each in series}, f"the history {store}")
         used = read_used(history.values(_wanted(name, until)))
-    settings, accepted = read_settings(sites), read_accepted(references)
+    settings = read_settings(sites, {each.key.system for each in series})
+    accepted = read_accepted(references)
     trend = analyse(series, settings, accepted)
     return (
         name,
@@ -47,7 +53,7 @@ def read(
             settings.get(name, Settings()),
             [each for each in accepted if each.system == name],
             used,
-            references / f"{name}.yaml",
+            path_of(references, name),
         ),
     )
 

@@ -113,7 +113,7 @@ def _compare(
     series: list[str],
     before: list[str],
     after: list[str],
-    sites: Path,
+    sites: list[Path],
     store: Path,
     *,
     control: bool,
@@ -147,7 +147,7 @@ def _require_new(record: Path | None) -> None:
             )
 
 
-def _sign(record: Path, sign: str, comment: str, sites: Path, *, machine: bool) -> None:
+def _sign(record: Path, sign: str, comment: str, sites: list[Path], *, machine: bool) -> None:
     from fabricheck.acceptance.model import Verdict  # noqa: PLC0415
     from fabricheck.acceptance.record import read_record  # noqa: PLC0415
     from fabricheck.acceptance.settings import read_settings  # noqa: PLC0415

@@ -6,6 +6,7 @@ from typing import Final
 import typer
 
 COMMANDS: Final = (
+    "init",
     "run",
     "parse",
     "judge",

@@ -21,7 +21,7 @@ from fabricheck.cli.options import (
 )
 from fabricheck.cli.output import write_json
 from fabricheck.errors import FabricheckError
-from fabricheck.provenance import SUITE
+from fabricheck.provenance import home
 
 if TYPE_CHECKING:
     from fabricheck.baseline.apply import Change
@@ -32,7 +32,7 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-_PROPOSALS = SUITE / "reports" / "baseline"
+_PROPOSALS = home() / "reports" / "baseline"
 
 ProposalsOption = Annotated[
     Path,
@@ -197,8 +197,9 @@ def accept(
     """
     from fabricheck.baseline import apply, evidence  # noqa: PLC0415
     from fabricheck.baseline.steps import steps_of_day  # noqa: PLC0415
+    from fabricheck.judge.reference_file import path_of  # noqa: PLC0415
 
-    with apply.locked(references):
+    with apply.locked(references[0]):
         changes = []
         if step is None:
             made, change = _change(select, system, references, proposals)
@@ -209,7 +210,7 @@ def accept(
             found = steps_of_day(known.trend, name, step, _fields(select))
         if found:
             _signed(by, why, [each.date for each in found])
-            changes.append(apply.steps(references, name, found, by, why))
+            changes.append(apply.steps(path_of(references, name).parent, name, found, by, why))
         for each in changes:
             each.write()
     written = [str(each.path) for each in changes if each.after != each.before]
@@ -246,12 +247,13 @@ def best(
     """
     from fabricheck.baseline import apply, evidence  # noqa: PLC0415
     from fabricheck.baseline.best import best as found  # noqa: PLC0415
+    from fabricheck.judge.reference_file import path_of  # noqa: PLC0415
 
     fields = _fields(select)
-    with apply.locked(references):
+    with apply.locked(references[0]):
         name, cases, _ = evidence.read(store, system, None, sites, references)
         wanted = {case: series for case, series in cases.items() if case.has(fields)}
-        change = found(references / f"{name}.yaml", wanted)
+        change = found(path_of(references, name), wanted)
         change.write()
     typer.echo(f"{change.path}: {'written' if change.before != change.after else 'as it was'}")
 
@@ -285,10 +287,11 @@ def expire(
     """
     from fabricheck.baseline import apply, evidence  # noqa: PLC0415
     from fabricheck.baseline.expire import expired  # noqa: PLC0415
+    from fabricheck.judge.reference_file import path_of  # noqa: PLC0415
 
     name, used = evidence.read_software(store, system)
-    path = references / f"{name}.yaml"
-    with apply.locked(references):
+    path = path_of(references, name)
+    with apply.locked(references[0]):
         listed, count = expired(path, used, datetime.now(UTC).date(), days)
         if mark:
             apply.expired(
@@ -316,11 +319,12 @@ def expire(
 def _change(
     select: list[str] | None,
     system: str | None,
-    references: Path,
+    references: list[Path],
     proposals: Path,
 ) -> "tuple[Proposal, Change]":
     """The wanted part of a proposal, and what it changes in the reference file."""
     from fabricheck.baseline import apply, evidence, proposal  # noqa: PLC0415
+    from fabricheck.judge.reference_file import path_of  # noqa: PLC0415
 
     kept = {path.stem for path in proposals.glob("*.json")}
     name = evidence.the_only(system, kept, f"the proposals {proposals}")
@@ -330,7 +334,7 @@ def _change(
             f"expected proposed references{' with ' + ' '.join(select) if select else ''}, found "
             "none: propose them, or select others"
         )
-    path = references / f"{name}.yaml"
+    path = path_of(references, name)
     return made, apply.references(path, made.proposed)
 
 

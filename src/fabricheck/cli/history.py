@@ -19,7 +19,7 @@ from fabricheck.cli.options import (
 )
 from fabricheck.cli.output import write_json
 from fabricheck.errors import FabricheckError
-from fabricheck.provenance import SUITE
+from fabricheck.provenance import home
 
 if TYPE_CHECKING:
     from fabricheck.history.selection import Selection
@@ -31,7 +31,7 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-DEFAULT_PERFLOGS = SUITE / "perflogs"
+DEFAULT_PERFLOGS = home() / "perflogs"
 
 _SHOWN_PROBLEMS = 20
 

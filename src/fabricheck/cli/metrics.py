@@ -9,7 +9,7 @@ import typer
 from fabricheck.cli.history import selected
 from fabricheck.cli.options import STORE, SelectArgument, SinceOption, StoreOption, UntilOption
 from fabricheck.errors import FabricheckError
-from fabricheck.provenance import SUITE
+from fabricheck.provenance import home
 from fabricheck.report.files import write_whole
 
 if TYPE_CHECKING:
@@ -156,5 +156,5 @@ def sources(
         )
     if ports:
         return [Ports(state or default_state(), bands_of(partition))]
-    place = reports or SUITE / "reports"
+    place = reports or home() / "reports"
     return [LastRun(place, of_report_apart if apart else of_report), Stress(place)]

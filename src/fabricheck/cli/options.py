@@ -7,11 +7,11 @@ from typing import Annotated, Final
 import typer
 
 from fabricheck.errors import FabricheckError
-from fabricheck.provenance import SUITE
+from fabricheck.provenance import beside, home
 
-SITES: Final = SUITE / "sites"
-REFERENCES: Final = SUITE / "references"
-STORE: Final = SUITE / "reports" / "history"
+SITES: Final = beside("sites")
+REFERENCES: Final = beside("references")
+STORE: Final = home() / "reports" / "history"
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
 StoreOption = Annotated[
@@ -41,21 +41,21 @@ UntilOption = Annotated[
     typer.Option(metavar="DATE", help="Nothing from this day or time on.", show_default=False),
 ]
 SitesOption = Annotated[
-    Path,
+    list[Path],
     typer.Option(
         "--sites",
         metavar="DIR",
-        help="Site files, with the settings of detectors and acceptances.",
-        show_default="sites/ of the suite",
+        help="Site files, with the settings of detectors and acceptances; may be repeated.",
+        show_default="sites/ of each place",
     ),
 ]
 ReferencesOption = Annotated[
-    Path,
+    list[Path],
     typer.Option(
         "--references",
         metavar="DIR",
-        help="Reference files of the systems, and the steps that were accepted.",
-        show_default="references/ of the suite",
+        help="Reference files of the systems, and the steps that were accepted; may be repeated.",
+        show_default="references/ of each place",
     ),
 ]
 REPORT_HELP: Final = "ReFrame's run report. Default: the newest session of the record."

@@ -7,7 +7,7 @@ import typer
 
 from fabricheck.cli.options import JsonOption
 from fabricheck.cli.output import write_json
-from fabricheck.provenance import SUITE
+from fabricheck.provenance import SUITE, home
 
 SystemOption = Annotated[
     str, typer.Option(help="ReFrame's name of the system.", show_default=False)
@@ -47,7 +47,7 @@ def plan(
         Key(each.partition, each.environ, each.check, each.benchmark, each.placement)
         for each in made.cases
     ]
-    cost = estimate(keys, costs(SUITE / "perflogs", system))
+    cost = estimate(keys, costs(home(SUITE) / "perflogs", system))
     if machine:
         write_json({**asdict(made), "cost": asdict(cost)})
         return

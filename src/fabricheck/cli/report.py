@@ -1,5 +1,6 @@
 """``fabricheck report``: the verdict on a run, on the terminal, as a page, or for machines."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -99,13 +100,13 @@ class Compared:
 
     Attributes:
         history: directory of the history; None for none.
-        sites: directory of the site files, with the detectors' settings.
-        references: directory of the steps that were accepted.
+        sites: directories of the site files, with the detectors' settings.
+        references: directories of the steps that were accepted.
     """
 
     history: Path | None = None
-    sites: Path = SITES
-    references: Path = REFERENCES
+    sites: Sequence[Path] = tuple(SITES)
+    references: Sequence[Path] = tuple(REFERENCES)
 
 
 def show(

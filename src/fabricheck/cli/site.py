@@ -10,7 +10,7 @@ import typer
 from fabricheck.cli.options import JsonOption
 from fabricheck.cli.output import write_json
 from fabricheck.errors import FabricheckError
-from fabricheck.provenance import SUITE
+from fabricheck.provenance import SUITE, home
 
 app = typer.Typer(no_args_is_help=True, help="The file of a site: write it, check it.")
 
@@ -59,7 +59,7 @@ def init(
             f"expected a command after --on-node, found {on_node!r} ({error}): close its quotes"
         ) from error
     facts = site_init.gather(site_init.run_tool, before)
-    path = SUITE / "sites" / f"{name}.yaml"
+    path = home(SUITE) / "sites" / f"{name}.yaml"
     site_init.write(path, name, facts, hostname or f"^{socket.gethostname()}$")
     for sentence in facts.missing:
         typer.echo(f"not found: {sentence}")

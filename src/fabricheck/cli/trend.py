@@ -75,10 +75,11 @@ def trend(
     from fabricheck.trend.settings import Settings, read_settings  # noqa: PLC0415
 
     start = moment(since)
-    settings, accepted = read_settings(sites), read_accepted(references)
+    accepted = read_accepted(references)
     fields: dict[str, tuple[str | int, ...]] = {"system": tuple(system)} if system else {}
     with History.open_to_read(store) as history:
         series = list(history.series(Selection(fields)))
+        settings = read_settings(sites, {each.key.system for each in series})
         found = analyse(series, settings, accepted)
         if found.newest is None:
             raise FabricheckError(

@@ -6,7 +6,7 @@ one of them is enough. ``docs/how-to/references.md`` describes the rules.
 
 import functools
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -103,6 +103,14 @@ def measured_path(path: Path) -> Path:
 def exists(path: Path) -> bool:
     """Whether a system has references: a file of rules, or measured values."""
     return path.exists() or measured_path(path).exists()
+
+
+def path_of(directories: Sequence[Path], system: str) -> Path:
+    """The file of a system's rules: in the first directory that has references of it, or in the
+    first of all, where they are yet to be written.
+    """
+    paths = [directory / f"{system}.yaml" for directory in directories]
+    return next(filter(exists, paths), paths[0])
 
 
 def load(path: Path) -> References:

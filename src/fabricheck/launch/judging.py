@@ -14,14 +14,14 @@ from fabricheck.fabric.snapshot import SCRIPT
 from fabricheck.judge.levels import Level
 from fabricheck.judge.model import Derived
 from fabricheck.judge.physics import Links, derived, read_links
+from fabricheck.judge.reference_file import path_of
 from fabricheck.judge.references import CaseKey, Reference, Tolerance, exists, resolve
 from fabricheck.judge.verdict import Subject, Verdict, judge_curve
 from fabricheck.launch.model import Measurement, Setting
-from fabricheck.provenance import SUITE
+from fabricheck.provenance import beside
 from fabricheck.transports.table import Counter, Scope, Transport
 from fabricheck.transports.witness import Witness, by_host, read_witnesses
 
-REFERENCES: Final = SUITE / "references"
 _LEAST_AGAIN: Final = 20
 _MOST_AGAIN: Final = 0.005
 """Segments sent again, in number and as a share, that a sound network never has."""
@@ -77,7 +77,7 @@ def find_references(
         FabricheckError: as of ``resolve``.
     """
     for check in checks:
-        for path in (REFERENCES / f"{key.system}.yaml", *files_of_folder(key.benchmark)):
+        for path in (path_of(beside("references"), key.system), *files_of_folder(key.benchmark)):
             if exists(path):
                 references, tolerance = resolve(path, check, key)
                 if references:

@@ -10,6 +10,8 @@ from fabricheck import documents
 from fabricheck.errors import FabricheckError
 from fabricheck.inputs import read_file
 from fabricheck.localise.topology import Topology, from_json, nodes_in
+from fabricheck.provenance import beside
+from fabricheck.sites.files import nearest
 
 _WAYS: Final = (
     "scontrol show topology, ibnetdiscover (with the output of ibroute for each switch after it), "
@@ -53,8 +55,12 @@ def load(path: Path) -> Topology:
 
 
 def of_partition(suite: Path, extras: Mapping[str, Any]) -> Path | None:
-    """The file of a partition's extra ``topology``, beside the site file; ``None`` without one."""
-    return suite / "sites" / extras["topology"] if "topology" in extras else None
+    """The file of a partition's extra ``topology``, in sites/ of the nearest place that has it;
+    ``None`` without one.
+    """
+    if "topology" not in extras:
+        return None
+    return nearest(beside("sites", suite), extras["topology"])
 
 
 def _reader(text: str) -> Callable[[str], Topology] | None:

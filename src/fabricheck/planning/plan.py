@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fabricheck.errors import FabricheckError
-from fabricheck.reframe_ext.config import find_system, lacking_environments, site_configuration
+from fabricheck.reframe_ext.config import find_system, lacking_environments
 from fabricheck.reframe_ext.matrix import Case, read_cases
 
 _GPU = "gpu"
@@ -54,7 +54,7 @@ def make(suite: Path, system: str, tags: Sequence[str] = ()) -> Plan:
         FabricheckError: for an unknown system or tag, a bad site file, and a check that can't be
             loaded.
     """
-    find_system(site_configuration(suite), system)
+    find_system(suite, system)
     return divide(system, read_cases(suite, system), tags, _absent(suite, system))
 
 

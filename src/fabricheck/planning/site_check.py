@@ -14,11 +14,13 @@ from reframe.core.systems import System
 from fabricheck.errors import FabricheckError
 from fabricheck.fabric.limits import read_limits
 from fabricheck.judge.link_rate import read_rate
-from fabricheck.judge.reference_file import exists, load
+from fabricheck.judge.reference_file import exists, load, path_of
 from fabricheck.localise import recorded
-from fabricheck.reframe_ext.config import site_configuration
+from fabricheck.provenance import beside
+from fabricheck.reframe_ext.config import site_configuration, usable_sites
 from fabricheck.sites import features
 from fabricheck.sites.document import PAGE, read
+from fabricheck.sites.files import nearest
 from fabricheck.transports.table import IPOIB, TRANSPORTS
 
 _COMMANDS = {"squeue": "sbatch", "slurm": "sbatch", "allocation": "salloc"}
@@ -57,7 +59,7 @@ def check(suite: Path, name: str) -> list[Remark]:
     Raises:
         FabricheckError: if there is no such file, or it breaks the schema.
     """
-    path = suite / "sites" / f"{name}.yaml"
+    path = nearest(beside("sites", suite), f"{name}.yaml")
     if not path.exists():
         known = ", ".join(sorted(each.stem for each in path.parent.glob("*.yaml")))
         raise FabricheckError(
@@ -80,8 +82,13 @@ def check(suite: Path, name: str) -> list[Remark]:
     for system in site["systems"]:
         for partition in system["partitions"]:
             remarks += _topology_remarks(suite, partition)
-    refused = [*_refusal("all sites", site_configuration, suite)]
-    remarks += refused or _reframe_remarks(suite, site)
+    broken = usable_sites(suite).broken
+    remarks += [
+        Remark(Effect.WRONG if each == path else Effect.WEAKER, f"{each.name} is left out: {error}")
+        for each, error in broken.items()
+    ]
+    if path not in broken:
+        remarks += _reframe_remarks(suite, site)
     remarks += _reference_remarks(suite, site)
     return sorted(dict.fromkeys(remarks), key=lambda remark: remark.effect is not Effect.WRONG)
 
@@ -229,7 +236,7 @@ def _reframe_remarks(suite: Path, site: Mapping[str, Any]) -> list[Remark]:
 
 def _reference_remarks(suite: Path, site: Mapping[str, Any]) -> Iterator[Remark]:
     for system in site["systems"]:
-        path = suite / "references" / f"{system['name']}.yaml"
+        path = path_of(beside("references", suite), system["name"])
         if not exists(path):
             yield Remark(
                 Effect.WEAKER,

@@ -16,6 +16,7 @@ from fabricheck.errors import FabricheckError
 from fabricheck.planning import detect
 from fabricheck.provenance import SUITE
 from fabricheck.sites.document import read
+from fabricheck.sites.files import read_sites
 from fabricheck.transports import MPI_FAMILIES
 
 _TIME_LIMIT = 60
@@ -174,8 +175,8 @@ def _check_name(path: Path, name: str) -> None:
             f"expected a name of letters, digits, '_', '-' and '.' that begins with a letter or "
             f"digit, found {name!r}: choose another"
         )
-    for other in sorted(path.parent.glob("*.yaml")):
-        if other != path and name in [system["name"] for system in read(other)["systems"]]:
+    for other, site in read_sites([path.parent]).read.items():
+        if other != path and name in [system["name"] for system in site["systems"]]:
             raise FabricheckError(
                 f"expected a system that no site file has, found {name} in {other}: choose another "
                 "name"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fabricheck.benchmarks.model import MpiBenchmark
-from fabricheck.provenance import SUITE
+from fabricheck.provenance import SUITE, home
 
 BENCH_SOURCES = SUITE / "src" / "bench"
 PROBE = "mpi_probe"
@@ -38,7 +38,7 @@ class CMakeBuild:
         age = wrapper.stat().st_mtime_ns if wrapper.exists() else 0
         key = f"{SUITE} {self._cxx} {wrapper} {age} {environ.modules}"
         digest = hashlib.sha256(key.encode()).hexdigest()[:8]
-        self._folder = SUITE / "build" / "bench" / f"{system}-{environ.name}-{digest}"
+        self._folder = home() / "build" / "bench" / f"{system}-{environ.name}-{digest}"
 
     def before(self) -> list[str]:
         """Commands before the build: one build at a time in a folder."""

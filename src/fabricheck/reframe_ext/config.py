@@ -1,6 +1,8 @@
 """ReFrame's configuration, put together from one file for each site."""
 
 import os
+import sys
+from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
@@ -9,16 +11,17 @@ from reframe.core.exceptions import ConfigError
 from fabricheck.benchmarks import ADDED
 from fabricheck.benchmarks.model import RUNS
 from fabricheck.errors import FabricheckError
+from fabricheck.provenance import SUITE, beside, home
 from fabricheck.reframe_ext import allocation
 from fabricheck.reframe_ext.again import retry_disturbed
 from fabricheck.reframe_ext.recorder import HANDLER
-from fabricheck.sites.document import read
+from fabricheck.sites.files import Sites, read_sites
 from fabricheck.transports import MPI_FAMILIES
 
 _FALLBACK = "local"
 
 
-def configure_reframe(suite: Path) -> dict[str, Any]:
+def configure_reframe(suite: Path = SUITE) -> dict[str, Any]:
     """``site_configuration`` for ReFrame itself.
 
     Raises:
@@ -26,14 +29,26 @@ def configure_reframe(suite: Path) -> dict[str, Any]:
             anything else would end in a traceback.
     """
     retry_disturbed()
-    try:
-        return site_configuration(suite)
-    except FabricheckError as error:
-        raise ConfigError(str(error)) from None
+    read = usable_sites(suite)
+    broken = "; ".join(map(str, read.broken.values()))
+    configuration = _configuration(suite, read)
+    if broken and _named_system() not in [each["name"] for each in configuration["systems"]]:
+        # ReFrame would take another system that fits this host.
+        raise ConfigError(f"{broken}; other systems can be named with --system")
+    if broken:
+        sys.stderr.write(f"WARNING: left out: {broken}\n")
+    return configuration
+
+
+def _named_system() -> str:
+    """The system that ReFrame's command line or environment names; empty if none is."""
+    parser = ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--system", default=os.environ.get("RFM_SYSTEM", ""))
+    return str(parser.parse_known_args()[0].system).partition(":")[0]
 
 
 def site_configuration(suite: Path) -> dict[str, Any]:
-    """ReFrame's ``site_configuration`` for every file in ``sites/``.
+    """ReFrame's ``site_configuration`` for every site file that can be used.
 
     The systems and environments are data in ReFrame's own schema; logging, storage and places are
     the same everywhere. The system ``local`` fits any host, so it comes last.
@@ -47,34 +62,32 @@ def site_configuration(suite: Path) -> dict[str, Any]:
     Args:
         suite: root of the suite.
 
-    Raises:
-        FabricheckError: for a site file with anything wrong, where none of a site's partitions
-            runs, for an unknown MPI family and for a prefix without its compiler.
     """
-    sites = _read_sites(suite)
-    (suite / "reports").mkdir(exist_ok=True)
-    sites.sort(key=lambda site: site["systems"][0]["name"] == _FALLBACK)
+    return _configuration(suite, usable_sites(suite))
+
+
+def _configuration(suite: Path, read: Sites) -> dict[str, Any]:
+    root = home(suite)
+    (root / "reports").mkdir(exist_ok=True)
+    sites = sorted(
+        read.read.values(), key=lambda site: bool(site["systems"][0]["name"] == _FALLBACK)
+    )
     return {
         "systems": [
             {
-                "stagedir": str(suite / "stage"),
-                "outputdir": str(suite / "output"),
+                "stagedir": str(root / "stage"),
+                "outputdir": str(root / "output"),
                 **system,
             }
             for site in sites
-            for system in _running_systems(site)
+            for system in site["systems"]
         ],
-        "environments": [
-            _resolve(environment)
-            for site in sites
-            for environment in site["environments"]
-            if not _is_lacking(environment)
-        ],
+        "environments": [environment for site in sites for environment in site["environments"]],
         "general": [
             {
                 "check_search_recursive": True,
                 "check_search_path": [str(suite / "checks"), *ADDED],
-                "report_file": str(suite / "reports" / "run-{sessionid}.json"),
+                "report_file": str(root / "reports" / "run-{sessionid}.json"),
                 "perf_info_level": "verbose",
                 "poll_rate_min": 5,
                 "keep_stage_files": True,
@@ -97,33 +110,37 @@ def site_configuration(suite: Path) -> dict[str, Any]:
             {
                 "enable": True,
                 "backend": "sqlite",
-                "sqlite_db_file": str(suite / "reports" / "results.db"),
+                "sqlite_db_file": str(root / "reports" / "results.db"),
             }
         ],
-        "logging": [_logging(suite)],
+        "logging": [_logging(root)],
     }
 
 
-def find_system(configuration: dict[str, Any], name: str) -> dict[str, Any]:
-    """A system of the configuration.
+def find_system(suite: Path, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The configuration, and a system of it.
 
     Raises:
-        FabricheckError: if there is none of that name; the message lists the names.
+        FabricheckError: if there is none of that name; the message lists the names, and what is
+            wrong with site files that can't be used.
     """
+    read = usable_sites(suite)
+    configuration = _configuration(suite, read)
     systems: dict[str, dict[str, Any]] = {each["name"]: each for each in configuration["systems"]}
     if name not in systems:
+        broken = "".join(f"; left out: {error}" for error in read.broken.values())
         raise FabricheckError(
             f"expected a system of sites/ ({', '.join(sorted(systems))}), found {name!r}: "
-            "use one of these, or write a site file (docs/reference/sites.md)"
+            f"use one of these, or write a site file (docs/reference/sites.md){broken}"
         )
-    return systems[name]
+    return configuration, systems[name]
 
 
 def lacking_environments(suite: Path, system: str) -> list[dict[str, Any]]:
     """The environments of a system that are left out, because nothing names their prefix."""
     return [
         environment
-        for site in _read_sites(suite)
+        for site in read_sites(beside("sites", suite)).read.values()
         for environment in site["environments"]
         if system in environment["target_systems"] and _is_lacking(environment)
     ]
@@ -183,22 +200,26 @@ def _running_systems(site: dict[str, Any]) -> list[dict[str, Any]]:
     return systems
 
 
-def _read_sites(suite: Path) -> list[dict[str, Any]]:
-    found: dict[str, Path] = {}
-    sites = []
-    for path in sorted((suite / "sites").glob("*.yaml")):
-        site = read(path)
-        for system in site["systems"]:
-            if (first := found.setdefault(system["name"], path)) != path:
-                raise FabricheckError(
-                    f"expected one site file for system {system['name']}, found {first} and "
-                    f"{path}: give one of them another name"
-                )
-        sites.append(site)
-    return sites
+def usable_sites(suite: Path) -> Sites:
+    """The sites as ReFrame takes them, without what can't be used here."""
+    found = read_sites(beside("sites", suite))
+    usable = {}
+    for path, site in found.read.items():
+        try:
+            usable[path] = {
+                "systems": _running_systems(site),
+                "environments": [
+                    _resolve(environment)
+                    for environment in site["environments"]
+                    if not _is_lacking(environment)
+                ],
+            }
+        except FabricheckError as error:
+            found.broken[path] = error
+    return Sites(usable, found.broken)
 
 
-def _logging(suite: Path) -> dict[str, Any]:
+def _logging(root: Path) -> dict[str, Any]:
     # ReFrame computes all attributes of a case for each line that it logs: with its debug lines
     # that is a third of a case's own time.
     level = os.environ.get("FABRICHECK_LOG_LEVEL", "verbose")
@@ -208,7 +229,7 @@ def _logging(suite: Path) -> dict[str, Any]:
             {"type": "stream", "name": "stdout", "level": "info", "format": "%(message)s"},
             {
                 "type": "file",
-                "name": str(suite / "reports" / "reframe.log"),
+                "name": str(root / "reports" / "reframe.log"),
                 "level": level,
                 "format": "[%(asctime)s] %(levelname)s: %(check_info)s: %(message)s",
                 "append": False,
@@ -218,7 +239,7 @@ def _logging(suite: Path) -> dict[str, Any]:
             {
                 "type": HANDLER,
                 "level": "info",
-                "basedir": str(suite / "perflogs"),
+                "basedir": str(root / "perflogs"),
                 "format": "%(message)s",
             }
         ],

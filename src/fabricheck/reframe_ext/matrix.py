@@ -7,7 +7,6 @@ ReFrame's runtime can be made only once, this runs in a process of its own.
 """
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -21,6 +20,8 @@ from typing import Any
 from fabricheck.benchmarks import ADDED
 from fabricheck.benchmarks.registry import CHECKS
 from fabricheck.errors import EXIT_BAD_INPUT, EXIT_FAULT, FabricheckError
+from fabricheck.provenance import home
+from fabricheck.reframe_ext.command import environment
 
 Rule = Callable[[Any, list[str]], bool]
 
@@ -69,8 +70,8 @@ def read_cases(suite: Path, system: str) -> list[Case]:
     with tempfile.NamedTemporaryFile(suffix=".json") as written:
         ended = subprocess.run(
             [sys.executable, "-m", __name__, str(suite), system, written.name],
-            cwd=suite,
-            env={**os.environ, "FABRICHECK_ROOT": str(suite)},
+            cwd=home(suite),
+            env=environment(suite, RFM_SYSTEM=system),
             capture_output=True,
             text=True,
             errors="replace",

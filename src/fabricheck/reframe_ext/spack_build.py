@@ -8,7 +8,7 @@ from typing import Any
 
 from fabricheck.benchmarks.model import MpiBenchmark
 from fabricheck.errors import FabricheckError
-from fabricheck.provenance import SUITE
+from fabricheck.provenance import SUITE, home
 from fabricheck.reframe_ext.cmake_build import BENCH_SOURCES, PROBE
 from fabricheck.reframe_ext.linkage import check_mpi
 
@@ -101,7 +101,7 @@ class SpackBuild:
 
     def before(self) -> list[str]:
         """Commands before the build: one at a time, watched."""
-        lock = SUITE / "build" / "spack.lock"
+        lock = home() / "build" / "spack.lock"
         return [f"mkdir -p {lock.parent}", f"exec 9>{lock} && flock 9", f". {_WATCH}"]
 
     def configure(self, spack: Any) -> None:

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -87,22 +87,23 @@ class Past:
     nodes: tuple[NodeTrend, ...] = ()
 
 
-def read_past(store: Path, run: Run, sites: Path, references: Path) -> Past:
+def read_past(store: Path, run: Run, sites: Iterable[Path], references: Iterable[Path]) -> Past:
     """Read and judge the history of the run's systems, without what came after the run.
 
     Args:
         store: directory of the history.
         run: the run.
-        sites: directory of the site files, with the detectors' settings.
-        references: directory of the steps that were accepted.
+        sites: directories of the site files, with the detectors' settings.
+        references: directories of the steps that were accepted.
 
     Raises:
         FabricheckError: if there is no history, or a site file or an acceptance is wrong.
     """
-    settings, accepted = read_settings(sites), read_accepted(references)
+    accepted = read_accepted(references)
     selection = Selection({"system": run.systems} if run.systems else {}, until=_after(run))
     with History.open_to_read(store) as history:
         series = tuple(history.series(selection))
+        settings = read_settings(sites, {each.key.system for each in series})
         trend = analyse(series, settings, accepted)
         bounds = {} if trend.newest is None else _bounds(history, selection, trend.newest)
         events = shown(trend)

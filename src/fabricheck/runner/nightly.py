@@ -16,6 +16,7 @@ from typing import Final
 
 from fabricheck.errors import FabricheckError
 from fabricheck.locks import BusyError, held
+from fabricheck.provenance import home
 from fabricheck.report.files import write_whole
 from fabricheck.runner.nights import STEPS, Night, Nights, failed_steps
 
@@ -58,7 +59,7 @@ class Plan:
     @property
     def reports(self) -> Path:
         """Where everything is written."""
-        return self.suite / "reports"
+        return home(self.suite) / "reports"
 
     @property
     def nights(self) -> Nights:
@@ -193,7 +194,7 @@ class _Sequence:
         before = set(reports.glob("run-*.json"))
         junit = self._night.directory / JUNIT
         self._step("run", "run", *self._plan.run, "--mode=nightly", f"--junit={junit}")
-        perflogs = f"--perflogs={self._plan.suite / 'perflogs'}"
+        perflogs = f"--perflogs={home(self._plan.suite) / 'perflogs'}"
         self._step("history", "history", "refresh", perflogs, f"--store={store}")
         self._step("trend", "trend", f"--store={store}")
         written = set(reports.glob("run-*.json")) - before

@@ -10,8 +10,9 @@ from fabricheck.benchmarks.model import RUNS
 from fabricheck.benchmarks.registry import FAMILIES, REGISTRY, programs_of
 from fabricheck.benchmarks.registry import find as find_benchmark
 from fabricheck.errors import FabricheckError
-from fabricheck.judge.reference_file import exists, load
-from fabricheck.reframe_ext.config import find_system, lacking_environments, site_configuration
+from fabricheck.judge.reference_file import exists, load, path_of
+from fabricheck.provenance import beside
+from fabricheck.reframe_ext.config import find_system, lacking_environments
 from fabricheck.transports import families, find
 
 
@@ -90,8 +91,7 @@ def check(suite: Path, selection: Selection) -> None:
             a transport that the system lacks, a compiler that is missing, or a malformed reference
             file.
     """
-    configuration = site_configuration(suite)
-    system = find_system(configuration, selection.system)
+    configuration, system = find_system(suite, selection.system)
     for benchmark in selection.benchmarks:
         find_benchmark(benchmark)
     _check_transports(system, selection.transports)
@@ -106,7 +106,7 @@ def check(suite: Path, selection: Selection) -> None:
     for name, environment in environments.items():
         if not selection.environments or name in selection.environments:
             _check_compiler(name, environment)
-    references = suite / "references" / f"{selection.system}.yaml"
+    references = path_of(beside("references", suite), selection.system)
     if exists(references):
         load(references)
 

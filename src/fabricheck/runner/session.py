@@ -1,6 +1,5 @@
 """Running ReFrame and finding what it wrote."""
 
-import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -10,8 +9,10 @@ from urllib.parse import quote
 from fabricheck.benchmarks import ADDED
 from fabricheck.errors import FabricheckError
 from fabricheck.locks import held
+from fabricheck.provenance import home
 from fabricheck.record.costs import costs
 from fabricheck.record.reframe_report import complete
+from fabricheck.reframe_ext import command as reframe
 from fabricheck.reframe_ext.again import DISTURBED_AGAIN
 from fabricheck.reframe_ext.cmake_build import WANTED
 from fabricheck.runner.live import follow
@@ -45,7 +46,7 @@ def run(
         FabricheckError: if ReFrame ended without a report, another run is under way, or the record
             can't be completed with what ReFrame alone knows.
     """
-    reports = suite / "reports"
+    reports = home(suite) / "reports"
     reports.mkdir(exist_ok=True)
     if lacking is not None:
         # ReFrame takes the extras apart at commas.
@@ -72,38 +73,31 @@ def _run(
 ) -> tuple[int, Path]:
     before = set(reports.glob("run-*.json"))
     command = [
-        str(suite / "ci" / "bin" / "reframe"),
-        f"--config-file={suite / 'reframe-config.py'}",
+        *reframe.command(suite),
         *(word for each in (suite / "checks", *ADDED) for word in ("-c", str(each))),
         *selection.reframe_options(),
         *options,
         "--max-retries=1",
         "-r",
     ]
-    # A test that ReFrame can't instantiate would otherwise be skipped with a warning.
-    environment = {
-        **os.environ,
-        "RFM_WARN_AS_ERROR": "1",
-        "FABRICHECK_ROOT": str(suite),
-        WANTED: ":".join(selection.programs()),
-        DISTURBED_AGAIN: "1",
-    }
+    own = {WANTED: ":".join(selection.programs()), DISTURBED_AGAIN: "1"}
+    environment = reframe.environment(suite, **own)
     if sys.stdout.isatty() and not aside:
         sys.stdout.flush()
         # That of the command line shows control characters instead of sending them.
         with open(1, "w", encoding="utf-8", closefd=False) as terminal:
             code = follow(
                 command,
-                suite=suite,
+                suite=home(suite),
                 environment=environment,
                 lock=lock,
-                known=costs(suite / "perflogs", selection.system),
+                known=costs(home(suite) / "perflogs", selection.system),
                 terminal=terminal,
             )
     else:
         code = subprocess.run(
             command,
-            cwd=suite,
+            cwd=home(suite),
             env=environment,
             check=False,
             pass_fds=[lock],
@@ -116,5 +110,5 @@ def _run(
             f"{code}): its last words stand above"
         )
     report = max(written, key=lambda path: path.stat().st_mtime)
-    complete(report, suite / "perflogs")
+    complete(report, home(suite) / "perflogs")
     return code, report

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from fabricheck.errors import FabricheckError
-from fabricheck.provenance import SUITE
-from fabricheck.sites.document import read
+from fabricheck.provenance import SUITE, beside
+from fabricheck.sites.files import read_sites
 
 
 @functools.cache
@@ -17,8 +17,6 @@ def offers(suite: Path = SUITE) -> tuple[frozenset[str], ...]:
     Args:
         suite: root of the suite.
 
-    Raises:
-        FabricheckError: for a site file with anything wrong.
     """
     found = (frozenset(each.get("features", ())) for _, each in _partitions(suite))
     return tuple(dict.fromkeys(found))
@@ -32,7 +30,7 @@ def extras_of(partition: str, suite: Path = SUITE) -> Mapping[str, Any]:
         suite: root of the suite.
 
     Raises:
-        FabricheckError: if no site has it, or a site file has anything wrong.
+        FabricheckError: if no site file that can be read has it.
     """
     known = dict(_partitions(suite))
     if partition not in known:
@@ -45,7 +43,7 @@ def extras_of(partition: str, suite: Path = SUITE) -> Mapping[str, Any]:
 
 
 def _partitions(suite: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    for path in sorted((suite / "sites").glob("*.yaml")):
-        for system in read(path)["systems"]:
+    for site in read_sites(beside("sites", suite)).read.values():
+        for system in site["systems"]:
             for partition in system["partitions"]:
                 yield f"{system['name']}:{partition['name']}", partition

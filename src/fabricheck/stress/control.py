@@ -14,9 +14,9 @@ from fabricheck.fabric.job import read_nodes
 from fabricheck.fabric.limits import read_limits
 from fabricheck.fabric.survey import describe
 from fabricheck.launch.slurm import is_silent
-from fabricheck.provenance import SUITE
+from fabricheck.provenance import SUITE, home
 from fabricheck.record.model import Case
-from fabricheck.reframe_ext.config import find_system, site_configuration
+from fabricheck.reframe_ext.config import find_system
 from fabricheck.report.files import write_whole
 from fabricheck.stress.judged import words_of
 from fabricheck.stress.medians import settle
@@ -28,7 +28,7 @@ from fabricheck.stress.state import Place, State, places
 from fabricheck.stress.work import PERFLOGS
 from fabricheck.transports import Placement
 
-REPORTS: Final = SUITE / "reports"
+REPORTS: Final = home() / "reports"
 _POLL: Final = 0.5
 _NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,60}", re.ASCII)
 _DURATION: Final = re.compile(r"(?=\d)(?:(\d{1,4})d)?(?:(\d{1,5})h)?(?:(\d{1,6})m)?(?:(\d{1,7})s)?")
@@ -269,7 +269,7 @@ def drain_line(node: str, why: str) -> str:
 
 
 def _partition(wish: Wish) -> dict[str, Any]:
-    system = find_system(site_configuration(SUITE), wish.system)
+    _, system = find_system(SUITE, wish.system)
     allowed: dict[str, dict[str, Any]] = {
         each["name"]: each for each in system["partitions"] if "stress" in each.get("extras", {})
     }

@@ -1,7 +1,6 @@
 """The plan of a stress: what each block runs, made once by ReFrame as it makes any case."""
 
 import json
-import os
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -12,6 +11,8 @@ from typing import Any, Final
 from fabricheck.benchmarks.model import Benchmark, MpiBenchmark
 from fabricheck.errors import FabricheckError
 from fabricheck.launch.model import Build, Setting
+from fabricheck.provenance import home
+from fabricheck.reframe_ext import command as reframe
 from fabricheck.reframe_ext.cmake_build import WANTED
 from fabricheck.stress.mix import Block, Mix
 
@@ -99,8 +100,7 @@ def make_plan(
     asked.write_text(json.dumps({**request, "answers": str(directory)}))
     ended = subprocess.run(
         [
-            str(suite / "ci" / "bin" / "reframe"),
-            f"--config-file={suite / 'reframe-config.py'}",
+            *reframe.command(suite),
             f"--checkpath={_CHECK}",
             f"--system={request['system']}:{request['partition']}",
             f"--prgenv=^{request['environ']}$",
@@ -108,16 +108,13 @@ def make_plan(
             f"--stage={directory / 'stage'}",
             "-r",
         ],
-        cwd=suite,
-        env={
-            **os.environ,
-            "RFM_WARN_AS_ERROR": "1",
-            "RFM_ENABLE_RESULTS_STORAGE": "n",
-            "FABRICHECK_ROOT": str(suite),
-            VARIABLE: str(asked),
+        cwd=home(suite),
+        env=reframe.environment(
+            suite,
+            RFM_ENABLE_RESULTS_STORAGE="n",
             # No program but the one that measures MPI, which is always built.
-            WANTED: "",
-        },
+            **{VARIABLE: str(asked), WANTED: ""},
+        ),
         capture_output=True,
         text=True,
         errors="replace",

@@ -5,13 +5,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from fabricheck.provenance import SUITE
+from fabricheck.provenance import home
 
 
 def job_script(place: Path) -> str:
     """The script of the job: the worker, in the shell's own process, so that signals reach it."""
     worker = shlex.join([sys.executable, "-m", "fabricheck", "stress", "work", str(place)])
-    return f"#!/bin/bash\ncd {shlex.quote(str(SUITE))} || exit\nexec {worker}\n"
+    return f"#!/bin/bash\ncd {shlex.quote(str(home()))} || exit\nexec {worker}\n"
 
 
 def block_script(commands: Sequence[str]) -> str:

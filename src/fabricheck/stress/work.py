@@ -21,7 +21,7 @@ from fabricheck.errors import FabricheckError
 from fabricheck.history.provenance import alike
 from fabricheck.launch.model import Evidence
 from fabricheck.node_health.origin import read_origins
-from fabricheck.provenance import SUITE
+from fabricheck.provenance import home
 from fabricheck.record.model import Case
 from fabricheck.record.write import append
 from fabricheck.stress.judged import judge_block, words_of
@@ -31,7 +31,7 @@ from fabricheck.stress.scheduler import birth
 from fabricheck.stress.script import block_script
 from fabricheck.stress.state import Place
 
-PERFLOGS: Final = SUITE / "perflogs"
+PERFLOGS: Final = home() / "perflogs"
 _KEPT: Final = 20
 _BAD_KEPT: Final = 100
 _BAD: Final = "bad"

@@ -13,7 +13,7 @@ fields that are not named fit all, and ``{}`` fits every series of the system.
 """
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,17 +58,17 @@ class Acceptance:
         return np.datetime64(self.date, "s")
 
 
-def read_accepted(references: Path) -> list[Acceptance]:
+def read_accepted(references: Iterable[Path]) -> list[Acceptance]:
     """The acceptances of every system that has some.
 
     Args:
-        references: directory of the files.
+        references: directories of the files.
 
     Raises:
         FabricheckError: for a file that is not as described above.
     """
     found: list[Acceptance] = []
-    for path in sorted(references.glob(f"*{SUFFIX}")):
+    for path in [path for each in references for path in sorted(each.glob(f"*{SUFFIX}"))]:
         document = load(path, "acceptances", "docs/explanation/detection.md")
         document.check(schema("fabricheck.trend", "accepted.schema.json"))
         system = path.name.removesuffix(SUFFIX)

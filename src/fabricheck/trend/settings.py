@@ -1,10 +1,11 @@
 """Settings of the detectors: defaults, and what a site file says instead."""
 
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from fabricheck.sites.document import read
+from fabricheck.sites.files import read_sites
 
 KEY = "trend"
 """Key of a site file that holds the settings for the site's systems."""
@@ -43,32 +44,39 @@ class Settings:
     silent_days: float = 7.0
 
 
-def read_settings(sites: Path) -> dict[str, Settings]:
-    """The settings for each system that has a site file.
+def read_settings(sites: Iterable[Path], systems: Collection[str]) -> dict[str, Settings]:
+    """The settings of each system, defaults where no site file has any.
 
     Args:
-        sites: directory of the site files.
+        sites: directories of the site files.
+        systems: names of the systems.
 
     Raises:
-        FabricheckError: for a site file with anything wrong.
+        FabricheckError: for a system that no file has, if a file is wrong: it may be that one's.
     """
-    return read_section(sites, KEY, Settings)
+    return read_section(sites, systems, KEY, Settings)
 
 
-def read_section(sites: Path, key: str, kind: type[_Section]) -> dict[str, _Section]:
-    """One key of every site file as settings, for each system of the file.
+def read_section(
+    sites: Iterable[Path], systems: Collection[str], key: str, kind: Callable[..., _Section]
+) -> dict[str, _Section]:
+    """One key of the site files as settings, for each system.
 
     Args:
-        sites: directory of the site files.
+        sites: directories of the site files.
+        systems: names of the systems.
         key: the key.
         kind: a dataclass with the names that the schema of site files has under the key.
 
     Raises:
-        FabricheckError: for a site file with anything wrong.
+        FabricheckError: as ``read_settings``.
     """
-    read_sites = [read(path) for path in sorted(sites.glob("*.yaml"))]
-    return {
-        system["name"]: kind(**site.get(key, {}))
-        for site in read_sites
+    found = read_sites(sites)
+    known = {
+        system["name"]: site.get(key, {})
+        for site in found.read.values()
         for system in site["systems"]
     }
+    if found.broken and not known.keys() >= set(systems):
+        raise next(iter(found.broken.values()))
+    return {system: kind(**known.get(system, {})) for system in systems}

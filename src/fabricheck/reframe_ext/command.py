@@ -1,0 +1,29 @@
+"""How ReFrame is started by the commands of the suite."""
+
+import os
+import sys
+from pathlib import Path
+
+from fabricheck.provenance import places
+
+
+def command(suite: Path) -> list[str]:
+    """``reframe``, on the login node of the testbed while that is up, and its configuration."""
+    return [
+        str(suite / "ci" / "bin" / "reframe"),
+        f"--config-file={suite / 'reframe-config.py'}",
+    ]
+
+
+def environment(suite: Path, **more: str) -> dict[str, str]:
+    """The environment of ReFrame and of the jobs that it starts."""
+    return {
+        **os.environ,
+        # Where the programs of a wheel are, if nothing else says so.
+        "PATH": f"{os.environ.get('PATH', os.defpath)}:{Path(sys.executable).parent}",
+        # A test that ReFrame can't instantiate would otherwise be skipped with a warning.
+        "RFM_WARN_AS_ERROR": "1",
+        "FABRICHECK_ROOT": str(suite),
+        "FABRICHECK_SITES": ":".join(map(str, places(suite))),
+        **more,
+    }

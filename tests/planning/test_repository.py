@@ -1,0 +1,81 @@
+"""A wheel and a repository of private systems: what docs/how-to/private-sites.md has as five commands."""
+
+import os
+import subprocess
+import sys
+import sysconfig
+import venv
+from pathlib import Path
+
+import pytest
+
+from fabricheck.errors import FabricheckError
+from fabricheck.planning.repository import write_repository
+from fabricheck.provenance import SUITE
+
+COMMANDS = """\
+fabricheck init our-systems
+. our-systems/setup-env.sh
+fabricheck site init mycluster
+reframe --system=mycluster --dry-run"""
+"""Behind ``pip install``."""
+
+
+def test_a_repository_is_written_once(tmp_path: Path) -> None:
+    place = tmp_path / "our"
+    write_repository(place)
+    found = {str(path.relative_to(place)) for path in place.rglob("*") if path.is_file()}
+    assert {".gitignore", ".gitlab-ci.yml", "ci/nightly.sh", "setup-env.sh"} <= found
+    assert os.access(place / "ci" / "nightly.sh", os.X_OK)
+    with pytest.raises(FabricheckError, match="expected an empty directory"):
+        write_repository(place)
+
+
+def installed(place: Path) -> Path:
+    """Programs of an environment with the suite as a wheel, and what it needs from ours."""
+    tree = place / "tree"
+    tracked = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(tracked, cwd=SUITE, check=True, capture_output=True).stdout
+    tree.mkdir()
+    copy = ["xargs", "-0", "cp", "--parents", f"--target-directory={tree}"]
+    subprocess.run(copy, cwd=SUITE, check=True, input=names)
+    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "--no-cache-dir"]
+    build = [*pip, "wheel", "--no-deps", "--no-build-isolation", "-w", place, tree]
+    subprocess.run(build, check=True)
+    (wheel,) = place.glob("*.whl")
+    venv.create(place / "venv", symlinks=True)
+    programs = place / "venv" / "bin"
+    python = programs / "python"
+    subprocess.run(
+        [*pip, f"--python={python}", "install", "--no-deps", "--no-index", "--no-compile", wheel],
+        check=True,
+    )
+    packages = next((place / "venv").glob("lib/python*/site-packages"))
+    (packages / "ours.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    reframe = (Path(sys.executable).parent / "reframe").read_text().splitlines()
+    (programs / "reframe").write_text("\n".join([f"#!{python}", *reframe[1:]]) + "\n")
+    (programs / "reframe").chmod(0o755)
+    return programs
+
+
+@pytest.mark.integration
+def test_from_a_wheel_to_the_dry_run_of_a_private_site_it_is_five_commands(tmp_path: Path) -> None:
+    page = (SUITE / "docs" / "how-to" / "private-sites.md").read_text()
+    assert COMMANDS in page
+    programs = installed(tmp_path)
+    done = subprocess.run(
+        # The cases of one check tell as much as all.
+        ["bash", "-e", "-c", f"{COMMANDS} --name=MpiStartup"],
+        cwd=tmp_path,
+        env={"PATH": f"{programs}:/usr/bin:/bin", "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "0 failure(s)" in done.stdout
+    assert "MpiStartup" in done.stdout
+    place = tmp_path / "our-systems"
+    assert (place / "sites" / "mycluster.yaml").is_file()
+    assert (place / "reports").is_dir()
+    assert not list(programs.parent.rglob("suite/reports"))

@@ -1,0 +1,44 @@
+"""Site files of several directories."""
+
+from pathlib import Path
+
+from tests.sites import minimal
+
+from fabricheck.sites.files import nearest, read_sites
+
+
+def names(*directories: Path) -> list[str]:
+    found = read_sites(directories).read.values()
+    return [system["name"] for site in found for system in site["systems"]]
+
+
+def place(root: Path, name: str, **files: str) -> Path:
+    directory = root / name
+    directory.mkdir()
+    for system, text in files.items():
+        (directory / f"{system}.yaml").write_text(text)
+    return directory
+
+
+def test_a_broken_file_is_left_out_and_told(tmp_path: Path) -> None:
+    one = place(tmp_path, "one", a=minimal.site("a", ""), b="systems: }")
+    found = read_sites([one])
+    assert names(one) == ["a"]
+    assert "b.yaml" in str(found.broken[one / "b.yaml"])
+
+
+def test_the_nearest_directory_has_a_system(tmp_path: Path) -> None:
+    near = place(tmp_path, "near", a=minimal.site("a", "trend: {new_days: 3}\n"))
+    far = place(tmp_path, "far", a=minimal.site("a", ""), b=minimal.site("b", ""))
+    found = read_sites([near, far])
+    assert names(near, far) == ["a", "b"]
+    assert found.read[near / "a.yaml"]["trend"] == {"new_days": 3}
+    assert found.broken == {}
+    assert nearest([near, far], "b.yaml") == far / "b.yaml"
+    assert nearest([near, far], "c.yaml") == near / "c.yaml"
+
+
+def test_a_system_of_two_files_is_nobodys(tmp_path: Path) -> None:
+    one = place(tmp_path, "one", a=minimal.site("a", ""), copy=minimal.site("a", ""))
+    assert names(one) == []
+    assert len(read_sites([one]).broken) == 2
