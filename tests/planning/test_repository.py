@@ -1,4 +1,4 @@
-"""A wheel and a repository of private systems: what docs/how-to/private-sites.md has as five commands."""
+"""A wheel and a repository of private systems, as docs/how-to/private-sites.md has it."""
 
 import os
 import subprocess
