@@ -1,33 +1,47 @@
 #!/usr/bin/env python3
-"""Inject every fault that a fabric of leaves and spines can have, and see that locate names it.
+"""Inject every fault that a fabric of leaves and spines can have, and see that it is named.
 
-The testbed is one of its own; each fault is made, measured by `fabricheck locate`, and undone, as
-often as asked for, on a quiet machine: locate says nothing where other programs had its ranks'
-cores. A healthy fabric comes first. A fault is named if one of its places is in the
-set of an accusation; an accusation without any is a false one.
+The testbed is one of its own; each fault is made, measured and judged as the check PairHealth does
+it, and undone, as often as asked for. A healthy fabric comes first. A fault is named if one of its
+places is in the set of an accusation; an accusation without any is a false one. A run of which
+nothing can be told, since other programs had its ranks' cores (FABRICHECK_FOREIGN_SHARE=1: whatever
+they had), is made again. Runs are kept in build/locate-faults until --anew: the next call goes on
+where this one ended.
 
-Exit code 0: every fault was named each time, and nothing else was. 1: not so. 2: bad input.
+Exit code 0: every fault was named each time, and nothing else was. 1: not so, or not all were run.
+2: bad input.
 
 examples:
-    . ./setup-env.sh && lab/locate-faults.py           # 5 times each, 20 times healthy; an hour
+    . ./setup-env.sh && lab/locate-faults.py --write   # 5 times each, 20 times healthy
+    lab/locate-faults.py --minutes 10                  # as much of it as that
     lab/locate-faults.py --times 1 --healthy 0 --only "leaf1-spine2 rate 20mbit"
 """
 
 import argparse
 import json
-import os
-import subprocess
+import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from drill.pairs import Measured, Programs, build, measure
 from fabricheck.errors import FabricheckError
+from fabricheck.localise.words import lines
 from fabricheck.provenance import SUITE
+from fabricheck.report.files import write_whole
+from fabricheck.report.generated import insert
 from fabricheck.testbed import Testbed, fabric, faults
 
-SECONDS = 600.0
+FOLDER = SUITE / "build" / "locate-faults"
+KEPT = FOLDER / "runs.jsonl"
+DOCUMENT = SUITE / "docs" / "localisation.md"
+COMMAND = "lab/locate-faults.py --write"
+HEALTHY = "healthy"
+ROUND_SECONDS = 0.5
+TRIES = 6
 # Each fault and its places; the way of flows is known in the first fabric, and not in the second.
 FAULTS = {
     fabric.LEAF_SPINE_LFT: {
@@ -62,6 +76,34 @@ class Seen(NamedTuple):
     smallest: int
 
 
+class Row(NamedTuple):
+    """A fault of a fabric, and its runs."""
+
+    kind: str
+    fault: str
+    wanted: int
+    runs: list[Seen]
+
+    @property
+    def passed(self) -> bool:
+        """Whether it was named each time, and nothing else was."""
+        named = self.fault == HEALTHY or all(run.named for run in self.runs)
+        return named and len(self.runs) >= self.wanted and not any(run.false for run in self.runs)
+
+    @property
+    def words(self) -> str:
+        """The row of a table."""
+        count = len(self.runs)
+        named = (
+            "-" if self.fault == HEALTHY else f"{sum(run.named for run in self.runs)} of {count}"
+        )
+        false = sorted({place for run in self.runs for place in run.false})
+        wrong = sum(bool(run.false) for run in self.runs)
+        told = f"{wrong} of {count} {', '.join(false)}".strip()
+        largest = max((run.smallest for run in self.runs), default=0) or "-"
+        return f"| {self.kind} | {self.fault} | {named} | {told} | {largest} |"
+
+
 def seen(accused: Iterable[Sequence[str]], places: Sequence[str]) -> Seen:
     """Compare the sets of accused places with the places of a fault; none of a healthy fabric."""
     sets = [set(each) for each in accused]
@@ -78,82 +120,113 @@ def main() -> int:
     parser.add_argument("--times", type=int, default=5, help="each fault (5)")
     parser.add_argument("--healthy", type=int, default=10, help="of each fabric (10)")
     parser.add_argument("--only", action="append", metavar="FAULT", help="may be repeated")
+    parser.add_argument("--minutes", type=float, default=1e6, help="begin no run after so many")
+    parser.add_argument("--anew", action="store_true", help="forget the runs that were kept")
+    parser.add_argument("--write", action="store_true", help=f"the table of {DOCUMENT.name}")
     options = parser.parse_args()
-    sys.stdout.write("| fabric | fault | named | false accusations | smallest set |\n")
-    sys.stdout.write("|---|---|---|---|---|\n")
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    if options.anew:
+        KEPT.unlink(missing_ok=True)
+    rows = planned(options)
     try:
-        passed = [drill(kind, options) for kind in FAULTS]
+        programs = build(FOLDER / "programs")
+        for kind in FAULTS:
+            hold(kind, rows, programs, time.monotonic() + 60 * options.minutes)
     except FabricheckError as error:
         sys.stderr.write(f"locate-faults: {error}\n")
         return error.exit_code
-    return 0 if all(passed) else 1
+    table = "\n".join(
+        ["| fabric | fault | named | runs with a false accusation | places in the set |",
+         "|---|---|---|---|---|", *(row.words for row in rows if row.runs)]
+    )  # fmt: skip
+    sys.stdout.write(f"{table}\n")
+    if options.write:
+        write_whole(DOCUMENT, insert(DOCUMENT.read_text(), COMMAND, [table], DOCUMENT))
+    return 0 if all(row.passed for row in rows) else 1
 
 
-def drill(kind: str, options: argparse.Namespace) -> bool:
-    """All faults of one fabric; whether they were named, and nothing else."""
-    wanted = {"healthy": ()} | FAULTS[kind]
-    times = dict.fromkeys(wanted, options.times) | {"healthy": options.healthy}
-    if options.only:
-        times = {fault: count for fault, count in times.items() if fault in options.only}
-    if not any(times.values()):
-        return True
-    passed = True
+def planned(options: argparse.Namespace) -> list[Row]:
+    """What is to be run, with the runs that were kept."""
+    rows = [
+        Row(kind, fault, options.healthy if fault == HEALTHY else options.times, [])
+        for kind in FAULTS
+        for fault in (HEALTHY, *FAULTS[kind])
+        if not options.only or fault in options.only
+    ]
+    by_fault = {(row.kind, row.fault): row for row in rows}
+    for line in KEPT.read_text().splitlines() if KEPT.exists() else ():
+        kind, fault, *run = json.loads(line)
+        if (kind, fault) in by_fault:
+            by_fault[kind, fault].runs.append(Seen(*run))
+    return rows
+
+
+def hold(kind: str, rows: Sequence[Row], programs: Programs, until: float) -> None:
+    """The runs of one fabric that are still to be made, those of the fewest first."""
+    due = list(turns([row for row in rows if row.kind == kind]))
+    if not due or time.monotonic() > until:
+        return
     with tempfile.TemporaryDirectory(prefix="fabricheck-locate-") as directory:
         testbed = Testbed(Path(directory) / "tb")
         try:
-            testbed.up(fabric=kind, shares=[SUITE])
-            for fault, count in times.items():
-                runs = [one(testbed, fault, wanted[fault]) for _ in range(count)]
-                passed &= told(kind, fault, runs)
+            testbed.up(fabric=kind, shares=[SUITE, Path(directory)])
+            for row in due:
+                if time.monotonic() > until:
+                    return
+                run = one(testbed, programs, Path(directory) / "stage", row)
+                row.runs.append(run)
+                with KEPT.open("a") as kept:
+                    kept.write(json.dumps([row.kind, row.fault, *run]) + "\n")
         finally:
             testbed.down()
-    return passed
 
 
-def told(kind: str, fault: str, runs: Sequence[Seen]) -> bool:
-    """Write the row of a fault; whether all runs were right."""
-    named = "-" if fault == "healthy" else f"{sum(run.named for run in runs)} of {len(runs)}"
-    false = [place for run in runs for place in run.false]
-    row = f"{len(false)} in {len(runs)} runs {', '.join(sorted(set(false)))}".strip()
-    smallest = max((run.smallest for run in runs), default=0)
-    sys.stdout.write(f"| {kind} | {fault} | {named} | {row} | {smallest or '-'} |\n")
-    sys.stdout.flush()
-    return not false and all(run.named for run in runs if fault != "healthy")
+def turns(rows: Sequence[Row]) -> Iterator[Row]:
+    """Each row as often as it still is to be run, in turns."""
+    for turn in range(max((row.wanted for row in rows), default=0)):
+        yield from (row for row in rows if len(row.runs) <= turn < row.wanted)
 
 
-def one(testbed: Testbed, fault: str, places: Sequence[str]) -> Seen:
-    """One run under one fault."""
-    target, *words = fault.split()
-    if words:
-        faults.inject(testbed.files, target, words)
-    try:
-        return seen(located(testbed), places)
-    finally:
-        if words:
-            faults.clear(testbed.files, target)
-
-
-def located(testbed: Testbed) -> list[list[str]]:
-    """The places of each accusation.
+def one(testbed: Testbed, programs: Programs, stage: Path, row: Row) -> Seen:
+    """One run under one fault.
 
     Raises:
-        FabricheckError: if nothing could be told.
+        FabricheckError: if nothing could be told however often it was tried.
     """
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "fabricheck", "locate", "--json", "--seconds=1"),
-            *("--environ=openmpi", "--transport=tcp", f"--topology={testbed.files.topology}"),
-        ],
-        cwd=SUITE,
-        env={**os.environ, "FABRICHECK_TESTBED": str(testbed.files.root)},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=SECONDS,
-    )
-    if done.returncode not in (0, 1):
-        raise FabricheckError(f"fabricheck locate: {done.stderr.strip()[-400:]}")
-    return [each["places"] for case in json.loads(done.stdout) for each in case["accused"]]
+    target, *words = row.fault.split()
+    for attempt in range(TRIES):
+        shutil.rmtree(stage, ignore_errors=True)
+        stage.mkdir()
+        if words:
+            faults.inject(testbed.files, target, words)
+        try:
+            found = measure(testbed, programs, stage, ROUND_SECONDS)
+        except FabricheckError as error:
+            tell(row, f"again: {error}")
+            continue
+        finally:
+            if words:
+                faults.clear(testbed.files, target)
+        if not found.objections:
+            return judged(row, found)
+        tell(row, f"again: {'; '.join(found.objections)}")
+        time.sleep(2**attempt)
+    raise FabricheckError(f"expected a run under {row.fault} that tells something, found none")
+
+
+def judged(row: Row, found: Measured) -> Seen:
+    """Whether the run named the fault; what else it said is told."""
+    verdict = found.located.verdict
+    run = seen((each.names for each in verdict.accused), FAULTS[row.kind].get(row.fault, ()))
+    good = not run.false and (run.named or row.fault == HEALTHY)
+    tell(row, "good" if good else "\n    ".join(lines(found.located)))
+    return run
+
+
+def tell(row: Row, text: str) -> None:
+    """Say how far it is."""
+    sys.stderr.write(f"{time.strftime('%H:%M:%S')} {row.kind}, {row.fault}: {text}\n")
+    sys.stderr.flush()
 
 
 if __name__ == "__main__":

@@ -2,8 +2,6 @@
 
 import importlib.util
 
-import pytest
-
 from fabricheck.provenance import SUITE
 from fabricheck.testbed import ends, fabric
 
@@ -22,13 +20,20 @@ def test_a_fault_is_named_by_a_set_that_has_its_place_and_all_else_is_false() ->
     assert lab.seen([["n1 sends", "leaf1 up"]], ()) == (False, ["leaf1 up or n1 sends"], 0)
 
 
-def test_a_missed_or_false_one_fails_the_drill(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missed_false_or_absent_run_fails_the_drill() -> None:
     good, missed = lab.Seen(True, [], 1), lab.Seen(False, [], 0)
-    assert lab.told("f", "n3 rate 20mbit", [good, good])
-    assert not lab.told("f", "n3 rate 20mbit", [good, missed])
-    assert not lab.told("f", "healthy", [missed, lab.Seen(False, ["n1 sends"], 0)])
-    assert lab.told("f", "healthy", [missed])
-    assert "| f | n3 rate 20mbit | 1 of 2 | 0 in 2 runs | 1 |" in capsys.readouterr().out
+    assert lab.Row("f", "n3 rate 20mbit", 2, [good, good]).passed
+    assert not lab.Row("f", "n3 rate 20mbit", 2, [good, missed]).passed
+    assert not lab.Row("f", "n3 rate 20mbit", 2, [good]).passed
+    assert lab.Row("f", lab.HEALTHY, 1, [missed]).passed
+    wrong = lab.Row("f", lab.HEALTHY, 1, [missed, lab.Seen(False, ["n1 sends"], 0)])
+    assert not wrong.passed
+    assert wrong.words == "| f | healthy | - | 1 of 2 n1 sends | - |"
+
+
+def test_runs_that_are_due_are_made_in_turns() -> None:
+    rows = [lab.Row("f", "a", 2, [lab.Seen(True, [], 1)]), lab.Row("f", "b", 2, [])]
+    assert [row.fault for row in lab.turns(rows)] == ["b", "a", "b"]
 
 
 def test_every_fault_is_of_this_fabric() -> None:

@@ -71,6 +71,15 @@ def test_with_leaves_known_the_leaf_itself_is_named() -> None:
     assert named(verdict) == {f"leaf{leaf} up", f"leaf{leaf} down"}
 
 
+def test_a_leaf_that_is_congested_for_a_while_accuses_no_link_of_it() -> None:
+    # From the fifth round on. One of its links was not used before, and so was always slow.
+    simulated = Simulated(Kind(32, 32, 32, bad=4, links=3, heavy=True, correlated=True), 2)
+    _, verdict = run(simulated, 2)
+    assert named(verdict) == simulated.truth()
+    leaf = f"leaf{simulated.congested} "
+    assert any(each.names[0].startswith(leaf) for each in verdict.open)
+
+
 def test_a_pair_alone_is_named_where_all_pairs_are_measured() -> None:
     simulated = Simulated(Kind(1, 8, bad=0), 2)
     fabric = simulated.fabric()

@@ -51,6 +51,12 @@ class Fabric:
         """How many places are known up to now; links become known as they are measured."""
         return 2 * (len(self.nodes) + len(self.leaves)) + len(self._links)
 
+    @property
+    def leaf_places(self) -> slice:
+        """The places that are leaves: first all up, then all down."""
+        first = 2 * len(self.nodes)
+        return slice(first, first + 2 * len(self.leaves))
+
     def is_across(self, senders: Ints, receivers: Ints) -> npt.NDArray[np.bool_]:
         """Whether a measurement left its leaf; all are taken to where no leaf is known."""
         mine, theirs = self.leaf[senders], self.leaf[receivers]

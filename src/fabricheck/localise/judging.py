@@ -33,6 +33,10 @@ _MUCH: Final = 1.2
 """Of the strongest evidence of a round."""
 _LEAST_OF_PAIR: Final = 3
 """Tests of one pair from which it is a place of its own."""
+_ROUNDING: Final = 1e-9
+"""What is left of equal numbers."""
+_LEAST_OF_LEAF: Final = 8
+"""Tests of a leaf in a round from which one can tell that all of it was slow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,15 +164,43 @@ class _Decoded:
         self.found_evidence: list[float] = []
         self._order, self._starts = _grouped(self.passed, self.places)
         self.scores, self.steady = self._judge_sums(self.sums)
+        self.congested = self._congested()
+        if self.congested.any():
+            self.sums = self._told(np.arange(len(self.ratios)))
+            self.scores, self.steady = self._judge_sums(self.sums)
 
-    def _sum(self, which: Ints) -> Array:
-        """Places × rounds: sum of the ratios of some tests."""
+    def _sum(self, which: Ints, values: Array | None = None) -> Array:
+        """Places × rounds: sum of the ratios of some tests, or of other values of them."""
         here = self.passed[which]
         cells = here * self.rounds + self.tests.round[which][:, None]
-        weights = np.broadcast_to(self.ratios[which][:, None], here.shape)
+        chosen = self.ratios if values is None else values
+        weights = np.broadcast_to(chosen[which][:, None], here.shape)
         known = here >= 0
         sums = np.bincount(cells[known], weights[known], self.places * self.rounds)
         return np.asarray(sums.reshape(self.places, self.rounds), dtype=np.float64)
+
+    def _congested(self) -> Flags:
+        """Tests of rounds in which most of a leaf's were slow, where it was not so all the time.
+
+        They tell of the leaf in that round, and of no node, and no link, that they passed.
+        """
+        every = np.arange(len(self.ratios))
+        leaves = self.fabric.leaf_places
+        counted = self._sum(every, np.ones(len(every)))[leaves]
+        slow = self._sum(every, (self.ratios > 0).astype(np.float64))[leaves]
+        for_a_while = (counted >= _LEAST_OF_LEAF) & (2 * slow > counted)
+        for_a_while[self.steady[leaves]] = False
+        cells = np.zeros((self.places + 1, self.rounds), dtype=bool)
+        cells[leaves] = for_a_while
+        # The last row is for -1: no place.
+        return np.asarray(cells[self.passed, self.tests.round[:, None]].any(axis=1))
+
+    def _told(self, which: Ints) -> Array:
+        """Places × rounds: what some tests tell; those of a congested leaf, only of leaves."""
+        leaves = self.fabric.leaf_places
+        told = self._sum(which[~self.congested[which]])
+        told[leaves] += self._sum(which[self.congested[which]])[leaves]
+        return told
 
     def _judge_sums(self, sums: Array) -> tuple[Array, Flags]:
         """Evidence of each place, and whether it was slow in nearly every round."""
@@ -177,9 +209,12 @@ class _Decoded:
         return capped.sum(axis=1), good <= np.maximum(1, _GOOD_AT_MOST * (good + slow))
 
     def tests_of(self, place: int) -> Ints:
-        """The tests that passed a place and are not explained."""
+        """The tests that passed a place, tell of it, and are not explained."""
         all_of_it = self._order[self._starts[place] : self._starts[place + 1]]
-        return np.asarray(all_of_it[self.left[all_of_it]])
+        leaves = self.fabric.leaf_places
+        if leaves.start <= place < leaves.stop:
+            return np.asarray(all_of_it[self.left[all_of_it]])
+        return np.asarray(all_of_it[(self.left & ~self.congested)[all_of_it]])
 
     def explain(self) -> None:
         """Accuse until what is left accuses nobody."""
@@ -199,9 +234,8 @@ class _Decoded:
             self._put_aside(slow)
 
     def _put_aside(self, slow: Ints) -> None:
-        self.sums -= self._sum(slow)
-        # What is left of equal numbers is rounding.
-        self.sums[np.abs(self.sums) < 1e-9] = 0.0  # noqa: PLR2004
+        self.sums -= self._told(slow)
+        self.sums[np.abs(self.sums) < _ROUNDING] = 0.0
         self.left[slow] = False
         touched = np.unique(self.passed[slow])
         touched = touched[touched >= 0]
@@ -209,7 +243,8 @@ class _Decoded:
 
     def slow_share(self) -> float:
         """Share of slow results among those that nothing explains."""
-        return float((self.ratios[self.left] > 0).mean()) if self.left.any() else 0.0
+        left = self.left & ~self.congested
+        return float((self.ratios[left] > 0).mean()) if left.any() else 0.0
 
     def much_against(self) -> Flags:
         """Places that were slow in two rounds more than not."""
@@ -230,7 +265,7 @@ class _Decoded:
     def retest(self) -> Ints:
         """Pairs × 2: slow one way more often than not, unexplained; most evidence first."""
         nodes = len(self.fabric.nodes)
-        left = np.flatnonzero(self.left)
+        left = np.flatnonzero(self.left & ~self.congested)
         ways = self.tests.sender[left] * nodes + self.tests.receiver[left]
         keys, inverse = np.unique(ways, return_inverse=True)
         evidence = np.bincount(inverse, self.ratios[left], minlength=len(keys))

@@ -24,6 +24,7 @@ from fabricheck.report.offline import require_offline
 from fabricheck.report.past import SHOWN_DAYS, Past
 from fabricheck.report.phase_charts import phase_chart
 from fabricheck.report.phases import PhaseFigure, phase_figures
+from fabricheck.report.places import place_views
 from fabricheck.report.sections import (
     benchmark_views,
     chart_name,
@@ -67,7 +68,8 @@ def render(run: Run, summary: Summary, past: Past | None = None, unread: str = "
     curves = groups(matrix)
     beside = _beside(run, past) if past else _NOTHING
     phases = phase_figures(run)
-    documents = _charts(curves, matrix) | _phase_charts(phases)
+    places, place_charts = place_views(run)
+    documents = _charts(curves, matrix) | _phase_charts(phases) | place_charts
     verdict = beside["past_verdict"]
     worse = verdict and verdict.color == _RED and summary.verdict.passes
     drill = beside["drill"]
@@ -88,6 +90,7 @@ def render(run: Run, summary: Summary, past: Past | None = None, unread: str = "
             legend=reference_legend(run),
             benchmarks=benchmark_views(curves),
             phase_figures=phases,
+            place_views=places,
             node_tables=node_tables(run),
             time_line=timeline(run),
             not_measured=not_measured(run),
@@ -102,6 +105,7 @@ def render(run: Run, summary: Summary, past: Past | None = None, unread: str = "
 
 _NOTHING: dict[str, Any] = {
     "past_verdict": None,
+    "accusations": None,
     "drill": None,
     "by_case": {},
     "remarks": [],
@@ -120,6 +124,7 @@ def _beside(run: Run, past: Past) -> dict[str, Any]:
     return {
         "past_verdict": past_verdict(past),
         "nodes": [line for each in past.nodes for line in node_words(each)],
+        "accusations": past.accusations,
         "events": events,
         "open_events": OPEN_EVENTS,
         "shown_days": SHOWN_DAYS,

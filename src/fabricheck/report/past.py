@@ -16,6 +16,7 @@ from fabricheck.history.series import Series, SeriesKey
 from fabricheck.history.store import History
 from fabricheck.localise.nodes import NodeTrend, node_trend
 from fabricheck.report.model import Case, Run
+from fabricheck.report.places import Accusations, accusations
 from fabricheck.trend.accepted import read_accepted
 from fabricheck.trend.attribution import Difference, around, attribute
 from fabricheck.trend.detect import Trend, analyse
@@ -75,6 +76,7 @@ class Past:
         lines: for each kind of problem, how many lines of the record have it.
         holds_run: whether the run itself is in it.
         nodes: what the last weeks say of each system's nodes.
+        accusations: which places were accused in jobs that looked for slow ones.
     """
 
     trend: Trend
@@ -85,6 +87,7 @@ class Past:
     lines: Mapping[str, int]
     holds_run: bool
     nodes: tuple[NodeTrend, ...] = ()
+    accusations: Accusations | None = None
 
 
 def read_past(store: Path, run: Run, sites: Iterable[Path], references: Iterable[Path]) -> Past:
@@ -109,6 +112,7 @@ def read_past(store: Path, run: Run, sites: Iterable[Path], references: Iterable
         events = shown(trend)
         provenance = history.provenance(around(events, selection))
         nodes = _nodes(history, trend, run, settings)
+        accused = accusations(history, selection)
         lines = Counter[str](problem.kind for problem in history.status().problems)
     sessions = {str(each.sessions[-1]) for each in series if len(each)}
     return Past(
@@ -120,6 +124,7 @@ def read_past(store: Path, run: Run, sites: Iterable[Path], references: Iterable
         lines,
         run.session in sessions,
         nodes,
+        accused,
     )
 
 

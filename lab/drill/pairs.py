@@ -1,0 +1,123 @@
+"""All nodes of a testbed in pairs, measured and judged as the check does it, without ReFrame."""
+
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from fabricheck.benchmarks.model import MpiBenchmark
+from fabricheck.benchmarks.pair_health.launch import Pairs, cases
+from fabricheck.errors import FabricheckError
+from fabricheck.launch.disturbance import find_disturbances
+from fabricheck.launch.model import Setting
+from fabricheck.localise.located import locate, write_told
+from fabricheck.localise.recorded import load
+from fabricheck.localise.words import Located
+from fabricheck.provenance import SUITE
+from fabricheck.testbed import Testbed
+from fabricheck.transports.witness import RANK_WRAPPER
+
+_SECONDS: Final = 120.0
+# What sites/testbed.yaml says of the partition main.
+_FEATURES: Final = ("tcp", "bound_ranks", "quiet_interfaces", "shared_cores")
+_EXTRAS: Final = {"ucx_net_devices": {"tcp": "eth0"}, "pin": "cyclic"}
+
+
+@dataclass(frozen=True, slots=True)
+class Programs:
+    """The programs of a build folder of ``src/bench``."""
+
+    folder: Path
+    provider: str = "mpi_probe"
+    mpi_version: str = ""
+    ucx_info: str = ""
+
+    @property
+    def yield_library(self) -> str:
+        """Path of the library that makes idle ranks yield."""
+        return str(self.folder / "yield_when_idle" / "libyield_when_idle.so")
+
+    def command(self, benchmark: MpiBenchmark) -> list[str]:
+        """No benchmark of MPI is run here."""
+        raise FabricheckError(f"expected a program of pairs, found {benchmark.name}")
+
+    def program(self, name: str) -> str:
+        """Path of one of our programs."""
+        return str(self.folder / name / name)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a run found.
+
+    Attributes:
+        located: the verdict.
+        proof: what proves the transport.
+        objections: why nothing of it can be believed; empty if it can.
+    """
+
+    located: Located
+    proof: str
+    objections: tuple[str, ...]
+
+
+def build(folder: Path) -> Programs:
+    """Build what a run needs with Open MPI.
+
+    Raises:
+        FabricheckError: if it can't be built.
+    """
+    for words in (
+        ["-S", str(SUITE / "src" / "bench"), "-B", str(folder), "-DCMAKE_UNITY_BUILD=ON",
+         "-DCMAKE_CXX_COMPILER=mpicxx.openmpi"],
+        ["--build", str(folder), "-j2", "--target", "pair_probe", "yield_when_idle"],
+    ):  # fmt: skip
+        done = subprocess.run(["cmake", *words], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise FabricheckError(f"expected to build in {folder}, found: {done.stderr[-400:]}")
+    return Programs(folder)
+
+
+def measure(testbed: Testbed, programs: Programs, stage: Path, seconds: float) -> Measured:
+    """One run on all nodes.
+
+    Args:
+        testbed: one with leaves and spines, that shares ``stage``.
+        programs: what to run.
+        stage: an empty directory for it.
+        seconds: of each round.
+
+    Raises:
+        FabricheckError: if the job failed.
+    """
+    (case,) = (each for each in cases("pair_health") if each.placement.transport.name == "tcp")
+    nodes = len(load(testbed.files.topology).leaves)
+    chosen = {"nodes": nodes, "round_seconds": seconds, "topology": str(testbed.files.topology)}
+    setting = Setting(
+        extras=_EXTRAS, features=_FEATURES, launcher="srun", mpi="openmpi", pmi="pmix",
+        build=programs, chosen=chosen, stage=stage, stdout="job.out", stderr="job.err",
+    )  # fmt: skip
+    pairs = Pairs(case)
+    job = pairs.job(setting)
+    words = [
+        *("env", f"--chdir={stage}", *(f"{name}={value}" for name, value in job.variables.items())),
+        *("srun", f"-N{nodes}", f"-n{nodes}", *job.launcher_options, str(RANK_WRAPPER)),
+        *_unquoted(job.words),
+    ]
+    done = testbed.run("login", *words, timeout_seconds=_SECONDS)
+    (stage / setting.stdout).write_text(done.stdout)
+    (stage / setting.stderr).write_text(done.stderr)
+    if done.returncode != 0:
+        raise FabricheckError(f"pair_probe: {(done.stderr or done.stdout).strip()[-400:]}")
+    write_told(stage, testbed.files.topology, {}, {})
+    found = pairs.examine(setting)
+    objections = (*find_disturbances(stage, shared=True), *found.objections)
+    return Measured(locate(stage), found.proof, objections)
+
+
+def _unquoted(words: Sequence[str]) -> list[str]:
+    """The words of a job script as a shell hands them over."""
+    script = f"printf '%s\\0' {' '.join(words)}"
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
+    return done.stdout.split("\0")[:-1]
