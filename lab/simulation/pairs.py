@@ -79,6 +79,11 @@ class Simulated:
         hosts = self.kind.hosts
         return f"leaf{one // hosts}->spine{spine}", f"spine{spine}->leaf{other // hosts}"
 
+    def spread(self, leaf: str) -> int:
+        """As ``Routes``."""
+        del leaf
+        return 1
+
     def fabric(self) -> Fabric:
         """As the judge knows it."""
         names = [f"n{node}" for node in range(self.kind.nodes)]

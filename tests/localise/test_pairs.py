@@ -7,11 +7,12 @@ import pytest
 
 from fabricheck.errors import FabricheckError
 from fabricheck.localise.evidence import Round
-from fabricheck.localise.fabric import Fabric
+from fabricheck.localise.fabric import Fabric, Ints
 from fabricheck.localise.judging import Verdict, judge
 from fabricheck.localise.rounds import parse_line
 from fabricheck.localise.schedules import Schedule
 from fabricheck.localise.steer import steer
+from fabricheck.trend.robust import Array
 from simulation.pairs import Kind, Simulated
 
 
@@ -78,6 +79,42 @@ def test_a_leaf_that_is_congested_for_a_while_accuses_no_link_of_it() -> None:
     assert named(verdict) == simulated.truth()
     leaf = f"leaf{simulated.congested} "
     assert any(each.names[0].startswith(leaf) for each in verdict.open)
+
+
+class Flows(Simulated):
+    """A fabric in which flows choose their way: of each pair always the same, but unknown."""
+
+    def path(self, sender: str, receiver: str) -> None:
+        del sender, receiver
+
+    def spread(self, leaf: str) -> int:
+        del leaf
+        return self.kind.spines
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("kind", [Kind(4, 2, 2, bad=0), Kind(16, 16, 4, bad=2)], ids=str)
+def test_one_of_the_links_that_flows_choose_is_named_by_its_leaf(kind: Kind, seed: int) -> None:
+    simulated = Flows(kind, seed)
+    simulated.links[0, 1, 1] = 1.5
+    _, verdict = run(simulated, seed)
+    assert named(verdict) == (simulated.truth() - {"leaf1->spine1"}) | {"leaf1 up"}
+
+
+class Acknowledged(Simulated):
+    """A fabric in which what is sent waits for its acknowledgements."""
+
+    def _slow(self, sender: Ints, receiver: Ints) -> Array:
+        return np.maximum(super()._slow(sender, receiver), super()._slow(receiver, sender))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_whose_acknowledgements_pass_an_accused_link_is_not_accused(seed: int) -> None:
+    simulated = Acknowledged(Kind(4, 2, 2, bad=0), seed)
+    simulated.links[:, 3, 0] = 1.5
+    _, verdict = run(simulated, seed)
+    assert named(verdict) == simulated.truth() | {"leaf3->spine0", "spine0->leaf3"}
+    assert verdict.open == []
 
 
 def test_a_pair_alone_is_named_where_all_pairs_are_measured() -> None:

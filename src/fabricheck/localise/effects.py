@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from fabricheck.localise.evidence import Tests, median_of
+from fabricheck.localise.explaining import Finding
 from fabricheck.localise.fabric import Fabric, Ints
-from fabricheck.localise.judging import Finding, Verdict
+from fabricheck.localise.judging import Verdict
 from fabricheck.trend.robust import Array, Flags
 
 SENDS, RECEIVES, LATENCY = WAYS = ("sends", "receives", "latency")

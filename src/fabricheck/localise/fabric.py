@@ -25,6 +25,9 @@ class Routes(Protocol):
     def path(self, sender: str, receiver: str) -> tuple[str, ...] | None:
         """The links between switches on the way; ``None`` if unknown."""
 
+    def spread(self, leaf: str) -> int:
+        """Over how many links of a leaf flows choose their way; 1 if they don't."""
+
 
 class Fabric:
     """Nodes and, where a topology is known, their leaves and links.
@@ -33,6 +36,7 @@ class Fabric:
         nodes: their names.
         leaves: names of the leaf switches; empty if none is known.
         leaf: number of each node's leaf, -1 if unknown.
+        spread: over how many links of each leaf flows choose their way.
     """
 
     def __init__(self, nodes: Sequence[str], routes: Routes | None = None) -> None:
@@ -42,6 +46,8 @@ class Fabric:
         self.leaves = tuple(sorted({name for name in names if name}))
         numbers = {name: number for number, name in enumerate(self.leaves)}
         self.leaf: Ints = np.array([numbers.get(name, -1) for name in names], dtype=np.int64)
+        links = [routes.spread(name) if routes else 1 for name in self.leaves]
+        self.spread: Ints = np.array(links, dtype=np.int64)
         self._links: dict[str, int] = {}
         self._link_names: list[str] = []
         self._paths: dict[tuple[int, int], tuple[int, ...]] = {}
@@ -50,6 +56,11 @@ class Fabric:
     def size(self) -> int:
         """How many places are known up to now; links become known as they are measured."""
         return 2 * (len(self.nodes) + len(self.leaves)) + len(self._links)
+
+    @property
+    def is_spread(self) -> bool:
+        """Whether flows choose their way somewhere."""
+        return bool((self.spread > 1).any())
 
     @property
     def leaf_places(self) -> slice:

@@ -63,6 +63,13 @@ class Topology:
         above = self.spines.get(switch, ())
         return above[0] if len(above) == 1 else None
 
+    def spread(self, leaf: str) -> int:
+        """Over how many links of a leaf flows choose their way; 1 if they don't, or none is known.
+
+        What is for a node of another leaf goes up by the leaf's own forwarding table.
+        """
+        return 1 if leaf in self.routes else max(len(self.spines.get(leaf, ())), 1)
+
     def nodes_of(self) -> dict[str, list[str]]:
         """The nodes of each leaf."""
         found: dict[str, list[str]] = {}

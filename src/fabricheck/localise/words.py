@@ -9,12 +9,15 @@ from ClusterShell.NodeSet import NodeSet, NodeSetException
 
 from fabricheck.benchmarks.quantity import percent, times
 from fabricheck.judge.levels import Level
+from fabricheck.localise.explaining import Finding
 from fabricheck.localise.fabric import Fabric
-from fabricheck.localise.judging import Finding, Verdict
+from fabricheck.localise.judging import Verdict
 
 _SHOWN: Final = 6
 """Lines of a kind before the rest is counted."""
 _NAMED: Final = 8
+_IN_PART: Final = 0.85
+"""Of the tests of a leaf; if fewer were slow, it is one of its links."""
 _COUNTERS: Final = "card, cable and port of the leaf switch: only their counters tell them apart"
 
 
@@ -158,6 +161,8 @@ def _figure(finding: Finding) -> str:
         what = f"has {times(float(np.exp(finding.slower)))} the latency of its peers"
     else:
         verb = way if way in ("sends", "receives") else f"{way} carries".strip()
+        if way in ("up", "down") and finding.slow <= _IN_PART * finding.tests:
+            verb += " some flows"
         what = f"{verb} at {np.exp(-finding.slower):.2f} of its peers"
     leaves = f" on {finding.leaves} leaves" if finding.leaves > 1 else ""
     return (

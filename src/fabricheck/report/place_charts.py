@@ -18,8 +18,8 @@ from fabricheck.localise.effects import (
     of_nodes,
     of_pairs,
 )
+from fabricheck.localise.explaining import Finding
 from fabricheck.localise.fabric import Fabric, Ints
-from fabricheck.localise.judging import Finding
 from fabricheck.localise.words import Located
 from fabricheck.report.canvas import (
     CRITICAL,
