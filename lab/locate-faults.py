@@ -37,7 +37,7 @@ from fabricheck.testbed import Testbed, fabric, faults
 
 FOLDER = SUITE / "build" / "locate-faults"
 KEPT = FOLDER / "runs.jsonl"
-DOCUMENT = SUITE / "docs" / "localisation.md"
+DOCUMENT = SUITE / "docs" / "how-to" / "localisation.md"
 COMMAND = "lab/locate-faults.py --write"
 HEALTHY = "healthy"
 ROUND_SECONDS = 0.5
@@ -130,8 +130,9 @@ def main() -> int:
     rows = planned(options)
     try:
         programs = build(FOLDER / "programs")
-        for kind in FAULTS:
-            hold(kind, rows, programs, time.monotonic() + 60 * options.minutes)
+        until = time.monotonic() + 60 * options.minutes
+        for kind in sorted(FAULTS, key=lambda kind: made(rows, kind)):
+            hold(kind, rows, programs, until)
     except FabricheckError as error:
         sys.stderr.write(f"locate-faults: {error}\n")
         return error.exit_code
@@ -143,6 +144,12 @@ def main() -> int:
     if options.write:
         write_whole(DOCUMENT, insert(DOCUMENT.read_text(), COMMAND, [table], DOCUMENT))
     return 0 if all(row.passed for row in rows) else 1
+
+
+def made(rows: Sequence[Row], kind: str) -> float:
+    """The share of the wanted runs of a fabric that were made."""
+    here = [row for row in rows if row.kind == kind]
+    return sum(len(row.runs) for row in here) / max(sum(row.wanted for row in here), 1)
 
 
 def planned(options: argparse.Namespace) -> list[Row]:
