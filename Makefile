@@ -1,7 +1,7 @@
 # fabricheck: `make` lists what there is.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup run nightly test lint format testbed-up testbed-down clean
+.PHONY: help setup run nightly test lint format docs testbed-up testbed-down clean
 
 # More arguments for the command behind a target: make run ARGS=--help
 ARGS ?=
@@ -30,6 +30,10 @@ lint: ## check style, types, import layers and shell scripts
 format: ## bring Python and C++ into the project's format
 	@ci/setup test
 	@ci/lint --fix
+
+docs: ## build the documentation site into build/site, without a network
+	@ci/setup test
+	@.venv/bin/mkdocs build --strict --quiet
 
 testbed-up: setup ## start the testbed and leave it running
 	@.venv/bin/fabricheck testbed up $(ARGS)

@@ -5,7 +5,7 @@ Cases of 6 sizes x 2 statistics are simulated as in "lab/simulate"; the first ni
 give its references, and the 20 nights after them are judged. "as recorded" takes the recorded
 rounds in their order instead, with whatever happened to the machine meanwhile; a window with a
 change point is left out, as "fabricheck baseline propose" refuses it. Prints the table of
-docs/how-to/references.md.
+docs/explanation/tolerances.md.
 
 example:
     . ./setup-env.sh && lab/measure-baseline.py --cases 500

@@ -92,7 +92,7 @@ class Campaign:
 def tables(
     noise: Sequence[Array], settings: Settings, *, count: int, rounds: int, seed: int
 ) -> Iterator[tuple[str, Iterator[Row]]]:
-    """The tables of docs/how-to/acceptance.md, each with its title.
+    """The tables of docs/explanation/acceptance-errors.md, each with its title.
 
     Args:
         noise: recorded noise.

@@ -221,7 +221,7 @@ def acceptance(
 ) -> None:
     """Measure how often "fabricheck accept" is right, on runs of which it is known what changed.
 
-    Prints the tables of docs/how-to/acceptance.md.
+    Prints the tables of docs/explanation/acceptance-errors.md.
 
     Exit code 0: measured. 2: bad input.
 

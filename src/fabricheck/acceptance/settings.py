@@ -17,7 +17,7 @@ _TAIL = re.compile(r"max|p(9\d|\d{3})(\.\d+)?")
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What an acceptance asks for; docs/how-to/acceptance.md has the reasons and the power.
+    """What an acceptance asks for; docs/how-to/acceptance.md has the reasons.
 
     Attributes:
         margin: how much worse, relative, is still as good as before: the margin of equivalence.

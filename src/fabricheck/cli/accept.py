@@ -68,7 +68,7 @@ def accept(
     """Compare runs before a change with runs after it: accept, reject or inconclusive.
 
     Reads the history: "fabricheck history refresh" brings it up to date. ci/acceptance.sh makes the
-    runs. The method, the margins and the measured error rates are in docs/how-to/acceptance.md.
+    runs. The method, the margins and the settings are in docs/how-to/acceptance.md.
 
     Exit code 0: accept. 1: reject. 3: inconclusive. 2: bad input. Signing has the exit code of the
     record's verdict.

@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""Write docs/reference/commands.md from what the commands say of themselves.
+
+With --check nothing is written: the exit code is 1 when the document is out of date.
+
+example:
+    ci/document-commands.py
+"""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import typer.main
+
+from fabricheck.cli.application import build
+from fabricheck.report.generated import write_or_check
+
+DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "reference" / "commands.md"
+
+
+def section(command: Any, context: Any) -> Iterator[str]:
+    """A command, and those below it."""
+    yield from (f"## {context.command_path}", "", *words(command.help or ""))
+    if not hasattr(command, "list_commands"):
+        yield from ("", *table(command, context))
+        return
+    for name in command.list_commands(context):
+        yield ""
+        yield from section(*below(command, context, name))
+
+
+def below(group: Any, context: Any, name: str) -> tuple[Any, Any]:
+    """A command of a group, with its context."""
+    own = group.get_command(context, name)
+    return own, type(context)(own, parent=context, info_name=name)
+
+
+def words(text: str) -> Iterator[str]:
+    """The text of a command's help, with its examples as one block."""
+    about, _, examples = text.replace("\b\n", "").partition("Examples:")
+    yield about.strip()
+    if examples:
+        yield from ("", "```sh", *filter(None, map(outdented, examples.splitlines())), "```")
+
+
+def outdented(line: str) -> str:
+    """A line of an example; what continues one keeps half of its indentation."""
+    return line.removeprefix("    ").rstrip()
+
+
+def table(command: Any, context: Any) -> Iterator[str]:
+    """Arguments and options, each with its default."""
+    yield from ("| option | meaning |", "|---|---|")
+    for parameter in command.get_params(context):
+        if parameter.param_type_name == "option":
+            if parameter.hidden or "--help" in parameter.opts:
+                continue
+            name, text = ", ".join(parameter.opts), parameter.help or ""
+            metavar = "" if parameter.is_flag else f" {value_of(parameter)}"
+        else:
+            name, metavar = value_of(parameter), ""
+            text = getattr(parameter, "help", None) or ""
+        yield f"| `{cell(name + metavar)}` | {cell(text)}{default(parameter)} |"
+
+
+def value_of(parameter: Any) -> str:
+    """What stands for the value of a parameter."""
+    return str(parameter.metavar or parameter.name.upper())
+
+
+def default(parameter: Any) -> str:
+    """The default of a parameter, if it has one to tell; nothing that this machine says."""
+    shown = getattr(parameter, "show_default", None)
+    value = shown if isinstance(shown, str) else parameter.default
+    if shown is False or value in (None, False, True, "", [], ()) or callable(value):
+        return ""
+    return f" Default: `{Path(value).name if isinstance(value, Path) else value}`."
+
+
+def cell(text: str) -> str:
+    """Text that breaks no row."""
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def main() -> int:
+    """Write or check."""
+    app: Any = typer.main.get_command(build([]))
+    context = app.make_context("fabricheck", ["run"])
+    sections = [
+        "\n".join(section(*below(app, context, name))) for name in app.list_commands(context)
+    ]
+    return write_or_check(__doc__, DOCUMENT, "ci/document-commands.py", ["\n\n".join(sections)])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
