@@ -35,7 +35,7 @@ def run(
     tag: Annotated[
         list[str] | None,
         typer.Option(
-            help="Only checks of this run (smoke, nightly, acceptance, full) or family; may be repeated."
+            help="Checks of this run (smoke, nightly, acceptance, full) or family; may be repeated."
         ),
     ] = None,
     mode: Annotated[
