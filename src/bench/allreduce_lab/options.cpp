@@ -195,23 +195,19 @@ bench::OptionTable table_of(Options& options) {
 }
 
 Options parse_options(int argc, char** argv) {
-    Options options;
-    bench::OptionTable table = table_of(options);
-    options.action = table.parse(argc, argv);
-    if (options.action != bench::Action::Run) {
-        return options;
-    }
-    for (const std::string& word : table.words()) {
-        options.schemes.push_back(bench::parse_choice("SCHEME", word, kSchemes));
-    }
-    if (options.schemes.empty()) {
-        throw UsageError("a scheme is needed, found none; see allreduce_lab --help");
-    }
-    if (options.time_budget && !table.given("iteration-count")) {
-        options.iterations = kMostIterations;
-    }
-    check_combination(options, table);
-    return options;
+    return bench::parse(
+        Options{}, table_of, argc, argv, [](Options& options, const bench::OptionTable& table) {
+            for (const std::string& word : table.words()) {
+                options.schemes.push_back(bench::parse_choice("SCHEME", word, kSchemes));
+            }
+            if (options.schemes.empty()) {
+                throw UsageError("a scheme is needed, found none; see allreduce_lab --help");
+            }
+            if (options.time_budget && !table.given("iteration-count")) {
+                options.iterations = kMostIterations;
+            }
+            check_combination(options, table);
+        });
 }
 
 std::string help_text() {

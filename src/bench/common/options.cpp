@@ -182,6 +182,12 @@ bool OptionTable::given(const char* name) const {
                        [name](const Row& row) { return row.given && row.names.front() == name; });
 }
 
+void OptionTable::refuse_words(const char* advice) const {
+    if (!words_.empty()) {
+        throw UsageError("\"" + words_.front() + "\" is one word too many" + advice);
+    }
+}
+
 std::string OptionTable::help() const {
     std::string text;
     for (const Row& row : rows_) {

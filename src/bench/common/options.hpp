@@ -94,6 +94,8 @@ class OptionTable {
     [[nodiscard]] bool given(const char* name) const;
     /// The words that are no options, in their order.
     [[nodiscard]] const std::vector<std::string>& words() const { return words_; }
+    /// Throws UsageError if there are such words; `advice` follows what is wrong.
+    void refuse_words(const char* advice = "") const;
 
     /// All options, with --help and --version, as --help prints them.
     [[nodiscard]] std::string help() const;
@@ -167,6 +169,19 @@ struct CommonOptions {
     std::optional<double> time_budget; ///< seconds for each size, order, row or stream
     std::string json;                  ///< empty: none, "-": standard output
 };
+
+/// A program's options as the command line gives them. Unless it asks for the help or the version,
+/// `finish` has the last word.
+template <class Options, class Finish>
+Options parse(Options options, OptionTable (*table_of)(Options&), int argc, char** argv,
+              const Finish& finish) {
+    OptionTable table = table_of(options);
+    options.action = table.parse(argc, argv);
+    if (options.action == Action::Run) {
+        finish(options, table);
+    }
+    return options;
+}
 
 /// The switches of every program, in a section of their own.
 void add_common(OptionTable& table, CommonOptions& options, const char* validated);

@@ -75,18 +75,11 @@ bench::OptionTable table_of(Options& options) {
 }
 
 Options parse_options(int argc, char** argv) {
-    Options options;
-    bench::OptionTable table = table_of(options);
-    options.action = table.parse(argc, argv);
-    if (options.action != bench::Action::Run) {
-        return options;
-    }
-    if (!table.words().empty()) {
-        throw UsageError("\"" + table.words().front() +
-                         "\" is one word too many: several orders are one word, -n 2000,4000");
-    }
-    check_combination(options, table);
-    return options;
+    return bench::parse(Options{}, table_of, argc, argv,
+                        [](Options& options, const bench::OptionTable& table) {
+                            table.refuse_words(": several orders are one word, -n 2000,4000");
+                            check_combination(options, table);
+                        });
 }
 
 std::string help_text() {

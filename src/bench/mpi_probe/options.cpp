@@ -175,29 +175,26 @@ bench::OptionTable table_of(Options& options) {
 }
 
 Options parse_options(int argc, char** argv) {
-    Options options;
-    bench::OptionTable table = table_of(options);
-    options.action = table.parse(argc, argv);
-    if (options.action != bench::Action::Run) {
-        return options;
-    }
-    const std::vector<std::string>& words = table.words();
-    if (words.empty()) {
-        throw UsageError("no benchmark is named; expected one of " + known_names());
-    }
-    options.benchmark = find_benchmark(words.front());
-    if (options.benchmark == nullptr) {
-        throw UsageError("unknown benchmark \"" + words.front() + "\"; expected one of " +
-                         known_names());
-    }
-    if (words.size() > 1) {
-        throw UsageError("one benchmark at a time: \"" + words[1] +
-                         "\" is one word too many (the values of -z are attached: -z50,99)");
-    }
-    apply_defaults(options);
-    apply_given(options);
-    check_combination(options, table);
-    return options;
+    return bench::parse(
+        Options{}, table_of, argc, argv, [](Options& options, const bench::OptionTable& table) {
+            const std::vector<std::string>& words = table.words();
+            if (words.empty()) {
+                throw UsageError("no benchmark is named; expected one of " + known_names());
+            }
+            options.benchmark = find_benchmark(words.front());
+            if (options.benchmark == nullptr) {
+                throw UsageError("unknown benchmark \"" + words.front() + "\"; expected one of " +
+                                 known_names());
+            }
+            if (words.size() > 1) {
+                throw UsageError(
+                    "one benchmark at a time: \"" + words[1] +
+                    "\" is one word too many (the values of -z are attached: -z50,99)");
+            }
+            apply_defaults(options);
+            apply_given(options);
+            check_combination(options, table);
+        });
 }
 
 void check_world_size(const Benchmark& benchmark, int ranks) {

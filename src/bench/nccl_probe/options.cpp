@@ -76,32 +76,30 @@ bench::OptionTable table_of(Options& options) {
 }
 
 Options parse_options(int argc, char** argv) {
-    Options options;
-    bench::OptionTable table = table_of(options);
-    options.action = table.parse(argc, argv);
-    if (options.action != bench::Action::Run) {
-        return options;
-    }
-    const std::vector<std::string>& words = table.words();
-    if (words.empty()) {
-        throw UsageError("no collective is named; expected one of " + known_names());
-    }
-    options.collective = find_collective(words.front());
-    if (options.collective == nullptr) {
-        throw UsageError("unknown collective \"" + words.front() + "\"; expected one of " +
-                         known_names());
-    }
-    if (words.size() > 1) {
-        throw UsageError("one collective at a time: \"" + words[1] + "\" is one word too many");
-    }
-    if (!options.size_range.empty()) {
-        const auto range = bench::parse_size_range(
-            "-m", options.size_range, {options.minimum_size, options.maximum_size}, kLargestSize);
-        options.minimum_size = range.minimum;
-        options.maximum_size = range.maximum;
-    }
-    check_combination(options);
-    return options;
+    return bench::parse(
+        Options{}, table_of, argc, argv, [](Options& options, const bench::OptionTable& table) {
+            const std::vector<std::string>& words = table.words();
+            if (words.empty()) {
+                throw UsageError("no collective is named; expected one of " + known_names());
+            }
+            options.collective = find_collective(words.front());
+            if (options.collective == nullptr) {
+                throw UsageError("unknown collective \"" + words.front() + "\"; expected one of " +
+                                 known_names());
+            }
+            if (words.size() > 1) {
+                throw UsageError("one collective at a time: \"" + words[1] +
+                                 "\" is one word too many");
+            }
+            if (!options.size_range.empty()) {
+                const auto range = bench::parse_size_range(
+                    "-m", options.size_range, {options.minimum_size, options.maximum_size},
+                    kLargestSize);
+                options.minimum_size = range.minimum;
+                options.maximum_size = range.maximum;
+            }
+            check_combination(options);
+        });
 }
 
 void check_ranks(const Options& options, int ranks) {

@@ -15,20 +15,14 @@ bench::OptionTable table_of(Options& options) {
 }
 
 Options parse_options(int argc, char** argv) {
-    Options options;
-    bench::OptionTable table = table_of(options);
-    options.action = table.parse(argc, argv);
-    if (options.action != bench::Action::Run) {
-        return options;
-    }
-    if (!table.words().empty()) {
-        throw UsageError("\"" + table.words().front() + "\" is one word too many");
-    }
-    if (options.steer.empty()) {
-        throw UsageError("option --steer is missing: the command that says the pairs");
-    }
-    check_common(options);
-    return options;
+    return bench::parse(
+        Options{}, table_of, argc, argv, [](Options& options, const bench::OptionTable& table) {
+            table.refuse_words();
+            if (options.steer.empty()) {
+                throw UsageError("option --steer is missing: the command that says the pairs");
+            }
+            check_common(options);
+        });
 }
 
 std::string help_text() {

@@ -3,6 +3,7 @@
 #include "rdma_batch/wire.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace rdma_batch {
 
@@ -250,27 +251,26 @@ bench::OptionTable table_of(Options& options) {
 }
 
 Options parse_options(int argc, char** argv) {
-    Options options;
-    options.sizes = doubling(kAllSizes);
-    options.batches = doubling(kAllBatches);
-    bench::OptionTable table = table_of(options);
-    options.action = table.parse(argc, argv);
-    if (options.action != bench::Action::Run) {
-        return options;
-    }
-    const std::vector<std::string>& words = table.words();
-    if (words.size() > 1) {
-        throw UsageError("one target at a time: \"" + words[1] + "\" is one word too many");
-    }
-    if (!words.empty()) {
-        options.host = words.front();
-        if (options.host.empty()) {
-            throw UsageError("the target's name is empty: is the variable that holds it set?");
-        }
-    }
-    check_combination(options, table);
-    note_unused(options, table);
-    return options;
+    Options defaults;
+    defaults.sizes = doubling(kAllSizes);
+    defaults.batches = doubling(kAllBatches);
+    return bench::parse(
+        std::move(defaults), table_of, argc, argv,
+        [](Options& options, const bench::OptionTable& table) {
+            const std::vector<std::string>& words = table.words();
+            if (words.size() > 1) {
+                throw UsageError("one target at a time: \"" + words[1] + "\" is one word too many");
+            }
+            if (!words.empty()) {
+                options.host = words.front();
+                if (options.host.empty()) {
+                    throw UsageError(
+                        "the target's name is empty: is the variable that holds it set?");
+                }
+            }
+            check_combination(options, table);
+            note_unused(options, table);
+        });
 }
 
 std::string help_text() {

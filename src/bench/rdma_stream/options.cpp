@@ -112,22 +112,15 @@ bench::OptionTable table_of(Options& options) {
 }
 
 Options parse_options(int argc, char** argv) {
-    Options options;
-    bench::OptionTable table = table_of(options);
-    options.action = table.parse(argc, argv);
-    if (options.action != bench::Action::Run) {
-        return options;
-    }
-    if (!table.words().empty()) {
-        throw UsageError("\"" + table.words().front() +
-                         "\" is one word too many; see rdma_stream --help");
-    }
-    if (options.validate && !table.given("test")) {
-        options.test = Test::Increment;
-    }
-    options.validate = options.test != Test::Throughput;
-    check_combination(options, table);
-    return options;
+    return bench::parse(Options{}, table_of, argc, argv,
+                        [](Options& options, const bench::OptionTable& table) {
+                            table.refuse_words("; see rdma_stream --help");
+                            if (options.validate && !table.given("test")) {
+                                options.test = Test::Increment;
+                            }
+                            options.validate = options.test != Test::Throughput;
+                            check_combination(options, table);
+                        });
 }
 
 void check_world_size(const Options& options, int ranks) {
