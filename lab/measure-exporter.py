@@ -8,7 +8,7 @@ timed by one client beside it.
 """
 
 import argparse
-import os
+import contextlib
 import sys
 import tempfile
 import threading
@@ -44,14 +44,13 @@ def night() -> reports.Run:
 
 
 def resident(pid: int) -> float:
-    """MB of a process and of what it has started."""
-    pages = 0
+    """MB of a process and of what it has started; what both share counts once."""
+    total = 0
     for each in (pid, *children(pid)):
-        try:
-            pages += int(Path(f"/proc/{each}/statm").read_text().split()[1])
-        except FileNotFoundError:
-            continue
-    return pages * os.sysconf("SC_PAGESIZE") / 1e6
+        with contextlib.suppress(OSError, StopIteration):
+            lines = Path(f"/proc/{each}/smaps_rollup").read_text().splitlines()
+            total += next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+    return total * 1024 / 1e6
 
 
 def children(pid: int) -> list[int]:

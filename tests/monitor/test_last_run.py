@@ -8,6 +8,7 @@ from tests.monitor.conftest import Suite, values
 from tests.report import sample as reports
 
 from fabricheck.errors import FabricheckError
+from fabricheck.monitor import last_run, refresh
 from fabricheck.monitor.exposition import render
 from fabricheck.monitor.last_run import SIZES, LastRun, of_nights, of_report, of_report_apart
 from fabricheck.runner.nights import GOOD, Nights
@@ -146,3 +147,17 @@ def test_a_process_of_its_own_tells_the_same(suite: Suite) -> None:
     path.write_bytes(path.read_bytes()[:1000])
     with pytest.raises(FabricheckError, match=r"run-0\.json.*the file is cut"):
         list(of_report_apart(path))
+
+
+@pytest.mark.integration
+def test_a_process_that_does_not_end_is_ended_and_the_report_tried_again(
+    suite: Suite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = suite.ran(report=reports.report())
+    source = LastRun(suite.reports, of_report_apart)
+    with monkeypatch.context() as slow:
+        slow.setattr(last_run, "_PATIENCE", 0.001)
+        found, problem = refresh.read(source)
+    assert found == []
+    assert problem.startswith(f"expected to read {path} within 0.001 s, found it unfinished")
+    assert refresh.read(source)[1] == ""

@@ -47,6 +47,7 @@ PLAN = {
     "block_limit": 300,
     "options": ["--partition=stress"],
 }
+SHOWN = {"placement": "tcp-2n", "environ": "openmpi", "duty": 1, "pause": 0}
 
 
 def test_a_job_yields_comes_back_and_ends_after_a_block(slurm: Stand, tmp_path: Path) -> None:
@@ -150,6 +151,27 @@ def test_silent_nodes_and_dead_ports_are_left_out(slurm: Stand) -> None:
     line = control.drain_line("n4", f"{cause}'; rm -rf /")
     assert line.startswith("scontrol update nodename=n4 state=drain reason='fabricheck: link down")
     assert line.count("'") == 2
+
+
+def test_what_was_found_dead_is_left_out_of_the_next_start(
+    slurm: Stand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cause = "link down on n4 mlx5_0:1: the port is DOWN (Polling): look at the cable"
+    slurm("sinfo", "n1 idle\nn2 down*\nn3 idle\nn4 idle")
+    slurm("squeue")
+    calls = slurm("sbatch", "18")
+    monkeypatch.setattr(control, "REPORTS", tmp_path)
+    monkeypatch.setattr(control, "PERFLOGS", tmp_path / "perflogs")
+    monkeypatch.setattr(control, "_request", lambda *_: PLAN | {"scheduler": "slurm"} | SHOWN)
+    monkeypatch.setattr(control, "make_plan", lambda suite, path, request, lock: request)
+    blocks = [block("1.1"), replace(block("1.2"), fabric_causes=(cause,))]
+    place(tmp_path / "stress" / "testbed", *blocks, scheduler="slurm", job="17")
+    said: list[str] = []
+
+    control.start(Wish(system="testbed", exclude=("n9",)), said.append)
+    assert "--exclude=n2,n4,n9" in calls.read_text().split()
+    assert said[0].startswith("left out: n2: Slurm says down*; to keep users off it: scontrol")
+    assert said[1].startswith(f"left out: n4: {cause}; to keep users off it: scontrol update")
 
 
 @pytest.mark.parametrize(

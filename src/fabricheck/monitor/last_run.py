@@ -27,6 +27,9 @@ _POINTS: Mapping[tuple[str, str], tuple[str, str, float]] = {
 }
 
 
+_PATIENCE = 30.0
+"""Seconds that reading a report may take: one usually, several on a busy machine."""
+
 Parse = Callable[[Path], Iterable[Sample]]
 """Makes samples of a run report; a FabricheckError says that it is damaged."""
 
@@ -41,14 +44,22 @@ def of_report_apart(path: Path) -> Iterator[Sample]:
 
     Raises:
         FabricheckError: as for reading it here, or if that process did not end well.
+        TimeoutError: if it takes too long, which may be otherwise next time.
     """
-    done = subprocess.run(
-        [sys.executable, "-m", __name__, path],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", __name__, path],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_PATIENCE,
+        )
+    except subprocess.TimeoutExpired:
+        raise TimeoutError(
+            f"expected to read {path} within {_PATIENCE:g} s, found it unfinished: it is tried "
+            "again; look whether this machine or its file system is overloaded"
+        ) from None
     if done.returncode:
         words = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
         raise FabricheckError(words[-1])
@@ -78,6 +89,7 @@ class LastRun:
 
         Raises:
             FabricheckError: if there is no run report, or the newest one is damaged.
+            OSError: if it can't be read now; the next call tries again.
         """
         path = newest_report(self._reports)
         status = path.stat()
