@@ -1,6 +1,5 @@
 """The matrix: benchmarks down, environment by placement across, and the key figures of a cell."""
 
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -64,11 +63,6 @@ class Matrix:
         """Environment of the column, with its partition where a run has several."""
         prefix = f"{column.system}:{column.partition} " if self.several_partitions else ""
         return prefix + column.environ
-
-    @property
-    def heads(self) -> tuple[tuple[str, int], ...]:
-        """Words of each environment and how many columns it has, from left to right."""
-        return tuple(Counter(self.column_words(column) for column in self.columns).items())
 
 
 def build_matrix(run: Run) -> Matrix:

@@ -17,6 +17,7 @@ from fabricheck.report.drill import build_drill
 from fabricheck.report.drill_charts import CURVE, STATISTICS, TREND, drill_charts
 from fabricheck.report.files import write_whole
 from fabricheck.report.matrix import Matrix, build_matrix
+from fabricheck.report.matrix_parts import parts
 from fabricheck.report.model import Run
 from fabricheck.report.nights import packed_json
 from fabricheck.report.nodes import abbreviated, node_tables
@@ -37,6 +38,9 @@ from fabricheck.report.summary import Summary, reference_legend
 from fabricheck.report.timeline import timeline
 
 _RED = "red"
+
+SHOWN_PROBLEMS = 12
+"""Problems that are seen without a click, the worst; the others are folded."""
 
 OPEN_EVENTS = 3
 """Events that are seen without a click; the others are folded."""
@@ -84,9 +88,13 @@ def render(run: Run, summary: Summary, past: Past | None = None, unread: str = "
         .render(
             run=run,
             summary=summary,
+            shown_problems=SHOWN_PROBLEMS,
             tone=_RED if worse else summary.verdict.color,
             matrix=matrix,
-            rows=matrix_rows(matrix, summary, beside["by_case"]),
+            parts=[
+                (part, matrix_rows(matrix, part, summary, beside["by_case"]))
+                for part in parts(matrix)
+            ],
             legend=reference_legend(run),
             benchmarks=benchmark_views(curves),
             phase_figures=phases,

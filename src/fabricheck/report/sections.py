@@ -10,6 +10,7 @@ from fabricheck.report import charts
 from fabricheck.report.courses import Course
 from fabricheck.report.curves import Group, anchor, series
 from fabricheck.report.matrix import Matrix, Row, key_figures, worst_status
+from fabricheck.report.matrix_parts import Part
 from fabricheck.report.model import Case, Run
 from fabricheck.report.status import Status
 from fabricheck.report.summary import Summary
@@ -90,16 +91,18 @@ def problem_anchors(summary: Summary) -> dict[int, str]:
     }
 
 
-def matrix_rows(matrix: Matrix, summary: Summary, courses: Mapping[int, Course]) -> list[MatrixRow]:
-    """The matrix with its links: to the curve where there is one, else to what is wrong.
+def matrix_rows(
+    matrix: Matrix, part: Part, summary: Summary, courses: Mapping[int, Course]
+) -> list[MatrixRow]:
+    """A part of the matrix with its links: to the curve where there is one, else to what is wrong.
 
     ``courses`` are the nights of cases, by the identity of the case.
     """
     problems = problem_anchors(summary)
     rows = []
-    for row in matrix.rows:
+    for row in part.rows:
         cells: list[Cell | None] = []
-        for column in matrix.columns:
+        for column in part.columns:
             cases = matrix.cases(row, column)
             if not cases:
                 cells.append(None)
