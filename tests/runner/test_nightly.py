@@ -27,7 +27,7 @@ from fabricheck.errors import FabricheckError
 from fabricheck.history.selection import Selection
 from fabricheck.history.store import History
 from fabricheck.provenance import SUITE
-from fabricheck.runner.nightly import LINES, Plan, check_nights, run_night
+from fabricheck.runner.nightly import LINES, MailOn, Plan, check_nights, run_night
 from fabricheck.runner.nights import Nights
 
 pytestmark = pytest.mark.integration
@@ -101,6 +101,29 @@ def test_a_history_that_crashes_is_said_by_summary_subject_page_and_check(plan: 
     (note,) = check_nights(plan)
     assert note.startswith(f"NIGHT FAILED in history: that of {done.directory.name[:4]}")
     assert (plan.suite / "mail").read_text().startswith("fabricheck: NIGHT FAILED in history\n")
+
+
+@pytest.mark.parametrize(
+    ("mail_on", "mails"), [("always", "yyyyyy"), ("wrong", "nyyyny"), ("change", "yyynyy")]
+)
+def test_the_nights_that_are_asked_for_are_delivered(plan: Plan, mail_on: str, mails: str) -> None:
+    # Fine, untrusted twice, critical twice (of which the second is no news), and untrusted again.
+    script = """
+    [ "$1" = report ] && cat counts
+    [ "$1" = run ] && { echo '{"session_info"' >reports/run-$(date +%N).json; exit $(cat code); }
+    exit 0"""
+    asked = replace(program(plan, f"cd {plan.suite}; {script}"), mail_on=MailOn(mail_on))
+    came = ""
+    for counts, code in (
+        ("3 good, 0 untrusted", 0), ("2 good, 1 untrusted", 1), ("2 good, 1 no-reference", 1),
+        ("2 good, 1 critical, 0 untrusted", 1), ("3 good, 0 failed", 0), ("1 untrusted", 1),
+    ):  # fmt: skip
+        (plan.suite / "counts").write_text(counts)
+        (plan.suite / "code").write_text(str(code))
+        (plan.suite / "mail").unlink(missing_ok=True)
+        run_night(asked)
+        came += "y" if (plan.suite / "mail").exists() else "n"
+    assert came == mails
 
 
 def test_the_mail_command_is_not_in_the_list_of_processes(plan: Plan) -> None:

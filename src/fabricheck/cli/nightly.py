@@ -12,6 +12,7 @@ from fabricheck.cli.output import write_json
 from fabricheck.cli.run import BenchmarkOption, SystemOption, TransportOption
 from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE
+from fabricheck.runner.nightly import MailOn, Plan, check_nights, run_night
 
 _MOST_DAYS: Final = 36_500
 _MOST_HOURS: Final = 8_784
@@ -31,6 +32,13 @@ def nightly(
             "The variable hides a secret from the list of processes.",
         ),
     ] = "",
+    mail_on: Annotated[
+        MailOn,
+        typer.Option(
+            help="Which nights the mail command gets: 'wrong': not fine; 'change': ended otherwise "
+            "than the night before, or something is not proved or not judged; or 'always'."
+        ),
+    ] = MailOn.ALWAYS,
     keep_days: Annotated[
         float, typer.Option(min=1, help="How long nights and run reports are kept.")
     ] = 90,
@@ -56,12 +64,12 @@ def nightly(
 
         fabricheck nightly --system hpc --mail 'mail -s "$SUBJECT" ops@example.org'
 
+        fabricheck nightly --system hpc --mail-on wrong --mail 'mail -s "$SUBJECT" ops@example.org'
+
         fabricheck nightly --check --every-hours 24
 
         fabricheck nightly --system local --json | jq .codes
     """
-    from fabricheck.runner.nightly import Plan, check_nights, run_night  # noqa: PLC0415
-
     for option, value, most in (
         ("--keep-days", keep_days, _MOST_DAYS),
         ("--every-hours", every_hours, _MOST_HOURS),
@@ -73,7 +81,8 @@ def nightly(
     options = [f"--system={system}"]
     options += [f"--benchmark={each}" for each in benchmark or ()]
     options += [f"--transport={each}" for each in transport or ()]
-    plan = Plan(SUITE, options, mail, timedelta(days=keep_days), timedelta(hours=every_hours))
+    keep, every = timedelta(days=keep_days), timedelta(hours=every_hours)
+    plan = Plan(SUITE, options, mail, mail_on, keep, every)
     if check:
         notes = check_nights(plan)
         _tell(notes or ["no night is missing"], {"missing": notes}, machine=machine)

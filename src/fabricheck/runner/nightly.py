@@ -11,6 +11,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
@@ -35,6 +36,25 @@ _HEAD_BYTES: Final = 4096
 _RUN_REPORT: Final = re.compile(r"run-[0-9]+\.json")
 
 
+# A number of cases that say nothing, or nothing that can be believed, in the words of the report.
+_UNPROVED: Final = re.compile(
+    r"\b[1-9]\d* (untrusted|no-reference|disturbed|not judged|not run|aborted|failed|build failed"
+    r"|incomplete)\b"
+)
+
+
+class MailOn(StrEnum):
+    """Which nights are delivered.
+
+    ``wrong`` are those that are not fine. ``change`` are those that ended otherwise than the night
+    before, or with a new regression, and each in which something is not proved or not judged.
+    """
+
+    WRONG = "wrong"
+    CHANGE = "change"
+    ALWAYS = "always"
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What a night is to do.
@@ -44,6 +64,7 @@ class Plan:
         run: options of ``fabricheck run``.
         mail: shell command that gets the summary on its standard input, and the subject as
             ``$SUBJECT``; empty for none.
+        mail_on: which nights it gets.
         keep: how long nights and run reports are kept.
         every: how often a night is to come.
         program: the command line of the suite.
@@ -52,6 +73,7 @@ class Plan:
     suite: Path
     run: Sequence[str] = ()
     mail: str = ""
+    mail_on: MailOn = MailOn.ALWAYS
     keep: timedelta = timedelta(days=90)
     every: timedelta = timedelta(days=1)
     program: Path = _PROGRAM
@@ -208,7 +230,8 @@ class _Sequence:
         summary = self._summary(failed)
         write_whole(self._night.directory / SUMMARY, "\n".join(summary) + "\n")
         self._begin("mail")
-        deliver(self._plan, summary[0], summary)
+        if self._is_news(code):
+            deliver(self._plan, summary[0], summary)
         self._begin("retention")
         kept = self._remove_old(written)
         ended = datetime.now(UTC)
@@ -219,6 +242,22 @@ class _Sequence:
                 f"{kept[0]}: remove it; the night itself is complete"
             )
         return Done(self._night.directory, self._codes, code, summary)
+
+    def _is_news(self, code: int) -> bool:
+        """Whether the night is one of those that are delivered."""
+        wrong = bool(code or self._notes)
+        if self._plan.mail_on is not MailOn.CHANGE:
+            return wrong or self._plan.mail_on is MailOn.ALWAYS
+        before = self._plan.nights.last_good(self._night.began)
+        told = self._said("page")
+        return bool(
+            code == _BAD
+            or self._notes
+            or self._codes["trend"]
+            or before is None
+            or before.codes != self._codes
+            or (wrong and (not told or _UNPROVED.search("\n".join(told))))
+        )
 
     def _begin(self, step: str) -> None:
         with (self._night.directory / STEPS).open("a") as file:
