@@ -1,7 +1,7 @@
 """All nodes of a testbed in pairs, measured and judged as the check does it, without ReFrame."""
 
+import shlex
 import subprocess
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -11,7 +11,7 @@ from fabricheck.benchmarks.pair_health.launch import Pairs, cases
 from fabricheck.errors import FabricheckError
 from fabricheck.launch.disturbance import find_disturbances
 from fabricheck.launch.model import Setting
-from fabricheck.localise.located import locate, write_told
+from fabricheck.localise.located import dead_ports, locate, write_told
 from fabricheck.localise.recorded import load
 from fabricheck.localise.words import Located
 from fabricheck.provenance import SUITE
@@ -100,24 +100,22 @@ def measure(testbed: Testbed, programs: Programs, stage: Path, seconds: float) -
     )  # fmt: skip
     pairs = Pairs(case)
     job = pairs.job(setting)
-    words = [
-        *("env", f"--chdir={stage}", *(f"{name}={value}" for name, value in job.variables.items())),
-        *("srun", f"-N{nodes}", f"-n{nodes}", *job.launcher_options, str(RANK_WRAPPER)),
-        *_unquoted(job.words),
-    ]
-    done = testbed.run("login", *words, timeout_seconds=_SECONDS)
+    start = f"srun -N{nodes} -n{nodes} {' '.join(job.launcher_options)}"
+    script = "\n".join(
+        [
+            "set -e",
+            f"cd {shlex.quote(str(stage))}",
+            *(f"export {name}={shlex.quote(value)}" for name, value in job.variables.items()),
+            f"{start} {shlex.join(job.told)} > told.out 2>&1",
+            f"{start} {RANK_WRAPPER} {' '.join(job.words)}",
+        ]
+    )
+    done = testbed.run("login", "sh", "-c", script, timeout_seconds=_SECONDS)
     (stage / setting.stdout).write_text(done.stdout)
     (stage / setting.stderr).write_text(done.stderr)
     if done.returncode != 0:
         raise FabricheckError(f"pair_probe: {(done.stderr or done.stdout).strip()[-400:]}")
-    write_told(stage, testbed.files.topology, {}, {})
+    write_told(stage, testbed.files.topology, {}, {}, dead_ports(stage))
     found = pairs.examine(setting)
     objections = (*find_disturbances(stage, shared=True), *found.objections)
     return Measured(locate(stage), found.proof, objections)
-
-
-def _unquoted(words: Sequence[str]) -> list[str]:
-    """The words of a job script as a shell hands them over."""
-    script = f"printf '%s\\0' {' '.join(words)}"
-    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
-    return done.stdout.split("\0")[:-1]

@@ -11,7 +11,7 @@ from fabricheck.benchmarks.pair_health.launch import Pairs, cases
 from fabricheck.benchmarks.parser import parse
 from fabricheck.errors import FabricheckError
 from fabricheck.launch.model import Setting
-from fabricheck.localise.located import locate, write_told
+from fabricheck.localise.located import dead_ports, locate, write_told
 from fabricheck.localise.words import as_json, lines
 
 PAIRS = (((0, 3), (1, 2)), ((0, 2), (1, 3)), ((0, 1), (2, 3)))
@@ -50,7 +50,7 @@ def test_the_curve_has_the_medians() -> None:
 
 def kept(directory: Path, text: str) -> Path:
     (directory / "result.json").write_text(text)
-    write_told(directory, None, {"n1": "idle", "n9": "down*"}, {"n3": "mlx5_0:1 counts errors"})
+    write_told(directory, None, {"n1": "idle", "n9": "down*"}, {"n3": "mlx5_0:1 counts errors"}, {})
     return directory
 
 
@@ -72,6 +72,25 @@ def test_the_slow_node_is_told_with_the_lines_to_copy(tmp_path: Path) -> None:
 def test_a_healthy_run_accuses_nobody(tmp_path: Path) -> None:
     located = locate(kept(tmp_path, written(None)))
     assert (located.level, located.bad) == ("good", [])
+
+
+def test_a_dead_port_is_critical_and_named(tmp_path: Path) -> None:
+    (tmp_path / "result.json").write_text(written(None))
+    (tmp_path / "port.n1").write_text("up\n")
+    (tmp_path / "port.n8").write_text("down eth0 eth1\n")
+    write_told(tmp_path, None, {"n8": "idle"}, {}, dead_ports(tmp_path))
+    located = locate(tmp_path)
+    assert (located.level, located.bad, located.absent) == ("critical", ["n8"], {})
+    told = lines(located)
+    assert told[1] == "n8 was left out: eth0 and eth1 down"
+    assert told[-1].endswith("nodename=n8 state=drain reason='fabricheck locate: a port is down'")
+    assert as_json(located)["dead_ports"] == {"n8": "eth0 and eth1"}
+
+
+def test_nodes_with_a_dead_port_are_left_out_of_the_ranks(tmp_path: Path) -> None:
+    (case, *_) = [case for case in cases("pair_health") if case.placement.transport.name == "tcp"]
+    (tmp_path / "port.n8").write_text("down eth0\n")
+    assert Pairs(case).ranks(Setting(chosen={"nodes": 8}, stage=tmp_path)).total == 7
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,18 @@ def test_a_slow_node_is_named_and_nobody_else(leaves: Testbed, tmp_path: Path) -
     assert found.located.bad == ["n3"]
 
 
+def test_a_node_whose_port_is_down_is_left_out_and_named(leaves: Testbed, tmp_path: Path) -> None:
+    faults.inject(leaves.files, "n6", ["link", "down"])
+    try:
+        found = measured(leaves, tmp_path)
+    finally:
+        faults.clear(leaves.files, "n6")
+    assert found.objections == ()
+    assert found.located.dead == {"n6": "eth0"}
+    assert found.located.bad == ["n6"]
+    assert len(found.located.fabric.nodes) == 7
+
+
 def test_a_link_is_named(leaves: Testbed, tmp_path: Path) -> None:
     faults.inject(leaves.files, "leaf1-to-spine2", ["rate", "20mbit"])
     try:

@@ -43,7 +43,8 @@ def locate(
     meets in the next one (docs/how-to/localisation.md). Nothing is drained: the lines to do it are
     printed.
 
-    Exit code 0: nobody is accused. 1: a place is. 3: nothing can be told. 2: bad input.
+    Exit code 0: nobody is accused. 1: a place is, or a port is down. 3: nothing can be told.
+    2: bad input.
 
     Examples:
 
@@ -90,4 +91,4 @@ def locate(
         write_whole(node_file, "".join(f"{n}\n" for n in sorted(set.intersection(*names))))
     if unproved or not cases:
         raise typer.Exit(3)
-    raise typer.Exit(int(any(each.verdict.accused for _, each in found)))
+    raise typer.Exit(int(any(each.level is Level.CRITICAL for _, each in found)))

@@ -20,7 +20,7 @@ FEWEST_NODES: Final = 3
 ROUND_SECONDS: Final = 2.0
 """Of a round: long enough for a hundred windows of a fast link."""
 KEPT: Final = "located.json"
-"""What the rounds don't say: the topology, the states of all nodes, what ports have counted."""
+"""What the rounds don't say: topology, states of all nodes, what ports counted, dead ports."""
 
 
 def topology_of(chosen: str, extras: Mapping[str, Any]) -> Path | None:
@@ -38,11 +38,23 @@ def topology_of(chosen: str, extras: Mapping[str, Any]) -> Path | None:
     return path
 
 
+def dead_ports(stage: Path) -> dict[str, str]:
+    """The nodes of a job of which a port is down, and which; they left it there before it began."""
+    told = {path.suffix[1:]: path.read_text().split() for path in stage.glob("port.*")}
+    return {node: " and ".join(words[1:]) for node, words in sorted(told.items())
+            if words[:1] == ["down"]}  # fmt: skip
+
+
 def write_told(
-    directory: Path, topology: Path | None, states: Mapping[str, str], counters: Mapping[str, str]
+    directory: Path,
+    topology: Path | None,
+    states: Mapping[str, str],
+    counters: Mapping[str, str],
+    dead: Mapping[str, str],
 ) -> None:
     """Leave what the rounds don't say beside them."""
     told = {"topology": str(topology or ""), "states": dict(states), "counters": dict(counters)}
+    told["dead"] = dict(dead)
     (directory / KEPT).write_text(json.dumps(told))
 
 
@@ -55,11 +67,12 @@ def locate(directory: Path) -> Located:
     try:
         told = json.loads((directory / KEPT).read_text())
         topology, states, counters = told["topology"], told["states"], told["counters"]
+        dead = told["dead"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise FabricheckError(
             f"expected what PairHealth leaves in {directory}, found: {error!r}: run it again"
         ) from error
     nodes, rounds = read_rounds(directory / RESULT_JSON)
     fabric = Fabric(nodes, read_routes(Path(topology) if topology else None))
-    absent = {name: state for name, state in states.items() if name not in nodes}
-    return Located(fabric, judge(rounds, fabric), len(rounds), absent, counters)
+    absent = {name: state for name, state in states.items() if name not in {*nodes, *dead}}
+    return Located(fabric, judge(rounds, fabric), len(rounds), absent, counters, dead)

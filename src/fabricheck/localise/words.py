@@ -31,6 +31,7 @@ class Located:
         rounds: how many.
         absent: nodes that were not measured, with why.
         counters: what the ports of a node counted, in words.
+        dead: nodes of which a port is down, and which; they were left out.
     """
 
     fabric: Fabric
@@ -38,20 +39,21 @@ class Located:
     rounds: int
     absent: Mapping[str, str]
     counters: Mapping[str, str]
+    dead: Mapping[str, str]
 
     @property
     def level(self) -> Level:
-        """Critical if a place is accused, a warning for one that is not cleared."""
+        """Critical if a place is accused or a port dead, a warning for one that is not cleared."""
         if self.verdict.untrusted:
             return Level.UNTRUSTED
-        if self.verdict.accused:
+        if self.verdict.accused or self.dead:
             return Level.CRITICAL
         return Level.WARNING if self.verdict.open else Level.GOOD
 
     @property
     def bad(self) -> list[str]:
-        """Names of the accused nodes."""
-        return [self.fabric.nodes[node] for node in self.verdict.bad]
+        """Names of the accused nodes, and of those with a dead port."""
+        return [*self.dead, *(self.fabric.nodes[node] for node in self.verdict.bad)]
 
     @property
     def good(self) -> list[str]:
@@ -71,11 +73,13 @@ def fold(names: Iterable[str]) -> str:
 def findings(located: Located) -> list[str]:
     """A sentence for each accused place and each that is not cleared; the gravest first."""
     verdict = located.verdict
+    dead = [f"{node} was left out: {ports} down" for node, ports in located.dead.items()]
+    dead = _few(dead, "nodes with a dead port")
     if verdict.untrusted:
-        return [verdict.untrusted]
+        return [*dead, verdict.untrusted]
     accused = [_accusation(each, located) for each in _merged(verdict.accused)]
     doubts = [f"not cleared: {each}" for each in dict.fromkeys(_short(one) for one in verdict.open)]
-    return [*_few(accused, "accused places"), *_few(doubts, "places that are not cleared")]
+    return [*dead, *_few(accused, "accused places"), *_few(doubts, "places that are not cleared")]
 
 
 def lines(located: Located) -> list[str]:
@@ -114,6 +118,7 @@ def as_json(located: Located) -> dict[str, Any]:
         "accused": [_data(each) for each in verdict.accused],
         "not_cleared": [_data(each) for each in verdict.open],
         "accused_nodes": located.bad,
+        "dead_ports": dict(located.dead),
         "good_nodes": located.good,
         "not_measured": dict(located.absent),
         "seen": {each.metric: float(np.expm1(each.visible)) for each in verdict.tests},
@@ -175,6 +180,8 @@ def _short(finding: Finding) -> str:
 
 
 def _reason(located: Located) -> str:
+    if not located.verdict.accused:
+        return "a port is down"
     slow = [each for each in located.verdict.accused if " " in each.names[0]]
     ratio = min((float(np.exp(-each.slower)) for each in slow), default=1.0)
     return f"{ratio:.2f} of its peers at worst"

@@ -16,6 +16,7 @@ from fabricheck.localise import words
 from fabricheck.localise.located import (
     FEWEST_NODES,
     ROUND_SECONDS,
+    dead_ports,
     locate,
     topology_of,
     write_told,
@@ -66,7 +67,8 @@ class PairSurvey(BuiltCase):
         kept = Path(self.outputdir)
         shutil.copy(Path(self.stagedir) / RESULT_JSON, kept)
         known = topology_of(str(self.topology), self.current_partition.extras)
-        write_told(kept, known, self._states, self._counted())
+        dead = dead_ports(Path(self.stagedir))
+        write_told(kept, known, self._states, self._counted(), dead)
         located = locate(kept)
         for line in words.lines(located):
             getlogger().info(f"     L: {line}")

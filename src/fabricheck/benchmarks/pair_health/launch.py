@@ -3,14 +3,21 @@
 import shlex
 import sys
 from dataclasses import replace
+from pathlib import Path
+from typing import Final
 
 from fabricheck.benchmarks.pair_health.entries import BENCHMARKS, MESSAGE, PING, PROGRAM
 from fabricheck.launch import mpi
 from fabricheck.launch.cases import Case, offered
 from fabricheck.launch.evidence import RESULT_JSON
 from fabricheck.launch.model import Evidence, Job, Measurement, Ranks, Setting
-from fabricheck.localise.located import FEWEST_NODES, ROUND_SECONDS, topology_of
+from fabricheck.localise.located import FEWEST_NODES, ROUND_SECONDS, dead_ports, topology_of
+from fabricheck.transports import Ports
+from fabricheck.transports.table import Counter
 
+_PORTS: Final = Path(__file__).with_name("ports.sh")
+_WITHOUT: Final = Path(__file__).with_name("without.sh")
+_KINDS: Final = {Counter.NETDEV: "sockets", Counter.RDMA: "rdma"}
 _WINDOWS = 3
 """Messages of 1 MiB that a rank of a round sends and gets at least."""
 
@@ -39,8 +46,9 @@ class Pairs(Measurement):
         super().__init__(BENCHMARKS[case], place, environs)
 
     def ranks(self, setting: Setting) -> Ranks:
-        """One on each node."""
-        return Ranks(setting.chosen.get("nodes") or self.placement.num_nodes, 1)
+        """One on each node, without those of which a port turned out to be down."""
+        nodes = setting.chosen.get("nodes") or self.placement.num_nodes
+        return Ranks(nodes - len(dead_ports(setting.stage)), 1)
 
     def sizes(self, setting: Setting) -> tuple[int, ...]:
         """The ping of 8 B and the message of 1 MiB, whatever the site takes."""
@@ -63,7 +71,22 @@ class Pairs(Measurement):
             "--json",
             RESULT_JSON,
         ]
-        return mpi.start(self.placement, setting, [setting.programs.program(PROGRAM), *options])
+        job = mpi.start(self.placement, setting, [setting.programs.program(PROGRAM), *options])
+        told = self._ports(setting)
+        if setting.launcher != "srun" or not told:
+            return job
+        # The shell runs it when the nodes have told their ports. MPI would wait for a dead one.
+        without = f"$(sh {shlex.quote(str(_WITHOUT))})"
+        return replace(job, told=told, launcher_options=[*job.launcher_options, without])
+
+    def _ports(self, setting: Setting) -> list[str]:
+        """What tells whether the ports of a node carry anything; empty where any will do."""
+        transport = self.placement.transport
+        if transport.counter not in _KINDS:
+            return []
+        named = Ports.read(setting.extras).named(transport.port)
+        devices = [f"{name}:{port}" if port else name for name, port in named]
+        return ["sh", str(_PORTS), _KINDS[transport.counter], *devices]
 
     def examine(self, setting: Setting) -> Evidence:
         """As of every program with MPI; the placement has as many nodes as the job had."""
