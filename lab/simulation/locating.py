@@ -1,5 +1,6 @@
 """How well slow nodes and links are found, by ``fabricheck locate`` and by its rivals."""
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,13 +23,18 @@ _FEW = 3
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What one run named: rounds, false accusations, places of faults, those named, set sizes."""
+    """What one run named: rounds, false accusations, places of faults, those named, set sizes.
+
+    And the seconds of CPU that planning the longest round took, and judging all.
+    """
 
     rounds: int
     false: int
     faults: int
     named: int
     sizes: Sequence[int] = ()
+    planning: float = 0.0
+    judging: float = 0.0
 
 
 def ours(simulated: Simulated, seed: int) -> Found:
@@ -36,14 +42,21 @@ def ours(simulated: Simulated, seed: int) -> Found:
     fabric = simulated.fabric()
     schedule = Schedule(fabric, seed)
     rounds: list[Round] = []
+    planning, began = 0.0, time.process_time()
     while (pairs := schedule.next(rounds)) is not None:
+        planning = max(planning, time.process_time() - began)
         rounds.append(simulated.measure(pairs))
+        began = time.process_time()
+    began = time.process_time()
+    verdict = judge(rounds, fabric)
+    judging = time.process_time() - began
     truth, busy = simulated.truth(), f"leaf{simulated.congested} "
-    sets = [each.names for each in judge(rounds, fabric).accused]
+    sets = [each.names for each in verdict.accused]
     named = {name for names in sets for name in names}
     right = [names for names in sets if truth & set(names)]
     false = sum(not any(name in truth or name.startswith(busy) for name in each) for each in sets)
-    return Found(len(rounds), false, len(truth), len(truth & named), [len(each) for each in right])
+    sizes = [len(each) for each in right]
+    return Found(len(rounds), false, len(truth), len(truth & named), sizes, planning, judging)
 
 
 def _slower(simulated: Simulated, pairs: Ints) -> Array:
@@ -201,4 +214,6 @@ def row(found: Sequence[Found], kind: Kind) -> dict[str, Any]:
         "runs with a false accusation": f"{100 * np.mean([e.false > 0 for e in found]):.1f} %",
         "faults named": f"{100 * sum(e.named for e in found) / faults:.2f} %" if faults else "-",
         "places in a set": f"{np.mean(sizes):.2f}" if sizes else "-",
+        "planning, judging": f"{max(e.planning for e in found):.1f} s, "
+        f"{max(e.judging for e in found):.1f} s",
     }
