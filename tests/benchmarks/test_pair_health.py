@@ -69,6 +69,16 @@ def test_the_slow_node_is_told_with_the_lines_to_copy(tmp_path: Path) -> None:
     assert (data["accused_nodes"], data["good_nodes"]) == (["n3"], ["n1", "n2", "n4"])
 
 
+def test_a_small_share_is_told_with_two_digits(tmp_path: Path) -> None:
+    slow = json.loads(written(None))
+    for each in slow["results"]:
+        for number, (first, second) in enumerate(zip(each["first"], each["second"], strict=True)):
+            each["there"][number] *= 0.0041 if first == 2 else 1
+            each["back"][number] *= 0.0041 if second == 2 else 1
+    located = locate(kept(tmp_path, json.dumps(slow)))
+    assert lines(located)[1].startswith("n3 sends at 0.0041 of its peers")
+
+
 def test_a_healthy_run_accuses_nobody(tmp_path: Path) -> None:
     located = locate(kept(tmp_path, written(None)))
     assert (located.level, located.bad) == ("good", [])

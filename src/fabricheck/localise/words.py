@@ -16,6 +16,8 @@ from fabricheck.localise.judging import Verdict
 _SHOWN: Final = 6
 """Lines of a kind before the rest is counted."""
 _NAMED: Final = 8
+_TENTH: Final = 0.1
+"""A share below it is told with two digits that count."""
 _IN_PART: Final = 0.85
 """Of the tests of a leaf; if fewer were slow, it is one of its links."""
 _COUNTERS: Final = "card, cable and port of the leaf switch: only their counters tell them apart"
@@ -168,7 +170,7 @@ def _figure(finding: Finding) -> str:
         verb = way if way in ("sends", "receives") else f"{way} carries".strip()
         if way in ("up", "down") and finding.slow <= _IN_PART * finding.tests:
             verb += " some flows"
-        what = f"{verb} at {np.exp(-finding.slower):.2f} of its peers"
+        what = f"{verb} at {_share(finding.slower)} of its peers"
     leaves = f" on {finding.leaves} leaves" if finding.leaves > 1 else ""
     return (
         f"{what}, {finding.slow} of {finding.tests} tests slow, {finding.partners} partners{leaves}"
@@ -183,8 +185,12 @@ def _reason(located: Located) -> str:
     if not located.verdict.accused:
         return "a port is down"
     slow = [each for each in located.verdict.accused if " " in each.names[0]]
-    ratio = min((float(np.exp(-each.slower)) for each in slow), default=1.0)
-    return f"{ratio:.2f} of its peers at worst"
+    return f"{_share(max((each.slower for each in slow), default=0.0))} of its peers at worst"
+
+
+def _share(slower: float) -> str:
+    share = float(np.exp(-slower))
+    return f"{share:.2f}" if share >= _TENTH else f"{share:.2g}"
 
 
 def _few(sentences: Sequence[str], what: str) -> list[str]:
