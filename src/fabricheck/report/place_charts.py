@@ -37,8 +37,12 @@ from fabricheck.trend.robust import Array
 MOST: Final = 64
 """Nodes of which every pair is shown, and suspects that are shown beyond."""
 
-_TICKS = (0.2, 0.5, 0.8, 1, 1.25, 1.5, 2, 3, 5, 10, 20, 50, 100, 1000)
-_ROOM = 1.08
+_TICKS = (0.01, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 1000, 10_000)
+_FINE_TICKS = (0.5, 0.65, 0.8, 1, 1.25, 1.5, 2, 3, 4)
+_FINE = 4.0
+"""Times as slow up to which the axis has the fine ones."""
+_ROOM = 0.06
+"""Of the axis, empty above and below the points."""
 _LEAST = 1.25
 _DEEPEST = 2.0
 """So many times as slow has the full colour."""
@@ -70,16 +74,18 @@ def strip(located: Located, target: str) -> dict[str, Any]:
     order = by_leaf(fabric)
     factors = of_nodes(located.verdict, len(order))
     every = np.concatenate(list(factors.values()))
-    low, high = (float(each) for each in (np.nanmin(every), np.nanmax(every)))
+    low, high = min(float(np.nanmin(every)), 1 / _LEAST), max(float(np.nanmax(every)), _LEAST)
+    room = (high / low) ** _ROOM
     plot = canvas(
         y_axis_type="log",
         x_range=Range1d(start=-1, end=len(order)),
-        y_range=Range1d(start=min(low, 1 / _LEAST) / _ROOM, end=max(high, _LEAST) * _ROOM),
+        y_range=Range1d(start=low / room, end=high * room),
         min_border_left=60,
     )
+    ticks = _FINE_TICKS if high < _FINE else _TICKS
     plot.yaxis.axis_label = "times as slow as its peers"
-    plot.yaxis.ticker = FixedTicker(ticks=list(_TICKS))
-    plot.yaxis.major_label_overrides = {tick: f"{tick:g}" for tick in _TICKS}
+    plot.yaxis.ticker = FixedTicker(ticks=list(ticks))
+    plot.yaxis.major_label_overrides = {tick: f"{tick:g}" for tick in ticks}
     _name_nodes(plot.xaxis, fabric, order)
     plot.hspan(1.0, line_color=NEUTRAL, line_width=1)
     states = _states(located)
