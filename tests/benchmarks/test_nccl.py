@@ -20,7 +20,7 @@ from fabricheck.launch.cases import Case
 from fabricheck.launch.model import Job, Ranks, Setting
 from fabricheck.transports import find
 from fabricheck.transports.nccl import hear_nccl, read_nccl_logs
-from fabricheck.transports.statement import Said
+from fabricheck.transports.statement import TransportReport
 
 HEAD = "n1:7:9 [0] NCCL INFO NCCL version 2.28.9+cuda13.0\n"
 CHANNEL = "n1:7:9 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[0] {}\n"
@@ -59,7 +59,9 @@ def job(name: str, placement: str, **extras: object) -> tuple[Ranks, Job]:
     return measured.ranks(setting), measured.job(setting)
 
 
-def hear(place: Path, text: str, asked: str, algorithm: str = "RING", *beside: str) -> Said:
+def hear(
+    place: Path, text: str, asked: str, algorithm: str = "RING", *beside: str
+) -> TransportReport:
     (place / "nccl.n1.7.log").write_text(text)
     return hear_nccl(find(asked), read_nccl_logs(place, "AllReduce"), algorithm, beside)
 

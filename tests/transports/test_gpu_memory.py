@@ -9,7 +9,7 @@ import pytest
 from fabricheck.transports import find
 from fabricheck.transports.gpu_memory import Heard, Load, hear_memory
 from fabricheck.transports.proof import prove
-from fabricheck.transports.statement import hear_lanes
+from fabricheck.transports.statement import read_lanes
 from fabricheck.transports.table import Memory
 from fabricheck.transports.witness import UcxLog, Witness, read_ucx_log
 
@@ -36,7 +36,7 @@ def _altered(text: str, other: dict[str, str]) -> str:
     return text
 
 
-def hear(asked: str, served: str, mpi: str = "openmpi", **other: str) -> Heard:
+def read_report(asked: str, served: str, mpi: str = "openmpi", **other: str) -> Heard:
     return hear_memory(find(asked), LOAD, logs(served, mpi, **other))
 
 
@@ -46,7 +46,7 @@ def hear(asked: str, served: str, mpi: str = "openmpi", **other: str) -> Heard:
 def test_a_path_is_believed_only_where_it_was_taken(asked: str, served: str, mpi: str) -> None:
     carried = logs(served, mpi)
     transport = STAGED if asked == "staged" else find(asked)
-    said = replace(hear_lanes(transport, carried, 2), logs=tuple(carried))
+    said = replace(read_lanes(transport, carried, 2), logs=tuple(carried))
     # On the host network of the recording, sockets were the loopback's.
     still = [Witness(rank, f"n{rank}", "", "0", 0, {}) for rank in (0, 1)]
     proof = prove(replace(transport), LOAD, said, still, quiet=False)
@@ -67,17 +67,17 @@ def test_a_path_is_believed_only_where_it_was_taken(asked: str, served: str, mpi
 def test_the_evidence_counts_messages_and_records_where_ucx_copies_itself(
     mpi: str, told: str
 ) -> None:
-    assert told in hear("cuda_ipc", "cuda_ipc", mpi).evidence
+    assert told in read_report("cuda_ipc", "cuda_ipc", mpi).evidence
 
 
 def test_cuda_ipc_that_is_there_and_carries_nothing_is_not_believed() -> None:
-    (objection,) = hear("cuda_ipc", "cuda_copy").objections
+    (objection,) = read_report("cuda_ipc", "cuda_copy").objections
     assert "expected zero-copy from memory of a GPU over cuda_ipc for cuda_ipc, found" in objection
     assert objection.endswith("UCX copied everything through the host")
 
 
 def test_messages_that_the_mpi_copied_itself_are_no_messages_of_a_gpu() -> None:
-    (objection,) = hear("cuda_ipc", "staged").objections
+    (objection,) = read_report("cuda_ipc", "staged").objections
     assert "found only those from host memory (120 messages)" in objection
 
 
@@ -101,13 +101,13 @@ def test_where_an_mpi_may_copy_itself_it_is_only_told_what_it_did(served: str) -
 
 
 def test_gpudirect_rdma_is_zero_copy_of_a_card() -> None:
-    heard = hear("rc_cuda", "cuda_ipc", **OVER_RC)
+    heard = read_report("rc_cuda", "cuda_ipc", **OVER_RC)
     assert heard.objections == ()
     assert "30 × zero-copy flushed write to remote by rc_mlx5" in heard.evidence
-    (without,) = hear("rc_cuda", "tcp_cuda", "mpich", **OVER_RC).objections
+    (without,) = read_report("rc_cuda", "tcp_cuda", "mpich", **OVER_RC).objections
     assert "expected zero-copy from memory of a GPU over rc_mlx5 or rc_verbs" in without
-    assert hear("rc_cuda_nogdr", "tcp_cuda", "mpich", **OVER_RC).objections == ()
-    (with_it,) = hear("rc_cuda_nogdr", "cuda_ipc", **OVER_RC).objections
+    assert read_report("rc_cuda_nogdr", "tcp_cuda", "mpich", **OVER_RC).objections == ()
+    (with_it,) = read_report("rc_cuda_nogdr", "cuda_ipc", **OVER_RC).objections
     assert with_it.startswith("expected UCX to copy memory of a GPU through the host")
     assert with_it.endswith("the lane read it itself")
 
@@ -161,6 +161,6 @@ def test_what_a_rank_sends_itself_says_nothing() -> None:
 
 
 def test_large_messages_that_are_copied_are_not_believed() -> None:
-    (objection,) = hear("cuda_ipc", "cuda_ipc", **{"  1..5471": "1..inf"}).objections
+    (objection,) = read_report("cuda_ipc", "cuda_ipc", **{"  1..5471": "1..inf"}).objections
     assert "expected zero-copy over cuda_ipc for the largest messages of cuda_ipc" in objection
     assert "found 42 × eager copy-in copy-out by sysv for them" in objection

@@ -7,7 +7,7 @@ from fabricheck.transports import choice, find
 from fabricheck.transports import proof as proving
 from fabricheck.transports.gpu_memory import Load
 from fabricheck.transports.proof import Proof
-from fabricheck.transports.statement import hear_lanes, hear_parameters
+from fabricheck.transports.statement import read_lanes, read_parameters
 from fabricheck.transports.table import Transport
 from fabricheck.transports.witness import (
     Lane,
@@ -30,7 +30,7 @@ def prove(
     *,
     quiet: bool = True,
 ) -> Proof:
-    said = hear_lanes(transport, logs, len(witnesses))
+    said = read_lanes(transport, logs, len(witnesses))
     return proving.prove(transport, load, said, witnesses, quiet=quiet)
 
 
@@ -85,7 +85,7 @@ def test_ipoib_and_ethernet_are_told_apart_by_lanes_and_counters(
     moved = {(kind, served, counter): bytes_ for (kind, _, counter), bytes_ in MOVED.items()}
     seen = [replace(each, ipoib=frozenset(kinds.split())) for each in witnesses(moved)]
     lanes = logs(f"tag(tcp/{served}")
-    said = hear_lanes(find(asked), lanes, 2, (interface,))
+    said = read_lanes(find(asked), lanes, 2, (interface,))
     proof = proving.prove(find(asked), LOAD, said, seen, quiet=True, interfaces=(interface,))
     assert bool(proof.objections) == bool(found)
     assert any(found in each for each in ("", *proof.objections))
@@ -268,7 +268,7 @@ def test_the_title_of_a_protocol_table_is_no_lane() -> None:
 @pytest.mark.parametrize("asked", ["rc", "ud"])
 def test_what_mvapich2_applied_is_held_against_what_was_asked(asked: str, served: str) -> None:
     errors = (DATA / "mvapich2" / f"2.3.7-{served}.txt").read_text()
-    said = hear_parameters(find(asked), choice("mvapich2", asked), read_mvapich2_parameters(errors))
+    said = read_parameters(find(asked), choice("mvapich2", asked), read_mvapich2_parameters(errors))
     proof = proving.prove(find(asked), LOAD, said, witnesses(RDMA), quiet=True)
     only_ud = {"rc": "0", "ud": "1"}
     if asked == served:
@@ -283,9 +283,9 @@ def test_what_mvapich2_applied_is_held_against_what_was_asked(asked: str, served
 
 def test_mvapich2_without_list_or_packets_is_not_believed() -> None:
     ud, choose_ud = find("ud"), choice("mvapich2", "ud")
-    silent = hear_parameters(ud, choose_ud, read_mvapich2_parameters("mpi_probe: hello\n"))
+    silent = read_parameters(ud, choose_ud, read_mvapich2_parameters("mpi_probe: hello\n"))
     assert "expected MV2_USE_ONLY_UD=1 for ud, found nothing" in silent.objections[0]
-    said = hear_parameters(ud, choose_ud, {"MV2_USE_ONLY_UD": "1"})
+    said = read_parameters(ud, choose_ud, {"MV2_USE_ONLY_UD": "1"})
     assert said.objections == ()
     still = witnesses({("rdma", "rxe0:1", "sent_pkts"): 7})
     objections = proving.prove(ud, LOAD, said, still, quiet=True).objections

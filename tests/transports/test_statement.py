@@ -6,7 +6,13 @@ from pathlib import Path
 import pytest
 
 from fabricheck.transports import choice, find
-from fabricheck.transports.statement import Said, hear, hear_btls, hear_lanes, hear_parameters
+from fabricheck.transports.statement import (
+    TransportReport,
+    read_btls,
+    read_lanes,
+    read_parameters,
+    read_report,
+)
 from fabricheck.transports.table import Counter
 from fabricheck.transports.witness import (
     Lane,
@@ -20,10 +26,10 @@ DATA = Path(__file__).parents[1] / "data"
 RANKS = [Witness(rank, f"n{rank + 1}", "", "0", 0, {}) for rank in (0, 1)]
 
 
-def hear_auto(*lanes: str, offers: tuple[str, ...] = ()) -> Said:
+def hear_auto(*lanes: str, offers: tuple[str, ...] = ()) -> TransportReport:
     found = tuple(Lane(*lane.replace("(", " ").replace("/", " ").split()) for lane in lanes)
     logs = [UcxLog(host, "1.13.1", found) for host in ("n1", "n2")]
-    return hear_lanes(find("auto"), logs, 2, offers=offers)
+    return read_lanes(find("auto"), logs, 2, offers=offers)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +64,7 @@ def test_auto_without_lanes_between_nodes_is_not_believed() -> None:
     assert "found only shared memory" in hear_auto("tag(sysv/memory").objections[0]
     assert "found none on n1" in hear_auto().objections[0]
     assert "found none on n1" in hear_auto("ka(ud_verbs/rxe0:1").objections[0]
-    (lost,) = hear_lanes(find("auto"), [], 2).objections
+    (lost,) = read_lanes(find("auto"), [], 2).objections
     assert "expected 2 UCX logs" in lost
 
 
@@ -69,7 +75,7 @@ def test_the_btl_that_open_mpi_names_is_held_against_what_was_asked(
 ) -> None:
     errors = (DATA / "openmpi" / f"4.1.4-{served}.txt").read_text()
     chosen = choice("openmpi", asked)
-    said = hear_btls(find(asked), chosen, read_peer_btls(errors), 2)
+    said = read_btls(find(asked), chosen, read_peer_btls(errors), 2)
     names = {"ob1_tcp": "tcp", "ob1_shm": "vader"}
     assert said.evidence == f"BTL {names[served]}"
     assert said.counter is find(asked).counter
@@ -84,7 +90,7 @@ def test_the_btl_that_open_mpi_names_is_held_against_what_was_asked(
 def test_open_mpi_5_calls_vader_sm() -> None:
     errors = (DATA / "openmpi" / "4.1.4-ob1_shm.txt").read_text().replace("vader", "sm")
     peers = read_peer_btls(errors)
-    said = hear_btls(find("ob1_shm"), choice("openmpi", "ob1_shm"), peers, 2)
+    said = read_btls(find("ob1_shm"), choice("openmpi", "ob1_shm"), peers, 2)
     assert (said.evidence, said.objections) == ("BTL sm", ())
 
 
@@ -92,19 +98,19 @@ def test_a_rank_that_names_no_btl_is_not_believed() -> None:
     errors = (DATA / "openmpi" / "4.1.4-ob1_tcp.txt").read_text()
     one = "".join(line for line in errors.splitlines(keepends=True) if "16773" in line)
     for words, found in ((one, 1), ("", 0)):
-        said = hear_btls(find("ob1_tcp"), choice("openmpi", "ob1_tcp"), read_peer_btls(words), 2)
+        said = read_btls(find("ob1_tcp"), choice("openmpi", "ob1_tcp"), read_peer_btls(words), 2)
         assert f"of all 2 ranks to their peers, found it of {found}" in said.objections[0]
 
 
 def test_a_node_whose_ranks_share_a_process_number_is_not_lost() -> None:
     line = "[n{0}:7] mca: bml: Using tcp btl for send to [[1,1],0] on node n9\n"
     peers = read_peer_btls(line.format(1) + line.format(2))
-    assert hear_btls(find("ob1_tcp"), choice("openmpi", "ob1_tcp"), peers, 2).objections == ()
+    assert read_btls(find("ob1_tcp"), choice("openmpi", "ob1_tcp"), peers, 2).objections == ()
 
 
 def test_mvapich2_says_that_it_used_shared_memory() -> None:
     applied = read_mvapich2_parameters((DATA / "mvapich2" / "2.3.7-shm.txt").read_text())
-    said = hear_parameters(find("shm"), choice("mvapich2", "shm"), applied)
+    said = read_parameters(find("shm"), choice("mvapich2", "shm"), applied)
     assert said.objections == ()
     assert said.evidence == "the library applied MV2_USE_SHARED_MEM=1"
     assert said.counter is Counter.NONE
@@ -122,7 +128,7 @@ def test_mvapich2_says_that_it_used_shared_memory() -> None:
 def test_mvapich2_for_ethernet_is_known_by_its_build(devices: tuple[str, str], found: str) -> None:
     ranks = [replace(rank, device=device) for rank, device in zip(RANKS, devices, strict=True)]
     chosen = choice("mvapich2_nemesis", "tcp")
-    said = hear(find("tcp"), chosen, Path(), "", ranks, interfaces=(), offers=())
+    said = read_report(find("tcp"), chosen, Path(), "", ranks, interfaces=(), offers=())
     assert [found in each for each in said.objections] == [True] * bool(found)
     assert said.evidence.startswith("built for ch3:")
 
@@ -130,7 +136,7 @@ def test_mvapich2_for_ethernet_is_known_by_its_build(devices: tuple[str, str], f
 @pytest.mark.parametrize("served", ["rc", "ud"])
 def test_neither_rc_nor_ud_is_the_hybrid(served: str) -> None:
     applied = read_mvapich2_parameters((DATA / "mvapich2" / f"2.3.7-{served}.txt").read_text())
-    said = hear_parameters(find("hybrid"), choice("mvapich2", "hybrid"), applied)
+    said = read_parameters(find("hybrid"), choice("mvapich2", "hybrid"), applied)
     assert any("for hybrid, found" in objection for objection in said.objections)
 
 
@@ -146,9 +152,9 @@ def test_each_library_is_heard_where_it_speaks(
 ) -> None:
     errors = (DATA / recorded).read_text()
     chosen = choice(family, transport)
-    said = hear(find(transport), chosen, tmp_path, errors, RANKS, interfaces=(), offers=())
+    said = read_report(find(transport), chosen, tmp_path, errors, RANKS, interfaces=(), offers=())
     assert said.objections == ()
-    silent = hear(find(transport), chosen, tmp_path, "", RANKS, interfaces=(), offers=())
+    silent = read_report(find(transport), chosen, tmp_path, "", RANKS, interfaces=(), offers=())
     assert silent.objections
 
 
@@ -158,8 +164,10 @@ def test_ucx_is_heard_in_its_logs(tmp_path: Path) -> None:
         (tmp_path / f"ucx.n{rank}.7.log").write_text(recorded)
     rc = find("rc")
     job = (tmp_path, "", RANKS)
-    said = hear(rc, choice("openmpi", "rc"), *job, interfaces=(), offers=("rdma",))
+    said = read_report(rc, choice("openmpi", "rc"), *job, interfaces=(), offers=("rdma",))
     assert said.objections == ()
     assert "rc_verbs" in said.evidence
-    auto = hear(find("auto"), choice("mpich", "auto"), *job, interfaces=("eth0",), offers=("rdma",))
+    auto = read_report(
+        find("auto"), choice("mpich", "auto"), *job, interfaces=("eth0",), offers=("rdma",)
+    )
     assert (auto.objections, auto.counter) == ((), Counter.RDMA)

@@ -36,9 +36,9 @@ std::string queue_pairs_name(unsigned worker) {
     return "queue pairs of worker " + std::to_string(worker);
 }
 
-Worker::Worker(const Manner& manner, const Directory& directory, unsigned number,
+Worker::Worker(const PostingMode& mode, const Directory& directory, unsigned number,
                bench::verbs::CompletionQueue& queue, Patience patience)
-    : manner_(manner), directory_(directory), local_name_(local_memory_name()),
+    : mode_(mode), directory_(directory), local_name_(local_memory_name()),
       remote_name_(remote_memory_name()), pairs_name_(queue_pairs_name(number)), queue_(queue),
       patience_(std::move(patience)) {}
 
@@ -55,8 +55,8 @@ void Worker::prepare(const Layout& layout, const std::vector<Share>& shares) {
 }
 
 std::uint64_t Worker::chain_at(const Lane& lane, std::uint64_t position) const {
-    return manner_.batch_transfer
-               ? chain_length(position, lane.share.count, manner_.chain, manner_.queue_depth)
+    return mode_.batch_transfer
+               ? chain_length(position, lane.share.count, mode_.chain, mode_.queue_depth)
                : 1;
 }
 
@@ -66,8 +66,8 @@ void Worker::build(std::size_t index, std::uint64_t begin, std::uint64_t end) {
     const Memory& local = directory_.memory.at(local_name_);
     const Memory& remote = directory_.memory.at(remote_name_);
     lane.pair = directory_.queue_pairs.at(pairs_name_)[index];
-    const bool writes = manner_.operation == Operation::Write;
-    const unsigned inlined = writes && layout_.size <= manner_.inline_bytes ? kInline : 0U;
+    const bool writes = mode_.operation == Operation::Write;
+    const unsigned inlined = writes && layout_.size <= mode_.inline_bytes ? kInline : 0U;
     for (std::uint64_t position = begin; position < end;) {
         const std::uint64_t length = chain_at(lane, position);
         for (std::uint64_t last = position + length - 1; position <= last; ++position) {
@@ -92,10 +92,10 @@ void Worker::post(std::size_t index) {
     Lane& lane = lanes_[index];
     while (lane.posted < lane.share.count) {
         const std::uint64_t length = chain_at(lane, lane.posted);
-        if (lane.posted - lane.completed + length > manner_.queue_depth) {
+        if (lane.posted - lane.completed + length > mode_.queue_depth) {
             return;
         }
-        if (!manner_.session && !manner_.batch_transfer) {
+        if (!mode_.session && !mode_.batch_transfer) {
             build(index, lane.posted, lane.posted + 1);
         }
         ibv_send_wr* refused = nullptr;
@@ -117,7 +117,7 @@ std::uint64_t Worker::reap() {
         if (__builtin_expect(static_cast<long>(completion.status != IBV_WC_SUCCESS), 0) != 0) {
             throw std::runtime_error(bench::verbs::describe(
                 completion, std::string("an RDMA ") +
-                                std::string(bench::word_of(kOperations, manner_.operation)) +
+                                std::string(bench::word_of(kOperations, mode_.operation)) +
                                 " failed"));
         }
         const std::uint64_t length = completion.wr_id & kLengthMask;
@@ -146,7 +146,7 @@ void Worker::wait() {
 
 std::uint64_t Worker::run() {
     std::uint64_t open = 0;
-    const bool rebuild = !manner_.session && manner_.batch_transfer;
+    const bool rebuild = !mode_.session && mode_.batch_transfer;
     for (std::size_t index = 0; index < lanes_.size(); ++index) {
         Lane& lane = lanes_[index];
         lane.posted = lane.completed = 0;

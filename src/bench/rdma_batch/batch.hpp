@@ -33,7 +33,7 @@ struct Directory {
 };
 
 /// How a worker does its part of a batch.
-struct Manner {
+struct PostingMode {
     Operation operation = Operation::Read;
     bool batch_transfer = false;
     bool session = false;
@@ -48,7 +48,7 @@ using Patience = std::function<std::string(double)>;
 class Worker {
   public:
     /// `number` names it among the workers, and its queue pairs in the directory.
-    Worker(const Manner& manner, const Directory& directory, unsigned number,
+    Worker(const PostingMode& mode, const Directory& directory, unsigned number,
            bench::verbs::CompletionQueue& queue, Patience patience);
 
     /// Takes memory for its shares of a row, and builds the requests where there is a session.
@@ -74,7 +74,7 @@ class Worker {
     std::uint64_t reap();
     void wait();
 
-    Manner manner_;
+    PostingMode mode_;
     const Directory& directory_;
     std::string local_name_;
     std::string remote_name_;

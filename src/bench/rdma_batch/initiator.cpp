@@ -3,7 +3,7 @@
 #include "rdma_batch/channel.hpp"
 #include "rdma_batch/numa.hpp"
 #include "rdma_batch/pattern.hpp"
-#include "rdma_batch/team.hpp"
+#include "rdma_batch/worker_pool.hpp"
 
 #include <stdexcept>
 
@@ -19,15 +19,15 @@ constexpr double kStalledInterrupted = 2.0;
 // And after which the connection is looked at.
 constexpr double kSuspicious = 0.5;
 
-Manner manner_of(const Options& options, const Resources& resources) {
-    Manner manner;
-    manner.operation = options.operation;
-    manner.batch_transfer = options.batch_transfer;
-    manner.session = options.session;
-    manner.chain = options.chain;
-    manner.queue_depth = resources.queue_depth();
-    manner.inline_bytes = options.inline_bytes;
-    return manner;
+PostingMode posting_mode(const Options& options, const Resources& resources) {
+    PostingMode mode;
+    mode.operation = options.operation;
+    mode.batch_transfer = options.batch_transfer;
+    mode.session = options.session;
+    mode.chain = options.chain;
+    mode.queue_depth = resources.queue_depth();
+    mode.inline_bytes = options.inline_bytes;
+    return mode;
 }
 
 Directory directory_of(const Resources& resources, const Endpoint& target) {
@@ -56,12 +56,12 @@ Used used_of(const Resources& resources) {
 
 class Measurement {
   public:
-    Measurement(const Options& options, unsigned rank, Together& together, Channel channel,
+    Measurement(const Options& options, unsigned rank, SharedBarrier& barrier, Channel channel,
                 Resources& resources, const Endpoint& target)
-        : options_(options), rank_(rank), together_(together), channel_(std::move(channel)),
+        : options_(options), rank_(rank), barrier_(barrier), channel_(std::move(channel)),
           resources_(resources), directory_(directory_of(resources, target)),
-          team_(manner_of(options, resources), resources, directory_,
-                [this](double seconds) { return why_give_up(seconds); }) {}
+          workers_(posting_mode(options, resources), resources, directory_,
+                   [this](double seconds) { return why_give_up(seconds); }) {}
 
     RawRow measure(Shape shape, std::uint64_t seed) {
         RawRow row;
@@ -69,14 +69,14 @@ class Measurement {
         const Layout layout = lay_out(shape, options_.most_memory);
         row.slots = layout.slots;
         order(layout, seed);
-        team_.prepare(shape, layout, options_.queue_pairs);
+        workers_.prepare(shape, layout, options_.queue_pairs);
         for (std::uint64_t count = 0; count < options_.warmup; ++count) {
-            (void)team_.run();
+            (void)workers_.run();
         }
         row.samples.reserve(options_.iterations);
         const double begin = now();
-        while (together_.agree(rank_, goes_on(row.samples.size(), begin))) {
-            row.samples.push_back(team_.run());
+        while (barrier_.agree(rank_, goes_on(row.samples.size(), begin))) {
+            row.samples.push_back(workers_.run());
         }
         if (options_.validate && !row.samples.empty()) {
             row.wrong = compare(layout, seed);
@@ -89,14 +89,14 @@ class Measurement {
 
   private:
     [[nodiscard]] bool goes_on(std::size_t done, double begin) const {
-        if (done >= options_.iterations || together_.interrupted()) {
+        if (done >= options_.iterations || barrier_.interrupted()) {
             return false;
         }
         return done == 0 || !options_.time_budget || now() - begin < *options_.time_budget;
     }
 
     [[nodiscard]] std::string why_give_up(double seconds) const {
-        if (together_.interrupted() && seconds > kStalledInterrupted) {
+        if (barrier_.interrupted() && seconds > kStalledInterrupted) {
             return "interrupted while nothing completed";
         }
         if (seconds > kSuspicious && channel_.is_over()) {
@@ -141,11 +141,11 @@ class Measurement {
 
     const Options& options_;
     unsigned rank_;
-    Together& together_;
+    SharedBarrier& barrier_;
     Channel channel_;
     Resources& resources_;
     Directory directory_;
-    Team team_;
+    WorkerPool workers_;
 };
 
 Hello hello_of(const Options& options, unsigned rank, std::uint64_t bytes) {
@@ -161,7 +161,8 @@ Hello hello_of(const Options& options, unsigned rank, std::uint64_t bytes) {
 
 } // namespace
 
-void initiate(const Options& options, unsigned rank, Together& together, NewsWriter& news) {
+void initiate(const Options& options, unsigned rank, SharedBarrier& barrier,
+              ResultWriter& messages) {
     const std::vector<Shape> shapes = options.shapes();
     const std::uint64_t bytes = buffer_bytes(shapes, options.most_memory);
     bind_to(options.numa, [&] { return device_name(options, rank); });
@@ -173,17 +174,17 @@ void initiate(const Options& options, unsigned rank, Together& together, NewsWri
     resources.connect(target, options.reads_in_flight);
     channel.send(Type::Endpoint, encode(resources.endpoint()));
     (void)channel.receive(Type::Ready, kAnswer);
-    news.tell(used_of(resources));
+    messages.tell(used_of(resources));
 
-    Measurement initiator(options, rank, together, std::move(channel), resources, target);
+    Measurement initiator(options, rank, barrier, std::move(channel), resources, target);
     std::uint64_t seed = options.seed;
     for (const Shape& shape : shapes) {
-        if (!together.agree(rank, !together.interrupted())) {
+        if (!barrier.agree(rank, !barrier.interrupted())) {
             break;
         }
         const RawRow row = initiator.measure(shape, seed++);
         if (!row.samples.empty()) {
-            news.tell(row);
+            messages.tell(row);
         }
         if (!row.wrong.empty()) {
             initiator.end(); // the target did its part
@@ -192,7 +193,7 @@ void initiate(const Options& options, unsigned rank, Together& together, NewsWri
         }
     }
     initiator.end();
-    news.done();
+    messages.done();
 }
 
 } // namespace rdma_batch

@@ -17,7 +17,7 @@ constexpr char kEnd = '\0'; // of what is told at once
 
 // One line of words, the texts among them quoted.
 template <class... Words>
-void NewsWriter::write(News kind, const Words&... words) {
+void ResultWriter::write(Message kind, const Words&... words) {
     std::ostringstream line;
     line << std::setprecision(std::numeric_limits<double>::max_digits10) << static_cast<char>(kind);
     ((line << ' ' << words), ...);
@@ -32,32 +32,32 @@ void NewsWriter::write(News kind, const Words&... words) {
     }
 }
 
-void NewsWriter::tell(const Used& used) {
-    write(News::Used, std::quoted(used.device), std::quoted(used.link), used.gid_index, used.mtu,
+void ResultWriter::tell(const Used& used) {
+    write(Message::Used, std::quoted(used.device), std::quoted(used.link), used.gid_index, used.mtu,
           used.queue_depth, used.reads_in_flight);
 }
 
-void NewsWriter::tell(const RawRow& row) {
+void ResultWriter::tell(const RawRow& row) {
     constexpr int kNotCompared = 2;
     std::ostringstream samples;
     samples << std::setprecision(std::numeric_limits<double>::max_digits10);
     for (const Sample& sample : row.samples) {
         samples << sample.seconds << ' ' << sample.bytes << ' ';
     }
-    write(News::Row, row.shape.size, row.shape.batch, row.slots,
+    write(Message::Row, row.shape.size, row.shape.batch, row.slots,
           row.valid ? static_cast<int>(*row.valid) : kNotCompared, std::quoted(row.wrong),
           samples.str());
 }
 
-void NewsWriter::tell(const Failure& failure) {
-    write(News::Failed, failure.code, std::quoted(failure.sentence));
+void ResultWriter::tell(const Failure& failure) {
+    write(Message::Failed, failure.code, std::quoted(failure.sentence));
 }
 
-void NewsWriter::done() {
-    write(News::Done);
+void ResultWriter::done() {
+    write(Message::Done);
 }
 
-void NewsReader::read() {
+void ResultReader::read() {
     constexpr std::size_t kPiece = 65536;
     std::array<char, kPiece> piece; // NOLINT: written by the read
     const ssize_t got = ::read(pipe_.number(), piece.data(), piece.size());
@@ -81,14 +81,14 @@ void NewsReader::read() {
     pending_.erase(0, begin);
 }
 
-void NewsReader::take(const std::string& line) {
+void ResultReader::take(const std::string& line) {
     std::istringstream words(line.substr(1));
-    switch (static_cast<News>(line.front())) {
-    case News::Used:
+    switch (static_cast<Message>(line.front())) {
+    case Message::Used:
         words >> std::quoted(used.device) >> std::quoted(used.link) >> used.gid_index >> used.mtu >>
             used.queue_depth >> used.reads_in_flight;
         break;
-    case News::Row: {
+    case Message::Row: {
         RawRow& row = rows.emplace_back();
         int valid = 0;
         words >> row.shape.size >> row.shape.batch >> row.slots >> valid >> std::quoted(row.wrong);
@@ -98,11 +98,11 @@ void NewsReader::take(const std::string& line) {
         }
         break;
     }
-    case News::Failed:
+    case Message::Failed:
         failure.emplace();
         words >> failure->code >> std::quoted(failure->sentence);
         break;
-    case News::Done:
+    case Message::Done:
         finished = true;
     }
 }

@@ -13,7 +13,7 @@
 
 namespace rdma_batch {
 
-enum class News : char { Used = 'U', Row = 'R', Failed = 'F', Done = 'D' };
+enum class Message : char { Used = 'U', Row = 'R', Failed = 'F', Done = 'D' };
 
 /// A row as its process measured it.
 struct RawRow {
@@ -30,9 +30,9 @@ struct Failure {
     std::string sentence;
 };
 
-class NewsWriter {
+class ResultWriter {
   public:
-    explicit NewsWriter(Descriptor pipe) : pipe_(std::move(pipe)) {}
+    explicit ResultWriter(Descriptor pipe) : pipe_(std::move(pipe)) {}
 
     void tell(const Used& used);
     void tell(const RawRow& row);
@@ -41,15 +41,15 @@ class NewsWriter {
 
   private:
     template <class... Words>
-    void write(News kind, const Words&... words);
+    void write(Message kind, const Words&... words);
 
     Descriptor pipe_;
 };
 
 /// Collects what comes through one pipe.
-class NewsReader {
+class ResultReader {
   public:
-    explicit NewsReader(Descriptor pipe) : pipe_(std::move(pipe)) {}
+    explicit ResultReader(Descriptor pipe) : pipe_(std::move(pipe)) {}
 
     [[nodiscard]] int number() const { return pipe_.number(); }
     [[nodiscard]] bool open() const { return pipe_.number() >= 0; }

@@ -30,11 +30,11 @@ std::string host_name() {
 }
 
 // In a process of its own: the exit code.
-int child(const Options& options, unsigned rank, Together& together, Descriptor pipe) {
-    NewsWriter news(std::move(pipe));
+int child(const Options& options, unsigned rank, SharedBarrier& barrier, Descriptor pipe) {
+    ResultWriter messages(std::move(pipe));
     Failure failure;
     try {
-        initiate(options, rank, together, news);
+        initiate(options, rank, barrier, messages);
         return bench::kSuccess;
     } catch (const bench::UsageError& error) {
         failure = {bench::kUsage, error.what()};
@@ -45,12 +45,13 @@ int child(const Options& options, unsigned rank, Together& together, Descriptor 
     } catch (const std::exception& error) {
         failure = {bench::kFailure, error.what()};
     }
-    news.tell(failure);
+    messages.tell(failure);
     return failure.code;
 }
 
-std::vector<NewsReader> start(const Options& options, Together& together, Children& children) {
-    std::vector<NewsReader> readers;
+std::vector<ResultReader> start(const Options& options, SharedBarrier& barrier,
+                                Children& children) {
+    std::vector<ResultReader> readers;
     for (unsigned rank = 0; rank < options.initiators; ++rank) {
         std::array<int, 2> ends{};
         if (pipe2(ends.data(), O_CLOEXEC) != 0) {
@@ -59,17 +60,17 @@ std::vector<NewsReader> start(const Options& options, Together& together, Childr
         }
         readers.emplace_back(Descriptor(ends[0]));
         Descriptor writer(ends[1]);
-        children.start([&] { return child(options, rank, together, std::move(writer)); });
+        children.start([&] { return child(options, rank, barrier, std::move(writer)); });
     }
     return readers;
 }
 
 // Hears all processes until they are done, or until one has failed: the others would wait for it.
-void collect(std::vector<NewsReader>& readers, Together& together) {
+void collect(std::vector<ResultReader>& readers, SharedBarrier& barrier) {
     while (true) {
         std::vector<pollfd> waiting;
-        std::vector<NewsReader*> who;
-        for (NewsReader& reader : readers) {
+        std::vector<ResultReader*> who;
+        for (ResultReader& reader : readers) {
             if (reader.failure) {
                 return;
             }
@@ -83,7 +84,7 @@ void collect(std::vector<NewsReader>& readers, Together& together) {
         }
         const int ready = poll(waiting.data(), waiting.size(), kBetweenLooks);
         if (bench::interrupted_by() != 0) {
-            together.interrupt();
+            barrier.interrupt();
         }
         if (ready < 0) {
             continue;
@@ -131,9 +132,9 @@ RowResult result_of(const RawRow& raw) {
 }
 
 void add_together(bench::Report& report, const Options& options,
-                  const std::vector<NewsReader>& readers) {
+                  const std::vector<ResultReader>& readers) {
     std::size_t rows = readers.front().rows.size();
-    for (const NewsReader& reader : readers) {
+    for (const ResultReader& reader : readers) {
         rows = std::min(rows, reader.rows.size());
     }
     Table all(report, "Aggregate of " + std::to_string(readers.size()) + " Initiators", {},
@@ -142,7 +143,7 @@ void add_together(bench::Report& report, const Options& options,
         const RawRow& first = readers.front().rows[index];
         std::vector<std::vector<Sample>> ranks;
         std::optional<bool> valid = first.valid;
-        for (const NewsReader& reader : readers) {
+        for (const ResultReader& reader : readers) {
             ranks.push_back(reader.rows[index].samples);
             valid = valid ? std::optional(*valid && reader.rows[index].valid.value_or(false))
                           : std::nullopt;
@@ -153,10 +154,10 @@ void add_together(bench::Report& report, const Options& options,
 }
 
 // The tables and the JSON; the exit code.
-int tell(bench::Report& report, Options& options, const std::vector<NewsReader>& readers) {
+int tell(bench::Report& report, Options& options, const std::vector<ResultReader>& readers) {
     std::vector<Used> used;
     used.reserve(readers.size());
-    for (const NewsReader& reader : readers) {
+    for (const ResultReader& reader : readers) {
         used.push_back(reader.used);
     }
     tell_place(report, options, host_name(), used);
@@ -183,10 +184,10 @@ int run(Options& options) {
         throw bench::UsageError("option --json: " + options.json + " cannot be written: " + reason);
     }
     bench::watch_interrupts();
-    Together& together = *Together::make(options.initiators);
+    SharedBarrier& barrier = *SharedBarrier::make(options.initiators);
     Children children;
-    std::vector<NewsReader> readers = start(options, together, children);
-    collect(readers, together);
+    std::vector<ResultReader> readers = start(options, barrier, children);
+    collect(readers, barrier);
 
     bench::Report report(bench::table_stream(options.json), "rdma_batch",
                          bench::word_of(kOperations, options.operation));

@@ -1,5 +1,5 @@
 #include "common/network_order.hpp"
-#include "rdma_stream/ways.hpp"
+#include "rdma_stream/backends.hpp"
 
 namespace rdma_stream {
 

@@ -1,7 +1,7 @@
 #include "rdma_stream/job.hpp"
 
 #include "common/arguments.hpp"
-#include "rdma_stream/ways.hpp"
+#include "rdma_stream/backends.hpp"
 
 #include <cmath>
 #include <cstring>

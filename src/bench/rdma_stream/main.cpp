@@ -2,10 +2,10 @@
 // docs/reference/programs/rdma_stream.md.
 #include "common/interrupt.hpp"
 #include "common/world.hpp"
+#include "rdma_stream/backends.hpp"
 #include "rdma_stream/job.hpp"
 #include "rdma_stream/report.hpp"
 #include "rdma_stream/stream.hpp"
-#include "rdma_stream/ways.hpp"
 
 #include <cstdio>
 #include <string>

@@ -232,9 +232,9 @@ TEST_CASE("strangers and silent connections neither end a target nor hold it up"
 TEST_CASE("what a process told arrives, and a process that died is told") {
     std::array<int, 2> ends{};
     REQUIRE(pipe(ends.data()) == 0);
-    NewsReader reader{Descriptor(ends[0])};
+    ResultReader reader{Descriptor(ends[0])};
     {
-        NewsWriter writer{Descriptor(ends[1])};
+        ResultWriter writer{Descriptor(ends[1])};
         Used used;
         used.device = "mlx5_0:1";
         used.mtu = 4096;

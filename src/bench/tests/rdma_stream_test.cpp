@@ -2,7 +2,7 @@
 #include "rdma_stream/options.hpp"
 #include "rdma_stream/payload.hpp"
 #include "rdma_stream/sequence.hpp"
-#include "rdma_stream/ways.hpp"
+#include "rdma_stream/backends.hpp"
 #include "tests/fuzzed_arguments.hpp"
 
 #include <doctest/doctest.h>

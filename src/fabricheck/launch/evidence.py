@@ -16,7 +16,7 @@ from fabricheck.launch.model import Evidence
 from fabricheck.transports import Choice, Transport
 from fabricheck.transports.gpu_memory import Load
 from fabricheck.transports.proof import Proof, prove
-from fabricheck.transports.statement import Said, hear
+from fabricheck.transports.statement import TransportReport, read_report
 from fabricheck.transports.witness import (
     Witness,
     by_host,
@@ -93,7 +93,7 @@ class Expectation:
     result: str = ""
     exchanges: Mapping[int | None, int] | None = None
     exchanged: Callable[[Curve], Load | None] = lambda _: None
-    says: Callable[[], Said] | None = None
+    says: Callable[[], TransportReport] | None = None
 
 
 def examine(directory: Path, stdout: Path, stderr: Path, expected: Expectation) -> Evidence:
@@ -148,7 +148,7 @@ def _read_curve(output: Path, expected: Expectation) -> Curve:
 def _prove(
     directory: Path, errors: str, expected: Expectation, load: Load, witnesses: Sequence[Witness]
 ) -> Proof:
-    """Hear both witnesses; where no rank sends another anything there is nothing to hear."""
+    """Read both reports; where no rank sends another anything there is none."""
     if find(expected.benchmark).family == "startup":
         return Proof("no message was sent that a transport could carry", ())
     said = expected.says() if expected.says else _mpi_says(directory, errors, expected, witnesses)
@@ -164,9 +164,9 @@ def _prove(
 
 def _mpi_says(
     directory: Path, errors: str, expected: Expectation, witnesses: Sequence[Witness]
-) -> Said:
+) -> TransportReport:
     assert expected.choice is not None, "only programs with MPI are examined here"
-    return hear(
+    return read_report(
         expected.transport,
         expected.choice,
         directory,

@@ -5,7 +5,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from fabricheck.benchmarks.curve import Curve
-from fabricheck.launch import claims
+from fabricheck.launch import spack_verify
 from fabricheck.launch.evidence import Expectation
 from fabricheck.launch.evidence import examine as examine_job
 from fabricheck.launch.model import Evidence, Job, Measurement, Setting
@@ -23,7 +23,7 @@ from fabricheck.transports import (
     settings,
 )
 from fabricheck.transports.gpu_memory import Load
-from fabricheck.transports.statement import Said
+from fabricheck.transports.statement import TransportReport
 from fabricheck.transports.table import Memory
 
 
@@ -71,7 +71,7 @@ def start(
     return Job(
         words=words,
         variables=variables,
-        before=claims.questions(setting.programs, choice(setting.mpi, transport)),
+        before=spack_verify.questions(setting.programs, choice(setting.mpi, transport)),
         launcher_options=[*own, *launcher_options(setting.mpi, setting.launcher, named)],
     )
 
@@ -87,7 +87,7 @@ def examine(
     exchanged: Callable[[Curve], Load | None] = lambda _: None,
     memory: Memory | None = None,
     path: Transport | None = None,
-    says: Callable[[], Said] | None = None,
+    says: Callable[[], TransportReport] | None = None,
 ) -> Evidence:
     """What the program and the nodes left behind.
 
@@ -130,4 +130,4 @@ def examine(
             says=says,
         ),
     )
-    return claims.confirm(found, setting.programs, chosen, placement.carrier, setting.stage)
+    return spack_verify.confirm(found, setting.programs, chosen, placement.carrier, setting.stage)

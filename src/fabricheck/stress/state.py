@@ -5,15 +5,15 @@ record's own form, whose ``id`` is ``ITERATION.BLOCK``, so that none is there tw
 """
 
 import contextlib
-import fcntl
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from fabricheck.errors import FabricheckError
+from fabricheck.locks import held
 from fabricheck.record.appending import append_whole, locked
 from fabricheck.record.model import Case, from_line, to_line
 from fabricheck.report.files import write_whole
@@ -85,26 +85,19 @@ class Place:
         """Is there when it is to end after the block under way."""
         return self.path / "stop"
 
-    @contextlib.contextmanager
-    def alone(self, what: str) -> Iterator[int]:
+    def alone(self, what: str) -> contextlib.AbstractContextManager[int]:
         """Hold one of the locks of this place; gives its descriptor, for processes that hold it on.
 
         Raises:
             FabricheckError: if another process holds it.
         """
         self.path.mkdir(parents=True, exist_ok=True)
-        lock = os.open(self.path / f".{what}.lock", os.O_RDWR | os.O_CREAT, 0o664)
-        try:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise FabricheckError(
-                    f"expected no other {what} of stress {self.name}, found one under way "
-                    f"({self.path}/.{what}.lock is held): wait for its end"
-                ) from None
-            yield lock
-        finally:
-            os.close(lock)
+        lock = self.path / f".{what}.lock"
+        busy = (
+            f"expected no other {what} of stress {self.name}, found one under way ({lock} is "
+            "held): wait for its end"
+        )
+        return held(lock, busy)
 
     def state(self) -> State | None:
         """The last state; ``None`` where nothing was ever started.

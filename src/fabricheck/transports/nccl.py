@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from fabricheck.transports.statement import Said
+from fabricheck.transports.statement import TransportReport
 from fabricheck.transports.table import Transport
 
 LOGS = "nccl.%h.%p.log"
@@ -78,7 +78,7 @@ def read_nccl_logs(directory: Path, operation: str) -> NcclLogs:
 
 def hear_nccl(
     transport: Transport, logs: NcclLogs, algorithm: str, beside: Collection[str] = ()
-) -> Said:
+) -> TransportReport:
     """What NCCL said of its choice.
 
     Args:
@@ -96,7 +96,7 @@ def hear_nccl(
         found.append("GPUDirect RDMA")
     evidence = f"NCCL {', '.join(sorted(logs.versions)) or 'of no version'}: {', '.join(found)}"
     objections = _objections(transport, logs, algorithm, beside)
-    return Said(evidence, transport.counter, tuple(objections))
+    return TransportReport(evidence, transport.counter, tuple(objections))
 
 
 def _objections(

@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from fabricheck.transports.gpu_memory import Heard, Load, hear_memory
-from fabricheck.transports.statement import Said
+from fabricheck.transports.statement import TransportReport
 from fabricheck.transports.table import IPOIB, Counter, Transport
 from fabricheck.transports.witness import Witness, by_host
 
@@ -46,7 +46,7 @@ class Proof:
 def prove(
     transport: Transport,
     load: Load,
-    said: Said,
+    said: TransportReport,
     witnesses: Sequence[Witness],
     *,
     quiet: bool,

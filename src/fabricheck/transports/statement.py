@@ -30,7 +30,7 @@ _NAMES = {"vader": {"vader", "sm"}}
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class TransportReport:
     """What a library said of its choice.
 
     Attributes:
@@ -48,7 +48,7 @@ class Said:
     logs: tuple[UcxLog, ...] = ()
 
 
-def hear(
+def read_report(
     transport: Transport,
     choice: Choice,
     directory: Path,
@@ -57,7 +57,7 @@ def hear(
     *,
     interfaces: Collection[str],
     offers: Collection[str],
-) -> Said:
+) -> TransportReport:
     """What the MPI of a finished job said, wherever it says it.
 
     Args:
@@ -70,22 +70,22 @@ def hear(
         offers: features of the partition.
     """
     if choice.statement is Statement.PARAMETERS:
-        return hear_parameters(transport, choice, read_mvapich2_parameters(errors))
+        return read_parameters(transport, choice, read_mvapich2_parameters(errors))
     if choice.statement is Statement.BTL:
-        return hear_btls(transport, choice, read_peer_btls(errors), len(witnesses))
+        return read_btls(transport, choice, read_peer_btls(errors), len(witnesses))
     if choice.statement is Statement.DEVICE:
-        return hear_device(transport, choice, witnesses)
+        return read_device(transport, choice, witnesses)
     logs = tuple(read_ucx_logs(directory))
-    return replace(hear_lanes(transport, logs, len(witnesses), interfaces, offers), logs=logs)
+    return replace(read_lanes(transport, logs, len(witnesses), interfaces, offers), logs=logs)
 
 
-def hear_lanes(
+def read_lanes(
     transport: Transport,
     logs: Sequence[UcxLog],
     ranks: int,
     interfaces: Collection[str] = (),
     offers: Collection[str] = (),
-) -> Said:
+) -> TransportReport:
     """What UCX said: the lanes of its endpoint configurations.
 
     Args:
@@ -100,19 +100,21 @@ def hear_lanes(
     evidence = f"UCX lanes {', '.join(lanes) or 'none'}"
     objections = tuple(_lane_objections(transport, logs, ranks, interfaces))
     if transport.counter is not Counter.ANY or objections:
-        return Said(evidence, transport.counter, objections)
+        return TransportReport(evidence, transport.counter, objections)
     chosen = {lane.transport for log in logs for lane in _data(log)} - MEMORY_LANES
     if not chosen:
         why = "expected UCX lanes between nodes, found only shared memory of one"
-        return Said(evidence, transport.counter, (why,))
+        return TransportReport(evidence, transport.counter, (why,))
     if chosen <= RDMA_LANES:
-        return Said(evidence, Counter.RDMA)
+        return TransportReport(evidence, Counter.RDMA)
     remarks = (_fallback(chosen),) if _FALLBACK_OF in offers and not chosen & RDMA_LANES else ()
     counter = Counter.NETDEV if chosen <= TCP_LANES else Counter.ANY
-    return Said(evidence, counter, remarks=remarks)
+    return TransportReport(evidence, counter, remarks=remarks)
 
 
-def hear_parameters(transport: Transport, choice: Choice, applied: dict[str, str]) -> Said:
+def read_parameters(
+    transport: Transport, choice: Choice, applied: dict[str, str]
+) -> TransportReport:
     """What MVAPICH2 said: the parameters that it applied.
 
     Args:
@@ -128,10 +130,12 @@ def hear_parameters(transport: Transport, choice: Choice, applied: dict[str, str
         if found[name] != value
     ]
     said = ", ".join(f"{name}={value}" for name, value in found.items())
-    return Said(f"the library applied {said}", transport.counter, tuple(objections))
+    return TransportReport(f"the library applied {said}", transport.counter, tuple(objections))
 
 
-def hear_btls(transport: Transport, choice: Choice, peers: Sequence[PeerBtl], ranks: int) -> Said:
+def read_btls(
+    transport: Transport, choice: Choice, peers: Sequence[PeerBtl], ranks: int
+) -> TransportReport:
     """What Open MPI without UCX said: the BTL that it took to each peer.
 
     Args:
@@ -155,10 +159,14 @@ def hear_btls(transport: Transport, choice: Choice, peers: Sequence[PeerBtl], ra
         for peer in peers
         if peer.btl not in _NAMES.get(expected, {expected})
     )
-    return Said(f"BTL {', '.join(named) or 'none'}", transport.counter, tuple(objections))
+    return TransportReport(
+        f"BTL {', '.join(named) or 'none'}", transport.counter, tuple(objections)
+    )
 
 
-def hear_device(transport: Transport, choice: Choice, witnesses: Sequence[Witness]) -> Said:
+def read_device(
+    transport: Transport, choice: Choice, witnesses: Sequence[Witness]
+) -> TransportReport:
     """What MVAPICH2's library was built for, which is the only channel that it has.
 
     Args:
@@ -174,7 +182,7 @@ def hear_device(transport: Transport, choice: Choice, witnesses: Sequence[Witnes
         for device in found
         if not device.startswith(expected)
     ]
-    return Said(f"built for {', '.join(found)}", transport.counter, tuple(objections))
+    return TransportReport(f"built for {', '.join(found)}", transport.counter, tuple(objections))
 
 
 def _lane_objections(

@@ -16,7 +16,7 @@ from fabricheck.launch.slurm import silent_nodes
 from fabricheck.sites.offers import offers
 from fabricheck.transports import Placement, Ports, find
 from fabricheck.transports.gpu_memory import Load
-from fabricheck.transports.statement import Said
+from fabricheck.transports.statement import TransportReport
 from fabricheck.transports.table import Counter
 
 _HERE = Path(__file__).parent
@@ -152,8 +152,8 @@ class LabRun(Measurement):
         )
 
 
-def _says() -> Said:
-    return Said("sockets of the program's own", Counter.NETDEV)
+def _says() -> TransportReport:
+    return TransportReport("sockets of the program's own", Counter.NETDEV)
 
 
 def _exchanged(curve: Curve) -> Load:

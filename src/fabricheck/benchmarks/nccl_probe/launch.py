@@ -14,7 +14,7 @@ from fabricheck.launch.model import Evidence, Job, Measurement, Ranks, Setting
 from fabricheck.transports import Placement, Ports, find
 from fabricheck.transports.gpu_memory import Load
 from fabricheck.transports.nccl import LOGGING, hear_nccl, read_nccl_logs
-from fabricheck.transports.statement import Said
+from fabricheck.transports.statement import TransportReport
 from fabricheck.transports.table import Scope
 
 _TWO = 2
@@ -80,7 +80,7 @@ class Collective(Measurement):
         )
         return gpu.examine(found, setting)
 
-    def _says(self, setting: Setting) -> Said:
+    def _says(self, setting: Setting) -> TransportReport:
         entry, transport = self._entry, self.placement.transport
         if self._is_shared(setting):
             # NCCL takes the ranks for two nodes: it has no other way to share a GPU.

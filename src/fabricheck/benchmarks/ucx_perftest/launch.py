@@ -17,7 +17,7 @@ from fabricheck.launch.model import Evidence, Job, Setting
 from fabricheck.transports import Ports, interfaces, ucx_settings
 from fabricheck.transports.gpu_memory import Load
 from fabricheck.transports.proof import Proof, prove
-from fabricheck.transports.statement import hear_lanes
+from fabricheck.transports.statement import read_lanes
 from fabricheck.transports.witness import Witness, read_ucx_complaints, read_ucx_logs
 
 _SLOWEST_BATCH = 150
@@ -96,7 +96,7 @@ class UcxPerftest(pair.Pair):
         return prove(
             transport,
             Load(payload, calls),
-            hear_lanes(transport, read_ucx_logs(setting.stage), len(witnesses), named),
+            read_lanes(transport, read_ucx_logs(setting.stage), len(witnesses), named),
             witnesses,
             quiet="quiet_interfaces" in setting.features,
             interfaces=named,

@@ -13,14 +13,14 @@
 
 namespace rdma_batch {
 
-class Team {
+class WorkerPool {
   public:
-    /// One worker for each completion queue of the resources, which outlive the team.
-    Team(const Manner& manner, Resources& resources, const Directory& directory,
-         const Patience& patience);
-    ~Team();
-    Team(const Team&) = delete;
-    Team& operator=(const Team&) = delete;
+    /// One worker for each completion queue of the resources, which outlive the pool.
+    WorkerPool(const PostingMode& mode, Resources& resources, const Directory& directory,
+               const Patience& patience);
+    ~WorkerPool();
+    WorkerPool(const WorkerPool&) = delete;
+    WorkerPool& operator=(const WorkerPool&) = delete;
 
     /// Prepares all workers for a row; no batch is under way.
     void prepare(Shape shape, const Layout& layout, unsigned queue_pairs);

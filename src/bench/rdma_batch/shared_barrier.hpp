@@ -8,11 +8,11 @@
 namespace rdma_batch {
 
 /// In memory that all processes of one end map. Made before they are forked.
-class Together {
+class SharedBarrier {
   public:
     /// For so many processes. Throws std::runtime_error if there is no such memory.
     /// Stays until the last of them has ended.
-    static Together* make(unsigned processes);
+    static SharedBarrier* make(unsigned processes);
 
     /// Asks all processes to stop after the batch that is under way.
     void interrupt() { interrupted_ = true; }
@@ -22,7 +22,7 @@ class Together {
     bool agree(unsigned rank, bool another);
 
   private:
-    explicit Together(unsigned processes);
+    explicit SharedBarrier(unsigned processes);
 
     unsigned processes_;
     pthread_barrier_t barrier_{};

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from fabricheck.benchmarks.curve import Curve
-from fabricheck.launch import claims
+from fabricheck.launch import spack_verify
 from fabricheck.launch.model import Evidence
 from fabricheck.transports import choice, find
 
@@ -20,20 +20,24 @@ CURVE = Curve("latency", "osu", "7.4", None, {}, ())
 
 def listing(stage: Path, *transports: str) -> None:
     lines = (f"#      Transport: {name}\n#         Device: x\n" for name in transports)
-    (stage / claims.LISTING).write_text("".join(lines))
+    (stage / spack_verify.LISTING).write_text("".join(lines))
 
 
 def test_only_a_ucx_below_spacks_programs_is_asked() -> None:
-    (asked,) = claims.questions(BY_SPACK, ON_UCX)
+    (asked,) = spack_verify.questions(BY_SPACK, ON_UCX)
     assert asked == (
         "env -u UCX_LOG_FILE -u UCX_LOG_LEVEL /store/ucx/bin/ucx_info -d > ucx_info.txt 2>&1"
     )
-    assert claims.questions(BY_CMAKE, ON_UCX) == claims.questions(BY_SPACK, OF_ITS_OWN) == []
+    assert (
+        spack_verify.questions(BY_CMAKE, ON_UCX)
+        == spack_verify.questions(BY_SPACK, OF_ITS_OWN)
+        == []
+    )
 
 
 def test_a_good_job_says_which_mpi_it_was(tmp_path: Path) -> None:
     listing(tmp_path, "rc_verbs", "tcp")
-    found = claims.confirm(Evidence(curve=CURVE), BY_SPACK, ON_UCX, RC, tmp_path)
+    found = spack_verify.confirm(Evidence(curve=CURVE), BY_SPACK, ON_UCX, RC, tmp_path)
     assert found.objections == ()
     assert found.curve.metadata["mpi"] == "MPICH Version: 4.0.2"
 
@@ -41,21 +45,21 @@ def test_a_good_job_says_which_mpi_it_was(tmp_path: Path) -> None:
 def test_a_ucx_without_the_transport_is_the_first_objection(tmp_path: Path) -> None:
     listing(tmp_path, "tcp")
     failed = Evidence(objections=("rank 0 failed",))
-    first, second = claims.confirm(failed, BY_SPACK, ON_UCX, RC, tmp_path).objections
+    first, second = spack_verify.confirm(failed, BY_SPACK, ON_UCX, RC, tmp_path).objections
     assert first.startswith("expected a UCX with rc_mlx5 or rc_verbs on the node, found only tcp")
     assert second == "rank 0 failed"
 
 
 def test_a_job_that_never_began_has_one_fault(tmp_path: Path) -> None:
     failed = Evidence(objections=("it never began",))
-    assert claims.confirm(failed, BY_SPACK, ON_UCX, RC, tmp_path) == failed
+    assert spack_verify.confirm(failed, BY_SPACK, ON_UCX, RC, tmp_path) == failed
 
 
 def test_a_job_without_the_list_is_not_believed(tmp_path: Path) -> None:
-    (objection,) = claims.confirm(Evidence(), BY_SPACK, ON_UCX, RC, tmp_path).objections
+    (objection,) = spack_verify.confirm(Evidence(), BY_SPACK, ON_UCX, RC, tmp_path).objections
     assert "found none" in objection
 
 
 @pytest.mark.parametrize(("build", "by"), [(BY_CMAKE, ON_UCX), (BY_SPACK, OF_ITS_OWN)])
 def test_nothing_is_asked_of_others(build: SimpleNamespace, by: object, tmp_path: Path) -> None:
-    assert claims.confirm(Evidence(), build, by, RC, tmp_path) == Evidence()
+    assert spack_verify.confirm(Evidence(), build, by, RC, tmp_path) == Evidence()

@@ -1,13 +1,13 @@
-#include "rdma_batch/team.hpp"
+#include "rdma_batch/worker_pool.hpp"
 
 #include <numeric>
 
 namespace rdma_batch {
 
-Team::Team(const Manner& manner, Resources& resources, const Directory& directory,
-           const Patience& patience) {
+WorkerPool::WorkerPool(const PostingMode& mode, Resources& resources, const Directory& directory,
+                       const Patience& patience) {
     for (std::size_t index = 0; index < resources.queues(); ++index) {
-        workers_.push_back(std::make_unique<Worker>(manner, directory, static_cast<unsigned>(index),
+        workers_.push_back(std::make_unique<Worker>(mode, directory, static_cast<unsigned>(index),
                                                     resources.queue(index), patience));
     }
     bytes_.assign(workers_.size(), 0);
@@ -17,7 +17,7 @@ Team::Team(const Manner& manner, Resources& resources, const Directory& director
     }
 }
 
-Team::~Team() {
+WorkerPool::~WorkerPool() {
     over_ = true;
     ++batch_;
     batch_.notify_all();
@@ -26,7 +26,7 @@ Team::~Team() {
     }
 }
 
-void Team::prepare(Shape shape, const Layout& layout, unsigned queue_pairs) {
+void WorkerPool::prepare(Shape shape, const Layout& layout, unsigned queue_pairs) {
     const std::vector<Share> shares = split(shape.batch, queue_pairs);
     for (std::size_t worker = 0; worker < workers_.size(); ++worker) {
         std::vector<Share> own;
@@ -38,7 +38,7 @@ void Team::prepare(Shape shape, const Layout& layout, unsigned queue_pairs) {
 }
 
 // A thread's life: waits (spinning a moment, then asleep) until a batch begins, and does its part.
-void Team::follow(std::size_t index) {
+void WorkerPool::follow(std::size_t index) {
     std::uint64_t seen = 0;
     while (true) {
         batch_.wait(seen);
@@ -56,7 +56,7 @@ void Team::follow(std::size_t index) {
     }
 }
 
-Sample Team::run() {
+Sample WorkerPool::run() {
     const double start = now();
     done_ = 0;
     if (!threads_.empty()) {

@@ -1,7 +1,7 @@
 // Messages of MPI: as many sends and receives posted at a time as there are slots.
 #include "common/buffer.hpp"
 #include "common/world.hpp"
-#include "rdma_stream/ways.hpp"
+#include "rdma_stream/backends.hpp"
 
 #include <algorithm>
 

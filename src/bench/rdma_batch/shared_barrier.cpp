@@ -1,4 +1,4 @@
-#include "rdma_batch/together.hpp"
+#include "rdma_batch/shared_barrier.hpp"
 
 #include <cerrno>
 #include <cstring>
@@ -9,17 +9,17 @@
 
 namespace rdma_batch {
 
-Together* Together::make(unsigned processes) {
-    void* const memory =
-        mmap(nullptr, sizeof(Together), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+SharedBarrier* SharedBarrier::make(unsigned processes) {
+    void* const memory = mmap(nullptr, sizeof(SharedBarrier), PROT_READ | PROT_WRITE,
+                              MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) { // NOLINT: the macro casts
         throw std::runtime_error(std::string("no memory to share between processes: ") +
                                  std::strerror(errno)); // NOLINT(concurrency-mt-unsafe)
     }
-    return new (memory) Together(processes);
+    return new (memory) SharedBarrier(processes);
 }
 
-Together::Together(unsigned processes) : processes_(processes) {
+SharedBarrier::SharedBarrier(unsigned processes) : processes_(processes) {
     pthread_barrierattr_t attributes;
     (void)pthread_barrierattr_init(&attributes);
     (void)pthread_barrierattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
@@ -27,7 +27,7 @@ Together::Together(unsigned processes) : processes_(processes) {
     (void)pthread_barrierattr_destroy(&attributes);
 }
 
-bool Together::agree(unsigned rank, bool another) {
+bool SharedBarrier::agree(unsigned rank, bool another) {
     std::atomic<bool>& answer = another_.at(turns_.at(rank)++ % 2);
     if (rank == 0) {
         answer = another;

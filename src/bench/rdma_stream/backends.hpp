@@ -1,5 +1,5 @@
-// The ways that messages can travel. Each function throws bench::UsageError for what an option can
-// cure, and gives an end that still has to be connected.
+// What messages can travel by: MPI, UDP or verbs. Each function throws bench::UsageError for what
+// an option can cure, and gives an end that still has to be connected.
 #pragma once
 
 #include "rdma_stream/stream.hpp"

@@ -1,6 +1,6 @@
-// In place of verbs_way.cpp where libibverbs was not there to build with.
+// In place of verbs_backend.cpp where libibverbs was not there to build with.
 #include "common/arguments.hpp"
-#include "rdma_stream/ways.hpp"
+#include "rdma_stream/backends.hpp"
 
 namespace rdma_stream {
 

@@ -3,7 +3,7 @@
 #include "common/buffer.hpp"
 #include "common/descriptor.hpp"
 #include "common/interface.hpp"
-#include "rdma_stream/ways.hpp"
+#include "rdma_stream/backends.hpp"
 
 #include <algorithm>
 #include <arpa/inet.h>

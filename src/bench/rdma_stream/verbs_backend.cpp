@@ -4,7 +4,7 @@
 #include "common/verbs/completion.hpp"
 #include "common/verbs/port.hpp"
 #include "common/verbs/queue_pair.hpp"
-#include "rdma_stream/ways.hpp"
+#include "rdma_stream/backends.hpp"
 
 #include <algorithm>
 #include <arpa/inet.h>
