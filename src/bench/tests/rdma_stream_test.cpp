@@ -1,8 +1,8 @@
+#include "rdma_stream/backends.hpp"
 #include "rdma_stream/figures.hpp"
 #include "rdma_stream/options.hpp"
 #include "rdma_stream/payload.hpp"
 #include "rdma_stream/sequence.hpp"
-#include "rdma_stream/backends.hpp"
 #include "tests/fuzzed_arguments.hpp"
 
 #include <doctest/doctest.h>
