@@ -202,7 +202,7 @@ def main() -> None:
         alone = single(lab, 100, asked.runs)
         trained = trainings(lab, 100, asked.models, asked.runs)
         traded = trade(lab, 100, asked.runs)
-        tails += environments(lab, 50, 8, 150, asked.runs)
+        tails += environments(lab, 50, 8, 100, asked.runs)
     text = DOCUMENT.read_text()
     text = text[: text.index(MARK) + len(MARK)] + "\n".join(
         [

@@ -34,7 +34,7 @@ double Arrivals::by(double share) const {
 }
 
 double stage_bound(const Arrivals& arrivals, double typical, double loss) {
-    constexpr double kLeast = 1.2; // of the typical stage
+    constexpr double kLeast = 1.1; // of the typical stage
     return std::max(kLeast * typical, arrivals.by(1 - loss));
 }
 

@@ -45,8 +45,12 @@ class EarlyEnd {
     /// After each stage: the median of the samples of all ranks, and this rank's share lost.
     void note(double median, double loss);
 
-    /// Seconds after the last sender's last packets.
-    [[nodiscard]] double patience() const { return share_ * typical_; }
+    /// Seconds without a packet after which a stage of so many ends, once every sender has said
+    /// its last: the time of a few packets at least, because the last ones come one by one.
+    [[nodiscard]] double patience(std::uint64_t packets) const {
+        constexpr double kFew = 4.0;
+        return std::max(share_, kFew / static_cast<double>(packets)) * typical_;
+    }
     [[nodiscard]] double typical() const { return typical_; }
     [[nodiscard]] double share() const { return share_; }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -15,8 +16,16 @@ struct Slot {
     std::vector<std::uint32_t> highest;
     std::uint64_t total = 0;
     std::uint64_t ended = 0; ///< sources whose last pieces came
-    double last_time = 0.0;
+    double last_time = 0.0;  ///< when the latest piece came
     bool closed = false;
+
+    /// A new piece of that source, which may be among its last.
+    void came(std::size_t source, bool is_last, double time) {
+        ++total;
+        last_time = time;
+        ended += is_last && last[source] == 0 ? 1 : 0;
+        last[source] |= is_last ? 1 : 0;
+    }
 
     void clear() {
         std::fill(have.begin(), have.end(), std::uint8_t{0});

@@ -25,6 +25,7 @@ constexpr std::size_t kLastPieces = 3;   // one alone may be lost
 constexpr double kCatchUp = 300e-6;      // seconds that a sender may be behind its rate
 constexpr double kTimeoutUnit = 10e-6;   // seconds, of the header's field
 constexpr double kLeastBound = 2e-3;     // seconds: a thread may be woken that late
+constexpr double kLeastPatience = 5e-4;  // seconds: as that of a shorter wait
 constexpr double kLongestDelay = 10.0;   // seconds; a longer one is no echo of ours
 constexpr int kReceiveBuffer = 8 << 20;  // a stage of every sender while this rank computes
 constexpr int kSendBuffer = 256 << 10;   // more would only stand in a queue
@@ -188,7 +189,8 @@ StageEnd Udp::exchange(PacketKind stage, std::uint64_t bucket,
             break;
         }
         const bool all_said_last = own.ended == ranks_ - 1 && sent_ == to_send_;
-        const double give_up = own.last_time + early.patience() * scale;
+        const double give_up = std::max(own.last_time, begin) +
+                               std::max(early.patience(end.expected) * scale, kLeastPatience);
         if (all_said_last && !received && time >= give_up) {
             end.end = End::Early;
             break;
@@ -277,15 +279,10 @@ void Udp::take_piece(const PacketHeader& header, const unsigned char* payload, s
     std::memcpy(place.data.data() + source * largest() + header.offset / sizeof(float), payload,
                 bytes);
     have = 1;
-    ++place.total;
-    arrivals_.note(ahead == 0 && header.kind == stage_ ? bench::steady_seconds() - begin_ : 0.0);
+    place.came(source, header.last, bench::steady_seconds());
+    arrivals_.note(ahead == 0 && header.kind == stage_ ? place.last_time - begin_ : 0.0);
     odd_.reordered += header.offset < place.highest[source] ? 1 : 0;
     place.highest[source] = std::max(place.highest[source], header.offset);
-    if (header.last && place.last[source] == 0) {
-        place.last[source] = 1;
-        ++place.ended;
-        place.last_time = bench::steady_seconds();
-    }
 }
 
 void Udp::echo(PacketHeader header, const sockaddr_in& source) {

@@ -2,6 +2,7 @@
 #include "allreduce_lab/hadamard.hpp"
 #include "allreduce_lab/packet.hpp"
 #include "allreduce_lab/schedule.hpp"
+#include "allreduce_lab/slot.hpp"
 #include "allreduce_lab/vectors.hpp"
 
 #include <doctest/doctest.h>
@@ -167,7 +168,7 @@ TEST_CASE("t_B lets a share of the packets be late, but none of a typical stage"
     all.add(arrivals);
     all.add(arrivals);
     CHECK(all.by(0.5) == doctest::Approx(0.005).epsilon(0.03));
-    CHECK(stage_bound(all, 0.009, 0.2) == doctest::Approx(1.2 * 0.009));
+    CHECK(stage_bound(all, 0.009, 0.2) == doctest::Approx(1.1 * 0.009));
     CHECK(stage_bound(all, 0.001, 0.2) == doctest::Approx(0.0079).epsilon(0.03));
     CHECK(stage_bound(all, 0.009, 0.01) == doctest::Approx(0.250).epsilon(0.03));
     arrivals.note(1e9);
@@ -177,7 +178,8 @@ TEST_CASE("t_B lets a share of the packets be late, but none of a typical stage"
 
 TEST_CASE("t_C, incast and rate follow what they see, within their limits") {
     EarlyEnd early(0.010);
-    CHECK(early.patience() == doctest::Approx(0.001));
+    CHECK(early.patience(1000) == doctest::Approx(0.001));
+    CHECK(early.patience(20) == doctest::Approx(0.002)); // four of them
     early.note(0.008, 0.01);
     CHECK(early.typical() == 0.008); // the first stage tells it, and each one after a little
     CHECK(early.share() == doctest::Approx(0.2));
@@ -216,6 +218,19 @@ TEST_CASE("t_C, incast and rate follow what they see, within their limits") {
         rate.note(1.0);
     }
     CHECK(rate.bytes_per_second() == doctest::Approx(1e4));
+}
+
+TEST_CASE("what a stage has waited is the time since its latest packet") {
+    Slot slot;
+    slot.last.resize(2);
+    slot.came(0, true, 1.0);
+    slot.came(0, true, 2.0);
+    CHECK(slot.ended == 1);
+    slot.came(1, true, 3.0);
+    slot.came(0, false, 4.0); // overtaken by the others
+    CHECK(slot.ended == 2);
+    CHECK(slot.total == 4);
+    CHECK(slot.last_time == 4.0);
 }
 
 TEST_CASE("each bucket has one owner for each shard, another one in the next bucket") {

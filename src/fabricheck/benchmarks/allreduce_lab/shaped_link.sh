@@ -15,6 +15,9 @@ read -r _ _ _ own _ <<<"$own"
 prefix=${own##*/} own=${own%/*}
 address=${own%.*}.$((${own##*.} + 100))
 queue="rate ${rate}mbit burst 16kb limit 256kb"
+# What TCP hands over at once must fit into the bucket. If it is cut up there, each two frames of it
+# get an acknowledgement, and those take 2 % of a link.
+whole=12000
 
 exec 3<> <(:)   # the program waits until its link is there
 unshare --net -- bash -c '
@@ -23,7 +26,7 @@ unshare --net -- bash -c '
 link set lo up
 link set lab1 name eth0
 address add '"$address/$prefix"' brd + dev eth0
-link set eth0 up
+link set eth0 gso_max_size '"$whole"' up
 END
   tc qdisc add dev eth0 root tbf '"$queue"'
   exec "$@"' shaped_link "$@" &
