@@ -13,7 +13,7 @@ import ruptures
 from scipy import ndimage
 
 from fabricheck.trend.ranks import rank_test
-from fabricheck.trend.robust import NORMAL_MAD, Array, persistence, spreads
+from fabricheck.trend.robust import NORMAL_MAD, Array, spreads
 from fabricheck.trend.settings import Settings
 
 SHORTEST = 5
@@ -82,11 +82,18 @@ def change_points(values: Array, settings: Settings, smallest: float) -> list[St
 
 
 def _memory(standard: Array, bounds: list[int]) -> float:
-    """Correlation from night to night of what is left without the levels between the bounds."""
+    """Correlation from night to night of what is left without the levels between the bounds.
+
+    Each level takes away what it lacks on average (Kendall's bias); a change point that is believed
+    wrongly stays for months, so no doubt about the correlation speaks for it.
+    """
     levels = [np.median(part) for part in np.split(standard, bounds[:-1])]
     left = standard - np.repeat(levels, np.diff([0, *bounds]))
-    scale = max(float(spreads(left[None, :])[0]), 1e-12)
-    return float(persistence(left[None, :], np.array([scale]))[0])
+    bounded = np.clip(left / max(float(spreads(left[None, :])[0]), 1e-12), -2.5, 2.5)
+    squares = float(np.sum(bounded**2))
+    estimate = float(np.sum(bounded[1:] * bounded[:-1])) / squares if squares else 0.0
+    bias = (1 + 3 * estimate) * len(levels) / len(standard)
+    return min(max(estimate + bias, 0.0), 0.95)
 
 
 def standardised(values: Array) -> tuple[Array, float]:

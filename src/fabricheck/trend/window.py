@@ -1,10 +1,10 @@
 """Tonight's alarm: do the last nights come from the nights before?
 
-For each number w of recent nights the detector asks how much better the recent values are explained
-by a level of their own than by the level of the history. Each value's cost is its squared distance
-from the level in units of the noise, bounded by 9, so that an isolated outlier costs the same at
-either level and cannot make an alarm. docs/explanation/detection.md has the formula,
-its source, and its power.
+For each number w of recent nights two questions are asked: how much better the recent values are
+explained by a level of their own than by the level of the history, if noise is normal but for
+outliers; and how probable their sum is, if they are drawn from the history itself. The geometric
+mean of both answers counts. docs/explanation/detection.md has the formulas, their sources, and the
+power.
 """
 
 from dataclasses import dataclass
@@ -25,13 +25,17 @@ from fabricheck.trend.robust import (
     spreads,
 )
 from fabricheck.trend.settings import Settings
+from fabricheck.trend.tail import tail
 
 RECENT = (3, 4, 5, 7)
 """Numbers of recent nights that are tried. Two nights cannot be told from two outliers."""
 
 _BOUND = 9.0
-_LOOKS = 2.2
-"""How many independent tests the overlapping windows are worth; measured on noise."""
+_LOOKS = {3: 6.14, 4: 2.05, 5: 2.05, 7: 5.12}
+"""What a p-value is multiplied by, for several windows; three nights need more evidence than five.
+
+Measured on normal noise, so that one in a thousand series is raised in a night.
+"""
 
 _WORSE_SHARE = 0.9
 """Share of the false alarms that may be regressions; the rest may be improvements."""
@@ -39,12 +43,11 @@ _WORSE_SHARE = 0.9
 _LEVEL_VARIANCE = 1.1
 """Variance of the history's level in units of that of a mean of normal values."""
 
-_CHANCE, _CHANCE_IF_WILD = 0.02, 0.0003
-"""Largest probability with which the history itself gives so many nights beyond half the shift."""
+_REACH = 3.0
+"""Values farther from the level count as this many spreads, where the history itself is asked."""
 
-_WILD_SHARE = 0.1
-_WILD_BEYOND = 4.0
-"""A series is wild if a tenth of its nights lie beyond four spreads: there, only counting holds."""
+_ASKED = 1.5
+"""Deviates below which it is not asked."""
 
 _ROWS = 512
 
@@ -93,19 +96,25 @@ def _look(rows: Rows, nights: int, settings: Settings, alarms: Alarms) -> None:
         return
     history, recent, count = history[judged], recent[judged], count[judged]
     level, scale = level_and_scale(history, rows.logarithmic[judged])
+    quiet = scale
     scale = np.maximum(scale, 0.5 * spreads(recent - medians(recent)[:, None]))
     correlation = persistence(history - level[:, None], scale)
-    gain, shift = gains((recent - level[:, None]) / scale[:, None])
+    gain, _ = gains((recent - level[:, None]) / scale[:, None])
     # Nights that follow each other are worth fewer that don't.
     worth = count * (1 - correlation) / (1 + correlation)
-    variance = inflation(correlation, nights) + _LEVEL_VARIANCE * nights / worth
-    score = np.sign(gain) * np.sqrt(np.abs(gain) / variance)
-    share = _share(np.sign(score) * rows.worse[judged])
-    p = np.minimum(1.0, _LOOKS * stats.t.sf(np.abs(score), worth) / share)
-    chance = _chance(history, recent, level, shift * scale)
-    distances = np.abs(history - level[:, None]) / scale[:, None]
-    wild = np.sum(distances > _WILD_BEYOND, axis=1) > _WILD_SHARE * count
-    p = np.where(chance <= np.where(wild, _CHANCE_IF_WILD, _CHANCE), p, 1.0)
+    wave = inflation(correlation, nights)
+    score = np.sign(gain) * np.sqrt(np.abs(gain) / (wave + _LEVEL_VARIANCE * nights / worth))
+    p = stats.t.sf(np.abs(score), worth)
+    asked = np.flatnonzero(np.abs(score) > _ASKED)
+    drawn = _drawn(
+        history[asked] - level[asked, None],
+        recent[asked] - level[asked, None],
+        quiet[asked],
+        wave[asked],
+        worth[asked],
+    )
+    p[asked] = np.sqrt(p[asked] * drawn)
+    p = np.minimum(1.0, _LOOKS[nights] * p / _share(np.sign(score) * rows.worse[judged]))
     place = np.flatnonzero(judged)
     alarms.history[place] = np.maximum(alarms.history[place], count)
     better = p < alarms.p[place]
@@ -119,19 +128,24 @@ def _share(worsening: npt.NDArray[np.float64]) -> Array:
     return np.select([worsening > 0, worsening < 0], [_WORSE_SHARE, 1 - _WORSE_SHARE], 0.5)
 
 
-def _chance(history: Array, recent: Array, level: Array, shift: Array) -> Array:
-    """Probability that the history gives recent nights so many values beyond half the shift.
+def _drawn(history: Array, recent: Array, scale: Array, wave: Array, worth: Array) -> Array:
+    """Probability that the recent nights lie so far off if they are drawn from the history.
 
-    A binomial tail, which knows nothing of normal values: it holds back series with two modes,
-    whose recent nights happen to be in the rarer one.
+    Args:
+        history: distances from the level.
+        recent: those of the recent nights.
+        scale: spread of the history.
+        wave: variance of a mean of the recent nights, over what it were without memory.
+        worth: number of nights without memory that the history is worth.
     """
-    side = np.sign(shift)[:, None]
-    halfway = side * (level + shift / 2)[:, None]
-    before = np.sum(history * side > halfway, axis=1)
-    count = np.sum(np.isfinite(history), axis=1)
-    beyond = np.sum(recent * side > halfway, axis=1)
-    share = (before + 1) / (count + 1)
-    return np.asarray(stats.binom.sf(beyond - 1, recent.shape[1], share))
+    nights = recent.shape[1]
+    before = np.clip(history / scale[:, None], -_REACH, _REACH)
+    lately = np.clip(recent / scale[:, None], -_REACH, _REACH)
+    total = (lately - np.nanmean(before, axis=1, keepdims=True)).sum(axis=1)
+    sign = np.where(total < 0, -1.0, 1.0)
+    level = _LEVEL_VARIANCE * nights**2 / (worth * wave) * np.nanvar(before, axis=1)
+    p = tail(before * sign[:, None], np.abs(total) / np.sqrt(wave), nights, level, _REACH)
+    return np.asarray(stats.t.sf(stats.norm.isf(p), worth))
 
 
 def level_and_scale(history: Array, logarithmic: Flags) -> tuple[Array, Array]:
