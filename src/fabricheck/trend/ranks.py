@@ -4,6 +4,7 @@ import math
 from functools import lru_cache
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
 from fabricheck.trend.robust import Array
 
@@ -26,9 +27,10 @@ def rank_test(first: Array, second: Array, inflation: float = 1.0) -> float:
     above = float(np.sum(differences > 0) + np.sum(differences == 0) / 2)
     pairs = differences.size
     distance = abs(above - pairs / 2)
-    if inflation == 1 and min(len(first), len(second)) < _EXACT:
+    if min(len(first), len(second)) < _EXACT:
         tail = at_least(*sorted((len(first), len(second))))
-        return min(1.0, 2 * float(tail[math.ceil(pairs / 2 + distance)]))
+        exact = min(0.5, float(tail[math.ceil(pairs / 2 + distance)]))
+        return 2 * float(ndtr(ndtri(exact) / math.sqrt(inflation)))
     total = len(first) + len(second)
     _, ties = np.unique(np.concatenate([first, second]), return_counts=True)
     tied = float(np.sum(ties.astype(float) ** 3 - ties)) / (total * (total - 1))

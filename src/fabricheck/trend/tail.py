@@ -10,7 +10,7 @@ from scipy import stats
 
 from fabricheck.trend.robust import Array
 
-_UNSEEN = 0.1
+_UNSEEN = 0.05
 """Weight, in nights, of a value that was never seen, at either end of what is possible."""
 
 _STEPS = 10

@@ -31,7 +31,7 @@ RECENT = (3, 4, 5, 7)
 """Numbers of recent nights that are tried. Two nights cannot be told from two outliers."""
 
 _BOUND = 9.0
-_LOOKS = {3: 6.14, 4: 2.05, 5: 2.05, 7: 5.12}
+_LOOKS = {3: 5.0, 4: 2.2, 5: 2.0, 7: 5.0}
 """What a p-value is multiplied by, for several windows; three nights need more evidence than five.
 
 Measured on normal noise, so that one in a thousand series is raised in a night.
