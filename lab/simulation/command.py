@@ -20,6 +20,7 @@ from fabricheck.record.write import append
 from fabricheck.trend.robust import Array
 from fabricheck.trend.settings import Settings
 from simulation.acceptance import tables as acceptance_tables
+from simulation.events import events
 from simulation.lemons import tables as lemon_tables
 from simulation.locate_command import locate
 from simulation.nights import Injected, Shape, World, latencies
@@ -36,33 +37,12 @@ from simulation.power import (
 )
 from simulation.rivals import rivals
 from simulation.tables import JsonOption, Row, SeedOption, per_thousand, share, show, write
+from simulation.worlds import WORDS, WORLDS
 
 app = typer.Typer(
     help="Histories with known changes, and how well they are found.", no_args_is_help=True
 )
 
-WORLDS = {
-    "normal": World(recorded=False),
-    "outliers": World(recorded=False, outliers=0.05),
-    "recorded": World(),
-    "drift": World(recorded=False, drift=0.002),
-    "weekday": World(recorded=False, weekday=0.02),
-    "missing": World(recorded=False, missing=0.2),
-    "memory": World(recorded=False, memory=0.5),
-    "tails": World(recorded=False, tails=3),
-    "modes": World(recorded=False, modes=0.04),
-}
-WORDS = {
-    "normal": "normal noise",
-    "outliers": "and 5 % of nights 1.3 times as slow",
-    "recorded": "recorded noise",
-    "drift": "normal, a random walk of 0.2 % a night",
-    "weekday": "normal, weekends 2 % faster",
-    "missing": "normal, 20 % of nights missing",
-    "memory": "normal, each night follows the last (AR(1), 0.5)",
-    "tails": "heavy tails (Student's t, 3 degrees of freedom)",
-    "modes": "normal, two modes 4 % apart",
-}
 SIZES = (0.02, 0.03, 0.05, 0.1)
 NIGHTS = (3, 5, 7, 10)
 SHAPES = (Shape.RAMP, Shape.BIMODAL, Shape.TAIL, Shape.ONE_SIZE, Shape.ONE_NODE)
@@ -70,9 +50,6 @@ SHAPE_SIZE = 0.1
 SHAPE_NIGHTS = (5, 10, 20)
 GOAL_SIZE, GOAL_NIGHTS = 0.05, 5
 FLEET = 1200
-COMPARED = ("normal", "outliers", "recorded")
-_FEWER = 5
-"""The others are slow, so fewer series are compared."""
 _RARE = 4
 """False alarms are rare: for a good figure, as many more series as for a change that is found."""
 _PER_FAMILY = 12
@@ -157,8 +134,11 @@ def power(
         typer.Option("--world", help=f"Only this noise: {', '.join(WORLDS)}; may be repeated."),
     ] = None,
     compare: Annotated[
-        bool, typer.Option("--compare", help="Other detectors on the same data, too.")
+        bool, typer.Option("--compare", help="Only other detectors, on the same data.")
     ] = False,
+    before: Annotated[
+        int, typer.Option("--history", min=20, help="Nights before a change.")
+    ] = BEFORE,
     with_otava: Annotated[
         Path | None,
         typer.Option(
@@ -201,7 +181,7 @@ def power(
     if with_otava and not compare:
         raise FabricheckError("expected --compare with --with-otava: add it")
     worlds = {name: world for name, world in WORLDS.items() if not only or name in only}
-    bench = _Bench(_noise(noise), count, seeds or [20261121])
+    bench = _Bench(_noise(noise), count, seeds or [20261121], before)
     tables = _tables(bench, worlds, compare=compare, otava=with_otava)
     show({"count": count, "seeds": bench.seeds}, tables, machine=machine)
 
@@ -260,15 +240,15 @@ def nodes(
 class _Bench:
     """What all measurements have in common."""
 
-    def __init__(self, noise: list[Array], count: int, seeds: list[int]) -> None:
-        self.noise, self.count, self.seeds = noise, count, seeds
+    def __init__(self, noise: list[Array], count: int, seeds: list[int], before: int) -> None:
+        self.noise, self.count, self.seeds, self.before = noise, count, seeds, before
         self.settings = Settings()
         self.ours = our_detector(self.settings)
 
     def detection(
         self, detector: Detector, world: World, shape: Shape, size: float, nights: int
     ) -> list[Rate]:
-        change = Injected(shape, size, BEFORE)
+        change = Injected(shape, size, self.before)
         return pooled(
             detection(
                 detector, world, change, self.noise, nights=nights, count=self.count, seed=seed
@@ -278,7 +258,16 @@ class _Bench:
 
     def false_alarms(self, detector: Detector, world: World) -> Rate:
         (rate,) = pooled(
-            [false_alarms(detector, world, self.noise, count=_RARE * self.count, seed=seed + 1)]
+            [
+                false_alarms(
+                    detector,
+                    world,
+                    self.noise,
+                    count=_RARE * self.count,
+                    seed=seed + 1,
+                    history=self.before,
+                )
+            ]
             for seed in self.seeds
         )
         return rate
@@ -298,12 +287,13 @@ class _Bench:
 def _tables(
     bench: _Bench, worlds: dict[str, World], *, compare: bool, otava: Path | None
 ) -> Iterator[tuple[str, Iterator[Row]]]:
+    if compare:
+        yield "detectors beside each other", _compared(bench, worlds, otava)
+        return
     yield "steps", _steps(bench, worlds)
     yield "false alarms per 1000 series and nights", _false(bench, worlds)
     yield "other changes", _shapes(bench)
     yield f"steps in {FLEET} series judged together", _fleet(bench)
-    if compare:
-        yield "detectors beside each other", _compared(bench, worlds, otava)
 
 
 def _steps(bench: _Bench, worlds: dict[str, World]) -> Iterator[Row]:
@@ -336,10 +326,7 @@ def _fleet(bench: _Bench) -> Iterator[Row]:
 
 def _compared(bench: _Bench, worlds: dict[str, World], otava: Path | None) -> Iterator[Row]:
     detectors = {"fabricheck trend": bench.ours, **rivals(otava)}
-    bench.count = max(_PER_FAMILY, bench.count // _FEWER)
     for name, world in worlds.items():
-        if name not in COMPARED:
-            continue
         for words, detector in detectors.items():
             rates = bench.detection(detector, world, Shape.STEP, GOAL_SIZE, GOAL_NIGHTS)
             yield {
@@ -374,6 +361,7 @@ def _noise(path: Path | None) -> list[Array]:
 
 
 app.command()(locate)
+app.command()(events)
 
 
 def main() -> None:

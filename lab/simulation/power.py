@@ -119,7 +119,7 @@ def detection(
     found = np.zeros(len(whole), dtype=bool)
     rates = []
     for night in range(change.night + 1, history + 1):
-        tonight = [_until(each, night) for each in whole]
+        tonight = [until(each, night) for each in whole]
         for place, alarms in enumerate(detector(tonight)):
             begin = np.searchsorted(tonight[place].times, FIRST_NIGHT + change.night * DAY)
             found[place] |= any(abs(index - begin) <= _TOLERANCE for index in alarms)
@@ -128,26 +128,32 @@ def detection(
 
 
 def false_alarms(
-    detector: Detector, world: World, noise: Sequence[Array], *, count: int, seed: int
+    detector: Detector,
+    world: World,
+    noise: Sequence[Array],
+    *,
+    count: int,
+    seed: int,
+    history: int = BEFORE,
 ) -> Rate:
     """How often a series in which nothing changes is raised, for each series and night.
 
     A series that is raised on several nights in a row was raised once.
     """
-    whole = latencies(world, None, noise, nights=BEFORE + QUIET_NIGHTS, count=count, seed=seed)
+    whole = latencies(world, None, noise, nights=history + QUIET_NIGHTS, count=count, seed=seed)
     before = np.ones(count, dtype=bool)
     hits = np.zeros(count, dtype=np.int64)
-    for night in range(BEFORE, BEFORE + QUIET_NIGHTS + 1):
-        tonight = [_until(each, night) for each in whole]
+    for night in range(history, history + QUIET_NIGHTS + 1):
+        tonight = [until(each, night) for each in whole]
         raised = np.array([bool(alarms) for alarms in detector(tonight)])
-        if night > BEFORE:
+        if night > history:
             hits += raised & ~before
         before = raised
     design = float(hits.var() / hits.mean()) if hits.any() else 1.0
     return Rate(int(hits.sum()), count * QUIET_NIGHTS, max(1.0, design))
 
 
-def _until(series: Series, nights: int) -> Series:
+def until(series: Series, nights: int) -> Series:
     """What a series had when so many nights had passed, whether it has values of them or not."""
     end = int(np.searchsorted(series.times, FIRST_NIGHT + nights * DAY))
     return Series(series.key, series.times[:end], series.values[:end], series.sessions[:end])
@@ -184,7 +190,7 @@ def fleet(
         fleets.append([_renamed(each, "stepped") for each in stepped] + quiet)
     for night in range(BEFORE + 1, length + 1):
         for number, members in enumerate(fleets):
-            tonight = [_until(each, night) for each in members]
+            tonight = [until(each, night) for each in members]
             trend = analyse(tonight, {"simulated": settings})
             raised = {change.key for event in trend.events for change in event.changes}
             found[number] |= [each.key in raised for each in members[:changed]]

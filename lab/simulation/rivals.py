@@ -31,30 +31,31 @@ json.dump([[int(point.index) for point in found] for found in points], sys.stdou
 """
 
 
-def rivals(otava: Path | None) -> dict[str, Detector]:
+def rivals(otava: Path | None, recent: int = RECENT) -> dict[str, Detector]:
     """The other detectors by name.
 
     Args:
         otava: Python of an environment in which apache-otava is installed; ``None``: without it.
+        recent: of so many last nights change points are raised.
     """
     found: dict[str, Detector] = {
-        "PELT, rbf, penalty 3": _recent(partial(_kernel, "rbf")),
-        "PELT, l2, penalty 3·ln n": _recent(partial(_kernel, "linear")),
+        "PELT, rbf, penalty 3": _recent(partial(_kernel, "rbf"), recent),
+        "PELT, l2, penalty 3·ln n": _recent(partial(_kernel, "linear"), recent),
     }
     if otava is not None:
-        found["Apache Otava, defaults"] = partial(_otava, otava)
+        found["Apache Otava, defaults"] = partial(_otava, otava, recent)
     return found
 
 
-def _recent(points: Callable[[Array], Any]) -> Detector:
+def _recent(points: Callable[[Array], Any], recent: int) -> Detector:
     def detect(series: Sequence[Series]) -> list[list[int]]:
-        return [_last(points(_scaled(each.values)), len(each)) for each in series]
+        return [_last(points(_scaled(each.values)), len(each), recent) for each in series]
 
     return detect
 
 
-def _last(points: Sequence[int], nights: int) -> list[int]:
-    return [int(point) for point in points if nights - RECENT <= point < nights]
+def _last(points: Sequence[int], nights: int, recent: int) -> list[int]:
+    return [int(point) for point in points if nights - recent <= point < nights]
 
 
 def _scaled(values: Array) -> Array:
@@ -68,7 +69,7 @@ def _kernel(kernel: str, values: Array) -> Any:
     return ruptures.KernelCPD(kernel=kernel, min_size=2).fit(values).predict(pen=penalty)
 
 
-def _otava(python: Path, series: Sequence[Series]) -> list[list[int]]:
+def _otava(python: Path, recent: int, series: Sequence[Series]) -> list[list[int]]:
     request = json.dumps([each.values.tolist() for each in series])
     try:
         answer = subprocess.run(
@@ -81,4 +82,4 @@ def _otava(python: Path, series: Sequence[Series]) -> list[list[int]]:
             f"{detail.strip().splitlines()[-1]}: see docs/explanation/detection.md"
         ) from error
     points = json.loads(answer.stdout)
-    return [_last(found, len(each)) for found, each in zip(points, series, strict=True)]
+    return [_last(found, len(each), recent) for found, each in zip(points, series, strict=True)]

@@ -8,6 +8,7 @@ from tests.history.recorded import case, record
 from fabricheck.errors import FabricheckError
 from fabricheck.history.series import Series
 from fabricheck.trend.settings import Settings
+from simulation.events import tables as event_tables
 from simulation.nights import (
     DAY,
     FIRST_NIGHT,
@@ -154,3 +155,9 @@ def test_a_python_without_otava_is_named(tmp_path: Path):
     detector = rivals(tmp_path / "python")["Apache Otava, defaults"]
     with pytest.raises(FabricheckError, match="expected a Python with apache-otava"):
         detector(made(count=1))
+
+
+def test_a_step_of_a_fleet_is_one_event_and_a_quiet_fleet_has_none():
+    (_, stepped), (_, quiet) = event_tables(series=140, nights=2, seed=5)
+    assert [row["events"] for row in stepped] == [1, 1, 1, 1]
+    assert [row["events"] for row in quiet] == [0]

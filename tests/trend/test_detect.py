@@ -273,7 +273,7 @@ def test_what_gets_worse_after_it_was_accepted_is_raised():
 
 def test_many_quiet_series_ask_for_more_of_a_single_alarm():
     weak = noise(100, seed=8)
-    weak[97:] = np.median(weak[:97]) * np.array([1.062, 1.055, 1.058])
+    weak[97:] = np.median(weak[:97]) * np.array([1.058, 1.051, 1.054])
     assert analyse([series(weak)], {}).exit_code == 1
     quiet = [series(noise(100, seed=100 + n), benchmark=f"b{n}") for n in range(1500)]
     found = analyse([series(weak), *quiet], {})
@@ -290,3 +290,15 @@ def test_systems_are_judged_apart():
 
 def test_an_empty_history_is_an_empty_trend():
     assert analyse([], {}) == Trend((), 0, 0, 0, 0, None)
+
+
+def test_each_series_says_how_small_a_change_it_can_see():
+    quiet, loud = (noise(105, spread=spread) for spread in (0.02, 0.08))
+    found = trend(quiet, loud, np.ones(105), quiet[:10]).visible
+    changes = [found.get(each.key) for each in (series(quiet, size=2**n) for n in range(4))]
+    assert changes[0] is not None
+    assert changes[1] is not None
+    assert 0.03 < changes[0] < 0.08
+    assert changes[1] == pytest.approx(4 * changes[0], rel=0.2)
+    assert changes[2] == pytest.approx(0.01, rel=0.1)
+    assert changes[3] is None

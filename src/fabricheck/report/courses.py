@@ -39,6 +39,7 @@ class Course:
         level: where the series lies since its last change.
         last: the last value.
         change: the last change in words; empty without one.
+        visible: the smallest change for the worse that five nights would show; empty if unknown.
         row: number of the series in the drill-down, None if it isn't there.
     """
 
@@ -51,6 +52,7 @@ class Course:
     level: str
     last: str
     change: str
+    visible: str
     row: int | None
 
     @property
@@ -77,12 +79,20 @@ def courses(run: Run, past: Past, places: Mapping[SeriesKey, int]) -> dict[int, 
             each = series.get((place_of(case), sample.metric, sample.statistic, sample.size))
             if each and len(each) >= _FEW:
                 known = changes.get(each.key, ())
-                found[id(case)] = _course(case, each, known, places.get(each.key))
+                found[id(case)] = _course(
+                    case, each, known, past.trend.visible.get(each.key), places.get(each.key)
+                )
                 break
     return found
 
 
-def _course(case: Case, series: Series, changes: Sequence[Change], row: int | None) -> Course:
+def _course(
+    case: Case,
+    series: Series,
+    changes: Sequence[Change],
+    visible: float | None,
+    row: int | None,
+) -> Course:
     key = series.key
     line = sparkline(_trimmed(series.values[-NIGHTS:]), NIGHTS)
     last = changes[-1] if changes else None
@@ -99,6 +109,7 @@ def _course(case: Case, series: Series, changes: Sequence[Change], row: int | No
         level=with_unit(stretches(series, changes)[-1].level, key.unit),
         last=with_unit(float(series.values[-1]), key.unit),
         change="" if last is None else _words(last),
+        visible="" if visible is None else f"{100 * visible:.2g} %",
         row=row,
     )
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from scipy import stats
 
 from fabricheck.benchmarks.metrics import Direction
-from fabricheck.history.series import Series
+from fabricheck.history.series import Series, SeriesKey
 from fabricheck.trend import spread, window
 from fabricheck.trend.accepted import Acceptance
 from fabricheck.trend.events import Change, Detector, Event, Kind, State, merge
@@ -36,6 +36,8 @@ class Trend:
         short: how many had fewer.
         silent: how many have had no value for too long.
         newest: the last night.
+        visible: for each series that is judged the smallest relative change for the worse that five
+            nights would show, alone and with 95 % probability.
     """
 
     events: tuple[Event, ...]
@@ -44,6 +46,7 @@ class Trend:
     short: int
     silent: int
     newest: np.datetime64 | None
+    visible: Mapping[SeriesKey, float] = field(default_factory=dict)
 
     @property
     def exit_code(self) -> int:
@@ -103,6 +106,7 @@ def analyse(
     for each in series:
         systems.setdefault(each.key.system, []).append(each)
     events: list[Event] = []
+    visible: dict[SeriesKey, float] = {}
     judged = short = silent = 0
     newest: np.datetime64 | None = None
     for system, members in sorted(systems.items()):
@@ -116,12 +120,14 @@ def analyse(
         old = last - np.timedelta64(round(chosen.silent_days * 86400), "s")
         active = [row for row in rows if row.series.times[-1] >= old]
         silent += len(rows) - len(active)
-        changes, enough = _System(active, chosen, accepted, last).changes()
+        judge = _System(active, chosen, accepted, last)
+        changes, enough = judge.changes()
+        visible |= judge.visible()
         judged += enough
         short += len(active) - enough
         events += merge(changes, [row.series for row in active], chosen)
     events.sort(key=lambda event: -event.since.astype(int))
-    return Trend(tuple(events), judged + short + silent, judged, short, silent, newest)
+    return Trend(tuple(events), judged + short + silent, judged, short, silent, newest, visible)
 
 
 def _row(series: Series) -> _Row:
@@ -161,25 +167,36 @@ class _System:
             ]
             row.steps = change_points(row.x, settings, self._smallest(row))
             row.start = self._start(row)
+        self._tonight = Rows(
+            align([row.x[row.start :] for row in rows]),
+            np.array([row.logarithmic for row in rows], dtype=bool),
+            np.array([row.worse for row in rows], dtype=np.int8),
+        )
 
     def changes(self) -> tuple[list[Change], int]:
         """The changes, and of how many series the level could be judged tonight."""
-        matrix = align([row.x[row.start :] for row in self._rows])
-        whole = Rows(
-            align([row.x for row in self._rows]),
-            np.array([row.logarithmic for row in self._rows], dtype=bool),
-            np.array([row.worse for row in self._rows], dtype=np.int8),
-        )
-        alarms = window.tonight(replace(whole, matrix=matrix), self._settings)
+        alarms = window.tonight(self._tonight, self._settings)
         changes = self._steps(alarms)
-        changes += self._noisier(matrix, {id(change.series) for change in changes})
+        changes += self._noisier(self._tonight.matrix, {id(change.series) for change in changes})
         seen = {id(change.series) for change in changes if change.detector is not Detector.SPREAD}
         keys = [row.series.key for row in self._rows]
+        whole = replace(self._tonight, matrix=align([row.x for row in self._rows]))
         for found in borne_out(list(sudden(whole, self._settings)), keys):
             row = self._rows[found.row]
             if id(row.series) not in seen and len(row.x) + found.place >= row.start:
                 changes.append(self._sudden(row, found))
         return changes, int(np.sum(alarms.history > 0))
+
+    def visible(self) -> dict[SeriesKey, float]:
+        """The smallest change that each series can show by now, relative to its level."""
+        found = {}
+        visible = window.visible(self._tonight, self._settings)
+        for row, change in zip(self._rows, visible, strict=True):
+            if np.isfinite(change):
+                relative = row.relative(float(change), float(np.median(row.series.values)))
+                if relative is not None:
+                    found[row.series.key] = relative
+        return found
 
     def _smallest(self, row: _Row) -> float:
         if row.logarithmic:

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from fabricheck.benchmarks.labels import point_label
 from fabricheck.benchmarks.quantity import percent
+from fabricheck.history.series import SeriesKey
 from fabricheck.history.sparkline import sparkline
 from fabricheck.trend.attribution import Difference
 from fabricheck.trend.detect import Trend
@@ -197,6 +198,12 @@ def _counts(trend: Trend) -> str:
         text += f", {trend.short} too short for a verdict on a step"
     if trend.silent:
         text += f", {trend.silent} silent"
+    if trend.visible:
+        half, most = np.quantile(list(trend.visible.values()), (0.5, 0.9))
+        text += (
+            f"; five nights would show a change for the worse by {100 * half:.2g} % in half of "
+            f"those judged, by {100 * most:.2g} % in nine of ten"
+        )
     return text
 
 
@@ -209,6 +216,7 @@ def as_json(trend: Trend, events: Sequence[Event], differences: Differences) -> 
         "judged": trend.judged,
         "short": trend.short,
         "silent": trend.silent,
+        "visible": [{"key": _key(key), "change": change} for key, change in trend.visible.items()],
         "events": [_event(*each) for each in zip(events, differences, strict=True)],
     }
 
@@ -242,10 +250,14 @@ def _difference(difference: Difference) -> dict[str, Any]:
     }
 
 
+def _key(key: SeriesKey) -> dict[str, Any]:
+    return {name: getattr(key, name) for name in key.__slots__}
+
+
 def _change(change: Change) -> dict[str, Any]:
     key = change.key
     return {
-        "key": {name: getattr(key, name) for name in key.__slots__},
+        "key": _key(key),
         "kind": change.kind,
         "state": change.state,
         "detector": change.detector,

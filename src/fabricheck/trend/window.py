@@ -49,6 +49,9 @@ _REACH = 3.0
 _ASKED = 1.5
 """Deviates below which it is not asked."""
 
+_NORMALLY, _SEEN = 5, 0.95
+"""Nights within which a change should be seen, and how surely."""
+
 _ROWS = 512
 
 
@@ -82,6 +85,29 @@ def tonight(rows: Rows, settings: Settings) -> Alarms:
         for nights in RECENT:
             _look(rows.part(start, start + _ROWS), nights, settings, alarms.part(start))
     return alarms
+
+
+def visible(rows: Rows, settings: Settings) -> Array:
+    """The smallest change for the worse that five nights would show, with 95 % probability.
+
+    In the units of the rows; NaN where the history is too short. Each series is taken for itself,
+    its noise for normal around the level of the nights before the last five.
+    """
+    history = rows.matrix[:, :-_NORMALLY][:, -settings.history_nights :]
+    count = np.sum(np.isfinite(history), axis=1)
+    found = np.full(len(history), np.nan)
+    judged = np.flatnonzero(count >= settings.least_history)
+    if not len(judged):
+        return found
+    history, count = history[judged], count[judged]
+    level, scale = level_and_scale(history, rows.logarithmic[judged])
+    correlation = persistence(history - level[:, None], scale)
+    worth = count * (1 - correlation) / (1 + correlation)
+    variance = inflation(correlation, _NORMALLY) + _LEVEL_VARIANCE * _NORMALLY / worth
+    asked = stats.t.isf(settings.alarm_p * _WORSE_SHARE / _LOOKS[_NORMALLY], worth)
+    needed = (asked + stats.norm.ppf(_SEEN)) * np.sqrt(variance / _NORMALLY) * scale
+    found[judged] = np.maximum(needed, settings.smallest_change)
+    return found
 
 
 def _look(rows: Rows, nights: int, settings: Settings, alarms: Alarms) -> None:
