@@ -302,3 +302,8 @@ def test_each_series_says_how_small_a_change_it_can_see():
     assert changes[1] == pytest.approx(4 * changes[0], rel=0.2)
     assert changes[2] == pytest.approx(0.01, rel=0.1)
     assert changes[3] is None
+
+
+def test_a_walk_of_a_few_nights_can_show_nothing():
+    walk = 10 * np.exp(np.cumsum(np.random.default_rng(3).normal(0.01, 0.002, 18)))
+    assert trend(walk).visible == {}

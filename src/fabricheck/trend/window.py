@@ -52,6 +52,9 @@ _ASKED = 1.5
 _NORMALLY, _SEEN = 5, 0.95
 """Nights within which a change should be seen, and how surely."""
 
+_HOPELESS = 20.0
+"""Deviates; a history that asks for more says nothing of its series."""
+
 _ROWS = 512
 
 
@@ -90,8 +93,8 @@ def tonight(rows: Rows, settings: Settings) -> Alarms:
 def visible(rows: Rows, settings: Settings) -> Array:
     """The smallest change for the worse that five nights would show, with 95 % probability.
 
-    In the units of the rows; NaN where the history is too short. Each series is taken for itself,
-    its noise for normal around the level of the nights before the last five.
+    In the units of the rows; NaN where the history is too short or knows too little. Each series is
+    taken for itself, its noise for normal around the level of the nights before the last five.
     """
     history = rows.matrix[:, :-_NORMALLY][:, -settings.history_nights :]
     count = np.sum(np.isfinite(history), axis=1)
@@ -106,7 +109,10 @@ def visible(rows: Rows, settings: Settings) -> Array:
     variance = inflation(correlation, _NORMALLY) + _LEVEL_VARIANCE * _NORMALLY / worth
     asked = stats.t.isf(settings.alarm_p * _WORSE_SHARE / _LOOKS[_NORMALLY], worth)
     needed = (asked + stats.norm.ppf(_SEEN)) * np.sqrt(variance / _NORMALLY) * scale
-    found[judged] = np.maximum(needed, settings.smallest_change)
+    # A few nights that all remember each other can show nothing.
+    found[judged] = np.where(
+        asked < _HOPELESS, np.maximum(needed, settings.smallest_change), np.nan
+    )
     return found
 
 
