@@ -9,7 +9,7 @@ import typer
 from fabricheck.cli import testbed
 from fabricheck.cli.report import Compared, history_in, show
 from fabricheck.errors import FabricheckError
-from fabricheck.provenance import SUITE, home
+from fabricheck.provenance import SUITE, home, places
 from fabricheck.report.load import load_report
 from fabricheck.testbed.layout import RDMA_PARTITION, STATE_VARIABLE, default_state_dir
 
@@ -106,13 +106,13 @@ def _start_testbed(*, with_rdma: bool) -> str | None:
     """Start the testbed or find it running; says what it lacks, and why, or None."""
     state_dir = Path(os.environ.get(STATE_VARIABLE) or default_state_dir())
     if not with_rdma:
-        testbed.up(state_dir, share=[SUITE, home()])
+        testbed.up(state_dir, share=list(places()))
         return None
     try:
-        testbed.up(state_dir, share=[SUITE, home()], rdma=True)
+        testbed.up(state_dir, share=list(places()), rdma=True)
     except FabricheckError as error:
         lacking = f"nothing on RDMA devices (partition {RDMA_PARTITION} of the testbed): {error}"
         typer.secho(f"NOT MEASURED: {lacking}", fg=typer.colors.YELLOW, bold=True, err=True)
-        testbed.up(state_dir, share=[SUITE, home()])
+        testbed.up(state_dir, share=list(places()))
         return lacking
     return None
