@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from fabricheck.benchmarks.pair_health.entries import BENCHMARKS
+from fabricheck.benchmarks.registry import names
 from fabricheck.errors import FabricheckError
 from fabricheck.history.selection import Selection
 from fabricheck.history.store import History
@@ -20,6 +20,7 @@ from fabricheck.report.place_charts import matrix, strip
 from fabricheck.report.status import Status
 
 _SHOWN = 30
+_BENCHMARKS = tuple(names("pair_health"))
 _JUDGED = (Status.GOOD, Status.WARNING, Status.CRITICAL)
 
 
@@ -73,7 +74,7 @@ def place_views(run: Run) -> tuple[list[PlaceView], dict[str, dict[str, Any]]]:
     views: list[PlaceView] = []
     documents: dict[str, dict[str, Any]] = {}
     for case in run.cases:
-        if case.benchmark in BENCHMARKS:
+        if case.benchmark in _BENCHMARKS:
             view, drawn = _view(case, len(views) + 1)
             views.append(view)
             documents |= drawn
@@ -112,7 +113,7 @@ def _drawn(
 
 def accusations(history: History, selection: Selection) -> Accusations:
     """The runs of a history that looked for slow places."""
-    fields = {**selection.fields, "benchmark": tuple(BENCHMARKS)}
+    fields = {**selection.fields, "benchmark": _BENCHMARKS}
     found = (
         history.values(Selection(fields, selection.since, selection.until))
         .select("time", "system", "partition", "environ", "transport", "level", "finding")
