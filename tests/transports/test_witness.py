@@ -53,7 +53,8 @@ def test_the_first_rank_of_a_node_tells_what_its_cpus_did_and_each_what_it_took(
     assert run_rank(tmp_path, 1, "true", SLURM_LOCALID="1") == 0
     (suffered,) = read_suffered(tmp_path, shared=False)
     assert suffered.cpus == os.cpu_count()
-    assert 0 < suffered.own <= suffered.seconds
+    # Both are read in ticks of 10 ms.
+    assert 0 < suffered.own <= suffered.seconds + 0.02
     (told,) = tmp_path.glob("load.*")
     assert told.read_text().count("emulator before 2\n") == 1
     assert not list(tmp_path.glob("times.*"))
