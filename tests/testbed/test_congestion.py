@@ -141,7 +141,7 @@ def exported(on: Script) -> float:
 
 
 # RED begins to mark at 10 packets in the queue, and marks all from 28 on.
-DEPTHS = (0, 12, 16, 0, 20, 24, 0, 48)
+DEPTHS = (0, 12, 16, 0, 20, 24, 0, 28)
 
 
 def test_marks_and_latency_rise_together(rdma_testbed: Testbed, on: Script) -> None:
