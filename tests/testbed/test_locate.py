@@ -32,12 +32,17 @@ def measured(testbed: Testbed, stage: Path) -> Measured:
     return measure(testbed, Programs(build("openmpi").folder), stage, SECONDS)
 
 
-def test_a_slow_node_is_named_and_nobody_else(leaves: Testbed, tmp_path: Path) -> None:
-    faults.inject(leaves.files, "n3", ["rate", "20mbit"])
+def broken(testbed: Testbed, stage: Path, place: str, *fault: str) -> Measured:
+    """What is found while a place has a fault."""
+    faults.inject(testbed.files, place, list(fault))
     try:
-        found = measured(leaves, tmp_path)
+        return measured(testbed, stage)
     finally:
-        faults.clear(leaves.files, "n3")
+        faults.clear(testbed.files, place)
+
+
+def test_a_slow_node_is_named_and_nobody_else(leaves: Testbed, tmp_path: Path) -> None:
+    found = broken(leaves, tmp_path, "n3", "rate", "20mbit")
     assert found.objections == ()
     assert "eth0" in found.proof
     names = {name for each in found.located.verdict.accused for name in each.names}
@@ -47,11 +52,7 @@ def test_a_slow_node_is_named_and_nobody_else(leaves: Testbed, tmp_path: Path) -
 
 
 def test_a_node_whose_port_is_down_is_left_out_and_named(leaves: Testbed, tmp_path: Path) -> None:
-    faults.inject(leaves.files, "n6", ["link", "down"])
-    try:
-        found = measured(leaves, tmp_path)
-    finally:
-        faults.clear(leaves.files, "n6")
+    found = broken(leaves, tmp_path, "n6", "link", "down")
     assert found.objections == ()
     assert found.located.dead == {"n6": "eth0"}
     assert found.located.bad == ["n6"]
@@ -59,11 +60,7 @@ def test_a_node_whose_port_is_down_is_left_out_and_named(leaves: Testbed, tmp_pa
 
 
 def test_a_link_is_named(leaves: Testbed, tmp_path: Path) -> None:
-    faults.inject(leaves.files, "leaf1-to-spine2", ["rate", "20mbit"])
-    try:
-        found = measured(leaves, tmp_path)
-    finally:
-        faults.clear(leaves.files, "leaf1-to-spine2")
+    found = broken(leaves, tmp_path, "leaf1-to-spine2", "rate", "20mbit")
     assert [each.names for each in found.located.verdict.accused] == [("leaf1->spine2",)]
 
 
