@@ -1,4 +1,4 @@
-"""Job, controller and exporter killed at random moments: no block is lost or counted twice."""
+"""Killed at random moments, no block is lost or counted twice; a dead node is left out."""
 
 import subprocess
 import sys
@@ -82,3 +82,23 @@ def test_killed_at_ten_moments(suite: Suite, monkeypatch: pytest.MonkeyPatch) ->
     assert len(ids) == len(set(ids))
     counted = {case.session.rpartition("-")[0] for case in medians if case.check == "Stress"}
     assert counted == sessions.keys()
+
+
+def test_a_node_that_dies_is_left_out_of_the_next_start(suite: Suite) -> None:
+    suite.testbed.down()
+    suite.testbed.up(nodes=3, shares=[suite.root])
+    try:
+        stress = Controller(suite)
+        stress.start()
+        stress.until(stress.blocks, "a block")
+        assert stress.blocks()[0].nodes == ("n1", "n2")
+        suite.testbed.kill_daemon("slurmd.n2")
+        stress.until(lambda: stress.status()["dead"] == {"n2": "Slurm says down*"}, "n2 is dead")
+        stress("stop", "--now")
+        done = stress("start", "--name=t", f"--mix={suite.root / 'mix.yaml'}", "--for=20m")
+        assert "left out: n2: Slurm says down*; to keep users off it: scontrol" in done.stderr
+        stress.until(stress.blocks, "a block of the others")
+        assert {each.nodes for each in stress.blocks()} == {("n1", "n3")}
+        assert stress("stop").returncode == 0
+    finally:
+        suite.testbed.down()
