@@ -47,13 +47,13 @@ FAULTS = {
     fabric.LEAF_SPINE_LFT: {
         "n3 rate 20mbit": ("n3 sends", "n3 receives"),
         "n5 delay 1ms": ("n5 sends", "n5 receives"),
-        "n7 loss 20%": ("n7 sends", "n7 receives"),
+        "n7 loss 5%": ("n7 sends", "n7 receives"),
         "n3-to-leaf2 rate 20mbit": ("n3 sends",),
         "leaf3-to-n6 rate 30mbit": ("n6 receives",),
         "leaf1-spine2 rate 20mbit": ("leaf1->spine2", "spine2->leaf1"),
         "leaf1-to-spine2 rate 20mbit": ("leaf1->spine2",),
         "leaf4-spine1 delay 1ms": ("leaf4->spine1", "spine1->leaf4"),
-        "leaf4-to-spine1 loss 20%": ("leaf4->spine1",),
+        "leaf4-to-spine1 loss 5%": ("leaf4->spine1",),
         "leaf2 rate 30mbit": (
             *("leaf2 up", "leaf2 down", "n3 sends", "n3 receives", "n4 sends", "n4 receives"),
             *("leaf2->spine1", "leaf2->spine2", "spine1->leaf2", "spine2->leaf2"),
