@@ -8,7 +8,7 @@ import pytest
 from fabricheck.benchmarks.osu.entries import PROBE_BENCHMARKS
 from fabricheck.reframe_ext.cmake_build import BENCH_SOURCES
 
-pytestmark = [pytest.mark.e2e, pytest.mark.alone]
+pytestmark = [pytest.mark.e2e, pytest.mark.ranks]
 
 # Open MPI, PMIx and UCX keep memory of their own until the process ends, some of it with no pointer
 # left, so the leak checker would report them and not us. Everything else stays on.

@@ -13,7 +13,7 @@ from tests.bench.conftest import fake_memory
 
 from fabricheck.benchmarks import program_result
 
-pytestmark = [pytest.mark.e2e, pytest.mark.alone]
+pytestmark = [pytest.mark.e2e, pytest.mark.ranks]
 
 ALL = ("-m", "1:4194304", "-i", "1", "-x", "0", "-c")
 FEW = ("-m", "4:16384", "-i", "1", "-x", "0", "-c")

@@ -4,7 +4,7 @@ import pytest
 
 from fabricheck.benchmarks import program_result
 
-pytestmark = [pytest.mark.e2e, pytest.mark.alone]
+pytestmark = [pytest.mark.e2e, pytest.mark.ranks]
 
 GPU = ("--compute", "gpu")
 STAGED = ["transfer_a", "broadcast_b", "copy_in", "compute", "copy_out", "transfer_c", "total"]

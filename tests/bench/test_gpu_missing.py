@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-pytestmark = [pytest.mark.e2e, pytest.mark.alone]
+pytestmark = [pytest.mark.e2e, pytest.mark.ranks]
 
 MATMUL = ("-n", "20", "--compute", "gpu")
 WITHOUT = {

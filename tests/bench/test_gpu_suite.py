@@ -13,7 +13,7 @@ import yaml
 
 from fabricheck.benchmarks.gpu import FAKE_DEVICE
 
-pytestmark = [pytest.mark.e2e, pytest.mark.alone]
+pytestmark = [pytest.mark.e2e, pytest.mark.ranks]
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent

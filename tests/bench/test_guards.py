@@ -6,7 +6,7 @@ import pytest
 
 from fabricheck.benchmarks.osu.entries import PROBE_BENCHMARKS
 
-pytestmark = [pytest.mark.e2e, pytest.mark.alone]
+pytestmark = [pytest.mark.e2e, pytest.mark.ranks]
 
 TIMEOUT = 120
 

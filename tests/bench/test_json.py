@@ -12,7 +12,7 @@ from tests.bench.conftest import TIMEOUT
 from fabricheck.benchmarks import program_result
 from fabricheck.benchmarks.osu.entries import PROBE_BENCHMARKS
 
-pytestmark = [pytest.mark.e2e, pytest.mark.alone]
+pytestmark = [pytest.mark.e2e, pytest.mark.ranks]
 
 STATISTICS = ["avg", "min", "max", "p50", "p90", "p95", "p99", "p99.9"]
 

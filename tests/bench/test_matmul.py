@@ -15,7 +15,7 @@ from tests.bench.test_build import NO_LEAK_CHECK
 
 from fabricheck.benchmarks import program_result
 
-pytestmark = [pytest.mark.e2e, pytest.mark.alone]
+pytestmark = [pytest.mark.e2e, pytest.mark.ranks]
 
 TIMEOUT = 120
 PHASES = ["transfer_a", "broadcast_b", "compute", "transfer_c", "total"]

@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-pytestmark = [pytest.mark.e2e, pytest.mark.alone]
+pytestmark = [pytest.mark.e2e, pytest.mark.ranks]
 
 # Stands before the MPI library, and fails as one does whose second message was too long.
 BROKEN = """

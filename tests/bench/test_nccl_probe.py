@@ -6,7 +6,7 @@ import pytest
 
 from fabricheck.benchmarks import program_result
 
-pytestmark = [pytest.mark.e2e, pytest.mark.alone]
+pytestmark = [pytest.mark.e2e, pytest.mark.ranks]
 
 QUICK = ("-m", "8:4096", "-i", "3", "-x", "1", "--batch", "1")
 SHARED = ("--share-gpu",)

@@ -7,7 +7,7 @@ import pytest
 
 from fabricheck.benchmarks import program_result
 
-pytestmark = [pytest.mark.e2e, pytest.mark.alone]
+pytestmark = [pytest.mark.e2e, pytest.mark.ranks]
 
 # Why the command of --steer is no good, and the sentence.
 BAD = {

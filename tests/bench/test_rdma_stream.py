@@ -6,7 +6,7 @@ import subprocess
 import pytest
 from tests.bench.test_build import NO_LEAK_CHECK
 
-pytestmark = [pytest.mark.e2e, pytest.mark.alone]
+pytestmark = [pytest.mark.e2e, pytest.mark.ranks]
 
 TIMEOUT = 120
 FEW = ("--nmsg", "400", "--num-blks", "4", "--num-cmsgs", "10", "--msg-size", "4096")

@@ -8,7 +8,7 @@ import pytest
 from fabricheck.benchmarks.osu.entries import PROBE_BENCHMARKS
 from fabricheck.benchmarks.parser import parse
 
-pytestmark = [pytest.mark.e2e, pytest.mark.alone]
+pytestmark = [pytest.mark.e2e, pytest.mark.ranks]
 
 SAMPLES = Path(__file__).parents[1] / "data" / "osu-7.4"
 QUICK = ("-i", "20", "-x", "2")

@@ -6,7 +6,7 @@ import pytest
 
 from fabricheck.benchmarks import program_result
 
-pytestmark = [pytest.mark.e2e, pytest.mark.alone]
+pytestmark = [pytest.mark.e2e, pytest.mark.ranks]
 
 USAGE = {
     ("-m", "6"): "option -m: 6 bytes are no whole number of floats",

@@ -5,7 +5,7 @@ import subprocess
 import pytest
 from tests.bench.conftest import TIMEOUT, Build
 
-pytestmark = [pytest.mark.e2e, pytest.mark.alone]
+pytestmark = [pytest.mark.e2e, pytest.mark.ranks]
 
 DIFFERENT = {
     "mpi_probe": (["latency", "-m", "8"], ["latency", "-m", "8", "-i", "-1"]),

@@ -34,10 +34,11 @@ def test_rc_and_ud_are_proved_by_lanes_and_by_both_ports(rdma_suite: Suite) -> N
 @pytest.mark.parametrize(
     ("served", "environ", "findings"),
     [
-        (
+        pytest.param(
             "UCX_TLS=ud,self",
             "openmpi",
             ["expected data lanes on rc (rc_mlx5, rc_verbs), found tag(ud_verbs/rxe0:1) on rx1"],
+            marks=pytest.mark.lab,
         ),
         (
             "UCX_TLS=tcp,self UCX_NET_DEVICES=eth0",

@@ -143,6 +143,8 @@ def quoted(word: str) -> str:
     return "'" + word.replace("'", "'\\''") + "'"
 
 
+# A small program of the kind that the guards of RDMA run, without the suite.
+@pytest.mark.lab
 @pytest.mark.parametrize(("mpi", "pmi"), [("openmpi", "pmix"), ("mpich", "pmi2")])
 def test_mpi_over_rc_in_a_job_whose_directory_is_here(
     mpi: str, pmi: str, rdma_testbed: Testbed, on: Script, tmp_path: Path

@@ -75,6 +75,26 @@ std::string number(double value) {
     return text.data();
 }
 
+// A rank in trouble closes its connections, which is trouble for its peers. No clock tells which was
+// first, since ranks do not leave a barrier at once: so each is told, those in trouble soonest first.
+std::string troubles(const std::vector<Word>& words, std::uint64_t iteration) {
+    std::vector<std::size_t> ranks;
+    for (std::size_t rank = 0; rank < words.size(); ++rank) {
+        if (words[rank].trouble.front() != 0) {
+            ranks.push_back(rank);
+        }
+    }
+    std::stable_sort(ranks.begin(), ranks.end(), [&](std::size_t left, std::size_t right) {
+        return words[left].seconds < words[right].seconds;
+    });
+    std::string text;
+    for (const std::size_t rank : ranks) {
+        text += (text.empty() ? where(iteration, rank) : "; rank " + std::to_string(rank)) + ": " +
+                words[rank].trouble.data();
+    }
+    return text;
+}
+
 // Why the sum cannot be accepted, or nothing.
 std::string judge(const std::vector<Word>& words, const Outcome& outcome, std::uint64_t iteration) {
     const bool exact = outcome.lost == 0;
@@ -83,15 +103,8 @@ std::string judge(const std::vector<Word>& words, const Outcome& outcome, std::u
                                                     static_cast<double>(outcome.expected);
     const auto ranks = static_cast<double>(words.size());
     const double most = kMostErrorOverLoss * loss * ranks * ranks;
-    // A rank in trouble closes its connections, which is trouble for its peers: the first is told.
-    const auto first =
-        std::min_element(words.begin(), words.end(), [](const Word& left, const Word& right) {
-            return std::pair(left.trouble.front() == 0, left.seconds) <
-                   std::pair(right.trouble.front() == 0, right.seconds);
-        });
-    if (first->trouble.front() != 0) {
-        return where(iteration, static_cast<std::size_t>(first - words.begin())) + ": " +
-               first->trouble.data();
+    if (std::string found = troubles(words, iteration); !found.empty()) {
+        return found;
     }
     for (std::size_t rank = 0; rank < words.size(); ++rank) {
         const Deviation& deviation = words[rank].deviation;
