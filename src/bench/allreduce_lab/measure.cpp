@@ -75,8 +75,9 @@ std::string number(double value) {
     return text.data();
 }
 
-// A rank in trouble closes its connections, which is trouble for its peers. No clock tells which was
-// first, since ranks do not leave a barrier at once: so each is told, those in trouble soonest first.
+// A rank in trouble closes its connections, which is trouble for its peers. No clock tells which
+// was first, since ranks do not leave a barrier at once: so each is told, those in trouble soonest
+// first.
 std::string troubles(const std::vector<Word>& words, std::uint64_t iteration) {
     std::vector<std::size_t> ranks;
     for (std::size_t rank = 0; rank < words.size(); ++rank) {
