@@ -131,6 +131,19 @@ def test_a_pair_alone_is_named_where_all_pairs_are_measured() -> None:
     assert named(judge(rounds, fabric)) == {"n2->n5"}
 
 
+def test_a_pair_of_an_accused_node_is_no_place_of_its_own() -> None:
+    simulated = Simulated(Kind(1, 8, bad=0), 2)
+    fabric = simulated.fabric()
+    schedule = Schedule(fabric, 4)
+    rounds: list[Round] = []
+    while (pairs := schedule.next(rounds)) is not None:
+        measured = simulated.measure(pairs)
+        for way, ends in ((measured.there, pairs), (measured.back, pairs[:, ::-1])):
+            way[(ends[:, 1] == 7) | (ends == [7, 2]).all(axis=1)] /= 2
+        rounds.append(measured)
+    assert named(judge(rounds, fabric)) == {"n7 receives"}
+
+
 def test_two_nodes_tell_nothing() -> None:
     fabric = Fabric(["n1", "n2"])
     pairs = np.array([[0, 1]])

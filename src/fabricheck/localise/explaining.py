@@ -157,6 +157,7 @@ class Explained:
             self._put_aside(slow)
         if self.tests.metric == "bandwidth":
             self._excuse()
+        self._excuse_pairs()
 
     def _of_some_links(self) -> Array:
         """Evidence of each leaf that one of the links is slow over which flows choose.
@@ -194,6 +195,16 @@ class Explained:
                 and late[n][slow].mean() >= _SAME_TESTS
             ][:1]
         self._put_aside(np.flatnonzero(np.any(list(late.values()), axis=0) & self.left))
+
+    def _excuse_pairs(self) -> None:
+        """Take back pairs of an accused node: a card that loses packets does so unevenly."""
+        nodes = len(self.fabric.nodes)
+        bad = {int(place) % nodes for each in self.found for place in each if place < 2 * nodes}
+        for number, each in enumerate(self.found):
+            if each.min() >= self.fabric.size:
+                pairs = self.pairs[each - self.fabric.size]
+                if np.isin(pairs, list(bad)).any(axis=1).all():
+                    self.excused.append(number)
 
     def _put_aside(self, slow: Ints) -> None:
         self.sums -= self._told(slow)
