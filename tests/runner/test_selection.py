@@ -117,3 +117,13 @@ def test_only_programs_that_the_selection_may_start_are_built():
     assert Selection("testbed", benchmarks=("ib_send_lat",)).programs() == []
     assert Selection("testbed", benchmarks=("matmul_blocking_np2",)).programs() == ["mpi_matmul"]
     assert {"mpi_probe", "rdma_stream"} <= set(Selection("testbed").programs())
+
+
+@pytest.mark.parametrize(
+    ("tags", "needed"),
+    [(("smoke",), True), (("allreduce-lab",), False), (("fabric-health",), True)],
+)
+def test_rdma_devices_are_needed_only_by_benchmarks_that_use_them(
+    tags: tuple[str, ...], needed: bool
+) -> None:
+    assert Selection("testbed", tags=tags).needs("rdma") is needed

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fabricheck.benchmarks.model import RUNS
+from fabricheck.benchmarks.model import RUNS, Benchmark
 from fabricheck.benchmarks.registry import FAMILIES, REGISTRY, programs_of
 from fabricheck.benchmarks.registry import find as find_benchmark
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.reference_file import exists, load, path_of
 from fabricheck.provenance import beside
 from fabricheck.reframe_ext.config import find_system, lacking_environments
-from fabricheck.transports import families, find
+from fabricheck.transports import TRANSPORTS, families, find
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,19 +38,21 @@ class Selection:
         """Whether the selection holds transports that need this feature of a partition, or a
         variant of one that does.
         """
-        chosen = [find(name) for name in self.transports]
-        return not chosen or any(
-            feature in (each.feature, find(each.base).feature) for each in chosen
-        )
+        usable = [getattr(each, "transports", TRANSPORTS) for each in self._benchmarks().values()]
+        chosen = [find(name) for name in self.transports or set().union(*usable) or TRANSPORTS]
+        return any(feature in (each.feature, find(each.base).feature) for each in chosen)
 
     def programs(self) -> list[str]:
         """The programs of ``src/bench`` that the selection may start."""
-        return programs_of(
-            name
+        return programs_of(self._benchmarks())
+
+    def _benchmarks(self) -> dict[str, Benchmark]:
+        return {
+            name: benchmark
             for name, benchmark in REGISTRY.items()
             if not self.benchmarks or name in self.benchmarks
             if all(tag in (*benchmark.runs, benchmark.family) for tag in self.tags)
-        )
+        }
 
     def reframe_options(self) -> list[str]:
         """The options of ``reframe`` that select the same."""
