@@ -8,24 +8,43 @@ from fabricheck.judge.levels import Level
 from fabricheck.reframe_ext import again
 
 
-def task(level: str | None) -> Any:
-    return SimpleNamespace(
-        check=SimpleNamespace() if level is None else SimpleNamespace(level=level)
-    )
+def task(name: str, level: str | None = None, deps: tuple[str, ...] = ()) -> Any:
+    """A finished case; as those that depend on it know it, it is its name alone."""
+
+    class Case(str):
+        __slots__ = ("deps",)
+        deps: tuple[str, ...]
+
+    case = Case(name)
+    case.deps = deps
+    check = SimpleNamespace() if level is None else SimpleNamespace(level=level)
+    return SimpleNamespace(check=check, testcase=case)
 
 
 class Stats:
     def failed(self, *_run: int) -> list[Any]:
-        return [task(each) for each in (None, Level.CRITICAL, Level.DISTURBED, Level.UNTRUSTED)]
+        return [
+            task("build"),
+            task("critical", Level.CRITICAL),
+            task("disturbed", Level.DISTURBED),
+            task("untrusted", Level.UNTRUSTED),
+        ]
 
     def skipped(self, *_run: int) -> list[Any]:
-        return [task(None)]
+        return [
+            task("ratio", deps=("good", "disturbed")),
+            task("hopeless ratio", deps=("critical", "disturbed")),
+            task("without program", deps=("build",)),
+            task("ratio of it", deps=("disturbed", "without program")),
+        ]
 
     def num_cases(self) -> int:
         return 7
 
 
-def test_only_disturbed_cases_run_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_disturbed_cases_run_again_and_what_was_skipped_for_them_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     runner = SimpleNamespace(_stats=Stats())
     seen: list[Any] = []
 
@@ -37,8 +56,9 @@ def test_only_disturbed_cases_run_again(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(again, "_ALL", retry)
     again._retry(runner, ["cases"])
     failed, skipped, number, cases = seen
-    assert [each.check.level for each in failed] == [Level.DISTURBED]
-    assert (skipped, number, cases) == ([], 7, ["cases"])
+    assert [each.testcase for each in failed] == ["disturbed"]
+    assert [each.testcase for each in skipped] == ["ratio"]
+    assert (number, cases) == (7, ["cases"])
     assert isinstance(runner._stats, Stats)
 
 

@@ -1,4 +1,5 @@
-"""A disturbed case runs once more, after all others, in the same session of ReFrame.
+"""A disturbed case runs once more, after all others, in the same session of ReFrame; so does what
+was skipped for it.
 
 ReFrame's ``--max-retries`` runs again whatever failed. What is critical would only be critical
 twice, and cost its time again.
@@ -39,8 +40,17 @@ class _Disturbed:
     def failed(self, *run: int) -> list[Any]:
         return [each for each in self._stats.failed(*run) if _is_disturbed(each)]
 
-    def skipped(self, *_run: int) -> list[Any]:
-        return []
+    def skipped(self, *run: int) -> list[Any]:
+        """Those that were skipped for disturbed cases alone: figures of several cases."""
+        again = [each.testcase for each in self.failed(*run)]
+        others = [*self._stats.failed(*run), *self._stats.skipped(*run)]
+        lost = [each.testcase for each in others if each.testcase not in again]
+        return [
+            each
+            for each in self._stats.skipped(*run)
+            if any(case in again for case in each.testcase.deps)
+            if not any(case in lost for case in each.testcase.deps)
+        ]
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stats, name)
