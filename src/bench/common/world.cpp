@@ -46,9 +46,9 @@ std::array<char, MPI_MAX_PROCESSOR_NAME> processor_name() {
 // progress in MPI when another one begins to close may send its own request too late, and then
 // hangs. So every rank is out of MPI before the first one finalizes, and a rank whose MPI_Finalize
 // does not return all the same says so and leaves with its results, instead of holding the job
-// until its time limit. Where the last acknowledgement was lost, rc tries 8 times for 1 to 4 s.
+// until its time limit.
 constexpr std::chrono::milliseconds kLongerThanATimeSlice{100};
-constexpr unsigned kSecondsToFinalize = 30;
+constexpr unsigned kSecondsToFinalize = 10;
 constexpr std::chrono::milliseconds kToPassOn{500};
 int exit_code_without_finalize = kSuccess;
 
