@@ -29,20 +29,11 @@ Bursts::Bursts(Meeting& meeting, in_addr address)
     : socket_(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
     const int receive = 4096; // nobody reads
     (void)setsockopt(socket_.number(), SOL_SOCKET, SO_RCVBUF, &receive, sizeof receive);
-    sockaddr_in own{};
-    own.sin_family = AF_INET;
-    own.sin_addr = address;
-    socklen_t length = sizeof own;
-    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): the API of sockets
-    auto* const plain = reinterpret_cast<sockaddr*>(&own);
-    if (bind(socket_.number(), plain, length) != 0 ||
-        getsockname(socket_.number(), plain, &length) != 0) {
-        throw std::runtime_error("no port for other traffic");
-    }
-    const std::vector<sockaddr_in> peers = meeting.exchange(own);
+    const std::vector<sockaddr_in> ports = meeting.exchange_ports(socket_, address);
     if (meeting.rank() < 2) {
-        own = peers[static_cast<std::size_t>(1 - meeting.rank())];
-        if (connect(socket_.number(), plain, length) != 0) {
+        const sockaddr_in& peer = ports[static_cast<std::size_t>(1 - meeting.rank())];
+        // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): the API of sockets
+        if (connect(socket_.number(), reinterpret_cast<const sockaddr*>(&peer), sizeof peer) != 0) {
             throw std::runtime_error("no way for other traffic");
         }
         thread_ = std::thread([this] { send(); });

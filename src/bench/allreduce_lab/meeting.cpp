@@ -111,20 +111,20 @@ std::string words_of(const sockaddr_in& address) {
     return std::string(text.data()) + ":" + std::to_string(ntohs(address.sin_port));
 }
 
-} // namespace
-
-Descriptor::~Descriptor() {
-    if (number_ >= 0) {
-        (void)close(number_);
+// The address with the free port that the kernel chose.
+sockaddr_in bound(const Descriptor& socket, in_addr address) {
+    sockaddr_in own{};
+    own.sin_family = AF_INET;
+    own.sin_addr = address;
+    socklen_t length = sizeof own;
+    if (bind(socket.number(), plain(own), length) != 0 ||
+        getsockname(socket.number(), plain(own), &length) != 0) {
+        throw std::runtime_error("no free port at " + words_of(own));
     }
+    return own;
 }
 
-Descriptor::Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-
-Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
-    std::swap(number_, other.number_);
-    return *this;
-}
+} // namespace
 
 Meeting::Meeting(Rendezvous& rendezvous, int rank, int size, in_addr address, double timeout)
     : rank_(rank), size_(size), timeout_(timeout) {
@@ -138,16 +138,16 @@ Meeting::Meeting(Rendezvous& rendezvous, int rank, int size, in_addr address, do
     barrier();
 }
 
+std::vector<sockaddr_in> Meeting::exchange_ports(const Descriptor& socket, in_addr address) {
+    return exchange(bound(socket, address));
+}
+
 void Meeting::gather_ranks(Rendezvous& rendezvous, in_addr address) {
     const Descriptor listener = tcp_socket();
     Place place{};
-    place.address.sin_family = AF_INET;
-    place.address.sin_addr = address;
-    socklen_t length = sizeof place.address;
-    if (bind(listener.number(), plain(place.address), length) != 0 ||
-        listen(listener.number(), size_) != 0 ||
-        getsockname(listener.number(), plain(place.address), &length) != 0) {
-        throw std::runtime_error("no port for TCP at " + words_of(place.address));
+    place.address = bound(listener, address);
+    if (listen(listener.number(), size_) != 0) {
+        throw std::runtime_error("cannot listen at " + words_of(place.address));
     }
     run_word_ = std::random_device{}();
     place.run_word = run_word_;

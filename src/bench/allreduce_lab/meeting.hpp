@@ -3,6 +3,7 @@
 #pragma once
 
 #include "allreduce_lab/rendezvous.hpp"
+#include "common/descriptor.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -14,21 +15,7 @@
 
 namespace allreduce_lab {
 
-/// Owns a file descriptor.
-class Descriptor {
-  public:
-    Descriptor() = default;
-    explicit Descriptor(int number) : number_(number) {}
-    ~Descriptor();
-    Descriptor(Descriptor&& other) noexcept;
-    Descriptor& operator=(Descriptor&& other) noexcept;
-    Descriptor(const Descriptor&) = delete;
-    Descriptor& operator=(const Descriptor&) = delete;
-    [[nodiscard]] int number() const { return number_; }
-
-  private:
-    int number_ = -1;
-};
+using bench::Descriptor;
 
 /// A rank no longer answers. Every other rank is told the same.
 class RankLost : public std::runtime_error {
@@ -58,6 +45,9 @@ class Meeting {
         return words;
     }
     void barrier() { (void)exchange('b'); }
+
+    /// Binds each rank's socket to a free port of its address, and tells all of them, by rank.
+    std::vector<sockaddr_in> exchange_ports(const Descriptor& socket, in_addr address);
 
     /// Does what may fail on one rank because another is gone; `give_up` lets those know that wait
     /// for this one. Throws RankLost, on all ranks.

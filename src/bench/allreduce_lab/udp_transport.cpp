@@ -142,17 +142,7 @@ void Udp::open(Meeting& meeting, in_addr address) {
         // FORCE is for root only; the others are cut to what the kernel allows.
         (void)setsockopt(socket_.number(), SOL_SOCKET, option, &bytes, sizeof bytes);
     }
-    sockaddr_in own{};
-    own.sin_family = AF_INET;
-    own.sin_addr = address;
-    socklen_t length = sizeof own;
-    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): the API of sockets
-    auto* const plain = reinterpret_cast<sockaddr*>(&own);
-    if (bind(socket_.number(), plain, length) != 0 ||
-        getsockname(socket_.number(), plain, &length) != 0) {
-        throw std::runtime_error("no port for UDP");
-    }
-    peers_ = meeting.exchange(own);
+    peers_ = meeting.exchange_ports(socket_, address);
 }
 
 StageEnd Udp::exchange(PacketKind stage, std::uint64_t bucket,

@@ -4,12 +4,14 @@
 #include "common/arguments.hpp"
 #include "common/json.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <getopt.h>
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace bench {
@@ -181,6 +183,44 @@ Options parse(Options options, OptionTable (*table_of)(Options&), int argc, char
         finish(options, table);
     }
     return options;
+}
+
+/// The one with that name of several, nullptr if there is none.
+template <class Known>
+const Known* find_named(const std::vector<Known>& known, std::string_view name) {
+    const auto found = std::find_if(known.begin(), known.end(),
+                                    [name](const Known& each) { return each.name == name; });
+    return found == known.end() ? nullptr : &*found;
+}
+
+template <class Known>
+std::string names_of(const std::vector<Known>& known) {
+    std::string names;
+    for (const Known& each : known) {
+        names += (names.empty() ? "" : ", ") + std::string(each.name);
+    }
+    return names;
+}
+
+/// What the only word of the command line names, a `kind` such as "benchmark"; `advice` follows
+/// where there are more. Throws UsageError.
+template <class Known>
+const Known* only_named(const OptionTable& table, const std::string& kind,
+                        const std::vector<Known>& known, const char* advice = "") {
+    const std::vector<std::string>& words = table.words();
+    const std::string expected = "; expected one of " + names_of(known);
+    if (words.empty()) {
+        throw UsageError("no " + kind + " is named" + expected);
+    }
+    const Known* const found = find_named(known, words.front());
+    if (found == nullptr) {
+        throw UsageError("unknown " + kind + " \"" + words.front() + "\"" + expected);
+    }
+    if (words.size() > 1) {
+        throw UsageError("one " + kind + " at a time: \"" + words[1] + "\" is one word too many" +
+                         advice);
+    }
+    return found;
 }
 
 /// The switches of every program, in a section of their own.

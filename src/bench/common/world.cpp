@@ -259,6 +259,18 @@ bool answered(const World& world, Action action, const std::string& help) {
     return action != Action::Run;
 }
 
+bool begins(World& world, const CommonOptions& options, const std::string& help,
+            std::string (*refusal)(const World& world)) {
+    if (answered(world, options.action, help)) {
+        return false;
+    }
+    check_writable(world, options.json);
+    describe_world(world);
+    agree(world, refusal(world));
+    watch_interrupts();
+    return true;
+}
+
 int run_world(const char* program, int argc, char** argv, const char* when_out_of_memory,
               int (*run)(World& world, int argc, char** argv)) {
     program_name = program;

@@ -1,6 +1,7 @@
 // The MPI job that this process is part of, and what to do when MPI fails.
 #pragma once
 
+#include "common/options.hpp"
 #include "common/report.hpp"
 
 #include <mpi.h>
@@ -82,6 +83,12 @@ std::vector<std::string> gather(const World& world, const std::string& text);
 
 /// Gathers hosts and clock overheads to rank 0; collective.
 void describe_world(World& world);
+
+/// How a program of MPI begins: answers what the command line asks for instead of a run, and then
+/// returns false. Else it sees that --json's file can be written, describes the world, lets any rank
+/// refuse with what `refusal` says of it, and watches for interrupts. Collective.
+bool begins(World& world, const CommonOptions& options, const std::string& help,
+            std::string (*refusal)(const World& world));
 
 /// Tells ranks, hosts, MPI and clock, as far as describe_world has gathered them.
 void add_facts(Report& report, const World& world);

@@ -4,8 +4,6 @@
 #include "mpi_probe/measure.hpp"
 #include "mpi_probe/point_to_point.hpp"
 
-#include <algorithm>
-
 namespace mpi_probe {
 
 namespace {
@@ -50,14 +48,6 @@ std::vector<Benchmark> make_benchmarks() {
 const std::vector<Benchmark>& all_benchmarks() {
     static const std::vector<Benchmark> table = make_benchmarks();
     return table;
-}
-
-const Benchmark* find_benchmark(std::string_view name) {
-    const std::vector<Benchmark>& table = all_benchmarks();
-    const auto found = std::find_if(table.begin(), table.end(), [name](const Benchmark& benchmark) {
-        return benchmark.name == name;
-    });
-    return found == table.end() ? nullptr : &*found;
 }
 
 } // namespace mpi_probe

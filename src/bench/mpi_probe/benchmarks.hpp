@@ -26,7 +26,4 @@ struct Benchmark {
 
 const std::vector<Benchmark>& all_benchmarks();
 
-/// nullptr for an unknown name.
-const Benchmark* find_benchmark(std::string_view name);
-
 } // namespace mpi_probe

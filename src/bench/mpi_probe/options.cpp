@@ -25,14 +25,6 @@ constexpr bench::Choices<bench::gpu::Memory, 3> kBuffers = {
      {"managed", bench::gpu::Memory::Managed}}};
 constexpr bench::Choices<Path, 2> kPaths = {{{"aware", Path::Aware}, {"staged", Path::Staged}}};
 
-std::string known_names() {
-    std::string names;
-    for (const Benchmark& benchmark : all_benchmarks()) {
-        names += (names.empty() ? "" : ", ") + std::string(benchmark.name);
-    }
-    return names;
-}
-
 void apply_defaults(Options& options) {
     const Benchmark& benchmark = *options.benchmark;
     options.maximum_size = benchmark.collective ? kLargestCollective : kLargestPointToPoint;
@@ -177,20 +169,8 @@ bench::OptionTable table_of(Options& options) {
 Options parse_options(int argc, char** argv) {
     return bench::parse(
         Options{}, table_of, argc, argv, [](Options& options, const bench::OptionTable& table) {
-            const std::vector<std::string>& words = table.words();
-            if (words.empty()) {
-                throw UsageError("no benchmark is named; expected one of " + known_names());
-            }
-            options.benchmark = find_benchmark(words.front());
-            if (options.benchmark == nullptr) {
-                throw UsageError("unknown benchmark \"" + words.front() + "\"; expected one of " +
-                                 known_names());
-            }
-            if (words.size() > 1) {
-                throw UsageError(
-                    "one benchmark at a time: \"" + words[1] +
-                    "\" is one word too many (the values of -z are attached: -z50,99)");
-            }
+            options.benchmark = bench::only_named(table, "benchmark", all_benchmarks(),
+                                                  " (the values of -z are attached: -z50,99)");
             apply_defaults(options);
             apply_given(options);
             check_combination(options, table);

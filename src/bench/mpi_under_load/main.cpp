@@ -98,13 +98,9 @@ int measure_sizes(const World& world, MPI_Comm measurers, const Options& options
 
 int run(World& world, int argc, char** argv) {
     Options options = parse_options(argc, argv);
-    if (answered(world, options.action, help_text())) {
+    if (!begins(world, options, help_text(), refusal)) {
         return kSuccess;
     }
-    check_writable(world, options.json);
-    describe_world(world);
-    agree(world, refusal(world));
-    watch_interrupts();
 
     MPI_Comm own = MPI_COMM_NULL;
     check(MPI_Comm_split(MPI_COMM_WORLD, measures(world.rank) ? 0 : 1, world.rank, &own),

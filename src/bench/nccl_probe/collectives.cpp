@@ -1,7 +1,5 @@
 #include "nccl_probe/collectives.hpp"
 
-#include <algorithm>
-
 namespace nccl_probe {
 
 namespace {
@@ -59,13 +57,6 @@ const std::vector<Collective>& all_collectives() {
         {"alltoall", "", false, true, true, true, false, false, all_to_all},
     };
     return table;
-}
-
-const Collective* find_collective(std::string_view name) {
-    const auto& table = all_collectives();
-    const auto found = std::find_if(table.begin(), table.end(),
-                                    [name](const Collective& each) { return each.name == name; });
-    return found == table.end() ? nullptr : &*found;
 }
 
 std::size_t block_count(const Collective& collective, std::uint64_t size, int ranks) {

@@ -39,9 +39,6 @@ struct Collective {
 
 const std::vector<Collective>& all_collectives();
 
-/// nullptr for an unknown name.
-const Collective* find_collective(std::string_view name);
-
 /// Floats of a block where `size` bytes are asked for, rounded down; may be 0.
 std::size_t block_count(const Collective& collective, std::uint64_t size, int ranks);
 

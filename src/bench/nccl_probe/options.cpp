@@ -12,14 +12,6 @@ constexpr std::uint64_t kLargestSize = std::uint64_t{1} << 36U;
 constexpr bench::Choices<Scheme, 3> kSchemes = {
     {{"auto", Scheme::Auto}, {"ring", Scheme::Ring}, {"tree", Scheme::Tree}}};
 
-std::string known_names() {
-    std::string names;
-    for (const Collective& each : all_collectives()) {
-        names += (names.empty() ? "" : ", ") + std::string(each.name);
-    }
-    return names;
-}
-
 void check_combination(const Options& options) {
     const Collective& collective = *options.collective;
     const std::string name(collective.name);
@@ -78,19 +70,7 @@ bench::OptionTable table_of(Options& options) {
 Options parse_options(int argc, char** argv) {
     return bench::parse(
         Options{}, table_of, argc, argv, [](Options& options, const bench::OptionTable& table) {
-            const std::vector<std::string>& words = table.words();
-            if (words.empty()) {
-                throw UsageError("no collective is named; expected one of " + known_names());
-            }
-            options.collective = find_collective(words.front());
-            if (options.collective == nullptr) {
-                throw UsageError("unknown collective \"" + words.front() + "\"; expected one of " +
-                                 known_names());
-            }
-            if (words.size() > 1) {
-                throw UsageError("one collective at a time: \"" + words[1] +
-                                 "\" is one word too many");
-            }
+            options.collective = bench::only_named(table, "collective", all_collectives());
             if (!options.size_range.empty()) {
                 const auto range = bench::parse_size_range(
                     "-m", options.size_range, {options.minimum_size, options.maximum_size},
@@ -132,7 +112,7 @@ std::string help_text() {
            "define. MPI only starts it.\n"
            "\n"
            "COLLECTIVE is one of " +
-           known_names() +
+           bench::names_of(all_collectives()) +
            "\n"
            "\n" +
            table_of(defaults).help() +

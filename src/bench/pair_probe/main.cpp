@@ -164,15 +164,15 @@ std::vector<double> gathered(const World& world, const Measured& measured) {
     return all;
 }
 
+std::string refusal(const World& world) {
+    return world.size < 2 ? "expected two ranks at least, found one" : "";
+}
+
 int run(World& world, int argc, char** argv) {
     Options options = parse_options(argc, argv);
-    if (answered(world, options.action, help_text())) {
+    if (!begins(world, options, help_text(), refusal)) {
         return kSuccess;
     }
-    check_writable(world, options.json);
-    describe_world(world);
-    agree(world, world.size < 2 ? "expected two ranks at least, found one" : "");
-    watch_interrupts();
 
     Report report = begin_report(world, options);
     Pairs measuring(world, options);

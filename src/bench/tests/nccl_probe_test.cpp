@@ -5,20 +5,28 @@
 
 using namespace nccl_probe;
 
+namespace {
+
+const Collective* named(const char* name) {
+    return bench::find_named(all_collectives(), name);
+}
+
+} // namespace
+
 TEST_CASE("bus bandwidths are those of nccl-tests") {
-    const auto factor = [](const char* name) { return bus_factor(*find_collective(name), 4); };
+    const auto factor = [](const char* name) { return bus_factor(*named(name), 4); };
     CHECK(factor("allreduce") == doctest::Approx(1.5));
     CHECK(factor("reduce") == 1.0);
     CHECK(factor("bcast") == 1.0);
     CHECK(factor("allgather") == 0.75);
     CHECK(factor("reduce_scatter") == 0.75);
     CHECK(factor("alltoall") == 0.75);
-    CHECK(find_collective("sum") == nullptr);
+    CHECK(named("sum") == nullptr);
 }
 
 TEST_CASE("a size is divided by the ranks where each has a block of it") {
-    const Collective& gather = *find_collective("allgather");
-    const Collective& reduce = *find_collective("allreduce");
+    const Collective& gather = *named("allgather");
+    const Collective& reduce = *named("allreduce");
     CHECK(block_count(gather, 64, 3) == 5);
     CHECK(size_of(gather, 5, 3) == 60);
     CHECK(block_count(reduce, 64, 3) == 16);
@@ -28,7 +36,7 @@ TEST_CASE("a size is divided by the ranks where each has a block of it") {
 
 TEST_CASE("NCCL is told a scheme in the words of its version") {
     Options options;
-    options.collective = find_collective("allreduce");
+    options.collective = named("allreduce");
     CHECK(algorithm(options, 22'809).empty());
     options.scheme = Scheme::Tree;
     CHECK(algorithm(options, 22'809) == "allreduce:tree");

@@ -8,15 +8,15 @@ import typer
 
 from fabricheck.cli.options import (
     REFERENCES,
-    SITES,
     STORE,
     JsonOption,
     ReferencesOption,
     SelectArgument,
     SinceOption,
-    SitesOption,
     StoreOption,
     UntilOption,
+    Where,
+    gathered,
     moment,
 )
 from fabricheck.cli.output import write_json
@@ -50,6 +50,7 @@ SystemOption = Annotated[
 
 
 @app.command()
+@gathered
 def propose(
     select: SelectArgument = None,
     *,
@@ -76,10 +77,8 @@ def propose(
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Also what would be the same, with newer nights.")
     ] = False,
-    sites: SitesOption = SITES,
-    references: ReferencesOption = REFERENCES,
+    where: Where,
     proposals: ProposalsOption = _PROPOSALS,
-    store: StoreOption = STORE,
     machine: JsonOption = False,
 ) -> None:
     """Propose references: medians of the last nights, with tolerances from their noise.
@@ -109,14 +108,16 @@ def propose(
     if least > nights:
         raise FabricheckError(f"expected --least of at most --nights, found {least} and {nights}")
     fields = _fields(select)
-    name, cases, known = evidence.read(store, system, moment(until), sites, references)
+    name, cases, known = evidence.read(
+        where.store, system, moment(until), where.sites, where.references
+    )
     rates = Rates(critical, warning, outliers)
     request = Request(least, nights, moment(since), rates, fresh=fresh)
     made = proposed(name, cases, fields, known, request)
     if not made.proposed and not made.refused:
         raise FabricheckError(
             f"expected cases{' with ' + ' '.join(select) if select else ''} of {name} in the "
-            f"history {store}, found none that can have references: select others"
+            f"history {where.store}, found none that can have references: select others"
         )
     path = proposal.write(proposals, made)
     if machine:
@@ -160,6 +161,7 @@ def diff(
 
 
 @app.command()
+@gathered
 def accept(
     select: SelectArgument = None,
     *,
@@ -174,10 +176,8 @@ def accept(
     by: Annotated[str, typer.Option(help="Who accepts steps.", show_default=False)] = "",
     why: Annotated[str, typer.Option(help="Why steps are right.", show_default=False)] = "",
     system: SystemOption = None,
-    sites: SitesOption = SITES,
-    references: ReferencesOption = REFERENCES,
+    where: Where,
     proposals: ProposalsOption = _PROPOSALS,
-    store: StoreOption = STORE,
     machine: JsonOption = False,
 ) -> None:
     """Write the proposed references, and record the steps that come with them as accepted.
@@ -199,18 +199,19 @@ def accept(
     from fabricheck.baseline.steps import steps_of_day  # noqa: PLC0415
     from fabricheck.judge.reference_file import path_of  # noqa: PLC0415
 
-    with apply.locked(references[0]):
+    with apply.locked(where.references[0]):
         changes = []
         if step is None:
-            made, change = _change(select, system, references, proposals)
+            made, change = _change(select, system, where.references, proposals)
             changes.append(change)
             name, found = made.system, list(made.steps)
         else:
-            name, _, known = evidence.read(store, system, None, sites, references)
+            name, _, known = evidence.read(where.store, system, None, where.sites, where.references)
             found = steps_of_day(known.trend, name, step, _fields(select))
         if found:
             _signed(by, why, [each.date for each in found])
-            changes.append(apply.steps(path_of(references, name).parent, name, found, by, why))
+            place = path_of(where.references, name).parent
+            changes.append(apply.steps(place, name, found, by, why))
         for each in changes:
             each.write()
     written = [str(each.path) for each in changes if each.after != each.before]
@@ -224,13 +225,12 @@ def accept(
 
 
 @app.command()
+@gathered
 def best(
     select: SelectArgument = None,
     *,
     system: SystemOption = None,
-    sites: SitesOption = SITES,
-    references: ReferencesOption = REFERENCES,
-    store: StoreOption = STORE,
+    where: Where,
 ) -> None:
     """Write the best values of the history, for rules that give bounds and no values.
 
@@ -250,10 +250,10 @@ def best(
     from fabricheck.judge.reference_file import path_of  # noqa: PLC0415
 
     fields = _fields(select)
-    with apply.locked(references[0]):
-        name, cases, _ = evidence.read(store, system, None, sites, references)
+    with apply.locked(where.references[0]):
+        name, cases, _ = evidence.read(where.store, system, None, where.sites, where.references)
         wanted = {case: series for case, series in cases.items() if case.has(fields)}
-        change = found(path_of(references, name), wanted)
+        change = found(path_of(where.references, name), wanted)
         change.write()
     typer.echo(f"{change.path}: {'written' if change.before != change.after else 'as it was'}")
 

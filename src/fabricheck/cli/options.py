@@ -1,8 +1,12 @@
 """Options and arguments that several commands have."""
 
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from datetime import UTC, datetime
+from functools import wraps
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final, get_type_hints
 
 import typer
 
@@ -75,6 +79,45 @@ PerflogsOption = Annotated[
         metavar="DIR", envvar="FABRICHECK_PERFLOGS", help="The record.", show_default=True
     ),
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Where a command finds what it reads of sites and of their history."""
+
+    sites: SitesOption = field(default_factory=lambda: SITES)
+    references: ReferencesOption = field(default_factory=lambda: REFERENCES)
+    store: StoreOption = STORE
+
+
+def gathered(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a command have a dataclass among its parameters: each of its fields is an option."""
+    hints = get_type_hints(command, include_extras=True)
+    groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        for name, kind in groups.items():
+            given[name] = kind(**{each.name: given.pop(each.name) for each in fields(kind)})
+        command(**given)
+
+    told = inspect.signature(command).parameters.values()
+    parameters = [
+        option
+        for each in told
+        for option in (_options_of(groups[each.name]) if each.name in groups else [each])
+    ]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return run
+
+
+def _options_of(kind: Any) -> Iterator[inspect.Parameter]:
+    hints = get_type_hints(kind, include_extras=True)
+    for each in fields(kind):
+        default = each.default if each.default_factory is MISSING else each.default_factory()
+        yield inspect.Parameter(
+            each.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hints[each.name]
+        )
 
 
 def moment(text: str | None) -> datetime | None:

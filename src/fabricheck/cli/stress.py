@@ -1,33 +1,58 @@
 """``fabricheck stress``: a mix of collectives, block after block, in a job that yields to users."""
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fabricheck.cli.options import gathered
 from fabricheck.errors import FabricheckError
+
+if TYPE_CHECKING:
+    from fabricheck.stress.control import Wish
 
 app = typer.Typer(
     help="Keep a fabric under load between the nights, and judge every block.", no_args_is_help=True
 )
 
-SystemOption = Annotated[str, typer.Option(help="System of sites/ that allows stress.")]
-LocalOption = Annotated[
-    bool, typer.Option("--local", help="On this machine without Slurm: the system 'local'.")
-]
 NameOption = Annotated[
     str, typer.Option(help="Name of the stress.", show_default="the system, or the only one")
 ]
-PartitionOption = Annotated[
-    str, typer.Option(help="Partition, where several allow stress.", show_default=False)
-]
-ExcludeOption = Annotated[
-    list[str] | None, typer.Option(help="Leave this node out; may be repeated.")
-]
-ForgetOption = Annotated[
-    bool, typer.Option("--forget", help="Take nodes again that the last stress found dead.")
-]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What is to be put under load."""
+
+    system: Annotated[str, typer.Option(help="System of sites/ that allows stress.")] = "testbed"
+    local: Annotated[
+        bool, typer.Option("--local", help="On this machine without Slurm: the system 'local'.")
+    ] = False
+    name: NameOption = ""
+    partition: Annotated[
+        str, typer.Option(help="Partition, where several allow stress.", show_default=False)
+    ] = ""
+    exclude: Annotated[
+        list[str] | None, typer.Option(help="Leave this node out; may be repeated.")
+    ] = None
+    forget: Annotated[
+        bool, typer.Option("--forget", help="Take nodes again that the last stress found dead.")
+    ] = False
+
+    def wish(self, **more: Any) -> "Wish":
+        """A stress of it."""
+        from fabricheck.stress.control import Wish  # noqa: PLC0415
+
+        return Wish(
+            system="local" if self.local else self.system,
+            name=self.name,
+            partition=self.partition,
+            exclude=tuple(self.exclude or ()),
+            forget=self.forget,
+            **more,
+        )
 
 
 def _tell(words: str) -> None:
@@ -35,12 +60,10 @@ def _tell(words: str) -> None:
 
 
 @app.command()
+@gathered
 def start(
     *,
-    system: SystemOption = "testbed",
-    local: LocalOption = False,
-    name: NameOption = "",
-    partition: PartitionOption = "",
+    target: Target,
     mix: Annotated[
         str, typer.Option(help="A mix, or a file of YAML.", show_default="the site's, or seed")
     ] = "",
@@ -48,8 +71,6 @@ def start(
     duty: Annotated[
         float, typer.Option(help="Share of the time in which blocks run; 0.02 is monitoring.")
     ] = 1.0,
-    exclude: ExcludeOption = None,
-    forget: ForgetOption = False,
 ) -> None:
     """Start a stress as one job that yields to users and comes back after them.
 
@@ -66,17 +87,7 @@ def start(
     """
     from fabricheck.stress import control  # noqa: PLC0415
 
-    wish = control.Wish(
-        system="local" if local else system,
-        name=name,
-        partition=partition,
-        mix=mix,
-        seconds=control.seconds_of(length),
-        duty=duty,
-        exclude=tuple(exclude or ()),
-        forget=forget,
-    )
-    control.start(wish, _tell)
+    control.start(target.wish(mix=mix, seconds=control.seconds_of(length), duty=duty), _tell)
 
 
 @app.command()
@@ -166,15 +177,11 @@ def log(
 
 
 @app.command()
+@gathered
 def once(
     *,
-    system: SystemOption = "testbed",
-    local: LocalOption = False,
-    name: NameOption = "",
-    partition: PartitionOption = "",
+    target: Target,
     mix: Annotated[str, typer.Option(help="A mix, or a file of YAML.")] = "once",
-    exclude: ExcludeOption = None,
-    forget: ForgetOption = False,
 ) -> None:
     """Run one iteration, judge it, and write a file of results.
 
@@ -186,19 +193,9 @@ def once(
 
         fabricheck stress once --local
     """
-    from fabricheck.stress.control import Wish  # noqa: PLC0415
     from fabricheck.stress.once import once as run_once  # noqa: PLC0415
 
-    wish = Wish(
-        system="local" if local else system,
-        name=name,
-        partition=partition,
-        mix=mix,
-        exclude=tuple(exclude or ()),
-        forget=forget,
-        most_iterations=1,
-    )
-    passed, path, text = run_once(wish, _tell)
+    passed, path, text = run_once(target.wish(mix=mix, most_iterations=1), _tell)
     typer.echo(text)
     _tell(f"written to {path}")
     raise typer.Exit(0 if passed else 1)

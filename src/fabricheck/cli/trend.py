@@ -7,22 +7,14 @@ import typer
 from rich.text import Text
 
 from fabricheck.cli.console import open_console
-from fabricheck.cli.options import (
-    REFERENCES,
-    SITES,
-    STORE,
-    JsonOption,
-    ReferencesOption,
-    SitesOption,
-    StoreOption,
-    moment,
-)
+from fabricheck.cli.options import JsonOption, Where, gathered, moment
 from fabricheck.cli.output import write_json
 from fabricheck.errors import FabricheckError
 
 _SHOWN_DAYS = 30
 
 
+@gathered
 def trend(
     *,
     since: Annotated[
@@ -38,9 +30,7 @@ def trend(
         typer.Option(help="Only this system; may be repeated.", show_default=False),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Show every event.")] = False,
-    sites: SitesOption = SITES,
-    references: ReferencesOption = REFERENCES,
-    store: StoreOption = STORE,
+    where: Where,
     machine: JsonOption = False,
 ) -> None:
     """Say what changed: events first, then what was judged.
@@ -75,16 +65,16 @@ def trend(
     from fabricheck.trend.settings import Settings, read_settings  # noqa: PLC0415
 
     start = moment(since)
-    accepted = read_accepted(references)
+    accepted = read_accepted(where.references)
     fields: dict[str, tuple[str | int, ...]] = {"system": tuple(system)} if system else {}
-    with History.open_to_read(store) as history:
+    with History.open_to_read(where.store) as history:
         series = list(history.series(Selection(fields)))
-        settings = read_settings(sites, {each.key.system for each in series})
+        settings = read_settings(where.sites, {each.key.system for each in series})
         found = analyse(series, settings, accepted)
         if found.newest is None:
             raise FabricheckError(
                 f"expected series{' of ' + ', '.join(system) if system else ''} in the history "
-                f"{store}, found none: read the record first with fabricheck history refresh"
+                f"{where.store}, found none: read the record first with fabricheck history refresh"
             )
         first = found.newest - np.timedelta64(_SHOWN_DAYS, "D")
         if start is not None:

@@ -8,49 +8,23 @@ import numpy.typing as npt
 from fabricheck.benchmarks.labels import point_label
 from fabricheck.benchmarks.metrics import Direction, Metric
 from fabricheck.errors import FabricheckError
-from fabricheck.transports.placement import written
+from fabricheck.record.model import Setup
 
 _PAIR = 2
 """Ranks that go without saying: two inside a node, or one on each node."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class SeriesKey:
+class SeriesKey(Setup):
     """What makes values comparable from night to night.
 
     Attributes:
-        system: ReFrame's system.
-        partition: ReFrame's partition.
-        environ: ReFrame's environment.
-        check: class of the check.
-        benchmark: name in the registry; of another suite, the test's name with its parameters.
-        transport: name in the table of transports; empty where there is none.
-        num_nodes: number of distinct hosts.
-        layout: ``full`` with a rank on every core of the nodes.
-        ranks: number of processes that measured together; 0 where the record does not say.
-        ranks_per_node: likewise of one node.
-        binding: how ranks were pinned, where the site says something special.
-        program: the benchmark program; empty where the record does not say.
-        options: options of the program that change the value.
         metric: what is measured, such as ``latency``.
         statistic: such as ``p50``; empty where the variable has none.
         size: message size in bytes, ``None`` where there is none.
         unit: unit of the values.
     """
 
-    system: str
-    partition: str
-    environ: str
-    check: str
-    benchmark: str
-    transport: str = ""
-    num_nodes: int = 0
-    layout: str = ""
-    ranks: int = 0
-    ranks_per_node: int = 0
-    binding: str = ""
-    program: str = ""
-    options: str = ""
     metric: str = ""
     statistic: str = ""
     size: int | None = None
@@ -76,11 +50,6 @@ class SeriesKey:
             "_".join(filter(None, variable)),
         ]
         return " ".join(filter(None, words))
-
-    @property
-    def placement(self) -> str:
-        """Transport and nodes as the references name them; empty where there is none."""
-        return written(self.transport, self.num_nodes, self.layout)
 
     @property
     def direction(self) -> Direction | None:

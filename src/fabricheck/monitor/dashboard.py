@@ -5,7 +5,7 @@ Every panel has a title, a description and a unit; colours change where the band
 
 import itertools
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, TypeVar
 
 from grafana_foundation_sdk.builders import prometheus, stat, text, timeseries
 from grafana_foundation_sdk.builders.common import GraphThresholdsStyleConfig, ReduceDataOptions
@@ -95,17 +95,20 @@ def _queries(panel: Panel) -> Iterator[prometheus.Dataquery]:
         )
 
 
+_Drawn = TypeVar("_Drawn", timeseries.Panel, stat.Panel)
+
+
+def _common(shown: _Drawn, panel: Panel, height: int) -> _Drawn:
+    shown.title(panel.title).description(panel.description).unit(panel.unit)
+    shown.datasource(_DATA).span(panel.width).height(height)
+    shown.thresholds(_thresholds(panel.steps))
+    for query in _queries(panel):
+        shown.with_target(query)
+    return shown
+
+
 def _course(panel: Panel) -> timeseries.Panel:
-    shown = (
-        timeseries.Panel()
-        .title(panel.title)
-        .description(panel.description)
-        .unit(panel.unit)
-        .datasource(_DATA)
-        .span(panel.width)
-        .height(_HEIGHT)
-        .thresholds(_thresholds(panel.steps))
-    )
+    shown = _common(timeseries.Panel(), panel, _HEIGHT)
     if len(panel.steps) > 1:
         lines = GraphThresholdsStyleConfig().mode(GraphThresholdsStyleMode.DASHED)
         shown = shown.thresholds_style(lines)
@@ -113,32 +116,18 @@ def _course(panel: Panel) -> timeseries.Panel:
         own = {"unit": panel.right, "custom.axisPlacement": "right"}
         values = [DynamicConfigValue(id_val=name, value=value) for name, value in own.items()]
         shown = shown.override_by_query("B", values)
-    for query in _queries(panel):
-        shown = shown.with_target(query)
     return shown
 
 
 def _last_value(panel: Panel) -> stat.Panel:
-    shown = (
-        stat.Panel()
-        .title(panel.title)
-        .description(panel.description)
-        .unit(panel.unit)
-        .datasource(_DATA)
-        .span(panel.width)
-        .height(_LOW)
-        .no_value("no data")
-        .reduce_options(ReduceDataOptions().calcs(["lastNotNull"]))
-        .thresholds(_thresholds(panel.steps))
-    )
+    shown = _common(stat.Panel(), panel, _LOW).no_value("no data")
+    shown = shown.reduce_options(ReduceDataOptions().calcs(["lastNotNull"]))
     if panel.words:
         words = {
             str(value): ValueMappingResult(text=word, index=index)
             for index, (value, word) in enumerate(panel.words)
         }
         shown = shown.mappings([ValueMap(options=words)])
-    for query in _queries(panel):
-        shown = shown.with_target(query)
     return shown
 
 

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from typing import Any, ClassVar, Final, Union, get_args, get_origin, get_type_hints
 
 from fabricheck.benchmarks.curve import variable_name
+from fabricheck.transports.placement import written
 
 HEAD: Final = b'{"crc":"'
 _DIGITS: Final = 8
@@ -57,13 +58,11 @@ class Sample:
         return variable_name(self.metric, self.statistic, self.size)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
-    """A finished case: a test in an environment on a partition, one attempt of it.
+@dataclass(frozen=True, slots=True, order=True)
+class Setup:
+    """What a case runs, and where: values of the same setup are comparable.
 
     Attributes:
-        time: when its job ended, RFC 3339 in UTC, whole seconds.
-        session: which run of ReFrame.
         system: ReFrame's system.
         partition: ReFrame's partition.
         environ: ReFrame's environment.
@@ -77,6 +76,35 @@ class Case:
         binding: how ranks were pinned, where the site says something special.
         program: the benchmark program.
         options: options of the program that change the value, as on its command line.
+    """
+
+    system: str
+    partition: str
+    environ: str
+    check: str
+    benchmark: str = ""
+    transport: str = ""
+    num_nodes: int = 0
+    layout: str = ""
+    ranks: int = 0
+    ranks_per_node: int = 0
+    binding: str = ""
+    program: str = ""
+    options: str = ""
+
+    @property
+    def placement(self) -> str:
+        """Transport and nodes as the references name them; empty where there is none."""
+        return written(self.transport, self.num_nodes, self.layout)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case(Setup):
+    """A finished case: a test in an environment on a partition, one attempt of it.
+
+    Attributes:
+        time: when its job ended, RFC 3339 in UTC, whole seconds.
+        session: which run of ReFrame.
         name: ReFrame's display name.
         id: ReFrame's unique name, by which ``needs`` of other cases refer to it.
         result: ReFrame's word: pass, fail, xfail, xpass, skip, abort, fail_deps.
@@ -110,19 +138,6 @@ class Case:
 
     time: str
     session: str = ""
-    system: str
-    partition: str
-    environ: str
-    check: str
-    benchmark: str = ""
-    transport: str = ""
-    num_nodes: int = 0
-    layout: str = ""
-    ranks: int = 0
-    ranks_per_node: int = 0
-    binding: str = ""
-    program: str = ""
-    options: str = ""
     name: str = ""
     id: str = ""
     result: str = ""

@@ -9,7 +9,6 @@ from typing import Any
 from fabricheck.record import model as record
 from fabricheck.record.model import Sample
 from fabricheck.report.status import Status
-from fabricheck.transports.placement import written
 
 NOT_PERFORMANCE = {
     "bound": "absurdity bound, not a performance reference",
@@ -29,11 +28,6 @@ class Case(record.Case):
     status: Status
     causes: tuple[str, ...] = ()
     disturbed_before: tuple[str, ...] = ()
-
-    @property
-    def placement(self) -> str:
-        """Transport and nodes as a title has them, such as ``tcp-2n``; empty without transport."""
-        return written(self.transport, self.num_nodes, self.layout)
 
     @property
     def title(self) -> str:

@@ -81,7 +81,10 @@ def _programs() -> Iterator[Check]:
 
 
 def _program(name: str, package: str) -> Check:
-    path = programs.find_program(name)
+    return _there(name, package, programs.find_program(name))
+
+
+def _there(name: str, package: str, path: str | Path | None) -> Check:
     if path is None:
         return Check(name, PROBLEM, "not found", f"apt-get install {package}")
     return Check(name, OK, f"{path} ({package} {_package_version(package)})")
@@ -93,10 +96,7 @@ def _libraries() -> Iterator[Check]:
 
 
 def _library(name: str, package: str) -> Check:
-    path = programs.find_library(name)
-    if path is None:
-        return Check(name, PROBLEM, "not found", f"apt-get install {package}")
-    return Check(name, OK, f"{path} ({package} {_package_version(package)})")
+    return _there(name, package, programs.find_library(name))
 
 
 def _package_version(package: str) -> str:

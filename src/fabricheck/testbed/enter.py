@@ -14,24 +14,14 @@ from fabricheck.errors import EXIT_BAD_INPUT, FabricheckError
 from fabricheck.testbed import layout, libc
 from fabricheck.testbed.fabric import is_router
 from fabricheck.testbed.layout import Layout
-from fabricheck.testbed.process import COMMAND_NOT_FOUND, restore_signals
+from fabricheck.testbed.process import COMMAND_NOT_FOUND, FORWARDED, restore_signals
 from fabricheck.testbed.records import ProcessRecord, read_record, read_records
 
 CANNOT_EXECUTE: Final = 126
 SIGNAL_BASE: Final = 128
 # si_code of a signal from the terminal: the whole foreground group, and so the command, has it.
 _SI_KERNEL: Final = 0x80
-_FORWARDED: Final = frozenset(
-    {
-        signal.SIGINT,
-        signal.SIGQUIT,
-        signal.SIGTERM,
-        signal.SIGHUP,
-        signal.SIGUSR1,
-        signal.SIGUSR2,
-        signal.SIGWINCH,
-    }
-)
+_FORWARDED: Final = frozenset({*FORWARDED, signal.SIGWINCH})
 # The mount namespace comes last: after it the caller's /proc is out of reach.
 _NAMESPACES: Final = ("user", "net", "uts", "ipc", "pid", "mnt")
 _WAY_TO_GUEST: Final = ("user", "net")

@@ -11,6 +11,15 @@ from fabricheck.testbed.layout import Layout
 from fabricheck.testbed.records import write_own_record
 
 COMMAND_NOT_FOUND: Final = 127
+FORWARDED: Final = (
+    signal.SIGINT,
+    signal.SIGQUIT,
+    signal.SIGTERM,
+    signal.SIGHUP,
+    signal.SIGUSR1,
+    signal.SIGUSR2,
+)
+"""Signals that whoever runs a command in a node hands on to it."""
 # Daemons get no more than this: the caller's SLURM_* or LD_* must not change their behaviour.
 DAEMON_ENVIRONMENT: Final = {
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",

@@ -20,6 +20,7 @@ from fabricheck.testbed import layout
 from fabricheck.testbed.guest import wire
 from fabricheck.testbed.guest.settings import Settings
 from fabricheck.testbed.layout import Layout
+from fabricheck.testbed.process import FORWARDED
 from fabricheck.testbed.records import read_record
 
 CONNECT_SECONDS: Final = 20.0
@@ -27,14 +28,6 @@ CONNECT_SECONDS: Final = 20.0
 _SILENCE_SECONDS: Final = 30
 _PROBE_SECONDS: Final = 5
 _WATCH_SECONDS: Final = 1.0
-_FORWARDED: Final = (
-    signal.SIGINT,
-    signal.SIGQUIT,
-    signal.SIGTERM,
-    signal.SIGHUP,
-    signal.SIGUSR1,
-    signal.SIGUSR2,
-)
 
 
 def run_in_guest(
@@ -152,7 +145,7 @@ class _Session:
                     _write(1 if frame.kind == wire.OUTPUT else 2, frame.data)
 
     def _take_signals(self) -> None:
-        for number in _FORWARDED:
+        for number in FORWARDED:
             # What the caller ignores stays ignored, as for a command in an ordinary node.
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, self._forward_signal)
