@@ -114,12 +114,12 @@ def test_marks_and_pauses_of_the_same_seconds_stand_beside_it(
     marks.write_text(f"{int(marks.read_text()) + 4000}\n")
     stage = tmp_path / "stage"
     stage.mkdir()
-    (stage / "fabric.n1").write_text(before + told(tree, "after"))
+    (stage / "node.n1").write_text(before + told(tree, "after"))
     monkeypatch.setattr(mpi, "examine", lambda *_, **__: Evidence(proof="seen"))
     measured = UnderLoad(Case(NAME, "rc-4n"))
     proof = measured.examine(Setting(stage=stage)).proof
     assert proof == (
         "seen; at most 400 ECN marks a second on a port, at most 0 pauses a second on a port"
     )
-    (stage / "fabric.n1").write_text("damaged")
+    (stage / "node.n1").write_text("damaged")
     assert measured.examine(Setting(stage=stage)).proof == "seen"

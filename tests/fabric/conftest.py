@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from fabricheck.fabric.port import Snapshot
-from fabricheck.fabric.snapshot import SCRIPT, parse
+from fabricheck.fabric.snapshot import snapshot_of as ports_of
+from fabricheck.nodes.told import SCRIPT, parse
 
 DATA = Path(__file__).parents[1] / "data" / "fabric"
 TREES = sorted(path.stem for path in DATA.glob("*.txt"))
@@ -31,8 +32,8 @@ def unpack(name: str, root: Path) -> Path:
 def told(root: Path, moment: str = "before", **env: str) -> str:
     """What the script tells of a tree."""
     return subprocess.run(
-        [SCRIPT, moment],
-        env={"PATH": os.environ["PATH"], "FABRICHECK_SNAPSHOT_ROOT": str(root), **env},
+        [SCRIPT, moment, "node", "ports", "adapters"],
+        env={"PATH": os.environ["PATH"], "FABRICHECK_NODE_ROOT": str(root), **env},
         capture_output=True,
         text=True,
         check=True,
@@ -41,8 +42,8 @@ def told(root: Path, moment: str = "before", **env: str) -> str:
 
 def take(root: Path, moment: str = "before") -> Snapshot:
     """The snapshot of a tree."""
-    (snapshot,) = parse(told(root, moment), "tree")
-    return snapshot
+    (found,) = parse(told(root, moment), "tree")
+    return ports_of(found)
 
 
 @pytest.fixture

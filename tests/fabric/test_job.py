@@ -14,21 +14,21 @@ pytestmark = pytest.mark.integration
 
 
 def test_a_job_is_read_from_its_directory(tmp_path: Path, grow: Grow) -> None:
-    text = told(grow("rxe")).replace("snapshot before", "snapshot WHEN")
+    text = told(grow("rxe")).replace("told before", "told WHEN")
     for host in ("rx2", "rx1"):
         named = "".join(text.replace("WHEN", when) for when in ("before", "between", "after"))
         line, _, rest = named.partition("\n")
         words = line.split()
         named = f"{words[0]} {words[1]} {host} {words[3]}\n{rest}"
-        (tmp_path / f"fabric.{host}").write_text(named)
+        (tmp_path / f"node.{host}").write_text(named)
     nodes = read_nodes(tmp_path)
     assert [node.before.host for node in nodes] == ["rx1", "rx2"]
     assert [(node.before.moment, node.after.moment) for node in nodes] == [("before", "after")] * 2
 
 
 def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "fabric.rx1").write_text("nonsense\n")
-    with pytest.raises(FabricheckError, match=r"fabric\.rx1"):
+    (tmp_path / "node.rx1").write_text("nonsense\n")
+    with pytest.raises(FabricheckError, match=r"node\.rx1"):
         read_nodes(tmp_path)
 
 

@@ -19,7 +19,7 @@ COUNTER = "sys/class/infiniband/rxe0/ports/1/hw_counters/link_downed"
 
 
 def environment(root: Path, **env: str) -> dict[str, str]:
-    return {"PATH": os.environ["PATH"], "FABRICHECK_SNAPSHOT_ROOT": str(root), **env}
+    return {"PATH": os.environ["PATH"], "FABRICHECK_NODE_ROOT": str(root), **env}
 
 
 def run(directory: Path, root: Path, command: Sequence[str], **env: str) -> None:

@@ -8,7 +8,7 @@ from tests.fabric.conftest import Grow, take, told
 from fabricheck.errors import FabricheckError
 from fabricheck.fabric.model import Place
 from fabricheck.fabric.port import EMPTY_GID, Port
-from fabricheck.fabric.snapshot import SCRIPT, parse, read_snapshots
+from fabricheck.nodes.told import SCRIPT, parse, read_told
 
 pytestmark = pytest.mark.integration
 
@@ -118,9 +118,12 @@ def test_soft_roce_on_a_real_card_is_soft_roce(grow: Grow) -> None:
 
 def test_this_machine_can_be_read() -> None:
     lines = subprocess.run(
-        [SCRIPT, "after"], env={"PATH": os.environ["PATH"]}, capture_output=True, text=True,
+        [SCRIPT, "after", "node", "ports", "adapters", "load"],
+        env={"PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
         check=True,
-    ).stdout  # fmt: skip
+    ).stdout
     (snapshot,) = parse(lines, "here")
     assert snapshot.moment == "after"
     assert snapshot.uptime > 0
@@ -129,20 +132,20 @@ def test_this_machine_can_be_read() -> None:
 @pytest.mark.parametrize("keep", [0.1, 0.5, 0.99])
 def test_a_snapshot_that_was_cut_is_left_out(grow: Grow, keep: float) -> None:
     text = told(grow("rxe"))
-    both = parse(text + text.replace("snapshot before", "snapshot after"), "x")
+    both = parse(text + text.replace("told before", "told after"), "x")
     assert [snapshot.moment for snapshot in both] == ["before", "after"]
     cut = parse(text + text[: int(len(text) * keep)], "x")
     assert [snapshot.moment for snapshot in cut] == ["before"]
 
 
-@pytest.mark.parametrize("text", ["sys/x:1\n", "snapshot before n1\nend\n", "\0\n"])
+@pytest.mark.parametrize("text", ["sys/x:1\n", "told before n1\nend\n", "\0\n"])
 def test_what_is_no_snapshot_is_refused(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "fabric.n1"
+    path = tmp_path / "node.n1"
     path.write_text(text)
-    with pytest.raises(FabricheckError, match=r"fabric\.n1, line 1: expected 'snapshot"):
-        read_snapshots(path)
+    with pytest.raises(FabricheckError, match=r"node\.n1, line 1: expected 'told"):
+        read_told(path)
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(FabricheckError, match="cannot read the snapshots"):
-        read_snapshots(tmp_path / "fabric.n1")
+    with pytest.raises(FabricheckError, match="cannot read what a node told"):
+        read_told(tmp_path / "node.n1")

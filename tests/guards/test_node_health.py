@@ -83,7 +83,11 @@ def test_facts_that_are_cut_are_untrusted_and_name_their_node(suite: Suite) -> N
     suite.edit(PROBE, '} >"$part" && mv', '} | if [ "$node" = n2 ]; then head -3; else cat; fi '
                '>"$part" && mv')  # fmt: skip
     outcome = look(suite)
-    assert_red(outcome, "untrusted", "facts.n2: expected 'end' as its last line")
+    assert_red(
+        outcome,
+        "untrusted",
+        "node.n2: expected what the kernel and the programs say, each with its 'end'",
+    )
 
 
 def test_another_mpi_on_one_node_is_named(suite: Suite) -> None:

@@ -35,12 +35,26 @@ BEFORE, AFTER = 1000, 3000
 def node(directory: Path, host: str, foreign: int = 0, own: int = 1900, **more: int) -> None:
     """What two CPUs did in 20 s: of the first rank, of others on it, and of another one."""
     stolen, waited, emulator = (more.get(name, 0) for name in ("stolen", "memory", "emulator"))
-    (directory / f"load.{host}").write_text(
-        f"cpu before 0 500 7 {BEFORE}\ncpu before 1 500 7 {BEFORE}\n"
-        "pressure before memory 5\nemulator before 10\nemulator before 20\n"
-        f"cpu after 0 {500 + own + foreign} {7 + stolen} {AFTER}\ncpu after 1 2500 7 {AFTER}\n"
-        f"pressure after memory {5 + waited}\nemulator after {10 + emulator}\nemulator after 20\n"
+
+    def told(moment: str, first: str, second: str, waited: int, emulator: int) -> str:
+        return (
+            f"told {moment} {host} 1.0\nproc/stat:cpu0 {first}\nproc/stat:cpu1 {second}\n"
+            f"proc/pressure/memory:some avg10=0.00 total={waited}\n"
+            f"proc/7/schedstat:1 {emulator} 3\nproc/8/schedstat:1 20 3\nend\n"
+        )
+
+    used = 500 + own + foreign
+    (directory / f"node.{host}").write_text(
+        told("start", ticks(500, 7, BEFORE), ticks(500, 7, BEFORE), 5, 10)
+        + told(
+            "stop", ticks(used, 7 + stolen, AFTER), ticks(2500, 7, AFTER), 5 + waited, 10 + emulator
+        )  # fmt: skip
     )
+
+
+def ticks(used: int, stolen: int, total: int) -> str:
+    """A line of /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal, guest ones."""
+    return f"{used} 0 0 {total - used - stolen} 0 0 0 {stolen} 0 0"
 
 
 def rank(directory: Path, number: int, host: str, cpus: str = "0", seconds: str = "19") -> None:
@@ -92,16 +106,25 @@ def test_a_rank_that_was_killed_is_supposed_to_have_had_its_cpu(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    "text", ["", "cpu before 0 1 2 3\n", "cpu\n\0\nkernel\ncpu after 0 x 1 1\n"]
+    "text",
+    [
+        "",
+        f"told start n1 1.0\nproc/stat:cpu0 {ticks(1, 0, 9000)}\nend\n",
+        "told start n1 1.0\nproc/stat:cpu0 x\nend\ntold stop n1 1.0\nproc/stat:cpu0 x\nend\n",
+        "cpu\n\0\nkernel\n",
+    ],
 )
 def test_what_told_only_one_moment_or_is_damaged_says_nothing(tmp_path: Path, text: str) -> None:
-    (tmp_path / "load.n1").write_text(text)
+    (tmp_path / "node.n1").write_text(text)
     rank(tmp_path, 0, "n1")
     assert find_disturbances(tmp_path, shared=False) == []
 
 
 def test_a_job_of_a_moment_is_too_short_to_tell(tmp_path: Path) -> None:
-    ticks = int(100 * LEAST_SECONDS) - 1
-    (tmp_path / "load.n1").write_text(f"cpu before 0 0 0 0\ncpu after 0 {ticks} 0 {ticks}\n")
+    count = int(100 * LEAST_SECONDS) - 1
+    (tmp_path / "node.n1").write_text(
+        f"told start n1 1.0\nproc/stat:cpu0 {ticks(0, 0, 0)}\nend\n"
+        f"told stop n1 1.2\nproc/stat:cpu0 {ticks(count, 0, count)}\nend\n"
+    )
     rank(tmp_path, 0, "n1", seconds="0.00")
     assert find_disturbances(tmp_path, shared=False) == []

@@ -69,7 +69,7 @@ class Tree:
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Tree]:
     def of(name: str) -> Tree:
-        monkeypatch.setenv("FABRICHECK_SNAPSHOT_ROOT", str(tmp_path / "node"))
+        monkeypatch.setenv("FABRICHECK_NODE_ROOT", str(tmp_path / "node"))
         return Tree(name, tmp_path / "node")
 
     return of

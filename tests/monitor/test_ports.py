@@ -145,7 +145,7 @@ def test_the_state_lies_where_systemd_says(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_kernel_that_cannot_be_asked_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("FABRICHECK_SNAPSHOT_ROOT", str(tmp_path / "nothing"))
+    monkeypatch.setenv("FABRICHECK_NODE_ROOT", str(tmp_path / "nothing"))
     with pytest.raises(FabricheckError, match="expected one snapshot"):
         read(tmp_path)
 
@@ -181,7 +181,7 @@ def test_the_script_without_python_tells_the_same(
     tools.mkdir()
     (tools / "awk").write_text(f'#!/bin/sh\nexec {awk} "$@"\n')
     (tools / "awk").chmod(0o755)
-    env = {"PATH": f"{tools}:/usr/bin:/bin", "FABRICHECK_SNAPSHOT_ROOT": str(node.root)}
+    env = {"PATH": f"{tools}:/usr/bin:/bin", "FABRICHECK_NODE_ROOT": str(node.root)}
 
     def run() -> int:
         return subprocess.run(["sh", program, file], env=env, check=False).returncode

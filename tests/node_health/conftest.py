@@ -12,7 +12,11 @@ Probe = Callable[..., Facts]
 
 @pytest.fixture
 def sysfs(tmp_path: Path) -> Path:
-    """Where a tree for the probe is put together."""
+    """Where a tree for the probe is put together, with this machine's own processes."""
+    for name in ("uptime", "self/status", "self/limits", "sys/kernel/osrelease"):
+        path = tmp_path / "proc" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text((Path("/proc") / name).read_text())
     return tmp_path / "sys"
 
 
@@ -32,12 +36,12 @@ def probe(tmp_path: Path, sysfs: Path) -> Probe:
             env={
                 "PATH": os.environ["PATH"],
                 "SLURMD_NODENAME": "n1",
-                "FABRICHECK_SYSFS": str(sysfs),
+                "FABRICHECK_NODE_ROOT": str(tmp_path),
                 **env,
             },
             stdin=subprocess.DEVNULL,
             check=True,
         )
-        return read_facts(tmp_path / "facts.n1")
+        return read_facts(tmp_path / "node.n1")
 
     return run

@@ -20,7 +20,7 @@ NODE = "devices/system/node"
 
 def test_this_machine_tells_its_facts(tmp_path: Path) -> None:
     subprocess.run(["dash", NODE_PROBE, "ucx"], cwd=tmp_path, input=b"", check=True)
-    (path,) = tmp_path.glob("facts.*")
+    (path,) = tmp_path.glob("node.*")
     facts = read_facts(path)
     host = os.uname()
     assert (facts.node, facts.kernel) == (host.nodename.split(".")[0], host.release)
@@ -39,10 +39,7 @@ def test_a_node_that_has_nothing_tells_nothing(probe: Probe) -> None:
     assert (facts.numa, facts.ports, facts.interfaces) == ((), (), {})
 
 
-def test_governors_pages_and_numa_nodes(probe: Probe, sysfs: Path) -> None:
-    for number, cpus in ((0, (0, 2)), (1, (1, 3))):
-        for cpu in cpus:
-            (sysfs / NODE / f"node{number}" / f"cpu{cpu}").mkdir(parents=True)
+def test_governors_pages_and_numa_nodes(probe: Probe) -> None:
     facts = probe(
         {
             f"{CPU}/cpu0/cpufreq/scaling_governor": "performance\n",
@@ -50,6 +47,8 @@ def test_governors_pages_and_numa_nodes(probe: Probe, sysfs: Path) -> None:
             "kernel/mm/transparent_hugepage/enabled": "always [madvise] never\n",
             "kernel/mm/hugepages/hugepages-2048kB/nr_hugepages": "1024\n",
             "kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages": "0\n",
+            f"{NODE}/node0/cpulist": "0,2\n",
+            f"{NODE}/node1/cpulist": "1,3\n",
             f"{NODE}/node0/distance": "10 21\n",
             f"{NODE}/node1/distance": "21 10\n",
         }
@@ -80,10 +79,13 @@ def test_a_card_on_roce(probe: Probe) -> None:
     assert facts.interfaces == {"ens1f0": 9000}
 
 
-def test_a_card_on_infiniband(probe: Probe, sysfs: Path) -> None:
-    (sysfs / CARD / "device" / "net" / "ib0").mkdir(parents=True)
+def test_a_card_on_infiniband(probe: Probe) -> None:
     facts = probe(
-        {f"{CARD}/device/numa_node": "-1\n", f"{CARD}/ports/1/state": "2: INIT\n"},
+        {
+            f"{CARD}/device/numa_node": "-1\n",
+            f"{CARD}/device/net/ib0/mtu": "2044\n",
+            f"{CARD}/ports/1/state": "2: INIT\n",
+        },
     )
     assert facts.ports == (Port("mlx5_0:1", -1, "ib0", "INIT"),)
 
@@ -158,8 +160,8 @@ def test_the_probe_answers_each_question(tmp_path: Path) -> None:
 
 
 def test_a_probe_that_cannot_write_leaves_nothing_whole(tmp_path: Path) -> None:
-    (tmp_path / "facts.n1").mkdir()
-    (tmp_path / "facts.n1" / "facts.n1.part").mkdir()
+    (tmp_path / "node.n1").mkdir()
+    (tmp_path / "node.n1" / "node.n1.part").mkdir()
     done = subprocess.run(
         ["dash", NODE_PROBE],
         cwd=tmp_path,

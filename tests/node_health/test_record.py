@@ -14,7 +14,7 @@ CLOCK = "allocation n[1-2]\nround 0 1795252692000000000 1795252693000000000\nend
 @pytest.fixture
 def job(tmp_path: Path) -> Path:
     for name in ("n1", "n2"):
-        (tmp_path / f"facts.{name}").write_text(TEXT.replace("node n2", f"node {name}"))
+        (tmp_path / f"node.{name}").write_text(TEXT.replace(" n2 ", f" {name} "))
     (tmp_path / "clock").write_text(CLOCK)
     (tmp_path / "err").write_text("")
     return tmp_path
@@ -36,7 +36,7 @@ def test_a_whole_survey(job: Path) -> None:
 
 
 def test_a_node_without_facts_is_named(job: Path) -> None:
-    (job / "facts.n2").unlink()
+    (job / "node.n2").unlink()
     (job / "err").write_text("srun: error: Node failure on n2\n\n")
     assert refusal(job, states={"n2": "down*"}) == (
         "expected 2 node(s) to tell their facts, found 1 and nothing from n2 (down*); "
@@ -45,19 +45,19 @@ def test_a_node_without_facts_is_named(job: Path) -> None:
 
 
 def test_a_node_whose_facts_never_became_whole_is_named(job: Path) -> None:
-    (job / "facts.n1").rename(job / "facts.n1.part")
+    (job / "node.n1").rename(job / "node.n1.part")
     (job / "clock").rename(job / "clock.part")
     assert "found 1 and nothing from n1; last words: none" in refusal(job)
 
 
 def test_cut_facts_name_their_node(job: Path) -> None:
-    (job / "facts.n1").write_text("node n1\n")
-    assert refusal(job).startswith("facts.n1: expected 'end'")
+    (job / "node.n1").write_text("told facts n1 17.5\n")
+    assert refusal(job).startswith("node.n1: expected what the kernel")
 
 
 def test_two_tasks_on_one_node_are_no_survey_of_two(job: Path) -> None:
     """The second has written over the first."""
-    (job / "facts.n2").unlink()
+    (job / "node.n2").unlink()
     (job / "clock").write_text(CLOCK.replace("n[1-2]", "n1"))
     assert "expected 2 node(s) to tell their facts, found 1;" in refusal(job)
 
@@ -90,6 +90,6 @@ def test_the_node_that_stopped_answering_is_named(job: Path) -> None:
 
 
 def test_without_a_scheduler_there_is_one_node(job: Path) -> None:
-    (job / "facts.n2").unlink()
+    (job / "node.n2").unlink()
     (job / "clock").write_text(CLOCK.replace("n[1-2]", "-"))
     assert read(job, num_nodes=1) == ["n1"]

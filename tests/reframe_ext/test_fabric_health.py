@@ -53,7 +53,7 @@ def test_a_job_looks_again_where_the_launcher_killed_the_ranks(tmp_path: Path) -
     )  # fmt: skip
     (script,) = tmp_path.glob("stage/**/rfm_job.sh")
     assert "[ $status -eq 0 ] || timeout 30 env -u SLURM_HOSTFILE srun" in script.read_text()
-    assert "snapshot.sh after >>fabric.$(hostname)" in script.read_text()
+    assert "collect.sh after ports adapters >>node.$(hostname)" in script.read_text()
 
 
 def run(tmp_path: Path, check: Path | None = None, **env: str) -> tuple[int, dict[str, Any]]:
@@ -73,7 +73,7 @@ def run(tmp_path: Path, check: Path | None = None, **env: str) -> tuple[int, dic
             f"--report-file={tmp_path / 'run.json'}",
         ],
         cwd=tmp_path,
-        env={**os.environ, "FABRICHECK_SNAPSHOT_ROOT": str(root), "TREE": str(root), **env},
+        env={**os.environ, "FABRICHECK_NODE_ROOT": str(root), "TREE": str(root), **env},
         capture_output=True,
         text=True,
         check=False,

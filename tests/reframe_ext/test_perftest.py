@@ -24,7 +24,7 @@ def ran(tmp_path: Path) -> Callable[..., Ran]:
             extras=extras,
             variables={
                 "FAKE": json.dumps(fake),
-                "FABRICHECK_SNAPSHOT_ROOT": str(unpack("rxe", tmp_path / "tree")),
+                "FABRICHECK_NODE_ROOT": str(unpack("rxe", tmp_path / "tree")),
             },
         )
 

@@ -49,7 +49,9 @@ def check(stage: Path, **changes: Any) -> SimpleNamespace:
 
 def told(stage: Path, **kernels: str) -> None:
     for node, kernel in kernels.items():
-        (stage / f"origin.{node}").write_text(f"kernel {kernel}\nbios -\nend\n")
+        (stage / f"node.{node}").write_text(
+            f"told before {node} 1.0\nproc/cmdline:\nproc/sys/kernel/osrelease:{kernel}\nend\n"
+        )
 
 
 def lines(basedir: Path) -> list[dict[str, Any]]:

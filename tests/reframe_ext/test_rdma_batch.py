@@ -26,7 +26,7 @@ def ran(tmp_path: Path) -> Iterator[Callable[..., Ran]]:
             programs=PROGRAMS,
             variables={
                 "FAKE": json.dumps(fake),
-                "FABRICHECK_SNAPSHOT_ROOT": str(unpack("rxe", tmp_path / "tree")),
+                "FABRICHECK_NODE_ROOT": str(unpack("rxe", tmp_path / "tree")),
             },
             system=tmp_path.name,
         )

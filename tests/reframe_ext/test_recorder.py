@@ -23,7 +23,7 @@ def run(place: Path, **fake: object) -> None:
         extras={**SLOW, "size_step": 1 << 14, "pin": "cyclic"},
         variables={
             "FAKE": json.dumps(fake),
-            "FABRICHECK_SNAPSHOT_ROOT": str(unpack("rxe", place / "tree")),
+            "FABRICHECK_NODE_ROOT": str(unpack("rxe", place / "tree")),
         },
     )
 

@@ -12,8 +12,9 @@ from statistics import median
 import pytest
 from scipy.stats import spearmanr
 
-from fabricheck.fabric.snapshot import SCRIPT, parse
+from fabricheck.fabric.snapshot import snapshot_of
 from fabricheck.monitor.ports import of_snapshot
+from fabricheck.nodes.told import SCRIPT, parse
 from fabricheck.testbed import Testbed, faults
 
 pytestmark = pytest.mark.lab
@@ -135,7 +136,8 @@ def marks(on: Script) -> int:
 
 def exported(on: Script) -> float:
     """The same, as the exporter tells it."""
-    (snapshot,) = parse(on("rx2", f"{SCRIPT} now"), "rx2")
+    (told,) = parse(on("rx2", f"{SCRIPT} now ports"), "rx2")
+    snapshot = snapshot_of(told)
     (found,) = [each.value for each in of_snapshot(snapshot) if each.family.name == MARKED]
     return found
 

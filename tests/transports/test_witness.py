@@ -55,8 +55,8 @@ def test_the_first_rank_of_a_node_tells_what_its_cpus_did_and_each_what_it_took(
     assert suffered.cpus == os.cpu_count()
     # Both are read in ticks of 10 ms.
     assert 0 < suffered.own <= suffered.seconds + 0.02
-    (told,) = tmp_path.glob("load.*")
-    assert told.read_text().count("emulator before 2\n") == 1
+    (told,) = tmp_path.glob("node.*")
+    assert told.read_text().count("schedstat:1 2 3\n") == 2
     assert not list(tmp_path.glob("times.*"))
 
 

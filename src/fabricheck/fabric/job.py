@@ -8,14 +8,13 @@ from fabricheck.fabric.finding import Finding
 from fabricheck.fabric.health import Reading, judge, read
 from fabricheck.fabric.limits import Limits
 from fabricheck.fabric.port import Snapshot
-from fabricheck.fabric.snapshot import read_snapshots
+from fabricheck.fabric.snapshot import snapshot_of
 from fabricheck.fabric.state import compare_nodes
 from fabricheck.judge.levels import Level
+from fabricheck.nodes.told import files, read_told
 
-PREFIX = "fabric."
-"""Files of snapshots are called so, with the host name behind it."""
-BEFORE = "before"
-"""What ``rank.sh`` calls the snapshot that it takes before the program starts."""
+BEFORE, AFTER = "before", "after"
+"""What ``rank.sh`` calls the moments before the program starts and after its end."""
 _IN_SOFTWARE = ("rxe", "rdma_rxe", "siw")
 
 
@@ -38,8 +37,11 @@ def read_nodes(directory: Path) -> list[Node]:
     Raises:
         FabricheckError: if a file is damaged.
     """
-    told = [read_snapshots(path) for path in sorted(directory.glob(f"{PREFIX}*"))]
-    return [Node(snapshots[0], snapshots[-1]) for snapshots in told if snapshots]
+    looks = [
+        [snapshot_of(each) for each in read_told(path) if each.moment in (BEFORE, AFTER)]
+        for path in files(directory)
+    ]
+    return [Node(snapshots[0], snapshots[-1]) for snapshots in looks if snapshots]
 
 
 def common_rate(nodes: Sequence[Node]) -> float | None:

@@ -1,16 +1,12 @@
-"""Reading what ``snapshot.sh`` printed, from a running node or from a recorded tree."""
+"""The RDMA ports of a node, of what ``nodes/collect.sh`` told of it."""
 
 import re
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
 
-from fabricheck.errors import FabricheckError
 from fabricheck.fabric.model import Place
 from fabricheck.fabric.port import EMPTY_GID, Gid, Netdev, Port, Snapshot
+from fabricheck.nodes.told import Told
 
-SCRIPT = Path(__file__).with_name("snapshot.sh")
-
-_HEAD = re.compile(r"snapshot (?P<moment>\S+) (?P<host>\S+) (?P<uptime>\d+(?:\.\d+)?)")
 _PORT = re.compile(r"sys/class/infiniband/(?P<device>[^/]+)/ports/(?P<number>\d+)/state")
 _RATE = re.compile(r"(?P<rate>[\d.]+) Gb/sec(?: \((?P<width>\d+)X(?: (?P<speed>\w+))?\))?")
 _VERBS = re.compile(r"\s*(?P<key>hca_id|port|active_mtu):\s*(?P<value>\S+)")
@@ -23,70 +19,23 @@ _RDMA_MTUS = (4096, 2048, 1024, 512, 256)
 Values = dict[str, str]
 
 
-def read_snapshots(path: Path) -> list[Snapshot]:
-    """The snapshots in a file, in the order in which they were taken.
-
-    Raises:
-        FabricheckError: if the file can't be read or is not what ``snapshot.sh`` writes.
-    """
-    try:
-        return parse(path.read_text(errors="replace"), path.name)
-    except OSError as error:
-        raise FabricheckError(
-            f"cannot read the snapshots {path}: {error.strerror or error}"
-        ) from error
-
-
-def parse(text: str, source: str) -> list[Snapshot]:
-    """The snapshots in a text; one that has no end was cut by a kill and is left out.
-
-    Raises:
-        FabricheckError: if it is not what ``snapshot.sh`` writes.
-    """
-    snapshots = []
-    head, body = None, list[str]()
-    for number, line in enumerate(text.splitlines(), start=1):
-        if match := _HEAD.fullmatch(line):
-            head, body = match, []
-        elif head and line == "end":
-            snapshots.append(_snapshot(head, body))
-            head = None
-        elif head:
-            body.append(line)
-        else:
-            raise FabricheckError(
-                f"{source}, line {number}: expected 'snapshot MOMENT HOST UPTIME', found {line!r}: "
-                "the snapshot of this node is damaged, run the case again"
-            )
-    return snapshots
-
-
-def _snapshot(head: re.Match[str], lines: list[str]) -> Snapshot:
-    values: Values = {}
-    tables: dict[str, list[str]] = {}
-    for line in lines:
-        path, _, value = line.partition(":")
-        values[path] = value.strip()
-        tables.setdefault(path, []).append(value)
+def snapshot_of(told: Told) -> Snapshot:
+    """The ports of a node at one moment."""
+    values = {path: told.value(path) for path in told.lines}
+    tables = told.lines
     mtus = _verbs_mtus(tables.get("ibv_devinfo", []))
     ports = [
         _port(match["device"], int(match["number"]), values, tables, mtus)
-        for match in map(_PORT.fullmatch, values)
-        if match
+        for match, _ in told.matching(_PORT)
     ]
-    return Snapshot(
-        moment=head["moment"],
-        host=head["host"],
-        uptime=float(head["uptime"]),
-        ports={port.name: port for port in ports},
-    )
+    return Snapshot(told.moment, told.host, told.uptime, {port.name: port for port in ports})
 
 
 def _port(
     device: str,
     number: int,
     values: Values,
-    tables: Mapping[str, list[str]],
+    tables: Mapping[str, Sequence[str]],
     mtus: Mapping[tuple[str, int], int],
 ) -> Port:
     base = f"sys/class/infiniband/{device}"
@@ -120,7 +69,7 @@ def _words(state: str) -> str:
     return state.partition(":")[2].strip() or state
 
 
-def _driver(base: str, values: Values, tables: Mapping[str, list[str]]) -> str:
+def _driver(base: str, values: Values, tables: Mapping[str, Sequence[str]]) -> str:
     # Soft-RoCE is the driver that names the interface which it sits on; it has no device of its
     # own, or shows that of the interface.
     if f"{base}/parent" in values:
@@ -160,7 +109,7 @@ def _roce_mtu(netdev: Netdev | None) -> int | None:
     return next((mtu for mtu in _RDMA_MTUS if mtu <= room), None)
 
 
-def _verbs_mtus(lines: list[str]) -> dict[tuple[str, int], int]:
+def _verbs_mtus(lines: Sequence[str]) -> dict[tuple[str, int], int]:
     """Active MTU by device and port, from the lines of ``ibv_devinfo``."""
     mtus = {}
     device, port = "", 0
@@ -183,7 +132,7 @@ def _gids(place: str, values: Values) -> Iterator[tuple[int, Gid]]:
 
 
 def _counters(
-    place: str, netdev: Netdev | None, values: Values, tables: Mapping[str, list[str]]
+    place: str, netdev: Netdev | None, values: Values, tables: Mapping[str, Sequence[str]]
 ) -> Iterator[tuple[tuple[Place, str], int]]:
     folders = {
         f"{place}/counters/": Place.COUNTERS,
@@ -201,14 +150,14 @@ def _counters(
         yield (Place.IP, name), number
 
 
-def _pairs(lines: list[str]) -> Iterator[tuple[str, int]]:
+def _pairs(lines: Sequence[str]) -> Iterator[tuple[str, int]]:
     for line in lines:
         name, _, value = line.partition(" ")
         if (number := _number(value)) is not None:
             yield name, number
 
 
-def _columns(lines: list[str]) -> Iterator[tuple[str, int]]:
+def _columns(lines: Sequence[str]) -> Iterator[tuple[str, int]]:
     """ECN counters of /proc/net/netstat: a line of names, and one of values, both IpExt."""
     rows = [line.split()[1:] for line in lines if line.startswith("IpExt:")]
     if len(rows) == 2:  # noqa: PLR2004 - names and values

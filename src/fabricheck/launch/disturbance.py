@@ -9,7 +9,7 @@ counted, since the ranks' own messages cost some that no process is charged with
 import math
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -17,6 +17,7 @@ from typing import Final
 from ClusterShell.RangeSet import RangeSet
 
 from fabricheck.errors import FabricheckError
+from fabricheck.nodes.told import PREFIX, Told, files, read_told
 
 FOREIGN_SHARE: Final = "FABRICHECK_FOREIGN_SHARE"
 """Environment variable with the share of the ranks' CPUs that others may have, where a site's own
@@ -28,6 +29,9 @@ MEMORY_SHARE: Final = 0.1
 """Share of the time in which some task may wait for memory."""
 LEAST_SECONDS: Final = 0.2
 """CPU time below which nothing is said: ticks are a hundredth of a second, and sampled."""
+
+START, STOP = "start", "stop"
+"""What ``rank.sh`` calls the moments just before and just behind the program."""
 
 _TICKS: Final = 100
 _MICROSECONDS: Final = 1_000_000
@@ -113,7 +117,7 @@ def read_suffered(directory: Path, *, shared: bool) -> list[Suffered]:
     tell what it took, it is supposed that it took a whole CPU.
     """
     ranks = [_read_rank(path) for path in sorted(directory.glob("witness.*"))]
-    nodes = [told for path in sorted(directory.glob("load.*")) if (told := _read(path)).is_whole]
+    nodes = [moved for path in files(directory) if (moved := _read(path)).is_whole]
     if shared and nodes:
         return [_suffered(max(nodes, key=lambda node: node.seconds), ranks)] if ranks else []
     pairs = ((node, [each for each in ranks if each.host == node.host]) for node in nodes)
@@ -145,58 +149,76 @@ def _seconds(told: str) -> float | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
-    """What one node told of its CPUs."""
+class _Load:
+    """What the CPUs of one node did: ticks for programs, for others than this guest, and in all.
+
+    ``waited`` is the time in us in which some task waited for memory, ``emulated`` that in ns in
+    which the threads of an emulator waited for a CPU.
+    """
 
     host: str
-    moved: Mapping[tuple[str, ...], tuple[int, ...]]
+    cpus: Mapping[str, tuple[int, int, int]]
+    waited: int
+    emulated: int
 
     @property
     def is_whole(self) -> bool:
-        return any(kind == "cpu" for kind, *_ in self.moved)
+        return bool(self.cpus)
 
     @property
     def seconds(self) -> float:
-        totals = [numbers[2] for (kind, *_), numbers in self.moved.items() if kind == "cpu"]
-        return max(totals, default=0) / _TICKS
-
-    def sum_of(self, kind: str, which: int = 0, of: Iterable[str] = ()) -> int:
-        wanted = set(of)
-        return sum(
-            numbers[which]
-            for (name, *place), numbers in self.moved.items()
-            if name == kind and (not wanted or place[0] in wanted)
-        )
+        return max((total for _, _, total in self.cpus.values()), default=0) / _TICKS
 
 
-def _suffered(told: _Told, ranks: Sequence[_Rank]) -> Suffered:
+def _suffered(node: _Load, ranks: Sequence[_Rank]) -> Suffered:
     cpus = {str(cpu) for each in ranks for cpu in RangeSet(each.cpus)}
-    own = sum(told.seconds if each.own is None else each.own for each in ranks)
-    used, stolen = (told.sum_of("cpu", which, cpus) / _TICKS for which in (0, 1))
+    own = sum(node.seconds if each.own is None else each.own for each in ranks)
+    moved = [ticks for cpu, ticks in node.cpus.items() if cpu in cpus]
+    used, stolen = (sum(ticks[which] for ticks in moved) / _TICKS for which in (0, 1))
     return Suffered(
         hosts=tuple(dict.fromkeys(each.host for each in ranks)),
         cpus=len(cpus),
-        seconds=told.seconds,
+        seconds=node.seconds,
         own=own,
         foreign=max(used - own, 0.0),
-        stolen=stolen + told.sum_of("emulator") / _NANOSECONDS,
-        memory=told.sum_of("pressure", 0, ["memory"]) / _MICROSECONDS,
+        stolen=stolen + node.emulated / _NANOSECONDS,
+        memory=node.waited / _MICROSECONDS,
     )
 
 
-def _read(path: Path) -> _Told:
-    """Lines ``KIND MOMENT [PLACE] NUMBER ...``; what is damaged or lacks a moment says nothing."""
-    moments: dict[str, dict[tuple[str, ...], list[int]]] = {"before": {}, "after": {}}
-    for line in path.read_text(errors="replace").splitlines():
-        kind, *words = line.split() or [""]
-        if words and words[0] in moments and all(map(str.isdecimal, words[2:] or words[1:])):
-            place, numbers = (words[1:2], words[2:]) if len(words) > 2 else ([], words[1:])  # noqa: PLR2004
-            sums = moments[words[0]].setdefault((kind, *place), [0] * len(numbers))
-            for number, each in enumerate(numbers):
-                sums[number] += int(each)
-    before, after = moments["before"], moments["after"]
-    moved = {
-        key: tuple(a - b for a, b in zip(after[key], before[key], strict=False))
-        for key in before.keys() & after.keys()
-    }
-    return _Told(path.name.removeprefix("load."), moved)
+def _read(path: Path) -> _Load:
+    """How far each number grew from start to stop; what is damaged or lacks one says nothing."""
+    sums: dict[str, dict[tuple[str, str], int]] = {START: {}, STOP: {}}
+    try:
+        for told in read_told(path):
+            for key, number in _numbers(told) if told.moment in sums else ():
+                sums[told.moment][key] = sums[told.moment].get(key, 0) + number
+    except (FabricheckError, ValueError, IndexError):
+        sums = {START: {}, STOP: {}}
+    start, stop = sums[START], sums[STOP]
+    moved = {key: stop[key] - number for key, number in start.items() if key in stop}
+    return _Load(
+        path.name.removeprefix(PREFIX),
+        {
+            cpu: (moved["used", cpu], moved["stolen", cpu], total)
+            for (kind, cpu), total in moved.items()
+            if kind == "total"
+        },
+        moved.get(("waited", ""), 0),
+        moved.get(("emulated", ""), 0),
+    )
+
+
+def _numbers(told: Told) -> Iterator[tuple[tuple[str, str], int]]:
+    for line in told.lines.get("proc/stat", ()):
+        name, *words = line.split()
+        user, nice, system, idle, wait, interrupt, soft, steal = map(int, words[:8])
+        cpu, used = name.removeprefix("cpu"), user + nice
+        yield ("used", cpu), used
+        yield ("stolen", cpu), steal
+        yield ("total", cpu), used + system + idle + wait + interrupt + soft + steal
+    for line in told.lines.get("proc/pressure/memory", ()):
+        yield ("waited", ""), int(line.rpartition("total=")[2])
+    for path, lines in told.lines.items():
+        for line in lines if path.endswith("schedstat") else ():
+            yield ("emulated", ""), int(line.split()[1])

@@ -10,7 +10,6 @@ from fabricheck.errors import FabricheckError
 from fabricheck.fabric.finding import Finding, tell
 from fabricheck.fabric.job import common_rate, judge_job, read_nodes
 from fabricheck.fabric.limits import Limits
-from fabricheck.fabric.snapshot import SCRIPT
 from fabricheck.judge.levels import Level
 from fabricheck.judge.model import Derived
 from fabricheck.judge.physics import Links, derived, read_links
@@ -18,6 +17,7 @@ from fabricheck.judge.reference_file import path_of
 from fabricheck.judge.references import CaseKey, Reference, Tolerance, exists, resolve
 from fabricheck.judge.verdict import Subject, Verdict, judge_curve
 from fabricheck.launch.model import Measurement, Setting
+from fabricheck.nodes.told import SCRIPT
 from fabricheck.provenance import beside
 from fabricheck.transports.table import Counter, Scope, Transport
 from fabricheck.transports.witness import Witness, by_host, read_witnesses
@@ -31,7 +31,7 @@ LOOK_AGAIN: Final = (
     # Seconds; a node that doesn't answer must not keep the job.
     "[ $status -eq 0 ] || timeout 30 env -u SLURM_HOSTFILE srun --mpi=none "
     "--nodelist=$SLURM_JOB_NODELIST --ntasks-per-node=1 --ntasks=$SLURM_NNODES "
-    f"sh -c '{SCRIPT} after >>fabric.$(hostname)'",
+    f"sh -c '{SCRIPT} after ports adapters >>node.$(hostname)'",
     "(exit $status)",
 )
 """Commands behind a program of ``srun`` that take the last snapshot of ports for killed ranks.

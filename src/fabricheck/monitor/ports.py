@@ -11,9 +11,10 @@ from fabricheck.fabric.bands import BANDS
 from fabricheck.fabric.limits import read_limits
 from fabricheck.fabric.model import Bands, Meaning
 from fabricheck.fabric.port import Port, Snapshot
-from fabricheck.fabric.snapshot import SCRIPT, parse
+from fabricheck.fabric.snapshot import snapshot_of
 from fabricheck.fabric.table import find
 from fabricheck.monitor.catalog import ROLES, Sample, Source, sample
+from fabricheck.nodes.told import SCRIPT, parse
 from fabricheck.report.files import write_whole
 from fabricheck.sites.offers import extras_of
 
@@ -139,7 +140,7 @@ def _counters(port: Port) -> Mapping[tuple[str, tuple[str, ...]], int]:
 def _take() -> Snapshot:
     try:
         done = subprocess.run(
-            [SCRIPT, "now"],
+            [SCRIPT, "now", "ports", "adapters"],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -154,7 +155,7 @@ def _take() -> Snapshot:
         raise FabricheckError(
             f"expected one snapshot of {SCRIPT}, found {len(found)}: {done.stderr.strip()[:200]}"
         )
-    return found[0]
+    return snapshot_of(found[0])
 
 
 def _read_state(path: Path) -> set[tuple[str, str]]:

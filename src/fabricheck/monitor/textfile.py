@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fabricheck.fabric.model import Bands
-from fabricheck.fabric.snapshot import SCRIPT
 from fabricheck.fabric.table import KERNEL_DRIVERS, TABLE
 from fabricheck.monitor.catalog import CATALOG, FAMILIES, ROLES, Kind, Source
 from fabricheck.monitor.ports import EVERY, limits_of
+from fabricheck.nodes.told import SCRIPT
 
 _TEMPLATE = Path(__file__).with_suffix(".sh")
 _NUMBER, _NAME = "#", "@"
@@ -21,7 +21,7 @@ def script(bands: Bands) -> str:
         bands: what the counters of the node are held to.
     """
     text = _TEMPLATE.read_text()
-    text = text.replace("#@SNAPSHOT@", SCRIPT.read_text().partition("\n")[2].strip())
+    text = text.replace("#@COLLECT@", SCRIPT.read_text().partition("\n")[2].strip())
     return text.replace("#@TABLE@", "\n".join("\t".join(row) for row in _table(bands)))
 
 

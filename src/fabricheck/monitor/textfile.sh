@@ -7,8 +7,8 @@
 # FILE.prom.seen keeps which ports there were; remove it to forget one.
 set -eu
 
-# Here follows snapshot.sh of the suite, which prints what the kernel says.
-#@SNAPSHOT@
+# Here follows collect.sh of the suite, which prints what the kernel says.
+#@COLLECT@
 
 # What is told: F family, type and meaning; O an older name of one; D driver of a kernel driver; L limit of
 # a band; C driver, place and name of a counter, family, labels and factor.
@@ -18,12 +18,12 @@ table() {
 END
 }
 
-# First the table, then the ports that were seen, then the snapshot.
+# First the table, then the ports that were seen, then what the kernel says.
 tell() {
     table
     echo '='
     if [ -e "$1" ]; then cat "$1"; fi
-    snapshot now
+    collect now "$(hostname)" ports adapters
 }
 
 if [ $# -ne 1 ]; then
@@ -78,7 +78,7 @@ section == 0 && $1 == "C" {
     families[rows] = $5; labels[rows] = $6; factors[rows] = $7
 }
 section == 0 { section = ($0 == "="); next }
-section == 1 && /^snapshot / { split($0, words, " "); node = words[3]; section = 2; next }
+section == 1 && /^told / { split($0, words, " "); node = words[3]; section = 2; next }
 section == 1 { was[$0] = 1; next }
 $0 == "end" { whole = 1; next }
 {

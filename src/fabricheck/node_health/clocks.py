@@ -13,7 +13,9 @@ from statistics import median
 
 from ClusterShell.NodeSet import NodeSet
 
-from fabricheck.node_health.facts import PART, Facts, Lines
+from fabricheck.errors import FabricheckError
+from fabricheck.node_health.facts import Facts
+from fabricheck.nodes.told import PART
 
 SURVEY = Path(__file__).with_name("survey.sh")
 CLOCK = "clock"
@@ -50,11 +52,34 @@ def read_exchange(directory: Path) -> Exchange:
     Raises:
         FabricheckError: if the file is cut or damaged.
     """
-    lines = Lines(directory / CLOCK, "the times of the nodes")
-    return Exchange(
-        dict(lines.each("round", lambda number, begin, end: (int(number), (int(begin), int(end))))),
-        tuple(lines.each("answer", lambda number, node, time: (int(number), node, int(time)))),
-    )
+    try:
+        lines = (directory / CLOCK).read_text(errors="replace").splitlines()
+    except OSError as error:
+        raise FabricheckError(
+            f"{CLOCK}: expected the times of the nodes, found: {error.strerror}: run the case again"
+        ) from error
+    if not lines or lines[-1] != "end":
+        raise FabricheckError(
+            f"{CLOCK}: expected 'end' as its last line, found "
+            f"{lines[-1] if lines else 'an empty file'!r}: the times of the nodes are cut, run the "
+            "case again"
+        )
+    rounds, answers = {}, []
+    for number, line in enumerate(lines[:-1], start=1):
+        key, *words = line.split() or [""]
+        try:
+            if key == "round":
+                which, begin, end = map(int, words)
+                rounds[which] = begin, end
+            elif key == "answer":
+                asked, node, time = words
+                answers.append((int(asked), node, int(time)))
+        except ValueError:
+            raise FabricheckError(
+                f"{CLOCK}, line {number}: expected the words of {key!r}, found "
+                f"{' '.join(words)!r}: the times of the nodes are damaged, run the case again"
+            ) from None
+    return Exchange(rounds, tuple(answers))
 
 
 def read_allocation(directory: Path) -> str:

@@ -1,24 +1,24 @@
 """What each node of a job wrote down of itself with ``node_probe.sh``."""
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 from ClusterShell.RangeSet import RangeSet, RangeSetException
 
 from fabricheck.errors import FabricheckError
+from fabricheck.nodes.told import Told, read_told
 
 NODE_PROBE = Path(__file__).with_name("node_probe.sh")
-FACTS, PART = "facts.", ".part"
-"""The files of the probe: ``facts.NODE``, and ``facts.NODE.part`` as long as it writes."""
 
 _CAP_IPC_LOCK = 1 << 14
-_NOT_TOLD = "-"
-_END = "end"
-_MACHINES = {"virtual": True, "physical": False, _NOT_TOLD: None}
-
-T = TypeVar("T")
+_MEMLOCK = re.compile(r"Max locked memory +(?P<limit>\S+)")
+_GOVERNOR = re.compile(r"sys/devices/system/cpu/cpu(\d+)/cpufreq/scaling_governor")
+_HUGEPAGES = re.compile(r"sys/kernel/mm/hugepages/hugepages-(\d+)kB/nr_hugepages")
+_NUMA = re.compile(r"sys/devices/system/node/node(\d+)/distance")
+_MTU = re.compile(r"sys/class/net/([^/]+)/mtu")
+_STATE = re.compile(r"(sys/class/infiniband/([^/]+))/ports/(\d+)/state")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,55 +85,6 @@ class Facts:
     clock: int
 
 
-class Lines:
-    """Lines ``KEY WORD ...`` of a file that its writer closed with the line ``end``.
-
-    Raises:
-        FabricheckError: for a file that is cut; from the methods: for a line that is damaged.
-    """
-
-    def __init__(self, path: Path, what: str) -> None:
-        self._name, self._what = path.name, what
-        self._lines: dict[str, list[tuple[int, list[str]]]] = {}
-        try:
-            lines = path.read_text(errors="replace").splitlines()
-        except OSError as error:
-            raise FabricheckError(
-                f"{path.name}: expected {what}, found: {error.strerror}: run the case again"
-            ) from error
-        if not lines or lines[-1] != _END:
-            raise FabricheckError(
-                f"{path.name}: expected 'end' as its last line, found "
-                f"{lines[-1] if lines else 'an empty file'!r}: {what} are cut, run the case again"
-            )
-        for number, line in enumerate(lines[:-1], start=1):
-            key, *words = line.split() or [""]
-            self._lines.setdefault(key, []).append((number, words))
-
-    def one(self, key: str, read: Callable[..., T]) -> T:
-        """What ``read`` makes of the words of the only line with that key."""
-        found = self.each(key, read)
-        if len(found) != 1:
-            raise FabricheckError(
-                f"{self._name}: expected one line {key!r}, found {len(found)}: {self._what} are "
-                "damaged, run the case again"
-            )
-        return found[0]
-
-    def each(self, key: str, read: Callable[..., T]) -> list[T]:
-        """What ``read`` makes of the words of each line with that key."""
-        found = []
-        for number, words in self._lines.get(key, []):
-            try:
-                found.append(read(*words))
-            except (TypeError, ValueError, KeyError, RangeSetException):
-                raise FabricheckError(
-                    f"{self._name}, line {number}: expected the words of {key!r}, found "
-                    f"{' '.join(words)!r}: {self._what} are damaged, run the case again"
-                ) from None
-        return found
-
-
 def read_facts(path: Path) -> Facts:
     """The facts of one node.
 
@@ -141,59 +92,86 @@ def read_facts(path: Path) -> Facts:
         FabricheckError: if the file is cut or damaged; the message names the file and thus the
             node.
     """
-    lines = Lines(path, "the facts of this node")
+    try:
+        facts, versions = read_told(path)
+    except ValueError:
+        raise FabricheckError(
+            f"{path.name}: expected what the kernel and the programs say, each with its 'end': the "
+            "facts of this node are cut, run the case again"
+        ) from None
+    try:
+        return _facts(facts, versions)
+    except (LookupError, ValueError, RangeSetException) as error:
+        raise FabricheckError(
+            f"{path.name}: expected what the kernel says of a node, found {error}: the facts of "
+            "this node are damaged, run the case again"
+        ) from None
+
+
+def _facts(told: Told, versions: Told) -> Facts:
+    process = dict(line.split(":", 1) for line in told.lines["proc/self/status"])
     return Facts(
-        node=lines.one("node", str),
-        kernel=lines.one("kernel", str),
-        virtual=lines.one("machine", _MACHINES.__getitem__),
-        locks_freely=bool(lines.one("capabilities", _hexadecimal) & _CAP_IPC_LOCK),
-        memlock=lines.one("memlock", _limit),
-        cpus=lines.one("cpus", _cpus),
-        governors=dict(lines.each("governor", lambda cpu, name: (int(cpu), str(name)))),
-        transparent_hugepages=lines.one("transparent_hugepages", _chosen),
-        hugepages=dict(lines.each("hugepages", lambda kib, count: (int(kib) << 10, int(count)))),
-        numa=tuple(lines.each("numa", _numa)),
-        interfaces=dict(lines.each("interface", lambda name, mtu: (str(name), int(mtu)))),
-        ports=tuple(lines.each("port", _port)),
-        versions=dict(
-            lines.each(
-                "version",
-                lambda program, *said: (program, _told(" ".join(said).removeprefix("# "))),
+        node=told.host,
+        kernel=told.lines["proc/sys/kernel/osrelease"][-1],
+        virtual=_virtual(told),
+        locks_freely=bool(int(process["CapEff"], 16) & _CAP_IPC_LOCK),
+        memlock=_memlock(told),
+        cpus=_cpus(process["Cpus_allowed_list"]),
+        governors={int(match[1]): name for match, name in told.matching(_GOVERNOR)},
+        transparent_hugepages=_chosen(told.value("sys/kernel/mm/transparent_hugepage/enabled")),
+        hugepages={int(match[1]) << 10: int(count) for match, count in told.matching(_HUGEPAGES)},
+        numa=tuple(
+            NumaNode(
+                int(match[1]),
+                _cpus(told.value(f"sys/devices/system/node/node{match[1]}/cpulist")),
+                tuple(map(int, distances.split())),
             )
+            for match, distances in told.matching(_NUMA)
         ),
-        clock=lines.one("clock", int),
+        interfaces={match[1]: int(mtu) for match, mtu in told.matching(_MTU)},
+        ports=tuple(_ports(told)),
+        versions={
+            program: " ".join(said[-1].split()).removeprefix("# ")
+            for program, said in versions.lines.items()
+            if program != "clock"
+        },
+        clock=int(versions.lines["clock"][-1]),
     )
 
 
-def _hexadecimal(word: str) -> int:
-    return int(word, 16)
+def _virtual(told: Told) -> bool | None:
+    processor = [line.split() for line in told.lines.get("proc/cpuinfo", ())]
+    flags = [words for words in processor if words and words[0].startswith("flags")]
+    return "hypervisor" in flags[0] if flags else None
 
 
-def _limit(word: str) -> int | None:
-    return None if word == "unlimited" else int(word)
+def _memlock(told: Told) -> int | None:
+    (limit,) = filter(None, map(_MEMLOCK.match, told.lines["proc/self/limits"]))
+    return None if limit["limit"] == "unlimited" else int(limit["limit"])
 
 
-def _cpus(word: str) -> frozenset[int]:
-    return frozenset() if word == _NOT_TOLD else frozenset(map(int, RangeSet(word)))
+def _cpus(listed: str) -> frozenset[int]:
+    return frozenset(map(int, RangeSet(listed.strip() or None)))
 
 
-def _chosen(*words: str) -> str:
+def _chosen(words: str) -> str:
     """The word in brackets among the kernel's choices; empty where there are none."""
-    if words == (_NOT_TOLD,):
+    if not words:
         return ""
-    (chosen,) = (word[1:-1] for word in words if word.startswith("[") and word.endswith("]"))
-    return chosen
+    (chosen,) = re.findall(r"\[(\w+)\]", words)
+    return str(chosen)
 
 
-def _numa(number: str, cpus: str, *distances: str) -> NumaNode:
-    return NumaNode(int(number), _cpus(cpus), tuple(map(int, distances)))
-
-
-def _port(name: str, numa: str, interface: str, *state: str) -> Port:
-    # The kernel writes a state as '4: ACTIVE'.
-    place = None if numa == "virtual" else int(numa)
-    return Port(name, place, _told(interface), _told(state[-1]) if state else "")
-
-
-def _told(word: str) -> str:
-    return "" if word == _NOT_TOLD else word
+def _ports(told: Told) -> Iterator[Port]:
+    for match, state in told.matching(_STATE):
+        device = match[1]
+        # RoCE names the interface below each GID; a card on InfiniBand has it beside the port.
+        below = told.value(f"{device}/ports/{match[3]}/gid_attrs/ndevs/0")
+        beside = re.compile(rf"{re.escape(device)}/device/net/([^/]+)/mtu")
+        interface = below or next((each[1] for each, _ in told.matching(beside)), "")
+        # A device without a bus below it, such as Soft-RoCE's, is no card.
+        numa = None
+        if any(path.startswith(f"{device}/device/") for path in told.lines):
+            numa = int(told.value(f"{device}/device/numa_node") or -1)
+        # The kernel writes a state as '4: ACTIVE'.
+        yield Port(f"{match[2]}:{match[3]}", numa, interface, state.rpartition(" ")[2])

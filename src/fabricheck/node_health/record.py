@@ -13,7 +13,8 @@ from fabricheck.node_health.clocks import (
     read_exchange,
     unanswered,
 )
-from fabricheck.node_health.facts import FACTS, PART, Facts, read_facts
+from fabricheck.node_health.facts import Facts, read_facts
+from fabricheck.nodes.told import PART, files
 
 
 def read_record(
@@ -33,8 +34,7 @@ def read_record(
     Raises:
         FabricheckError: if a node told nothing, or facts are cut or damaged; it names the nodes.
     """
-    files = (path for path in directory.glob(f"{FACTS}*") if path.suffix != PART)
-    nodes = sorted((read_facts(path) for path in files), key=lambda facts: facts.node)
+    nodes = sorted(map(read_facts, files(directory)), key=lambda facts: facts.node)
     told = NodeSet.fromlist([facts.node for facts in nodes])
     silent = NodeSet(read_allocation(directory)) - told
     if silent or len(nodes) != num_nodes:

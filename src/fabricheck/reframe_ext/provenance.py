@@ -11,7 +11,7 @@ from reframe.core.exceptions import ReframeError
 from reframe.core.runtime import emit_loadenv_commands
 
 from fabricheck.history.provenance import alike
-from fabricheck.node_health.origin import read_origins
+from fabricheck.nodes.machine import read_machines
 from fabricheck.record.write import append
 
 _PATIENCE = 30
@@ -41,7 +41,7 @@ class Provenance:
             FabricheckError: if it can't be written.
         """
         found = alike(
-            read_origins(Path(check.stagedir)),
+            read_machines(Path(check.stagedir)),
             check.node_list,
             self.software(check),
             session=check.session,

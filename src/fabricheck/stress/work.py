@@ -20,7 +20,7 @@ from fabricheck.benchmarks import registry
 from fabricheck.errors import FabricheckError
 from fabricheck.history.provenance import alike
 from fabricheck.launch.model import Evidence
-from fabricheck.node_health.origin import read_origins
+from fabricheck.nodes.machine import read_machines
 from fabricheck.provenance import home
 from fabricheck.record.model import Case
 from fabricheck.record.write import append
@@ -168,7 +168,7 @@ class Worker:
         }
         where = {name: self._plan[name] for name in ("system", "partition", "environ")}
         append(
-            PERFLOGS, alike(read_origins(directory), block.nodes, known, session=session, **where)
+            PERFLOGS, alike(read_machines(directory), block.nodes, known, session=session, **where)
         )
         self._told = session
 

@@ -12,16 +12,11 @@
 #   FABRICHECK_DEVICE_OF_MPI=WORD  write down what the MPI library of PROGRAM was built for, a word
 #                           that begins with WORD, such as ch3:nemesis
 # Writes witness.RANK in the working directory, whole, when the program has ended. The first rank of
-# a node also writes fabric.HOST: what the RDMA ports said before and after (fabric/snapshot.sh),
-# origin.HOST: what the node is (node_health/origin.sh), and load.HOST: what its CPUs did meanwhile,
-# for whomever.
-#   FABRICHECK_STEAL=GLOB   where a node is emulated: the files schedstat of its emulator's threads,
-#                           the second number of which is how long they waited for a CPU
+# a node also writes node.HOST, with ../nodes/collect.sh: what the node is and what its RDMA ports
+# said before and after, and in between, as start and stop, what its CPUs did, for whomever.
 
-# shellcheck source=src/fabricheck/fabric/snapshot.sh
-. "${0%/*}/../fabric/snapshot.sh"
-# shellcheck source=src/fabricheck/node_health/origin.sh
-. "${0%/*}/../node_health/origin.sh"
+# shellcheck source=src/fabricheck/nodes/collect.sh
+. "${0%/*}/../nodes/collect.sh"
 
 rank=${OMPI_COMM_WORLD_RANK:-${PMIX_RANK:-${PMI_RANK:-${SLURM_PROCID:-0}}}}
 
@@ -49,34 +44,12 @@ counters() {
 }
 
 host=$(hostname)
-# Ticks of each CPU for programs, for what takes a guest's time, and in all; microseconds in which
-# some task waited for a CPU or for memory. It starts no process.
-load() {
-    while read -r name user nice system idle wait interrupt soft steal _; do
-        case $name in
-        cpu) continue ;;
-        cpu*) ;;
-        *) break ;;
-        esac
-        used=$((user + nice))
-        echo "cpu $1 ${name#cpu} $used $steal $((used + system + idle + wait + interrupt + soft + steal))"
-    done </proc/stat
-    for kind in cpu memory; do
-        if ! { [ -r "/proc/pressure/$kind" ] && read -r _ _ _ _ total <"/proc/pressure/$kind"; } 2>/dev/null; then continue; fi
-        echo "pressure $1 $kind ${total#total=}"
-    done
-    for file in ${FABRICHECK_STEAL:-}; do
-        if ! { [ -r "$file" ] && read -r _ waited _ <"$file"; } 2>/dev/null; then continue; fi
-        echo "emulator $1 $waited"
-    done
-}
-
 first=${SLURM_LOCALID:-${OMPI_COMM_WORLD_LOCAL_RANK:-${MPI_LOCALRANKID:-0}}}
-fabric() {
-    if [ "$first" -eq 0 ]; then snapshot "$1" "$host" >>"fabric.$host"; fi
-}
-busy() {
-    if [ "$first" -eq 0 ]; then load "$1" >>"load.$host"; fi
+tell() { # MOMENT GROUP ...
+    if [ "$first" -ne 0 ]; then return; fi
+    moment=$1
+    shift
+    collect "$moment" "$host" "$@" >>"node.$host"
 }
 
 # The network interfaces below RoCE ports: on some cards they count the ports' packets too.
@@ -108,8 +81,7 @@ if [ "${FABRICHECK_PIN:-}" = cyclic ]; then
     taskset -pc "$cpu" $$ >/dev/null || exit 2
 fi
 
-if [ "$first" -eq 0 ]; then origin >"origin.$host.part" && mv "origin.$host.part" "origin.$host"; fi
-fabric before
+tell before node ports adapters
 part="witness.$rank.part"
 {
     echo "rank $rank"
@@ -121,7 +93,7 @@ part="witness.$rank.part"
     echo "device $(device_of_mpi "$1")"
     counters before
 } >"$part"
-busy before
+tell start load
 
 if [ -n "${FABRICHECK_DEVICES:-}" ]; then
     devices=
@@ -146,11 +118,11 @@ fi
 status=$?
 read -r ended _ </proc/uptime
 trap '' TERM
-busy after
+tell stop load
 # The program may have got its TERM (128 + 15) before this shell gets its own.
 if [ "$status" -eq 143 ]; then ended_by_force=yes; fi
 
-fabric after
+tell after ports adapters
 # Of this shell, and of what it ran: minutes and seconds of the program, and of the kernel for it.
 times >"times.$rank"
 {

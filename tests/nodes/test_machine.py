@@ -7,13 +7,14 @@ import pytest
 
 from fabricheck.history.provenance import MACHINE
 from fabricheck.node_health.facts import NODE_PROBE
-from fabricheck.node_health.origin import read_origins
+from fabricheck.nodes.machine import read_machines
+from fabricheck.nodes.told import SCRIPT
 from fabricheck.transports.witness import RANK_WRAPPER
 
 pytestmark = pytest.mark.integration
 
-SCRIPT = NODE_PROBE.with_name("origin.sh")
 TREE = {
+    "proc/uptime": "17.5 30.0\n",
     "proc/sys/kernel/osrelease": "5.14.0-427.el9.x86_64\n",
     "proc/cmdline": "BOOT_IMAGE=(hd0)/vmlinuz root=UUID=1 mitigations=off iommu=pt [x]*\n",
     "proc/cpuinfo": "processor\t: 0\nmicrocode\t: 0x2b000590\nflags\t\t: fpu\n",
@@ -67,27 +68,30 @@ def stage(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("shell", ["dash", "bash"])
 def test_every_fact_is_read(tree: Path, stage: Path, shell: str) -> None:
-    with (stage / "origin.n1").open("w") as file:
-        environment = {"FABRICHECK_ORIGIN_ROOT": str(tree)}
-        subprocess.run([shell, SCRIPT], stdout=file, env=environment, check=True)
-    assert read_origins(stage) == {"n1": FACTS}
+    with (stage / "node.n1").open("w") as file:
+        environment = {"FABRICHECK_NODE_ROOT": str(tree)}
+        command = [shell, SCRIPT, "now", "node", "ports"]
+        subprocess.run(command, stdout=file, env=environment, check=True)
+    assert read_machines(stage) == {"n1": FACTS}
     assert set(FACTS) == set(MACHINE)
 
 
-def test_a_node_that_tells_nothing_has_no_facts(stage: Path) -> None:
-    with (stage / "origin.n1").open("w") as file:
-        environment = {"FABRICHECK_ORIGIN_ROOT": "/nowhere"}
-        subprocess.run([SCRIPT], stdout=file, env=environment, check=True)
-    assert (stage / "origin.n1").read_text().count(" -\n") == len(MACHINE)
-    assert read_origins(stage) == {"n1": {}}
+def test_a_node_that_tells_nothing_has_no_facts(tmp_path: Path, stage: Path) -> None:
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc/uptime").write_text("17.5 30.0\n")
+    (tmp_path / "proc/cmdline").write_text("\n")
+    with (stage / "node.n1").open("w") as file:
+        environment = {"FABRICHECK_NODE_ROOT": str(tmp_path)}
+        subprocess.run([SCRIPT, "now", "node"], stdout=file, env=environment, check=True)
+    assert read_machines(stage) == {"n1": {}}
 
 
 def test_the_wrapper_of_ranks_and_the_probe_of_nodes_leave_the_same(tree: Path, stage: Path):
-    environment = {"PATH": "/usr/bin:/bin", "FABRICHECK_ORIGIN_ROOT": str(tree)}
+    environment = {"PATH": "/usr/bin:/bin", "FABRICHECK_NODE_ROOT": str(tree)}
     subprocess.run([RANK_WRAPPER, "true"], cwd=stage, env=environment, check=True)
     probe = {**environment, "SLURMD_NODENAME": "n7"}
     subprocess.run([NODE_PROBE], cwd=stage, env=probe, input=b"", check=True)
-    found = read_origins(stage)
+    found = read_machines(stage)
     assert len(found) == 2
     assert all(facts == FACTS for facts in found.values())
 
@@ -95,11 +99,14 @@ def test_the_wrapper_of_ranks_and_the_probe_of_nodes_leave_the_same(tree: Path, 
 def test_only_the_first_rank_of_a_node_tells_it(stage: Path) -> None:
     environment = {"PATH": "/usr/bin:/bin", "SLURM_LOCALID": "1"}
     subprocess.run([RANK_WRAPPER, "true"], cwd=stage, env=environment, check=True)
-    assert read_origins(stage) == {}
+    assert read_machines(stage) == {}
 
 
-@pytest.mark.parametrize("text", ["", "kernel 6.1", "kernel 6.1\nos De"])
+CUT = "told now n1 17.5\nproc/cmdline:quiet\nproc/sys/kernel/osrelease:6.1\n"
+
+
+@pytest.mark.parametrize("text", ["", CUT, "kernel 6.1\nend\n"])
 def test_facts_that_are_cut_say_nothing(stage: Path, text: str) -> None:
-    (stage / "origin.n1").write_text(text)
-    (stage / "origin.n2.part").write_text("kernel 6.1\nend\n")
-    assert read_origins(stage) == {}
+    (stage / "node.n1").write_text(text)
+    (stage / "node.n2.part").write_text(f"{CUT}end\n")
+    assert read_machines(stage) == {}

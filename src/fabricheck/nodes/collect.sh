@@ -1,0 +1,127 @@
+#!/bin/sh
+# Prints what the kernel says of this node at one moment, one "PATH:VALUE" line for each. Nothing is
+# judged here.
+#
+# usage: collect.sh MOMENT GROUP ...
+#        . collect.sh; collect MOMENT HOST GROUP ...
+#   MOMENT    a word for the reader, such as before or after
+#   node      what the node is: system, processor, memory, limits of a process
+#   ports     state, addresses, versions and counters of the RDMA ports, and the interfaces
+#   adapters  what ethtool and ibv_devinfo say of them
+#   load      what the CPUs did; starts no process
+# The first line is "told MOMENT HOST UPTIME", the last one "end": without it, it was cut.
+#   FABRICHECK_NODE_ROOT=DIR   read a recorded tree instead of the running system: DIR/sys, DIR/proc,
+#                              DIR/etc, DIR/usr, DIR/ethtool/NETDEV (what ethtool -S NETDEV printed)
+#                              and DIR/ibv_devinfo
+#   FABRICHECK_GID_INDEX=N     also tell GID N; the first eight are always told
+#   FABRICHECK_STEAL=GLOB      where a node is emulated: the files schedstat of its emulator's
+#                              threads, the second number of which is how long they waited for a CPU
+
+# shellcheck disable=SC2030,SC2031 # what is found in here stays in here
+collect() (
+    cd "${FABRICHECK_NODE_ROOT:-/}" || exit
+    read -r uptime _ <proc/uptime
+    echo "told $1 $2 $uptime"
+    shift 2
+    files=
+    for group in "$@"; do "tell_$group"; done
+    # One grep reads all files: starting a program is what costs most on a slow node. Values have no
+    # control characters; of the tables with tabs only these lines are kept.
+    # shellcheck disable=SC2086 # the patterns are to be expanded; no name in them has a blank
+    [ -z "$files" ] ||
+        grep -asHE '^[^[:cntrl:]]*$|(ECT[01]|CE)Pkts|^(CapEff|Cpus_allowed_list):' $files
+    echo end
+)
+
+tell_node() {
+    # The first processor speaks for all, and there can be hundreds.
+    while IFS= read -r line; do
+        case $line in
+        microcode* | flags*) echo "proc/cpuinfo:$line" ;;
+        '') break ;;
+        esac
+    done <proc/cpuinfo
+    for file in usr/lib/libibverbs.so.1.* usr/lib64/libibverbs.so.1.* usr/lib/*/libibverbs.so.1.*; do
+        [ ! -e "$file" ] || echo "$file:"
+    done
+    files="$files proc/sys/kernel/osrelease proc/cmdline proc/self/status proc/self/limits
+        sys/class/net/*/mtu etc/os-release sys/class/dmi/id/sys_vendor sys/class/dmi/id/product_name
+        sys/class/dmi/id/bios_version sys/class/dmi/id/bios_date
+        sys/module/mlx4_core/version sys/module/bnxt_re/version sys/module/irdma/version
+        sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor
+        sys/kernel/mm/transparent_hugepage/enabled
+        sys/kernel/mm/hugepages/hugepages-*kB/nr_hugepages
+        sys/devices/system/node/node[0-9]*/cpulist sys/devices/system/node/node[0-9]*/distance"
+} 2>/dev/null
+
+tell_ports() {
+    set -- sys/class/infiniband/*
+    [ -e "$1" ] || return 0
+    files="$files proc/sys/kernel/osrelease proc/net/netstat proc/net/dev_snmp6/*
+        sys/class/net/*/mtu sys/class/net/*/operstate sys/class/net/*/speed
+        sys/class/net/*/carrier_changes
+        sys/module/mlx5_core/version sys/module/bnxt_en/version sys/module/ice/version"
+    device='sys/class/infiniband/*'
+    port="$device/ports/*"
+    files="$files $device/fw_ver $device/board_id $device/parent
+        $device/device/uevent $device/device/numa_node $device/device/net/*/mtu
+        $port/state $port/phys_state $port/rate $port/link_layer $port/counters/* $port/hw_counters/*"
+    for index in 0 1 2 3 4 5 6 7 ${FABRICHECK_GID_INDEX:-}; do
+        for table in gids gid_attrs/types gid_attrs/ndevs; do
+            files="$files $port/$table/$index"
+        done
+    done
+}
+
+tell_adapters() {
+    for netdev in sys/class/infiniband/*/device/net/*; do
+        if [ -e "$netdev" ]; then statistics "${netdev##*/}"; fi
+    done
+    for layer in sys/class/infiniband/*/ports/*/link_layer; do
+        # Only an InfiniBand port's MTU can't be told from its network interface.
+        if [ -e "$layer" ] && read -r name <"$layer" && [ "$name" = InfiniBand ]; then
+            from ibv_devinfo ibv_devinfo | sed -n 's|^|ibv_devinfo:|p'
+            break
+        fi
+    done
+}
+
+# The statistics of a network interface, without those of its queues, which can be thousands.
+statistics() {
+    from "ethtool/$1" ethtool -S "$1" | sed -nE \
+        -e '/^ *(\[|[rt]x_?[0-9]|ch[0-9]|[rt]x_queue_[0-9])/d' \
+        -e "s|^ *(.*): *([0-9]+)\$|ethtool/$1/\\1:\\2|p"
+}
+
+# The recorded output of a program, or the program's own. It may be missing: no line, then.
+from() {
+    recorded=$1
+    shift
+    if [ -n "${FABRICHECK_NODE_ROOT:-}" ]; then
+        cat "$recorded" 2>/dev/null
+    elif command -v "$1" >/dev/null; then
+        "$@" 2>/dev/null
+    fi
+}
+
+tell_load() {
+    while read -r line; do
+        case $line in
+        'cpu '*) ;;
+        cpu*) echo "proc/stat:$line" ;;
+        *) break ;;
+        esac
+    done <proc/stat
+    # shellcheck disable=SC2086 # a pattern
+    for file in proc/pressure/cpu proc/pressure/memory ${FABRICHECK_STEAL:-}; do
+        if [ -r "$file" ] && read -r line <"$file"; then echo "${file#/}:$line"; fi
+    done
+} 2>/dev/null
+
+case ${0##*/} in
+collect.sh)
+    moment=$1
+    shift
+    collect "$moment" "$(hostname)" "$@"
+    ;;
+esac
