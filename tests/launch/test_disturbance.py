@@ -48,7 +48,7 @@ def node(directory: Path, host: str, foreign: int = 0, own: int = 1900, **more: 
         told("start", ticks(500, 7, BEFORE), ticks(500, 7, BEFORE), 5, 10)
         + told(
             "stop", ticks(used, 7 + stolen, AFTER), ticks(2500, 7, AFTER), 5 + waited, 10 + emulator
-        )  # fmt: skip
+        )
     )
 
 
