@@ -184,7 +184,7 @@ def test_the_lines_do_what_they_say(place: Path, short: Path) -> None:
         [word.replace("~", str(place)) for word in documented()[line]]  # as the shell does
         for line in RUN
     ]
-    done = subprocess.run(
+    subprocess.run(
         [sys.executable, "-c", PROGRAM],
         cwd=place,
         env={
