@@ -3,13 +3,15 @@
 import reframe as rfm
 
 from fabricheck.benchmarks.registry import names
-from fabricheck.launch.cases import offered
+from fabricheck.launch.cases import available_placements
 from fabricheck.reframe_ext.case import BuiltCase, measured_on
 
 
 @rfm.simple_test
 class MpiCollective(BuiltCase):
     descr = "MPI collective over all ranks"
-    benchmark = measured_on(names("collective"), [*offered(), *offered(full=True)])
+    benchmark = measured_on(
+        names("collective"), [*available_placements(), *available_placements(full=True)]
+    )
     time_limit = "5m"
     acceptance_only = ["ud"]

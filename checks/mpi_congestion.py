@@ -3,12 +3,12 @@
 import reframe as rfm
 
 from fabricheck.benchmarks.registry import names
-from fabricheck.launch.cases import offered
+from fabricheck.launch.cases import available_placements
 from fabricheck.reframe_ext.case import BuiltCase, measured_on
 
 
 @rfm.simple_test
 class MpiCongestion(BuiltCase):
     descr = "MPI bandwidth of many nodes against one"
-    benchmark = measured_on(names("congestion"), offered(least=2))
+    benchmark = measured_on(names("congestion"), available_placements(min_nodes=2))
     time_limit = "5m"

@@ -3,13 +3,16 @@
 import reframe as rfm
 
 from fabricheck.benchmarks.registry import names
-from fabricheck.launch.cases import offered
+from fabricheck.launch.cases import available_placements
 from fabricheck.reframe_ext.case import BuiltCase, measured_on
 
 
 @rfm.simple_test
 class MpiNeighborhood(BuiltCase):
     descr = "MPI collective with neighbours"
-    benchmark = measured_on(names("neighborhood"), [*offered(most=1), *offered(least=3)])
+    benchmark = measured_on(
+        names("neighborhood"),
+        [*available_placements(max_nodes=1), *available_placements(min_nodes=3)],
+    )
     time_limit = "5m"
     acceptance_only = ["ud"]

@@ -3,13 +3,13 @@
 import reframe as rfm
 
 from fabricheck.benchmarks.registry import names
-from fabricheck.launch.cases import offered
+from fabricheck.launch.cases import available_placements
 from fabricheck.reframe_ext.case import BuiltCase, measured_on
 
 
 @rfm.simple_test
 class MpiNonblocking(BuiltCase):
     descr = "MPI non-blocking collective over all ranks"
-    benchmark = measured_on(names("nonblocking"), offered())
+    benchmark = measured_on(names("nonblocking"), available_placements())
     time_limit = "5m"
     acceptance_only = ["ud"]

@@ -5,7 +5,7 @@ import reframe as rfm
 from fabricheck.benchmarks.model import RanksRule
 from fabricheck.benchmarks.osu.ratio import LatencyRatio
 from fabricheck.benchmarks.registry import names
-from fabricheck.launch.cases import Case, offered
+from fabricheck.launch.cases import Case, available_placements
 from fabricheck.reframe_ext.case import BuiltCase, measured_on
 from fabricheck.reframe_ext.ratio import RatioCase
 
@@ -13,14 +13,16 @@ from fabricheck.reframe_ext.ratio import RatioCase
 @rfm.simple_test
 class MpiPointToPoint(BuiltCase):
     descr = "MPI point-to-point between two ranks"
-    benchmark = measured_on(names("pt2pt"), offered(most=2))
+    benchmark = measured_on(names("pt2pt"), available_placements(max_nodes=2))
     time_limit = "3m"
 
 
 @rfm.simple_test
 class MpiPointToPointFull(BuiltCase):
     descr = "MPI point-to-point between pairs of all cores"
-    benchmark = measured_on(names("pt2pt", RanksRule.EVEN), offered(most=2, full=True))
+    benchmark = measured_on(
+        names("pt2pt", RanksRule.EVEN), available_placements(max_nodes=2, full=True)
+    )
     time_limit = "5m"
 
 

@@ -3,12 +3,12 @@
 import reframe as rfm
 
 from fabricheck.benchmarks.registry import names
-from fabricheck.launch.cases import offered
+from fabricheck.launch.cases import available_placements
 from fabricheck.reframe_ext.case import BuiltCase, measured_on
 
 
 @rfm.simple_test
 class MpiStartup(BuiltCase):
     descr = "Start of an MPI job"
-    benchmark = measured_on(names("startup"), offered())
+    benchmark = measured_on(names("startup"), available_placements())
     time_limit = "5m"

@@ -21,10 +21,10 @@ from tests.report import nights, sample  # noqa: E402
 from tests.report.chromium import find, start, wait_until  # noqa: E402
 
 from fabricheck.record.model import Sample  # noqa: E402
+from fabricheck.report.history_view import read_history_view  # noqa: E402
 from fabricheck.report.load import load, load_report  # noqa: E402
 from fabricheck.report.model import Case  # noqa: E402
 from fabricheck.report.page import write_page  # noqa: E402
-from fabricheck.report.past import read_past  # noqa: E402
 from fabricheck.report.summary import summarise  # noqa: E402
 
 SLOWER = 1.12
@@ -47,8 +47,8 @@ class Shot:
 SHOTS = (
     Shot("report.png", 1300, 1450, "light", "header"),
     Shot("report-matrix.png", 1300, 700, "light", "#matrix"),
-    Shot("report-trends.png", 1300, 900, "light", "#drill-live"),
-    Shot("report-dark.png", 1300, 900, "dark", "#drill-live"),
+    Shot("report-trends.png", 1300, 900, "light", "#explorer-live"),
+    Shot("report-dark.png", 1300, 900, "dark", "#explorer-live"),
     Shot("report-narrow.png", 420, 900, "light", "header"),
 )
 
@@ -68,7 +68,9 @@ def main() -> None:
         page = Path(scratch) / "page.html"
         if arguments.report:
             run = load_report(arguments.report)
-            past = read_past(arguments.history, run, [SUITE / "sites"], [SUITE / "references"])
+            past = read_history_view(
+                arguments.history, run, [SUITE / "sites"], [SUITE / "references"]
+            )
             write_page(run, summarise(run), page, past)
         else:
             write_simulated(page)
@@ -97,7 +99,7 @@ def take(page: Path, out: Path) -> None:
     driver = start(page.parent / "profile")
     try:
         driver.get(page.as_uri())
-        wait_until(driver, lambda found: find(found, "#drill-live[data-ready]"))
+        wait_until(driver, lambda found: find(found, "#explorer-live[data-ready]"))
         wait_until(
             driver, lambda found: len(find(found, ".chart")) == len(find(found, "[data-drawn]"))
         )

@@ -11,7 +11,7 @@ from rich.console import Console
 from drill.model import Fault, Key
 from drill.scene import Scene
 from fabricheck.errors import FabricheckError
-from fabricheck.report.lineup import line_up
+from fabricheck.report.layer_comparison import compare_layers
 from fabricheck.report.model import Case, Run
 from fabricheck.report.status import Status
 from fabricheck.report.summary import summarise
@@ -115,7 +115,7 @@ def look(run: Run, key: Key, fault: Fault) -> Sight | None:
         return None
     if key not in fault.explained:
         return Sight(case.status, case.causes)
-    diagnosis = line_up(run, case).diagnosis
+    diagnosis = compare_layers(run, case).diagnosis
     return Sight(case.status, case.causes, diagnosis.places, diagnosis.sentence)
 
 

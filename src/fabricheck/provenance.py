@@ -34,7 +34,7 @@ def home(suite: Path = SUITE) -> Path:
     return places(suite)[0]
 
 
-def beside(folder: str, suite: Path = SUITE) -> list[Path]:
+def folders(folder: str, suite: Path = SUITE) -> list[Path]:
     """A folder of each place, the nearest first."""
     return [place / folder for place in places(suite)]
 

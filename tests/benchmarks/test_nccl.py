@@ -19,7 +19,7 @@ from fabricheck.judge.verdict import Subject, judge_curve
 from fabricheck.launch.cases import Case
 from fabricheck.launch.model import Job, Ranks, Setting
 from fabricheck.transports import find
-from fabricheck.transports.nccl import hear_nccl, read_nccl_logs
+from fabricheck.transports.nccl import read_nccl_logs, report_of_nccl
 from fabricheck.transports.statement import TransportReport
 
 HEAD = "n1:7:9 [0] NCCL INFO NCCL version 2.28.9+cuda13.0\n"
@@ -63,7 +63,7 @@ def hear(
     place: Path, text: str, asked: str, algorithm: str = "RING", *beside: str
 ) -> TransportReport:
     (place / "nccl.n1.7.log").write_text(text)
-    return hear_nccl(find(asked), read_nccl_logs(place, "AllReduce"), algorithm, beside)
+    return report_of_nccl(find(asked), read_nccl_logs(place, "AllReduce"), algorithm, beside)
 
 
 def test_a_collective_has_times_and_the_bus_bandwidth() -> None:

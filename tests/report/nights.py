@@ -13,8 +13,8 @@ from fabricheck.history.store import History, Request
 from fabricheck.record import model
 from fabricheck.record.model import Sample
 from fabricheck.record.write import append
+from fabricheck.report.history_view import Bounds, HistoryView, read_history_view, shown
 from fabricheck.report.model import Case, Run
-from fabricheck.report.past import Bounds, Past, read_past, shown
 from fabricheck.trend.detect import analyse
 
 DAY = np.timedelta64(86400, "s")
@@ -73,12 +73,12 @@ def _key(case: Case, sample: Sample) -> SeriesKey:
     )
 
 
-def past_of(run: Run, series: Sequence[Series], *, holds_run: bool = True) -> Past:
+def past_of(run: Run, series: Sequence[Series], *, holds_run: bool = True) -> HistoryView:
     """What the page gets from a history of these series."""
     trend = analyse(series, {})
     events = shown(trend)
     differences = tuple(() for _ in events)
-    return Past(trend, events, differences, tuple(series), bounds_of(run), {}, holds_run)
+    return HistoryView(trend, events, differences, tuple(series), bounds_of(run), {}, holds_run)
 
 
 def bounds_of(run: Run) -> dict[SeriesKey, Bounds]:
@@ -92,7 +92,7 @@ def bounds_of(run: Run) -> dict[SeriesKey, Bounds]:
 
 def recorded(
     run: Run, series: Sequence[Series], directory: Path, *, upgraded: int | None = None
-) -> Past:
+) -> HistoryView:
     """What the page gets if the series stand in a record.
 
     ``upgraded`` is the number of nights for which Open MPI has had another UCX; the nodes got
@@ -105,7 +105,7 @@ def recorded(
     now = datetime.fromisoformat(run.ended) + timedelta(days=1)
     with History.open(store) as history:
         history.refresh(Request(perflogs=[directory / "nights"], now=now))
-    return read_past(store, run, [directory / "sites"], [directory / "references"])
+    return read_history_view(store, run, [directory / "sites"], [directory / "references"])
 
 
 def write_provenance(series: Sequence[Series], directory: Path, upgraded: int) -> None:

@@ -38,7 +38,7 @@ def test_both_verdicts_come_first(page):
 def test_a_run_without_history_says_that_it_was_compared_with_nothing(judged):
     html = render(*judged(sample.report("barrier")))
     assert "? Not compared with earlier nights: there is no history" in words(html)
-    assert "drill" not in re.sub(r"<(script|style)\b.*?</\1>", "", html, flags=re.DOTALL)
+    assert "explorer" not in re.sub(r"<(script|style)\b.*?</\1>", "", html, flags=re.DOTALL)
 
 
 def test_a_regression_makes_a_good_run_red(judged):
@@ -78,7 +78,7 @@ def test_an_event_lists_what_differs_the_most_telling_first(judged, tmp_path):
     assert "84 of 84" in text[ucx:kernel]
 
 
-def test_the_matrix_has_courses_with_words(page):
+def test_the_matrix_has_sparklines_with_words(page):
     text = section(page, "matrix")
     assert "Trend: 60 nights, level 7." in text
     assert "new regression since 2026-11-18 05:46" in text
@@ -91,7 +91,7 @@ def test_key_figures_over_the_nights_need_no_script(page):
 
 def test_every_link_leads_to_a_series_of_the_drill_down(page):
     numbers = {int(number) for number in re.findall(r'data-row="(\d+)"', page)}
-    rows = json.loads(unpacked(page, "drill-index"))["rows"]
+    rows = json.loads(unpacked(page, "explorer-index"))["rows"]
     assert len(numbers) > 5
     assert max(numbers) < len(rows)
     anchors = set(re.findall(r'\bid="([^"]+)"', page))
@@ -99,7 +99,7 @@ def test_every_link_leads_to_a_series_of_the_drill_down(page):
 
 
 def test_the_drill_down_has_levels_changes_and_bounds(page):
-    index = json.loads(unpacked(page, "drill-index"))
+    index = json.loads(unpacked(page, "explorer-index"))
     row = next(
         row for row in index["rows"]
         if index["cases"][row[0]][1].startswith("latency openmpi tcp-2n")
@@ -108,7 +108,7 @@ def test_the_drill_down_has_levels_changes_and_bounds(page):
     assert [levels[:2] for levels in row[7]] == [[0, 55], [56, 59]]
     assert row[8][0] == 20.0
     assert row[9][0][:3] == [56, "regression", "new"]
-    steps = np.frombuffer(unpacked(page, "drill-values"), np.uint8)
+    steps = np.frombuffer(unpacked(page, "explorer-values"), np.uint8)
     assert len(steps) == 2 * len(index["rows"]) * len(index["times"])
 
 

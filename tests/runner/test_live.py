@@ -26,7 +26,7 @@ RC = Key("rdma", "openmpi", "MpiPointToPoint", "latency", "rc-2n")
 def test_the_line_says_what_runs_what_is_done_and_what_is_left() -> None:
     standing = Standing({RC: Cost(90.0, 2)})
     for line in SAID.splitlines():
-        standing.hear(line)
+        standing.take(line)
     standing.look(LOG)
     assert standing.left() == 1080
     assert standing.line() == (
@@ -36,7 +36,7 @@ def test_the_line_says_what_runs_what_is_done_and_what_is_left() -> None:
 
 def test_without_a_history_nothing_is_said_of_the_time_left() -> None:
     standing = Standing({})
-    standing.hear(SAID.splitlines()[0])
+    standing.take(SAID.splitlines()[0])
     assert standing.left() is None
     assert standing.line() == "0 of ? cases, 0:00 min"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fabricheck.transports import find
-from fabricheck.transports.gpu_memory import Heard, Load, hear_memory
+from fabricheck.transports.gpu_memory import Load, MemoryReport, check_memory
 from fabricheck.transports.proof import prove
 from fabricheck.transports.statement import read_lanes
 from fabricheck.transports.table import Memory
@@ -36,8 +36,8 @@ def _altered(text: str, other: dict[str, str]) -> str:
     return text
 
 
-def read_report(asked: str, served: str, mpi: str = "openmpi", **other: str) -> Heard:
-    return hear_memory(find(asked), LOAD, logs(served, mpi, **other))
+def read_report(asked: str, served: str, mpi: str = "openmpi", **other: str) -> MemoryReport:
+    return check_memory(find(asked), LOAD, logs(served, mpi, **other))
 
 
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
@@ -82,21 +82,21 @@ def test_messages_that_the_mpi_copied_itself_are_no_messages_of_a_gpu() -> None:
 
 
 def test_the_staged_path_hands_mpi_no_memory_of_a_gpu() -> None:
-    heard = hear_memory(STAGED, LOAD, logs("staged"))
-    assert heard == Heard("from GPU none; from host memory 120 messages", ())
-    (objection,) = hear_memory(STAGED, LOAD, logs("cuda_copy")).objections
+    heard = check_memory(STAGED, LOAD, logs("staged"))
+    assert heard == MemoryReport("from GPU none; from host memory 120 messages", ())
+    (objection,) = check_memory(STAGED, LOAD, logs("cuda_copy")).objections
     assert "on the staged path, found" in objection
-    (lost,) = hear_memory(STAGED, replace(LOAD, calls=1000), logs("staged")).objections
+    (lost,) = check_memory(STAGED, replace(LOAD, calls=1000), logs("staged")).objections
     assert "expected 900 messages or more from host memory for shm" in lost
 
 
 @pytest.mark.parametrize("served", ["cuda_ipc", "staged"])
 def test_where_an_mpi_may_copy_itself_it_is_only_told_what_it_did(served: str) -> None:
     either = replace(find("cuda_ipc"), memory=Memory.EITHER)
-    heard = hear_memory(either, LOAD, logs(served))
+    heard = check_memory(either, LOAD, logs(served))
     assert heard.objections == ()
     assert heard.evidence.startswith("from GPU none" if served == "staged" else "from GPU 42")
-    (objection,) = hear_memory(either, LOAD, [UcxLog("n1", "1.13.1", ())] * 2).objections
+    (objection,) = check_memory(either, LOAD, [UcxLog("n1", "1.13.1", ())] * 2).objections
     assert "expected UCX 1.16 or later" in objection
 
 
@@ -126,17 +126,17 @@ def test_too_few_messages_are_not_believed(of: str, count: int, words: str) -> N
     carried = [
         read_ucx_log(re.sub(rf"\|\s+\d+ (?=\|[^|]+\| {of})", f"| {count} ", text)) for text in texts
     ]
-    (objection,) = hear_memory(find("cuda_ipc"), LOAD, carried).objections
+    (objection,) = check_memory(find("cuda_ipc"), LOAD, carried).objections
     assert words in objection
 
 
 def test_ucx_without_counts_is_believed_by_its_tables() -> None:
     log = read_ucx_log((DATA / "1.20.1-cuda_ipc-y.txt").read_text())
-    heard = hear_memory(find("cuda_ipc"), LOAD, [log, log])
+    heard = check_memory(find("cuda_ipc"), LOAD, [log, log])
     assert heard.objections == ()
     assert heard.evidence.startswith("from GPU eager short by sysv, ")
     assert heard.evidence.endswith("from host memory some, not counted; copied by UCX up to 8240 B")
-    assert hear_memory(find("cuda_copy"), LOAD, [log, log]).objections
+    assert check_memory(find("cuda_copy"), LOAD, [log, log]).objections
 
 
 @pytest.mark.parametrize(
@@ -150,9 +150,9 @@ def test_ucx_without_counts_is_believed_by_its_tables() -> None:
 )
 def test_a_ucx_without_tables_proves_nothing(version: str, words: str) -> None:
     silent = [UcxLog("n1", version, ())] * 2
-    (objection,) = hear_memory(find("cuda_ipc"), LOAD, silent).objections
+    (objection,) = check_memory(find("cuda_ipc"), LOAD, silent).objections
     assert re.search(words, objection)
-    assert hear_memory(STAGED, LOAD, silent).objections == ()
+    assert check_memory(STAGED, LOAD, silent).objections == ()
 
 
 def test_what_a_rank_sends_itself_says_nothing() -> None:

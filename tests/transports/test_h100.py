@@ -12,8 +12,8 @@ import pytest
 from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.parser import parse
 from fabricheck.transports import find
-from fabricheck.transports.gpu_memory import Load, hear_memory
-from fabricheck.transports.nccl import hear_nccl, read_nccl_logs
+from fabricheck.transports.gpu_memory import Load, check_memory
+from fabricheck.transports.nccl import read_nccl_logs, report_of_nccl
 from fabricheck.transports.table import Memory, Transport
 from fabricheck.transports.witness import read_ucx_log
 
@@ -32,7 +32,7 @@ def test_a_path_is_believed_only_where_it_was_taken(asked: str, served: str) -> 
     sizes = {point.size or 0: point.iterations or 0 for point in curve.points}
     payload = sum(size * count for size, count in sizes.items())
     logs = [read_ucx_log((DATA / f"bw-{served}.{rank}.txt").read_text()) for rank in (0, 1)]
-    heard = hear_memory(transport(asked), Load(payload, sum(sizes.values()), sizes), logs)
+    heard = check_memory(transport(asked), Load(payload, sum(sizes.values()), sizes), logs)
     assert (heard.objections == ()) == (asked == served)
 
 
@@ -63,11 +63,11 @@ def test_nccl_names_its_algorithm_and_its_channels(tmp_path: Path, scheme: str) 
     said = read_nccl_logs(tmp_path, "AllReduce")
     assert said.versions == {"2.28.9"}
     # Ranks that share a GPU are two nodes to NCCL.
-    believed = hear_nccl(find("nccl_socket"), said, scheme.upper())
+    believed = report_of_nccl(find("nccl_socket"), said, scheme.upper())
     assert believed.objections == ()
     other = {"ring": "TREE", "tree": "RING"}[scheme]
-    assert hear_nccl(find("nccl_socket"), said, other).objections
-    assert hear_nccl(find("nccl_ib"), said, scheme.upper()).objections
+    assert report_of_nccl(find("nccl_socket"), said, other).objections
+    assert report_of_nccl(find("nccl_ib"), said, scheme.upper()).objections
 
 
 def test_collectives_and_products_are_read() -> None:

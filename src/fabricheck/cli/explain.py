@@ -13,7 +13,7 @@ from fabricheck.cli.options import JsonOption, PerflogsOption, ReportOption, Rep
 from fabricheck.cli.output import write_json
 from fabricheck.judge.levels import Level
 from fabricheck.record.model import Sample
-from fabricheck.report.lineup import LineUp, Row, find_case, line_up
+from fabricheck.report.layer_comparison import LayerComparison, Row, compare_layers, find_case
 from fabricheck.report.load import load_newest, load_report
 from fabricheck.report.model import Run
 
@@ -54,7 +54,7 @@ def explain(
         fabricheck explain bw openmpi rc-2n --json | jq .places
     """
     run = load_report(report) if report else load_newest(perflogs, reports)
-    found = line_up(run, find_case(run, " ".join(case), partition))
+    found = compare_layers(run, find_case(run, " ".join(case), partition))
     if machine:
         write_json(_as_json(run, found))
     else:
@@ -62,7 +62,7 @@ def explain(
     raise typer.Exit(0 if found.diagnosis.settled else 1)
 
 
-def _show(run: Run, found: LineUp) -> None:
+def _show(run: Run, found: LayerComparison) -> None:
     console = open_console(_PIPE_WIDTH)
     case = found.case
     nodes = f", nodes {', '.join(case.nodes)}" if case.nodes else ""
@@ -79,7 +79,7 @@ def _show(run: Run, found: LineUp) -> None:
     console.print(f"record  {run.path}", soft_wrap=True)
 
 
-def _table(found: LineUp) -> Table:
+def _table(found: LayerComparison) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for head in ("layer", "case", "level", *(f"at {size_label(size)}" for size in found.sizes)):
         table.add_column(head)
@@ -108,7 +108,7 @@ def _against_reference(sample: Sample | None) -> str:
     return text if not sample.level or Level(sample.level).passes else f"{text} {sample.level}"
 
 
-def _conclusions(found: LineUp) -> list[str]:
+def _conclusions(found: LayerComparison) -> list[str]:
     sentences = [
         f"{number} more case{'s' if number > 1 else ''} of {layer} without a row"
         for layer, number in found.left_out.items()
@@ -120,7 +120,7 @@ def _conclusions(found: LineUp) -> list[str]:
     return sentences
 
 
-def _suspicion(found: LineUp) -> str:
+def _suspicion(found: LayerComparison) -> str:
     nodes = ", ".join(found.suspects)
     return (
         f"{nodes} {'was' if len(found.suspects) == 1 else 'were'} in each of the {found.red} red "
@@ -128,7 +128,7 @@ def _suspicion(found: LineUp) -> str:
     )
 
 
-def _as_json(run: Run, found: LineUp) -> dict[str, Any]:
+def _as_json(run: Run, found: LayerComparison) -> dict[str, Any]:
     return {
         "format": 1,
         "report": str(run.path),

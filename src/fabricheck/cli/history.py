@@ -209,7 +209,7 @@ def show(
     store: StoreOption = STORE,
     machine: JsonOption = False,
 ) -> None:
-    """Show series, one line each: sessions, median, last value and course.
+    """Show series, one line each: sessions, median, last value and sparkline.
 
     Exit code 0: shown. 2: bad input, or no such series.
 
@@ -254,7 +254,7 @@ def _show_table(found: list["Series"]) -> None:
 
     from fabricheck.history.sparkline import sparkline  # noqa: PLC0415
 
-    rows = [("series", "sessions", "median", "last", "unit", "newest", "course")]
+    rows = [("series", "sessions", "median", "last", "unit", "newest", "sparkline")]
     for series in found:
         values = series.values
         rows.append(

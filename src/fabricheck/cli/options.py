@@ -11,10 +11,10 @@ from typing import Annotated, Any, Final, get_type_hints
 import typer
 
 from fabricheck.errors import FabricheckError
-from fabricheck.provenance import beside, home
+from fabricheck.provenance import folders, home
 
-SITES: Final = beside("sites")
-REFERENCES: Final = beside("references")
+SITES: Final = folders("sites")
+REFERENCES: Final = folders("references")
 STORE: Final = home() / "reports" / "history"
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]

@@ -147,13 +147,13 @@ def _write_page(
 ) -> FabricheckError | None:
     """Write it, without the history if that can't be read; why it can't."""
     # Bokeh, Jinja and the detectors take a while to import: only the page pays for them.
+    from fabricheck.report.history_view import read_history_view  # noqa: PLC0415
     from fabricheck.report.page import write_page  # noqa: PLC0415
-    from fabricheck.report.past import read_past  # noqa: PLC0415
 
     past, unread = None, None
     if compared.history:
         try:
-            past = read_past(compared.history, run, compared.sites, compared.references)
+            past = read_history_view(compared.history, run, compared.sites, compared.references)
         except FabricheckError as error:
             unread = error
     write_page(run, summary, html, past, str(unread or ""))

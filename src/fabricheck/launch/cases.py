@@ -13,10 +13,10 @@ from fabricheck.transports.table import Memory
 _NODES = re.compile(r"nodes-(?P<count>[1-9]\d*)", re.ASCII)
 
 
-def offered(
-    least: int = 1,
-    most: int | None = None,
+def available_placements(
     *,
+    min_nodes: int = 1,
+    max_nodes: int | None = None,
     full: bool = False,
     memory: Memory | None = None,
     needs: Sequence[str] = (),
@@ -28,8 +28,8 @@ def offered(
     be none at all: a check must have a case.
 
     Args:
-        least: the fewest nodes.
-        most: the most nodes; ``None`` for as many as a partition has.
+        min_nodes: the fewest nodes.
+        max_nodes: the most nodes; ``None`` for as many as a partition has.
         full: those with a rank on every core, not on one core of each node.
         memory: those for messages from this memory; ``None`` for those of every program.
         needs: features that such a partition must have beside those of the placement.
@@ -43,8 +43,8 @@ def offered(
         for match in map(_NODES.fullmatch, features)
         if match
     }
-    wanted = sorted(count for count in counts if least <= count <= (most or count))
-    possible = placements(wanted or [max(least, 2)], full=full, memory=memory)
+    wanted = sorted(count for count in counts if min_nodes <= count <= (max_nodes or count))
+    possible = placements(wanted or [max(min_nodes, 2)], full=full, memory=memory)
     found = [
         name
         for name in possible

@@ -18,7 +18,7 @@ from fabricheck.judge.references import CaseKey, Reference, Tolerance, exists, r
 from fabricheck.judge.verdict import Subject, Verdict, judge_curve
 from fabricheck.launch.model import Measurement, Setting
 from fabricheck.nodes.told import SCRIPT
-from fabricheck.provenance import beside
+from fabricheck.provenance import folders
 from fabricheck.transports.table import Counter, Scope, Transport
 from fabricheck.transports.witness import Witness, by_host, read_witnesses
 
@@ -77,7 +77,7 @@ def find_references(
         FabricheckError: as of ``resolve``.
     """
     for check in checks:
-        for path in (path_of(beside("references"), key.system), *files_of_folder(key.benchmark)):
+        for path in (path_of(folders("references"), key.system), *files_of_folder(key.benchmark)):
             if exists(path):
                 references, tolerance = resolve(path, check, key)
                 if references:

@@ -10,7 +10,7 @@ from fabricheck import documents
 from fabricheck.errors import FabricheckError
 from fabricheck.inputs import read_file
 from fabricheck.localise.topology import Topology, from_json, nodes_in
-from fabricheck.provenance import beside
+from fabricheck.provenance import folders
 from fabricheck.sites.files import nearest
 
 _WAYS: Final = (
@@ -60,7 +60,7 @@ def of_partition(suite: Path, extras: Mapping[str, Any]) -> Path | None:
     """
     if "topology" not in extras:
         return None
-    return nearest(beside("sites", suite), extras["topology"])
+    return nearest(folders("sites", suite), extras["topology"])
 
 
 def _reader(text: str) -> Callable[[str], Topology] | None:

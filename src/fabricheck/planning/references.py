@@ -15,7 +15,7 @@ from fabricheck.judge.reference_file import Rule, exists, fields_of, load, path_
 from fabricheck.judge.references import givers, resolve
 from fabricheck.launch.judging import files_of_folder
 from fabricheck.planning.plan import Plan
-from fabricheck.provenance import beside
+from fabricheck.provenance import folders
 from fabricheck.reframe_ext.matrix import Case
 from fabricheck.sites.document import read
 from fabricheck.sites.files import nearest
@@ -104,7 +104,7 @@ def check(suite: Path, plan: Plan) -> Check:
     Raises:
         FabricheckError: as ``rows``, and for references that the benchmark of a case refuses.
     """
-    path = path_of(beside("references", suite), plan.system)
+    path = path_of(folders("references", suite), plan.system)
     judged = [case for case in plan.cases if _needs_references(case)]
     if not exists(path):
         return Check(plan.system, str(path), len(judged), tuple(judged), (), ())
@@ -151,7 +151,7 @@ def file_of(suite: Path, system: str) -> Path:
     Raises:
         FabricheckError: if there is none.
     """
-    path = path_of(beside("references", suite), system)
+    path = path_of(folders("references", suite), system)
     if not exists(path):
         known = ", ".join(sorted({each.name.split(".")[0] for each in path.parent.glob("*.yaml")}))
         raise FabricheckError(
@@ -207,7 +207,7 @@ class _Known:
     """Cases that exist on a system, for finding one that a rule fits."""
 
     def __init__(self, suite: Path, system: str) -> None:
-        site = read(nearest(beside("sites", suite), f"{system}.yaml"))
+        site = read(nearest(folders("sites", suite), f"{system}.yaml"))
         partitions = site["systems"][0]["partitions"]
         counts = {
             int(feature.removeprefix("nodes-"))

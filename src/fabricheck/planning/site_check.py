@@ -16,7 +16,7 @@ from fabricheck.fabric.limits import read_limits
 from fabricheck.judge.link_rate import read_rate
 from fabricheck.judge.reference_file import exists, load, path_of
 from fabricheck.localise import recorded
-from fabricheck.provenance import beside
+from fabricheck.provenance import folders
 from fabricheck.reframe_ext.config import site_configuration, usable_sites
 from fabricheck.sites import features
 from fabricheck.sites.document import PAGE, read
@@ -59,7 +59,7 @@ def check(suite: Path, name: str) -> list[Remark]:
     Raises:
         FabricheckError: if there is no such file, or it breaks the schema.
     """
-    path = nearest(beside("sites", suite), f"{name}.yaml")
+    path = nearest(folders("sites", suite), f"{name}.yaml")
     if not path.exists():
         known = ", ".join(sorted(each.stem for each in path.parent.glob("*.yaml")))
         raise FabricheckError(
@@ -236,7 +236,7 @@ def _reframe_remarks(suite: Path, site: Mapping[str, Any]) -> list[Remark]:
 
 def _reference_remarks(suite: Path, site: Mapping[str, Any]) -> Iterator[Remark]:
     for system in site["systems"]:
-        path = path_of(beside("references", suite), system["name"])
+        path = path_of(folders("references", suite), system["name"])
         if not exists(path):
             yield Remark(
                 Effect.WEAKER,

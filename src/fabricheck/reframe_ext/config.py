@@ -11,7 +11,7 @@ from reframe.core.exceptions import ConfigError
 from fabricheck.benchmarks import ADDED
 from fabricheck.benchmarks.model import RUNS
 from fabricheck.errors import FabricheckError
-from fabricheck.provenance import SUITE, beside, home
+from fabricheck.provenance import SUITE, folders, home
 from fabricheck.reframe_ext import allocation
 from fabricheck.reframe_ext.again import retry_disturbed
 from fabricheck.reframe_ext.recorder import HANDLER
@@ -140,7 +140,7 @@ def lacking_environments(suite: Path, system: str) -> list[dict[str, Any]]:
     """The environments of a system that are left out, because nothing names their prefix."""
     return [
         environment
-        for site in read_sites(beside("sites", suite)).read.values()
+        for site in read_sites(folders("sites", suite)).read.values()
         for environment in site["environments"]
         if system in environment["target_systems"] and _is_lacking(environment)
     ]
@@ -202,7 +202,7 @@ def _running_systems(site: dict[str, Any]) -> list[dict[str, Any]]:
 
 def usable_sites(suite: Path) -> Sites:
     """The sites as ReFrame takes them, without what can't be used here."""
-    found = read_sites(beside("sites", suite))
+    found = read_sites(folders("sites", suite))
     usable = {}
     for path, site in found.read.items():
         try:

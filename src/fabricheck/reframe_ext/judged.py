@@ -160,11 +160,11 @@ class Judged(FabricHealth, rfm.RunOnlyRegressionTest):
             return
         if is_second and not objections:
             # What it measured decides whether load alone can be why.
-            self._beside = disturbances
+            self._disturbed_by = disturbances
             return
         self._disturbed(disturbances, objections)
 
-    _beside: Sequence[str] = ()
+    _disturbed_by: Sequence[str] = ()
 
     def _disturbed(self, disturbances: Sequence[str], objections: Sequence[str]) -> NoReturn:
         self.level = str(Level.DISTURBED)
@@ -198,8 +198,8 @@ class Judged(FabricHealth, rfm.RunOnlyRegressionTest):
         whole = verdict.level is Level.CRITICAL and Level.CRITICAL not in {
             each.level for each in verdict.judgements
         }
-        if self._beside and not whole and not any(map(_is_beyond_load, verdict.judgements)):
-            self._disturbed(self._beside, ())
+        if self._disturbed_by and not whole and not any(map(_is_beyond_load, verdict.judgements)):
+            self._disturbed(self._disturbed_by, ())
         fabric = self.fabric_findings()
         if verdict.level is Level.CRITICAL:
             # What was sent again is told where it may be why; alone it is no fault.

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from fabricheck.history.series import SeriesKey
-from fabricheck.report.past import Past
+from fabricheck.report.history_view import HistoryView
 from fabricheck.trend.attribution import Difference
 from fabricheck.trend.events import Event, Kind, State
 from fabricheck.trend.show import (
@@ -34,7 +34,7 @@ _SETTLED = (State.RECOVERED, State.ACCEPTED)
 
 
 @dataclass(frozen=True, slots=True)
-class PastVerdict:
+class HistoryVerdict:
     """The verdict of the history: sign, colour family, word, and what it rests on."""
 
     symbol: str
@@ -46,7 +46,7 @@ class PastVerdict:
 @dataclass(frozen=True, slots=True)
 class EventView:
     """An event with what differs across it; ``row`` is the number of the series in the middle in
-    the drill-down, None if it isn't there.
+    the explorer, None if it isn't there.
     """
 
     event: Event
@@ -57,12 +57,12 @@ class EventView:
     row: int | None
 
 
-def past_verdict(past: Past) -> PastVerdict:
+def history_verdict(past: HistoryView) -> HistoryVerdict:
     """The verdict of the history in one line."""
     trend = past.trend
     if trend.newest is None:
         sentence = "the history has no series of this system"
-        return PastVerdict("?", "magenta", "Unknown", sentence)
+        return HistoryVerdict("?", "magenta", "Unknown", sentence)
     word, sentence = verdict(trend, past.events)
     if slow := [" or ".join(lemon.nodes) for each in past.nodes for lemon in each.lemons]:
         word, sentence = Verdict.WORSE, f"slow: {', '.join(slow)}; {sentence}"
@@ -71,16 +71,18 @@ def past_verdict(past: Past) -> PastVerdict:
     if not trend.judged:
         sentence += f"; none of {trend.series} series has enough nights for a verdict on a step"
         if word is Verdict.STEADY:
-            return PastVerdict("?", "magenta", "Not judged", sentence)
+            return HistoryVerdict("?", "magenta", "Not judged", sentence)
     if not past.holds_run and word is Verdict.STEADY:
-        return PastVerdict("?", "magenta", "Not compared", sentence)
+        return HistoryVerdict("?", "magenta", "Not compared", sentence)
     others = Counter(event.state for event in past.events if event.state is not State.NEW)
     counted = "".join(f", {number} {state}" for state, number in others.items())
-    return PastVerdict(*_VERDICTS[word], f"{sentence}{counted}; last night {moment(trend.newest)}")
+    return HistoryVerdict(
+        *_VERDICTS[word], f"{sentence}{counted}; last night {moment(trend.newest)}"
+    )
 
 
-def event_views(past: Past, places: Mapping[SeriesKey, int]) -> list[EventView]:
-    """The events; ``places`` are the series' numbers in the drill-down."""
+def event_views(past: HistoryView, places: Mapping[SeriesKey, int]) -> list[EventView]:
+    """The events; ``places`` are the series' numbers in the explorer."""
     return [
         EventView(event, across, *_sign(event), _title(event), places.get(typical(event).key))
         for event, across in zip(past.events, past.differences, strict=True)

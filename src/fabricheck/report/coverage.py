@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fabricheck.report.history_view import HistoryView, Place, place_of, place_words
 from fabricheck.report.model import Run
-from fabricheck.report.past import Past, Place, place_of, place_words
 from fabricheck.trend.show import moment
 
 _RECENT = np.timedelta64(30, "D")
@@ -22,7 +22,7 @@ class Missing:
     why: str
 
 
-def missing(run: Run, past: Past) -> list[Missing]:
+def missing(run: Run, past: HistoryView) -> list[Missing]:
     """Cases of the last thirty days that the run did not measure, the longest missing first."""
     newest = past.trend.newest
     if newest is None:
@@ -46,7 +46,7 @@ def missing(run: Run, past: Past) -> list[Missing]:
     ]
 
 
-def remarks(past: Past) -> list[str]:
+def remarks(past: HistoryView) -> list[str]:
     """Sentences on what the history could not judge, and why."""
     trend = past.trend
     found = []

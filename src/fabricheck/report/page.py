@@ -9,20 +9,19 @@ from markupsafe import Markup
 
 from fabricheck.localise.nodes import words as node_words
 from fabricheck.report import canvas, charts
-from fabricheck.report.changes import FILTERS, event_views, past_verdict
-from fabricheck.report.courses import NIGHTS, courses
+from fabricheck.report.changes import FILTERS, event_views, history_verdict
 from fabricheck.report.coverage import missing, remarks
 from fabricheck.report.curves import Group, groups
-from fabricheck.report.drill import build_drill
-from fabricheck.report.drill_charts import CURVE, STATISTICS, TREND, drill_charts
+from fabricheck.report.explorer import build_explorer
+from fabricheck.report.explorer_charts import CURVE, STATISTICS, TREND, explorer_charts
 from fabricheck.report.files import write_whole
+from fabricheck.report.history_view import SHOWN_DAYS, HistoryView
 from fabricheck.report.matrix import Matrix, build_matrix
 from fabricheck.report.matrix_parts import parts
 from fabricheck.report.model import Run
 from fabricheck.report.nights import packed_json
 from fabricheck.report.nodes import abbreviated, node_tables
 from fabricheck.report.offline import require_offline
-from fabricheck.report.past import SHOWN_DAYS, Past
 from fabricheck.report.phase_charts import phase_chart
 from fabricheck.report.phases import PhaseFigure, phase_figures
 from fabricheck.report.places import place_views
@@ -34,6 +33,7 @@ from fabricheck.report.sections import (
     not_measured,
     provenance,
 )
+from fabricheck.report.sparklines import NIGHTS, sparklines
 from fabricheck.report.summary import Summary, reference_legend
 from fabricheck.report.timeline import timeline
 
@@ -47,7 +47,7 @@ OPEN_EVENTS = 3
 
 
 def write_page(
-    run: Run, summary: Summary, path: Path, past: Past | None = None, unread: str = ""
+    run: Run, summary: Summary, path: Path, past: HistoryView | None = None, unread: str = ""
 ) -> None:
     """Write the page of a run, whole or not at all.
 
@@ -66,22 +66,22 @@ def write_page(
     write_whole(path, html)
 
 
-def render(run: Run, summary: Summary, past: Past | None = None, unread: str = "") -> str:
+def render(run: Run, summary: Summary, past: HistoryView | None = None, unread: str = "") -> str:
     """The page as text; arguments as of ``write_page``."""
     matrix = build_matrix(run)
     curves = groups(matrix)
-    beside = _beside(run, past) if past else _NOTHING
+    of_history = _of_history(run, past) if past else _NOTHING
     phases = phase_figures(run)
     places, place_charts = place_views(run)
     documents = _charts(curves, matrix) | _phase_charts(phases) | place_charts
-    verdict = beside["past_verdict"]
+    verdict = of_history["history_verdict"]
     worse = verdict and verdict.color == _RED and summary.verdict.passes
-    drill = beside["drill"]
-    if drill:
-        documents |= drill_charts()
+    explorer = of_history["explorer"]
+    if explorer:
+        documents |= explorer_charts()
     packs = {"charts": packed_json(documents)} if documents else {}
-    if drill:
-        packs |= {"drill-index": drill.index, "drill-values": drill.values}
+    if explorer:
+        packs |= {"explorer-index": explorer.index, "explorer-values": explorer.values}
     return (
         _environment()
         .get_template("page.html")
@@ -92,7 +92,7 @@ def render(run: Run, summary: Summary, past: Past | None = None, unread: str = "
             tone=_RED if worse else summary.verdict.color,
             matrix=matrix,
             parts=[
-                (part, matrix_rows(matrix, part, summary, beside["by_case"]))
+                (part, matrix_rows(matrix, part, summary, of_history["by_case"]))
                 for part in parts(matrix)
             ],
             legend=reference_legend(run),
@@ -106,15 +106,15 @@ def render(run: Run, summary: Summary, past: Past | None = None, unread: str = "
             unread=unread,
             packs=packs,
             bokeh=Markup(canvas.library()),  # noqa: S704
-            **beside,
+            **of_history,
         )
     )
 
 
 _NOTHING: dict[str, Any] = {
-    "past_verdict": None,
+    "history_verdict": None,
     "accusations": None,
-    "drill": None,
+    "explorer": None,
     "by_case": {},
     "remarks": [],
     "missing": [],
@@ -122,26 +122,26 @@ _NOTHING: dict[str, Any] = {
 """What a page without history shows of it."""
 
 
-def _beside(run: Run, past: Past) -> dict[str, Any]:
+def _of_history(run: Run, past: HistoryView) -> dict[str, Any]:
     """What the history adds to the page."""
-    drill = build_drill(past) if any(len(each) for each in past.series) else None
-    places = drill.places if drill else {}
+    explorer = build_explorer(past) if any(len(each) for each in past.series) else None
+    places = explorer.places if explorer else {}
     events = event_views(past, places)
-    by_case = courses(run, past, places)
-    rows = [event.row for event in events] + [course.row for course in by_case.values()]
+    by_case = sparklines(run, past, places)
+    rows = [event.row for event in events] + [sparkline.row for sparkline in by_case.values()]
     return {
-        "past_verdict": past_verdict(past),
+        "history_verdict": history_verdict(past),
         "nodes": [line for each in past.nodes for line in node_words(each)],
         "accusations": past.accusations,
         "events": events,
         "open_events": OPEN_EVENTS,
         "shown_days": SHOWN_DAYS,
         "places": places,
-        "drill": drill,
+        "explorer": explorer,
         "drill_names": {"trend": TREND, "curve": CURVE, "statistics": STATISTICS},
         "first_row": next((row for row in rows if row is not None), 0),
         "by_case": by_case,
-        "courses": list(by_case.values()),
+        "sparklines": list(by_case.values()),
         "course_nights": NIGHTS,
         "remarks": remarks(past),
         "missing": missing(run, past),

@@ -7,11 +7,11 @@ from fabricheck.benchmarks.quantity import TABLE_UNITS, in_table, size_label, wi
 from fabricheck.benchmarks.registry import FAMILIES, REGISTRY
 from fabricheck.record.model import Sample
 from fabricheck.report import charts
-from fabricheck.report.courses import Course
 from fabricheck.report.curves import Group, anchor, series
 from fabricheck.report.matrix import Matrix, Row, key_figures, worst_status
 from fabricheck.report.matrix_parts import Part
 from fabricheck.report.model import Case, Run
+from fabricheck.report.sparklines import Sparkline
 from fabricheck.report.status import Status
 from fabricheck.report.summary import Summary
 
@@ -24,7 +24,7 @@ class Cell:
     figures: tuple[str, ...]
     href: str
     count: int
-    course: Course | None = None
+    sparkline: Sparkline | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +92,11 @@ def problem_anchors(summary: Summary) -> dict[int, str]:
 
 
 def matrix_rows(
-    matrix: Matrix, part: Part, summary: Summary, courses: Mapping[int, Course]
+    matrix: Matrix, part: Part, summary: Summary, sparklines: Mapping[int, Sparkline]
 ) -> list[MatrixRow]:
     """A part of the matrix with its links: to the curve where there is one, else to what is wrong.
 
-    ``courses`` are the nights of cases, by the identity of the case.
+    ``sparklines`` are the nights of cases, by the identity of the case.
     """
     problems = problem_anchors(summary)
     rows = []
@@ -110,8 +110,8 @@ def matrix_rows(
             measured = any(sample.value is not None for sample in cases[0].samples)
             curve = anchor(row.benchmark, column, matrix)
             href = curve if measured else problems.get(id(cases[0]), curve)
-            figures, course = _figures(cases[0], row), courses.get(id(cases[0]))
-            cells.append(Cell(worst_status(cases), figures, href, len(cases), course))
+            figures, sparkline = _figures(cases[0], row), sparklines.get(id(cases[0]))
+            cells.append(Cell(worst_status(cases), figures, href, len(cases), sparkline))
         rows.append(MatrixRow(row, f"benchmark-{row.benchmark}", tuple(cells)))
     return rows
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fabricheck.record.model import Sample
-from fabricheck.report.lineup import clause
+from fabricheck.report.layer_comparison import clause
 from fabricheck.report.model import NOT_PERFORMANCE, Case, Run
 from fabricheck.report.status import Status
 

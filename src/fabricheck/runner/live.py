@@ -38,7 +38,7 @@ class Standing:
         self.done = self.all = 0
         self.running = ""
 
-    def hear(self, line: str) -> None:
+    def take(self, line: str) -> None:
         """Take a line of ReFrame's output."""
         line = _COLOUR.sub("", line)
         if match := _BEGUN.search(line):
@@ -125,7 +125,7 @@ def follow(
                 output.flush()
                 *lines, rest = (rest + said).split("\n")
                 for each in lines:
-                    standing.hear(each)
+                    standing.take(each)
             standing.look(log.added())
             width = shutil.get_terminal_size().columns - 1
             shown = "".join(filter(str.isprintable, standing.line()))

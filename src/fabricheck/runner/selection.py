@@ -11,7 +11,7 @@ from fabricheck.benchmarks.registry import FAMILIES, REGISTRY, programs_of
 from fabricheck.benchmarks.registry import find as find_benchmark
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.reference_file import exists, load, path_of
-from fabricheck.provenance import beside
+from fabricheck.provenance import folders
 from fabricheck.reframe_ext.config import find_system, lacking_environments
 from fabricheck.transports import TRANSPORTS, families, find
 
@@ -108,7 +108,7 @@ def check(suite: Path, selection: Selection) -> None:
     for name, environment in environments.items():
         if not selection.environments or name in selection.environments:
             _check_compiler(name, environment)
-    references = path_of(beside("references", suite), selection.system)
+    references = path_of(folders("references", suite), selection.system)
     if exists(references):
         load(references)
 

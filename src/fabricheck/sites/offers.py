@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from fabricheck.errors import FabricheckError
-from fabricheck.provenance import SUITE, beside
+from fabricheck.provenance import SUITE, folders
 from fabricheck.sites.files import read_sites
 
 
@@ -43,7 +43,7 @@ def extras_of(partition: str, suite: Path = SUITE) -> Mapping[str, Any]:
 
 
 def _partitions(suite: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    for site in read_sites(beside("sites", suite)).read.values():
+    for site in read_sites(folders("sites", suite)).read.values():
         for system in site["systems"]:
             for partition in system["partitions"]:
                 yield f"{system['name']}:{partition['name']}", partition

@@ -31,7 +31,7 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class MemoryReport:
     """What the tables say.
 
     Attributes:
@@ -43,7 +43,7 @@ class Heard:
     objections: tuple[str, ...]
 
 
-def hear_memory(transport: Transport, load: Load, logs: Sequence[UcxLog]) -> Heard:
+def check_memory(transport: Transport, load: Load, logs: Sequence[UcxLog]) -> MemoryReport:
     """Hold UCX's tables against the memory that messages of a transport must come from.
 
     Messages that an MPI may cut, or send inside a node too, must only be there. Where the memory is
@@ -59,18 +59,18 @@ def hear_memory(transport: Transport, load: Load, logs: Sequence[UcxLog]) -> Hea
     if not tables:
         version = next((log.version for log in logs if log.version), "")
         lacking = () if transport.memory is Memory.HOST else (_without_tables(transport, version),)
-        return Heard(f"no protocol tables of UCX {version}".rstrip(), lacking)
+        return MemoryReport(f"no protocol tables of UCX {version}".rstrip(), lacking)
     of_gpu = [row for row in tables if row.is_of_gpu]
     of_host = [row for row in tables if row.is_message and not row.is_of_gpu]
     needed = _SHARE_THAT_MUST_COME * len(logs) / 2
     evidence = f"from GPU {_described(of_gpu)}; from host memory {_total(of_host)}"
     if transport.memory is Memory.HOST:
         messages = [row for row in of_gpu if row.is_message]
-        return Heard(
+        return MemoryReport(
             evidence, tuple(_not_staged(transport, messages, of_host, needed * load.calls))
         )
     if transport.memory is Memory.EITHER:
-        return Heard(evidence, ())
+        return MemoryReport(evidence, ())
     objections = list(_not_aware(transport, of_gpu, of_host, needed * load.calls))
     if transport.direct:
         edge = _edge(of_gpu)
@@ -78,7 +78,7 @@ def hear_memory(transport: Transport, load: Load, logs: Sequence[UcxLog]) -> Hea
         objections += _copied_too_much(transport, of_gpu, load.whole, edge, needed)
     else:
         objections += _copied_too_little(transport, of_gpu)
-    return Heard(evidence, tuple(objections[:1]))
+    return MemoryReport(evidence, tuple(objections[:1]))
 
 
 def _without_tables(transport: Transport, version: str) -> str:

@@ -76,7 +76,7 @@ def read_nccl_logs(directory: Path, operation: str) -> NcclLogs:
     )
 
 
-def hear_nccl(
+def report_of_nccl(
     transport: Transport, logs: NcclLogs, algorithm: str, beside: Collection[str] = ()
 ) -> TransportReport:
     """What NCCL said of its choice.

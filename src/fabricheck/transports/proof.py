@@ -9,7 +9,7 @@ others.
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from fabricheck.transports.gpu_memory import Heard, Load, hear_memory
+from fabricheck.transports.gpu_memory import Load, MemoryReport, check_memory
 from fabricheck.transports.statement import TransportReport
 from fabricheck.transports.table import IPOIB, Counter, Transport
 from fabricheck.transports.witness import Witness, by_host
@@ -64,10 +64,10 @@ def prove(
             of shared memory, and the RDMA ports must move all the same.
         interfaces: those that a transport over sockets must use; empty where any will do.
     """
-    ports = _hear_ports(
+    ports = _prove_ports(
         replace(transport, counter=said.counter), load, witnesses, interfaces, quiet=quiet
     )
-    memory = hear_memory(transport, load, said.logs) if transport.memory else Heard("", ())
+    memory = check_memory(transport, load, said.logs) if transport.memory else MemoryReport("", ())
     return Proof(
         "; ".join(filter(None, (said.evidence, memory.evidence, ports.evidence))),
         (*said.objections, *memory.objections, *ports.objections),
@@ -75,7 +75,7 @@ def prove(
     )
 
 
-def _hear_ports(
+def _prove_ports(
     transport: Transport,
     load: Load,
     witnesses: Sequence[Witness],

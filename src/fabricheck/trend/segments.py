@@ -122,9 +122,9 @@ def running_median(values: Array, nights: int) -> Array:
 
 
 def _may_change(standard: Array, penalty: float) -> bool:
-    """Whether two neighbouring stretches gain nearly what a boundary must gain.
+    """Whether two neighbouring segments gain nearly what a boundary must gain.
 
-    Most series have no step; for them this is all that is computed. Lengths of stretches grow by a
+    Most series have no step; for them this is all that is computed. Lengths of segments grow by a
     quarter, so one of them has four fifths of what the best would gain.
     """
     sums = np.concatenate([[0.0], np.cumsum(standard)])

@@ -8,7 +8,7 @@ from fabricheck.benchmarks.gpu import Path
 from fabricheck.benchmarks.osu.entries import BENCHMARKS as OF_MPI
 from fabricheck.benchmarks.osu.launch import Osu
 from fabricheck.launch import gpu, mpi
-from fabricheck.launch.cases import Case, offered
+from fabricheck.launch.cases import Case, available_placements
 from fabricheck.launch.evidence import RESULT_JSON
 from fabricheck.launch.model import Evidence, Job, Measurement, Setting
 from fabricheck.transports import Placement
@@ -24,8 +24,10 @@ def cases(family: str) -> list[Case]:
 
     Those whose two paths are compared are always there.
     """
-    aware = _read(offered(most=_MOST_NODES, memory=Memory.GPU, needs=("gpu",)), COMPARED)
-    staged = _read(offered(most=_MOST_NODES, needs=("gpu",)), COMPARED.values())
+    aware = _read(
+        available_placements(max_nodes=_MOST_NODES, memory=Memory.GPU, needs=("gpu",)), COMPARED
+    )
+    staged = _read(available_placements(max_nodes=_MOST_NODES, needs=("gpu",)), COMPARED.values())
     return [
         Case(entry.name, place)
         for entry in BENCHMARKS.values()

@@ -6,7 +6,7 @@ from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.gpu import Path
 from fabricheck.benchmarks.mpi_matmul.entries import BENCHMARKS, ORDERS, PROGRAM
 from fabricheck.launch import gpu, mpi
-from fabricheck.launch.cases import Case, offered
+from fabricheck.launch.cases import Case, available_placements
 from fabricheck.launch.evidence import RESULT_JSON
 from fabricheck.launch.model import Evidence, Job, Measurement, Ranks, Setting
 from fabricheck.transports import Placement
@@ -21,7 +21,9 @@ def placements(path: Path | None = None) -> list[str]:
     """Every placement that a site offers, with the transports of the benchmarks of a path."""
     transports = next(each.transports for each in BENCHMARKS.values() if each.path is path)
     memory = Memory.GPU if path is Path.AWARE else None
-    found = offered(most=_MOST_NODES, memory=memory, needs=("gpu",) if path else ())
+    found = available_placements(
+        max_nodes=_MOST_NODES, memory=memory, needs=("gpu",) if path else ()
+    )
     return [name for name in found if Placement.read(name).transport.name in transports]
 
 

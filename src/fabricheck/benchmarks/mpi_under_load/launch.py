@@ -8,7 +8,7 @@ from fabricheck.fabric.job import read_nodes, readings
 from fabricheck.fabric.limits import read_limits
 from fabricheck.fabric.survey import worst_readings
 from fabricheck.launch import mpi
-from fabricheck.launch.cases import Case, offered
+from fabricheck.launch.cases import Case, available_placements
 from fabricheck.launch.cases import cases as each_on_each
 from fabricheck.launch.evidence import RESULT_JSON
 from fabricheck.launch.model import Evidence, Job, Measurement, Ranks, Setting
@@ -21,7 +21,7 @@ _RANKS = 2
 def cases(family: str) -> list[Case]:
     """The benchmark on each placement with enough nodes for an incast."""
     del family
-    return each_on_each(BENCHMARKS, offered(least=_FEWEST_NODES))
+    return each_on_each(BENCHMARKS, available_placements(min_nodes=_FEWEST_NODES))
 
 
 class UnderLoad(Measurement):

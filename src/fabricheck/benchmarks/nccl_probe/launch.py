@@ -13,7 +13,7 @@ from fabricheck.launch.evidence import RESULT_JSON
 from fabricheck.launch.model import Evidence, Job, Measurement, Ranks, Setting
 from fabricheck.transports import Placement, Ports, find
 from fabricheck.transports.gpu_memory import Load
-from fabricheck.transports.nccl import LOGGING, hear_nccl, read_nccl_logs
+from fabricheck.transports.nccl import LOGGING, read_nccl_logs, report_of_nccl
 from fabricheck.transports.statement import TransportReport
 from fabricheck.transports.table import Scope
 
@@ -85,7 +85,7 @@ class Collective(Measurement):
         if self._is_shared(setting):
             # NCCL takes the ranks for two nodes: it has no other way to share a GPU.
             transport = replace(transport, lanes=_SOCKETS)
-        return hear_nccl(
+        return report_of_nccl(
             transport,
             read_nccl_logs(setting.stage, OPERATIONS[entry.collective]),
             "" if entry.scheme == "auto" else entry.scheme.upper(),

@@ -8,7 +8,7 @@ from typing import Final
 
 from fabricheck.benchmarks.pair_health.entries import BENCHMARKS, MESSAGE, PING, PROGRAM
 from fabricheck.launch import mpi
-from fabricheck.launch.cases import Case, offered
+from fabricheck.launch.cases import Case, available_placements
 from fabricheck.launch.evidence import RESULT_JSON
 from fabricheck.launch.model import Evidence, Job, Measurement, Ranks, Setting
 from fabricheck.localise.located import FEWEST_NODES, ROUND_SECONDS, dead_ports, topology_of
@@ -26,7 +26,7 @@ def cases(family: str) -> list[Case]:
     """The benchmark once for each transport between nodes; it runs on all nodes there are."""
     del family
     found: dict[str, Case] = {}
-    for name in offered(least=FEWEST_NODES):
+    for name in available_placements(min_nodes=FEWEST_NODES):
         case = Case("pair_health", name)
         found.setdefault(case.placement.transport.name, case)
     return list(found.values())

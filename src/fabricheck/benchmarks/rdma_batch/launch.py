@@ -10,7 +10,7 @@ from fabricheck.benchmarks.model import ProgramBenchmark
 from fabricheck.benchmarks.parser import check_complete
 from fabricheck.benchmarks.perftest import read as perftest
 from fabricheck.benchmarks.perftest.launch import perftest_options
-from fabricheck.benchmarks.rdma_batch import beside
+from fabricheck.benchmarks.rdma_batch import in_turns
 from fabricheck.benchmarks.rdma_batch import read as rdma_batch
 from fabricheck.benchmarks.rdma_batch.entries import BENCHMARKS, Comparison, Sweep
 from fabricheck.launch import pair
@@ -143,12 +143,12 @@ class BatchComparison(_Batches):
     def examine(self, setting: Setting) -> Evidence:
         """The ratios, and the packets of our runs; those of the other program come on top."""
         turns = self._turns(setting)
-        found: list[beside.Sides] = []
+        found: list[in_turns.Sides] = []
 
         def read(outputs: Sequence[str]) -> Curve:
             source = f"the output in {setting.stdout}"
-            found.append(beside.read(self._entry, turns, outputs, source))
-            return beside.ratios(self._entry, found[0])
+            found.append(in_turns.read(self._entry, turns, outputs, source))
+            return in_turns.ratios(self._entry, found[0])
 
         def prove(curve: Curve, witnesses: Sequence[Witness]) -> Proof:
             del curve
@@ -158,15 +158,15 @@ class BatchComparison(_Batches):
         explain = partial(_explain, setting.extras)
         return pair.examine(self, setting, len(turns), read=read, prove=prove, explain=explain)
 
-    def _turns(self, setting: Setting) -> list[beside.Turn]:
+    def _turns(self, setting: Setting) -> list[in_turns.Turn]:
         extras = setting.extras
-        how = beside.Setting(
+        how = in_turns.Setting(
             program=setting.programs.program("rdma_batch"),
             own_options=_own_options(extras, 1),
             perftest_options=perftest_options(extras, "RC"),
             count=partial(self._count, extras),
         )
-        return beside.turns(self._entry, self.sizes(setting), how)
+        return in_turns.turns(self._entry, self.sizes(setting), how)
 
     def _count(self, extras: Mapping[str, Any], size: int) -> int:
         """Batches of a run, or as many as fit into the time budget."""

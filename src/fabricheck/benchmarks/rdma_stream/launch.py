@@ -43,7 +43,7 @@ def cases(family: str) -> list[Case]:
     ]
 
 
-def _offered() -> list[int]:
+def _node_counts() -> list[int]:
     """The numbers of nodes that sites speak of."""
     prefix = "nodes-"
     return sorted(
@@ -58,18 +58,18 @@ def _offered() -> list[int]:
 
 def _fitting(topology: Topology) -> list[int]:
     """Numbers of nodes; of repeated units as many as fit into a number that a site speaks of."""
-    offered = _offered()
-    most = {count - count % topology.nodes for count in offered}
+    counts = _node_counts()
+    most = {count - count % topology.nodes for count in counts}
     return [
         count
-        for count in range(1, max(offered, default=0) + 1)
+        for count in range(1, max(counts, default=0) + 1)
         if topology.units_on(count) and (topology.most == 1 or count in most)
     ]
 
 
 def _rooms(count: int) -> list[str]:
     """The features that say that so many nodes, or more, can be had."""
-    return [f"nodes-{each}" for each in _offered() if each >= count]
+    return [f"nodes-{each}" for each in _node_counts() if each >= count]
 
 
 def rdma_stream_options(extras: Mapping[str, Any], method: str) -> list[str]:

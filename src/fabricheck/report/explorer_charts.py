@@ -1,6 +1,6 @@
-"""The three charts of the drill-down: trend, curve of a night, percentiles. Without data.
+"""The three charts of the explorer: trend, curve of a night, percentiles. Without data.
 
-The page fills them for the series and the night that its reader chooses (templates/drill.js).
+The page fills them for the series and the night that its reader chooses (templates/explorer.js).
 Sources are found by their names; values come in the unit that the axis names.
 """
 
@@ -10,9 +10,9 @@ from bokeh.models import BasicTicker, ColumnDataSource, FixedTicker, HoverTool, 
 
 from fabricheck.report.canvas import CRITICAL, GOOD, NEUTRAL, SERIES_COLORS, canvas, finish
 
-TREND: Final = "drill-trend-chart"
-CURVE: Final = "drill-curve-chart"
-STATISTICS: Final = "drill-statistics-chart"
+TREND: Final = "explorer-trend-chart"
+CURVE: Final = "explorer-curve-chart"
+STATISTICS: Final = "explorer-statistics-chart"
 
 _LINE, _CHOSEN = SERIES_COLORS[0], SERIES_COLORS[1]
 
@@ -20,7 +20,7 @@ _LABELS = 70
 """Pixels beside the frame for the value axis."""
 
 
-def drill_charts() -> dict[str, dict[str, Any]]:
+def explorer_charts() -> dict[str, dict[str, Any]]:
     """The documents of the three charts by the names of their elements."""
     return {TREND: _trend(), CURVE: _curve(), STATISTICS: _statistics()}
 

@@ -5,11 +5,11 @@ import pytest
 from tests.report import nights, sample
 
 from fabricheck.errors import FabricheckError
-from fabricheck.report.changes import event_views, past_verdict
-from fabricheck.report.courses import courses
+from fabricheck.report.changes import event_views, history_verdict
 from fabricheck.report.coverage import missing, remarks
-from fabricheck.report.levels import changes_of, stretches
-from fabricheck.report.past import read_past
+from fabricheck.report.history_view import read_history_view
+from fabricheck.report.segments import changes_of, segments
+from fabricheck.report.sparklines import sparklines
 from fabricheck.trend.events import State
 
 
@@ -43,7 +43,7 @@ def test_what_came_after_the_run_is_not_read(run, tmp_path):
     series = nights.series_of(run)
     earlier = dataclasses.replace(run, info={"time_end": "20261110T000000+0000"})
     past = nights.recorded(run, series, tmp_path)
-    before = read_past(tmp_path / "history", earlier, [tmp_path], [tmp_path])
+    before = read_history_view(tmp_path / "history", earlier, [tmp_path], [tmp_path])
     assert str(past.trend.newest) == "2026-11-21T05:46:21"
     assert str(before.trend.newest) == "2026-11-09T05:46:21"
 
@@ -58,27 +58,27 @@ def test_lines_with_problems_are_counted(run, tmp_path):
 
 def test_no_history_is_told(run, tmp_path):
     with pytest.raises(FabricheckError, match="expected a history"):
-        read_past(tmp_path / "none", run, [tmp_path], [tmp_path])
+        read_history_view(tmp_path / "none", run, [tmp_path], [tmp_path])
 
 
 def test_a_new_regression_is_worse(slower):
-    verdict = past_verdict(slower)
+    verdict = history_verdict(slower)
     assert (verdict.word, verdict.color) == ("Worse than before", "red")
     assert verdict.sentence.startswith("1 new regression; last night 2026-11-21 05:46")
 
 
 def test_steady_nights_are_green(run):
-    assert past_verdict(nights.past_of(run, nights.series_of(run))).word == "Steady"
+    assert history_verdict(nights.past_of(run, nights.series_of(run))).word == "Steady"
 
 
 def test_too_few_nights_are_never_green(run):
-    verdict = past_verdict(nights.past_of(run, nights.series_of(run, nights=6)))
+    verdict = history_verdict(nights.past_of(run, nights.series_of(run, nights=6)))
     assert (verdict.word, verdict.color) == ("Not judged", "magenta")
     assert "none of 340 series has enough nights" in verdict.sentence
 
 
 def test_an_empty_history_is_never_green(run):
-    assert past_verdict(nights.past_of(run, [])).word == "Unknown"
+    assert history_verdict(nights.past_of(run, [])).word == "Unknown"
 
 
 def test_an_event_names_its_series_and_their_place(slower):
@@ -91,19 +91,19 @@ def test_an_event_names_its_series_and_their_place(slower):
 def test_levels_are_those_between_the_changes(slower):
     changes = changes_of(slower.events)
     each = next(s for s in slower.series if s.key in changes)
-    before, after = stretches(each, changes[each.key])
+    before, after = segments(each, changes[each.key])
     assert (before.start, before.end, after.end) == (0, 56, 60)
     assert before.level < before.high < after.low < after.level
     assert np.mean((each.values[:56] >= before.low) & (each.values[:56] <= before.high)) > 0.85
 
 
 def test_a_case_has_the_course_of_its_first_figure(run, slower):
-    found = courses(run, slower, {})
+    found = sparklines(run, slower, {})
     hit = next(c for c in run.cases if c.title == "latency openmpi tcp-2n")
-    course = found[id(hit)]
-    assert course.figure == "latency p50 at 8 B"
-    assert (len(course.before), len(course.after), course.color) == (20, 4, "red")
-    assert course.change.startswith("new regression since 2026-11-18 05:46: +2")
+    sparkline = found[id(hit)]
+    assert sparkline.figure == "latency p50 at 8 B"
+    assert (len(sparkline.before), len(sparkline.after), sparkline.color) == (20, 4, "red")
+    assert sparkline.change.startswith("new regression since 2026-11-18 05:46: +2")
     quiet = next(c for c in run.cases if c.title == "latency mpich tcp-2n")
     assert (len(found[id(quiet)].before), found[id(quiet)].after) == (24, "")
 

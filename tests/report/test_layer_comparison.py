@@ -5,7 +5,7 @@ from tests.report import layered, sample
 
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.layers import Layer, Place, State
-from fabricheck.report.lineup import clause, find_case, line_up
+from fabricheck.report.layer_comparison import clause, compare_layers, find_case
 
 SUBJECT = ("latency openmpi rc-2n", "latency", "openmpi")
 
@@ -14,7 +14,7 @@ SUBJECT = ("latency openmpi rc-2n", "latency", "openmpi")
 def explained(judged):
     def of(document, text=SUBJECT[0]):
         run, _ = judged(document)
-        return line_up(run, find_case(run, text))
+        return compare_layers(run, find_case(run, text))
 
     return of
 
@@ -182,7 +182,7 @@ def test_rows_are_few_and_red_ones_come_first(explained):
 
 def test_over_tcp_there_are_no_verbs(judged):
     run, _ = judged(sample.with_critical())
-    found = line_up(run, find_case(run, "latency openmpi tcp-2n"))
+    found = compare_layers(run, find_case(run, "latency openmpi tcp-2n"))
     assert list(found.states) == [Layer.UCX, Layer.MPI]
     assert found.diagnosis.places == (Place.FABRIC, Place.UCX, Place.MPI)
     assert found.diagnosis.sentence.endswith("or the network below UCX")
@@ -246,7 +246,7 @@ def test_a_case_without_layers_is_refused(judged):
     with pytest.raises(
         FabricheckError, match="found transport_order openmpi tcp-2n, which has no layers"
     ):
-        line_up(run, find_case(run, "transport_order openmpi tcp-2n"))
+        compare_layers(run, find_case(run, "transport_order openmpi tcp-2n"))
 
 
 def test_the_clause_of_a_problem(judged):

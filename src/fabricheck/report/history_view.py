@@ -64,7 +64,7 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class HistoryView:
     """The history of a run's systems, up to the run.
 
     Attributes:
@@ -90,7 +90,9 @@ class Past:
     accusations: Accusations | None = None
 
 
-def read_past(store: Path, run: Run, sites: Iterable[Path], references: Iterable[Path]) -> Past:
+def read_history_view(
+    store: Path, run: Run, sites: Iterable[Path], references: Iterable[Path]
+) -> HistoryView:
     """Read and judge the history of the run's systems, without what came after the run.
 
     Args:
@@ -115,7 +117,7 @@ def read_past(store: Path, run: Run, sites: Iterable[Path], references: Iterable
         accused = accusations(history, selection)
         lines = Counter[str](problem.kind for problem in history.status().problems)
     sessions = {str(each.sessions[-1]) for each in series if len(each)}
-    return Past(
+    return HistoryView(
         trend,
         events,
         tuple(tuple(attribute(event, series, provenance)) for event in events),

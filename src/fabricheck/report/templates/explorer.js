@@ -1,8 +1,8 @@
 // The reader chooses a case, a figure, a size and a night; the three charts and the table follow.
-const [index, planes] = await Promise.all([unpackJson("drill-index"), unpack("drill-values")]);
+const [index, planes] = await Promise.all([unpackJson("explorer-index"), unpack("explorer-values")]);
 const nightCount = index.times.length;
 const cellCount = index.rows.length * nightCount;
-const element = (name) => document.getElementById(`drill-${name}`);
+const element = (name) => document.getElementById(`explorer-${name}`);
 
 const rows = index.rows.map(
   ([item, metric, statistic, size, unit, middle, step, levels, bounds, changes], number) => ({
@@ -290,7 +290,7 @@ for (const [benchmark, members] of groupBy([...index.cases.keys()], (n) => index
 }
 
 element("live").hidden = false;
-for (const name of ["trend", "curve", "statistics"]) plots[name] = await draw(`drill-${name}-chart`);
+for (const name of ["trend", "curve", "statistics"]) plots[name] = await draw(`explorer-${name}-chart`);
 source(plots.trend, "nights").selected.properties.indices.change.connect(() => {
   const [place] = source(plots.trend, "nights").selected.indices;
   if (place !== undefined) show(chosenRow, nightsOf(chosenRow)[place]);

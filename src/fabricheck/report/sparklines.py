@@ -1,4 +1,4 @@
-"""The course of key figures over the nights: sparklines of the matrix, and their table."""
+"""The sparkline of key figures over the nights: sparklines of the matrix, and their table."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,10 +10,10 @@ from fabricheck.benchmarks.quantity import size_label, with_unit
 from fabricheck.benchmarks.registry import REGISTRY
 from fabricheck.history.series import Series, SeriesKey
 from fabricheck.history.sparkline import sparkline
-from fabricheck.report.levels import changes_of, stretches
+from fabricheck.report.history_view import HistoryView, place_of
 from fabricheck.report.matrix import key_figures
 from fabricheck.report.model import Case, Run
-from fabricheck.report.past import Past, place_of
+from fabricheck.report.segments import changes_of, segments
 from fabricheck.trend.events import Change, Kind, State
 from fabricheck.trend.show import amount, moment
 
@@ -26,7 +26,7 @@ _COLORS = {Kind.REGRESSION: "red", Kind.NOISIER: "yellow", Kind.IMPROVEMENT: "gr
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class Sparkline:
     """The nights of one figure.
 
     Attributes:
@@ -40,7 +40,7 @@ class Course:
         last: the last value.
         change: the last change in words; empty without one.
         visible: the smallest change for the worse that five nights would show; empty if unknown.
-        row: number of the series in the drill-down, None if it isn't there.
+        row: number of the series in the explorer, None if it isn't there.
     """
 
     case: str
@@ -57,12 +57,14 @@ class Course:
 
     @property
     def words(self) -> str:
-        """The course for who can't see it."""
+        """The sparkline for who can't see it."""
         return f"{self.nights} nights, level {self.level}{', ' if self.change else ''}{self.change}"
 
 
-def courses(run: Run, past: Past, places: Mapping[SeriesKey, int]) -> dict[int, Course]:
-    """The course of the first key figure that each case has, by the identity of the case."""
+def sparklines(
+    run: Run, past: HistoryView, places: Mapping[SeriesKey, int]
+) -> dict[int, Sparkline]:
+    """The sparkline of the first key figure that each case has, by the identity of the case."""
     series = {
         (place_of(each.key), each.key.metric, each.key.statistic, each.key.size): each
         for each in past.series
@@ -92,21 +94,21 @@ def _course(
     changes: Sequence[Change],
     visible: float | None,
     row: int | None,
-) -> Course:
+) -> Sparkline:
     key = series.key
     line = sparkline(_trimmed(series.values[-NIGHTS:]), NIGHTS)
     last = changes[-1] if changes else None
     since = len(line) if last is None else max(0, len(line) - (len(series) - last.index))
     settled = last is None or last.state in _QUIET
     size = "" if key.size is None else f" at {size_label(key.size, key.metric)}"
-    return Course(
+    return Sparkline(
         case=case.title,
         figure=f"{key.metric.replace('_', ' ')} {key.statistic}{size}",
         before=line[:since],
         after=line[since:],
         color="" if last is None else "grey" if settled else _COLORS.get(last.kind, "magenta"),
         nights=len(series),
-        level=with_unit(stretches(series, changes)[-1].level, key.unit),
+        level=with_unit(segments(series, changes)[-1].level, key.unit),
         last=with_unit(float(series.values[-1]), key.unit),
         change="" if last is None else _words(last),
         visible="" if visible is None else f"{100 * visible:.2g} %",

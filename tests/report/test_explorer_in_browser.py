@@ -1,4 +1,4 @@
-"""The drill-down in Chromium: a reader chooses a case, a figure, a size and a night."""
+"""The explorer in Chromium: a reader chooses a case, a figure, a size and a night."""
 
 import re
 from collections.abc import Iterator
@@ -62,19 +62,19 @@ def browser(shared, page):
     shared.get("about:blank")
     shared.get_log("browser")
     shared.get(page.as_uri())
-    wait_until(shared, lambda d: find(d, "#drill-live[data-ready]"))
+    wait_until(shared, lambda d: find(d, "#explorer-live[data-ready]"))
     yield shared
     assert [entry for entry in shared.get_log("browser") if entry["level"] != "INFO"] == []
 
 
 def said(driver):
-    return find(driver, "#drill-words")[0].text
+    return find(driver, "#explorer-words")[0].text
 
 
 def choose(driver, name, text):
     from selenium.webdriver.support.select import Select  # noqa: PLC0415
 
-    Select(find(driver, f"#drill-{name}")[0]).select_by_visible_text(text)
+    Select(find(driver, f"#explorer-{name}")[0]).select_by_visible_text(text)
 
 
 def drawn(driver, name):
@@ -108,7 +108,7 @@ def test_a_click_on_an_event_shows_its_trend(browser):
 
 
 def test_a_click_on_a_course_of_the_matrix_shows_its_trend(browser):
-    find(browser, '.matrix a.course[href="#trends"]')[0].click()
+    find(browser, '.matrix a.sparkline[href="#trends"]')[0].click()
     assert "latency p50 at 8 B, latency mpich shm-1n" in said(browser)
 
 
@@ -135,12 +135,12 @@ def test_any_night_can_be_held_against_the_level(browser, run_and_series):
     _, series = run_and_series
     find(browser, "[id^=event-] > p a[data-row]")[0].click()
     choose(browser, "size", "8 B")
-    night = find(browser, "#drill-night")[0]
+    night = find(browser, "#explorer-night")[0]
     for _ in range(10):
         night.send_keys(Keys.ARROW_LEFT)
     assert night.get_attribute("aria-valuetext") == "2026-11-11 05:46"
     assert "on 2026-11-11 05:46 UTC" in said(browser)
-    figure = find(browser, "#drill-figure")[0].get_attribute("value").split()[-1]
+    figure = find(browser, "#explorer-figure")[0].get_attribute("value").split()[-1]
     value = one_of(series, figure, 8).values[-11]
     assert drawn(browser, "curve")["value"][3] == pytest.approx(value, rel=1.001e-3)
 
@@ -151,22 +151,22 @@ def test_an_earlier_night_is_compared_with_its_own_level_and_a_later_one_with_th
     assert tonight.search(said(browser))
     browser.execute_script(
         "const n = arguments[0]; n.value = 3; n.dispatchEvent(new Event('input'))",
-        find(browser, "#drill-night")[0],
+        find(browser, "#explorer-night")[0],
     )
     assert not tonight.search(said(browser))
 
 
 def test_a_figure_without_sizes_has_no_curve(browser):
     choose(browser, "case", "barrier openmpi tcp-2n (testbed:slurm)")
-    assert not find(browser, "#drill-curve")[0].is_displayed()
-    assert find(browser, "#drill-statistics")[0].is_displayed()
+    assert not find(browser, "#explorer-curve")[0].is_displayed()
+    assert find(browser, "#explorer-statistics")[0].is_displayed()
     assert "at" not in said(browser).partition(",")[0].split()
 
 
 def test_a_figure_alone_has_no_percentiles(browser):
     choose(browser, "case", "bw openmpi tcp-2n (testbed:slurm)")
-    assert find(browser, "#drill-curve")[0].is_displayed()
-    assert not find(browser, "#drill-statistics")[0].is_displayed()
+    assert find(browser, "#explorer-curve")[0].is_displayed()
+    assert not find(browser, "#explorer-statistics")[0].is_displayed()
 
 
 def test_one_night_alone_is_drawn(browser):
@@ -182,10 +182,10 @@ def test_one_night_alone_is_drawn(browser):
 
 
 def test_the_table_has_every_night(browser):
-    assert len(find(browser, "#drill-values tr")) == 60
-    first = find(browser, "#drill-values tr")[0].get_attribute("textContent")
+    assert len(find(browser, "#explorer-values tr")) == 60
+    first = find(browser, "#explorer-values tr")[0].get_attribute("textContent")
     assert first.startswith("2026-11-21 05:46")
-    assert find(browser, "#drill-caption")[0].get_attribute("textContent")
+    assert find(browser, "#explorer-caption")[0].get_attribute("textContent")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

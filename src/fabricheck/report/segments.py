@@ -14,7 +14,7 @@ BAND = (0.05, 0.95)
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class Segment:
     """Nights at one level, in the unit of the series.
 
     Attributes:
@@ -43,7 +43,7 @@ def changes_of(events: Iterable[Event]) -> dict[SeriesKey, list[Change]]:
     return found
 
 
-def stretches(series: Series, changes: Sequence[Change]) -> list[Stretch]:
+def segments(series: Series, changes: Sequence[Change]) -> list[Segment]:
     """The levels of a series, oldest first; noise that grew leaves the level as it is.
 
     Args:
@@ -60,5 +60,5 @@ def stretches(series: Series, changes: Sequence[Change]) -> list[Stretch]:
         values = values[np.isfinite(values)]
         if len(values):
             low, level, high = np.quantile(values, (BAND[0], 0.5, BAND[1]))
-            found.append(Stretch(start, end, float(level), float(low), float(high)))
+            found.append(Segment(start, end, float(level), float(low), float(high)))
     return found

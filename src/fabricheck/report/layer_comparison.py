@@ -50,7 +50,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class LineUp:
+class LayerComparison:
     """A case beside what was measured below it on the same path.
 
     Attributes:
@@ -103,7 +103,7 @@ def find_case(run: Run, text: str, partition: str = "") -> Case:
     )
 
 
-def line_up(run: Run, case: Case) -> LineUp:
+def compare_layers(run: Run, case: Case) -> LayerComparison:
     """Line up a case with the layers below it, and name the one at fault.
 
     Raises:
@@ -137,7 +137,7 @@ def line_up(run: Run, case: Case) -> LineUp:
     sizes = _sizes(case, members)
     shown = {layer: found[:_SHOWN_IN_A_LAYER] for layer, found in members.items()}
     red, suspects = _suspects(run, case)
-    return LineUp(
+    return LayerComparison(
         case=case,
         sizes=sizes,
         states=states,
@@ -166,7 +166,7 @@ def clause(run: Run, cases: Sequence[Case]) -> str:
     mpi = [case for case in cases if _is_mpi(case) and _STATES.get(case.status) is State.RED]
     if not mpi or len(mpi) != len(cases):
         return ""
-    found = [line_up(run, case) for case in mpi]
+    found = [compare_layers(run, case) for case in mpi]
     clauses = {each.diagnosis.clause for each in found}
     if len(clauses) == 1 and (common := clauses.pop()):
         return common

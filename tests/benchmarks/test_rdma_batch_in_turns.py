@@ -8,14 +8,14 @@ from tests.benchmarks.results import document
 
 from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.parser import ParseError
-from fabricheck.benchmarks.rdma_batch import beside
+from fabricheck.benchmarks.rdma_batch import in_turns
 from fabricheck.benchmarks.rdma_batch.entries import BENCHMARKS as PROGRAM_BENCHMARKS
 from fabricheck.benchmarks.rdma_batch.entries import COMPARISONS
 
 DATA = Path(__file__).parents[1] / "data" / "perftest-4.5"
 READ_LAT = (DATA / "read_lat.rc.txt").read_text()
 WRITE_BW = (DATA / "write_bw.rc.txt").read_text()
-SETTING = beside.Setting("/build/rdma_batch", ("--gid-index", "1"), ("-x", "1"), lambda _: 50)
+SETTING = in_turns.Setting("/build/rdma_batch", ("--gid-index", "1"), ("-x", "1"), lambda _: 50)
 SESSION = PROGRAM_BENCHMARKS["rdma_batch_session"]
 BANDWIDTH = PROGRAM_BENCHMARKS["rdma_batch_write_bandwidth"]
 READ = PROGRAM_BENCHMARKS["rdma_batch_read_latency"]
@@ -37,10 +37,10 @@ def result(size: int, batch: int, least: float, average: float, median: float) -
 
 
 def test_both_take_turns_at_each_size():
-    runs = beside.turns(READ, [8, 16], SETTING)
+    runs = in_turns.turns(READ, [8, 16], SETTING)
     assert [(turn.is_own, turn.size) for turn in runs] == [
         (False, 8), (True, 8), (False, 16), (True, 16),
-    ] * beside.ROUNDS  # fmt: skip
+    ] * in_turns.ROUNDS  # fmt: skip
     assert " ".join(runs[0].words) == "ib_read_lat -x 1 -s 8 -n 50"
     own = " ".join(runs[1].words)
     assert own.startswith("/build/rdma_batch --enable-sess --enable-batch-transfer --op read ")
@@ -49,23 +49,23 @@ def test_both_take_turns_at_each_size():
 
 
 def test_perftest_moves_as_many_messages_as_all_batches():
-    (rival, own, *_) = beside.turns(BANDWIDTH, [65536], SETTING)
+    (rival, own, *_) = in_turns.turns(BANDWIDTH, [65536], SETTING)
     assert " ".join(rival.words) == "ib_write_bw -t 128 -x 1 -s 65536 -n 12800"
     assert "--transfer-batch-size 256 --iters 50" in " ".join(own.words)
     assert "--sq-depth 128" in " ".join(own.words)
 
 
 def test_a_latency_is_divided_by_ours_and_medians_outvote_one_disturbed_run():
-    runs = beside.turns(READ, [2], SETTING)
+    runs = in_turns.turns(READ, [2], SETTING)
     outputs = [
         text
         for average in (40, 5000, 42)
         for text in (READ_LAT, result(2, 1, 30, average, average))
     ]
-    sides = beside.read(READ, runs, outputs, "job")
+    sides = in_turns.read(READ, runs, outputs, "job")
     assert sides.own == pytest.approx({2: 42})
     assert sides.rival[2] > 0
-    curve = beside.ratios(READ, sides)
+    curve = in_turns.ratios(READ, sides)
     ratio = curve.points[0].values[Metric.RATIO, "p50"]
     assert ratio == pytest.approx(sides.rival[2] / 42)
     assert list(curve.variables()) == ["ratio_p50_2B"]
@@ -73,40 +73,40 @@ def test_a_latency_is_divided_by_ours_and_medians_outvote_one_disturbed_run():
 
 
 def test_a_bandwidth_is_ours_divided_by_theirs():
-    runs = beside.turns(BANDWIDTH, [65536], SETTING)
+    runs = in_turns.turns(BANDWIDTH, [65536], SETTING)
     own = result(65536, 256, 4e5, 5e5, 5e5)
-    sides = beside.read(BANDWIDTH, runs, [WRITE_BW, own] * beside.ROUNDS, "job")
+    sides = in_turns.read(BANDWIDTH, runs, [WRITE_BW, own] * in_turns.ROUNDS, "job")
     assert sides.own[65536] == pytest.approx(65536 * 256 / 5e5)
-    assert beside.ratio(BANDWIDTH, sides, 65536) == sides.own[65536] / sides.rival[65536]
+    assert in_turns.ratio(BANDWIDTH, sides, 65536) == sides.own[65536] / sides.rival[65536]
 
 
 def test_one_write_in_flight_is_told_as_a_rate():
-    runs = beside.turns(WRITE, [65536], SETTING)
+    runs = in_turns.turns(WRITE, [65536], SETTING)
     own = result(65536, 1, 100, 200, 150)
-    sides = beside.read(WRITE, runs, [WRITE_BW, own] * beside.ROUNDS, "job")
+    sides = in_turns.read(WRITE, runs, [WRITE_BW, own] * in_turns.ROUNDS, "job")
     assert sides.own[65536] == pytest.approx(200), "an average beside an average"
-    bandwidth = beside.read(BANDWIDTH, beside.turns(BANDWIDTH, [65536], SETTING),
-                            [WRITE_BW, own] * beside.ROUNDS, "job").rival[65536]  # fmt: skip
+    bandwidth = in_turns.read(BANDWIDTH, in_turns.turns(BANDWIDTH, [65536], SETTING),
+                            [WRITE_BW, own] * in_turns.ROUNDS, "job").rival[65536]  # fmt: skip
     assert sides.rival[65536] == pytest.approx(65536 / bandwidth)
 
 
 def test_our_own_program_may_be_the_other_one():
-    runs = beside.turns(SESSION, [8], SETTING)
+    runs = in_turns.turns(SESSION, [8], SETTING)
     assert runs[0].words[0] == runs[1].words[0] == "/build/rdma_batch"
     assert "--enable-sess" in runs[1].words
     assert "--enable-sess" not in runs[0].words
-    outputs = [result(8, 128, 100, 120, 120), result(8, 128, 80, 100, 100)] * beside.ROUNDS
-    sides = beside.read(SESSION, runs, outputs, "job")
-    assert beside.ratio(SESSION, sides, 8) == pytest.approx(1.2)
+    outputs = [result(8, 128, 100, 120, 120), result(8, 128, 80, 100, 100)] * in_turns.ROUNDS
+    sides = in_turns.read(SESSION, runs, outputs, "job")
+    assert in_turns.ratio(SESSION, sides, 8) == pytest.approx(1.2)
     assert len(sides.rows) == 6
 
 
 def test_a_damaged_output_is_named_by_its_run():
-    runs = beside.turns(READ, [2], SETTING)
-    outputs = [READ_LAT, result(2, 1, 30, 40, 40)] * beside.ROUNDS
+    runs = in_turns.turns(READ, [2], SETTING)
+    outputs = [READ_LAT, result(2, 1, 30, 40, 40)] * in_turns.ROUNDS
     outputs[3] = "nothing"
     with pytest.raises(ParseError, match=r"^job: run 4: "):
-        beside.read(READ, runs, outputs, "job")
+        in_turns.read(READ, runs, outputs, "job")
 
 
 def test_every_comparison_has_one_metric_and_known_programs():

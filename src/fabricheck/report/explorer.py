@@ -1,4 +1,4 @@
-"""The data behind the drill-down: every series with its nights, levels, changes and bounds."""
+"""The data behind the explorer: every series with its nights, levels, changes and bounds."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
@@ -8,7 +8,7 @@ from fabricheck.benchmarks.metrics import Axis, Metric
 from fabricheck.benchmarks.quantity import LADDERS
 from fabricheck.benchmarks.registry import REGISTRY
 from fabricheck.history.series import SeriesKey
-from fabricheck.report.levels import changes_of, stretches
+from fabricheck.report.history_view import HistoryView, Place, place_of, place_words
 from fabricheck.report.nights import (
     MISSING,
     STEP,
@@ -18,7 +18,7 @@ from fabricheck.report.nights import (
     packed_json,
     packed_steps,
 )
-from fabricheck.report.past import Past, Place, place_of, place_words
+from fabricheck.report.segments import changes_of, segments
 from fabricheck.trend.events import Change, State
 from fabricheck.trend.show import amount
 
@@ -26,7 +26,7 @@ _DIGITS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Drill:
+class Explorer:
     """The packed data, and where each series stands in it.
 
     Attributes:
@@ -44,7 +44,7 @@ class Drill:
     places: Mapping[SeriesKey, int]
 
 
-def build_drill(past: Past) -> Drill:
+def build_explorer(past: HistoryView) -> Explorer:
     """The last nights of all series, by case; a case is what one job measures."""
     nights = lay_out(sorted(past.series, key=lambda each: _order(each.key)))
     changes = changes_of(past.trend.events)
@@ -77,7 +77,7 @@ def build_drill(past: Past) -> Drill:
         "cases": [[place[3], place_words(place)] for place, _ in cases],
         "rows": rows,
     }
-    return Drill(
+    return Explorer(
         len(nights.sessions),
         nights.before,
         packed_json(index),
@@ -106,7 +106,7 @@ def _stretches(row: Row, nights: Nights, changes: Sequence[Change]) -> list[list
     accepted = {change.index for change in changes if change.state is State.ACCEPTED}
     sessions = row.series.sessions
     found = []
-    for stretch in stretches(row.series, changes):
+    for stretch in segments(row.series, changes):
         first = nights.place(str(sessions[stretch.start]))
         last = nights.place(str(sessions[stretch.end - 1]))
         if last >= 0:

@@ -3,7 +3,7 @@
 import pytest
 
 from fabricheck.launch import cases as module
-from fabricheck.launch.cases import offered
+from fabricheck.launch.cases import available_placements
 from fabricheck.sites.offers import offers
 from fabricheck.transports import Placement
 
@@ -19,33 +19,40 @@ def two_sites(monkeypatch):
 
 
 def test_a_site_with_more_nodes_gets_cases_for_them(two_sites):
-    assert {name for name in offered() if name.startswith("tcp")} == {"tcp-2n", "tcp-12n"}
+    assert {name for name in available_placements() if name.startswith("tcp")} == {
+        "tcp-2n",
+        "tcp-12n",
+    }
 
 
 def test_a_case_that_no_site_could_run_is_not_made(two_sites):
-    made = offered()
+    made = available_placements()
     assert "rc-4n" in made
     assert "tcp-4n" not in made
     assert not any(name.startswith("auto") for name in made)
 
 
 def test_nodes_are_bounded_as_the_check_says(two_sites):
-    assert {Placement.read(name).num_nodes for name in offered(most=2)} == {1, 2}
-    assert {Placement.read(name).num_nodes for name in offered(least=2)} == {2, 4, 12}
+    assert {Placement.read(name).num_nodes for name in available_placements(max_nodes=2)} == {1, 2}
+    assert {Placement.read(name).num_nodes for name in available_placements(min_nodes=2)} == {
+        2,
+        4,
+        12,
+    }
 
 
 def test_all_cores_where_a_site_offers_them(two_sites):
-    assert {name for name in offered(full=True) if name.startswith("rc-")} == (
+    assert {name for name in available_placements(full=True) if name.startswith("rc-")} == (
         {"rc-2n-full", "rc-4n-full"}
     )
-    assert not any(name.startswith("tcp") for name in offered(full=True))
+    assert not any(name.startswith("tcp") for name in available_placements(full=True))
 
 
 def test_a_check_always_has_a_case(monkeypatch):
     monkeypatch.setattr(module, "offers", lambda: (frozenset({"health"}),))
-    assert len(offered()) == len(offered(full=True)) == 1
+    assert len(available_placements()) == len(available_placements(full=True)) == 1
 
 
 def test_the_shipped_sites_offer_what_the_testbed_has():
-    assert {"tcp-2n", "tcp-4n", "shm-1n", "rc-2n"} <= set(offered())
+    assert {"tcp-2n", "tcp-4n", "shm-1n", "rc-2n"} <= set(available_placements())
     assert all(isinstance(features, frozenset) for features in offers())
