@@ -2,6 +2,7 @@
 
 import sys
 from collections import Counter
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -54,7 +55,6 @@ def refresh(
             show_default="perflogs/ of the suite",
         ),
     ] = None,
-    rebuild: Annotated[bool, typer.Option("--rebuild", help="Read everything anew.")] = False,
     store: StoreOption = STORE,
     machine: JsonOption = False,
 ) -> None:
@@ -76,10 +76,8 @@ def refresh(
 
     with History.open(store) as history:
         of_suite = not perflogs and not history.roots()
-        request = Request(
-            perflogs=perflogs or ([DEFAULT_PERFLOGS] if of_suite else []), rebuild=rebuild
-        )
-        outcome = history.refresh(request)
+        places = perflogs or ([DEFAULT_PERFLOGS] if of_suite else [])
+        outcome = history.refresh(Request(perflogs=places))
     if machine:
         write_json({name: getattr(outcome, name) for name in outcome.__slots__})
         return
@@ -277,7 +275,7 @@ def _show_table(found: list["Series"]) -> None:
 def _series_as_json(series: "Series") -> dict[str, Any]:
     key = series.key
     return {
-        "key": {name: getattr(key, name) for name in key.__slots__},
+        "key": asdict(key),
         "direction": series.direction,
         "times": [f"{time}Z" for time in series.times.astype(str)],
         "values": series.values.tolist(),

@@ -17,6 +17,8 @@ app = typer.Typer(
     help="Keep a fabric under load between the nights, and judge every block.", no_args_is_help=True
 )
 
+_LAST_LINES = 50
+
 NameOption = Annotated[
     str, typer.Option(help="Name of the stress.", show_default="the system, or the only one")
 ]
@@ -160,7 +162,6 @@ def servers(*, name: NameOption = "") -> None:
 def log(
     *,
     name: NameOption = "",
-    lines: Annotated[int, typer.Option(min=1, max=100_000, help="How many.")] = 50,
 ) -> None:
     """Show the last lines that the job of a stress has printed.
 
@@ -173,7 +174,7 @@ def log(
     path = control.place_of(name).log
     if not path.exists():
         raise FabricheckError(f"expected what the job prints in {path}, found none yet: wait")
-    typer.echo("\n".join(path.read_text(errors="replace").splitlines()[-lines:]))
+    typer.echo("\n".join(path.read_text(errors="replace").splitlines()[-_LAST_LINES:]))
 
 
 @app.command()

@@ -37,12 +37,10 @@ class Request:
 
     Attributes:
         perflogs: directories or files of the record to read from now on, beside those known.
-        rebuild: forget everything and read it anew.
         now: the time that no line may be later than.
     """
 
     perflogs: Sequence[Path] = ()
-    rebuild: bool = False
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
 
 
@@ -109,7 +107,7 @@ class History:
         for root in request.perflogs:
             if (place := root.absolute()) not in self._cache.roots:
                 self._cache.roots.append(place)
-        outcome = self._cache.refresh(request.now, rebuild=request.rebuild)
+        outcome = self._cache.refresh(request.now)
         outcome.seconds = clock.monotonic() - began
         return outcome
 

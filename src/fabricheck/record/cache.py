@@ -131,7 +131,7 @@ class Cache:
         with _locked(directory, os.O_RDWR):
             yield cls.read(directory) if (directory / INDEX).is_file() else cls(directory)
 
-    def refresh(self, now: datetime, *, rebuild: bool = False) -> Outcome:
+    def refresh(self, now: datetime) -> Outcome:
         """Bring the columns up to the record files.
 
         Raises:
@@ -140,12 +140,11 @@ class Cache:
         """
         outcome = Outcome()
         files = self._files()
-        known = {} if rebuild else self.sources
         number = max((source.number for source in self.sources.values()), default=0)
         found: dict[str, Source] = {}
-        outcome.anew = [shown(Path(path)) for path in known if Path(path) not in files]
+        outcome.anew = [shown(Path(path)) for path in self.sources if Path(path) not in files]
         for path in files:
-            before = known.get(str(path))
+            before = self.sources.get(str(path))
             if before is None:
                 number += 1
                 before = Source(str(path), number)

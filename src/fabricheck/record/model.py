@@ -237,7 +237,7 @@ def to_line(entry: Entry) -> str:
 
     What is no text, such as half a surrogate pair, is escaped; a number that is not finite is none.
     """
-    given = {"kind": entry.KIND, **_plain(entry)}
+    given = {"kind": entry.KIND, "time": entry.time, **_plain(entry)}
     body = json.dumps(given, ensure_ascii=False, separators=(",", ":"), allow_nan=False)[1:]
     return f'{HEAD.decode()}{zlib.crc32(body.encode()):08x}",{body}\n'
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Sequence
+from dataclasses import asdict
 from enum import StrEnum
 from typing import Any
 
@@ -251,7 +252,7 @@ def _difference(difference: Difference) -> dict[str, Any]:
 
 
 def _key(key: SeriesKey) -> dict[str, Any]:
-    return {name: getattr(key, name) for name in key.__slots__}
+    return asdict(key)
 
 
 def _change(change: Change) -> dict[str, Any]:
