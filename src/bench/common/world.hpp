@@ -85,8 +85,8 @@ std::vector<std::string> gather(const World& world, const std::string& text);
 void describe_world(World& world);
 
 /// How a program of MPI begins: answers what the command line asks for instead of a run, and then
-/// returns false. Else it sees that --json's file can be written, describes the world, lets any rank
-/// refuse with what `refusal` says of it, and watches for interrupts. Collective.
+/// returns false. Else it sees that --json's file can be written, describes the world, lets any
+/// rank refuse with what `refusal` says of it, and watches for interrupts. Collective.
 bool begins(World& world, const CommonOptions& options, const std::string& help,
             std::string (*refusal)(const World& world));
 

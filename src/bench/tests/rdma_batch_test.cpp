@@ -161,11 +161,28 @@ TEST_CASE("the lines that MORI-IO's page prints are taken, what changes nothing 
                 "--num-qp-per-transfer", "2", "--num-target-dev", "8", "--num-initiator-dev", "8"},
                {}) == 18);
     const auto line = [](const char* pairs, const char* sweep) -> std::vector<const char*> {
-        return {"--host=10.235.192.60", "--enable-batch-transfer", "--enable-sess", "--buffer-size",
-                "1024", "--transfer-batch-size", "128", "--num-initiator-dev", "1",
-                "--num-target-dev", "1", "--num-qp-per-transfer", pairs, sweep,
-                "--num-worker-threads", "1", "--log-level", "info", "--op-type", "write",
-                "--poll_cq_mode", "polling"};
+        return {"--host=10.235.192.60",
+                "--enable-batch-transfer",
+                "--enable-sess",
+                "--buffer-size",
+                "1024",
+                "--transfer-batch-size",
+                "128",
+                "--num-initiator-dev",
+                "1",
+                "--num-target-dev",
+                "1",
+                "--num-qp-per-transfer",
+                pairs,
+                sweep,
+                "--num-worker-threads",
+                "1",
+                "--log-level",
+                "info",
+                "--op-type",
+                "write",
+                "--poll_cq_mode",
+                "polling"};
     };
     CHECK(rows(line("4", "--all"),
                {log, "option --buffer-size changes nothing: --all sweeps the size"}) == 18);
