@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fabricheck.benchmarks import registry
-from fabricheck.benchmarks.curve import Curve
+from fabricheck.benchmarks.curve import Curve, split_variable
 from fabricheck.errors import FabricheckError
 from fabricheck.fabric.finding import Finding, tell
 from fabricheck.fabric.job import common_rate, judge_job, read_nodes
@@ -83,6 +83,21 @@ def find_references(
                 if references:
                     return references, tolerance
     return {}, None
+
+
+def of_sizes(references: Mapping[str, Reference], sizes: Collection[int]) -> dict[str, Reference]:
+    """The references of the sizes that a case measures, and those of no size.
+
+    Another run of the same case may send other sizes, such as a mix of stress. That none of its own
+    is missing is seen in the curve itself.
+
+    Args:
+        references: of the case.
+        sizes: what it measures.
+    """
+    return {
+        name: each for name, each in references.items() if split_variable(name)[2] in (None, *sizes)
+    }
 
 
 def files_of_folder(benchmark: str) -> list[Path]:

@@ -8,7 +8,7 @@
 #   node      what the node is: system, processor, memory, limits of a process
 #   ports     state, addresses, versions and counters of the RDMA ports, and the interfaces
 #   adapters  what ethtool and ibv_devinfo say of them
-#   load      what the CPUs did; starts no process
+#   load      what the CPUs of this machine did; starts no process
 # The first line is "told MOMENT HOST UPTIME", the last one "end": without it, it was cut.
 #   FABRICHECK_NODE_ROOT=DIR   read a recorded tree instead of the running system: DIR/sys, DIR/proc,
 #                              DIR/etc, DIR/usr, DIR/ethtool/NETDEV (what ethtool -S NETDEV printed)
@@ -112,9 +112,8 @@ tell_load() {
         cpu*) echo "proc/stat:$line" ;;
         *) break ;;
         esac
-    done <proc/stat
-    # shellcheck disable=SC2086 # a pattern
-    for file in proc/pressure/cpu proc/pressure/memory ${FABRICHECK_STEAL:-}; do
+    done </proc/stat
+    for file in /proc/pressure/memory ${FABRICHECK_STEAL:-}; do
         if [ -r "$file" ] && read -r line <"$file"; then echo "${file#/}:$line"; fi
     done
 } 2>/dev/null

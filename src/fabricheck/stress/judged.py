@@ -23,6 +23,7 @@ from fabricheck.launch.judging import (
     in_order,
     judge_fabric,
     may_use_ports,
+    of_sizes,
 )
 from fabricheck.launch.model import Evidence, Measurement, Setting
 from fabricheck.record.model import Case, Sample, moment
@@ -77,9 +78,7 @@ def judge_block(
             key, FAMILIES[measurement.benchmark.family].checks[:1]
         )
         # Of a curve there are only the block's sizes, which have no shape.
-        references = {
-            name: each for name, each in references.items() if split_variable(name)[2] in sizes
-        }
+        references = of_sizes(references, sizes)
         if tolerance:
             tolerance = replace(tolerance, monotone=None, best=None)
             kind, source = tolerance.kind, tolerance.source
