@@ -31,11 +31,9 @@ MARGIN = 5
 
 def ours(series: Sequence[Series]) -> list[list[int]]:
     """The change points of each series."""
-    found = []
-    for each in series:
-        x = np.log(each.values) if (each.values > 0).all() else each.values
-        found.append([step.index for step in change_points(x, Settings(), 0.0)])
-    return found
+    rows = [np.log(each.values) if (each.values > 0).all() else each.values for each in series]
+    found = change_points(rows, Settings(), [0.0] * len(rows))
+    return [[step.index for step in steps] for steps in found]
 
 
 def never(series: Sequence[Series]) -> list[list[int]]:

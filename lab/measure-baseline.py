@@ -84,7 +84,8 @@ def recorded(window: int) -> Iterator[Case]:
 def changed(values: Array) -> bool:
     """Whether the level changed."""
     settings = Settings()
-    return bool(change_points(np.log(values), settings, np.log1p(settings.smallest_change)))
+    (steps,) = change_points([np.log(values)], settings, [np.log1p(settings.smallest_change)])
+    return bool(steps)
 
 
 def judge(cases: Iterable[Case], window: int) -> tuple[int, dict[str, Rate]]:

@@ -20,7 +20,7 @@ STATISTICS = ("p50", "p99")
 
 _LEVELS = (2.0, 200.0)
 _RAMP_NIGHTS = 10
-_SECOND_MODE = 0.5
+SECOND_MODE = 0.5
 _NODE_SHARE = 0.25
 
 
@@ -119,7 +119,7 @@ def latencies(
     for number in range(count):
         size = SIZES[number % len(SIZES)]
         statistic = STATISTICS[number // len(SIZES) % len(STATISTICS)]
-        values = _quiet(world, noise, nights, generator)
+        values = quiet(world, noise, nights, generator)
         values += _changed(change, size, statistic, nights, generator)
         level = np.exp(generator.uniform(*np.log(_LEVELS)))
         there = generator.random(nights) >= world.missing
@@ -142,7 +142,7 @@ def latencies(
     return found
 
 
-def _quiet(
+def quiet(
     world: World, noise: Sequence[Array], nights: int, generator: np.random.Generator
 ) -> Array:
     """Logarithms of a series without change."""
@@ -157,7 +157,7 @@ def _quiet(
         standard = _remembering(standard, world.memory)
     values = world.spread * standard
     if world.modes:
-        values += world.modes * (generator.random(nights) < _SECOND_MODE)
+        values += world.modes * (generator.random(nights) < SECOND_MODE)
     values += np.log(world.outlier) * (generator.random(nights) < world.outliers)
     values += np.cumsum(world.drift * generator.standard_normal(nights))
     weekend = (np.arange(nights) + generator.integers(7)) % 7 >= 5  # noqa: PLR2004
@@ -188,7 +188,7 @@ def _changed(
         shape is Shape.ONE_SIZE and size != SIZES[-1]
     ):
         shape = Shape.NONE
-    share = {Shape.NONE: 0.0, Shape.BIMODAL: _SECOND_MODE, Shape.ONE_NODE: _NODE_SHARE}
+    share = {Shape.NONE: 0.0, Shape.BIMODAL: SECOND_MODE, Shape.ONE_NODE: _NODE_SHARE}
     factor = after * (generator.random(nights) < share.get(shape, 1.0))
     if shape is Shape.RAMP:
         factor = factor * np.minimum((since + 1) / _RAMP_NIGHTS, 1.0)

@@ -8,6 +8,7 @@ from tests.history.recorded import case, record
 from fabricheck.errors import FabricheckError
 from fabricheck.history.series import Series
 from fabricheck.trend.settings import Settings
+from simulation.best import table as best_table
 from simulation.events import tables as event_tables
 from simulation.nights import (
     DAY,
@@ -30,6 +31,7 @@ from simulation.power import (
     pooled,
 )
 from simulation.rivals import rivals
+from simulation.worlds import WORDS
 
 NORMAL = World(recorded=False)
 OURS = our_detector(Settings())
@@ -161,3 +163,15 @@ def test_a_step_of_a_fleet_is_one_event_and_a_quiet_fleet_has_none():
     (_, stepped), (_, quiet) = event_tables(series=140, nights=2, seed=5)
     assert [row["events"] for row in stepped] == [1, 1, 1, 1]
     assert [row["events"] for row in quiet] == [0]
+
+
+def test_who_knows_all_but_the_night_finds_what_its_noise_allows():
+    rows = {row["noise of 2 %"]: row for row in best_table(400, 7)}
+    found = [
+        float(str(rows[WORDS[name]]["at 1 false per 1000"]).split()[0])
+        for name in ("memory", "missing", "normal")
+    ]
+    # Of a level known and one step of 2.44 spreads: the nights that are missing cost a twentieth.
+    assert found == sorted(found)
+    assert found[1] == pytest.approx(92, abs=4)
+    assert found[2] == pytest.approx(98, abs=2)

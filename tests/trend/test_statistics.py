@@ -9,9 +9,13 @@ from tests.trend.made import noise, stepped
 from fabricheck.trend import window
 from fabricheck.trend.ranks import rank_test
 from fabricheck.trend.robust import Rows, align, inflation, medians, persistence, spreads
-from fabricheck.trend.segments import change_points, shift_between, standardised
+from fabricheck.trend.segments import Step, change_points, shift_between, standardised
 from fabricheck.trend.settings import Settings
 from simulation.noise import read_noise
+
+
+def _steps(*rows: np.ndarray) -> list[list[Step]]:
+    return change_points(rows, Settings(), [0.01] * len(rows))
 
 
 def test_benjamini_and_hochbergs_own_example():
@@ -51,9 +55,9 @@ def test_nights_that_follow_each_other_are_no_change_points():
     for night in range(1, 120):
         follow[:, night] += 0.5 * follow[:, night - 1]
     # Twenty of them, where the memory is not weighed.
-    assert sum(bool(change_points(row, Settings(), 0.01)) for row in follow) <= 4
+    assert sum(map(bool, _steps(*follow))) <= 4
     stepped_up = follow[:20] + np.where(np.arange(120) >= 60, 0.1, 0.0)
-    assert sum(bool(change_points(row, Settings(), 0.01)) for row in stepped_up) >= 18
+    assert sum(map(bool, _steps(*stepped_up))) >= 18
 
 
 def test_a_rank_test_of_values_that_remember_is_wider():
@@ -104,8 +108,8 @@ def test_change_points_are_those_of_ruptures_where_all_are_significant():
     for seed in range(8):
         values = np.log(stepped(nights=150, at=50, size=0.1, seed=seed))
         values[100:] -= 0.15
-        found = [step.index for step in change_points(values, Settings(), 0.01)]
-        standard, _ = standardised(values)
+        found = [step.index for step in _steps(values)[0]]
+        (standard,), _ = standardised(values[None, :])
         oracle = ruptures.Pelt(model="l2", min_size=5, jump=1).fit(standard)
         assert found == [int(point) for point in oracle.predict(pen=3 * np.log(150))[:-1]]
         assert np.abs(np.array(found) - [50, 100]).max() <= 2
@@ -114,20 +118,38 @@ def test_change_points_are_those_of_ruptures_where_all_are_significant():
 def test_plain_ruptures_with_a_rank_cost_dates_the_same_step():
     values = np.log(stepped(nights=120, at=70, size=0.1))
     values[[10, 11, 40, 100]] += 0.3
-    (step,) = change_points(values, Settings(), 0.01)
+    ((step,),) = _steps(values)
     oracle = ruptures.Pelt(model="rank", min_size=5, jump=1).fit(values).predict(pen=20)
     assert abs(step.index - oracle[0]) <= 1
 
 
 @pytest.mark.parametrize("nights", [0, 1, 5, 9])
 def test_too_few_nights_have_no_change_points(nights: int):
-    assert change_points(np.arange(nights, dtype=float), Settings(), 0.01) == []
+    assert _steps(np.arange(nights, dtype=float)) == [[]]
 
 
 def test_steps_that_alternate_with_every_night_have_no_change_point():
     values = np.log(noise(200))
     values[::2] += 0.2
-    assert change_points(values, Settings(), 0.01) == []
+    assert _steps(values) == [[]]
+
+
+def test_series_of_other_lengths_are_judged_as_if_each_were_alone():
+    rows = [np.log(stepped(nights, 60, seed=nights)) for nights in (80, 95, 80, 9)]
+    assert _steps(*rows) == [_steps(row)[0] for row in rows]
+    assert [len(steps) for steps in _steps(*rows)] == [1, 1, 1, 0]
+
+
+def test_the_stairs_of_a_drift_are_one_change():
+    values = np.log(noise(200))
+    drift = values + np.linspace(0, 0.4, 200)
+    (steps,) = _steps(drift)
+    assert len(steps) == 1
+    # Three levels far apart are no line, nor are a rise and a fall.
+    stairs = values + 0.1 * (np.arange(200) >= 60) + 0.2 * (np.arange(200) >= 120)
+    assert [step.index for step in _steps(stairs)[0]] == pytest.approx([60, 120], abs=2)
+    wave = values + 0.1 * ((np.arange(200) >= 60) & (np.arange(200) < 120))
+    assert [step.index for step in _steps(wave)[0]] == pytest.approx([60, 120], abs=2)
 
 
 def _false(values: np.ndarray) -> float:

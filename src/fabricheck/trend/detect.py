@@ -5,12 +5,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
 from fabricheck.benchmarks.metrics import Direction
 from fabricheck.history.series import Series, SeriesKey
 from fabricheck.trend import spread, window
 from fabricheck.trend.accepted import Acceptance
+from fabricheck.trend.adjust import adjusted
 from fabricheck.trend.events import Change, Detector, Event, Kind, State, merge
 from fabricheck.trend.robust import Array, Rows, align
 from fabricheck.trend.segments import Step, change_points, shift_between
@@ -165,7 +165,9 @@ class _System:
                 for each in accepted
                 if each.fits(row.series.key)
             ]
-            row.steps = change_points(row.x, settings, self._smallest(row))
+        smallest = [self._smallest(row) for row in rows]
+        steps = change_points([row.x for row in rows], settings, smallest)
+        for row, row.steps in zip(rows, steps, strict=True):
             row.start = self._start(row)
         self._tonight = Rows(
             align([row.x[row.start :] for row in rows]),
@@ -214,9 +216,7 @@ class _System:
         q = self._alarm_q(alarms)
         found = [(row, step) for row in self._rows for step in row.steps]
         quiet = sum(not row.steps for row in self._rows)
-        adjusted_steps = stats.false_discovery_control(
-            np.array([step.p for _, step in found] + [1.0] * quiet)
-        )
+        adjusted_steps = adjusted([step.p for _, step in found] + [1.0] * quiet)
         changes = []
         dated: dict[int, list[Step]] = {}
         for (row, step), step_q in zip(found, adjusted_steps, strict=False):
@@ -244,7 +244,7 @@ class _System:
     def _alarm_q(alarms: window.Alarms) -> Array:
         q = np.ones(len(alarms.p))
         tested = alarms.history > 0
-        q[tested] = stats.false_discovery_control(alarms.p[tested])
+        q[tested] = adjusted(alarms.p[tested])
         return q
 
     def _change(self, row: _Row, detector: Detector, step: Step, q: float) -> Change:
@@ -280,7 +280,7 @@ class _System:
 
     def _noisier(self, matrix: Array, moved: set[int]) -> list[Change]:
         p, nights, ratio = spread.noisier(matrix, self._settings)
-        q = stats.false_discovery_control(p)
+        q = adjusted(p)
         raised = (
             (p <= self._settings.alarm_p)
             & (q <= self._settings.false_discovery_rate)

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-from scipy import stats
 
 from fabricheck.history.series import Series, SeriesKey
+from fabricheck.trend.adjust import adjusted
 from fabricheck.trend.dating import believable, doubts
 from fabricheck.trend.settings import Settings
 
@@ -76,7 +76,7 @@ class Change:
         low: lower end of its 95 % interval, ``None`` where there is none.
         high: upper end.
         p: p-value, corrected for what was tried within the series.
-        q: p-value adjusted for all series (Benjamini and Hochberg).
+        q: p-value adjusted for all series and detectors (``fabricheck.trend.adjust``).
     """
 
     series: Series
@@ -247,7 +247,7 @@ def _raised(changes: Sequence[Change], series: int, rate: float) -> Iterator[Cha
             yield from found
             continue
         p = [change.p for change in found] + [1.0] * (series - len(found))
-        for change, q in zip(found, stats.false_discovery_control(np.array(p)), strict=False):
+        for change, q in zip(found, adjusted(p), strict=False):
             if change.state is State.ACCEPTED or q <= rate:
                 yield change
 

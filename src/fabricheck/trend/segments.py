@@ -5,6 +5,7 @@ values whose outliers are cut off first. Each boundary that it proposes must the
 between its two sides, and change the level by enough.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +14,7 @@ import ruptures
 from scipy import ndimage
 
 from fabricheck.trend.ranks import rank_test
-from fabricheck.trend.robust import NORMAL_MAD, Array, spreads
+from fabricheck.trend.robust import NORMAL_MAD, Array, Flags, medians, spreads
 from fabricheck.trend.settings import Settings
 
 SHORTEST = 5
@@ -27,6 +28,7 @@ _NEAR, _WIDE = 7, 21
 
 _CUT = 3.0
 _NEARLY = 0.8
+_ROWS = 512
 _Z95 = 1.96
 
 
@@ -56,32 +58,59 @@ class Shift:
     high: float
 
 
-def change_points(values: Array, settings: Settings, smallest: float) -> list[Step]:
-    """The steps of a series, oldest first.
+def change_points(
+    rows: Sequence[Array], settings: Settings, smallest: Sequence[float]
+) -> list[list[Step]]:
+    """The steps of each series, oldest first.
 
     Args:
-        values: the series; logarithms where all values are positive.
+        rows: the series; logarithms where all values are positive.
         settings: penalty, and the p-value that a step must have.
-        smallest: smallest difference of the levels.
+        smallest: smallest difference of the levels of each series.
     """
-    nights = len(values)
-    if nights < 2 * SHORTEST:
-        return []
-    standard, correlation = standardised(values)
-    penalty = settings.penalty * np.log(nights) * (1 + correlation) / (1 - correlation)
-    if not _may_change(standard, penalty):
-        return []
+    found: list[list[Step]] = [[] for _ in rows]
+    for places in _alike(rows):
+        # Most series have no step; for them this is all that is computed, many at a time.
+        standard, correlation = standardised(np.array([rows[place] for place in places]))
+        penalties = settings.penalty * np.log(standard.shape[1]) * _longer(correlation)
+        for row in np.flatnonzero(_may_change(standard, penalties)):
+            place = places[row]
+            found[place] = _steps(
+                rows[place], standard[row], correlation[row], settings, smallest[place]
+            )
+    return found
+
+
+def _alike(rows: Sequence[Array]) -> Iterator[list[int]]:
+    """Places of series that are long enough and as long as each other, some hundreds at a time."""
+    lengths: dict[int, list[int]] = {}
+    for place, row in enumerate(rows):
+        if len(row) >= 2 * SHORTEST:
+            lengths.setdefault(len(row), []).append(place)
+    for places in lengths.values():
+        for start in range(0, len(places), _ROWS):
+            yield places[start : start + _ROWS]
+
+
+def _longer(correlation: Array) -> Array:
+    """How many nights that follow each other are worth one that doesn't: AR(1), long stretches."""
+    return (1 + correlation) / (1 - correlation)
+
+
+def _steps(
+    values: Array, standard: Array, correlation: Array, settings: Settings, smallest: float
+) -> list[Step]:
+    penalty = settings.penalty * np.log(len(values))
     segmentation = ruptures.KernelCPD(kernel="linear", min_size=SHORTEST).fit(standard)
-    bounds = segmentation.predict(pen=penalty)
+    bounds = segmentation.predict(pen=penalty * _longer(correlation))
     remembered = _memory(standard, bounds)
     if remembered > correlation:
-        penalty = settings.penalty * np.log(nights) * (1 + remembered) / (1 - remembered)
-        bounds = segmentation.predict(pen=penalty)
-    inflation = (1 + remembered) / (1 - remembered)
-    return _confirmed(values, [0, *map(int, bounds)], settings.alarm_p, smallest, inflation)
+        bounds = segmentation.predict(pen=penalty * _longer(remembered))
+    bounds = [0, *map(int, bounds)]
+    return _confirmed(values, bounds, settings.alarm_p, smallest, float(_longer(remembered)))
 
 
-def _memory(standard: Array, bounds: list[int]) -> float:
+def _memory(standard: Array, bounds: list[int]) -> Array:
     """Correlation from night to night of what is left without the levels between the bounds.
 
     Each level takes away what it lacks on average (Kendall's bias); a change point that is believed
@@ -93,72 +122,102 @@ def _memory(standard: Array, bounds: list[int]) -> float:
     squares = float(np.sum(bounded**2))
     estimate = float(np.sum(bounded[1:] * bounded[:-1])) / squares if squares else 0.0
     bias = (1 + 3 * estimate) * len(levels) / len(standard)
-    return min(max(estimate + bias, 0.0), 0.95)
+    return np.clip(estimate + bias, 0.0, 0.95)
 
 
-def standardised(values: Array) -> tuple[Array, float]:
+def standardised(matrix: Array) -> tuple[Array, Array]:
     """Values in units of their noise, outliers cut off, and their correlation between nights.
 
     The noise is that of the differences from night to night, which steps don't enlarge; where it is
     smaller than the noise around the running median, the values follow each other.
+
+    Args:
+        matrix: series of one length, one in each row.
     """
-    level = running_median(values, _NEAR)
-    fast = NORMAL_MAD * float(np.median(np.abs(np.diff(values)))) / np.sqrt(2)
-    slow = NORMAL_MAD * float(np.median(np.abs(values - running_median(values, _WIDE))))
-    scale = max(fast, slow, 1e-3 * float(np.ptp(values)), 1e-12)
-    correlation = 0.0
-    if slow > 0:
-        correlation = min(max(1 - (fast / slow) ** 2 - 2 / np.sqrt(len(values)), 0.0), 0.9)
-    cut = level + np.clip(values - level, -_CUT * scale, _CUT * scale)
+    level = running_median(matrix, _NEAR)
+    fast = NORMAL_MAD * medians(np.abs(np.diff(matrix))) / np.sqrt(2)
+    slow = NORMAL_MAD * medians(np.abs(matrix - running_median(matrix, _WIDE)))
+    scale = np.maximum(np.maximum(fast, slow), np.maximum(1e-3 * np.ptp(matrix, axis=1), 1e-12))
+    ratio = np.divide(fast, slow, out=np.ones_like(fast), where=slow > 0)
+    correlation = np.clip(1 - ratio**2 - 2 / np.sqrt(matrix.shape[1]), 0.0, 0.9)
+    reach = _CUT * scale[:, None]
+    cut = level + np.clip(matrix - level, -reach, reach)
     # What is left of many outliers is noise, too.
-    scale = max(scale, float(np.sqrt(np.mean(np.diff(cut) ** 2) / 2)))
-    return (cut - np.median(cut)) / scale, correlation
+    scale = np.maximum(scale, np.sqrt(np.mean(np.diff(cut) ** 2, axis=1) / 2))
+    return (cut - medians(cut)[:, None]) / scale[:, None], correlation
 
 
 def running_median(values: Array, nights: int) -> Array:
-    """Median of the nights around each night; the ends are mirrored."""
-    size = min(nights, 2 * len(values) - 1)
-    return np.asarray(ndimage.median_filter(values, size=size, mode="mirror"))
+    """Median of the nights around each night of each row; the ends are mirrored."""
+    size = min(nights, 2 * values.shape[-1] - 1)
+    window = (*(1 for _ in values.shape[1:]), size)
+    return np.asarray(ndimage.median_filter(values, size=window, mode="mirror"))
 
 
-def _may_change(standard: Array, penalty: float) -> bool:
-    """Whether two neighbouring segments gain nearly what a boundary must gain.
+def _may_change(standard: Array, penalties: Array) -> Flags:
+    """Whether two neighbouring segments gain nearly what a boundary must gain, for each row.
 
-    Most series have no step; for them this is all that is computed. Lengths of segments grow by a
-    quarter, so one of them has four fifths of what the best would gain.
+    Lengths of segments grow by a quarter, so one of them has four fifths of what the best would
+    gain.
     """
-    sums = np.concatenate([[0.0], np.cumsum(standard)])
+    sums = np.pad(np.cumsum(standard, axis=1), ((0, 0), (1, 0)))
+    gains = np.zeros(len(standard))
     stretch = SHORTEST
-    while 2 * stretch <= len(standard):
-        means = (sums[stretch:] - sums[:-stretch]) / stretch
-        difference = float(np.max(np.abs(means[stretch:] - means[:-stretch])))
-        if difference**2 * stretch / 2 > _NEARLY * penalty:
-            return True
+    while 2 * stretch <= standard.shape[1]:
+        means = (sums[:, stretch:] - sums[:, :-stretch]) / stretch
+        differences = np.abs(means[:, stretch:] - means[:, :-stretch]).max(axis=1)
+        gains = np.maximum(gains, differences**2 * stretch / 2)
         stretch = max(stretch + 1, stretch * 5 // 4)
-    return False
+    return np.asarray(gains > _NEARLY * penalties)
 
 
 def _confirmed(
     values: Array, bounds: list[int], largest_p: float, smallest: float, inflation: float
 ) -> list[Step]:
-    """The steps that pass; each that fails joins its two sides, and the rest is tested again."""
+    """The steps that pass; each that fails joins its two sides, and the rest is tested again.
+
+    What passes may be the stairs of a drift. It is one change, so one of them stays.
+    """
     while True:
         steps = [
             _step(values, before, bound, after, inflation)
             for before, bound, after in zip(bounds, bounds[1:], bounds[2:], strict=False)
         ]
-        failing = [
-            (step.p, step.index)
+        shifts = [
+            shift_between(values[step.start : step.index], values[step.index : step.end]).middle
             for step in steps
-            if step.p > largest_p
-            or abs(
-                shift_between(values[step.start : step.index], values[step.index : step.end]).middle
-            )
-            < smallest
         ]
+        failing = [
+            step
+            for step, shift in zip(steps, shifts, strict=True)
+            if step.p > largest_p or abs(shift) < smallest
+        ] or list(_stairs(values, steps, shifts))
         if not failing:
             return steps
-        bounds.remove(max(failing)[1])
+        bounds.remove(max(failing, key=lambda step: (step.p, step.index)).index)
+
+
+def _stairs(values: Array, steps: Sequence[Step], shifts: Sequence[float]) -> Iterator[Step]:
+    """The steps beside one of the same direction that a straight line explains as well."""
+    signs = np.sign([0.0, *shifts, 0.0])
+    beside = (signs[1:-1] == signs[:-2]) | (signs[1:-1] == signs[2:])
+    for step, has_one in zip(steps, beside, strict=True):
+        if has_one and _is_line(values[step.start : step.end], step.index - step.start):
+            yield step
+
+
+def _is_line(values: Array, bound: int) -> bool:
+    """Whether a straight line explains values as well as two levels.
+
+    By the information criterion of Schwarz (1978, *Estimating the dimension of a model*) for
+    absolute distances: the bound is a parameter more.
+    """
+    nights = np.arange(len(values)) - (len(values) - 1) / 2
+    slope = (nights @ values) / (nights @ nights)
+    line = values - slope * nights
+    levels = [np.abs(side - np.median(side)).sum() for side in np.split(values, [bound])]
+    more = len(values) ** (0.5 / len(values))
+    return bool(np.abs(line - np.median(line)).sum() <= more * sum(levels))
 
 
 def _step(values: Array, before: int, bound: int, after: int, inflation: float) -> Step:

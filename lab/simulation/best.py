@@ -1,0 +1,121 @@
+"""How well a step could be found at all: by a detector that knows what none can know.
+
+It knows the level, the distribution of the noise, and the size of the step, and looks only for the
+night. The cumulative sum of the likelihood ratios (Page 1954, *Continuous inspection schemes*) then
+is the fastest of all at its rate of false alarms (Moustakides 1986, *Optimal stopping times for
+detecting changes in distributions*).
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Annotated
+
+import numpy as np
+import typer
+from scipy import stats
+
+from fabricheck.trend.robust import Array, Flags
+from simulation.nights import SECOND_MODE, World, quiet
+from simulation.power import QUIET_NIGHTS, Rate
+from simulation.tables import JsonOption, Row, SeedOption, share, show
+from simulation.worlds import WORDS, WORLDS
+
+_NOISES = ("normal", "outliers", "missing", "tails", "modes", "memory")
+_FALSE = (0.001, 0.002)
+"""Rates of false alarms, per series and night."""
+
+_SIZE, _NIGHTS = 0.05, 5
+_TITLE = f"steps of {100 * _SIZE:g} % found within {_NIGHTS} nights by who knows all but the night"
+_HISTORY = 60
+_HALVINGS = 40
+
+
+def best(
+    *,
+    count: Annotated[int, typer.Option(min=100, help="Series for each figure.")] = 10_000,
+    seed: SeedOption = 20261122,
+    machine: JsonOption = False,
+) -> None:
+    """Measure how often a step could be found by who knows all but its night.
+
+    Prints a table of docs/explanation/detection.md.
+
+    Exit code 0: measured. 2: bad input.
+
+    Examples:
+
+        lab/simulate best --count 1000
+    """
+    show({"count": count, "seed": seed}, [(_TITLE, table(count, seed))], machine=machine)
+
+
+def table(count: int, seed: int) -> Iterator[Row]:
+    """The share of steps that are found in each noise, for each rate of false alarms."""
+    for name in _NOISES:
+        rates = zip(_FALSE, _best(WORLDS[name], count, seed), strict=True)
+        cells = {f"at {1000 * false:g} false per 1000": share(rate) for false, rate in rates}
+        yield {"noise of 2 %": WORDS[name], **cells}
+
+
+def _best(world: World, count: int, seed: int) -> Iterator[Rate]:
+    generator, step = np.random.default_rng(seed), float(np.log1p(_SIZE))
+    false, found = (
+        np.array([quiet(world, (), length, generator) for _ in range(count)])
+        for length in (_HISTORY + QUIET_NIGHTS, _HISTORY + _NIGHTS)
+    )
+    found[:, _HISTORY:] += step
+    sums = []
+    for values in (false, found):
+        values[generator.random(values.shape) < world.missing] = np.nan
+        sums.append(_sums(values, world, step)[:, _HISTORY - 1 :])
+    for rate in _FALSE:
+        bound = _bound(sums[0], rate)
+        yield Rate(int((sums[1][:, 1:] >= bound).any(axis=1).sum()), count)
+
+
+def _bound(sums: Array, rate: float) -> float:
+    """The bound that so many quiet nights pass anew."""
+
+    def fresh(bound: float) -> float:
+        raised: Flags = sums >= bound
+        return float(np.mean(raised[:, 1:] & ~raised[:, :-1]))
+
+    low, high = 0.0, 30.0
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if fresh(middle) > rate else (low, middle)
+    return high
+
+
+def _sums(values: Array, world: World, step: float) -> Array:
+    """The largest sum of log-likelihood ratios of nights that end with each night."""
+    first, later = values, step
+    if world.memory:
+        # What a night adds to what the last one let expect; of the step the last one knows a share.
+        first = values.copy()
+        first[:, 1:] -= world.memory * values[:, :-1]
+        later = step * (1 - world.memory)
+    density = _density(world)
+    there = np.isfinite(first)
+    first = np.where(there, first, 0.0)
+    begins, goes_on = (there * (density(first - shift) - density(first)) for shift in (step, later))
+    found = np.empty_like(values)
+    total = np.full(len(values), -np.inf)
+    for night in range(values.shape[1]):
+        total = np.maximum(begins[:, night], total + goes_on[:, night])
+        found[:, night] = total
+    return found
+
+
+def _density(world: World) -> Callable[[Array], Array]:
+    """Logarithm of the density of a night's noise, but for a constant."""
+    if world.tails:
+        robust = stats.t.ppf(0.75, world.tails) / stats.norm.ppf(0.75)
+        return lambda x: np.asarray(stats.t.logpdf(x * robust / world.spread, world.tails))
+    spread = world.spread * np.sqrt(1 - world.memory**2)
+    share, other = world.outliers, np.log(world.outlier)
+    if world.modes:
+        share, other = SECOND_MODE, world.modes
+    return lambda x: np.logaddexp(
+        np.log1p(-share) + stats.norm.logpdf(x, 0, spread),
+        np.log(max(share, 1e-300)) + stats.norm.logpdf(x, other, spread),
+    )
