@@ -3,8 +3,9 @@ import pytest
 from tests.trend.made import DAY, FIRST, noise, series, stepped
 
 from fabricheck.history.series import Series
+from fabricheck.trend.dating import doubts
 from fabricheck.trend.detect import analyse
-from fabricheck.trend.events import Kind, State
+from fabricheck.trend.events import Change, Detector, Kind, State
 from simulation.nights import FIRST_NIGHT, Injected, Shape, World, latencies
 
 
@@ -80,6 +81,17 @@ def test_another_change_in_the_shadow_of_a_thousand_is_an_event_of_its_own():
     many[0] = Series(many[0].key, many[0].times, values, many[0].sessions)
     small = [event for event in analyse(many, {}).events if len(event.changes) == 1]
     assert [event.since for event in small] == [FIRST_NIGHT + 88 * DAY]
+
+
+def test_a_date_that_is_wrong_by_a_month_is_no_second_cause():
+    values = stepped(nights=110, at=100, size=0.05)
+    early = Change(
+        series(values), Kind.REGRESSION, State.OPEN, Detector.CHANGE_POINT, index=70, start=0,
+        end=110, before=10, after=10.2, effect=0.02, low=0.01, high=0.03, p=1e-7, q=1e-4,
+    )  # fmt: skip
+    first = FIRST.astype("datetime64[D]")
+    own, true, end = doubts([early], first + np.array([70, 100, 109]))[0]
+    assert true < own == 0 < end
 
 
 def test_two_causes_four_nights_apart_are_two_events():

@@ -7,6 +7,7 @@ from scipy import stats
 from tests.trend.made import noise, stepped
 
 from fabricheck.trend import window
+from fabricheck.trend.adjust import adjusted
 from fabricheck.trend.ranks import rank_test
 from fabricheck.trend.robust import Rows, align, inflation, medians, persistence, spreads
 from fabricheck.trend.segments import Step, change_points, shift_between, standardised
@@ -27,6 +28,11 @@ def test_benjamini_and_hochbergs_own_example():
     assert q[3] == pytest.approx(0.0095 * 15 / 4)
     shuffled = np.random.default_rng(1).permutation(len(p))
     assert stats.false_discovery_control(p[shuffled]) == pytest.approx(q[shuffled])
+
+
+def test_three_detectors_share_the_false_alarms():
+    p = np.array([0.001, 0.02, 0.5, 1.0])
+    assert adjusted(p) == pytest.approx([0.012, 0.12, 1.0, 1.0])
 
 
 def test_adjusted_by_hand():
@@ -160,6 +166,22 @@ def _false(values: np.ndarray) -> float:
 def test_alarms_of_normal_noise_are_as_rare_as_said():
     values = 0.02 * np.random.default_rng(6).standard_normal((6000, 110))
     assert _false(values) < 0.002
+
+
+def test_two_modes_hide_no_step_and_heavy_tails_make_no_alarms():
+    generator = np.random.default_rng(9)
+    modes = 0.01 * generator.standard_normal((400, 67)) + 0.04 * (generator.random((400, 67)) < 0.5)
+    tails = 0.0175 * generator.standard_t(3, (4000, 67))
+    assert _false(modes) < 0.005
+    assert _false(tails) < 0.004
+    modes[:, -7:] += 0.05
+    assert _false(modes) > 0.9
+
+
+def test_outliers_at_any_distance_from_the_level_cost_the_same():
+    near, far = (window.gains(np.array([[size, size, 0.0]]))[0] for size in (6.0, 60.0))
+    assert near == pytest.approx(far)
+    assert window.gains(np.array([[2.0, 2.0, 2.0]]))[0] == pytest.approx(3 * 7 * np.log(2))
 
 
 def test_the_alarm_weighs_the_two_directions_apart():

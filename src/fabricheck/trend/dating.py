@@ -22,9 +22,6 @@ Nights = npt.NDArray[np.datetime64]
 _BOUND = 9.0
 """Bound of a value's squared distance from a level: an outlier belongs to neither."""
 
-_FARTHEST = 20
-"""Nights by which a date may be wrong."""
-
 _WRONG = 0.05
 """Largest probability that one of an event's changes is taken for another event's."""
 
@@ -40,8 +37,7 @@ def doubts(changes: Sequence["Change"], nights: Nights) -> Array:
     for row, change in zip(found, changes, strict=True):
         first = last = change.index
         if change.moved:
-            first = max(change.start + 1, first - _FARTHEST)
-            last = min(change.end - 1, last + _FARTHEST)
+            first, last = change.start + 1, change.end - 1
         days = change.series.times[first : last + 1].astype("datetime64[D]")
         inside = (days[0] <= nights) & (nights <= days[-1])
         row[inside] = _doubt(change, first, last)[np.searchsorted(days, nights[inside])]

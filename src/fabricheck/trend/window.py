@@ -2,8 +2,8 @@
 
 For each number w of recent nights two questions are asked: how much better the recent values are
 explained by a level of their own than by the level of the history, if noise is normal but for
-outliers; and how probable their sum is, if they are drawn from the history itself. The geometric
-mean of both answers counts. docs/explanation/detection.md has the formulas, their sources, and the
+outliers; and how probable their sum is, if they are drawn from the history itself. A geometric mean
+of both answers counts. docs/explanation/detection.md has the formulas, their sources, and the
 power.
 """
 
@@ -30,7 +30,12 @@ from fabricheck.trend.tail import tail
 RECENT = (3, 4, 5, 7)
 """Numbers of recent nights that are tried. Two nights cannot be told from two outliers."""
 
-_BOUND = 9.0
+_FREEDOM = 6.0
+"""Degrees of freedom of Student's distribution, that normal values with outliers are taken for."""
+
+_BOUND = 10.0
+"""Largest loss of one value."""
+
 _LOOKS = {3: 5.0, 4: 2.2, 5: 2.0, 7: 5.0}
 """What a p-value is multiplied by, for several windows; three nights need more evidence than five.
 
@@ -45,6 +50,10 @@ _LEVEL_VARIANCE = 1.1
 
 _REACH = 3.0
 """Values farther from the level count as this many spreads, where the history itself is asked."""
+
+_NORMAL_TAILS, _TRUST, _TRUSTED = 2.8, 0.3125, (0.2, 0.8)
+"""Kurtosis of normal values within this reach; how the weight of what the history says falls with
+kurtosis, and its limits: nights that are few hold its middle, and its ends if they are near."""
 
 _ASKED = 1.5
 """Deviates below which it is not asked."""
@@ -145,7 +154,8 @@ def _look(rows: Rows, nights: int, settings: Settings, alarms: Alarms) -> None:
         wave[asked],
         worth[asked],
     )
-    p[asked] = np.sqrt(p[asked] * drawn)
+    weight = _trust(history[asked] - level[asked, None], quiet[asked])
+    p[asked] = p[asked] ** (1 - weight) * drawn**weight
     p = np.minimum(1.0, _LOOKS[nights] * p / _share(np.sign(score) * rows.worse[judged]))
     place = np.flatnonzero(judged)
     alarms.history[place] = np.maximum(alarms.history[place], count)
@@ -158,6 +168,13 @@ def _look(rows: Rows, nights: int, settings: Settings, alarms: Alarms) -> None:
 
 def _share(worsening: npt.NDArray[np.float64]) -> Array:
     return np.select([worsening > 0, worsening < 0], [_WORSE_SHARE, 1 - _WORSE_SHARE], 0.5)
+
+
+def _trust(history: Array, scale: Array) -> Array:
+    """The weight of what each history says of itself: more where its tails are light."""
+    bounded = np.clip(history / scale[:, None], -_REACH, _REACH)
+    kurtosis = np.nanmean(bounded**4, axis=1) / np.nanmean(bounded**2, axis=1) ** 2
+    return np.asarray(np.clip(0.5 + _TRUST * (_NORMAL_TAILS - kurtosis), *_TRUSTED))
 
 
 def _drawn(history: Array, recent: Array, scale: Array, wave: Array, worth: Array) -> Array:
@@ -201,9 +218,15 @@ def gains(recent: Array) -> tuple[Array, Array]:
     """
     first, second = np.triu_indices(recent.shape[1])
     levels = (recent[:, first] + recent[:, second]) / 2
-    without = np.minimum(recent**2, _BOUND).sum(axis=1)
-    costs = np.minimum((recent[:, None, :] - levels[:, :, None]) ** 2, _BOUND).sum(axis=2)
+    without = _loss(recent).sum(axis=1)
+    costs = _loss(recent[:, None, :] - levels[:, :, None]).sum(axis=2)
     best = costs.argmin(axis=1)
     rows = np.arange(len(recent))
     shift = levels[rows, best]
     return np.sign(shift) * np.maximum(without - costs[rows, best], 0.0), shift
+
+
+def _loss(deviates: Array) -> Array:
+    """Twice the loss of log-likelihood under Student's distribution of variance 1, bounded."""
+    freedom = _FREEDOM
+    return np.minimum((freedom + 1) * np.log1p(deviates**2 / (freedom - 2)), _BOUND)
