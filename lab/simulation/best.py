@@ -14,6 +14,7 @@ import typer
 from scipy import stats
 
 from fabricheck.trend.robust import Array, Flags
+from fabricheck.trend.window import level_and_scale
 from simulation.nights import SECOND_MODE, World, quiet
 from simulation.power import QUIET_NIGHTS, Rate
 from simulation.tables import JsonOption, Row, SeedOption, share, show
@@ -24,6 +25,7 @@ _FALSE = (0.001, 0.002)
 """Rates of false alarms, per series and night."""
 
 _SIZE, _NIGHTS = 0.05, 5
+_STEP = float(np.log1p(_SIZE))
 _TITLE = f"steps of {100 * _SIZE:g} % found within {_NIGHTS} nights by who knows all but the night"
 _HISTORY = 60
 _HALVINGS = 40
@@ -51,25 +53,45 @@ def best(
 def table(count: int, seed: int) -> Iterator[Row]:
     """The share of steps that are found in each noise, for each rate of false alarms."""
     for name in _NOISES:
-        rates = zip(_FALSE, _best(WORLDS[name], count, seed), strict=True)
-        cells = {f"at {1000 * false:g} false per 1000": share(rate) for false, rate in rates}
-        yield {"noise of 2 %": WORDS[name], **cells}
+        false, found = _made(WORLDS[name], count, seed)
+        learnt = [_learnt(values, false) for values in (false, found)]
+        yield {
+            "noise of 2 %": WORDS[name],
+            **{
+                f"at {1000 * rate:g} false per 1000": share(_best(false, found, WORLDS[name], rate))
+                for rate in _FALSE
+            },
+            f"level and spread from {_HISTORY} nights": share(
+                _best(*learnt, WORLDS[name], _FALSE[0])
+            ),
+        }
 
 
-def _best(world: World, count: int, seed: int) -> Iterator[Rate]:
-    generator, step = np.random.default_rng(seed), float(np.log1p(_SIZE))
+def _made(world: World, count: int, seed: int) -> tuple[Array, Array]:
+    """Quiet series, and series that step after the history."""
+    generator = np.random.default_rng(seed)
     false, found = (
         np.array([quiet(world, (), length, generator) for _ in range(count)])
         for length in (_HISTORY + QUIET_NIGHTS, _HISTORY + _NIGHTS)
     )
-    found[:, _HISTORY:] += step
-    sums = []
+    found[:, _HISTORY:] += _STEP
     for values in (false, found):
         values[generator.random(values.shape) < world.missing] = np.nan
-        sums.append(_sums(values, world, step)[:, _HISTORY - 1 :])
-    for rate in _FALSE:
-        bound = _bound(sums[0], rate)
-        yield Rate(int((sums[1][:, 1:] >= bound).any(axis=1).sum()), count)
+    return false, found
+
+
+def _learnt(values: Array, like: Array) -> Array:
+    """The values as they look to who takes level and spread from the history, as trend does."""
+    whole, one = like.reshape(1, -1), np.ones(1, dtype=bool)
+    (middle,), (spread,) = level_and_scale(whole, one)
+    level, scale = level_and_scale(values[:, :_HISTORY], np.repeat(one, len(values)))
+    return np.asarray(middle + (values - level[:, None]) * (spread / scale)[:, None])
+
+
+def _best(false: Array, found: Array, world: World, rate: float) -> Rate:
+    quiet_sums, sums = (_sums(values, world)[:, _HISTORY - 1 :] for values in (false, found))
+    bound = _bound(quiet_sums, rate)
+    return Rate(int((sums[:, 1:] >= bound).any(axis=1).sum()), len(found))
 
 
 def _bound(sums: Array, rate: float) -> float:
@@ -86,18 +108,20 @@ def _bound(sums: Array, rate: float) -> float:
     return high
 
 
-def _sums(values: Array, world: World, step: float) -> Array:
+def _sums(values: Array, world: World) -> Array:
     """The largest sum of log-likelihood ratios of nights that end with each night."""
-    first, later = values, step
+    first, later = values, _STEP
     if world.memory:
         # What a night adds to what the last one let expect; of the step the last one knows a share.
         first = values.copy()
         first[:, 1:] -= world.memory * values[:, :-1]
-        later = step * (1 - world.memory)
+        later = _STEP * (1 - world.memory)
     density = _density(world)
     there = np.isfinite(first)
     first = np.where(there, first, 0.0)
-    begins, goes_on = (there * (density(first - shift) - density(first)) for shift in (step, later))
+    begins, goes_on = (
+        there * (density(first - shift) - density(first)) for shift in (_STEP, later)
+    )
     found = np.empty_like(values)
     total = np.full(len(values), -np.inf)
     for night in range(values.shape[1]):

@@ -173,7 +173,9 @@ def _share(worsening: npt.NDArray[np.float64]) -> Array:
 def _trust(history: Array, scale: Array) -> Array:
     """The weight of what each history says of itself: more where its tails are light."""
     bounded = np.clip(history / scale[:, None], -_REACH, _REACH)
-    kurtosis = np.nanmean(bounded**4, axis=1) / np.nanmean(bounded**2, axis=1) ** 2
+    squares = np.nanmean(bounded**2, axis=1) ** 2
+    kurtosis = np.full_like(squares, _NORMAL_TAILS)
+    np.divide(np.nanmean(bounded**4, axis=1), squares, out=kurtosis, where=squares > 0)
     return np.asarray(np.clip(0.5 + _TRUST * (_NORMAL_TAILS - kurtosis), *_TRUSTED))
 
 
