@@ -54,7 +54,7 @@ def table(count: int, seed: int) -> Iterator[Row]:
     """The share of steps that are found in each noise, for each rate of false alarms."""
     for name in _NOISES:
         false, found = _made(WORLDS[name], count, seed)
-        learnt = [_learnt(values, false) for values in (false, found)]
+        learnt = _learnt(false, false), _learnt(found, false)
         yield {
             "noise of 2 %": WORDS[name],
             **{

@@ -122,7 +122,7 @@ def _memory(standard: Array, bounds: list[int]) -> Array:
     squares = float(np.sum(bounded**2))
     estimate = float(np.sum(bounded[1:] * bounded[:-1])) / squares if squares else 0.0
     bias = (1 + 3 * estimate) * len(levels) / len(standard)
-    return np.clip(estimate + bias, 0.0, 0.95)
+    return np.asarray(np.clip(estimate + bias, 0.0, 0.95))
 
 
 def standardised(matrix: Array) -> tuple[Array, Array]:
