@@ -93,7 +93,7 @@ def _alike(rows: Sequence[Array]) -> Iterator[list[int]]:
 
 
 def _longer(correlation: Array) -> Array:
-    """How many nights that follow each other are worth one that doesn't: AR(1), long stretches."""
+    """How many nights that follow each other are worth one that doesn't: AR(1), long segments."""
     return (1 + correlation) / (1 - correlation)
 
 
