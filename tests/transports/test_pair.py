@@ -18,7 +18,7 @@ from fabricheck.transports.pair import PAIR_WRAPPER, arguments, read_faults, rea
 pytestmark = pytest.mark.integration
 
 JOB = 7
-FIRST_PORT = 18515 + JOB * 20
+FIRST_PORT = 18515 + JOB * 40
 LIMITS = {"FABRICHECK_PAIR_WAIT": "3", "FABRICHECK_PAIR_GRACE": "2", "FABRICHECK_PAIR_LIMIT": "20"}
 
 # A server and a client that speak TCP. --server-MODE and --client-MODE make one end misbehave.
@@ -139,6 +139,26 @@ def test_several_runs_in_one_job(tmp_path: Path, program: Path) -> None:
     assert ended.stdout.splitlines()[-1] == "pair: run 2 ended"
 
 
+def test_the_servers_of_all_runs_listen_before_the_first_client_starts(
+    tmp_path: Path, program: Path
+) -> None:
+    command = arguments(str(program), [], [["-s", str(size)] for size in range(4)])
+    ended = Ended(tmp_path, *command, ranks=(0,))
+    meeting = tmp_path / f"pair.{JOB}.0.0"
+    lines = [line.split()[:2] for line in (meeting / "servers").read_text().splitlines()]
+    assert lines == [[str(run), str(FIRST_PORT + run - 1)] for run in range(1, 5)]
+    assert len((tmp_path / "server.out").read_text().splitlines()) == 4
+    # None of the four is left, though only the first one's turn came.
+    assert ended.codes == {0: 1}
+
+
+def test_a_later_server_that_can_not_start_stops_all_of_them(tmp_path: Path, program: Path) -> None:
+    ended = Ended(tmp_path, program, ":::", "-s", "2", ":::", "--server-dies-first")
+    assert "pair: run 2: the server" in ended.said[0]
+    assert "its last words: no such device" in ended.said[0]
+    assert "heard" not in ended.stdout
+
+
 def test_a_taken_port_is_passed_over(tmp_path: Path, program: Path) -> None:
     with socket.create_server(("", FIRST_PORT)):
         ended = Ended(tmp_path, program)
@@ -148,12 +168,12 @@ def test_a_taken_port_is_passed_over(tmp_path: Path, program: Path) -> None:
 
 def test_all_ports_taken(tmp_path: Path, program: Path) -> None:
     with ExitStack() as stack:
-        for port in range(FIRST_PORT, FIRST_PORT + 20):
+        for port in range(FIRST_PORT, FIRST_PORT + 40):
             stack.enter_context(socket.create_server(("", port)))
         ended = Ended(tmp_path, program)
     assert ended.codes == {0: 1, 1: 1}
     assert ended.said == [
-        f"pair: run 1: expected a free port from {FIRST_PORT} to {FIRST_PORT + 19} on "
+        f"pair: run 1: expected a free port from {FIRST_PORT} to {FIRST_PORT + 39} on "
         f"{socket.gethostname()}, found all of them taken: end what listens there (ss -ltnp)"
     ]
 
@@ -183,7 +203,7 @@ def test_a_server_without_client(tmp_path: Path, program: Path) -> None:
             "--server-dies-first",
             "ended with exit code 1 before it listened, its last words: no such",
         ),
-        ("--server-deaf", "did not listen on port 18655 within 3 s"),
+        ("--server-deaf", "did not listen on port 18795 within 3 s"),
         ("--server-dies", "ended with exit code 1, its last words: out of memory"),
         ("--server-stays", "the server on HOST did not end within 2 s after the other end"),
         ("--client-dies-first", "the client PROGRAM on HOST ended with exit code 1"),
@@ -226,7 +246,7 @@ def test_an_end_that_is_ended_takes_its_program_along(
     tmp_path: Path, program: Path, rank: int
 ) -> None:
     ends = [start(each, tmp_path, program, "--server-hangs", "--client-hangs") for each in (0, 1)]
-    while not (tmp_path / f"pair.{JOB}.0.0" / "server.1").exists():
+    while not (tmp_path / f"pair.{JOB}.0.0" / "servers").exists():
         time.sleep(0.05)
     time.sleep(0.3)
     ends[rank].send_signal(signal.SIGTERM)

@@ -1,5 +1,7 @@
 #!/bin/sh
 # Runs a program as server on rank 0 and as its client on rank 1, once or several times in one job.
+# The servers of all runs start at once, before the first client: starting one takes its time, and
+# none may start while another run measures.
 #
 # usage: pair.sh PROGRAM [OPTION ...] [::: OPTION ...] ...
 #   What stands before the first ::: belongs to every run, what stands after one to its own run. The
@@ -11,13 +13,15 @@
 #                              at both ends; without it they are not compared
 #
 # The client's standard output is the job's, with a line 'pair: run N of M: PROGRAM OPTION ...' above
-# each run and 'pair: run N ended' below, and 'pair: version TEXT' first of all. The server's goes to server.out and server.err. Each fault
-# is one line 'pair: ...' in the job's error output, and an exit code other than 0.
+# each run and 'pair: run N ended' below, and 'pair: version TEXT' first of all. What the servers
+# said goes to server.out and server.err when all is over. Each fault is one line 'pair: ...' in the
+# job's error output, and an exit code other than 0.
 #
 # The ends meet in a directory named after job, step and restart, so that nothing of an earlier
 # attempt is read:
 #   here.RANK      host name of an end that has started, and the version of its program
-#   server.N       port and host name of the server of run N, written when it listens
+#   servers        run, port and host name of each server, written when all of them listen
+#   out.N, err.N   what the server of run N says
 #   client.N       exit code of the client of run N
 #   gone.RANK      last words of an end that is over
 #   verdict.RANK   why the watch of this end has ended its program
@@ -31,10 +35,14 @@ limit=${FABRICHECK_PAIR_LIMIT:-60}
 host=$(hostname)
 child=
 watcher=
+servers=
+at=
+said=
+complained=
 
 # Below the ports that the kernel gives out itself (32768 and up), each job in a range of its own.
-first_port=$((18515 + ${SLURM_JOB_ID:-0} % 600 * 20))
-last_port=$((first_port + 19))
+first_port=$((18515 + ${SLURM_JOB_ID:-0} % 300 * 40))
+last_port=$((first_port + 39))
 port=$first_port
 
 publish() { # NAME TEXT: whole or not at all
@@ -49,7 +57,9 @@ look_again() {
 
 leave() { # EXIT-CODE WORDS
     [ -z "$watcher" ] || kill "$watcher" 2>/dev/null
-    [ -z "$child" ] || kill -9 "$child" 2>/dev/null
+    for each in $servers $child; do kill -9 "$each" 2>/dev/null; done
+    # shellcheck disable=SC2086 # lists of names without blanks
+    if [ -n "$said" ]; then cat $said >server.out && cat $complained >server.err; fi
     publish "gone.$rank" "$2"
     exit "$1"
 }
@@ -59,8 +69,8 @@ fail() { # MESSAGE [EXIT-CODE]
     leave "${2:-1}" "$1"
 }
 
-words_of_server() {
-    words=$(cat server.out server.err 2>/dev/null | grep -v -e '^ *$' -e '^ *-*$' | tail -n 1)
+words_of_server() { # RUN
+    words=$(cat "$meeting/out.$1" "$meeting/err.$1" | grep -v -e '^ *$' -e '^ *-*$' | tail -n 1)
     echo "${words:-nothing}"
 }
 
@@ -69,15 +79,15 @@ child_runs() {
     case $stat in *') Z '*) return 1 ;; esac
 }
 
-# The inodes of the sockets that listen on the port.
-listeners() {
-    hex=$(printf '%04X' "$port")
+# The inodes of the sockets that listen on a port.
+listeners() { # PORT
+    hex=$(printf '%04X' "$1")
     grep -h "^ *[0-9]*: [0-9A-F]*:$hex [0-9A-F]*:0000 0A " /proc/net/tcp /proc/net/tcp6 2>/dev/null |
         while read -r _ _ _ _ _ _ _ _ _ inode _; do echo "$inode"; done
 }
 
-child_listens() {
-    for inode in $(listeners); do
+child_listens() { # PORT
+    for inode in $(listeners "$1"); do
         case $(ls -l "/proc/$child/fd" 2>/dev/null) in *"socket:[$inode]"*) return 0 ;; esac
     done
     return 1
@@ -119,13 +129,21 @@ watch() { # RUN ROLE FILE-OF-THE-OTHER-END
     done
 }
 
+# The child was waited for: its PID may be another's now.
+forget() {
+    rest=
+    for each in $servers; do [ "$each" = "$child" ] || rest="$rest $each"; done
+    servers=$rest
+    child=
+}
+
 # Waits for the child below its watch; sets code.
 finish() { # RUN ROLE FILE-OF-THE-OTHER-END
     watch "$@" </dev/null >/dev/null 2>&1 &
     watcher=$!
     wait "$child"
     code=$?
-    child=
+    forget
     kill "$watcher" 2>/dev/null
     watcher=
     if [ -e "$meeting/verdict.$rank" ]; then
@@ -135,40 +153,54 @@ finish() { # RUN ROLE FILE-OF-THE-OTHER-END
     fi
 }
 
-# Starts the server of a run on a free port; returns 1 where somebody else took the port first.
-start_server() { # RUN PROGRAM [OPTION ...]
+# Starts the server of a run on the next free port.
+offer() { # RUN PROGRAM [OPTION ...]
     run=$1
     shift
-    echo "pair: run $run: $* -p $port" >>server.out
-    "$@" -p "$port" </dev/null >>server.out 2>>server.err &
-    child=$!
+    while [ "$port" -le "$last_port" ] && [ -n "$(listeners "$port")" ]; do port=$((port + 1)); done
+    [ "$port" -le "$last_port" ] ||
+        fail "run $run: expected a free port from $first_port to $last_port on $host, found all of them taken: end what listens there (ss -ltnp)"
+    echo "pair: run $run: $* -p $port" >"$meeting/out.$run"
+    "$@" -p "$port" </dev/null >>"$meeting/out.$run" 2>"$meeting/err.$run" &
+    servers="$servers $!"
+    said="$said $meeting/out.$run"
+    complained="$complained $meeting/err.$run"
+    eval "server_$run=$! port_$run=$port"
+    port=$((port + 1))
+}
+
+started() { # RUN
+    eval "child=\$server_$1 at=\$port_$1"
+}
+
+# Waits until the server of a run listens; where somebody else took its port first, on another one.
+await() { # RUN PROGRAM [OPTION ...]
+    started "$1"
     tenths=0
-    until child_listens; do
+    until child_listens "$at"; do
         if ! child_runs; then
             wait "$child"
             code=$?
-            child=
-            [ -z "$(listeners)" ] || return 1
-            fail "run $run: the server $1 on $host ended with exit code $code before it listened, its last words: $(words_of_server)"
+            forget
+            [ -n "$(listeners "$at")" ] ||
+                fail "run $1: the server $2 on $host ended with exit code $code before it listened, its last words: $(words_of_server "$1")"
+            offer "$@"
+            started "$1"
         fi
         [ "$tenths" -lt "${patience}0" ] ||
-            fail "run $run: the server $1 on $host did not listen on port $port within $patience s"
+            fail "run $1: the server $2 on $host did not listen on port $at within $patience s"
         tenths=$((tenths + 1))
         sleep 0.1
     done
-    publish "server.$run" "$port $host"
+    offered="$offered$1 $at $host
+"
 }
 
 serve() { # RUN PROGRAM [OPTION ...]
-    while :; do
-        [ "$port" -le "$last_port" ] ||
-            fail "run $1: expected a free port from $first_port to $last_port on $host, found all of them taken: end what listens there (ss -ltnp)"
-        if [ -z "$(listeners)" ] && start_server "$@"; then break; fi
-        port=$((port + 1))
-    done
+    started "$1"
     finish "$1" server "client.$1"
     if [ "$code" -ne 0 ]; then
-        fail "run $1: the server $2 on $host ended with exit code $code, its last words: $(words_of_server)" "$code"
+        fail "run $1: the server $2 on $host ended with exit code $code, its last words: $(words_of_server "$1")" "$code"
     fi
 }
 
@@ -184,7 +216,7 @@ join() { # RUN PROGRAM [OPTION ...]
     run=$1
     shift
     tenths=0
-    until [ -e "$meeting/server.$run" ]; do
+    until [ -e "$meeting/servers" ]; do
         if [ -e "$meeting/gone.0" ]; then
             read -r words <"$meeting/gone.0"
             leave 1 "no server: $words"
@@ -199,7 +231,7 @@ join() { # RUN PROGRAM [OPTION ...]
         sleep 0.1
     done
     [ "$run" -ne 1 ] || compare_versions "$1"
-    read -r port server <"$meeting/server.$run"
+    while read -r number_of port server && [ "$number_of" != "$run" ]; do :; done <"$meeting/servers"
     echo "pair: run $run of $runs: $*"
     "$@" -p "$port" "$server" </dev/null &
     child=$!
@@ -209,10 +241,11 @@ join() { # RUN PROGRAM [OPTION ...]
     echo "pair: run $run ended"
 }
 
-# Calls serve or join with the options of one run.
-perform() { # RUN PROGRAM [OPTION ...] [::: OPTION ...] ...
-    wanted=$1
-    shift
+# Calls a function with the number of a run, the program and the options of that run.
+perform() { # FUNCTION RUN PROGRAM [OPTION ...] [::: OPTION ...] ...
+    what=$1
+    wanted=$2
+    shift 2
     list=0
     left=$#
     while [ "$left" -gt 0 ]; do
@@ -225,7 +258,22 @@ perform() { # RUN PROGRAM [OPTION ...] [::: OPTION ...] ...
             set -- "$@" "$word"
         fi
     done
-    if [ "$rank" = 0 ]; then serve "$wanted" "$@"; else join "$wanted" "$@"; fi
+    case $what in
+    offer) offer "$wanted" "$@" ;;
+    await) await "$wanted" "$@" ;;
+    serve) serve "$wanted" "$@" ;;
+    join) join "$wanted" "$@" ;;
+    esac
+}
+
+for_each_run() { # FUNCTION PROGRAM [OPTION ...] [::: OPTION ...] ...
+    function=$1
+    shift
+    number=1
+    while [ "$number" -le "$runs" ]; do
+        perform "$function" "$number" "$@"
+        number=$((number + 1))
+    done
 }
 
 trap 'leave 143 "ended by a signal"' TERM INT HUP
@@ -247,9 +295,13 @@ for word in "$@"; do
     [ "$word" != ::: ] || runs=$((runs + 1))
 done
 [ "$runs" -gt 0 ] || runs=1
-number=1
-while [ "$number" -le "$runs" ]; do
-    perform "$number" "$@"
-    number=$((number + 1))
-done
+if [ "$rank" = 0 ]; then
+    offered=
+    for_each_run offer "$@"
+    for_each_run await "$@"
+    publish servers "${offered%?}"
+    for_each_run serve "$@"
+else
+    for_each_run join "$@"
+fi
 leave 0 'all runs ended'
