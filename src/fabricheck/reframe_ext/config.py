@@ -1,11 +1,14 @@
 """ReFrame's configuration, put together from one file for each site."""
 
+import contextlib
 import os
 import sys
+import tempfile
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
+from reframe.core import logging
 from reframe.core.exceptions import ConfigError
 
 from fabricheck.benchmarks import ADDED
@@ -37,7 +40,22 @@ def configure_reframe(suite: Path = SUITE) -> dict[str, Any]:
         raise ConfigError(f"{broken}; other systems can be named with --system")
     if broken:
         sys.stderr.write(f"WARNING: left out: {broken}\n")
+    _forget_first_log()
     return configuration
+
+
+def _forget_first_log() -> None:
+    """Remove the log that ReFrame began in the temporary directory before it had a configuration.
+
+    Every start leaves one there. With this configuration what follows goes to another file; if it
+    can't be used, ReFrame's words name that log, and it stays.
+    """
+    own = str(Path(tempfile.gettempdir()) / "rfm-")
+    # Without a logger there is none.
+    with contextlib.suppress(AttributeError):
+        for path in logging.log_files():
+            if path.startswith(own):
+                Path(path).unlink(missing_ok=True)
 
 
 def _named_system() -> str:
