@@ -21,6 +21,7 @@ from fabricheck.trend.robust import Array
 from fabricheck.trend.settings import Settings
 from simulation.acceptance import tables as acceptance_tables
 from simulation.best import best
+from simulation.budget_command import night
 from simulation.events import events
 from simulation.lemons import tables as lemon_tables
 from simulation.locate_command import locate
@@ -362,6 +363,7 @@ def _noise(path: Path | None) -> list[Array]:
 
 
 app.command()(locate)
+app.command()(night)
 app.command()(events)
 app.command()(best)
 

@@ -74,6 +74,20 @@ def test_a_plan_is_text_or_json(suite: Path) -> None:
     assert found["left_out"][0]["reason"] == "partition cpu lacks rdma"
 
 
+def test_a_night_within_the_budget_is_shown(suite: Path) -> None:
+    command = only(plan.plan)
+    with pytest.raises(FabricheckError, match="expected a section night in the site file of hpc"):
+        run(command, "--system", "hpc", "--night")
+    (suite / "sites" / "hpc.yaml").write_text(f"{SITE}night: {{budget: {{wall: 10m}}}}\n")
+    code, text = run(command, "--system", "hpc", "--night")
+    assert (code, text[: text.index(",")]) == (0, "hpc: 1 of 1 cases run tonight")
+    code, text = run(command, "--system", "hpc", "--night", "--json")
+    found = json.loads(text)
+    assert (found["chosen"][0]["case"]["benchmark"], found["resting"]) == ("latency", [])
+    with pytest.raises(FabricheckError, match="expected --night or --tag, found both"):
+        run(command, "--system", "hpc", "--night", "--tag", "smoke")
+
+
 def test_references_are_listed(suite: Path) -> None:
     code, text = run(references.app, "list", "--system", "hpc", "--json")
     (row,) = json.loads(text)

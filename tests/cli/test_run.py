@@ -4,6 +4,12 @@ import pytest
 
 from fabricheck.cli import run as run_module
 from fabricheck.errors import FabricheckError
+from fabricheck.planning import tonight
+from fabricheck.planning.night import NightPlan, Weighed
+from fabricheck.record.costs import Cost
+from fabricheck.reframe_ext.matrix import Case
+from fabricheck.runner import selection, session
+from fabricheck.runner.selection import Selection
 
 
 @pytest.fixture
@@ -39,3 +45,34 @@ def test_who_needs_no_rdma_devices_does_not_start_them(wishes: list[bool | None]
 def test_a_mode_and_an_environment_do_not_go_together() -> None:
     with pytest.raises(FabricheckError, match="expected --mode or --environ, found both"):
         run_module.run(mode="nightly", environ=["mpich"])
+
+
+@pytest.mark.parametrize("mode", ["nightly", None])
+def test_a_night_runs_what_its_budget_chose_and_nothing_else_does(
+    mode: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[Selection, str | None]] = []
+
+    def run(_: object, wanted: Selection, lacking: str | None, __: object) -> None:
+        asked.append((wanted, lacking))
+        raise FabricheckError("that is enough")
+
+    runs, rests = (
+        Weighed(Case("C", name, "shm-1n", "here", "mpich", (), ()), "", due, 2, 0.0, Cost(1, 1))
+        for name, due in (("bw", 0), ("latency", 3))
+    )
+    night = NightPlan("local", (runs,), (rests,), 0.9, ("2 cases are due and find no room",))
+    monkeypatch.setattr(selection, "check", lambda *_: None)
+    monkeypatch.setattr(selection, "lacking", lambda *_: [])
+    monkeypatch.setattr(session, "run", run)
+    monkeypatch.setattr(tonight, "choose", lambda *_: night)
+    with pytest.raises(FabricheckError, match="that is enough"):
+        run_module.run(system="local", mode=mode)
+    ((wanted, lacking),) = asked
+    if mode is None:
+        assert (wanted.chosen, wanted.resting, lacking) == (None, (), None)
+        return
+    assert wanted.chosen == {"C bw shm-1n": {"systems": ["local:here"], "environs": ["mpich"]}}
+    (told,) = wanted.resting
+    assert (told["benchmark"], told["state"]) == ("latency", "not due")
+    assert lacking == "2 cases are due and find no room"

@@ -1,6 +1,7 @@
 """The plan: ReFrame's own matrix, and a reason for every case that is not in it."""
 
 import dataclasses
+import json
 import re
 import subprocess
 import sys
@@ -9,10 +10,13 @@ from pathlib import Path
 import pytest
 
 from fabricheck.errors import FabricheckError
+from fabricheck.planning.night import NightPlan, Weighed, selected
 from fabricheck.planning.plan import LeftOut, Plan, divide, make
 from fabricheck.planning.references import check
 from fabricheck.planning.show import check_lines, plan_lines
 from fabricheck.provenance import SUITE
+from fabricheck.record.costs import Cost
+from fabricheck.reframe_ext.judged import CHOSEN
 from fabricheck.reframe_ext.matrix import Case, lacking_terms, read_cases
 
 pytestmark = pytest.mark.integration
@@ -25,7 +29,8 @@ def local() -> Plan:
     return make(SUITE, "local")
 
 
-def test_the_plan_is_the_listing_of_reframe(local: Plan, tmp_path: Path) -> None:
+def listed_by_reframe(*options: str) -> set[tuple[str, ...]]:
+    """Check, hash, partition and environment of each case of the system local."""
     listed = subprocess.run(
         [
             REFRAME,
@@ -34,6 +39,7 @@ def test_the_plan_is_the_listing_of_reframe(local: Plan, tmp_path: Path) -> None
             "-c",
             SUITE / "checks",
             "-lC",
+            *options,
         ],
         capture_output=True,
         text=True,
@@ -41,7 +47,36 @@ def test_the_plan_is_the_listing_of_reframe(local: Plan, tmp_path: Path) -> None
     ).stdout
     # What others depend on stands below them, after a caret; builds have a scope, after a tilde.
     lines = r"^(?:- | +\^)(?=[^~]*$)(\w+) .*/(\w+) @local:(\S+)\+(\S+)$"
-    found = {match.groups() for match in re.finditer(lines, listed, re.MULTILINE)}
+    return {match.groups() for match in re.finditer(lines, listed, re.MULTILINE)}
+
+
+def test_reframe_runs_the_chosen_cases_of_a_night_and_no_others(
+    local: Plan, tmp_path: Path
+) -> None:
+    cases = [case for case in local.cases if "nightly" in case.tags]
+    ratio = next(case for case in cases if case.needs)
+    sides = [case for case in cases if case.name in ratio.needs and case.environ == ratio.environ]
+    assert len(sides) == len(ratio.needs)
+    chosen = [ratio, *sides, *(case for case in cases if case.benchmark == "latency")]
+    weighed = [Weighed(case, "", 1, 1, 0.0, Cost(1.0, 1)) for case in chosen]
+    night = NightPlan("local", tuple(weighed), (), 1.0, ())
+    (tmp_path / "chosen").write_text(json.dumps(selected(night)))
+    found = listed_by_reframe(f"-S{CHOSEN}={tmp_path / 'chosen'}", "--tag=^nightly$")
+    listed = sorted((check, partition, environ) for check, _, partition, environ in found)
+    assert listed == sorted((c.check, c.partition, c.environ) for c in dict.fromkeys(chosen))
+    assert 3 <= len(listed) < len(cases)
+
+
+def test_a_start_of_reframe_leaves_no_log_in_the_temporary_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    assert listed_by_reframe("-n^NodeHealth")
+    assert not list(tmp_path.glob("rfm-*"))
+
+
+def test_the_plan_is_the_listing_of_reframe(local: Plan) -> None:
+    found = listed_by_reframe()
     listed_cases = sorted((check, partition, environ) for check, _, partition, environ in found)
     assert listed_cases == sorted((c.check, c.partition, c.environ) for c in local.cases)
     assert len(found) > 20

@@ -5,7 +5,13 @@ import pytest
 from tests.report import nights, sample
 
 from fabricheck.errors import FabricheckError
+<<<<<<< HEAD:tests/report/test_history_view.py
 from fabricheck.report.changes import event_views, history_verdict
+=======
+from fabricheck.record.resting import FIELDS, NOT_DUE
+from fabricheck.report.changes import event_views, past_verdict
+from fabricheck.report.courses import courses
+>>>>>>> c8d92fe (A night within a budget: fabricheck plan --night chooses its cases, fabricheck nightly runs them, and what is not due is not missing):tests/report/test_past.py
 from fabricheck.report.coverage import missing, remarks
 from fabricheck.report.history_view import read_history_view
 from fabricheck.report.segments import changes_of, segments
@@ -114,6 +120,22 @@ def test_what_was_measured_before_and_not_now_is_missing(run, slower):
     assert one.case == f"{run.cases[0].title} (testbed:slurm)"
     assert (one.last, one.why) == ("2026-11-21 05:46", "not part of this run")
     assert missing(run, slower) == []
+
+
+def test_what_is_not_due_is_not_missing_and_what_is_overdue_is(run, slower):
+    case = run.cases[0]
+    rests = {
+        **{name: getattr(case, name) for name in FIELDS if hasattr(case, name)},
+        "state": NOT_DUE, "why": "measured 2 nights ago, runs within 5 nights",
+    }  # fmt: skip
+    gone = dataclasses.replace(run, cases=run.cases[1:], resting=(rests,))
+    assert missing(gone, slower) == []
+    late = {**rests, "state": "overdue", "why": "measured 9 nights ago"}
+    (one,) = missing(dataclasses.replace(gone, resting=(late,)), slower)
+    assert one.why == "overdue: measured 9 nights ago"
+    # It is not what hides another case that is not there.
+    other = {**rests, "environ": "another"}
+    assert len(missing(dataclasses.replace(gone, resting=(other,)), slower)) == 1
 
 
 def test_a_case_without_values_tells_why(judged, slower):

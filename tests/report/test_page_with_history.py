@@ -119,6 +119,27 @@ def test_cases_of_earlier_nights_are_missed(judged):
     assert "barrier mpich tcp-4n (testbed:slurm) 2026-11-21 05:46 15 not part of this run" in text
 
 
+def test_what_is_not_due_is_told_and_missed_by_nobody(judged):
+    run, _ = judged(sample.report("latency", "barrier"))
+    past = nights.past_of(run, nights.series_of(run, nights=15))
+    names = ("system", "partition", "environ", "check", "benchmark", "placement")
+    resting = tuple(
+        {name: getattr(case, name) for name in names}
+        | {"state": "not due", "why": "within 3 nights"}
+        for case in run.cases
+        if case.benchmark == "barrier"
+    )
+    run, summary = judged(sample.report("latency"))
+    run = dataclasses.replace(run, resting=resting)
+    html = render(run, summary, past)
+    text = section(html, "not-measured")
+    assert f"Not due tonight: {len(resting)} cases" in text
+    assert "barrier mpich tcp-4n (testbed:slurm) within 3 nights" in text
+    assert "not part of this run" not in text
+    assert "no such case in this run, or not due tonight." in section(html, "matrix")
+    assert summary.passed
+
+
 def test_an_empty_history_makes_a_page(judged):
     run, summary = judged(sample.report("barrier"))
     html = render(run, summary, nights.past_of(run, []))

@@ -5,6 +5,7 @@ import pytest
 from rich.console import Console
 from tests.report import layered, sample
 
+from fabricheck.record.resting import FIELDS, NOT_DUE
 from fabricheck.report import terminal
 
 
@@ -132,3 +133,12 @@ def test_a_red_case_of_mpi_names_the_layer(judged):
     text = shown(*judged(document), table=False)
     assert '(see fabricheck explain "latency openmpi rc-2n"): latency_p50_64KiB is beyond' in text
     assert "ib_send_lat builtin rc-2n on n[1-2]: latency" in text
+
+
+def test_how_many_cases_are_not_due_stands_beside_those_that_ran(judged):
+    document = sample.report("latency")
+    rests = dict.fromkeys(FIELDS, "x")
+    states = (NOT_DUE, NOT_DUE, "overdue")
+    document["end"]["resting"] = [{**rests, "state": state} for state in states]
+    line = shown(*judged(document), table=False).splitlines()[1]
+    assert re.match(r"\d+ cases, 2 more not due tonight: \d+ good", line)

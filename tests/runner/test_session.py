@@ -1,4 +1,5 @@
 import fcntl
+import json
 import os
 import pty
 import subprocess
@@ -8,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from fabricheck.errors import FabricheckError
+from fabricheck.record.resting import FIELDS, pack
+from fabricheck.report.load import load, load_report
 from fabricheck.runner.selection import Selection
 from fabricheck.runner.session import run
 
@@ -36,6 +39,24 @@ def test_what_the_run_lacks_is_left_to_the_record(tmp_path: Path) -> None:
     assert "--session-extras=lacking=no%20RDMA%3A%20rx1%2C%20rx2%20%3D%20none" in (
         (tmp_path / "options").read_text().splitlines()
     )
+
+
+def test_a_night_within_a_budget_is_selected_and_recorded(tmp_path: Path) -> None:
+    rests = {name: name for name in FIELDS}
+    info = f'{{"num_cases": 0, "resting": "{pack([rests])}"}}'
+    report = REPORT.replace('{"num_cases": 0}', info)
+    told = 'for each; do echo "$each"; done >options'
+    put_reframe(tmp_path, f"{told}\necho '{report}' >reports/run-1.json")
+    tests = {"C latency tcp-2n": {"systems": ["local:here"], "environs": ["mpich"]}}
+    _, path = run(tmp_path, Selection("local", chosen=tests, resting=(rests,)))
+    options = (tmp_path / "options").read_text().splitlines()
+    assert f"--session-extras=resting={pack([rests])}" in options
+    (chosen,) = (each.removeprefix("-Schosen=") for each in options if each.startswith("-S"))
+    assert json.loads(Path(chosen).read_text()) == tests
+    assert load_report(path).not_due == ()
+    recorded = load(tmp_path / "perflogs")
+    assert recorded.resting == (rests,)
+    assert "resting" not in recorded.info
 
 
 def test_the_record_has_the_end_of_the_session(tmp_path: Path) -> None:

@@ -143,6 +143,32 @@ PARTITION = "systems > hpc > partitions > cpu"
         ("environments:", "trend: {alarms: 1}\nenvironments:", 13, "unknown key 'alarms': did"),
         ("environments:", "trend: text\nenvironments:", 13, "trend: expected names and numbers"),
         ("environments:", "acceptance: {pairs: 2}\nenvironments:", 13, "from 3 to 1000, found 2"),
+        ("environments:", "night: {always: [rc]}\nenvironments:", 13, "night"),
+        (
+            "environments:",
+            "night: {budget: {}}\nenvironments:",
+            13,
+            "night > budget: expected node_h",
+        ),
+        ("environments:", "night: {budget: {wall: soon}}\nenvironments:", 13, "a time such as 10m"),
+        (
+            "environments:",
+            "night: {budget: {node_hours: 0}}\nenvironments:",
+            13,
+            "a number above 0",
+        ),
+        (
+            "environments:",
+            "night: {budget: {wall: 1h}, at_least_every: {rc: 0}}\nenvironments:",
+            13,
+            "a whole number of nights, 1 to 90",
+        ),
+        (
+            "environments:",
+            "night: {budget: {wall: 1h}, after_change: {firmwar: [rc]}}\nenvironments:",
+            13,
+            "firmwar",
+        ),
     ],
 )
 def test_what_is_wrong_is_named(

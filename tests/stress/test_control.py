@@ -13,6 +13,7 @@ from fabricheck.stress import control, scheduler
 from fabricheck.stress.control import Wish
 from fabricheck.stress.scheduler import Local, Phase, Slurm
 from fabricheck.stress.script import block_script, job_script
+from fabricheck.units import seconds_of
 
 pytestmark = pytest.mark.integration
 
@@ -220,13 +221,13 @@ def test_a_site_that_allows_what_it_has_not_is_told(
 
 @pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("1h30m", 5400), ("2d", 172800)])
 def test_times(text: str, seconds: float) -> None:
-    assert control.seconds_of(text) == seconds
+    assert seconds_of(text) == seconds
 
 
 @pytest.mark.parametrize("text", ["", "1", "0s", "1h-1", "h", "1m1h"])
 def test_what_is_no_time(text: str) -> None:
     with pytest.raises(FabricheckError, match="a time such as 90s"):
-        control.seconds_of(text)
+        seconds_of(text)
 
 
 def test_a_name_is_needed_where_there_are_several(tmp_path: Path) -> None:

@@ -307,3 +307,13 @@ def test_each_series_says_how_small_a_change_it_can_see():
 def test_a_walk_of_a_few_nights_can_show_nothing():
     walk = 10 * np.exp(np.cumsum(np.random.default_rng(3).normal(0.01, 0.002, 18)))
     assert trend(walk).visible == {}
+
+
+def test_a_change_is_new_for_as_many_values_where_a_case_rests() -> None:
+    values = stepped(nights=60, at=54, size=0.3)
+    weekly = series(values, nights=7 * np.arange(60))
+    found = analyse([weekly], {"hpc": Settings(silent_days=30)})
+    assert [event.state for event in found.events] == [State.NEW]
+    old = stepped(nights=60, at=50, size=0.3)
+    found = analyse([series(old, nights=7 * np.arange(60))], {"hpc": Settings(silent_days=30)})
+    assert [event.state for event in found.events] == [State.OPEN]

@@ -22,6 +22,15 @@ def test_a_site_file_says_otherwise(tmp_path: Path):
     assert found["hpc"] == Settings(alarm_p=0.0001, new_days=3)
 
 
+def test_a_case_that_rests_is_not_silent(tmp_path: Path):
+    night = "night: {budget: {wall: 1h}, at_least_every: {smoke: 10}}\n"
+    assert read_settings([site(tmp_path, night)], ["hpc"])["hpc"].silent_days == 20
+    often = "night: {budget: {wall: 1h}, at_least_every: {smoke: 2}}\ntrend: {silent_days: 30}\n"
+    assert read_settings([site(tmp_path, often)], ["hpc"])["hpc"].silent_days == 30
+    plain = "night: {budget: {node_hours: 1}}\n"
+    assert read_settings([site(tmp_path, plain)], ["hpc"])["hpc"].silent_days == 14
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

@@ -1,5 +1,6 @@
 """``fabricheck plan``: what a run on a system measures, and why it measures nothing else."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated
 
@@ -7,6 +8,7 @@ import typer
 
 from fabricheck.cli.options import JsonOption
 from fabricheck.cli.output import write_json
+from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE, home
 
 SystemOption = Annotated[
@@ -23,12 +25,20 @@ def plan(
             help="Only the run of this tag, such as nightly; may be repeated.", show_default="all"
         ),
     ] = None,
+    night: Annotated[
+        bool,
+        typer.Option(
+            "--night", help="What tonight would run within the budget of the site's nights."
+        ),
+    ] = False,
     machine: JsonOption = False,
 ) -> None:
     """Show the matrix of a system, and for every case that is left out what it lacks.
 
     The checks are loaded by ReFrame and selected by its own rules; nothing runs. With --json, every
-    single case is listed. What the run costs is told from what its cases took before.
+    single case is listed. What the run costs is told from what its cases took before. With --night,
+    what "fabricheck nightly" would run now: what is chosen, the share of expected faults that it
+    covers, and for each other case why it rests and when it is due (docs/how-to/nightly.md).
 
     Exit code 0: shown. 2: bad input.
 
@@ -37,11 +47,16 @@ def plan(
         fabricheck plan --system testbed
 
         fabricheck plan --system testbed --tag nightly --json | jq '.left_out[].reason'
+
+        fabricheck plan --system hpc --night
     """
     from fabricheck.planning import show  # noqa: PLC0415
     from fabricheck.planning.plan import make  # noqa: PLC0415
     from fabricheck.record.costs import Key, costs, estimate  # noqa: PLC0415
 
+    if night:
+        _show_night(system, tag or (), machine=machine)
+        return
     made = make(SUITE, system, tag or ())
     keys = [
         Key(each.partition, each.environ, each.check, each.benchmark, each.placement)
@@ -54,3 +69,24 @@ def plan(
     for line in show.plan_lines(made):
         typer.echo(line)
     typer.echo(show.cost_line(cost))
+
+
+def _show_night(system: str, tags: Sequence[str], *, machine: bool) -> None:
+    from fabricheck.planning import show  # noqa: PLC0415
+    from fabricheck.planning.tonight import choose  # noqa: PLC0415
+
+    if tags:
+        raise FabricheckError(
+            "expected --night or --tag, found both: a night has the cases of the tag nightly"
+        )
+    found = choose(SUITE, system)
+    if found is None:
+        raise FabricheckError(
+            f"expected a section night in the site file of {system}, found none: its nights run "
+            "everything; give it a budget (docs/how-to/nightly.md), or leave --night out"
+        )
+    if machine:
+        write_json(asdict(found))
+        return
+    for line in show.night_lines(found):
+        typer.echo(line)

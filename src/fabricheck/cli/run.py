@@ -1,6 +1,7 @@
 """``fabricheck run``."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -41,7 +42,8 @@ def run(
     mode: Annotated[
         str | None,
         typer.Option(
-            help="ReFrame's mode: 'nightly' runs the checks with that tag in random order.",
+            help="ReFrame's mode: 'nightly' runs the checks with that tag in random order, within "
+            "the budget of the site's nights if there is one.",
             show_default=False,
         ),
     ] = None,
@@ -79,6 +81,8 @@ def run(
             "leave one of the two out"
         )
     # ReFrame takes a second to import: --help does not pay for it.
+    from fabricheck.planning.night import resting_of, selected  # noqa: PLC0415
+    from fabricheck.planning.tonight import NIGHTLY, choose  # noqa: PLC0415
     from fabricheck.runner import selection, session  # noqa: PLC0415
 
     wanted = selection.Selection(
@@ -92,6 +96,9 @@ def run(
     lacking = selection.lacking(SUITE, wanted)
     if system == "testbed" and (reason := _start_testbed(with_rdma=wanted.needs("rdma"))):
         lacking.insert(0, reason)
+    if mode == NIGHTLY and (night := choose(SUITE, system, wanted.benchmarks, wanted.transports)):
+        wanted = replace(wanted, chosen=selected(night), resting=tuple(resting_of(night)))
+        lacking += night.remarks
     options = [f"--mode={mode}"] if mode else []
     if junit:
         options.append(f"--report-junit={junit.absolute()}")

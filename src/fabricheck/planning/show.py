@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+from fabricheck.planning.night import NightPlan, Weighed, rest_words
 from fabricheck.planning.plan import LeftOut, Plan
 from fabricheck.planning.references import Check, Row
 from fabricheck.record.costs import Estimate
@@ -43,6 +44,40 @@ def cost_line(cost: Estimate) -> str:
         f"after the other, without waiting for nodes, from {cost.known} cases that were measured "
         f"before{never}"
     )
+
+
+def night_lines(night: NightPlan) -> Iterator[str]:
+    """What a night within its budget runs, then each case that rests, the next due first."""
+    every = (*night.chosen, *night.resting)
+    yield (
+        f"{night.system}: {len(night.chosen)} of {len(every)} cases run tonight, for "
+        f"{_cost(night.chosen)} of {_cost(every)}"
+    )
+    yield f"they cover {100 * night.covered:.0f} % of the faults that all of them would find"
+    yield from night.remarks
+    yield ""
+    for why, number in Counter(each.why for each in night.chosen).most_common():
+        yield f"{why}: {number} cases"
+    yield from table(
+        ("partition", "environment", "check", "placements", "cases"),
+        _matrix_rows([each.case for each in night.chosen]),
+    )
+    if night.resting:
+        yield ""
+        yield "not tonight:"
+        yield from table(
+            ("case", "environment", "partition", "when", "why"),
+            (
+                (each.case.name, each.case.environ, each.case.partition, rest_words(each), each.why)
+                for each in night.resting
+            ),
+        )
+
+
+def _cost(cases: Sequence[Weighed]) -> str:
+    held = sum(each.cost.seconds * each.cost.nodes for each in cases)
+    seconds = sum(each.cost.seconds for each in cases)
+    return f"{held / 3600:.2f} node-hours and {seconds / 60:.0f} min"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:

@@ -1,13 +1,13 @@
 """What cases have cost so far: seconds from the record, and what a run will cost."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Final, NamedTuple
 
-from fabricheck.record.model import Case
+from fabricheck.record.model import Case, Entry
 from fabricheck.record.read import entries, record_files
 from fabricheck.transports.placement import written
 
@@ -77,14 +77,29 @@ def costs(perflogs: Path, system: str) -> dict[Key, Cost]:
         perflogs: where the record is.
         system: name of the system.
     """
-    taken: dict[Key, list[Cost]] = {}
+    return costs_of(recent(perflogs, system))
+
+
+def recent(perflogs: Path, system: str) -> Iterator[Entry]:
+    """What the record holds of a system of this month and the one before; nothing without one.
+
+    Args:
+        perflogs: where the record is.
+        system: name of the system.
+    """
     place = perflogs / system
     for path in _newest(place) if place.is_dir() else ():
-        for entry in entries(path)[0]:
-            if isinstance(entry, Case) and entry.measuring is not None:
-                parts = (entry.launch, entry.measuring, entry.judging)
-                nodes = len(entry.nodes) or entry.num_nodes or 1
-                taken.setdefault(key_of(entry), []).append(Cost(sum(filter(None, parts)), nodes))
+        yield from entries(path)[0]
+
+
+def costs_of(recorded: Iterable[Entry]) -> dict[Key, Cost]:
+    """The median cost of each case among some entries of the record."""
+    taken: dict[Key, list[Cost]] = {}
+    for entry in recorded:
+        if isinstance(entry, Case) and entry.measuring is not None:
+            parts = (entry.launch, entry.measuring, entry.judging)
+            nodes = len(entry.nodes) or entry.num_nodes or 1
+            taken.setdefault(key_of(entry), []).append(Cost(sum(filter(None, parts)), nodes))
     return {
         key: Cost(median(each.seconds for each in found[-_LAST:]), found[-1].nodes)
         for key, found in taken.items()

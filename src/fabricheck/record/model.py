@@ -209,6 +209,8 @@ class Session:
         lacking: what part of the system could not be measured, and why; empty for none.
         report: ReFrame's run report.
         info: what ReFrame says of the session, with its ``--session-extras``.
+        resting: the cases that a night within a budget left out: system, partition, environ,
+            check, benchmark, placement, state (not due, overdue) and why.
     """
 
     KIND: ClassVar = "session"
@@ -220,6 +222,7 @@ class Session:
     lacking: str = ""
     report: str = ""
     info: Mapping[str, Any] = field(default_factory=dict)
+    resting: tuple[Mapping[str, str], ...] = ()
 
 
 Entry = Case | Nodes | Session

@@ -17,6 +17,7 @@ from fabricheck.benchmarks.curve import split_variable
 from fabricheck.errors import FabricheckError
 from fabricheck.inputs import read_file
 from fabricheck.judge.model import Reference
+from fabricheck.record import resting
 from fabricheck.record.model import Case, Entry, Sample, Session, moment
 from fabricheck.record.read import Kind, Problem, Run, read_session, run_of, shown
 from fabricheck.record.write import append
@@ -253,7 +254,8 @@ def entries_of_report(text: str | bytes, path: Path) -> tuple[list[Entry], list[
         announced=_count(info, "num_cases"),
         lacking=unquote(_text(info, "lacking")),
         report=str(path),
-        info=info,
+        info={name: value for name, value in info.items() if name != resting.EXTRA},
+        resting=resting.unpack(_text(info, resting.EXTRA)),
     )
     return [*cases, end], problems
 

@@ -1,8 +1,10 @@
 """What every judged check inherits: references of its system, levels, findings and the record."""
 
+import functools
+import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 import reframe as rfm
 from reframe.core.builtins import loggable_as, run_after, run_before, variable, xfail
@@ -22,6 +24,10 @@ from fabricheck.launch.judging import find_references, in_order
 from fabricheck.launch.times import LOOK, times
 from fabricheck.provenance import SUITE, commit, session
 from fabricheck.reframe_ext.fabric_health import FabricHealth
+from fabricheck.reframe_ext.matrix import name_of
+
+CHOSEN: Final = "chosen"
+"""The variable of all judged checks with which a night within a budget selects its cases."""
 
 Values = Mapping[str, tuple[float | None, str]]
 
@@ -55,6 +61,8 @@ class Judged(FabricHealth, rfm.RunOnlyRegressionTest):
     commit = variable(str, value="", loggable=True)
     session = variable(str, value="", loggable=True)
     seconds = variable(dict, value={}, loggable=True)
+    chosen = variable(str, value="")
+    """File of the cases of a night within a budget; without one, all run."""
 
     sourcesdir = None
     require_reference = True
@@ -74,6 +82,15 @@ class Judged(FabricHealth, rfm.RunOnlyRegressionTest):
         """
         reframe_class: Any = type(cls)
         return [each for each in reframe_class.loggable_attrs(cls) if each[0] != "variables"]
+
+    @run_after("init", always_last=True)
+    def keep_to_the_chosen(self) -> None:
+        """Run where the night's choice says so, if there is one."""
+        if self.chosen:
+            name = name_of(type(self).__name__, str(self.benchmark), str(self.placement))
+            found = _chosen(self.chosen).get(name, {})
+            self.valid_systems = found.get("systems", [])
+            self.valid_prog_environs = found.get("environs", [])
 
     @run_after("setup")
     def name_origin(self) -> None:
@@ -232,6 +249,15 @@ class Judged(FabricHealth, rfm.RunOnlyRegressionTest):
                 reason = found.expected_failure
                 shown[name] = xfail(reason, plain) if reason else plain
         self.reference: dict[str, Any] = {self.current_partition.fullname: shown}
+
+
+@functools.cache
+def _chosen(path: str) -> dict[str, dict[str, list[str]]]:
+    try:
+        found: dict[str, dict[str, list[str]]] = json.loads(Path(path).read_text())
+    except (OSError, ValueError) as error:
+        raise ReframeError(f"expected the chosen cases in {path}, found: {error}") from None
+    return found
 
 
 # Each instance of a test would look for its caller twice, since ReFrame deprecates this alias of

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,7 @@ class Case:
             and ``mpi_family=openmpi``; empty for a case that runs.
         variables: of a case that runs, what it measures, such as ``latency_p50_1KiB``; empty for
             one that is judged by no reference.
+        needs: names of the cases that it waits for, of its own partition and environment.
     """
 
     check: str
@@ -51,9 +52,20 @@ class Case:
     tags: tuple[str, ...]
     lacking: tuple[str, ...]
     variables: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Check, benchmark and placement."""
+        return name_of(self.check, self.benchmark, self.placement)
 
 
-_LISTS = ("tags", "lacking", "variables")
+_LISTS = ("tags", "lacking", "variables", "needs")
+
+
+def name_of(check: str, benchmark: str, placement: str) -> str:
+    """The name of a case wherever it runs."""
+    return " ".join(filter(None, (check, benchmark, placement)))
 
 
 def read_cases(suite: Path, system: str) -> list[Case]:
@@ -125,7 +137,10 @@ def _term(term: str) -> str:
 
 def _cases(tests: Sequence[Any], system: Any, part_fits: Rule, env_fits: Rule) -> list[Case]:
     found = []
+    names = {test.unique_name: _case(test, "", "", ()).name for test in tests}
     for test in tests:
+        sides = (names[needed] for needed, _ in test.user_deps() if needed in names)
+        needs = tuple(dict.fromkeys(sides))
         for partition in system.partitions:
             lacking = lacking_terms(test.valid_systems, lambda spec: part_fits(partition, [spec]))  # noqa: B023
             if lacking:
@@ -137,7 +152,8 @@ def _cases(tests: Sequence[Any], system: Any, part_fits: Rule, env_fits: Rule) -
                     lambda spec: env_fits(environ, [spec]),  # noqa: B023
                 )
                 variables = () if lacking else _variables(test, partition, environ)
-                found.append(_case(test, partition.name, environ.name, lacking, variables))
+                case = _case(test, partition.name, environ.name, lacking, variables)
+                found.append(replace(case, needs=needs))
     return found
 
 

@@ -1,5 +1,6 @@
 """What the history has and the run has not: cases that were measured before, and lines."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,8 +23,13 @@ class Missing:
     why: str
 
 
+<<<<<<< HEAD
 def missing(run: Run, past: HistoryView) -> list[Missing]:
     """Cases of the last thirty days that the run did not measure, the longest missing first."""
+=======
+def missing(run: Run, past: Past) -> list[Missing]:
+    """Cases of the last thirty days that the run did not measure, without those that may rest."""
+>>>>>>> c8d92fe (A night within a budget: fabricheck plan --night chooses its cases, fabricheck nightly runs them, and what is not due is not missing)
     newest = past.trend.newest
     if newest is None:
         return []
@@ -32,11 +38,13 @@ def missing(run: Run, past: HistoryView) -> list[Missing]:
         for case in run.cases
         if any(sample.value is not None for sample in case.samples)
     }
-    listed = {place_of(case): f"{case.status}: {'; '.join(case.causes)}" for case in run.cases}
+    listed = {_resting(each): f"{each['state']}: {each['why']}" for each in run.resting}
+    listed |= {place_of(case): f"{case.status}: {'; '.join(case.causes)}" for case in run.cases}
+    fine = measured | {_resting(each) for each in run.not_due}
     last: dict[Place, tuple[np.datetime64, int]] = {}
     for series in past.series:
         case = place_of(series.key)
-        if case not in measured and len(series) and series.times[-1] >= newest - _RECENT:
+        if case not in fine and len(series) and series.times[-1] >= newest - _RECENT:
             time, nights = last.get(case, (series.times[-1], 0))
             last[case] = (max(time, series.times[-1]), max(nights, len(series)))
     found = sorted(last.items(), key=lambda item: (item[1][0], item[0]))
@@ -46,7 +54,16 @@ def missing(run: Run, past: HistoryView) -> list[Missing]:
     ]
 
 
+<<<<<<< HEAD
 def remarks(past: HistoryView) -> list[str]:
+=======
+def _resting(each: Mapping[str, str]) -> Place:
+    where = each["system"], each["partition"], each["environ"]
+    return *where, each["benchmark"], each["placement"]
+
+
+def remarks(past: Past) -> list[str]:
+>>>>>>> c8d92fe (A night within a budget: fabricheck plan --night chooses its cases, fabricheck nightly runs them, and what is not due is not missing)
     """Sentences on what the history could not judge, and why."""
     trend = past.trend
     found = []

@@ -91,6 +91,7 @@ def run_of(recorded: read.Run, path: Path) -> Run:
         defects=tuple(_defects(recorded, cases)),
         lacking=end.lacking if end else "",
         info=end.info if end else {},
+        resting=end.resting if end else (),
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from fabricheck.record import model as record
 from fabricheck.record.model import Sample
+from fabricheck.record.resting import NOT_DUE
 from fabricheck.report.status import Status
 
 NOT_PERFORMANCE = {
@@ -57,6 +58,7 @@ class Run:
         defects: what is wrong with the record, in sentences.
         lacking: which part of the system the run could not have, and why; empty: it had all.
         info: what ReFrame says of the session: host, user, version, command line, times.
+        resting: the cases that a night within a budget left out, each with state and why.
     """
 
     path: Path
@@ -66,10 +68,16 @@ class Run:
     defects: tuple[str, ...] = ()
     lacking: str = ""
     info: Mapping[str, Any] = field(default_factory=dict)
+    resting: tuple[Mapping[str, str], ...] = ()
 
     def told(self, name: str) -> str:
         """What ReFrame says of the session under a name, or that it says nothing."""
         return str(self.info.get(name, "unknown"))
+
+    @property
+    def not_due(self) -> tuple[Mapping[str, str], ...]:
+        """The cases that rest as they should."""
+        return tuple(each for each in self.resting if each.get("state") == NOT_DUE)
 
     @property
     def ran_again(self) -> tuple[Case, ...]:

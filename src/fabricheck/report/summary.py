@@ -146,6 +146,7 @@ def as_json(run: Run, summary: Summary) -> dict[str, Any]:
         "references": reference_legend(run),
         "defects": run.defects,
         "lacking": run.lacking or None,
+        "resting": run.resting,
         "problems": [
             {
                 "status": problem.status,

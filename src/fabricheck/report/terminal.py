@@ -66,7 +66,7 @@ def _verdict(run: Run, summary: Summary, console: Console) -> list[Text]:
         head,
         *lacking,
         *again,
-        Text(f"{len(run.cases)} case{'s' if len(run.cases) != 1 else ''}: "),
+        Text(f"{len(run.cases)} case{'s' if len(run.cases) != 1 else ''}{_resting(run)}: "),
     ]
     for number, count in enumerate(counts):
         text = count + Text("," if number < len(counts) - 1 else "")
@@ -74,6 +74,10 @@ def _verdict(run: Run, summary: Summary, console: Console) -> list[Text]:
             lines.append(Text("  "))
         lines[-1].append_text(text).append(" ")
     return lines
+
+
+def _resting(run: Run) -> str:
+    return f", {len(run.not_due)} more not due tonight" if run.not_due else ""
 
 
 def _problem_lines(run: Run, summary: Summary, console: Console) -> list[Text]:

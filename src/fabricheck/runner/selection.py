@@ -1,7 +1,7 @@
 """What to run, checked against what the suite and the site have before anything starts."""
 
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,9 @@ class Selection:
         transports: names of the table of transports.
         environments: names of the system's environments.
         tags: of ``model.RUNS``, or names of families; checks that have all of them.
+        chosen: the cases of a night within a budget: for each test, by its name, the ``systems``
+            and ``environs`` on which it runs; ``None`` for all that the rest selects.
+        resting: the cases that this leaves out, for the record.
     """
 
     system: str
@@ -33,6 +36,8 @@ class Selection:
     transports: tuple[str, ...] = ()
     environments: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
+    chosen: Mapping[str, Mapping[str, Sequence[str]]] | None = None
+    resting: tuple[Mapping[str, str], ...] = ()
 
     def needs(self, feature: str) -> bool:
         """Whether the selection holds transports that need this feature of a partition, or a

@@ -1,5 +1,6 @@
 """Running ReFrame and finding what it wrote."""
 
+import json
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -12,9 +13,12 @@ from fabricheck.locks import held
 from fabricheck.provenance import home
 from fabricheck.record.costs import costs
 from fabricheck.record.reframe_report import complete
+from fabricheck.record.resting import EXTRA, pack
 from fabricheck.reframe_ext import command as reframe
 from fabricheck.reframe_ext.again import DISTURBED_AGAIN
 from fabricheck.reframe_ext.cmake_build import WANTED
+from fabricheck.reframe_ext.judged import CHOSEN
+from fabricheck.report.files import write_whole
 from fabricheck.runner.live import follow
 from fabricheck.runner.selection import Selection
 
@@ -80,6 +84,10 @@ def _run(
         "--max-retries=1",
         "-r",
     ]
+    if selection.chosen is not None:
+        chosen = reports / "chosen"
+        write_whole(chosen, json.dumps(selection.chosen))
+        command += [f"-S{CHOSEN}={chosen}", f"--session-extras={EXTRA}={pack(selection.resting)}"]
     own = {WANTED: ":".join(selection.programs()), DISTURBED_AGAIN: "1"}
     environment = reframe.environment(suite, **own)
     if sys.stdout.isatty() and not aside:

@@ -27,11 +27,11 @@ from fabricheck.stress.script import job_script
 from fabricheck.stress.state import Place, State, places
 from fabricheck.stress.work import PERFLOGS
 from fabricheck.transports import Placement
+from fabricheck.units import seconds_of
 
 REPORTS: Final = home() / "reports"
 _POLL: Final = 0.5
 _NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,60}", re.ASCII)
-_DURATION: Final = re.compile(r"(?=\d)(?:(\d{1,4})d)?(?:(\d{1,5})h)?(?:(\d{1,6})m)?(?:(\d{1,7})s)?")
 
 Tell = Callable[[str], None]
 
@@ -61,22 +61,6 @@ class Wish:
     exclude: Sequence[str] = ()
     forget: bool = False
     most_iterations: int = 0
-
-
-def seconds_of(text: str) -> float:
-    """The seconds of a time such as ``1h30m``.
-
-    Raises:
-        FabricheckError: if it is none.
-    """
-    match = _DURATION.fullmatch(text)
-    total = sum(
-        int(number or 0) * unit
-        for number, unit in zip(match.groups(), (86400, 3600, 60, 1), strict=True)
-    ) if match else 0  # fmt: skip
-    if not total:
-        raise FabricheckError(f"expected a time such as 90s, 30m or 1h30m, found {text!r}")
-    return float(total)
 
 
 def place_of(name: str, reports: Path = REPORTS) -> Place:

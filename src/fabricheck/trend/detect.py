@@ -276,7 +276,9 @@ class _System:
         current = float(np.median(row.x[max(index, len(row.x) - _CURRENT) :]))
         if abs(current - before) < abs(current - after):
             return State.RECOVERED
-        return State.NEW if row.series.times[index] >= self._new else State.OPEN
+        # Of a case that rests, a week of nights takes longer than a week.
+        few = len(row.x) - index <= self._settings.new_days
+        return State.NEW if few or row.series.times[index] >= self._new else State.OPEN
 
     def _noisier(self, matrix: Array, moved: set[int]) -> list[Change]:
         p, nights, ratio = spread.noisier(matrix, self._settings)

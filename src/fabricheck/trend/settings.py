@@ -1,10 +1,11 @@
 """Settings of the detectors: defaults, and what a site file says instead."""
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
+from fabricheck.sites import night
 from fabricheck.sites.files import read_sites
 
 KEY = "trend"
@@ -26,9 +27,11 @@ class Settings:
         noisier_ratio: smallest ratio of spreads that is raised as noisier.
         sudden_factor: factor by which one night must leave its whole history to be raised alone.
         penalty: what a change point must gain, in units of the logarithm of the number of nights.
-        new_days: an event that began within so many days is new.
+        new_days: an event that began within so many days is new, or if its series have no more
+            values since.
         same_days: changes that begin within so many days are one event.
-        silent_days: a series without a value for so many days is silent, and not judged.
+        silent_days: a series without a value for so many days is silent, and not judged; where
+            nights have a budget, twice the longest rest of a case, if that is more.
     """
 
     history_nights: int = 100
@@ -54,7 +57,14 @@ def read_settings(sites: Iterable[Path], systems: Collection[str]) -> dict[str, 
     Raises:
         FabricheckError: for a system that no file has, if a file is wrong: it may be that one's.
     """
-    return read_section(sites, systems, KEY, Settings)
+    places = list(sites)
+    nights = read_section(places, systems, night.KEY, night.NightSettings)
+    return {
+        system: replace(
+            found, silent_days=max(found.silent_days, 2.0 * nights[system].longest_rest)
+        )
+        for system, found in read_section(places, systems, KEY, Settings).items()
+    }
 
 
 def read_section(

@@ -1,0 +1,328 @@
+"""The cases of a night within the site's budget, and why and for how long each other one rests."""
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+from typing import Final
+
+import numpy as np
+
+from fabricheck.errors import FabricheckError
+from fabricheck.planning.night_faults import Words, faults_of, key_of, words_of
+from fabricheck.planning.night_model import AFTER_CHANGE, Array, Belief, Choice, Faults, Mask
+from fabricheck.planning.night_past import Changed, PastNights
+from fabricheck.planning.plan import Plan
+from fabricheck.record.costs import Cost
+from fabricheck.record.resting import NOT_DUE
+from fabricheck.reframe_ext.matrix import Case
+from fabricheck.sites.night import LONGEST_REST, NightSettings
+from fabricheck.transports.placement import parts
+from fabricheck.units import seconds_of
+
+_GUESS: Final = 60.0
+"""Seconds of a case where none was ever measured."""
+_HOUR: Final = 3600
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """A case of a night, or one that rests.
+
+    Attributes:
+        case: the case.
+        why: in words.
+        due: nights until it must run; 0 tonight, less for one that should have run before.
+        rests: nights since it ran, 1 for the last one; ``None`` for one that never did.
+        share: of what a night with all cases would find, what it would add to those that run.
+        cost: what it usually takes.
+    """
+
+    case: Case
+    why: str
+    due: int
+    rests: int | None
+    share: float
+    cost: Cost
+
+
+@dataclass(frozen=True, slots=True)
+class NightPlan:
+    """A night within a budget.
+
+    Attributes:
+        system: name of the system.
+        chosen: the cases that run.
+        resting: the cases that don't, the next due first.
+        covered: of the faults that a night with all cases would find, the share that this one does.
+        remarks: what an operator must know, in sentences.
+    """
+
+    system: str
+    chosen: tuple[Weighed, ...]
+    resting: tuple[Weighed, ...]
+    covered: float
+    remarks: tuple[str, ...]
+
+
+def plan_night(made: Plan, settings: NightSettings, past: PastNights) -> NightPlan:
+    """Choose the cases of a night.
+
+    What is under ``always`` runs whatever it costs, and what is due as long as there is room, the
+    longest overdue first; what was red last time is due, so that no fault is hidden by a rest. The
+    rest of the budget goes to the cases that find most for their price.
+
+    Args:
+        made: the cases that the system's nights have.
+        settings: the section ``night`` of its site file.
+        past: its last nights.
+
+    Raises:
+        FabricheckError: for a word under ``night`` that no case is called by.
+    """
+    _check_words(made, settings)
+    if not made.cases:
+        return NightPlan(made.system, (), (), 1.0, ())
+    return _Night(made, settings, past).plan()
+
+
+class _Night:
+    """One choice.
+
+    A unit is what runs together: cases that differ in their partition alone, since ReFrame selects
+    environments of a test.
+    """
+
+    def __init__(self, made: Plan, settings: NightSettings, past: PastNights) -> None:
+        self._made, self._settings, self._past = made, settings, past
+        self._cases = cases = made.cases
+        self._words = [words_of(case) for case in cases]
+        self._costs = _costs(cases, past)
+        self._rests = [_nights_since(case, past) for case in cases]
+        self._always = [bool(words & {*settings.always}) for words in self._words]
+        self._due = [
+            _longest(settings, words) - (len(past.days) + 1 if rests is None else rests)
+            for words, rests in zip(self._words, self._rests, strict=True)
+        ]
+        self._red = [key_of(case) in past.red for case in cases]
+        self._due = [
+            min(due, 0) if red else due for due, red in zip(self._due, self._red, strict=True)
+        ]
+        places = {(case.name, case.partition, case.environ): at for at, case in enumerate(cases)}
+        self._needs = [
+            [places[name, case.partition, case.environ] for name in case.needs] for case in cases
+        ]
+        for at, each in ((at, each) for at, needs in enumerate(self._needs) for each in needs):
+            self._always[each] |= self._always[at]
+            self._due[each] = min(self._due[each], self._due[at])
+        units: dict[tuple[str, str], list[int]] = {}
+        for at, case in enumerate(cases):
+            units.setdefault((case.name, case.environ), []).append(at)
+        self._units = list(units.values())
+        self._unit_of = {at: unit for unit, members in enumerate(self._units) for at in members}
+
+    def plan(self) -> NightPlan:
+        worth, sees = self._worth()
+        full, choice = (Choice(worth, sees, self._shares()) for _ in range(2))
+        full.take_all(np.ones(len(self._units), dtype=bool))
+        choice.take_all(self._in_units(self._always))
+        remarks = []
+        if (choice.left < 0).any():
+            remarks.append(
+                "what runs always costs more than the budget: raise the one or the other"
+            )
+        alone = ~self._in_units(self._needs)
+        for late in sorted({due for due in self._due if due <= 0}):
+            choice.fill(alone & self._in_units(due == late for due in self._due))
+        choice.fill(alone)
+        choice.take_all(~alone & self._has_needs(choice.taken))
+        weighed = [
+            self._weighed(at, taken=choice.taken[unit], share=choice.gain[unit] / full.found)
+            for at, unit in sorted(self._unit_of.items())
+        ]
+        runs = [bool(choice.taken[self._unit_of[at]]) for at in range(len(weighed))]
+        resting = sorted(
+            (each for each, run in zip(weighed, runs, strict=True) if not run),
+            key=lambda each: each.due,
+        )
+        if late := sum(each.due <= 0 for each in resting):
+            remarks.append(
+                f"{late} cases are due and find no room: raise the budget, or at_least_every"
+            )
+        return NightPlan(
+            self._made.system,
+            tuple(each for each, run in zip(weighed, runs, strict=True) if run),
+            tuple(resting),
+            choice.found / full.found,
+            tuple(remarks),
+        )
+
+    def _worth(self) -> tuple[Array, Array]:
+        """What finding each fault tonight is worth, and which units see it."""
+        past = self._past
+        known = faults_of(self._cases, past.events, len(past.days))
+        known = replace(known, weight=_weights(known, self._words, self._settings.weight))
+        belief = Belief(known, LONGEST_REST)
+        for day in past.days:
+            belief.night(self._hazard(known, day))
+            belief.look(np.array([day in past.ran.get(key_of(each), ()) for each in self._cases]))
+        belief.night()
+        missed = [np.prod(1 - known.sees[:, members], axis=1) for members in self._units]
+        return belief.worth, 1 - np.array(missed).T
+
+    def _hazard(self, known: Faults, day: str) -> Array:
+        """How many times as often as usual each fault begins in a night."""
+        changes = [each for each in self._past.changes if each.day == day]
+        concerned = np.array(
+            [
+                any(_concerns(change, case, words, self._settings) for change in changes)
+                for case, words in zip(self._cases, self._words, strict=True)
+            ]
+        )
+        return np.where(known.sees @ concerned > 0, AFTER_CHANGE, 1.0)
+
+    def _shares(self) -> Array:
+        """What each unit takes of each budget, as a share of it."""
+        seconds = [sum(self._costs[at].seconds for at in members) for members in self._units]
+        held = [
+            sum(self._costs[at].seconds * self._costs[at].nodes for at in members)
+            for members in self._units
+        ]
+        budget, shares = self._settings.budget, []
+        if "node_hours" in budget:
+            shares.append(np.array(held) / (float(budget["node_hours"]) * _HOUR))
+        if "wall" in budget:
+            shares.append(np.array(seconds) / seconds_of(str(budget["wall"])))
+        return np.array(shares).T
+
+    def _in_units(self, marks: Iterable[object]) -> Mask:
+        """The units that have a marked case."""
+        marked = list(map(bool, marks))
+        return np.array([any(marked[at] for at in members) for members in self._units])
+
+    def _has_needs(self, taken: Mask) -> Mask:
+        needed = [
+            {self._unit_of[each] for at in members for each in self._needs[at]}
+            for members in self._units
+        ]
+        return np.array([all(taken[unit] for unit in units) for units in needed])
+
+    def _weighed(self, at: int, *, taken: bool, share: float) -> Weighed:
+        due, rests, cost = self._due[at], self._rests[at], self._costs[at]
+        why = f"would add {100 * share:.2g} % for {cost.seconds * cost.nodes:.0f} node-seconds"
+        if taken:
+            why = "due" if due <= 0 else "worth its price"
+            why = "always" if self._always[at] else "red last time" if self._red[at] else why
+        elif due <= 0:
+            why = "due, but there is no room"
+        elif self._needs[at]:
+            why = "waits for " + " and ".join(self._cases[each].name for each in self._needs[at])
+        return Weighed(self._cases[at], why, due, rests, 0.0 if taken else share, cost)
+
+
+def _check_words(made: Plan, settings: NightSettings) -> None:
+    known: Words = frozenset().union(
+        *(words_of(each) for each in (*made.cases, *(out.case for out in made.left_out)))
+    )
+    asked: dict[str, Iterable[str]] = {
+        "always": settings.always,
+        "at_least_every": settings.at_least_every,
+        "after_change": [word for words in settings.after_change.values() for word in words],
+        "weight": settings.weight,
+    }
+    for key, words in asked.items():
+        for word in words:
+            if word not in known:
+                near = difflib.get_close_matches(word, sorted(known), 1)
+                meant = f", did you mean {near[0]!r}" if near else ""
+                raise FabricheckError(
+                    f"expected words that cases of system {made.system} are called by under night "
+                    f"> {key} of its site file, found {word!r}{meant}: name a run, a family, a "
+                    "transport, an environment, a partition, a benchmark or a check"
+                )
+
+
+def _costs(cases: Sequence[Case], past: PastNights) -> list[Cost]:
+    """What each case usually takes; one that never ran, what others of its check do, or all."""
+    known = {case: past.costs[key_of(case)] for case in cases if key_of(case) in past.costs}
+    checks: dict[str, list[float]] = {}
+    for case, cost in known.items():
+        checks.setdefault(case.check, []).append(cost.seconds)
+    usual = median(each.seconds for each in known.values()) if known else _GUESS
+
+    def cost_of(case: Case) -> Cost:
+        if case in known:
+            return known[case]
+        nodes = parts(case.placement)[1] if case.placement else 1
+        return Cost(median(checks.get(case.check, [usual])), nodes)
+
+    return [cost_of(case) for case in cases]
+
+
+def _nights_since(case: Case, past: PastNights) -> int | None:
+    last = max(past.ran.get(key_of(case), ()), default=None)
+    return None if last is None else sum(day > last for day in past.days) + 1
+
+
+def _longest(settings: NightSettings, words: Words) -> int:
+    """Nights after which a case runs again."""
+    asked = [nights for word, nights in settings.at_least_every.items() if word in words]
+    return min(asked, default=LONGEST_REST)
+
+
+def _weights(known: Faults, words: Sequence[Words], weight: Mapping[str, float]) -> Array:
+    """Of a fault, the mean of the weights of the cases that see it."""
+    of_case = np.array(
+        [np.prod([value for word, value in weight.items() if word in each]) for each in words]
+    )
+    found: Array = known.sees @ of_case / known.sees.sum(axis=1)
+    return found
+
+
+def _concerns(change: Changed, case: Case, words: Words, settings: NightSettings) -> bool:
+    asked = settings.after_change.get(change.fact)
+    if asked is not None and not words & {*asked}:
+        return False
+    return change.partition == case.partition and change.environ in ("", case.environ)
+
+
+def rest_words(each: Weighed) -> str:
+    """When a case ran, and when it will."""
+    before = "never measured" if each.rests is None else f"measured {_nights(each.rests)} ago"
+    if each.due <= 0:
+        return f"{before}, due tonight, and the budget has no room"
+    return f"{before}, runs within {_nights(each.due)}"
+
+
+def _nights(number: int) -> str:
+    return f"{number} night{'s' if number > 1 else ''}"
+
+
+def resting_of(plan: NightPlan) -> Iterator[dict[str, str]]:
+    """The cases that rest, as the record has them."""
+    for each in plan.resting:
+        case = each.case
+        yield {
+            "system": plan.system,
+            "partition": case.partition,
+            "environ": case.environ,
+            "check": case.check,
+            "benchmark": case.benchmark,
+            "placement": case.placement,
+            "state": NOT_DUE if each.due > 0 else "overdue",
+            "why": rest_words(each),
+        }
+
+
+def selected(plan: NightPlan) -> dict[str, dict[str, list[str]]]:
+    """For each test that runs, by its name, its partitions and environments."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for each in plan.chosen:
+        test = found.setdefault(each.case.name, {"systems": [], "environs": []})
+        for key, value in (
+            ("systems", f"{plan.system}:{each.case.partition}"),
+            ("environs", each.case.environ),
+        ):
+            if value not in test[key]:
+                test[key].append(value)
+    return found

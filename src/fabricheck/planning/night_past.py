@@ -1,0 +1,123 @@
+"""What the record says of a system's last nights: what ran when, what changed, what it cost."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from fabricheck.history.provenance import UNTOLD
+from fabricheck.history.selection import Selection
+from fabricheck.history.store import History
+from fabricheck.record.costs import Cost, Key, costs_of, key_of, recent
+from fabricheck.record.model import Case, Entry, Nodes
+from fabricheck.trend.detect import analyse
+from fabricheck.trend.settings import read_settings
+
+_SAYS_NOTHING: Final = ("", "disturbed")
+"""Levels of a case that has not looked."""
+_RED: Final = ("critical", "untrusted")
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A fact of provenance that is another than before.
+
+    Attributes:
+        day: when it was first recorded.
+        partition: where.
+        environ: of which environment; empty for a fact of nodes.
+        fact: its name.
+    """
+
+    day: str
+    partition: str
+    environ: str
+    fact: str
+
+
+@dataclass(frozen=True, slots=True)
+class PastNights:
+    """The last nights of a system; a night is a day on which something of it was recorded.
+
+    Attributes:
+        days: the nights, oldest first.
+        ran: for each case the nights in which it looked.
+        red: the cases that were critical or untrusted when they looked last.
+        changes: what changed, oldest first.
+        costs: what each case usually costs.
+        events: for each event of the history the cases that moved together.
+    """
+
+    days: tuple[str, ...] = ()
+    ran: Mapping[Key, Collection[str]] = field(default_factory=dict)
+    red: Collection[Key] = ()
+    changes: tuple[Changed, ...] = ()
+    costs: Mapping[Key, Cost] = field(default_factory=dict)
+    events: tuple[frozenset[Key], ...] = ()
+
+
+def read_past_nights(perflogs: Path, system: str, store: Path, sites: Iterable[Path]) -> PastNights:
+    """The last two months of a system.
+
+    Args:
+        perflogs: where the record is.
+        system: name of the system.
+        store: directory of the history, whose events are taken; none where there is none.
+        sites: directories of the site files.
+
+    Raises:
+        FabricheckError: if the record or the history can't be read.
+    """
+    recorded = list(recent(perflogs, system))
+    ran: dict[Key, set[str]] = defaultdict(set)
+    levels: dict[Key, str] = {}
+    for entry in recorded:
+        if isinstance(entry, Case) and not entry.fixture and entry.level not in _SAYS_NOTHING:
+            ran[key_of(entry)].add(_day(entry))
+            levels[key_of(entry)] = entry.level
+    return PastNights(
+        tuple(sorted({day for days in ran.values() for day in days})),
+        ran,
+        {key for key, level in levels.items() if level in _RED},
+        tuple(_changes(recorded)),
+        costs_of(recorded),
+        tuple(_events(store, system, sites)) if store.is_dir() else (),
+    )
+
+
+def _day(entry: Entry) -> str:
+    return entry.time[: len("2026-11-22")]
+
+
+def _changes(recorded: Iterable[Entry]) -> Iterator[Changed]:
+    known: dict[tuple[str, str, str, str], str] = {}
+    told = sorted((each for each in recorded if isinstance(each, Nodes)), key=lambda e: e.time)
+    for entry in told:
+        facts = [
+            (entry.partition, "", node, fact, value)
+            for node in entry.nodes
+            for fact, value in entry.machine.items()
+        ] + [
+            (entry.partition, entry.environ, "", fact, value)
+            for fact, value in entry.software.items()
+            # Each program has its own.
+            if fact != "program"
+        ]
+        for partition, environ, node, fact, value in facts:
+            before = known.get((partition, environ, node, fact), value)
+            if value and value != UNTOLD:
+                known[partition, environ, node, fact] = value
+                if value != before:
+                    yield Changed(_day(entry), partition, environ, fact)
+
+
+def _events(store: Path, system: str, sites: Iterable[Path]) -> Iterator[frozenset[Key]]:
+    with History.open_to_read(store) as history:
+        series = list(history.series(Selection({"system": (system,)})))
+    settings = read_settings(sites, {each.key.system for each in series})
+    for event in analyse(series, settings).events:
+        yield frozenset(
+            Key(key.partition, key.environ, key.check, key.benchmark, key.placement)
+            for key in (change.key for change in event.changes)
+        )

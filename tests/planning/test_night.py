@@ -1,0 +1,279 @@
+"""A night within a budget: what runs, what rests, and what must never rest unseen."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from fabricheck.errors import FabricheckError
+from fabricheck.planning import tonight
+from fabricheck.planning.night import NightPlan, plan_night, resting_of, selected
+from fabricheck.planning.night_faults import faults_of, key_of, rules, words_of
+from fabricheck.planning.night_model import Belief, Choice, Faults
+from fabricheck.planning.night_past import Changed, PastNights, read_past_nights
+from fabricheck.planning.plan import LeftOut, Plan
+from fabricheck.planning.show import night_lines
+from fabricheck.provenance import SUITE
+from fabricheck.record import model as record
+from fabricheck.record.costs import Cost
+from fabricheck.record.resting import NOT_DUE, pack, unpack
+from fabricheck.record.write import append
+from fabricheck.reframe_ext.matrix import Case
+from fabricheck.sites.night import NightSettings
+
+DAYS = tuple(f"2026-11-{day:02d}" for day in range(1, 21))
+
+
+def case(
+    benchmark: str, placement: str = "tcp-2n", environ: str = "openmpi", **more: object
+) -> Case:
+    family = ("nightly", "smoke", "pt2pt") if benchmark == "latency" else ("nightly", "pt2pt")
+    made = Case("MpiPointToPoint", benchmark, placement, "main", environ, family, ())
+    return replace(made, **more)  # type: ignore[arg-type]
+
+
+CASES = tuple(
+    case(benchmark, environ=environ)
+    for benchmark in ("latency", "bw", "bibw", "mbw_mr")
+    for environ in ("openmpi", "mpich")
+)
+
+
+def past(cases: tuple[Case, ...] = CASES, **more: object) -> PastNights:
+    """Every case ran every night, and takes ten seconds on two nodes."""
+    made = PastNights(
+        DAYS,
+        ran={key_of(each): set(DAYS) for each in cases},
+        costs={key_of(each): Cost(10.0, 2) for each in cases},
+    )
+    return replace(made, **more)  # type: ignore[arg-type]
+
+
+def night(settings: NightSettings, then: PastNights | None = None, *cases: Case) -> NightPlan:
+    return plan_night(Plan("hpc", cases or CASES, (), ()), settings, then or past())
+
+
+HALF = NightSettings({"wall": "40s"})
+
+
+def test_the_budget_is_kept_and_every_case_is_chosen_or_rests_with_a_reason() -> None:
+    found = night(HALF)
+    assert sum(each.cost.seconds for each in found.chosen) == 40
+    assert len(found.chosen) + len(found.resting) == len(CASES)
+    assert all(each.why and each.due > 0 for each in found.resting)
+    assert 0.5 < found.covered < 1
+    assert night(NightSettings({"wall": "10m"})).covered == pytest.approx(1)
+
+
+def test_node_hours_bind_as_well() -> None:
+    found = night(NightSettings({"wall": "40s", "node_hours": 20 / 3600}))
+    assert len(found.chosen) == 1
+
+
+def test_what_runs_always_runs_whatever_it_costs() -> None:
+    found = night(replace(HALF, budget={"wall": "10s"}, always=("smoke",)))
+    assert {each.case.benchmark for each in found.chosen} == {"latency"}
+    assert found.remarks == (
+        "what runs always costs more than the budget: raise the one or the other",
+    )
+
+
+def test_a_case_is_due_after_so_many_nights_and_the_longest_overdue_comes_first() -> None:
+    rested = {key_of(each): {DAYS[-1 - 2 * at]} for at, each in enumerate(CASES)}
+    found = night(replace(HALF, at_least_every={"nightly": 5}), past(ran=rested))
+    assert [each.why for each in found.chosen] == ["due"] * 4
+    assert {each.case for each in found.chosen} == set(CASES[-4:])
+    late = [each for each in found.resting if each.due <= 0]
+    assert [each.case for each in late] == list(CASES[3:1:-1])[: len(late)]
+    assert any("are due and find no room" in each for each in found.remarks)
+    states = {each["state"] for each in resting_of(found)}
+    assert states == {NOT_DUE, "overdue"}
+
+
+def test_what_was_red_runs_again(tmp_path: Path) -> None:
+    found = night(HALF, past(red={key_of(CASES[-1])}))
+    assert [each.why for each in found.chosen if each.case == CASES[-1]] == ["red last time"]
+    assert night(HALF, past(red={key_of(each) for each in CASES})).remarks
+
+
+def test_without_a_past_a_night_is_full_of_what_was_never_measured() -> None:
+    found = night(replace(HALF, budget={"wall": "4m"}), PastNights())
+    assert len(found.chosen) == 4
+    assert {each.rests for each in found.resting} == {None}
+
+
+def test_what_a_change_concerns_comes_before_what_it_does_not() -> None:
+    ran = {key_of(each): set(DAYS[:-1]) for each in CASES}
+    change = Changed(DAYS[-1], "main", "mpich", "mpi")
+    found = night(HALF, past(ran=ran, changes=(change,)))
+    assert {each.case.environ for each in found.chosen} == {"mpich"}
+    spared = replace(HALF, after_change={"mpi": []})
+    found = night(spared, past(ran=ran, changes=(change,)))
+    assert "openmpi" in {each.case.environ for each in found.chosen}
+
+
+def test_weights_say_what_users_lose() -> None:
+    found = night(replace(HALF, weight={"mpich": 100}))
+    assert {each.case.environ for each in found.chosen} == {"mpich"}
+
+
+def test_a_ratio_runs_when_its_sides_run_and_brings_them_when_it_must() -> None:
+    sides = (case("latency"), case("bw"))
+    ratio = case("order", check="TransportOrder", needs=tuple(each.name for each in sides))
+    cases = (*sides, ratio, case("bibw"))
+    alone = night(replace(HALF, budget={"wall": "10s"}), past(cases), *cases)
+    assert ratio not in {each.case for each in alone.chosen}
+    both = night(
+        replace(HALF, always=("TransportOrder",), budget={"wall": "30s"}), past(cases), *cases
+    )
+    assert {each.case for each in both.chosen} == {*sides, ratio}
+
+
+def test_who_asks_for_a_ratio_gets_its_sides(monkeypatch: pytest.MonkeyPatch) -> None:
+    side = case("latency", tags=("full",))
+    ratio = case("order", check="TransportOrder", needs=(side.name,))
+    made = Plan("testbed", (ratio, case("bw")), (LeftOut(side, "not in the run nightly"),), ())
+    monkeypatch.setattr(tonight, "make", lambda *_: made)
+    monkeypatch.setattr(tonight, "read_past_nights", lambda *_: PastNights())
+    settings = {"testbed": NightSettings({"wall": "1h"})}
+    monkeypatch.setattr(tonight, "read_section", lambda *_: settings)
+    found = tonight.choose(SUITE, "testbed", ("order",))
+    assert found
+    assert {each.case for each in found.chosen} == {ratio, side}
+    nothing = tonight.choose(SUITE, "testbed", ("barrier",))
+    assert nothing
+    assert (nothing.chosen, nothing.resting) == ((), ())
+    settings["testbed"] = NightSettings()
+    assert tonight.choose(SUITE, "testbed") is None
+
+
+def test_cases_of_one_test_and_environment_run_in_all_partitions_or_in_none() -> None:
+    twin = case("bw", partition="other")
+    found = night(
+        replace(HALF, budget={"wall": "20s"}, always=("bw",)), past((*CASES, twin)), *CASES, twin
+    )
+    tests = selected(found)
+    assert tests["MpiPointToPoint bw tcp-2n"] == {
+        "systems": ["hpc:main", "hpc:other"], "environs": ["openmpi", "mpich"],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            {"always": ["smoky"]},
+            r"night > always of its site file, found 'smoky', did you mean 'smoke'",
+        ),
+        ({"at_least_every": {"Verbs": 3}}, "night > at_least_every"),
+        ({"after_change": {"mpi": ["nobody"]}}, "night > after_change"),
+        ({"weight": {"infiniband": 3}}, "night > weight"),
+    ],
+)
+def test_a_word_that_no_case_is_called_by_is_refused(
+    settings: dict[str, object], message: str
+) -> None:
+    with pytest.raises(FabricheckError, match=message):
+        night(replace(HALF, **settings))  # type: ignore[arg-type]
+
+
+def test_the_plan_in_words_names_each_case_that_rests() -> None:
+    lines = list(night_lines(night(HALF)))
+    assert lines[0] == (
+        "hpc: 4 of 8 cases run tonight, for 0.02 node-hours and 1 min of 0.04 node-hours and 1 min"
+    )
+    assert lines[1].startswith("they cover ")
+    resting = lines[lines.index("not tonight:") + 2 :]
+    assert len(resting) == 4
+    assert all("measured 1 night ago, runs within 6 nights" in line for line in resting)
+
+
+def test_the_rules_see_what_the_measured_table_says() -> None:
+    """Each fault that was injected is a rule, and each case that was red under it sees it."""
+    named = {"openmpi", "builtin"}
+    measured = yaml.safe_load((SUITE / "lab" / "faults.yaml").read_text())["faults"]
+    known = {rule["name"]: rule for rule in rules()}
+    for fault in measured:
+        rule = known[fault["name"]]
+        for each in fault["seen"]:
+            name, environ, *placement = each["case"].split()
+            assert environ in named
+            sees = any(
+                words_of(_of_table(name, environ, placement)) >= set(words)
+                for words in rule["seen"]
+            )
+            assert sees == (each["level"] != "good"), (fault["name"], each["case"])
+    assert set(known) - {fault["name"] for fault in measured} == {"path", "benchmark", "case"}
+
+
+def _of_table(name: str, environ: str, placement: list[str]) -> Case:
+    tags = ("health",) if name.endswith("_health") else ()
+    rdma = "main" if placement and placement[0].startswith(("tcp", "shm")) else "rdma"
+    check = {"fabric_health": "FabricHealth", "node_health": "NodeHealth"}.get(name, "Check")
+    return Case(check, name, "".join(placement), rdma, environ, tags, ())
+
+
+def test_an_event_is_a_fault_that_may_come_again() -> None:
+    event = {key_of(CASES[0]), key_of(CASES[3])}
+    with_event, without = (faults_of(CASES, each, 20) for each in ([event], []))
+    assert len(with_event.names) == len(without.names) + 1
+    assert list(np.flatnonzero(with_event.sees[-1])) == [0, 3]
+
+
+def test_what_nobody_looked_at_grows_and_what_was_seen_sound_shrinks() -> None:
+    faults = Faults(("a", "b"), np.array([[0.9, 0.0], [0.0, 0.5]]), np.full(2, 0.01), np.ones(2))
+    belief = Belief(faults)
+    for _ in range(10):
+        belief.night()
+        belief.look(np.array([True, False]))
+    seen, unseen = belief.hidden
+    assert seen < 0.002
+    assert 0.09 < unseen < 0.1
+    # Ten nights of waiting: the sum of what was hidden in each.
+    assert belief.waited[1] == pytest.approx(0.01 * 55, rel=0.05)
+    assert belief.worth[1] > 100 * belief.worth[0]
+
+
+def test_the_second_of_two_cases_that_see_the_same_is_worth_less() -> None:
+    choice = Choice(np.ones(2), np.array([[1.0, 1.0, 0.0], [0, 0, 0.6]]), np.full((3, 1), 0.4))
+    choice.fill(np.ones(3, dtype=bool))
+    assert list(choice.taken) == [True, False, True]
+    assert choice.found == pytest.approx(1.6)
+
+
+def test_the_record_tells_nights_costs_and_changes(tmp_path: Path) -> None:
+    place = {"system": "hpc", "partition": "main", "environ": "openmpi"}
+    for day, version in ((1, "4.1"), (2, "4.1"), (3, "5.0")):
+        time = f"2026-11-0{day}T02:00:00+00:00"
+        common = {**place, "time": time, "session": f"s{day}"}
+        facts = {"machine": {"kernel": "6.1"}, "software": {"mpi": version}}
+        level = ("good", "critical", "disturbed")[day - 1]
+        looked = {"check": "C", "benchmark": "bw", "level": level, "launch": 1, "measuring": 2}
+        append(
+            tmp_path,
+            [
+                record.Nodes(**common, nodes=("n1",), **facts),
+                record.Case(**common, nodes=("n1", "n2"), **looked),
+            ],
+        )
+    found = read_past_nights(tmp_path, "hpc", tmp_path / "none", [])
+    (key,) = found.ran
+    assert found.ran[key] == {"2026-11-01", "2026-11-02"}
+    assert found.red == {key}
+    assert found.changes == (Changed("2026-11-03", "main", "openmpi", "mpi"),)
+    assert found.costs == {key: Cost(3, 2)}
+
+
+def test_what_rests_travels_packed() -> None:
+    many = list(resting_of(night(HALF))) * 500
+    packed = pack(many)
+    assert unpack(packed) == tuple(many)
+    assert "," not in packed
+    # One argument of a command may have 128 KiB.
+    assert len(packed) < 128 << 10
+    assert unpack("") == ()
+    for damaged in ("x", packed[:-40], pack([])[:-3]):
+        with pytest.raises(ValueError, match="expected the cases that rest"):
+            unpack(damaged)
