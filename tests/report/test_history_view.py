@@ -5,13 +5,8 @@ import pytest
 from tests.report import nights, sample
 
 from fabricheck.errors import FabricheckError
-<<<<<<< HEAD:tests/report/test_history_view.py
-from fabricheck.report.changes import event_views, history_verdict
-=======
 from fabricheck.record.resting import FIELDS, NOT_DUE
-from fabricheck.report.changes import event_views, past_verdict
-from fabricheck.report.courses import courses
->>>>>>> c8d92fe (A night within a budget: fabricheck plan --night chooses its cases, fabricheck nightly runs them, and what is not due is not missing):tests/report/test_past.py
+from fabricheck.report.changes import event_views, history_verdict
 from fabricheck.report.coverage import missing, remarks
 from fabricheck.report.history_view import read_history_view
 from fabricheck.report.segments import changes_of, segments

@@ -90,21 +90,7 @@ def start(
     from fabricheck.stress import control  # noqa: PLC0415
     from fabricheck.units import seconds_of  # noqa: PLC0415
 
-<<<<<<< HEAD
-    control.start(target.wish(mix=mix, seconds=control.seconds_of(length), duty=duty), _tell)
-=======
-    wish = control.Wish(
-        system="local" if local else system,
-        name=name,
-        partition=partition,
-        mix=mix,
-        seconds=seconds_of(length),
-        duty=duty,
-        exclude=tuple(exclude or ()),
-        forget=forget,
-    )
-    control.start(wish, _tell)
->>>>>>> c8d92fe (A night within a budget: fabricheck plan --night chooses its cases, fabricheck nightly runs them, and what is not due is not missing)
+    control.start(target.wish(mix=mix, seconds=seconds_of(length), duty=duty), _tell)
 
 
 @app.command()

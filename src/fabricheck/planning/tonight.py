@@ -6,7 +6,7 @@ from pathlib import Path
 from fabricheck.planning.night import NightPlan, plan_night
 from fabricheck.planning.night_past import read_past_nights
 from fabricheck.planning.plan import LeftOut, Plan, make
-from fabricheck.provenance import beside, home
+from fabricheck.provenance import folders, home
 from fabricheck.reframe_ext.matrix import Case
 from fabricheck.sites.night import KEY, NightSettings
 from fabricheck.transports.placement import parts
@@ -33,7 +33,7 @@ def choose(
         FabricheckError: for an unknown system, a bad site file, a check that can't be loaded, or a
             record or history that can't be read.
     """
-    sites = beside("sites", suite)
+    sites = folders("sites", suite)
     settings = read_section(sites, [system], KEY, NightSettings)[system]
     if not settings.budget:
         return None

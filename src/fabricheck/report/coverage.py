@@ -23,13 +23,8 @@ class Missing:
     why: str
 
 
-<<<<<<< HEAD
 def missing(run: Run, past: HistoryView) -> list[Missing]:
-    """Cases of the last thirty days that the run did not measure, the longest missing first."""
-=======
-def missing(run: Run, past: Past) -> list[Missing]:
     """Cases of the last thirty days that the run did not measure, without those that may rest."""
->>>>>>> c8d92fe (A night within a budget: fabricheck plan --night chooses its cases, fabricheck nightly runs them, and what is not due is not missing)
     newest = past.trend.newest
     if newest is None:
         return []
@@ -54,16 +49,12 @@ def missing(run: Run, past: Past) -> list[Missing]:
     ]
 
 
-<<<<<<< HEAD
-def remarks(past: HistoryView) -> list[str]:
-=======
 def _resting(each: Mapping[str, str]) -> Place:
     where = each["system"], each["partition"], each["environ"]
     return *where, each["benchmark"], each["placement"]
 
 
-def remarks(past: Past) -> list[str]:
->>>>>>> c8d92fe (A night within a budget: fabricheck plan --night chooses its cases, fabricheck nightly runs them, and what is not due is not missing)
+def remarks(past: HistoryView) -> list[str]:
     """Sentences on what the history could not judge, and why."""
     trend = past.trend
     found = []
