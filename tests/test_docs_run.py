@@ -30,8 +30,7 @@ RUN = {
     "init our-systems": 0,
     "site init mycluster": 0,
     "site check testbed": 0,
-    # It has references that only a mix of stress needs.
-    "references check --system testbed": WRONG,
+    "references check --system testbed": 0,
     "references list --system testbed --check MpiCollective --json": 0,
     "plan --system testbed --tag smoke": 0,
     "history refresh": 0,

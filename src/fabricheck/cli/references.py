@@ -47,7 +47,7 @@ def check(*, system: SystemOption, machine: JsonOption = False) -> None:
     """Find cases without a reference, and references without a case.
 
     The cases are those of "fabricheck plan". A value that nothing judges fails its case; a
-    reference of a statistic that is not measured does too.
+    reference whose value is not measured does too.
 
     Exit code 0: they meet. 1: they don't. 2: bad input.
 

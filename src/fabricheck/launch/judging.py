@@ -86,14 +86,11 @@ def find_references(
 
 
 def of_sizes(references: Mapping[str, Reference], sizes: Collection[int]) -> dict[str, Reference]:
-    """The references of the sizes that a case measures, and those of no size.
-
-    Another run of the same case may send other sizes, such as a mix of stress. That none of its own
-    is missing is seen in the curve itself.
+    """The references of some sizes of a case, and those of no size.
 
     Args:
         references: of the case.
-        sizes: what it measures.
+        sizes: what a block of stress sends of them.
     """
     return {
         name: each for name, each in references.items() if split_variable(name)[2] in (None, *sizes)

@@ -171,8 +171,8 @@ def _unused(
             yield f"{place}: no case of this system has these references ({words})"
         elif unmeasured := sorted(given[place] - measured[place]):
             yield (
-                f"{place}: no case of this system measures {', '.join(unmeasured)}: they judge "
-                "nothing but a mix of stress"
+                f"{place}: no case of this system measures {', '.join(unmeasured)}, which is then "
+                "critical"
             )
 
 

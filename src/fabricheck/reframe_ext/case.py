@@ -23,7 +23,7 @@ from fabricheck.judge.physics import Links, impossible
 from fabricheck.judge.references import Reference, Tolerance
 from fabricheck.judge.verdict import Verdict
 from fabricheck.launch.cases import Case, cases, cases_of
-from fabricheck.launch.judging import find_links, find_verdict, of_sizes
+from fabricheck.launch.judging import find_links, find_verdict
 from fabricheck.launch.model import Evidence, Measurement, Setting
 from fabricheck.reframe_ext.build import BenchBuild
 from fabricheck.reframe_ext.judged import Judged, Values
@@ -145,13 +145,8 @@ class BenchmarkCase(Judged):
         self, references: Mapping[str, Reference], tolerance: Tolerance | None
     ) -> Verdict:
         """The verdict on the whole curve, on how the program ended, and what the folder adds."""
-        curve = self.trusted_curve()
-        sizes = self._measured.sizes(self._setting())
-        if sizes:
-            measured = (point.size for point in curve.points)
-            references = of_sizes(references, {*sizes, *filter(None, measured)})
         verdict, expected = find_verdict(
-            curve,
+            self.trusted_curve(),
             self._setting(),
             self._find_links(),
             (references, tolerance),
