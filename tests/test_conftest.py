@@ -167,7 +167,7 @@ def test_each_tier_is_in_the_pipeline_and_in_the_command():
     command = (ROOT / "ci" / "test").read_text()
     declared = re.findall(r'^    "(\w+): ', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
     tiers = ["unit", "integration", "e2e", "lab"]
-    assert declared == [*tiers, "alone"]
+    assert declared == [*tiers, "alone", "ranks"]
     for tier in tiers:
         assert f"\n{tier}:\n" in pipeline
         assert tier in command
