@@ -1,6 +1,7 @@
 """Who is slow, of rounds that were made up: schedules, evidence, verdict."""
 
 import io
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from fabricheck.localise.judging import Verdict, judge
 from fabricheck.localise.rounds import parse_line
 from fabricheck.localise.schedules import Schedule
 from fabricheck.localise.steer import steer
-from fabricheck.trend.robust import Array
+from fabricheck.trend.robust import Array, Flags
 from simulation.pairs import Kind, Simulated
 
 
@@ -117,31 +118,29 @@ def test_whose_acknowledgements_pass_an_accused_link_is_not_accused(seed: int) -
     assert verdict.open == []
 
 
-def test_a_pair_alone_is_named_where_all_pairs_are_measured() -> None:
+def named_with(slow: Callable[[Ints], Flags]) -> set[str]:
+    """What is named of eight nodes where tests from SENDER to RECEIVER carry half."""
     simulated = Simulated(Kind(1, 8, bad=0), 2)
     fabric = simulated.fabric()
     schedule = Schedule(fabric, 4)
     rounds: list[Round] = []
     while (pairs := schedule.next(rounds)) is not None:
         measured = simulated.measure(pairs)
-        slow = (pairs == [2, 5]).all(axis=1)
-        measured.there[slow] /= 2
-        measured.back[(pairs == [5, 2]).all(axis=1)] /= 2
+        measured.there[slow(pairs)] /= 2
+        measured.back[slow(pairs[:, ::-1])] /= 2
         rounds.append(measured)
-    assert named(judge(rounds, fabric)) == {"n2->n5"}
+    return named(judge(rounds, fabric))
+
+
+def test_a_pair_alone_is_named_where_all_pairs_are_measured() -> None:
+    assert named_with(lambda ways: np.asarray((ways == [2, 5]).all(axis=1))) == {"n2->n5"}
 
 
 def test_a_pair_of_an_accused_node_is_no_place_of_its_own() -> None:
-    simulated = Simulated(Kind(1, 8, bad=0), 2)
-    fabric = simulated.fabric()
-    schedule = Schedule(fabric, 4)
-    rounds: list[Round] = []
-    while (pairs := schedule.next(rounds)) is not None:
-        measured = simulated.measure(pairs)
-        for way, ends in ((measured.there, pairs), (measured.back, pairs[:, ::-1])):
-            way[(ends[:, 1] == 7) | (ends == [7, 2]).all(axis=1)] /= 2
-        rounds.append(measured)
-    assert named(judge(rounds, fabric)) == {"n7 receives"}
+    def slow(ways: Ints) -> Flags:
+        return np.asarray((ways[:, 1] == 7) | (ways == [7, 2]).all(axis=1))
+
+    assert named_with(slow) == {"n7 receives"}
 
 
 def test_two_nodes_tell_nothing() -> None:
