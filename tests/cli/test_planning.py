@@ -74,6 +74,13 @@ def test_a_plan_is_text_or_json(suite: Path) -> None:
     assert found["left_out"][0]["reason"] == "partition cpu lacks rdma"
 
 
+def test_a_plan_of_some_cases(suite: Path) -> None:
+    code, text = run(only(plan.plan), "--system", "hpc", "--nodes", "1")
+    assert (code, text.splitlines()[0]) == (0, "hpc: 1 cases run, 0 are left out")
+    with pytest.raises(FabricheckError, match="found transport 'rc', which needs"):
+        run(only(plan.plan), "--system", "hpc", "--transport", "rc")
+
+
 def test_a_night_within_the_budget_is_shown(suite: Path) -> None:
     command = only(plan.plan)
     with pytest.raises(FabricheckError, match="expected a section night in the site file of hpc"):
@@ -84,7 +91,7 @@ def test_a_night_within_the_budget_is_shown(suite: Path) -> None:
     code, text = run(command, "--system", "hpc", "--night", "--json")
     found = json.loads(text)
     assert (found["chosen"][0]["case"]["benchmark"], found["resting"]) == ("latency", [])
-    with pytest.raises(FabricheckError, match="expected --night or --tag, found both"):
+    with pytest.raises(FabricheckError, match="expected --night alone"):
         run(command, "--system", "hpc", "--night", "--tag", "smoke")
 
 

@@ -36,7 +36,11 @@ def test_what_exists_is_accepted(suite: Path) -> None:
         (Selection("klaster"), r"expected a system of sites/ \(cluster\), found 'klaster'"),
         (Selection("cluster", benchmarks=("latenzy",)), "unknown benchmark 'latenzy'"),
         (Selection("cluster", transports=("ib",)), "expected a transport of the table"),
-        (Selection("cluster", transports=("rc",)), "found 'rc', which needs the feature 'rdma'"),
+        (
+            Selection("cluster", transports=("rc",)),
+            "transport 'rc', which needs the feature 'rdma'",
+        ),
+        (Selection("cluster", nodes=(2, 4)), "found 4 nodes, which needs .*nodes-4"),
         (Selection("cluster", environments=("lam",)), r"environment of system cluster \(mpi\)"),
         (Selection("cluster", tags=("weekly",)), "expected a tag of smoke, nightly, acceptance"),
     ],
@@ -84,16 +88,36 @@ def test_a_malformed_reference_file_is_named_with_its_line(suite: Path) -> None:
 
 def test_the_selection_becomes_options_of_reframe() -> None:
     options = Selection(
-        "testbed", ("bw",), ("tcp", "shm"), ("mpich",), ("nightly",)
+        "testbed", ("bw",), ("tcp", "shm"), ("mpich",), ("nightly",), (2,)
     ).reframe_options()
     assert options == [
         "--system=testbed",
         "-E",
-        "benchmark in ('bw',) and transport in ('tcp', 'shm')",
+        "benchmark in ('bw',) and transport in ('tcp', 'shm') and num_nodes in (2,)",
         "-p",
         "^(mpich)$",
         "--tag=^nightly$",
     ]
+
+
+@pytest.mark.parametrize(
+    ("placement", "environment", "held"),
+    [
+        ("tcp-2n", "mpich", True),
+        ("tcp-2n-full", "", True),
+        ("tcp-2n", "openmpi", False),
+        ("tcp-4n", "mpich", False),
+        ("shm-1n", "mpich", False),
+        ("", "mpich", False),
+    ],
+)
+def test_a_case_is_of_the_part_that_reframe_would_select(
+    placement: str, environment: str, held: bool
+) -> None:
+    part = Selection("testbed", ("bw",), ("tcp",), ("mpich",), ("smoke",), (2,))
+    assert part.holds("bw", placement, environment) is held
+    assert not part.holds("latency", placement, environment)
+    assert Selection("testbed").holds("bw", placement, environment)
 
 
 def test_the_shipped_sites_are_accepted(request: pytest.FixtureRequest) -> None:

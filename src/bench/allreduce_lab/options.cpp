@@ -196,7 +196,7 @@ bench::OptionTable table_of(Options& options) {
 
 Options parse_options(int argc, char** argv) {
     return bench::parse(
-        Options{}, table_of, argc, argv, [](Options& options, const bench::OptionTable& table) {
+        table_of, argc, argv, [](Options& options, const bench::OptionTable& table) {
             for (const std::string& word : table.words()) {
                 options.schemes.push_back(bench::parse_choice("SCHEME", word, kSchemes));
             }

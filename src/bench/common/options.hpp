@@ -175,8 +175,8 @@ struct CommonOptions {
 /// A program's options as the command line gives them. Unless it asks for the help or the version,
 /// `finish` has the last word.
 template <class Options, class Finish>
-Options parse(Options options, OptionTable (*table_of)(Options&), int argc, char** argv,
-              const Finish& finish) {
+Options parse(OptionTable (*table_of)(Options&), int argc, char** argv, const Finish& finish) {
+    Options options;
     OptionTable table = table_of(options);
     options.action = table.parse(argc, argv);
     if (options.action == Action::Run) {

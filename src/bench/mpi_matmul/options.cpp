@@ -75,7 +75,7 @@ bench::OptionTable table_of(Options& options) {
 }
 
 Options parse_options(int argc, char** argv) {
-    return bench::parse(Options{}, table_of, argc, argv,
+    return bench::parse(table_of, argc, argv,
                         [](Options& options, const bench::OptionTable& table) {
                             table.refuse_words(": several orders are one word, -n 2000,4000");
                             check_combination(options, table);

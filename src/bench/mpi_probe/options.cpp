@@ -168,7 +168,7 @@ bench::OptionTable table_of(Options& options) {
 
 Options parse_options(int argc, char** argv) {
     return bench::parse(
-        Options{}, table_of, argc, argv, [](Options& options, const bench::OptionTable& table) {
+        table_of, argc, argv, [](Options& options, const bench::OptionTable& table) {
             options.benchmark = bench::only_named(table, "benchmark", all_benchmarks(),
                                                   " (the values of -z are attached: -z50,99)");
             apply_defaults(options);

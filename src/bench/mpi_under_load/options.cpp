@@ -44,7 +44,7 @@ bench::OptionTable table_of(Options& options) {
 }
 
 Options parse_options(int argc, char** argv) {
-    return bench::parse(Options{}, table_of, argc, argv,
+    return bench::parse(table_of, argc, argv,
                         [](Options& options, const bench::OptionTable& table) {
                             table.refuse_words();
                             check_sizes(options.sizes);

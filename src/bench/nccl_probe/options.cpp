@@ -69,7 +69,7 @@ bench::OptionTable table_of(Options& options) {
 
 Options parse_options(int argc, char** argv) {
     return bench::parse(
-        Options{}, table_of, argc, argv, [](Options& options, const bench::OptionTable& table) {
+        table_of, argc, argv, [](Options& options, const bench::OptionTable& table) {
             options.collective = bench::only_named(table, "collective", all_collectives());
             if (!options.size_range.empty()) {
                 const auto range = bench::parse_size_range(

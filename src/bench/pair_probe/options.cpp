@@ -16,7 +16,7 @@ bench::OptionTable table_of(Options& options) {
 
 Options parse_options(int argc, char** argv) {
     return bench::parse(
-        Options{}, table_of, argc, argv, [](Options& options, const bench::OptionTable& table) {
+        table_of, argc, argv, [](Options& options, const bench::OptionTable& table) {
             table.refuse_words();
             if (options.steer.empty()) {
                 throw UsageError("option --steer is missing: the command that says the pairs");

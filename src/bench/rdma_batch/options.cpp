@@ -251,12 +251,14 @@ bench::OptionTable table_of(Options& options) {
 }
 
 Options parse_options(int argc, char** argv) {
-    Options defaults;
-    defaults.sizes = doubling(kAllSizes);
-    defaults.batches = doubling(kAllBatches);
     return bench::parse(
-        std::move(defaults), table_of, argc, argv,
-        [](Options& options, const bench::OptionTable& table) {
+        table_of, argc, argv, [](Options& options, const bench::OptionTable& table) {
+            if (!table.given("sizes")) {
+                options.sizes = doubling(kAllSizes);
+            }
+            if (!table.given("batches")) {
+                options.batches = doubling(kAllBatches);
+            }
             const std::vector<std::string>& words = table.words();
             if (words.size() > 1) {
                 throw UsageError("one target at a time: \"" + words[1] + "\" is one word too many");

@@ -1,13 +1,13 @@
 """``fabricheck plan``: what a run on a system measures, and why it measures nothing else."""
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
-from fabricheck.cli.options import JsonOption
+from fabricheck.cli.options import JsonOption, gathered
 from fabricheck.cli.output import write_json
+from fabricheck.cli.run import Only
 from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE, home
 
@@ -16,15 +16,11 @@ SystemOption = Annotated[
 ]
 
 
+@gathered
 def plan(
     *,
     system: SystemOption,
-    tag: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Only the run of this tag, such as nightly; may be repeated.", show_default="all"
-        ),
-    ] = None,
+    only: Only,
     night: Annotated[
         bool,
         typer.Option(
@@ -35,7 +31,8 @@ def plan(
 ) -> None:
     """Show the matrix of a system, and for every case that is left out what it lacks.
 
-    The checks are loaded by ReFrame and selected by its own rules; nothing runs. With --json, every
+    The checks are loaded by ReFrame and selected by its own rules; nothing runs. The options that
+    choose cases are those of "fabricheck run". With --json, every
     single case is listed. What the run costs is told from what its cases took before. With --night,
     what "fabricheck nightly" would run now: what is chosen, the share of expected faults that it
     covers, and for each other case why it rests and when it is due (docs/how-to/nightly.md).
@@ -46,6 +43,8 @@ def plan(
 
         fabricheck plan --system testbed
 
+        fabricheck plan --system testbed --transport rc --nodes 2
+
         fabricheck plan --system testbed --tag nightly --json | jq '.left_out[].reason'
 
         fabricheck plan --system hpc --night
@@ -53,11 +52,14 @@ def plan(
     from fabricheck.planning import show  # noqa: PLC0415
     from fabricheck.planning.plan import make  # noqa: PLC0415
     from fabricheck.record.costs import Key, costs, estimate  # noqa: PLC0415
+    from fabricheck.runner.selection import check_names  # noqa: PLC0415
 
     if night:
-        _show_night(system, tag or (), machine=machine)
+        _show_night(system, only, machine=machine)
         return
-    made = make(SUITE, system, tag or ())
+    wanted = only.of(system)
+    check_names(SUITE, wanted)
+    made = make(SUITE, system, wanted.tags, wanted.holds)
     keys = [
         Key(each.partition, each.environ, each.check, each.benchmark, each.placement)
         for each in made.cases
@@ -71,13 +73,14 @@ def plan(
     typer.echo(show.cost_line(cost))
 
 
-def _show_night(system: str, tags: Sequence[str], *, machine: bool) -> None:
+def _show_night(system: str, only: Only, *, machine: bool) -> None:
     from fabricheck.planning import show  # noqa: PLC0415
     from fabricheck.planning.tonight import choose  # noqa: PLC0415
 
-    if tags:
+    if only != Only():
         raise FabricheckError(
-            "expected --night or --tag, found both: a night has the cases of the tag nightly"
+            "expected --night alone, found options that choose cases beside it: a night chooses "
+            "among the cases of the tag nightly; leave them out"
         )
     found = choose(SUITE, system)
     if found is None:

@@ -1,18 +1,22 @@
 """``fabricheck run``."""
 
 import os
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fabricheck.cli import testbed
+from fabricheck.cli.options import gathered
 from fabricheck.cli.report import Compared, history_in, show
 from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE, home, places
 from fabricheck.report.load import load_report
 from fabricheck.testbed.layout import RDMA_PARTITION, STATE_VARIABLE, default_state_dir
+
+if TYPE_CHECKING:
+    from fabricheck.runner.selection import Selection
 
 SystemOption = Annotated[
     str, typer.Option(help="System of sites/; 'testbed' starts the embedded cluster.")
@@ -25,20 +29,44 @@ TransportOption = Annotated[
 ]
 
 
-def run(
-    *,
-    system: SystemOption = "testbed",
-    benchmark: BenchmarkOption = None,
-    transport: TransportOption = None,
+@dataclass(frozen=True, slots=True)
+class Only:
+    """Which cases of a system a command takes: all, or those that its options name."""
+
+    benchmark: BenchmarkOption = None
+    transport: TransportOption = None
+    nodes: Annotated[
+        list[int] | None, typer.Option(min=1, help="Only this number of nodes; may be repeated.")
+    ] = None
     environ: Annotated[
         list[str] | None, typer.Option(help="Only this environment (MPI); may be repeated.")
-    ] = None,
+    ] = None
     tag: Annotated[
         list[str] | None,
         typer.Option(
             help="Checks of this run (smoke, nightly, acceptance, full) or family; may be repeated."
         ),
-    ] = None,
+    ] = None
+
+    def of(self, system: str) -> "Selection":
+        """These cases of a system."""
+        from fabricheck.runner.selection import Selection  # noqa: PLC0415
+
+        return Selection(
+            system,
+            tuple(self.benchmark or ()),
+            tuple(self.transport or ()),
+            tuple(self.environ or ()),
+            tuple(self.tag or ()),
+            tuple(self.nodes or ()),
+        )
+
+
+@gathered
+def run(
+    *,
+    system: SystemOption = "testbed",
+    only: Only,
     mode: Annotated[
         str | None,
         typer.Option(
@@ -66,7 +94,7 @@ def run(
 
         fabricheck run
 
-        fabricheck run --benchmark latency --transport shm
+        fabricheck run --benchmark latency --transport tcp --nodes 2
 
         fabricheck run --system local --environ mpich
 
@@ -74,7 +102,7 @@ def run(
 
         fabricheck run --mode nightly --junit junit.xml
     """
-    if mode and environ:
+    if mode and only.environ:
         # With a mode, ReFrame adds its -p to a default that fits all.
         raise FabricheckError(
             "expected --mode or --environ, found both: in a mode ReFrame runs all environments; "
@@ -85,13 +113,7 @@ def run(
     from fabricheck.planning.tonight import NIGHTLY, choose  # noqa: PLC0415
     from fabricheck.runner import selection, session  # noqa: PLC0415
 
-    wanted = selection.Selection(
-        system,
-        tuple(benchmark or ()),
-        tuple(transport or ()),
-        tuple(environ or ()),
-        tuple(tag or ()),
-    )
+    wanted = only.of(system)
     selection.check(SUITE, wanted)
     lacking = selection.lacking(SUITE, wanted)
     if system == "testbed" and (reason := _start_testbed(with_rdma=wanted.needs("rdma"))):

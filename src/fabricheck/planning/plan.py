@@ -1,6 +1,6 @@
 """The plan of a system: the cases that will run, and what keeps each other one from running."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,20 +42,31 @@ class Plan:
     absent: tuple[str, ...]
 
 
-def make(suite: Path, system: str, tags: Sequence[str] = ()) -> Plan:
+def make(
+    suite: Path,
+    system: str,
+    tags: Sequence[str] = (),
+    holds: Callable[[str, str, str], bool] = lambda *_: True,
+) -> Plan:
     """The plan of a system.
 
     Args:
         suite: root of the suite.
         system: name of the system.
         tags: runs such as ``nightly``; a case that lacks one of them is left out for that.
+        holds: whether a benchmark, a placement and an environment are asked for at all.
 
     Raises:
         FabricheckError: for an unknown system or tag, a bad site file, and a check that can't be
             loaded.
     """
     find_system(suite, system)
-    return divide(system, read_cases(suite, system), tags, _absent(suite, system))
+    cases = [
+        case
+        for case in read_cases(suite, system)
+        if holds(case.benchmark, case.placement, case.environ)
+    ]
+    return divide(system, cases, tags, _absent(suite, system))
 
 
 def divide(

@@ -14,6 +14,7 @@ from fabricheck.judge.reference_file import exists, load, path_of
 from fabricheck.provenance import folders
 from fabricheck.reframe_ext.config import find_system, lacking_environments
 from fabricheck.transports import TRANSPORTS, families, find
+from fabricheck.transports.placement import parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,7 @@ class Selection:
         transports: names of the table of transports.
         environments: names of the system's environments.
         tags: of ``model.RUNS``, or names of families; checks that have all of them.
+        nodes: numbers of nodes.
         chosen: the cases of a night within a budget: for each test, by its name, the ``systems``
             and ``environs`` on which it runs; ``None`` for all that the rest selects.
         resting: the cases that this leaves out, for the record.
@@ -36,6 +38,7 @@ class Selection:
     transports: tuple[str, ...] = ()
     environments: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
+    nodes: tuple[int, ...] = ()
     chosen: Mapping[str, Mapping[str, Sequence[str]]] | None = None
     resting: tuple[Mapping[str, str], ...] = ()
 
@@ -46,6 +49,19 @@ class Selection:
         usable = [getattr(each, "transports", TRANSPORTS) for each in self._benchmarks().values()]
         chosen = [find(name) for name in self.transports or set().union(*usable) or TRANSPORTS]
         return any(feature in (each.feature, find(each.base).feature) for each in chosen)
+
+    def holds(self, benchmark: str, placement: str, environment: str) -> bool:
+        """Whether a case is of this part, whatever its tags; one that a partition as a whole lacks
+        something for has no environment.
+        """
+        transport, num_nodes, _ = parts(placement) if placement else ("", 0, "")
+        asked: list[tuple[Sequence[object], object]] = [
+            (self.benchmarks, benchmark),
+            (environment and self.environments, environment),
+            (self.transports, transport),
+            (self.nodes, num_nodes),
+        ]
+        return all(value in wanted for wanted, value in asked if wanted)
 
     def programs(self) -> list[str]:
         """The programs of ``src/bench`` that the selection may start."""
@@ -63,12 +79,13 @@ class Selection:
         """The options of ``reframe`` that select the same."""
         options = [f"--system={self.system}"]
         terms = [
-            f"{attribute} in {names!r}"
-            for attribute, names in (
+            f"{attribute} in {wanted!r}"
+            for attribute, wanted in (
                 ("benchmark", self.benchmarks),
                 ("transport", self.transports),
+                ("num_nodes", self.nodes),
             )
-            if names
+            if wanted
         ]
         if terms:
             options += ["-E", " and ".join(terms)]
@@ -94,14 +111,28 @@ def check(suite: Path, selection: Selection) -> None:
     """Refuse what can't be run, before anything is started or written.
 
     Raises:
+        FabricheckError: for what ``check_names`` refuses, a compiler that is missing, and a
+            malformed reference file.
+    """
+    for name, environment in check_names(suite, selection).items():
+        if not selection.environments or name in selection.environments:
+            _check_compiler(name, environment)
+    references = path_of(folders("references", suite), selection.system)
+    if exists(references):
+        load(references)
+
+
+def check_names(suite: Path, selection: Selection) -> dict[str, Any]:
+    """Refuse what the suite or the system does not know; the environments of the system, by name.
+
+    Raises:
         FabricheckError: for a system, benchmark, transport, environment or tag that is not known,
-            a transport that the system lacks, a compiler that is missing, or a malformed reference
-            file.
+            and a transport or number of nodes that the system lacks.
     """
     configuration, system = find_system(suite, selection.system)
     for benchmark in selection.benchmarks:
         find_benchmark(benchmark)
-    _check_transports(system, selection.transports)
+    _check_offered(system, selection)
     for tag in selection.tags:
         if tag not in (*RUNS, *FAMILIES):
             raise FabricheckError(
@@ -110,12 +141,7 @@ def check(suite: Path, selection: Selection) -> None:
             )
     environments = _environments(configuration, system)
     _check_known("environment", selection.environments, environments, selection.system)
-    for name, environment in environments.items():
-        if not selection.environments or name in selection.environments:
-            _check_compiler(name, environment)
-    references = path_of(folders("references", suite), selection.system)
-    if exists(references):
-        load(references)
+    return environments
 
 
 def _check_known(kind: str, asked: Sequence[str], known: Iterable[str], system: str) -> None:
@@ -127,17 +153,18 @@ def _check_known(kind: str, asked: Sequence[str], known: Iterable[str], system: 
             )
 
 
-def _check_transports(system: dict[str, Any], asked: Sequence[str]) -> None:
+def _check_offered(system: dict[str, Any], selection: Selection) -> None:
     features = {
         feature for partition in system["partitions"] for feature in partition.get("features", ())
     }
-    for name in asked:
-        transport = find(name)
-        if transport.feature not in features:
+    asked = {f"transport {name!r}": find(name).feature for name in selection.transports}
+    asked |= {f"{count} nodes": f"nodes-{count}" for count in selection.nodes}
+    for words, feature in asked.items():
+        if feature not in features:
             raise FabricheckError(
-                f"expected a transport that system {system['name']} offers, found {name!r}, which "
-                f"needs the feature '{transport.feature}'; its partitions offer "
-                f"{', '.join(sorted(features))}: choose another, or add it to the site file"
+                f"expected what system {system['name']} offers, found {words}, which needs the "
+                f"feature '{feature}'; its partitions offer {', '.join(sorted(features))}: choose "
+                "another, or add it to the site file"
             )
 
 
