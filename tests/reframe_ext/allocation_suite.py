@@ -4,7 +4,7 @@ same file, as it needs two lines of ours."""
 import os
 
 import reframe as rfm
-from reframe.core.builtins import parameter, run_after, sanity_function, variable
+from reframe.core.builtins import parameter, run_after, run_before, sanity_function, variable
 from reframe.utility import sanity as sn
 
 from fabricheck.reframe_ext import allocation
@@ -28,6 +28,7 @@ site_configuration = {
                             "nodes": int(os.environ.get("NODES", "2")),
                             "time": "5m",
                             "side_by_side": "SIDE_BY_SIDE" in os.environ,
+                            "after_builds": "AFTER_BUILDS" in os.environ,
                         }
                     },
                     "sched_options": {"use_nodes_option": True},
@@ -69,6 +70,24 @@ class Plain(Case):
 class Single(Case):
     number = parameter(range(2))
     command = "echo begin >>$PLACE/log; hostname; sleep 0.2; echo end >>$PLACE/log"
+
+
+@rfm.simple_test
+class Builds(rfm.CompileOnlyRegressionTest):
+    valid_systems = ["*"]  # noqa: RUF012
+    valid_prog_environs = ["*"]  # noqa: RUF012
+    sourcesdir = None
+    build_locally = True
+    build_system = "CustomBuild"
+
+    @run_before("compile")
+    def announce(self) -> None:
+        self.build_system.commands = ["sleep 2; echo built >>$PLACE/log"]
+        allocation.AllocationScheduler.builds.append(self.build_job)
+
+    @sanity_function
+    def built(self) -> bool:
+        return sn.assert_true(1)
 
 
 @rfm.simple_test

@@ -122,6 +122,11 @@ def test_cases_run_side_by_side_only_where_the_site_says_so(slurm: Slurm) -> Non
     assert len({case["job_nodelist"][0] for case in together.values()}) == 2
 
 
+def test_cases_wait_for_builds_where_the_site_says_so(slurm: Slurm) -> None:
+    slurm.run("Single", "Builds", AFTER_BUILDS=1)
+    assert (slurm.place / "log").read_text().split() == ["built", *["begin", "end"] * 2]
+
+
 def test_inside_salloc_that_allocation_is_used(slurm: Slurm) -> None:
     before = slurm.first_job()
     cases = slurm.run("Plain", before="salloc --nodes=2 --partition=main --exclusive env")

@@ -21,6 +21,7 @@ import reframe.core.runtime as rt
 from ClusterShell.NodeSet import NodeSet
 from reframe.core.backends import register_scheduler
 from reframe.core.exceptions import JobSchedulerError
+from reframe.core.schedulers import Job
 from reframe.core.schedulers.slurm import SqueueJobScheduler, _SlurmJob
 from reframe.utility.typecheck import Duration
 
@@ -72,6 +73,8 @@ class AllocationScheduler(SqueueJobScheduler):
 
     running: ClassVar[list[CaseJob]] = []
     """Scripts that run now, of all partitions: by default one at a time."""
+    builds: ClassVar[list[Job]] = []
+    """Builds of this session, where ReFrame runs."""
     _count: ClassVar[int] = 0
     _begun: ClassVar[int] = 0
 
@@ -82,6 +85,7 @@ class AllocationScheduler(SqueueJobScheduler):
         self._size: int = wanted["nodes"]
         self._seconds = float(Duration(wanted["time"]))
         self._side_by_side: bool = wanted.get("side_by_side", False)
+        self._after_builds: bool = wanted.get("after_builds", False)
         self._held: Allocation | Given | None = None
 
     def make_job(self, *args: Any, **kwargs: Any) -> CaseJob:
@@ -161,6 +165,8 @@ class AllocationScheduler(SqueueJobScheduler):
 
     def _may_begin(self, job: CaseJob) -> bool:
         """Whether the allocation is there, large and long enough, and nothing else runs."""
+        if self._after_builds and any(build.state == "RUNNING" for build in self.builds):
+            return False
         if self.running and not (self._side_by_side and self._apart(job)):
             return False
         held = self._held

@@ -8,6 +8,7 @@ from reframe.core.exceptions import ReframeError
 from reframe.utility import sanity as sn
 
 from fabricheck.errors import FabricheckError
+from fabricheck.reframe_ext.allocation import AllocationScheduler
 from fabricheck.reframe_ext.cmake_build import CMakeBuild
 from fabricheck.reframe_ext.spack_build import SpackBuild
 
@@ -46,6 +47,7 @@ class BenchBuild(rfm.CompileOnlyRegressionTest):
         self.prebuild_cmds = self._build.before()
         self._build.configure(self.build_system)
         self.postbuild_cmds = self._build.after()
+        AllocationScheduler.builds.append(self.build_job)
 
     @sanity_function
     def find_programs(self) -> object:
