@@ -34,6 +34,7 @@ from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE
 from fabricheck.report.files import write_whole
 from fabricheck.report.generated import insert
+from testbed.errors import TestbedError
 
 LIST = SUITE / "lab" / "faults.yaml"
 DOCUMENT = SUITE / "docs" / "explanation" / "faults.md"
@@ -68,7 +69,7 @@ def main() -> int:
             outcomes.append(outcome)
             if options.write:
                 write(outcomes, listed)
-    except FabricheckError as error:
+    except (FabricheckError, TestbedError) as error:
         sys.stderr.write(f"faults: {error}\n")
         return error.exit_code
     if options.json:

@@ -33,7 +33,8 @@ from fabricheck.localise.words import lines
 from fabricheck.provenance import SUITE
 from fabricheck.report.files import write_whole
 from fabricheck.report.generated import insert
-from fabricheck.testbed import Testbed, fabric, faults
+from testbed import Testbed, fabric, faults
+from testbed.errors import TestbedError
 
 FOLDER = SUITE / "build" / "locate-faults"
 KEPT = FOLDER / "runs.jsonl"
@@ -133,7 +134,7 @@ def main() -> int:
         until = time.monotonic() + 60 * options.minutes
         for kind in sorted(FAULTS, key=lambda kind: made(rows, kind)):
             hold(kind, rows, programs, until)
-    except FabricheckError as error:
+    except (FabricheckError, TestbedError) as error:
         sys.stderr.write(f"locate-faults: {error}\n")
         return error.exit_code
     table = "\n".join(

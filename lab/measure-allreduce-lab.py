@@ -21,7 +21,7 @@ from typing import Any
 
 from fabricheck.benchmarks.allreduce_lab.entries import MODELS
 from fabricheck.provenance import SUITE
-from fabricheck.testbed import Testbed
+from testbed import Testbed
 
 DOCUMENT = SUITE / "docs" / "reference" / "programs" / "allreduce_lab.md"
 MARK = "<!-- measured -->\n"

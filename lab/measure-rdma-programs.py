@@ -13,19 +13,19 @@ example:
 
 import argparse
 import importlib
-import os
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from fabricheck.cli.door import DOOR
 from fabricheck.errors import FabricheckError
 from fabricheck.report.files import write_whole
 from fabricheck.report.generated import insert
-from fabricheck.testbed import Testbed
-from fabricheck.testbed.layout import STATE_VARIABLE, default_state_dir
 from fabricheck.transports.pair import PAIR_WRAPPER, arguments, read_runs
+from testbed import Testbed
+from testbed.errors import TestbedError
 
 SUITE = Path(__file__).resolve().parents[1]
 BUILD = SUITE / "build" / "measure-rdma"
@@ -96,7 +96,7 @@ def main() -> int:
     try:
         programs = PROGRAMS if options.only is None else [options.only]
         build(programs)
-        pair = NodePair(Testbed(Path(os.environ.get(STATE_VARIABLE) or default_state_dir())))
+        pair = NodePair(Testbed(DOOR.state_dir()))
         for program in programs:
             module = importlib.import_module(f"measure_{program}")
             for name, table in module.measure(pair).items():
@@ -104,7 +104,7 @@ def main() -> int:
                     sys.stdout.write(f"{program} {name}\n\n{table}\n\n")
                 else:
                     put(SUITE / module.DOCUMENT, name, table)
-    except FabricheckError as error:
+    except (FabricheckError, TestbedError) as error:
         sys.stderr.write(f"measure-rdma-programs: {error}\n")
         return error.exit_code
     return 0

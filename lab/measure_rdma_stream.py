@@ -17,10 +17,10 @@ from fabricheck.benchmarks.rdma_stream import read as rdma_stream
 from fabricheck.benchmarks.rdma_stream.entries import TOPOLOGIES
 from fabricheck.benchmarks.rdma_stream.launch import rdma_stream_options
 from fabricheck.errors import FabricheckError
-from fabricheck.testbed import Testbed, layout
-from fabricheck.testbed.guest.devices import cable
 from fabricheck.transports import Ports, settings
 from fabricheck.units import format_size
+from testbed import Testbed, layout
+from testbed.guest.devices import cable
 
 DOCUMENT = "docs/reference/programs/rdma_stream.md"
 ROUNDS = 9

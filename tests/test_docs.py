@@ -21,8 +21,11 @@ from fabricheck.cli.application import build
 from fabricheck.fabric.bands import BANDS
 from fabricheck.node_health.rules import RULES
 from fabricheck.report.status import Status
+from testbed.cli import application
+from testbed.door import OWN
 
-PAGES = [name for name in DOCUMENTS if name.startswith("docs/") or name == "README.md"]
+READMES = ("README.md", "src/testbed/README.md")
+PAGES = [name for name in DOCUMENTS if name.startswith("docs/") or name in READMES]
 FINDINGS = "docs/how-to/red-or-untrusted.md"
 WIDTH = 100
 
@@ -77,11 +80,12 @@ def commands(page: str) -> Iterator[Command]:
 
 COMMANDS = [each for page in PAGES for each in commands(page)]
 APP: Any = typer.main.get_command(build([]))
+PROGRAMS = {"fabricheck": APP, "testbed": typer.main.get_command(application(OWN))}
 
 
 def refused(words: tuple[str, ...]) -> str:
     """Why the command line refuses words; empty if it takes them."""
-    command, context, rest = APP, None, list(words)
+    command, context, rest = PROGRAMS[words[0]], None, list(words)
     while True:
         try:
             context = command.make_context(rest[0], rest[1:], parent=context)
@@ -106,10 +110,11 @@ def test_commands_are_found() -> None:
 
 def test_the_command_lines_of_the_pages_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["fabricheck"])
+    assert {each.words[0] for each in COMMANDS} >= PROGRAMS.keys()
     wrong = {
         f"{each.page}: {' '.join(each.words)}": why
         for each in COMMANDS
-        if each.words[0] == "fabricheck"
+        if each.words[0] in PROGRAMS
         and "..." not in each.words
         and "…" not in each.words
         and (why := refused(each.words))
@@ -120,7 +125,7 @@ def test_the_command_lines_of_the_pages_are_taken(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(
     "line",
     ["fabricheck nonsense", "fabricheck history nonsense", "fabricheck run --nonsense",
-     "fabricheck accept --sign"],
+     "fabricheck accept --sign", "testbed up --nonsense"],
 )  # fmt: skip
 def test_a_wrong_command_line_is_seen(line: str) -> None:
     assert refused(tuple(line.split()))
@@ -202,7 +207,7 @@ def test_every_page_is_in_the_index_and_in_the_sites_navigation() -> None:
     Loader.add_multi_constructor("tag:yaml.org,2002:python/", lambda *_: None)
     site = yaml.load(text_of("mkdocs.yml"), Loader)
     listed = set(re.findall(r"'([\w/-]+\.md)'", str(site["nav"])))
-    pages = {name.removeprefix("docs/") for name in PAGES if name != "README.md"}
+    pages = {name.removeprefix("docs/") for name in PAGES if name not in READMES}
     assert listed == pages
     linked = set(re.findall(r"\]\(([\w/-]+\.md)", text_of("docs/index.md")))
     assert linked == pages - {"index.md"}

@@ -1,15 +1,17 @@
 """One testbed for a session, and one with RDMA devices: for all tests that leave them whole."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
-from fabricheck.errors import FabricheckError
-from fabricheck.testbed import Testbed
-from fabricheck.testbed.guest import machine
-from fabricheck.testbed.programs import require_guest_programs, require_programs
-from fabricheck.testbed.rights import probe
+from testbed import Testbed, faults
+from testbed.errors import TestbedError
+from testbed.guest import machine
+from testbed.programs import require_guest_programs, require_programs
+from testbed.rights import probe
+
+_SECONDS = 300.0
 
 
 @pytest.fixture(scope="session")
@@ -20,7 +22,7 @@ def can_run_testbeds() -> None:
         pytest.skip(f"no namespaces here: {problem}")
     try:
         require_programs(with_compiler=True)
-    except FabricheckError as error:
+    except TestbedError as error:
         pytest.skip(str(error))
 
 
@@ -42,7 +44,7 @@ def can_run_guests(can_run_testbeds: None) -> None:
         require_guest_programs()
         machine.require_memory()
         machine.require_tap()
-    except FabricheckError as error:
+    except TestbedError as error:
         pytest.skip(str(error))
 
 
@@ -58,3 +60,23 @@ def rdma_testbed(
         yield testbed
     finally:
         testbed.down()
+
+
+@pytest.fixture
+def on(rdma_testbed: Testbed) -> Callable[[str, str], str]:
+    """Output of a shell script in a node; the script must succeed."""
+
+    def run(node: str, script: str) -> str:
+        done = rdma_testbed.run(node, "sh", "-c", script, timeout_seconds=_SECONDS)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run
+
+
+@pytest.fixture
+def clean(rdma_testbed: Testbed) -> Iterator[Testbed]:
+    """The same, without a fault afterwards."""
+    yield rdma_testbed
+    for node in ("rx1", "rx2", "n1"):
+        faults.clear(rdma_testbed.files, node)

@@ -15,8 +15,8 @@ from fabricheck.localise.located import dead_ports, locate, write_told
 from fabricheck.localise.recorded import load
 from fabricheck.localise.words import Located
 from fabricheck.provenance import SUITE
-from fabricheck.testbed import Testbed
 from fabricheck.transports.witness import RANK_WRAPPER
+from testbed import Testbed
 
 # Where a fifth of all packets is lost, MPI alone needs a minute to start.
 _SECONDS: Final = 240.0

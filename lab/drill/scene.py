@@ -16,8 +16,8 @@ from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE
 from fabricheck.report.load import load_report
 from fabricheck.report.model import Run
-from fabricheck.testbed import Testbed
-from fabricheck.testbed.faults import active, inject
+from testbed import Testbed
+from testbed.faults import active, inject
 
 COPIED: Final = ("checks", "sites", "references", "src", "reframe-config.py")
 RECORDS: Final = ("stage", "output", "perflogs", "reports")

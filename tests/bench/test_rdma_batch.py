@@ -1,6 +1,6 @@
 """rdma_batch where there is no RDMA device: what it refuses, each in one sentence with exit code 2.
 
-What needs devices runs in the guest (tests/testbed/test_rdma_guest.py); accounting, tables and the
+What needs devices runs in the guest (tests/on_testbed); accounting, tables and the
 messages of the two ends have unit tests in src/bench/tests.
 """
 

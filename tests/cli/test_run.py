@@ -10,6 +10,7 @@ from fabricheck.record.costs import Cost
 from fabricheck.reframe_ext.matrix import Case
 from fabricheck.runner import selection, session
 from fabricheck.runner.selection import Selection
+from testbed.errors import TestbedError
 
 
 @pytest.fixture
@@ -20,7 +21,7 @@ def wishes(monkeypatch: pytest.MonkeyPatch) -> list[bool | None]:
     def up(*_: object, rdma: bool | None = None, **__: object) -> None:
         asked.append(rdma)
         if rdma:
-            raise FabricheckError("a testbed with --rdma needs QEMU")
+            raise TestbedError("a testbed with --rdma needs QEMU")
 
     monkeypatch.setattr(run_module.testbed, "up", up)
     return asked

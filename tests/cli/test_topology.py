@@ -6,7 +6,7 @@ import pytest
 
 from fabricheck import cli
 from fabricheck.localise.recorded import load
-from fabricheck.testbed import fabric
+from testbed import fabric
 
 Said = tuple[object, str, str]
 

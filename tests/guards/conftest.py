@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from tests.guards.suite import Suite
 
-from fabricheck.testbed import Testbed
+from testbed import Testbed
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from typing import Any
 
 from fabricheck.record.model import Case, Sample
 from fabricheck.record.read import entries, record_files
-from fabricheck.testbed import Testbed
+from testbed import Testbed
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PROGRAMS = Path(sys.executable).parent

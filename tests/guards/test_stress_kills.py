@@ -12,8 +12,8 @@ from tests.guards.suite import Suite
 from tests.guards.test_stress import Controller, in_order
 from tests.monitor.test_exporter import Exporter
 
+from fabricheck.cli.door import DOOR
 from fabricheck.record.model import Case, from_line
-from fabricheck.testbed.layout import STATE_VARIABLE
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("guards")]
 
@@ -36,7 +36,7 @@ def cases(path: Path) -> list[Case]:
 
 def test_killed_at_ten_moments(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
     stress = Controller(suite)
-    monkeypatch.setenv(STATE_VARIABLE, str(suite.root.parent / "tb"))
+    monkeypatch.setenv(DOOR.variable, str(suite.root.parent / "tb"))
     reports = suite.root / "reports"
     random = Random(SEED)
     job = stress.start()

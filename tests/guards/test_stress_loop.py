@@ -17,7 +17,7 @@ from tests.monitor.test_last_run import night
 from tests.monitor.test_loop import Loop, Web, until
 from tests.report import sample
 
-from fabricheck.testbed.layout import STATE_VARIABLE
+from fabricheck.cli.door import DOOR
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("guards")]
 
@@ -30,7 +30,7 @@ def test_a_stress_tells_of_a_slow_cable_and_of_its_end(
     suite.write(
         "references/testbed.yaml", RULES.replace("1.0e+9", "2.0e+4").replace("1.0e+8", "1.0e+4")
     )
-    monkeypatch.setenv(STATE_VARIABLE, str(suite.root.parent / "tb"))
+    monkeypatch.setenv(DOOR.variable, str(suite.root.parent / "tb"))
     reports = Reports(suite.root / "reports")
     with ExitStack() as stack:
         stack.callback(stress, "stop", "--now")

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from fabricheck.testbed import Testbed
+from testbed import Testbed
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("testbed")]
 

@@ -164,7 +164,7 @@ def test_reframe_lists_the_testbed_without_partitions_that_do_not_run() -> None:
             "--system=testbed",
             "--show-config=systems/0/partitions",
         ],
-        env={**os.environ, "FABRICHECK_TESTBED_PARTITIONS": "main"},
+        env={**os.environ, "TESTBED_PARTITIONS": "main"},
         capture_output=True,
         text=True,
         check=True,

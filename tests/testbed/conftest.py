@@ -1,7 +1,6 @@
 """Testbeds for tests, each with a finalizer, and a look at what they might leave behind."""
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -10,10 +9,9 @@ from typing import NamedTuple
 
 import pytest
 
-from fabricheck.testbed import Testbed
-from fabricheck.testbed.records import read_records
+from testbed import Testbed
+from testbed.records import read_records
 
-_SECONDS = 300.0
 NAMESPACES = ("net", "uts", "ipc", "pid", "mnt")
 
 
@@ -100,20 +98,6 @@ def make_testbed(can_run_testbeds: None, tmp_path: Path) -> Iterator[Callable[[s
 
 
 @pytest.fixture
-def on(rdma_testbed: Testbed) -> Callable[[str, str], str]:
-    """Output of a shell script in a node; the script must succeed."""
-
-    def run(node: str, script: str) -> str:
-        done = rdma_testbed.run(node, "sh", "-c", script, timeout_seconds=_SECONDS)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    return run
-
-
-@pytest.fixture
-def fabricheck() -> list[str]:
-    """The installed command line."""
-    program = shutil.which("fabricheck", path=str(Path(sys.executable).parent))
-    assert program, "fabricheck is not installed beside this Python"
-    return [program]
+def program() -> list[str]:
+    """The command line."""
+    return [sys.executable, "-m", "testbed"]

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck import cli
-from fabricheck.errors import FabricheckError
-from fabricheck.testbed import Testbed, doctor, lifecycle, lock, programs, rights
-from fabricheck.testbed.layout import NODE_VARIABLE, Layout
-from fabricheck.testbed.options import own_pid_namespace
-from fabricheck.testbed.records import ProcessRecord, host_boot_id
-from fabricheck.testbed.state_files import check_root
+from testbed import Testbed, doctor, lifecycle, lock, programs, rights
+from testbed.__main__ import main
+from testbed.errors import TestbedError
+from testbed.layout import NODE_VARIABLE, Layout
+from testbed.options import own_pid_namespace
+from testbed.records import ProcessRecord, host_boot_id
+from testbed.state_files import check_root
 
 pytestmark = pytest.mark.integration
 
@@ -22,9 +22,9 @@ pytestmark = pytest.mark.integration
 def run_cli(
     arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> tuple[object, str]:
-    monkeypatch.setattr(sys, "argv", ["fabricheck", "testbed", *arguments])
+    monkeypatch.setattr(sys, "argv", ["testbed", *arguments])
     with pytest.raises(SystemExit) as ended:
-        cli.main()
+        main()
     complaint = capsys.readouterr().err
     assert "Traceback" not in complaint
     return ended.value.code, complaint
@@ -65,9 +65,7 @@ def test_doctor_names_the_missing_package(tmp_path: Path) -> None:
 def test_missing_library_names_its_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(programs, "LIBRARY_DIRECTORY", tmp_path)
     monkeypatch.setattr(programs, "PACKAGE_OF", {})
-    with pytest.raises(
-        FabricheckError, match=r"apt-get install slurm-wlm-basic-plugins libpmi2-0$"
-    ):
+    with pytest.raises(TestbedError, match=r"apt-get install slurm-wlm-basic-plugins libpmi2-0$"):
         programs.require_programs(with_compiler=False)
 
 
@@ -75,7 +73,7 @@ def test_directory_with_other_things_is_not_touched(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("precious")
     testbed = Testbed(tmp_path)
     try:
-        with pytest.raises(FabricheckError, match=r"holds 'thesis\.tex', which is not a testbed's"):
+        with pytest.raises(TestbedError, match=r"holds 'thesis\.tex', which is not a testbed's"):
             testbed.up(nodes=1)
     finally:
         assert testbed.down() == lifecycle.DownResult([], [])
@@ -96,7 +94,7 @@ def test_down_removes_nothing_where_no_testbed_was_started(tmp_path: Path, name:
     (tmp_path / name).mkdir() if name == "pids" else (tmp_path / name).write_text("x")
     before = sorted(tmp_path.rglob("*"))
     assert lifecycle.down(tmp_path) == lifecycle.DownResult([], [])
-    with pytest.raises(FabricheckError, match="which is not a testbed's"):
+    with pytest.raises(TestbedError, match="which is not a testbed's"):
         check_root(Layout(tmp_path))
     assert sorted(tmp_path.rglob("*")) == before
 
@@ -112,9 +110,7 @@ def test_a_lock_of_others_is_left_as_it_is(tmp_path: Path) -> None:
         lambda: os.mkfifo(state / "lock"),
     ):
         make()
-        with pytest.raises(
-            FabricheckError, match=r"symbolic links|lock of a testbed, found a file"
-        ):
+        with pytest.raises(TestbedError, match=r"symbolic links|lock of a testbed, found a file"):
             lifecycle.down(state)
         (state / "lock").unlink()
     assert (tmp_path / "victim").read_text() == "precious"
@@ -129,7 +125,7 @@ def test_a_process_that_is_not_the_testbeds_is_left_alone(tmp_path: Path, name: 
         record = ProcessRecord(name, bystander.pid, start, host_boot_id())
         (tmp_path / "pids" / f"{name}.json").write_text(json.dumps(record._asdict()))
         if name == "switch":
-            with pytest.raises(FabricheckError, match="found another program, which is left alone"):
+            with pytest.raises(TestbedError, match="found another program, which is left alone"):
                 lifecycle.down(tmp_path)
         else:
             assert lifecycle.down(tmp_path).processes == []
@@ -160,14 +156,14 @@ def test_a_link_in_place_of_a_directory_is_not_followed(tmp_path: Path) -> None:
     state.mkdir()
     (state / "testbed.json").write_text(json.dumps(MARK))
     (state / "etc").symlink_to(tmp_path / "victim")
-    with pytest.raises(FabricheckError, match=r"cannot be used: .*symbolic link"):
+    with pytest.raises(TestbedError, match=r"cannot be used: .*symbolic link"):
         lifecycle.down(state)
     assert (tmp_path / "victim" / "thesis.tex").exists()
 
 
 def test_state_directory_that_is_a_file(tmp_path: Path) -> None:
     (tmp_path / "tb").write_text("")
-    with pytest.raises(FabricheckError, match="cannot be used: File exists"):
+    with pytest.raises(TestbedError, match="cannot be used: File exists"):
         Testbed(tmp_path / "tb").up()
 
 
@@ -181,7 +177,7 @@ def test_state_directory_in_use(
                 [operation, "--state-dir", str(tmp_path)], monkeypatch, capsys
             )
             assert code == 2
-            assert f"is in use by fabricheck testbed up (process {os.getpid()})" in complaint
+            assert f"is in use by up (process {os.getpid()})" in complaint
 
 
 def test_commands_without_a_testbed(
@@ -190,7 +186,7 @@ def test_commands_without_a_testbed(
     state = ["--state-dir", str(tmp_path / "tb")]
     code, complaint = run_cli(["exec", *state, "n1", "true"], monkeypatch, capsys)
     assert code == 2
-    assert "start one with fabricheck testbed up" in complaint
+    assert "start one with testbed up" in complaint
     assert run_cli(["status", *state], monkeypatch, capsys)[0] == 1
     assert run_cli(["down", *state], monkeypatch, capsys)[0] == 0
 
@@ -209,13 +205,13 @@ def test_from_inside_a_node(
 def test_neither_root_nor_user_namespaces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr(rights, "probe", lambda **_: "unshare(0x10000000): No space left on device")
-    with pytest.raises(FabricheckError, match=r"needs root, .*this is user 1000, .*No space left"):
+    with pytest.raises(TestbedError, match=r"needs root, .*this is user 1000, .*No space left"):
         rights.choose_mode()
 
 
 @pytest.mark.e2e
 def test_kernel_that_forbids_namespaces(
-    tmp_path: Path, can_run_testbeds: None, fabricheck: list[str]
+    tmp_path: Path, can_run_testbeds: None, program: list[str]
 ) -> None:
     # In a user namespace of its own, the limit on user namespaces can be set to none, and a
     # process without capabilities is refused everything, as on a locked machine.
@@ -224,7 +220,7 @@ def test_kernel_that_forbids_namespaces(
         '--inh-caps=-all --bounding-set=-all "$@"'
     )
     wrapper = ["unshare", "--user", "--map-root-user", "sh", "-c", script, "sh"]
-    up = [*fabricheck, "testbed", "up", "--state-dir", str(tmp_path / "tb")]
+    up = [*program, "up", "--state-dir", str(tmp_path / "tb")]
     done = subprocess.run([*wrapper, *up], capture_output=True, text=True, check=False)
     assert done.returncode == 2, done.stderr
     assert "a testbed needs root, or a kernel that lets users make namespaces" in done.stderr
@@ -233,11 +229,11 @@ def test_kernel_that_forbids_namespaces(
 
 
 @pytest.mark.e2e
-def test_full_disk(tmp_path: Path, can_run_testbeds: None, fabricheck: list[str]) -> None:
+def test_full_disk(tmp_path: Path, can_run_testbeds: None, program: list[str]) -> None:
     script = (
         'mount -t tmpfs -o size=8k,mode=755 tmpfs "$0" && { "$@"; code=$?; ls "$0"; exit $code; }'
     )
-    up = [*fabricheck, "testbed", "up", "--state-dir", str(tmp_path)]
+    up = [*program, "up", "--state-dir", str(tmp_path)]
     done = subprocess.run(
         ["unshare", "--mount", "sh", "-c", script, str(tmp_path), *up],
         capture_output=True,

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck.errors import FabricheckError
-from fabricheck.testbed import Testbed
+from testbed import Testbed
+from testbed.errors import TestbedError
 
 pytestmark = pytest.mark.e2e
 
@@ -26,7 +26,7 @@ def test_command_that_is_not_there(testbed: Testbed) -> None:
     done = testbed.run("n1", "no-such-command")
     assert (done.returncode, done.stderr) == (
         127,
-        "fabricheck: no-such-command: no such command in n1\n",
+        "testbed: no-such-command: no such command in n1\n",
     )
     assert testbed.run("n1", "/etc/hosts").returncode == 126
 
@@ -38,12 +38,12 @@ def test_unknown_node_is_refused(testbed: Testbed) -> None:
 
 
 def test_streams_environment_and_directory_are_the_callers(
-    testbed: Testbed, fabricheck: list[str], tmp_path: Path
+    testbed: Testbed, program: list[str], tmp_path: Path
 ) -> None:
     words = ["exec", f"--state-dir={testbed.files.root}", "n2", "--"]
     script = 'cat; hostname; pwd; echo "$GREETING $SLURM_CONF"'
     done = subprocess.run(
-        [*fabricheck, "testbed", *words, "sh", "-c", script],
+        [*program, *words, "sh", "-c", script],
         input="from outside\n",
         capture_output=True,
         text=True,
@@ -60,7 +60,7 @@ def test_directory_that_the_node_does_not_see(
 ) -> None:
     monkeypatch.chdir("/run")
     assert testbed.run("n1", "pwd").stdout == "/run\n"
-    hidden = Path("/dev/shm") / f"fabricheck-test-{os.getpid()}"
+    hidden = Path("/dev/shm") / f"testbed-test-{os.getpid()}"
     hidden.mkdir()
     try:
         monkeypatch.chdir(hidden)
@@ -127,7 +127,7 @@ def test_nodes_are_machines_of_their_own(testbed: Testbed) -> None:
     assert ask("n1", "ls /sys/class/net").split() == ["eth0", "lo"]
     assert ask("n1", "cat /sys/class/net/eth0/operstate") == "up\n"
     for directory in ("/tmp", "/dev/shm", "/run"):
-        path = Path(directory, f"fabricheck-test-{os.getpid()}")
+        path = Path(directory, f"testbed-test-{os.getpid()}")
         try:
             assert ask("n1", f"touch {path}; ls {path}") == f"{path}\n"
             assert ask("n2", f"ls {path} 2>/dev/null") == ""
@@ -173,5 +173,5 @@ def test_shaped_link(testbed: Testbed) -> None:
     finally:
         testbed.unshape("n2")
     assert "tbf" not in testbed.run("n2", "tc", "qdisc", "show", "dev", "eth0").stdout
-    with pytest.raises(FabricheckError, match="tc qdisc add dev v-n2 root tbf nonsense"):
+    with pytest.raises(TestbedError, match="tc qdisc add dev v-n2 root tbf nonsense"):
         testbed.shape("n2", "nonsense")

@@ -1,7 +1,7 @@
 import pytest
 
-from fabricheck.testbed import ends, fabric
-from fabricheck.testbed.ends import End, of_fabric
+from testbed import ends, fabric
+from testbed.ends import End, of_fabric
 
 NODES = 8
 CABLES = fabric.cables(fabric.LEAF_SPINE, NODES)
@@ -70,5 +70,5 @@ def test_wholes_and_pairs() -> None:
     "target", ["n9", "leaf5", "n1-n9", "n1-n1", "n1-leaf2", "spine1-spine2", "login", "", "n1-to-"]
 )
 def test_what_is_not_there_is_refused(target: str) -> None:
-    with pytest.raises(ends.FabricheckError, match="expected a node, a leaf or a spine"):
+    with pytest.raises(ends.TestbedError, match="expected a node, a leaf or a spine"):
         of_fabric(target, NODES, CABLES)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck.errors import FabricheckError
-from fabricheck.testbed.guest import kernel
+from testbed.errors import TestbedError
+from testbed.guest import kernel
 
 pytestmark = pytest.mark.integration
 
@@ -60,7 +60,7 @@ def test_the_kernel_is_taken_out_of_its_image(compress: Callable[[bytes], bytes]
     ],
 )
 def test_an_image_of_another_format_is_one_clear_sentence(image: bytes, why: str) -> None:
-    with pytest.raises(FabricheckError, match=rf"expected in vmlinuz-9 a kernel image .*({why})"):
+    with pytest.raises(TestbedError, match=rf"expected in vmlinuz-9 a kernel image .*({why})"):
         kernel.uncompressed(image, "vmlinuz-9")
 
 
@@ -71,7 +71,7 @@ def test_modules_come_after_what_they_depend_on(tmp_path: Path) -> None:
         modules[name].write_bytes(b"x\0license=GPL\0depends=" + needs + b"\0")
     order = [path.stem for path in kernel.in_load_order(["d", "a"], modules)]
     assert order == ["a", "b_c", "d"]
-    with pytest.raises(FabricheckError, match="kernel module rdma_rxe, which Debian's kernel"):
+    with pytest.raises(TestbedError, match="kernel module rdma_rxe, which Debian's kernel"):
         kernel.in_load_order(["rdma_rxe"], modules)
 
 
@@ -147,12 +147,12 @@ def test_a_kernel_that_cannot_be_had_is_one_clear_sentence(
     for name, body in (("apt-cache", apt_cache), ("apt-get", apt_get)):
         if body is not None:
             tools(name, body)
-    with pytest.raises(FabricheckError, match=rf"{why}.*the rest of the testbed works without"):
+    with pytest.raises(TestbedError, match=rf"{why}.*the rest of the testbed works without"):
         kernel.provide(tmp_path / "cache", lambda _: None)
     assert kernel.cached(tmp_path / "cache") is None
 
 
 def test_a_package_that_dpkg_cannot_read(tmp_path: Path, tools: Callable[[str, str], None]) -> None:
     tools("dpkg-deb", "echo 'not a Debian archive' >&2; exit 2")
-    with pytest.raises(FabricheckError, match=r"cannot unpack linux\.deb"):
+    with pytest.raises(TestbedError, match=r"cannot unpack linux\.deb"):
         kernel.unpack(tmp_path / "linux.deb", tmp_path / "ready")

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck.errors import FabricheckError
-from fabricheck.testbed import doctor, programs
-from fabricheck.testbed.guest import initramfs, machine, prepare
-from fabricheck.testbed.guest.kernel import Kernel
-from fabricheck.testbed.guest.settings import Settings
-from fabricheck.testbed.layout import Layout, address
+from testbed import doctor, programs
+from testbed.errors import TestbedError
+from testbed.guest import initramfs, machine, prepare
+from testbed.guest.kernel import Kernel
+from testbed.guest.settings import Settings
+from testbed.layout import Layout, address
 
 pytestmark = pytest.mark.integration
 
@@ -39,7 +39,7 @@ def test_the_guest_reads_this_machine_and_writes_what_it_is_given() -> None:
 
 
 def test_too_many_directories_are_refused() -> None:
-    with pytest.raises(FabricheckError, match="can share 24 directories, found 25"):
+    with pytest.raises(TestbedError, match="can share 24 directories, found 25"):
         machine.qemu_command("q", "tcg", KERNEL, Layout(Path("/s")), [f"/{n}" for n in range(25)])
 
 
@@ -133,7 +133,7 @@ def test_kvm_is_looked_at_again_after_the_next_boot(
 
 def test_too_little_memory_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "available_mb", lambda: 1000)
-    with pytest.raises(FabricheckError, match="guest needs 2560 MB of memory, and 1000 MB are ava"):
+    with pytest.raises(TestbedError, match="guest needs 2560 MB of memory, and 1000 MB are ava"):
         machine.require_memory()
 
 
@@ -141,7 +141,7 @@ def test_a_kernel_without_virtual_network_cards_is_said(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(machine, "_TUN_DEVICE", tmp_path / "tun")
-    with pytest.raises(FabricheckError, match="tun, which is missing or not writable here"):
+    with pytest.raises(TestbedError, match="tun, which is missing or not writable here"):
         machine.require_tap()
 
 
@@ -153,7 +153,7 @@ def test_missing_programs_name_their_packages(
     monkeypatch.setattr(programs, "PACKAGE_OF", {})
     monkeypatch.setattr(programs, "LIBRARY_DIRECTORY", tmp_path)
     with pytest.raises(
-        FabricheckError,
+        TestbedError,
         match=r"--rdma needs qemu-system-x86_64, busybox, rdma, libib\S+, which this machine "
         r"lacks: apt-get install qemu-system-x86 busybox-static iproute2 ibverbs-providers",
     ):
@@ -164,7 +164,5 @@ def test_missing_programs_name_their_packages(
 
 
 def test_a_busybox_with_libraries_is_refused() -> None:
-    with pytest.raises(
-        FabricheckError, match=r"statically linked busybox, and .* is none: apt-get"
-    ):
+    with pytest.raises(TestbedError, match=r"statically linked busybox, and .* is none: apt-get"):
         prepare._require_static(Path(sys.executable).resolve())

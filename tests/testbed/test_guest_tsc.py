@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck.testbed.guest import machine, tsc
-from fabricheck.testbed.guest.kernel import Kernel
-from fabricheck.testbed.layout import Layout
+from testbed.guest import machine, tsc
+from testbed.guest.kernel import Kernel
+from testbed.layout import Layout
 
 pytestmark = pytest.mark.integration
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck.testbed import Testbed
+from testbed import Testbed
 
 pytestmark = pytest.mark.e2e
 PMI = {"openmpi": "pmix", "mpich": "pmi2"}

@@ -3,9 +3,10 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck import cli
-from fabricheck.errors import FabricheckError
-from fabricheck.testbed import layout
+from testbed import layout
+from testbed.__main__ import main
+from testbed.door import OWN, Door
+from testbed.errors import TestbedError
 
 
 def test_hosts_have_names_and_addresses() -> None:
@@ -27,7 +28,7 @@ def test_path_that_just_fits_is_taken() -> None:
 
 def test_path_that_is_too_long_for_sockets_is_refused() -> None:
     room = layout.MAX_SOCKET_PATH - len("/run/munge.sock")
-    with pytest.raises(FabricheckError, match=f"path of {room + 1} bytes.*room for {room} at most"):
+    with pytest.raises(TestbedError, match=f"path of {room + 1} bytes.*room for {room} at most"):
         layout.layout_at(Path("/" + "x" * room))
 
 
@@ -37,19 +38,20 @@ def test_path_that_is_too_long_for_sockets_is_refused() -> None:
 def test_every_command_refuses_a_too_long_path_with_exit_code_2(
     command: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv(layout.STATE_VARIABLE, "/" + "x" * 200)
-    monkeypatch.setattr(sys, "argv", ["fabricheck", "testbed", *command])
+    monkeypatch.setenv(OWN.variable, "/" + "x" * 200)
+    monkeypatch.setattr(sys, "argv", ["testbed", *command])
     with pytest.raises(SystemExit) as ended:
-        cli.main()
+        main()
     assert ended.value.code == 2
     complaint = capsys.readouterr().err
-    assert "choose a shorter one with --state-dir or FABRICHECK_TESTBED" in complaint
+    assert "choose a shorter one with --state-dir" in complaint
     assert "Traceback" not in complaint
 
 
 def test_default_state_directory_follows_xdg(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", "/somewhere")
-    assert layout.default_state_dir() == Path("/somewhere/fabricheck/testbed")
+    assert OWN.default() == Path("/somewhere/testbed")
+    assert Door("p", "P", "p/tb").default() == Path("/somewhere/p/tb")
     monkeypatch.delenv("XDG_STATE_HOME")
     monkeypatch.setenv("HOME", "/home/me")
-    assert layout.default_state_dir() == Path("/home/me/.local/state/fabricheck/testbed")
+    assert OWN.default() == Path("/home/me/.local/state/testbed")

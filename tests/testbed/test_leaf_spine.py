@@ -7,10 +7,8 @@ from collections.abc import Iterator
 import pytest
 from tests.testbed.conftest import Watch
 
-from fabricheck.localise import recorded
-from fabricheck.localise.topology import flows_for_paths
-from fabricheck.testbed import Testbed, fabric, faults
-from fabricheck.testbed.records import read_record
+from testbed import Testbed, fabric, faults
+from testbed.records import read_record
 
 pytestmark = pytest.mark.e2e
 
@@ -106,20 +104,14 @@ def test_flows_cross_both_spines_and_none_where_they_need_not(spread: Testbed) -
         return [sent(spread, "leaf1", spine) for spine in fabric.SPINES]
 
     before = uplinks()
-    ports = flows_for_paths(2, missed=1e-9)
+    # That they all miss one of two paths happens with probability 2 / 2**31.
+    ports = 31
     ask(spread, "n1", PROBE, "n2", 1, ports)
     assert uplinks() == before, "n2 is at the same leaf"
     ask(spread, "n1", PROBE, "n7", 1, ports)
     crossed = [late - early for early, late in zip(before, uplinks(), strict=True)]
     assert all(crossed), "every path was hit by so many ports"
     assert sum(crossed) >= ports
-
-
-def test_slurm_and_the_written_file_tell_the_same_leaves(spread: Testbed) -> None:
-    told = spread.run("login", "scontrol", "show", "topology", timeout_seconds=SECONDS).stdout
-    written = recorded.load(spread.files.topology)
-    assert recorded.slurm(told).leaves == written.leaves
-    assert written.spines["leaf4"] == fabric.SPINES
 
 
 @pytest.mark.parametrize("target", ["n7", "n1-to-n7"])

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck.errors import FabricheckError
-from fabricheck.testbed import slurm_conf
-from fabricheck.testbed.records import ProcessRecord, read_record, read_records
+from testbed import slurm_conf
+from testbed.errors import TestbedError
+from testbed.records import ProcessRecord, read_record, read_records
 
 pytestmark = pytest.mark.e2e
 
@@ -24,10 +24,10 @@ def wait_until(condition: Callable[[], bool], what: str, seconds: float = 30.0) 
         time.sleep(0.02)
 
 
-def test_up_status_exec_down_leaves_the_machine_as_before(make_testbed, watch, fabricheck) -> None:
+def test_up_status_exec_down_leaves_the_machine_as_before(make_testbed, watch, program) -> None:
     before = watch.traces()
     testbed = make_testbed()
-    command = [*fabricheck, "testbed"]
+    command = program
     state = ["--state-dir", str(testbed.files.root)]
 
     up = subprocess.run(
@@ -89,10 +89,10 @@ def test_up_twice_leaves_the_running_one_alone(make_testbed) -> None:
 def test_changed_options_are_refused(make_testbed, tmp_path_factory) -> None:
     testbed = make_testbed()
     testbed.up(nodes=1)
-    with pytest.raises(FabricheckError, match="it has 1 nodes, not 2: take it down first"):
+    with pytest.raises(TestbedError, match="it has 1 nodes, not 2: take it down first"):
         testbed.up(nodes=2)
     elsewhere = tmp_path_factory.mktemp("elsewhere")
-    with pytest.raises(FabricheckError, match=f"its nodes do not see {elsewhere}"):
+    with pytest.raises(TestbedError, match=f"its nodes do not see {elsewhere}"):
         testbed.up(shares=[elsewhere])
     assert not testbed.status().problems
 
@@ -158,11 +158,11 @@ def test_sigkill_of_a_part_is_seen_and_mended(
     "step",
     [2, 5, *(pytest.param(step, marks=pytest.mark.lab) for step in (1, 3, 4, 6))],
 )
-def test_sigkill_of_up_in_mid_work(step: int, make_testbed, fabricheck, watch) -> None:
+def test_sigkill_of_up_in_mid_work(step: int, make_testbed, program, watch) -> None:
     before = watch.traces()
     testbed = make_testbed()
     process = subprocess.Popen(
-        [*fabricheck, "testbed", "up", "--state-dir", str(testbed.files.root), "--nodes", "2"],
+        [*program, "up", "--state-dir", str(testbed.files.root), "--nodes", "2"],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
@@ -209,17 +209,17 @@ def test_daemon_that_cannot_start_is_named(make_testbed, monkeypatch) -> None:
     testbed = make_testbed()
     broken = slurm_conf._SLURM_CONF + "NoSuchKey=1\n"
     monkeypatch.setattr(slurm_conf, "_SLURM_CONF", broken)
-    with pytest.raises(FabricheckError, match=r"could not start: login: slurmctld ended.*logs in"):
+    with pytest.raises(TestbedError, match=r"could not start: login: slurmctld ended.*logs in"):
         testbed.up(nodes=1)
     assert not testbed.status().running
     monkeypatch.undo()
     testbed.up(nodes=1)
 
 
-def test_sigint_of_up_cleans_up(make_testbed, fabricheck) -> None:
+def test_sigint_of_up_cleans_up(make_testbed, program) -> None:
     testbed = make_testbed()
     process = subprocess.Popen(
-        [*fabricheck, "testbed", "up", "--state-dir", str(testbed.files.root), "--nodes", "1"],
+        [*program, "up", "--state-dir", str(testbed.files.root), "--nodes", "1"],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
     )
@@ -232,12 +232,12 @@ def test_sigint_of_up_cleans_up(make_testbed, fabricheck) -> None:
     assert not any(record.alive() for record in read_records(testbed.files.records))
 
 
-def test_the_callers_pipes_are_not_held_open(make_testbed, fabricheck) -> None:
+def test_the_callers_pipes_are_not_held_open(make_testbed, program) -> None:
     # A daemon that keeps up's standard output would let "up | cat" hang for ever.
     testbed = make_testbed()
     reading, writing = os.pipe()
     subprocess.run(
-        [*fabricheck, "testbed", "up", "--state-dir", str(testbed.files.root), "--nodes", "1"],
+        [*program, "up", "--state-dir", str(testbed.files.root), "--nodes", "1"],
         stdout=writing,
         stderr=writing,
         check=True,
@@ -248,10 +248,10 @@ def test_the_callers_pipes_are_not_held_open(make_testbed, fabricheck) -> None:
     assert testbed.status().running
 
 
-def test_testbed_survives_what_hits_the_process_group_of_up(make_testbed, fabricheck) -> None:
+def test_testbed_survives_what_hits_the_process_group_of_up(make_testbed, program) -> None:
     # The interrupt key, timeout(1) and CI runners signal whole groups.
     testbed = make_testbed()
-    up = [*fabricheck, "testbed", "up", "--state-dir", str(testbed.files.root), "--nodes", "1"]
+    up = [*program, "up", "--state-dir", str(testbed.files.root), "--nodes", "1"]
     shell = subprocess.Popen(
         ["sh", "-c", '"$@" && echo up && exec sleep 60', "sh", *up],
         stdout=subprocess.PIPE,
@@ -269,10 +269,10 @@ def test_testbed_survives_what_hits_the_process_group_of_up(make_testbed, fabric
     assert testbed.status().running
 
 
-def test_doctor_of_a_running_testbed(make_testbed, fabricheck) -> None:
+def test_doctor_of_a_running_testbed(make_testbed, program) -> None:
     testbed = make_testbed()
     testbed.up(nodes=1)
-    doctor = [*fabricheck, "testbed", "doctor", "--state-dir", str(testbed.files.root)]
+    doctor = [*program, "doctor", "--state-dir", str(testbed.files.root)]
     done = subprocess.run([*doctor, "--json"], capture_output=True, text=True, check=False)
     checks = {check["name"]: check for check in json.loads(done.stdout)}
     assert done.returncode == 0, done.stdout

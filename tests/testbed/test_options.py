@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck.errors import FabricheckError
-from fabricheck.testbed.layout import Layout
-from fabricheck.testbed.options import (
+from testbed.errors import TestbedError
+from testbed.layout import Layout
+from testbed.options import (
     Started,
     conflict,
     load,
@@ -13,7 +13,7 @@ from fabricheck.testbed.options import (
     own_pid_namespace,
     save,
 )
-from fabricheck.testbed.records import host_boot_id
+from testbed.records import host_boot_id
 
 HOME = Path("/usr")
 
@@ -33,7 +33,7 @@ def started() -> Started:
 
 @pytest.mark.parametrize(("nodes", "cpus"), [(0, None), (65, None), (None, 0), (None, 257)])
 def test_sizes_out_of_range_are_named(nodes: int | None, cpus: int | None) -> None:
-    with pytest.raises(FabricheckError, match=r"--(nodes|cpus-per-node) \d+: expected 1 to"):
+    with pytest.raises(TestbedError, match=r"--(nodes|cpus-per-node) \d+: expected 1 to"):
         make_wish(nodes, cpus, [])
 
 
@@ -45,7 +45,7 @@ def test_what_is_not_asked_for_does_not_conflict() -> None:
 def test_conflicts_say_what_differs(tmp_path: Path) -> None:
     assert conflict(make_wish(2, None, []), started(), HOME) == "it has 4 nodes, not 2"
     assert conflict(make_wish(None, 8, []), started(), HOME) == "it has 4 CPUs per node, not 8"
-    hidden = Path("/tmp/fabricheck-hidden")
+    hidden = Path("/tmp/testbed-hidden")
     assert conflict(make_wish(None, None, []), started(), hidden) == (
         f"its nodes do not see {hidden}"
     )
@@ -60,7 +60,7 @@ def test_saved_and_loaded(tmp_path: Path) -> None:
 
 def test_testbed_of_another_pid_namespace_is_left_alone(tmp_path: Path) -> None:
     save(Layout(tmp_path), started()._replace(pid_namespace="pid:[1]"))
-    with pytest.raises(FabricheckError, match="another PID namespace"):
+    with pytest.raises(TestbedError, match="another PID namespace"):
         load(Layout(tmp_path))
 
 
@@ -73,5 +73,5 @@ def test_testbed_of_an_earlier_boot_is_known(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["{", json.dumps({"nodes": 4})])
 def test_damaged_file_is_named(tmp_path: Path, text: str) -> None:
     Layout(tmp_path).options.write_text(text)
-    with pytest.raises(FabricheckError, match=r"testbed\.json is damaged"):
+    with pytest.raises(TestbedError, match=r"testbed\.json is damaged"):
         load(Layout(tmp_path))

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck.errors import FabricheckError
-from fabricheck.testbed import Testbed, lifecycle
-from fabricheck.testbed.guest import client
-from fabricheck.testbed.guest import machine as machine_module
+from testbed import Testbed, lifecycle
+from testbed.errors import TestbedError
+from testbed.guest import client
+from testbed.guest import machine as machine_module
 
 pytestmark = pytest.mark.e2e
 SECONDS = 180.0
@@ -129,7 +129,7 @@ def test_a_guest_that_does_not_start_is_one_sentence(
     before = watch.traces()
     qemu(FIND_FILES + body)
     testbed = make_testbed("tb")
-    with pytest.raises(FabricheckError) as refused:
+    with pytest.raises(TestbedError) as refused:
         testbed.up(nodes=1, rdma=True)
     assert complaint in str(refused.value)
     assert f"(logs in {testbed.files.log})" in str(refused.value)
@@ -146,6 +146,6 @@ def test_what_is_missing_before_the_start_leaves_nothing(
 ) -> None:
     monkeypatch.setattr(machine_module, "available_mb", lambda: 100)
     testbed = make_testbed("tb")
-    with pytest.raises(FabricheckError, match="guest needs 2560 MB of memory, and 100 MB are avai"):
+    with pytest.raises(TestbedError, match="guest needs 2560 MB of memory, and 100 MB are avai"):
         testbed.up(nodes=1, rdma=True)
     assert not testbed.files.root.exists()

@@ -6,15 +6,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.testbed import rdma_streams
 
-from fabricheck.errors import FabricheckError
-from fabricheck.testbed import Testbed, faults
-from fabricheck.testbed.layout import PARTITIONS_VARIABLE
+from testbed import Testbed, faults
+from testbed.errors import TestbedError
+from testbed.layout import PARTITIONS_VARIABLE
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("guest")]
 SECONDS = 300.0
@@ -171,13 +170,6 @@ def test_mpi_over_rc_in_a_job_whose_directory_is_here(
     assert all(late > early for early, late in zip(before, after, strict=True)), (before, after)
 
 
-@pytest.fixture
-def clean(rdma_testbed: Testbed) -> Iterator[Testbed]:
-    yield rdma_testbed
-    for node in ("rx1", "rx2", "n1"):
-        faults.clear(rdma_testbed.files, node)
-
-
 def test_faults_come_and_go(clean: Testbed, on: Script) -> None:
     files = clean.files
     clean.netem("rx1", "delay 2ms reorder 25% 50%")
@@ -232,9 +224,9 @@ def test_lost_packets_are_lost(clean: Testbed) -> None:
     assert letter() == "came\n"
 
 
-def test_faults_on_the_command_line(clean: Testbed, fabricheck: list[str]) -> None:
+def test_faults_on_the_command_line(clean: Testbed, program: list[str]) -> None:
     def fault(*words: str) -> subprocess.CompletedProcess[str]:
-        command = [*fabricheck, "testbed", "fault", "--state-dir", str(clean.files.root), *words]
+        command = [*program, "fault", "--state-dir", str(clean.files.root), *words]
         return subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS)
 
     assert fault("rx2", "loss", "2%").stdout == "v1 in rx2: netem limit 1000 loss 2%\n"
@@ -260,29 +252,9 @@ def test_faults_on_the_command_line(clean: Testbed, fabricheck: list[str]) -> No
         assert (done.returncode, complaint in done.stderr) == (2, True), done.stderr
 
 
-@pytest.mark.parametrize(("nodes", "options"), rdma_streams.RUNS)
-def test_rdma_stream_loses_nothing_and_leaves_nothing(nodes, options, clean, on, tmp_path) -> None:
-    before = on("rx1", "rdma resource show")
-    for stream in rdma_streams.streams(clean, tmp_path, nodes, *options):
-        assert (stream.missed, stream.received) == (0, stream.total)
-    assert on("rx1", "rdma resource show") == before
-
-
-def test_rdma_stream_misses_exactly_what_the_network_drops(clean: Testbed, tmp_path: Path) -> None:
-    missed, lost, dropped = rdma_streams.missed_lost_and_dropped(clean, tmp_path)
-    assert missed == lost > 0
-    assert dropped >= lost, "the queue drops neighbour discovery too, no message of the stream"
-
-
-@pytest.mark.parametrize("options", rdma_streams.REFUSED)
-def test_rdma_stream_refuses(options: tuple[str, ...], clean: Testbed, tmp_path: Path) -> None:
-    done = rdma_streams.launch(clean, tmp_path, ("rx1", "rx2"), *options)
-    assert rdma_streams.REFUSED[options] in done.stderr
-
-
 def test_up_again_shows_the_guest_what_has_changed_here(rdma_testbed: Testbed, on: Script) -> None:
     # Outside of what the guest may write, it keeps what it has read.
-    directory = Path(f"/var/tmp/fabricheck-{os.getpid()}")
+    directory = Path(f"/var/tmp/testbed-{os.getpid()}")
     directory.mkdir()
     try:
         (directory / "a").write_text("old")
@@ -300,9 +272,9 @@ def test_up_again_shows_the_guest_what_has_changed_here(rdma_testbed: Testbed, o
 def test_changed_options_are_refused(
     rdma_testbed: Testbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(FabricheckError, match="it runs with --rdma: take it down first"):
+    with pytest.raises(TestbedError, match="it runs with --rdma: take it down first"):
         rdma_testbed.up(rdma=False)
     monkeypatch.chdir(sys.prefix if Path(sys.prefix).is_relative_to("/usr") else "/usr")
-    with pytest.raises(FabricheckError, match=r"its guest \(rx1, rx2\) cannot write to /usr"):
+    with pytest.raises(TestbedError, match=r"its guest \(rx1, rx2\) cannot write to /usr"):
         rdma_testbed.up(rdma=True)
     assert rdma_testbed.status().problems == []

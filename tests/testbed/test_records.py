@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck.testbed.records import (
+from testbed.records import (
     ProcessRecord,
     host_boot_id,
     read_record,

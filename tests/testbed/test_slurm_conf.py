@@ -1,8 +1,8 @@
 import re
 from pathlib import Path
 
-from fabricheck.testbed.layout import Layout
-from fabricheck.testbed.slurm_conf import hosts, slurm_conf
+from testbed.layout import Layout
+from testbed.slurm_conf import hosts, slurm_conf
 
 FILES = Layout(Path("/state"))
 

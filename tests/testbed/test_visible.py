@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck.errors import FabricheckError
-from fabricheck.testbed.visible import implied_paths, is_visible, paths_to_keep, shared_paths
+from testbed.errors import TestbedError
+from testbed.visible import implied_paths, is_visible, paths_to_keep, shared_paths
 
 
 def test_only_what_private_directories_would_hide_is_kept() -> None:
@@ -33,10 +33,10 @@ def test_the_checkout_around_the_working_directory_is_implied(tmp_path: Path) ->
 
 
 def test_share_must_be_a_directory(tmp_path: Path) -> None:
-    with pytest.raises(FabricheckError, match=r"--share .*nothing: expected a directory"):
+    with pytest.raises(TestbedError, match=r"--share .*nothing: expected a directory"):
         shared_paths([tmp_path / "nothing"])
 
 
 def test_private_directories_cannot_be_shared() -> None:
-    with pytest.raises(FabricheckError, match="/tmp is private to each node"):
+    with pytest.raises(TestbedError, match="/tmp is private to each node"):
         shared_paths([Path("/tmp")])

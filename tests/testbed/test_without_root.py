@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-import fabricheck.testbed
-from fabricheck.testbed.guest import kernel
+import testbed
+from testbed.guest import kernel
 
 pytestmark = pytest.mark.e2e
 NOBODY = 65534
@@ -19,7 +19,7 @@ NOBODY = 65534
 AS_NOBODY = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "env"]
 SESSION = """
 import os, sys
-from fabricheck.testbed import Testbed
+from testbed import Testbed
 testbed = Testbed("tb")
 try:
     print("up", testbed.up(nodes=2).nodes)
@@ -45,13 +45,9 @@ print("left", os.path.exists("tb"))
 @pytest.fixture
 def home(can_run_testbeds: None) -> Iterator[Path]:
     """A directory of nobody's, which pytest's own (readable by root only) cannot hold."""
-    directory = Path(tempfile.mkdtemp(prefix="fabricheck-nobody-"))
+    directory = Path(tempfile.mkdtemp(prefix="testbed-nobody-"))
     try:
-        package = Path(fabricheck.testbed.__file__).parents[1]
-        copy = directory / "lib" / "fabricheck"
-        shutil.copytree(package / "testbed", copy / "testbed")
-        for name in ("__init__.py", "errors.py"):
-            shutil.copy(package / name, copy / name)
+        shutil.copytree(Path(testbed.__file__).parent, directory / "lib" / "testbed")
         for mpi in ("openmpi", "mpich"):
             compiler = shutil.which(f"mpicc.{mpi}")
             if compiler:
@@ -105,7 +101,7 @@ def test_whole_life_in_a_user_namespace(home: Path, watch) -> None:
 
 
 RDMA_SESSION = """
-from fabricheck.testbed import Testbed, faults
+from testbed import Testbed, faults
 testbed = Testbed("tb")
 try:
     print("up", testbed.up(nodes=1, rdma=True).nodes)
@@ -125,7 +121,7 @@ finally:
 def test_rdma_devices_in_a_user_namespace(home: Path, can_run_guests: None, watch) -> None:
     before = watch.traces()
     image = kernel.provide(kernel.cache_dir(), lambda _: None).image.parent
-    copy = home / ".cache" / "fabricheck" / "guest" / image.name
+    copy = home / ".cache" / "testbed" / "guest" / image.name
     shutil.copytree(image, copy)
     os.chown(copy.parent, NOBODY, NOBODY)
     done = as_nobody(home, "-c", RDMA_SESSION)
@@ -140,19 +136,19 @@ def test_rdma_devices_in_a_user_namespace(home: Path, can_run_guests: None, watc
 
 
 def test_state_directory_of_somebody_else(home: Path) -> None:
-    script = "from fabricheck.testbed import Testbed; Testbed('/usr/share/tb').up()"
+    script = "from testbed import Testbed; Testbed('/usr/share/tb').up()"
     done = as_nobody(home, "-c", script)
     assert "cannot be used: Permission denied (/usr/share/tb)" in done.stderr
 
     (home / "roots").mkdir()
-    script = "from fabricheck.testbed import Testbed; Testbed('roots').up()"
+    script = "from testbed import Testbed; Testbed('roots').up()"
     done = as_nobody(home, "-c", script)
     assert f"roots belongs to user 0, and this is user {NOBODY}" in done.stderr
 
 
 def test_without_a_compiler(home: Path) -> None:
     script = (
-        "from fabricheck.testbed import Testbed, programs; programs.COMPILER = 'no-such-cc'; "
+        "from testbed import Testbed, programs; programs.COMPILER = 'no-such-cc'; "
         "Testbed('tb').up()"
     )
     done = as_nobody(home, "-c", script)

@@ -9,6 +9,7 @@ from typing import Final
 
 from fabricheck.cli.output import prepare, visible
 from fabricheck.errors import EXIT_BAD_INPUT, EXIT_FAULT, FabricheckError
+from testbed.errors import TestbedError
 
 _ADVICE: Final = {
     errno.EACCES: "get permission, or use a place of your own",
@@ -70,7 +71,7 @@ def _meaning(error: BaseException) -> tuple[str, int]:
     # So does pathlib wrap a loop of symbolic links.
     if type(error) is RuntimeError and isinstance(error.__context__, OSError):
         error = error.__context__
-    if isinstance(error, FabricheckError):
+    if isinstance(error, FabricheckError | TestbedError):
         return str(error), error.exit_code
     if isinstance(error, OSError) and not isinstance(error, ChildProcessError | ProcessLookupError):
         return _of_system(error), EXIT_BAD_INPUT
@@ -118,10 +119,10 @@ def _dispatch(arguments: Sequence[str]) -> None:
     # Imports wait until it is clear what is wanted: "testbed exec" is called for every command
     # that runs in a node, and must not pay for the others.
     if arguments[:2] == ["testbed", "exec"]:
-        from fabricheck.cli import testbed_exec  # noqa: PLC0415
+        from fabricheck.cli.door import DOOR  # noqa: PLC0415
 
-        if (request := testbed_exec.parse(list(arguments[2:]))) is not None:
-            sys.exit(testbed_exec.run(request))
+        if (request := DOOR.request(list(arguments[1:]))) is not None:
+            sys.exit(request.run())
     for argument in arguments:
         try:
             argument.encode()

@@ -1,19 +1,20 @@
 """``fabricheck run``."""
 
-import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fabricheck.cli import testbed
+from fabricheck.cli.door import DOOR
 from fabricheck.cli.options import gathered
 from fabricheck.cli.report import Compared, history_in, show
 from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE, home, places
 from fabricheck.report.load import load_report
-from fabricheck.testbed.layout import RDMA_PARTITION, STATE_VARIABLE, default_state_dir
+from testbed import cli as testbed
+from testbed.errors import TestbedError
+from testbed.layout import RDMA_PARTITION
 
 if TYPE_CHECKING:
     from fabricheck.runner.selection import Selection
@@ -133,13 +134,13 @@ def run(
 
 def _start_testbed(*, with_rdma: bool) -> str | None:
     """Start the testbed or find it running; says what it lacks, and why, or None."""
-    state_dir = Path(os.environ.get(STATE_VARIABLE) or default_state_dir())
+    state_dir = DOOR.state_dir()
     if not with_rdma:
         testbed.up(state_dir, share=list(places()))
         return None
     try:
         testbed.up(state_dir, share=list(places()), rdma=True)
-    except FabricheckError as error:
+    except TestbedError as error:
         lacking = f"nothing on RDMA devices (partition {RDMA_PARTITION} of the testbed): {error}"
         typer.secho(f"NOT MEASURED: {lacking}", fg=typer.colors.YELLOW, bold=True, err=True)
         testbed.up(state_dir, share=list(places()))
