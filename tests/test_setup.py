@@ -159,6 +159,8 @@ def test_lock_check_names_each_difference(tmp_path, line, expected):
         ("format", "bad.py", "x = [1,2]\n"),
         ("mypy", "src/fabricheck/bad.py", "def f(x): return x\n"),
         ("imports", "src/fabricheck/errors.py", '"""Errors."""\nimport fabricheck.cli\n'),
+        ("imports", "src/testbed/munge.py", '"""Munge."""\nimport fabricheck.errors\n'),
+        ("imports", "src/fabricheck/units.py", '"""Units."""\nimport testbed.layout\n'),
         ("shellcheck", "bad", "#!/bin/bash\nrm $1\n"),
         ("clang-format", "bad.cpp", "int   main(){return 0;}\n"),
     ],
@@ -201,7 +203,7 @@ def test_each_file_of_a_unit_is_looked_into_and_those_of_none(tmp_path, tool, ex
 
 def red(copy: Path, tool: str, files: dict[str, str]) -> str:
     """What a tool of ci/lint, which fails, says of a copy of the project with these files."""
-    for name in ("ci", "lab", "src/fabricheck"):
+    for name in ("ci", "lab", "src/fabricheck", "src/testbed"):
         shutil.copytree(ROOT / name, copy / name)
     for name in ("pyproject.toml", ".clang-format", ".clang-tidy", "setup-env.sh"):
         shutil.copy(ROOT / name, copy / name)
