@@ -98,7 +98,8 @@ def gathered(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def run(**given: Any) -> None:
         for name, kind in groups.items():
-            given[name] = kind(**{each.name: given.pop(each.name) for each in fields(kind)})
+            own = {each.name for each in fields(kind)} & given.keys()
+            given[name] = kind(**{each: given.pop(each) for each in own})
         command(**given)
 
     told = inspect.signature(command).parameters.values()
