@@ -91,3 +91,13 @@ def test_what_the_table_of_the_documentation_says(fleet: Fleet):
     jobs = _history(fleet, np.random.default_rng(5))
     named = {name for each in lemons(_until(jobs, 44)) for name in each.nodes}
     assert named == ({"0"} if fleet.slow else set())
+
+
+def test_another_mode_now_and_then_accuses_nobody():
+    rows = nights("a", "b", "c", "ab", "bc", count=20)
+    # Shared memory of the node is three times slower every fourth night.
+    rows = [
+        (night, nodes, 40 * slower + (1.2 if nodes == "a" and night % 4 == 0 else 0))
+        for night, nodes, slower in rows
+    ]
+    assert not lemons(jobs_of(*rows))

@@ -169,6 +169,21 @@ def test_a_failed_build_is_no_case_but_is_there(write):
     assert waiting[0].causes == (f"it needs {run.failed_builds[0].title}, which did not pass",)
 
 
+def test_what_waits_for_disturbed_cases_alone_is_disturbed(write):
+    document = sample.report()
+    needed, waiting = (sample.find(document, *case) for case in (LATENCY, BW))
+    measured = [dict(needed), {**waiting, "needs": (needed["id"],)}]
+    needed.update(level="disturbed", result="fail", findings=("others had the CPUs",))
+    waiting.update(sample.UNMEASURED, result="fail_deps", needs=(needed["id"],))
+    run = load(write(sample.announced(document)))
+    case = only(run, *BW)
+    assert case.status is Status.DISTURBED
+    assert case.causes == (f"it needs {only(run, *LATENCY).title}, which other work disturbed",)
+    document["cases"] += [{**each, "attempt": 2} for each in measured]
+    run = load(write(sample.announced(document)))
+    assert {only(run, *case).status for case in (LATENCY, BW)} == {Status.GOOD}
+
+
 @pytest.mark.parametrize(
     ("break_it", "words"),
     [

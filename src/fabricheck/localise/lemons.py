@@ -65,7 +65,7 @@ class Lemon:
 
     Attributes:
         nodes: one node; several where all jobs had all of them, so that nothing tells them apart.
-        slowdown: by how much jobs with them are slower, relative; the median.
+        slowdown: by how much jobs with them are slower, relative; the median of the nights since.
         since: when the first night began that speaks against them without a break.
         nights: how many nights with them there were since.
         jobs: how many placements of jobs with them since; of these, ``slow`` were slower by half of
@@ -195,34 +195,41 @@ def _by_night(jobs: Jobs, left: Flags) -> Iterator[npt.NDArray[np.int64]]:
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """What speaks against a node: the evidence, since which night, and how much it explains."""
+    """What speaks against a node: the evidence, since which night, by how much its jobs were slower
+    in the middle one of the nights since, as a logarithm, and how much that explains.
+    """
 
     evidence: float
     since: int
-    gain: float
+    slower: float = 0.0
+    gain: float = 0.0
 
 
 def _trial(jobs: Jobs, left: Flags, node: int, scale: _Scale) -> _Trial:
     """The cumulated sum of Page (1954, *Continuous inspection schemes*) over a node's nights."""
     evidence, since = 0.0, -1
-    best = _Trial(0.0, -1, 0.0)
+    slower: list[float] = []
     for night in np.unique(jobs.nights[left & jobs.members[:, node]]):
-        evidence += _night(jobs, left, node, int(night), scale)
+        told, difference = _night(jobs, left, node, int(night), scale)
+        evidence += told
+        slower.append(difference)
         if evidence <= 0:
-            evidence, since = 0.0, -1
+            evidence, since, slower = 0.0, -1, []
         elif since < 0:
             since = int(night)
-        best = _Trial(evidence, since, 0.0)
-    if best.evidence < ENOUGH:
-        return best
-    mine = left & jobs.members[:, node] & (jobs.nights >= best.since)
+    # A series that now and then takes its other mode spoils a night here and there.
+    if evidence < ENOUGH or np.median(slower) < np.log1p(SMALLEST):
+        return _Trial(0.0, -1)
+    mine = left & jobs.members[:, node] & (jobs.nights >= since)
     gain = _loss(jobs.slower[mine] / scale.job)
     gain -= _loss((jobs.slower[mine] - np.median(jobs.slower[mine])) / scale.job)
-    return _Trial(best.evidence, best.since, float(gain.sum()))
+    return _Trial(evidence, since, float(np.median(slower)), float(gain.sum()))
 
 
-def _night(jobs: Jobs, left: Flags, node: int, night: int, scale: _Scale) -> float:
-    """What a night says: the log-likelihood of a node that is slow over that of a healthy one."""
+def _night(jobs: Jobs, left: Flags, node: int, night: int, scale: _Scale) -> tuple[float, float]:
+    """What a night says: the log-likelihood of a node that is slow over that of a healthy one, and
+    by how much its jobs were slower than those beside them.
+    """
     here = left & (jobs.nights == night)
     mine = jobs.slower[here & jobs.members[:, node]]
     rest = jobs.slower[here & ~jobs.members[:, node]]
@@ -236,13 +243,13 @@ def _night(jobs: Jobs, left: Flags, node: int, night: int, scale: _Scale) -> flo
         after = _median_of(jobs, others & (jobs.nights > night), last=False)
         usual = max((each for each in (before, after) if each is not None), default=None)
         if usual is None:
-            return 0.0
+            return 0.0, 0.0
         difference = np.median(mine) - usual
         deviation = np.hypot(scale.night, _MEDIAN * scale.job / np.sqrt(len(mine))) * np.sqrt(2)
         most = _NIGHT_ALONE if after is None else _NIGHT
     z, slow = difference / deviation, (difference - np.log1p(SMALLEST)) / deviation
     ratio = _loss(z) - (_loss(slow) if slow < 0 else 0.0)
-    return float(np.clip(ratio, -_NIGHT, most))
+    return float(np.clip(ratio, -_NIGHT, most)), float(difference)
 
 
 def _median_of(jobs: Jobs, where: Flags, *, last: bool) -> float | None:
@@ -265,12 +272,11 @@ def _lemon(jobs: Jobs, left: Flags, node: int, trial: _Trial) -> Lemon:
     since = left & (jobs.nights >= trial.since)
     mine = since & jobs.members[:, node]
     alike = (jobs.members[since] == jobs.members[since, node][:, None]).all(axis=0)
-    slowdown = float(np.median(jobs.slower[mine]))
-    slow = jobs.slower > slowdown / 2
+    slow = jobs.slower > trial.slower / 2
     others = since & ~mine
     return Lemon(
         nodes=tuple(name for name, same in zip(jobs.names, alike, strict=True) if same),
-        slowdown=float(np.expm1(slowdown)),
+        slowdown=float(np.expm1(trial.slower)),
         since=jobs.times[trial.since],
         nights=len(np.unique(jobs.nights[mine])),
         jobs=int(mine.sum()),

@@ -23,16 +23,21 @@ _FIELDS = tuple(each.name for each in fields(record.Case))
 _FIGURES = ("value", "reference", "lower", "upper", "warning_lower", "warning_upper")
 
 
-def build_case(attempts: Sequence[record.Case], blockers: Sequence[str] = ()) -> Case:
+def build_case(attempts: Sequence[record.Case], blockers: Sequence[Case] = ()) -> Case:
     """The case of its attempts, the last of which counts.
 
-    ``blockers`` are the tests that it depends on and that did not pass.
+    ``blockers`` are the tests that it depends on and that did not pass. Where other work disturbed
+    them all, it did the case.
     """
     last = replace(attempts[-1], samples=tuple(map(_sample, attempts[-1].samples)))
     notes = [] if last.fixture else list(_omissions(last))
     status = _fixture_status(last) if last.fixture else _status(last, notes)
+    if status is Status.NOT_RUN and {each.status for each in blockers} == {Status.DISTURBED}:
+        status = Status.DISTURBED
     disturbed = [each for each in attempts[:-1] if each.level == Level.DISTURBED]
-    failed = [each for each in attempts[:-1] if each not in disturbed]
+    # What it waited for in vain at first has a history of its own.
+    waited = [each for each in attempts[:-1] if each.result == "fail_deps"]
+    failed = [each for each in attempts[:-1] if each not in (*disturbed, *waited)]
     if earlier := [each.fail_reason or f"ReFrame result {each.result!r}" for each in failed]:
         notes.append(f"attempt {len(attempts)}; earlier: {'; '.join(earlier)}")
         if status is Status.GOOD and not last.fixture:
@@ -40,7 +45,7 @@ def build_case(attempts: Sequence[record.Case], blockers: Sequence[str] = ()) ->
     return Case(
         **{name: getattr(last, name) for name in _FIELDS},
         status=status,
-        causes=explain(status, last, notes, blockers),
+        causes=explain(status, last, notes, [each.title for each in blockers]),
         disturbed_before=tuple(each.findings[0] for each in disturbed if each.findings),
     )
 

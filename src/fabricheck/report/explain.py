@@ -26,8 +26,9 @@ def explain(
     if reason and not known:
         known.append(f"in phase {case.fail_phase}: {reason}" if case.fail_phase else reason)
     known += notes
-    if status is Status.NOT_RUN and blockers:
-        known.append(f"it needs {named(blockers)}, which did not pass")
+    if blockers and status in (Status.NOT_RUN, Status.DISTURBED):
+        happened = "did not pass" if status is Status.NOT_RUN else "other work disturbed"
+        known.append(f"it needs {named(blockers)}, which {happened}")
     return tuple(known) or (f"the record gives no cause (ReFrame result {case.result!r})",)
 
 

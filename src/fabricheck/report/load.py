@@ -101,7 +101,7 @@ def _cases(entries: Sequence[record.Case]) -> list[Case]:
         key = (entry.id, entry.system, entry.partition, entry.environ)
         attempts.setdefault(key, []).append(entry)
     built = [build_case(each) for each in attempts.values()]
-    failed = {(case.id, case.environ): case.title for case in built if case.result != "pass"}
+    failed = {(case.id, case.environ): case for case in built if case.result != "pass"}
     for place, (case, each) in enumerate(zip(built, attempts.values(), strict=True)):
         blockers = [failed[need] for need in _needs(case) if need in failed]
         if blockers:
