@@ -48,7 +48,7 @@ def _table_beside(pair: Pair) -> str:
         "| case | size | transfers | beside | its median | rdma_batch | ratio |",
         "|---|---|---|---|---|---|---|",
     ]
-    for entry in COMPARISONS:
+    for entry in COMPARISONS.values():
         size = entry.min_size or 0
         runs = beside.turns(entry, [size], _setting(pair, entry), _ROUNDS)
         sides = beside.read(entry, runs, pair.run([turn.words for turn in runs]), entry.name)

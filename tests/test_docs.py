@@ -18,7 +18,7 @@ import yaml
 from tests.test_layout import DOCUMENTS, ROOT, text_of
 
 from fabricheck.cli.application import build
-from fabricheck.fabric.bands import BANDS
+from fabricheck.fabric.limits import BANDS
 from fabricheck.node_health.rules import RULES
 from fabricheck.report.status import Status
 from testbed.cli import application
@@ -223,7 +223,7 @@ def test_every_decision_has_day_and_status() -> None:
 # Where findings on cases come from; what ends a command with exit code 2 says itself what to do.
 SOURCES = [
     *(f"transports/{name}.py" for name in
-      ("proof", "statement", "gpu_memory", "nccl", "verbs", "pair", "ucx_info")),
+      ("proof", "statement", "gpu_memory", "nccl", "pair", "ucx_info")),
     *(f"launch/{name}.py" for name in ("evidence", "gpu", "verbs", "judging")),
     *(f"benchmarks/{name}/judge.py" for name in ("allreduce_lab", "perftest", "rdma_stream")),
     "benchmarks/perftest/read.py", "benchmarks/program_result.py",

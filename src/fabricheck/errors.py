@@ -13,3 +13,7 @@ class FabricheckError(Exception):
     """
 
     exit_code = EXIT_BAD_INPUT
+
+
+class ParseError(FabricheckError):
+    """The output of a benchmark cannot be read as that of one complete run."""

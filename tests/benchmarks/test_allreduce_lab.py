@@ -7,16 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ci import run_training as training
 from tests.benchmarks.results import document
 
-from fabricheck.benchmarks.allreduce_lab import judge, training
+from fabricheck.benchmarks.allreduce_lab import judge
 from fabricheck.benchmarks.allreduce_lab.entries import BENCHMARKS, LEAST_BUCKET, MODELS, SCHEMES
 from fabricheck.benchmarks.allreduce_lab.launch import LabRun, iterations, sums
 from fabricheck.benchmarks.allreduce_lab.ratio import growth_of, growths
 from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.parser import ParseError, parse
-from fabricheck.errors import FabricheckError
+from fabricheck.benchmarks.parser import parse
+from fabricheck.errors import FabricheckError, ParseError
 from fabricheck.judge.levels import Level
 from fabricheck.judge.verdict import Subject, Verdict
 from fabricheck.launch.cases import Case

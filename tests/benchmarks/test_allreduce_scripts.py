@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 
 import pytest
+from ci import run_training as training
 
-from fabricheck.benchmarks.allreduce_lab import training
 from fabricheck.provenance import SUITE
 
 pytestmark = pytest.mark.integration

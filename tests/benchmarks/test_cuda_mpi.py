@@ -16,8 +16,8 @@ from fabricheck.benchmarks.cuda_mpi.judge import refine
 from fabricheck.benchmarks.cuda_mpi.ratio import shape_ratio, shapes
 from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.gpu import FAKE_DEVICE
-from fabricheck.benchmarks.parser import ParseError, parse
-from fabricheck.errors import FabricheckError
+from fabricheck.benchmarks.parser import parse
+from fabricheck.errors import FabricheckError, ParseError
 from fabricheck.history.series import SeriesKey
 from fabricheck.judge.levels import Level
 from fabricheck.judge.references import Reference

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck.benchmarks.parser import ParseError, decode, parse, parse_file
+from fabricheck.benchmarks.parser import decode, parse, parse_file
+from fabricheck.errors import ParseError
 
 DATA = Path(__file__).parents[1] / "data"
 OSU = DATA / "osu-7.4"

@@ -13,7 +13,8 @@ from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.nccl_probe import launch
 from fabricheck.benchmarks.nccl_probe.entries import BENCHMARKS
 from fabricheck.benchmarks.nccl_probe.judge import refine
-from fabricheck.benchmarks.parser import ParseError, parse
+from fabricheck.benchmarks.parser import parse
+from fabricheck.errors import ParseError
 from fabricheck.judge.levels import Level
 from fabricheck.judge.verdict import Subject, judge_curve
 from fabricheck.launch.cases import Case

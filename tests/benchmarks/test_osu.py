@@ -10,8 +10,9 @@ from fabricheck.benchmarks.model import FULL, RUNS, RanksRule
 from fabricheck.benchmarks.osu.entries import BENCHMARKS as MPI_BENCHMARKS
 from fabricheck.benchmarks.osu.entries import PROBE_BENCHMARKS
 from fabricheck.benchmarks.osu.options import PERCENTILES, counts, exchanges, options
-from fabricheck.benchmarks.parser import ParseError, check_complete, parse, parse_file
+from fabricheck.benchmarks.parser import check_complete, parse, parse_file
 from fabricheck.benchmarks.registry import find, names, sweep
+from fabricheck.errors import ParseError
 
 # Printed by OSU 7.4 with the options of ``options``: those of MPI 4 by MPICH 4.0.2, the others by
 # Open MPI 4.1.4; osu_bw_fan_in and osu_bw_fan_out on two nodes of the testbed.

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.parser import ParseError, check_complete, parse, parse_file
+from fabricheck.benchmarks.parser import check_complete, parse, parse_file
 from fabricheck.benchmarks.registry import find, sweep
+from fabricheck.errors import ParseError
 
 DATA = Path(__file__).parents[1] / "data"
 OSU = DATA / "osu-7.4"

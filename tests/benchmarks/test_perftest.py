@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.parser import ParseError, check_complete, decode
+from fabricheck.benchmarks.parser import check_complete, decode
 from fabricheck.benchmarks.parser import parse as parse_any
 from fabricheck.benchmarks.perftest.read import (
     parse_runs,
 )
 from fabricheck.benchmarks.perftest.table import CONNECTION, DEVICE, GID_INDEX, INLINE, LINK, MTU
 from fabricheck.benchmarks.registry import sweep
+from fabricheck.errors import ParseError
 from fabricheck.units import MIB
 
 DATA = Path(__file__).parents[1] / "data" / "perftest-4.5"

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck.benchmarks.parser import ParseError
 from fabricheck.benchmarks.perftest.entries import BENCHMARKS
 from fabricheck.benchmarks.perftest.read import (
     cause,
@@ -15,6 +14,7 @@ from fabricheck.benchmarks.perftest.read import (
     used,
 )
 from fabricheck.benchmarks.perftest.table import CONNECTION, GID_INDEX, LINK, MTU
+from fabricheck.errors import ParseError
 
 DATA = Path(__file__).parents[1] / "data" / "perftest-4.5"
 SEND_LAT = (DATA / "send_lat.rc.txt").read_text()

@@ -16,8 +16,8 @@ from fabricheck.benchmarks.mpi_matmul.entries import (
     RANKS,
     benchmark_name,
 )
-from fabricheck.benchmarks.parser import ParseError, check_complete, parse
-from fabricheck.errors import FabricheckError
+from fabricheck.benchmarks.parser import check_complete, parse
+from fabricheck.errors import FabricheckError, ParseError
 
 PROGRAMS = ("mpi_probe", "mpi_matmul", "rdma_batch", "rdma_stream")
 

@@ -10,11 +10,11 @@ import pytest
 
 from fabricheck.benchmarks.curve import variable_name
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.parser import ParseError
 from fabricheck.benchmarks.parser import parse as parse_any
 from fabricheck.benchmarks.rdma_batch.entries import SWEEPS
 from fabricheck.benchmarks.rdma_batch.judge import batch_shapes
 from fabricheck.benchmarks.rdma_batch.read import confirm_case, curve, read, read_result
+from fabricheck.errors import ParseError
 from fabricheck.judge.levels import Level
 from fabricheck.judge.references import CaseKey, resolve
 from fabricheck.judge.verdict import judge_curve
@@ -55,7 +55,7 @@ def test_the_seeds_rows_are_good_against_their_references(benchmark, name):
 def test_all_52_rows_of_the_seed_are_there():
     texts = [(DATA / "mori-io" / f"{name}.txt").read_text() for name in SEED.values()]
     assert sum(len(read(text, "seed").tables[0]) for text in texts) == 52
-    assert {sweep.name for sweep in SWEEPS} == SEED.keys()
+    assert SWEEPS.keys() == SEED.keys()
 
 
 def test_a_slower_row_is_critical_and_named():

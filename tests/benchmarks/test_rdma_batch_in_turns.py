@@ -7,10 +7,10 @@ import pytest
 from tests.benchmarks.results import document
 
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.parser import ParseError
 from fabricheck.benchmarks.rdma_batch import in_turns
 from fabricheck.benchmarks.rdma_batch.entries import BENCHMARKS as PROGRAM_BENCHMARKS
 from fabricheck.benchmarks.rdma_batch.entries import COMPARISONS
+from fabricheck.errors import ParseError
 
 DATA = Path(__file__).parents[1] / "data" / "perftest-4.5"
 READ_LAT = (DATA / "read_lat.rc.txt").read_text()
@@ -110,6 +110,6 @@ def test_a_damaged_output_is_named_by_its_run():
 
 
 def test_every_comparison_has_one_metric_and_known_programs():
-    for entry in COMPARISONS:
+    for entry in COMPARISONS.values():
         assert entry.metrics == (Metric.RATIO,)
         assert entry.rival in ("rdma_batch", "ib_read_lat", "ib_read_bw", "ib_write_bw")

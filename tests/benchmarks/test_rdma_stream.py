@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck.benchmarks.parser import ParseError, parse
+from fabricheck.benchmarks.parser import parse
 from fabricheck.benchmarks.rdma_stream.entries import BENCHMARKS as STREAM_BENCHMARKS
 from fabricheck.benchmarks.rdma_stream.entries import TOPOLOGIES, topology_of
 from fabricheck.benchmarks.rdma_stream.judge import stream_findings
 from fabricheck.benchmarks.rdma_stream.read import is_output, read_seren
+from fabricheck.errors import ParseError
 from fabricheck.judge.levels import Level
 from fabricheck.judge.references import CaseKey, resolve
 from fabricheck.judge.verdict import judge_curve

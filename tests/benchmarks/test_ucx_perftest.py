@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.parser import ParseError, check_complete
+from fabricheck.benchmarks.parser import check_complete
 from fabricheck.benchmarks.registry import sweep
 from fabricheck.benchmarks.ucx_perftest.entries import BENCHMARKS
 from fabricheck.benchmarks.ucx_perftest.read import batch, batch_name, parse
+from fabricheck.errors import ParseError
 
 DATA = Path(__file__).parents[1] / "data" / "ucx-1.13.1"
 SAMPLES = sorted(path.name for path in DATA.glob("*.csv"))

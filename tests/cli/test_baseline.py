@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from tests.baseline.nights import history, records
 from tests.baseline.test_propose import step
-from typer.testing import CliRunner, Result
+from tests.cli.conftest import run
+from typer.testing import Result
 
-from fabricheck.cli.application import build
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.levels import Level
 from fabricheck.judge.model import CaseKey
@@ -16,13 +16,6 @@ from fabricheck.judge.verdict import judge_values
 from fabricheck.record.model import Case
 
 CASE = CaseKey("hpc", "hpc:cpu", "openmpi", "latency", "rc-2n")
-
-
-def run(command: str, *arguments: str | Path) -> Result:
-    result = CliRunner().invoke(build([command]), [command, *map(str, arguments)])
-    if isinstance(result.exception, FabricheckError):
-        raise result.exception
-    return result
 
 
 class Place:

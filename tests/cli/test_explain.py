@@ -2,24 +2,9 @@
 
 import json
 import re
-import sys
 
 import pytest
 from tests.report import layered, sample
-
-from fabricheck.cli import main
-
-
-@pytest.fixture
-def fabricheck(monkeypatch, capsys):
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["fabricheck", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        captured = capsys.readouterr()
-        return ended.value.code, captured.out, captured.err
-
-    return run
 
 
 @pytest.fixture

@@ -4,20 +4,17 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from tests.cli.conftest import run as run_command
 from tests.history.recorded import case, record
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from fabricheck.cli.application import build
 from fabricheck.errors import FabricheckError
 
 DATA = Path(__file__).parents[1] / "data" / "reframe"
 
 
 def run(*arguments: str | Path) -> Result:
-    result = CliRunner().invoke(build(["history"]), ["history", *map(str, arguments)])
-    if isinstance(result.exception, FabricheckError):
-        raise result.exception
-    return result
+    return run_command("history", *arguments)
 
 
 @pytest.fixture

@@ -1,16 +1,15 @@
 """``fabricheck judge`` as a user meets it."""
 
-import io
 import json
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from fabricheck.benchmarks.registry import CHECKS, FAMILIES, REGISTRY
-from fabricheck.cli import main
 
 DATA = Path(__file__).parents[1] / "data"
 REFERENCES = DATA.parents[1] / "references"
@@ -44,16 +43,8 @@ def reference_file(tmp_path, p50=(100, "[-0.95, 50.0]"), warning=49.0, sizes=tup
 
 
 @pytest.fixture
-def fabricheck(monkeypatch, capsys):
-    def run(*arguments, stdin: bytes = b""):
-        monkeypatch.setattr(sys, "argv", ["fabricheck", "judge", *map(str, arguments)])
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        with pytest.raises(SystemExit) as ended:
-            main()
-        captured = capsys.readouterr()
-        return ended.value.code, captured.out, captured.err
-
-    return run
+def fabricheck(fabricheck):
+    return partial(fabricheck, "judge")
 
 
 def test_good_curve(fabricheck, tmp_path):

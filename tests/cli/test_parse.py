@@ -1,6 +1,5 @@
 """``fabricheck parse`` as a user meets it."""
 
-import io
 import json
 import subprocess
 import sys
@@ -8,24 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck.cli import main
-
 DATA = Path(__file__).parents[1] / "data"
 PROBE = DATA / "mpi_probe"
 OSU = DATA / "osu-7.4"
-
-
-@pytest.fixture
-def fabricheck(monkeypatch, capsys):
-    def run(*arguments, stdin: bytes = b""):
-        monkeypatch.setattr(sys, "argv", ["fabricheck", *map(str, arguments)])
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        with pytest.raises(SystemExit) as ended:
-            main()
-        captured = capsys.readouterr()
-        return ended.value.code, captured.out, captured.err
-
-    return run
 
 
 def test_shows_a_table(fabricheck):

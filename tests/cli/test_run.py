@@ -4,7 +4,7 @@ import pytest
 
 from fabricheck.cli import run as run_module
 from fabricheck.errors import FabricheckError
-from fabricheck.planning import tonight
+from fabricheck.planning import night as nights
 from fabricheck.planning.night import NightPlan, Weighed
 from fabricheck.record.costs import Cost
 from fabricheck.reframe_ext.matrix import Case
@@ -66,7 +66,7 @@ def test_a_night_runs_what_its_budget_chose_and_nothing_else_does(
     monkeypatch.setattr(selection, "check", lambda *_: None)
     monkeypatch.setattr(selection, "lacking", lambda *_: [])
     monkeypatch.setattr(session, "run", run)
-    monkeypatch.setattr(tonight, "choose", lambda *_: night)
+    monkeypatch.setattr(nights, "choose", lambda *_: night)
     with pytest.raises(FabricheckError, match="that is enough"):
         run_module.run(system="local", mode=mode)
     ((wanted, lacking),) = asked

@@ -1,24 +1,9 @@
 """``fabricheck scaling`` as a user meets it."""
 
 import json
-import sys
 
 import pytest
 from tests.report import sample
-
-from fabricheck.cli import main
-
-
-@pytest.fixture
-def fabricheck(monkeypatch, capsys):
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["fabricheck", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        captured = capsys.readouterr()
-        return ended.value.code, captured.out, captured.err
-
-    return run
 
 
 @pytest.fixture

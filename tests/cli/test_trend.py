@@ -2,25 +2,18 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.cli.conftest import run
 from tests.history.recorded import case, record
 from tests.lab.made import simulate
 from tests.sites import minimal
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from fabricheck.cli.application import build
 from fabricheck.errors import FabricheckError
 from fabricheck.history.store import History
 from fabricheck.record.model import Nodes
 from fabricheck.record.write import append
 
 SITE = minimal.site("simulated")
-
-
-def run(command: str, *arguments: str | Path) -> Result:
-    result = CliRunner().invoke(build([command]), [command, *map(str, arguments)])
-    if isinstance(result.exception, FabricheckError):
-        raise result.exception
-    return result
 
 
 class Place:

@@ -1,8 +1,7 @@
 import pytest
 
 from fabricheck.errors import FabricheckError
-from fabricheck.fabric.bands import BANDS
-from fabricheck.fabric.limits import Limits, read_limits
+from fabricheck.fabric.limits import BANDS, Limits, read_limits
 
 
 def test_nothing_is_expected_without_extras() -> None:

@@ -3,7 +3,7 @@
 import pytest
 from tests.fabric.conftest import TREES, Grow, take
 
-from fabricheck.fabric.bands import BANDS
+from fabricheck.fabric.limits import BANDS
 from fabricheck.fabric.model import Meaning, Measure, Place
 from fabricheck.fabric.table import KERNEL_DRIVERS, TABLE, find, rows_of
 

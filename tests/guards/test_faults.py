@@ -69,7 +69,7 @@ def test_a_node_that_dies_in_mid_job_is_named(suite: Suite, node: str) -> None:
 @pytest.mark.parametrize(
     "hang",
     [
-        "set -- sleep 600",
+        pytest.param("set -- sleep 600", marks=pytest.mark.lab),
         """[ "$rank" = 1 ] && set -- sh -c 'kill -STOP $$; exec "$@"' rank "$@" """,
     ],
 )
@@ -136,7 +136,8 @@ def test_a_ratio_of_what_was_not_measured_is_untrusted(suite: Suite) -> None:
     ("old", "new", "message"),
     [
         (f"bound: {BOUND}", "bound: [", "expected rules of references in YAML"),
-        (f"bound: {BOUND}", "bound: [0.9, 0.1]", "bound > 1: expected a lower bound of 0"),
+        pytest.param(f"bound: {BOUND}", "bound: [0.9, 0.1]",
+                     "bound > 1: expected a lower bound of 0", marks=pytest.mark.lab),
     ],
     ids=["no YAML", "inverted bounds"],
 )  # fmt: skip

@@ -8,7 +8,7 @@ import pytest
 
 from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.parser import parse
-from fabricheck.fabric.bands import BANDS
+from fabricheck.fabric.limits import BANDS
 from fabricheck.judge.levels import Level
 from fabricheck.judge.references import CaseKey, resolve
 from fabricheck.judge.verdict import judge_curve, judge_value, judge_values

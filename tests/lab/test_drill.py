@@ -92,7 +92,7 @@ def fault(**changes: Any) -> Fault:
 
 
 def hold(stage: Stage, *faults: Fault) -> Iterator[Outcome]:
-    return drill(cast(Scene, stage), faults or (fault(),), lambda _: None)
+    return drill(cast("Scene", stage), faults or (fault(),), lambda _: None)
 
 
 def test_a_fault_is_injected_seen_and_undone_and_all_is_green_again() -> None:

@@ -12,7 +12,7 @@ from tests.monitor.conftest import promtool
 from fabricheck.cli.metrics import backfill
 from fabricheck.errors import FabricheckError
 from fabricheck.history.series import Series, SeriesKey
-from fabricheck.monitor.backfill import lines
+from fabricheck.monitor.exposition import lines
 from fabricheck.record.model import Sample
 
 NIGHTS = 5

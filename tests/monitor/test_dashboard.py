@@ -4,13 +4,12 @@ import json
 from typing import Any
 
 import pytest
-from tests.monitor.conftest import ROOT, metrics_of, query_of
+from tests.monitor.conftest import metrics_of, query_of
 
-from fabricheck.fabric.bands import BANDS
+from dashboard.render import FILE, render
+from fabricheck.fabric.limits import BANDS
 from fabricheck.monitor.catalog import FAMILIES
-from fabricheck.monitor.dashboard import render
 
-FILE = ROOT / "ci" / "grafana" / "mpi-benchmark-dashboard.json"
 BOARD = json.loads(FILE.read_text())
 PANELS: list[dict[str, Any]] = BOARD["panels"]
 ASKING = [panel for panel in PANELS if panel["type"] not in ("row", "text")]

@@ -14,7 +14,7 @@ from fabricheck.cli.metrics import script as write_script
 from fabricheck.errors import FabricheckError
 from fabricheck.monitor.exposition import PLAIN, render
 from fabricheck.monitor.ports import Ports, bands_of, default_state
-from fabricheck.sites.offers import extras_of
+from fabricheck.sites.files import extras_of
 
 pytestmark = pytest.mark.integration
 

@@ -24,7 +24,14 @@ def test_rdma_stream_misses_exactly_what_the_network_drops(clean: Testbed, tmp_p
     assert dropped >= lost, "the queue drops neighbour discovery too, no message of the stream"
 
 
-@pytest.mark.parametrize("options", rdma_streams.REFUSED)
+@pytest.mark.parametrize(
+    "options",
+    [
+        # Devices are looked up by what all programs share: rdma_batch refuses this one likewise.
+        pytest.param(each, marks=pytest.mark.lab) if "--dev" in each else each
+        for each in rdma_streams.REFUSED
+    ],
+)
 def test_rdma_stream_refuses(options: tuple[str, ...], clean: Testbed, tmp_path: Path) -> None:
     done = rdma_streams.launch(clean, tmp_path, ("rx1", "rx2"), *options)
     assert rdma_streams.REFUSED[options] in done.stderr

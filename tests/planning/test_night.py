@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from fabricheck.errors import FabricheckError
-from fabricheck.planning import tonight
+from fabricheck.planning import night as nights
 from fabricheck.planning.night import NightPlan, plan_night, resting_of, selected
 from fabricheck.planning.night_faults import faults_of, key_of, rules, words_of
 from fabricheck.planning.night_model import Belief, Choice, Faults
@@ -135,18 +135,18 @@ def test_who_asks_for_a_ratio_gets_its_sides(monkeypatch: pytest.MonkeyPatch) ->
     side = case("latency", tags=("full",))
     ratio = case("order", check="TransportOrder", needs=(side.name,))
     made = Plan("testbed", (ratio, case("bw")), (LeftOut(side, "not in the run nightly"),), ())
-    monkeypatch.setattr(tonight, "make", lambda *_: made)
-    monkeypatch.setattr(tonight, "read_past_nights", lambda *_: PastNights())
+    monkeypatch.setattr(nights, "make", lambda *_: made)
+    monkeypatch.setattr(nights, "read_past_nights", lambda *_: PastNights())
     settings = {"testbed": NightSettings({"wall": "1h"})}
-    monkeypatch.setattr(tonight, "read_section", lambda *_: settings)
-    found = tonight.choose(SUITE, "testbed", ("order",))
+    monkeypatch.setattr(nights, "read_section", lambda *_: settings)
+    found = nights.choose(SUITE, "testbed", ("order",))
     assert found
     assert {each.case for each in found.chosen} == {ratio, side}
-    nothing = tonight.choose(SUITE, "testbed", ("barrier",))
+    nothing = nights.choose(SUITE, "testbed", ("barrier",))
     assert nothing
     assert (nothing.chosen, nothing.resting) == ((), ())
     settings["testbed"] = NightSettings()
-    assert tonight.choose(SUITE, "testbed") is None
+    assert nights.choose(SUITE, "testbed") is None
 
 
 def test_cases_of_one_test_and_environment_run_in_all_partitions_or_in_none() -> None:

@@ -11,8 +11,8 @@ from fabricheck.errors import FabricheckError
 from fabricheck.planning.site_check import Effect, check
 from fabricheck.planning.site_init import Facts, gather, run_tool, write
 from fabricheck.provenance import SUITE
-from fabricheck.sites.document import read
 from fabricheck.sites.features import OF_ENVIRONMENT, OF_PARTITION
+from fabricheck.sites.files import read
 from fabricheck.transports import TRANSPORTS
 
 LSCPU = '{"lscpu": [{"field": "CPU(s):", "data": "64"}, {"field": "Thread(s) per core:", \

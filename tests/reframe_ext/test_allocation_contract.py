@@ -9,7 +9,7 @@ from reframe.core.backends import getlauncher, getscheduler
 from reframe.core.schedulers import Job, JobScheduler
 from reframe.core.schedulers.slurm import SqueueJobScheduler, _SlurmJob
 
-from fabricheck.launch.allocation import Given, inside, without_slurm
+from fabricheck.launch.slurm import Given, inside, without_slurm
 from fabricheck.reframe_ext.allocation import NAME, AllocationScheduler, CaseJob, step_variables
 
 ROOT = Path(__file__).parents[2]

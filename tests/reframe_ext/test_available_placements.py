@@ -4,7 +4,7 @@ import pytest
 
 from fabricheck.launch import cases as module
 from fabricheck.launch.cases import available_placements
-from fabricheck.sites.offers import offers
+from fabricheck.sites.files import offers
 from fabricheck.transports import Placement
 
 SITES = (

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck.launch.allocation import Allocation
+from fabricheck.launch.slurm import Allocation
 
 pytestmark = pytest.mark.integration
 

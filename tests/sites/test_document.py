@@ -11,9 +11,9 @@ import pytest
 
 from fabricheck.documents import schema
 from fabricheck.errors import FabricheckError
-from fabricheck.fabric.bands import BANDS
+from fabricheck.fabric.limits import BANDS
 from fabricheck.provenance import SUITE
-from fabricheck.sites.document import known_extras, read
+from fabricheck.sites.files import known_extras, read
 
 SITE = """\
 systems:

@@ -11,8 +11,7 @@ from tests.stress.made import SESSION, block, place
 from fabricheck.errors import FabricheckError
 from fabricheck.stress import control, scheduler
 from fabricheck.stress.control import Wish
-from fabricheck.stress.scheduler import Local, Phase, Slurm
-from fabricheck.stress.script import block_script, job_script
+from fabricheck.stress.scheduler import Local, Phase, Slurm, block_script, job_script
 from fabricheck.units import seconds_of
 
 pytestmark = pytest.mark.integration

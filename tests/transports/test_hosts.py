@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck.transports.hosts import HOSTS_SCRIPT, listing
+from fabricheck.transports.settings import HOSTS_SCRIPT, listing
 
 pytestmark = pytest.mark.integration
 

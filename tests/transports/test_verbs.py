@@ -2,7 +2,7 @@
 
 import pytest
 
-from fabricheck.transports.verbs import prove_packets
+from fabricheck.transports.proof import prove_packets
 from fabricheck.transports.witness import Witness
 
 

@@ -3,9 +3,8 @@ import pytest
 from tests.trend.made import DAY, FIRST, noise, series, stepped
 
 from fabricheck.history.series import Series
-from fabricheck.trend.dating import doubts
 from fabricheck.trend.detect import analyse
-from fabricheck.trend.events import Change, Detector, Kind, State
+from fabricheck.trend.events import Change, Detector, Kind, State, doubts
 from simulation.nights import FIRST_NIGHT, Injected, Shape, World, latencies
 
 

@@ -7,8 +7,7 @@ from scipy import stats
 from tests.trend.made import noise, stepped
 
 from fabricheck.trend import window
-from fabricheck.trend.adjust import adjusted
-from fabricheck.trend.ranks import rank_test
+from fabricheck.trend.ranks import adjusted, rank_test
 from fabricheck.trend.robust import Rows, align, inflation, medians, persistence, spreads
 from fabricheck.trend.segments import Step, change_points, shift_between, standardised
 from fabricheck.trend.settings import Settings

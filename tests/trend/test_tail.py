@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fabricheck.trend.tail import tail
+from fabricheck.trend.window import tail
 
 
 @pytest.mark.parametrize("deviate", [2.0, 3.0, 4.0])

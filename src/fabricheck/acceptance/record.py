@@ -9,8 +9,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
-from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -20,6 +18,7 @@ from fabricheck.acceptance import words
 from fabricheck.acceptance.model import Acceptance, Answer
 from fabricheck.acceptance.settings import Settings
 from fabricheck.acceptance.verify import check_figures
+from fabricheck.documents import schema
 from fabricheck.errors import FabricheckError
 from fabricheck.inputs import read_file
 from fabricheck.provenance import SUITE, commit
@@ -142,7 +141,9 @@ def read_record(path: Path) -> dict[str, Any]:
     """
     try:
         record = json.loads(read_file(path), parse_constant=_refuse_constant)
-        problem = jsonschema.exceptions.best_match(_validator().iter_errors(record))
+        problem = jsonschema.exceptions.best_match(
+            schema("fabricheck.acceptance", "record.schema.json").iter_errors(record)
+        )
     except (OSError, ValueError, RecursionError) as error:
         raise FabricheckError(
             f"expected the record of an acceptance at {path}, found: {error}: name one that "
@@ -170,9 +171,3 @@ def read_record(path: Path) -> dict[str, Any]:
 
 def _refuse_constant(word: str) -> NoReturn:
     raise ValueError(f"{word}, which is no number")
-
-
-@cache
-def _validator() -> jsonschema.Draft202012Validator:
-    text = resources.files("fabricheck.acceptance").joinpath("record.schema.json").read_text()
-    return jsonschema.Draft202012Validator(json.loads(text))

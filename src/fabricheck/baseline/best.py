@@ -13,8 +13,7 @@ from typing import Any
 
 from fabricheck.baseline.apply import Change, read
 from fabricheck.baseline.proposal import Case
-from fabricheck.benchmarks.labels import point_label
-from fabricheck.benchmarks.metrics import Metric
+from fabricheck.benchmarks.metrics import Metric, point_label
 from fabricheck.history.series import Series
 from fabricheck.judge.reference_file import (
     fields_of,

@@ -4,8 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from fabricheck.benchmarks.labels import point_label, read_label
-from fabricheck.benchmarks.metrics import Metric
+from fabricheck.benchmarks.metrics import Metric, point_label, read_label
 from fabricheck.benchmarks.registry import find
 from fabricheck.errors import FabricheckError
 

@@ -1,10 +1,11 @@
-"""The metrics: one row for each, with everything that the suite knows of it."""
+"""The metrics: one row for each, with all that the suite knows of it, and names of their sizes."""
 
+import re
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import NamedTuple, Self
 
-from fabricheck.units import MIB
+from fabricheck.units import MIB, format_size, parse_size
 
 
 class Direction(StrEnum):
@@ -107,3 +108,26 @@ def axis_of(name: str) -> Axis:
 def row_of(name: str) -> Row | None:
     """The row of a metric by its name; ``None`` for a metric of another suite."""
     return _ROWS.get(name)
+
+
+_ORDER = re.compile(r"N([1-9]\d{0,8})", re.ASCII)
+
+
+def point_label(metric: str, size: int) -> str:
+    """Label of a size of a metric, without spaces.
+
+    >>> point_label("latency", 1048576), point_label("compute", 2000)
+    ('1MiB', 'N2000')
+    """
+    return f"N{size}" if axis_of(metric) is Axis.ORDER else format_size(size)
+
+
+def read_label(metric: str, label: str) -> int:
+    """The size that ``point_label`` wrote for a metric.
+
+    Raises:
+        FabricheckError: if the label is none of a size.
+    """
+    if axis_of(metric) is Axis.ORDER and (match := _ORDER.fullmatch(label)):
+        return int(match[1])
+    return parse_size(label)

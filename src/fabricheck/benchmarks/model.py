@@ -88,7 +88,6 @@ class MpiBenchmark(Benchmark):
     """A benchmark of MPI.
 
     Attributes:
-        osu_program: the OSU program that measures it.
         printed: what stands between the program and its version in the title line of the output.
             Some OSU programs print the title of another.
         datatype: what to pass with ``-T``; ``None`` for the program's default. Reductions are
@@ -99,12 +98,16 @@ class MpiBenchmark(Benchmark):
         in_probe: whether ``mpi_probe`` measures it too, as a subcommand of the same name.
     """
 
-    osu_program: str
     printed: str
     datatype: str | None
     ranks: RanksRule
     validates: bool = True
     in_probe: bool = False
+
+    @property
+    def osu_program(self) -> str:
+        """The OSU program that measures it."""
+        return f"osu_{self.name}"
 
     @property
     def recorded(self) -> tuple[tuple[Metric, str], ...]:

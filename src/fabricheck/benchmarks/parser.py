@@ -1,25 +1,16 @@
 """Reading the output of benchmark programs: which folder's reader it is for, and what all need."""
 
+import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from fabricheck.benchmarks import program_result
 from fabricheck.benchmarks.curve import Curve
-from fabricheck.benchmarks.labels import point_label
-from fabricheck.benchmarks.program_result import ParseError
+from fabricheck.benchmarks.metrics import point_label
 from fabricheck.benchmarks.registry import find, part_of, parts
+from fabricheck.errors import ParseError
 from fabricheck.inputs import read_file
-
-__all__ = [
-    "ParseError",
-    "check_complete",
-    "decode",
-    "half_digit",
-    "parse",
-    "parse_file",
-    "untitled",
-]
 
 _QUOTE = re.compile(r"^> ?", re.MULTILINE)
 
@@ -166,3 +157,38 @@ def check_complete(curve: Curve, expected_sizes: Sequence[int], source: str = ""
 def _labels(curve: Curve, sizes: Sequence[int]) -> str:
     metric = find(curve.benchmark).metrics[0]
     return ", ".join(point_label(metric, size) for size in sorted(sizes))
+
+
+_WHOLE_NUMBER = re.compile(r"\d{1,18}", re.ASCII)
+
+
+class Rows:
+    """The lines of a table.
+
+    Args:
+        source: what to call it in messages.
+    """
+
+    NUMBER = re.compile(r"\d{1,30}(?:\.\d{1,30})?", re.ASCII)
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+
+    def _value(self, number: int, title: str, word: str) -> float:
+        """The number in a cell of a line."""
+        value = float(word) if self.NUMBER.fullmatch(word) else math.nan
+        if not math.isfinite(value):
+            raise self._error(
+                number, f"expected a finite number, not negative, as {title}, found {word!r}"
+            )
+        return value
+
+    def _whole(self, number: int, title: str, word: str, least: int = 0) -> int:
+        """The whole number in a cell of a line."""
+        if not _WHOLE_NUMBER.fullmatch(word) or int(word) < least:
+            wanted = "whole number above zero" if least else "whole number, not negative,"
+            raise self._error(number, f"expected a {wanted} as {title}, found {word!r}")
+        return int(word)
+
+    def _error(self, number: int, message: str) -> ParseError:
+        return ParseError(f"{self._source}: line {number}: {message}")

@@ -4,20 +4,18 @@ One schema for all of them, ``src/bench/schema/result-1.json``. What the results
 the module of each program, which makes a curve of them.
 """
 
-import functools
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from itertools import pairwise
-from types import MappingProxyType
 from typing import Any, NoReturn
 
 import jsonschema
 
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.errors import FabricheckError
+from fabricheck.documents import schema
+from fabricheck.errors import ParseError
 
 _MOST_DIGITS = 18
 _LONGEST = 200
@@ -34,10 +32,6 @@ _FACTORS = {
     ("1", "1"): 1.0,
 }
 """From the unit of a result to that of a metric."""
-
-
-class ParseError(FabricheckError):
-    """The output of a benchmark cannot be read as that of one complete run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +60,10 @@ class ProgramResult:
 
     def metadata(self) -> Mapping[str, str]:
         """The environment in words."""
-        return MappingProxyType(
-            {
-                key: " ".join(map(str, value)) if isinstance(value, list) else str(value)
-                for key, value in self.environment.items()
-            }
-        )
+        return {
+            key: " ".join(map(str, value)) if isinstance(value, list) else str(value)
+            for key, value in self.environment.items()
+        }
 
     def values(
         self, result: Mapping[str, Any], field: str, metric: Metric
@@ -119,7 +111,9 @@ def read(text: str, source: str) -> ProgramResult:
             failed, lacks results or found wrong data.
     """
     document = _load(text, source)
-    problem = jsonschema.exceptions.best_match(_validator().iter_errors(document))
+    problem = jsonschema.exceptions.best_match(
+        schema("fabricheck.benchmarks", "result-1.json").iter_errors(document)
+    )
     if problem is not None:
         found = problem.message
         raise ParseError(
@@ -149,12 +143,6 @@ def _load(text: str, source: str) -> Any:
         raise ParseError(
             f"{source}: {place}expected JSON, found {error}: the file is cut or damaged"
         ) from error
-
-
-@functools.cache
-def _validator() -> jsonschema.Draft202012Validator:
-    text = resources.files("fabricheck.benchmarks").joinpath("result-1.json").read_text()
-    return jsonschema.Draft202012Validator(json.loads(text))
 
 
 def _number(word: str) -> float:

@@ -3,8 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from fabricheck.benchmarks.labels import point_label
-from fabricheck.benchmarks.metrics import Axis, axis_of
+from fabricheck.benchmarks.metrics import Axis, axis_of, point_label
 
 DIMENSIONLESS = "1"
 _WHOLE_FROM = 10_000

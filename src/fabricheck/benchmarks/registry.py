@@ -10,7 +10,7 @@ import pkgutil
 from collections.abc import Iterable, Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from types import MappingProxyType, ModuleType
+from types import ModuleType
 
 from fabricheck import benchmarks
 from fabricheck.benchmarks.model import Benchmark, Family, RanksRule
@@ -34,18 +34,16 @@ def _entries() -> dict[str, ModuleType]:
 _ENTRIES = _entries()
 _FOLDER_OF = {name: folder for folder, each in _ENTRIES.items() for name in each.BENCHMARKS}
 
-REGISTRY: Mapping[str, Benchmark] = MappingProxyType(
-    {name: found for each in _ENTRIES.values() for name, found in each.BENCHMARKS.items()}
-)
-FAMILIES: Mapping[str, Family] = MappingProxyType(
-    {family.name: family for each in _ENTRIES.values() for family in each.FAMILIES}
-)
-CHECKS: Mapping[str, str | None] = MappingProxyType(
-    {
-        **{check: family.name for family in FAMILIES.values() for check in family.checks},
-        **{check: None for each in _ENTRIES.values() for check in getattr(each, "DERIVED", ())},
-    }
-)
+REGISTRY: Mapping[str, Benchmark] = {
+    name: found for each in _ENTRIES.values() for name, found in each.BENCHMARKS.items()
+}
+FAMILIES: Mapping[str, Family] = {
+    family.name: family for each in _ENTRIES.values() for family in each.FAMILIES
+}
+CHECKS: Mapping[str, str | None] = {
+    **{check: family.name for family in FAMILIES.values() for check in family.checks},
+    **{check: None for each in _ENTRIES.values() for check in getattr(each, "DERIVED", ())},
+}
 """Classes that may have references, each with the family of benchmarks whose curves it judges;
 ``None`` where the variables are not those of a curve."""
 

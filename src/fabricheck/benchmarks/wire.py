@@ -14,50 +14,19 @@ rank, of all else the whole vector.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
 
 from fabricheck.errors import FabricheckError
 
-
-@dataclass(frozen=True, slots=True)
-class Wire:
-    """The bytes of an operation.
-
-    Attributes:
-        formula: bytes of the busiest rank in words, of S and n ranks.
-        bytes_of: the same as a function of S and n.
-    """
-
-    formula: str
-    bytes_of: Callable[[int, int], float]
-
-
-_WHOLE = Wire("S", lambda size, _: size)
-_TWICE_SHARED = Wire("2 S (n - 1) / n", lambda size, ranks: 2 * size * (ranks - 1) / ranks)
-_SHARED = Wire("S (n - 1) / n", lambda size, ranks: size * (ranks - 1) / ranks)
-_FROM_ALL = Wire("S (n - 1)", lambda size, ranks: size * (ranks - 1))
-
-WIRE: Mapping[str, Wire] = MappingProxyType(
-    {
-        "allreduce": _TWICE_SHARED,
-        "reduce": _WHOLE,
-        "bcast": _WHOLE,
-        "reduce_scatter": _SHARED,
-        "reduce_scatter_block": _SHARED,
-        "allgather": _FROM_ALL,
-        "allgatherv": _FROM_ALL,
-        "alltoall": _FROM_ALL,
-        "alltoallv": _FROM_ALL,
-        "alltoallw": _FROM_ALL,
-        "gather": _FROM_ALL,
-        "gatherv": _FROM_ALL,
-        "scatter": _FROM_ALL,
-        "scatterv": _FROM_ALL,
-    }
-)
-"""The bytes of each collective, by its name in the registry; its non-blocking form, ``i`` before
-the name, and its persistent one move the same."""
+_ALL_TO_ALL = ("allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw")
+_ROOTED = ("gather", "gatherv", "scatter", "scatterv")
+WIRE: Mapping[str, Callable[[int], float]] = {
+    "allreduce": lambda ranks: 2 * (ranks - 1) / ranks,
+    **dict.fromkeys(("reduce", "bcast"), lambda _: 1.0),
+    **dict.fromkeys(("reduce_scatter", "reduce_scatter_block"), lambda ranks: (ranks - 1) / ranks),
+    **dict.fromkeys((*_ALL_TO_ALL, *_ROOTED), lambda ranks: ranks - 1.0),
+}
+"""The bytes of each collective over S, for n ranks, by its name in the registry; its non-blocking
+form, ``i`` before the name, and its persistent one move the same."""
 
 _PERSISTENT = "_persistent"
 
@@ -87,7 +56,7 @@ def wire_bytes(benchmark: str, size: int, ranks: int) -> float:
         raise FabricheckError(
             f"expected two ranks or more, found {ranks}: one rank moves nothing on a wire"
         )
-    return WIRE[_plain(benchmark)].bytes_of(size, ranks)
+    return size * WIRE[_plain(benchmark)](ranks)
 
 
 def effective_bandwidth(benchmark: str, size: int, ranks: int, latency: float) -> float:

@@ -152,7 +152,7 @@ def _sign(record: Path, sign: str, comment: str, sites: list[Path], *, machine: 
     from fabricheck.acceptance.record import read_record  # noqa: PLC0415
     from fabricheck.acceptance.settings import read_settings  # noqa: PLC0415
     from fabricheck.acceptance.verify import check_settings  # noqa: PLC0415
-    from fabricheck.record.appending import locked  # noqa: PLC0415
+    from fabricheck.record.write import locked  # noqa: PLC0415
 
     data = read_record(record)
     verdict = Verdict(data["verdict"])

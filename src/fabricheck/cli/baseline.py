@@ -19,7 +19,7 @@ from fabricheck.cli.options import (
     gathered,
     moment,
 )
-from fabricheck.cli.output import write_json
+from fabricheck.cli.output import picked, write_json
 from fabricheck.errors import FabricheckError
 from fabricheck.provenance import home
 
@@ -286,7 +286,7 @@ def expire(
         fabricheck baseline expire --days 90 --mark
     """
     from fabricheck.baseline import apply, evidence  # noqa: PLC0415
-    from fabricheck.baseline.expire import expired  # noqa: PLC0415
+    from fabricheck.baseline.software import expired  # noqa: PLC0415
     from fabricheck.judge.reference_file import path_of  # noqa: PLC0415
 
     name, used = evidence.read_software(store, system)
@@ -298,15 +298,7 @@ def expire(
                 path, {each.number: each.reason for each in listed if not each.marked}
             ).write()
     if machine:
-        rows = [
-            {
-                "place": each.place,
-                "case": each.case,
-                "reason": each.reason,
-                "marked": each.marked,
-            }
-            for each in listed
-        ]
+        rows = [picked(each, "place case reason marked") for each in listed]
         write_json({"path": str(path), "measured": count, "expired": rows})
     else:
         for each in listed:

@@ -1,5 +1,6 @@
 """``fabricheck dashboard``: the dashboard for Grafana."""
 
+from importlib import resources
 from pathlib import Path
 from typing import Annotated
 
@@ -24,6 +25,5 @@ def dashboard(
 
         fabricheck dashboard | jq .uid
     """
-    from fabricheck.monitor.dashboard import render  # noqa: PLC0415
-
-    write_whole(file, render())
+    board = resources.files("fabricheck.monitor").joinpath("mpi-benchmark-dashboard.json")
+    write_whole(file, board.read_text())

@@ -10,7 +10,7 @@ from rich.text import Text
 from fabricheck.benchmarks.quantity import size_label, times, with_unit
 from fabricheck.cli.console import open_console
 from fabricheck.cli.options import JsonOption, PerflogsOption, ReportOption, ReportsOption
-from fabricheck.cli.output import write_json
+from fabricheck.cli.output import picked, write_json
 from fabricheck.judge.levels import Level
 from fabricheck.record.model import Sample
 from fabricheck.report.layer_comparison import LayerComparison, Row, compare_layers, find_case
@@ -133,15 +133,8 @@ def _as_json(run: Run, found: LayerComparison) -> dict[str, Any]:
         "format": 1,
         "report": str(run.path),
         "case": found.case.title,
-        "status": found.case.status,
-        "system": found.case.system,
-        "partition": found.case.partition,
-        "nodes": found.case.nodes,
-        "causes": found.case.causes,
-        "places": found.diagnosis.places,
-        "sentence": found.diagnosis.sentence,
-        "settled": found.diagnosis.settled,
-        "unmeasured": found.diagnosis.unmeasured,
+        **picked(found.case, "status system partition nodes causes"),
+        **picked(found.diagnosis, "places sentence settled unmeasured"),
         "suspects": found.suspects,
         "commands": found.commands,
         "layers": [
@@ -159,18 +152,11 @@ def _as_json(run: Run, found: LayerComparison) -> dict[str, Any]:
 def _row_json(row: Row) -> dict[str, Any]:
     return {
         "case": row.case.title,
-        "status": row.case.status,
-        "nodes": row.case.nodes,
+        **picked(row.case, "status nodes"),
         "values": [
             {
-                "variable": sample.variable,
-                "size": sample.size,
-                "value": sample.value,
-                "unit": sample.unit,
+                **picked(sample, "variable size value unit reference lower upper"),
                 "level": sample.level or None,
-                "reference": sample.reference,
-                "lower": sample.lower,
-                "upper": sample.upper,
             }
             for sample in row.samples
             if sample is not None

@@ -18,7 +18,7 @@ from fabricheck.cli.options import (
     UntilOption,
     moment,
 )
-from fabricheck.cli.output import write_json
+from fabricheck.cli.output import picked, write_json
 from fabricheck.errors import FabricheckError
 from fabricheck.provenance import home
 
@@ -79,7 +79,7 @@ def refresh(
         places = perflogs or ([DEFAULT_PERFLOGS] if of_suite else [])
         outcome = history.refresh(Request(perflogs=places))
     if machine:
-        write_json({name: getattr(outcome, name) for name in outcome.__slots__})
+        write_json(asdict(outcome))
         return
     for each in outcome.anew:
         typer.echo(f"read anew, or gone: {each}")
@@ -131,7 +131,7 @@ def import_(
     if machine:
         write_json(
             {
-                **{name: getattr(done, name) for name in ("files", "cases", "values")},
+                **picked(done, "files cases values"),
                 "problems": list(map(str, done.problems)),
             }
         )
@@ -180,17 +180,14 @@ def _as_json(found: "Status", counts: Counter[str]) -> dict[str, Any]:
     from fabricheck.record.read import Kind  # noqa: PLC0415
 
     return {
-        "values": found.values,
-        "series": found.series,
-        "sessions": found.sessions,
+        **picked(found, "values series sessions"),
         "oldest": found.oldest or None,
         "newest": found.newest or None,
         "roots": [str(path) for path in found.roots],
         "files": [{"path": source.path, "lines": source.lines} for source in found.sources],
         "problem_lines": {str(kind): counts[kind] for kind in Kind},
         "problems": [
-            {"kind": each.kind, "path": str(each.path), "line": each.line, "detail": each.detail}
-            for each in found.problems
+            {**picked(each, "kind line detail"), "path": str(each.path)} for each in found.problems
         ],
     }
 
@@ -250,7 +247,7 @@ def selected(
 def _show_table(found: list["Series"]) -> None:
     import numpy as np  # noqa: PLC0415
 
-    from fabricheck.history.sparkline import sparkline  # noqa: PLC0415
+    from fabricheck.history.series import sparkline  # noqa: PLC0415
 
     rows = [("series", "sessions", "median", "last", "unit", "newest", "sparkline")]
     for series in found:

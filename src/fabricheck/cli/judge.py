@@ -9,7 +9,7 @@ import typer
 from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.registry import CHECKS, FAMILIES, find, part_of
 from fabricheck.cli.options import JsonOption
-from fabricheck.cli.output import write_json
+from fabricheck.cli.output import picked, write_json
 from fabricheck.cli.parse import (
     BenchmarkOption,
     ExpectOption,
@@ -133,32 +133,18 @@ def _as_json(
     return {
         "level": verdict.level,
         "findings": list(verdict.findings),
-        "benchmark": curve.benchmark,
-        "program": curve.program,
-        "version": curve.version,
+        **picked(curve, "benchmark program version"),
         "complete": True if checked else None,
         "check": check,
         "system": key.system,
         "partition": key.partition or None,
         "environ": key.environ,
         "placement": key.placement,
-        "tolerance": None
-        if tolerance is None
-        else {
-            "kind": tolerance.kind,
-            "source": tolerance.source,
-            "date": tolerance.date,
-            "monotone": tolerance.monotone,
-            "best": tolerance.best,
-        },
+        "tolerance": tolerance and picked(tolerance, "kind source date monotone best"),
         "judgements": [
             {
-                "variable": judgement.variable,
-                "level": judgement.level,
-                "value": judgement.value,
-                "unit": judgement.unit,
+                **picked(judgement, "variable level value unit message"),
                 "reference": _reference(judgement),
-                "message": judgement.message,
             }
             for judgement in verdict.judgements
         ],

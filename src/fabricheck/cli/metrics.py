@@ -87,7 +87,7 @@ def script(
         sh fabricheck-ports /var/lib/node_exporter/fabricheck.prom
     """
     from fabricheck.monitor.ports import bands_of  # noqa: PLC0415
-    from fabricheck.monitor.textfile import script as text  # noqa: PLC0415
+    from fabricheck.monitor.ports import script as text  # noqa: PLC0415
 
     write_whole(file, text(bands_of(partition)))
 
@@ -115,7 +115,7 @@ def backfill(
 
         fabricheck metrics backfill /dev/stdout benchmark=allreduce --since 2026-11-01
     """
-    from fabricheck.monitor.backfill import lines  # noqa: PLC0415
+    from fabricheck.monitor.exposition import lines  # noqa: PLC0415
 
     text = [*lines(selected(store, select, since, until))]
     if len(text) == 1:

@@ -1,14 +1,13 @@
 """``fabricheck nightly``: run, history, trend, page and summary of a night, or a look at them."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import timedelta
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
 
 from fabricheck.cli.options import JsonOption
-from fabricheck.cli.output import write_json
+from fabricheck.cli.output import tell
 from fabricheck.cli.run import BenchmarkOption, SystemOption, TransportOption
 from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE
@@ -85,16 +84,8 @@ def nightly(
     plan = Plan(SUITE, options, mail, mail_on, keep, every)
     if check:
         notes = check_nights(plan)
-        _tell(notes or ["no night is missing"], {"missing": notes}, machine=machine)
+        tell(notes or ["no night is missing"], {"missing": notes}, machine=machine)
         raise typer.Exit(int(bool(notes)))
     done = run_night(plan)
-    _tell(done.summary, {**asdict(done), "directory": str(done.directory)}, machine=machine)
+    tell(done.summary, {**asdict(done), "directory": str(done.directory)}, machine=machine)
     raise typer.Exit(done.exit_code)
-
-
-def _tell(lines: Sequence[str], data: Mapping[str, Any], *, machine: bool) -> None:
-    if machine:
-        write_json(data)
-        return
-    for line in lines:
-        typer.echo(line)

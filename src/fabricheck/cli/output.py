@@ -8,6 +8,7 @@ import json
 import os
 import re
 import sys
+from collections.abc import Iterable
 from typing import Any, Final
 
 from fabricheck.errors import FabricheckError
@@ -96,3 +97,17 @@ def write_json(data: Any) -> None:
     """Write data to standard output, for machines."""
     json.dump(data, sys.stdout, indent=2, allow_nan=False)
     sys.stdout.write("\n")
+
+
+def tell(lines: Iterable[str], data: Any, *, machine: bool) -> None:
+    """Write lines to standard output, or, for machines, data."""
+    if machine:
+        write_json(data)
+        return
+    for line in lines:
+        sys.stdout.write(f"{line}\n")
+
+
+def picked(given: object, names: str) -> dict[str, Any]:
+    """Some attributes of an object, by their names with blanks between them."""
+    return {name: getattr(given, name) for name in names.split()}

@@ -9,15 +9,14 @@ import typer
 from rich.table import Table
 
 from fabricheck.benchmarks.curve import Curve, Point
-from fabricheck.benchmarks.labels import point_label
-from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.parser import ParseError, check_complete, decode, parse_file
+from fabricheck.benchmarks.metrics import Metric, point_label
+from fabricheck.benchmarks.parser import check_complete, decode, parse_file
 from fabricheck.benchmarks.parser import parse as parse_text
 from fabricheck.benchmarks.registry import find, sweep
 from fabricheck.cli.console import open_console
 from fabricheck.cli.options import JsonOption
-from fabricheck.cli.output import write_json
-from fabricheck.errors import FabricheckError
+from fabricheck.cli.output import picked, write_json
+from fabricheck.errors import FabricheckError, ParseError
 from fabricheck.inputs import read_bounded
 from fabricheck.units import parse_size
 
@@ -139,10 +138,7 @@ def _expected_sizes(expect: str) -> tuple[int, ...]:
 
 def _as_json(curve: Curve, *, checked: bool) -> dict[str, Any]:
     return {
-        "benchmark": curve.benchmark,
-        "program": curve.program,
-        "version": curve.version,
-        "datatype": curve.datatype,
+        **picked(curve, "benchmark program version datatype"),
         "metadata": dict(curve.metadata),
         "complete": True if checked else None,
         "units": {metric: metric.row.unit for metric in find(curve.benchmark).metrics},

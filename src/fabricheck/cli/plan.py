@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from fabricheck.cli.options import JsonOption, gathered
-from fabricheck.cli.output import write_json
+from fabricheck.cli.output import tell
 from fabricheck.cli.run import Only
 from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE, home
@@ -65,17 +65,13 @@ def plan(
         for each in made.cases
     ]
     cost = estimate(keys, costs(home(SUITE) / "perflogs", system))
-    if machine:
-        write_json({**asdict(made), "cost": asdict(cost)})
-        return
-    for line in show.plan_lines(made):
-        typer.echo(line)
-    typer.echo(show.cost_line(cost))
+    lines = [*show.plan_lines(made), show.cost_line(cost)]
+    tell(lines, {**asdict(made), "cost": asdict(cost)}, machine=machine)
 
 
 def _show_night(system: str, only: Only, *, machine: bool) -> None:
     from fabricheck.planning import show  # noqa: PLC0415
-    from fabricheck.planning.tonight import choose  # noqa: PLC0415
+    from fabricheck.planning.night import choose  # noqa: PLC0415
 
     if only != Only():
         raise FabricheckError(
@@ -88,8 +84,4 @@ def _show_night(system: str, only: Only, *, machine: bool) -> None:
             f"expected a section night in the site file of {system}, found none: its nights run "
             "everything; give it a budget (docs/how-to/nightly.md), or leave --night out"
         )
-    if machine:
-        write_json(asdict(found))
-        return
-    for line in show.night_lines(found):
-        typer.echo(line)
+    tell(show.night_lines(found), asdict(found), machine=machine)

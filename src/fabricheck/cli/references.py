@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from fabricheck.cli.options import JsonOption
-from fabricheck.cli.output import write_json
+from fabricheck.cli.output import tell
 from fabricheck.cli.plan import SystemOption
 from fabricheck.provenance import SUITE
 
@@ -35,11 +35,7 @@ def list_(
     from fabricheck.planning import references, show  # noqa: PLC0415
 
     found = [row for row in references.rows(SUITE, system) if check in (None, row.check)]
-    if machine:
-        write_json([asdict(row) for row in found])
-        return
-    for line in show.reference_lines(found):
-        typer.echo(line)
+    tell(show.reference_lines(found), [asdict(row) for row in found], machine=machine)
 
 
 @app.command()
@@ -58,9 +54,5 @@ def check(*, system: SystemOption, machine: JsonOption = False) -> None:
     from fabricheck.planning import plan, references, show  # noqa: PLC0415
 
     found = references.check(SUITE, plan.make(SUITE, system))
-    if machine:
-        write_json(asdict(found))
-    else:
-        for line in show.check_lines(found):
-            typer.echo(line)
+    tell(show.check_lines(found), asdict(found), machine=machine)
     raise typer.Exit(int(bool(found.without_reference or found.partly or found.without_case)))

@@ -110,8 +110,7 @@ def run(
             "leave one of the two out"
         )
     # ReFrame takes a second to import: --help does not pay for it.
-    from fabricheck.planning.night import resting_of, selected  # noqa: PLC0415
-    from fabricheck.planning.tonight import NIGHTLY, choose  # noqa: PLC0415
+    from fabricheck.planning.night import NIGHTLY, choose, resting_of, selected  # noqa: PLC0415  # noqa: PLC0415
     from fabricheck.runner import selection, session  # noqa: PLC0415
 
     wanted = only.of(system)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from fabricheck.cli.options import JsonOption
-from fabricheck.cli.output import write_json
+from fabricheck.cli.output import tell
 from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE, home
 
@@ -80,10 +80,7 @@ def check(name: NameArgument, *, machine: JsonOption = False) -> None:
 
     remarks = site_check.check(SUITE, name)
     wrong = sum(remark.effect is site_check.Effect.WRONG for remark in remarks)
-    if machine:
-        write_json([asdict(remark) for remark in remarks])
-    else:
-        for remark in remarks:
-            typer.echo(f"{remark.effect}: {remark.words}")
-        typer.echo(f"{name}: {wrong} wrong; see what it measures: fabricheck plan --system {name}")
+    lines = [f"{remark.effect}: {remark.words}" for remark in remarks]
+    lines.append(f"{name}: {wrong} wrong; see what it measures: fabricheck plan --system {name}")
+    tell(lines, [asdict(remark) for remark in remarks], machine=machine)
     raise typer.Exit(int(bool(wrong)))

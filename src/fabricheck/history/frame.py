@@ -1,33 +1,23 @@
 """The columns of the history."""
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Final
 
 import polars as pl
 from polars._typing import PolarsDataType
 
+from fabricheck.record.model import Setup
+
 Schema = Mapping[str, PolarsDataType]
 
 CASE: Final[Schema] = {
-    "system": pl.String,
-    "partition": pl.String,
-    "environ": pl.String,
-    "check": pl.String,
-    "benchmark": pl.String,
-    "transport": pl.String,
-    "num_nodes": pl.Int32,
-    "layout": pl.String,
-    "ranks": pl.Int32,
-    "ranks_per_node": pl.Int32,
-    "binding": pl.String,
-    "program": pl.String,
-    "options": pl.String,
+    each.name: pl.Int32 if each.type is int else pl.String for each in fields(Setup)
 }
 """What the series of one case have in common: they are measured by the same jobs."""
 
 POINT: Final[Schema] = {
-    "metric": pl.String,
-    "statistic": pl.String,
+    **dict.fromkeys(("metric", "statistic"), pl.String),
     "size": pl.Int64,
     "unit": pl.String,
 }
@@ -35,29 +25,21 @@ POINT: Final[Schema] = {
 KEY: Final[Schema] = {**CASE, **POINT}
 """What makes a series: the fields of SeriesKey, in its order."""
 
-PROVENANCE: Final[Schema] = {
-    "mpi": pl.String,
-    "mpi_version": pl.String,
-    "ucx_version": pl.String,
-    "program_version": pl.String,
-    "node_list": pl.String,
-    "commit": pl.String,
-    "reference_kind": pl.String,
-}
+PROVENANCE: Final[Schema] = dict.fromkeys(
+    (
+        *("mpi", "mpi_version", "ucx_version", "program_version"),
+        *("node_list", "commit", "reference_kind"),
+    ),
+    pl.String,
+)
 """With what a value was measured."""
 
 FACTS: Final[Schema] = {
     "time": pl.Datetime("us", "UTC"),
     "value": pl.Float64,
-    "level": pl.String,
-    "result": pl.String,
-    "job": pl.String,
+    **dict.fromkeys(("level", "result", "job"), pl.String),
     "repeat": pl.UInt32,
-    "reference": pl.Float64,
-    "lower": pl.Float64,
-    "upper": pl.Float64,
-    "warning_lower": pl.Float64,
-    "warning_upper": pl.Float64,
+    **dict.fromkeys(("reference", "lower", "upper", "warning_lower", "warning_upper"), pl.Float64),
     "finding": pl.String,
 }
 """What differs from value to value. ``repeat`` is the repetition within a session."""

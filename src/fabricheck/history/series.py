@@ -1,12 +1,12 @@
 """Series: one measured value of one case over the nights."""
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from fabricheck.benchmarks.labels import point_label
-from fabricheck.benchmarks.metrics import Direction, Metric
+from fabricheck.benchmarks.metrics import Direction, Metric, point_label
 from fabricheck.errors import FabricheckError
 from fabricheck.record.model import Setup
 
@@ -95,3 +95,19 @@ class Series:
     def direction(self) -> Direction | None:
         """Which values are better, ``None`` where nobody knows."""
         return self.better or self.key.direction
+
+
+_BLOCKS: Final = "▁▂▃▄▅▆▇█"
+
+
+def sparkline(values: npt.NDArray[np.float64], width: int = 40) -> str:
+    """The values from lowest to highest block; the last ``width`` of them."""
+    shown = values[-width:]
+    if not len(shown):
+        return ""
+    low, high = float(shown.min()), float(shown.max())
+    span = high - low
+    top = len(_BLOCKS) - 1
+    return "".join(
+        _BLOCKS[round((value - low) / span * top) if span else top // 2] for value in shown
+    )

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from fabricheck.benchmarks.curve import split_variable
-from fabricheck.benchmarks.labels import point_label
+from fabricheck.benchmarks.metrics import point_label
 from fabricheck.benchmarks.quantity import amount, size_ranges, times
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.judgement import Judgement

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from fabricheck.benchmarks.curve import Curve
+from fabricheck.benchmarks.gpu import FAKE_DEVICE, is_fake
 from fabricheck.judge.findings import group, missing_variables
 from fabricheck.judge.judgement import Judgement, judge_value
 from fabricheck.judge.levels import Level, worst
@@ -118,3 +119,22 @@ def _expired(tolerance: Tolerance | None) -> tuple[str, ...]:
     if tolerance is None or not tolerance.expired:
         return ()
     return (f"the references have expired: {tolerance.expired}; propose new ones",)
+
+
+_FAKE = f"measured on {FAKE_DEVICE!r}, a driver for tests: the values say nothing of a GPU"
+
+
+def unjudged(verdict: Verdict, subject: Subject, why: str = "") -> Verdict:
+    """The verdict, or none where no reference is for such values.
+
+    Args:
+        verdict: what references say.
+        subject: what was measured.
+        why: a sentence that says why the values say nothing; empty if they do. Those of a fake GPU
+            never do.
+    """
+    told = _FAKE if is_fake(subject.curve.program) else why
+    if not told:
+        return verdict
+    without = judge_values(subject.curve.variables(), {}, None)
+    return Verdict(Level.NO_REFERENCE, without.judgements, (told,))

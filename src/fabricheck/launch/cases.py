@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 from fabricheck.benchmarks import registry
-from fabricheck.sites.offers import offers
+from fabricheck.sites.files import offers
 from fabricheck.transports import Placement, placements
 from fabricheck.transports.table import Memory
 

@@ -1,7 +1,16 @@
-"""What Slurm knows about nodes, asked when they don't speak for themselves."""
+"""What Slurm knows about nodes, and nodes of Slurm that a process holds or was started in."""
 
+import atexit
+import contextlib
+import os
+import select
 import subprocess
-from collections.abc import Iterable
+import tempfile
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from ClusterShell.NodeSet import NodeSet
 
 
 def silent_nodes(hosts: Iterable[str]) -> tuple[str, ...]:
@@ -42,3 +51,118 @@ def allocation_state(job: str) -> str:
 def is_silent(state: str) -> bool:
     """Whether a node in this state is down or failing; a ``*`` says that it doesn't respond."""
     return state.endswith("*") or state.startswith(("down", "fail"))
+
+
+_HOLD: Final = 'echo "$SLURM_JOB_ID $SLURM_JOB_NODELIST $SLURM_JOB_CPUS_PER_NODE"; exec cat >&2'
+_GRACE_SECONDS: Final = 5
+_KEPT: Final = ("SLURM_CONF",)
+
+
+class Allocation:
+    """Nodes that ``salloc`` holds for as long as a pipe from this process is open.
+
+    However this process ends, the kernel closes the pipe, and the nodes are given back.
+
+    Attributes:
+        job: its number in Slurm; empty until it is granted.
+        nodes: its nodes.
+        cpus: the CPUs of its nodes, as Slurm writes them.
+        asked: when it was asked for, in seconds since the epoch.
+        ends: when its time is over, likewise.
+    """
+
+    def __init__(self, options: Sequence[str], nodes: int, seconds: float) -> None:
+        """Ask for nodes; ``granted`` says whether they are there."""
+        self._words = tempfile.TemporaryFile("w+")  # noqa: SIM115 - as long as the allocation
+        command = ["salloc", f"--nodes={nodes}", f"--time={max(1, int(seconds // 60))}"]
+        self._salloc = subprocess.Popen(
+            [*command, "--exclusive", *options, "sh", "-c", _HOLD],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._words,
+            env=without_slurm(os.environ),
+            start_new_session=True,
+        )
+        self.asked = time.time()
+        self._seconds = seconds
+        self.ends = float("inf")
+        self.job = self.cpus = ""
+        self.nodes: tuple[str, ...] = ()
+        atexit.register(self.release)
+
+    def granted(self) -> bool:
+        """Whether the nodes are there."""
+        if not self.job and self._salloc.stdout and _is_readable(self._salloc.stdout.fileno()):
+            words = self._salloc.stdout.readline().decode().split()
+            if words:
+                self.job, listed, self.cpus = words
+                self.nodes = tuple(NodeSet(listed))
+                self.ends = time.time() + self._seconds
+        return bool(self.job)
+
+    def alive(self) -> bool:
+        """Whether it is asked for or held; Slurm takes it back when a node dies."""
+        if self._salloc.poll() is not None:
+            return False
+        return not self.job or allocation_state(self.job) == "RUNNING"
+
+    def words(self) -> str:
+        """What salloc said last, without that the allocation is gone."""
+        self._words.seek(0)
+        lines = [line for line in self._words.read().splitlines() if "revoked" not in line]
+        return "; ".join(lines[-2:]) or "nothing"
+
+    def release(self) -> None:
+        """Give the nodes back, and wait until they are."""
+        atexit.unregister(self.release)
+        if self._salloc.stdin:
+            self._salloc.stdin.close()
+        if self._salloc.poll() is None and not self.job:
+            self._salloc.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._salloc.wait(_GRACE_SECONDS)
+
+
+class Given:
+    """The allocation that ReFrame was started in, which is not ours to give back."""
+
+    asked = 0.0
+    ends = float("inf")
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self.job = environment["SLURM_JOB_ID"]
+        self.nodes = tuple(NodeSet(environment["SLURM_JOB_NODELIST"]))
+        self.cpus = environment.get("SLURM_JOB_CPUS_PER_NODE", "")
+
+    def granted(self) -> bool:
+        """It is there."""
+        return True
+
+    def alive(self) -> bool:
+        """Whether it still runs."""
+        return allocation_state(self.job) == "RUNNING"
+
+    def words(self) -> str:
+        """Nobody but Slurm's log knows why."""
+        return "it is the one that ReFrame was started in: start again in another"
+
+    def release(self) -> None:
+        """Left to its owner."""
+
+
+def inside(environment: Mapping[str, str]) -> bool:
+    """Whether this process was started in an allocation."""
+    return "SLURM_JOB_ID" in environment and "SLURM_JOB_NODELIST" in environment
+
+
+def without_slurm(environment: Mapping[str, str]) -> dict[str, str]:
+    """An environment without what Slurm says of the job that this process may be part of."""
+    return {
+        name: value
+        for name, value in environment.items()
+        if name in _KEPT or not name.startswith(("SLURM_", "SBATCH_", "SALLOC_", "SRUN_"))
+    }
+
+
+def _is_readable(descriptor: int) -> bool:
+    return bool(select.select([descriptor], [], [], 0)[0])

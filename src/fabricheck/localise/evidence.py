@@ -74,7 +74,7 @@ class Tests:
     def ratios(self, cap: float) -> Array:
         """Log-likelihood of each test if a place on its way is slow, over that if none is."""
         z, slow = self.slower / self.noise, (self.slower - self.visible) / self.noise
-        ratios: Array = np.clip(_loss(z) * np.sign(z).clip(0) - _loss(slow.clip(max=0)), -cap, cap)
+        ratios: Array = np.clip(loss(z) * np.sign(z).clip(0) - loss(slow.clip(max=0)), -cap, cap)
         return ratios
 
 
@@ -180,6 +180,6 @@ def median_of(keys: Ints, values: Array, count: int) -> Array:
     return np.where(counts > 0, found, np.nan)
 
 
-def _loss(z: Array) -> Array:
+def loss(z: Array) -> Array:
     """Negative logarithm of Student's density, 0 at its middle."""
     return np.asarray((_FREEDOM + 1) / 2 * np.log1p(np.square(z) / _FREEDOM))

@@ -13,6 +13,7 @@ import polars as pl
 
 from fabricheck.benchmarks.metrics import Direction, Metric
 from fabricheck.history.frame import CASE, KEY
+from fabricheck.localise.evidence import loss
 from fabricheck.trend.robust import NORMAL_MAD, Array, Flags
 
 SMALLEST: Final = 0.03
@@ -27,8 +28,6 @@ _NIGHT: Final = 6.0
 _NIGHT_ALONE: Final = 3.0
 """Nor a night in which every job had the node, until a later one without it was as before: a fabric
 that became slower for all looks the same."""
-_FREEDOM: Final = 4.0
-"""Degrees of freedom of the noise: Student's t with 4 forgives a burst that a normal would not."""
 _FINEST: Final = 0.003
 """Noise of a job is granted at least so much: what nobody modelled, such as the cable's place."""
 _LEAST_SESSIONS: Final = 3
@@ -221,8 +220,8 @@ def _trial(jobs: Jobs, left: Flags, node: int, scale: _Scale) -> _Trial:
     if evidence < ENOUGH or np.median(slower) < np.log1p(SMALLEST):
         return _Trial(0.0, -1)
     mine = left & jobs.members[:, node] & (jobs.nights >= since)
-    gain = _loss(jobs.slower[mine] / scale.job)
-    gain -= _loss((jobs.slower[mine] - np.median(jobs.slower[mine])) / scale.job)
+    gain = loss(jobs.slower[mine] / scale.job)
+    gain -= loss((jobs.slower[mine] - np.median(jobs.slower[mine])) / scale.job)
     return _Trial(evidence, since, float(np.median(slower)), float(gain.sum()))
 
 
@@ -248,7 +247,7 @@ def _night(jobs: Jobs, left: Flags, node: int, night: int, scale: _Scale) -> tup
         deviation = np.hypot(scale.night, _MEDIAN * scale.job / np.sqrt(len(mine))) * np.sqrt(2)
         most = _NIGHT_ALONE if after is None else _NIGHT
     z, slow = difference / deviation, (difference - np.log1p(SMALLEST)) / deviation
-    ratio = _loss(z) - (_loss(slow) if slow < 0 else 0.0)
+    ratio = loss(z) - (loss(slow) if slow < 0 else 0.0)
     return float(np.clip(ratio, -_NIGHT, most)), float(difference)
 
 
@@ -261,11 +260,6 @@ def _median_of(jobs: Jobs, where: Flags, *, last: bool) -> float | None:
     return float(
         np.median([np.median(jobs.slower[where & (jobs.nights == night)]) for night in chosen])
     )
-
-
-def _loss(z: Array) -> Array:
-    """Negative logarithm of Student's density, 0 at its middle."""
-    return np.asarray((_FREEDOM + 1) / 2 * np.log1p(np.square(z) / _FREEDOM))
 
 
 def _lemon(jobs: Jobs, left: Flags, node: int, trial: _Trial) -> Lemon:

@@ -1,7 +1,7 @@
-"""Samples as text in the two formats that Prometheus asks for."""
+"""Samples as text in the formats that Prometheus asks for, and the history with timestamps."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from prometheus_client import CollectorRegistry, Metric
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
@@ -9,7 +9,9 @@ from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST as OPEN
 from prometheus_client.openmetrics.exposition import generate_latest as openmetrics
 from prometheus_client.registry import Collector
 
-from fabricheck.monitor.catalog import CATALOG, Kind, Sample
+from fabricheck.history.series import Series
+from fabricheck.monitor.catalog import CATALOG, FAMILIES, Kind, Sample
+from fabricheck.monitor.last_run import point_of
 
 Page = Mapping[str, bytes]
 """A page by its content type."""
@@ -84,3 +86,46 @@ def joined(pages: Iterable[Page]) -> Page:
 def choose(accept: str) -> str:
     """The content type for what a client says that it takes."""
     return OPENMETRICS if "application/openmetrics-text" in accept else PLAIN
+
+
+Values = dict[int, float]
+"""A value by its time in seconds of Unix."""
+
+
+def lines(series: Iterable[Series]) -> Iterator[str]:
+    """The document: each family once, each series in the order of time, and the end.
+
+    What the exporter doesn't serve is left out. Series that differ only in what it doesn't tell
+    are one; of two values of one second the last is kept.
+    """
+    for name, found in sorted(_by_family(series).items()):
+        family = FAMILIES[name]
+        yield f"# HELP {name} {family.meaning}"
+        yield f"# TYPE {name} {family.kind}"
+        for labels, values in sorted(found.items()):
+            told = ",".join(
+                f'{label}="{_escaped(value)}"'
+                for label, value in zip(family.labels, labels, strict=True)
+            )
+            for time, value in sorted(values.items()):
+                yield f"{name}{{{told}}} {value!r} {time}"
+    yield "# EOF"
+
+
+def _by_family(series: Iterable[Series]) -> Mapping[str, dict[tuple[str, ...], Values]]:
+    found: dict[str, dict[tuple[str, ...], Values]] = {}
+    for each in series:
+        key = each.key
+        point = point_of(key.metric, key.statistic, key.size, key.unit)
+        if point is None:
+            continue
+        family, rest, factor = point
+        labels = (key.system, key.partition, key.environ, key.benchmark, key.placement, *rest)
+        values = found.setdefault(family, {}).setdefault(labels, {})
+        times = each.times.astype("datetime64[s]").astype(int).tolist()
+        values.update(zip(times, (each.values * factor).tolist(), strict=True))
+    return found
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")

@@ -1,4 +1,4 @@
-"""The RDMA ports of this node, by the roles of their counters."""
+"""The RDMA ports of this node, by the roles of their counters; also told by a shell script."""
 
 import json
 import os
@@ -7,16 +7,15 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from fabricheck.errors import FabricheckError
-from fabricheck.fabric.bands import BANDS
-from fabricheck.fabric.limits import read_limits
+from fabricheck.fabric.limits import BANDS, read_limits
 from fabricheck.fabric.model import Bands, Meaning
 from fabricheck.fabric.port import Port, Snapshot
 from fabricheck.fabric.snapshot import snapshot_of
-from fabricheck.fabric.table import find
-from fabricheck.monitor.catalog import ROLES, Sample, Source, sample
+from fabricheck.fabric.table import KERNEL_DRIVERS, TABLE, find
+from fabricheck.monitor.catalog import CATALOG, FAMILIES, ROLES, Kind, Sample, Source, sample
 from fabricheck.nodes.told import SCRIPT, parse
 from fabricheck.report.files import write_whole
-from fabricheck.sites.offers import extras_of
+from fabricheck.sites.files import extras_of
 
 _SECONDS = 20
 _BYTES_OF_GBIT = 1e9 / 8
@@ -172,3 +171,46 @@ def _read_state(path: Path) -> set[tuple[str, str]]:
             f"expected the ports that were seen in {path}, found something else: remove it; "
             "what is missing now is no longer told"
         ) from error
+
+
+_TEMPLATE = Path(__file__).with_suffix(".sh")
+_NUMBER, _NAME = "#", "@"
+"""What stands for a counter's number and name in its labels."""
+
+
+def script(bands: Bands) -> str:
+    """The script, whole.
+
+    Args:
+        bands: what the counters of the node are held to.
+    """
+    text = _TEMPLATE.read_text()
+    text = text.replace("#@COLLECT@", SCRIPT.read_text().partition("\n")[2].strip())
+    return text.replace("#@TABLE@", "\n".join("\t".join(row) for row in _table(bands)))
+
+
+def _table(bands: Bands) -> Iterator[tuple[str, ...]]:
+    for family in CATALOG:
+        if family.source is Source.PORTS:
+            kind = "untyped" if family.kind is Kind.UNKNOWN else family.kind
+            yield "F", family.name, kind, family.meaning
+            if family.same_as:
+                yield "O", family.name, family.same_as
+    for kernel, driver in KERNEL_DRIVERS.items():
+        yield "D", kernel, driver
+    for band, level, limit in limits_of(bands):
+        yield "L", band, level, repr(limit)
+    for row in TABLE:
+        if row.role is not None:
+            name, values, factor = ROLES[row.role]
+            labels = _labels(FAMILIES[name].labels[3:], values)
+            yield "C", row.driver, row.place, row.name, name, labels, str(factor)
+        if row.meaning in EVERY:
+            labels = _labels(("counter",), (_NAME,))
+            yield "C", row.driver, row.place, row.name, EVERY[row.meaning], labels, "1"
+
+
+def _labels(names: tuple[str, ...], values: tuple[str, ...]) -> str:
+    """The labels behind those of the port; the last one may be the counter's number."""
+    values = (*values, _NUMBER)
+    return "".join(f',{name}="{value}"' for name, value in zip(names, values, strict=False))

@@ -17,8 +17,7 @@ from fabricheck.launch.judging import files_of_folder
 from fabricheck.planning.plan import Plan
 from fabricheck.provenance import folders
 from fabricheck.reframe_ext.matrix import Case
-from fabricheck.sites.document import read
-from fabricheck.sites.files import nearest
+from fabricheck.sites.files import nearest, read
 from fabricheck.transports import TRANSPORTS
 from fabricheck.transports.placement import written
 

@@ -19,8 +19,7 @@ from fabricheck.localise import recorded
 from fabricheck.provenance import folders
 from fabricheck.reframe_ext.config import site_configuration, usable_sites
 from fabricheck.sites import features
-from fabricheck.sites.document import PAGE, read
-from fabricheck.sites.files import nearest
+from fabricheck.sites.files import PAGE, nearest, read
 from fabricheck.transports.table import IPOIB, TRANSPORTS
 
 _COMMANDS = {"squeue": "sbatch", "slurm": "sbatch", "allocation": "salloc"}

@@ -15,8 +15,7 @@ import yaml
 from fabricheck.errors import FabricheckError
 from fabricheck.planning import detect
 from fabricheck.provenance import SUITE
-from fabricheck.sites.document import read
-from fabricheck.sites.files import read_sites
+from fabricheck.sites.files import read, read_sites
 from fabricheck.transports import MPI_FAMILIES
 
 _TIME_LIMIT = 60

@@ -83,8 +83,8 @@ def _walk(root: Path) -> Iterator[Path]:
         yield from (Path(directory) / name for name in names if _RECORD.fullmatch(name))
 
 
-def read_bytes(path: Path, offset: int = 0) -> tuple[bytes, list[Problem]]:
-    """What stands in a file from an offset on, unpacked if it is compressed.
+def read_bytes(path: Path) -> tuple[bytes, list[Problem]]:
+    """What stands in a file, unpacked if it is compressed.
 
     Raises:
         FabricheckError: if it can't be read.
@@ -94,11 +94,8 @@ def read_bytes(path: Path, offset: int = 0) -> tuple[bytes, list[Problem]]:
         return b"", [Problem(Kind.UNREAD, path, 0, "expected a file, found something else")]
     try:
         with path.open("rb") as file:
-            if path.suffix == ".gz":
-                data, problems = _unpacked(file.read(), path)
-                return data[offset:], problems
-            file.seek(offset)
-            return file.read(), []
+            data = file.read()
+            return _unpacked(data, path) if path.suffix == ".gz" else (data, [])
     except OSError as error:
         raise FabricheckError(
             f"expected to read {shown(path)}, found: {error.strerror or error}: make it readable"

@@ -1,12 +1,48 @@
-"""Writing the record: ``<perflogs>/<system>/<partition>/<year>-<month>.jsonl``."""
+"""Writing the record: ``<perflogs>/<system>/<partition>/<year>-<month>.jsonl``, whole lines."""
 
+import errno
+import fcntl
+import os
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from fabricheck.errors import FabricheckError
-from fabricheck.record.appending import append_whole, locked
 from fabricheck.record.model import Entry, Session, to_line
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold the lock of a file that may not be there yet; its directory is made."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = os.open(path.parent / f".{path.name}.lock", os.O_RDWR | os.O_CREAT, 0o664)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
+
+
+def append_whole(path: Path, lines: str) -> None:
+    """Append lines, or nothing where there is no room for all.
+
+    A last line without end, of a writer that was killed, gets its end first: it is damaged, and
+    must not damage the next.
+
+    Raises:
+        OSError: if they can't be written; the file is then as it was.
+    """
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o664)
+    try:
+        end = os.fstat(file).st_size
+        begin = "\n" if end and os.pread(file, 1, end - 1) != b"\n" else ""
+        data = (begin + lines).encode()
+        if os.write(file, data) < len(data):
+            os.ftruncate(file, end)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    finally:
+        os.close(file)
 
 
 def file_of(perflogs: Path, entry: Entry) -> Path:

@@ -25,7 +25,7 @@ from reframe.core.schedulers import Job
 from reframe.core.schedulers.slurm import SqueueJobScheduler, _SlurmJob
 from reframe.utility.typecheck import Duration
 
-from fabricheck.launch.allocation import Allocation, Given, inside, without_slurm
+from fabricheck.launch.slurm import Allocation, Given, inside, without_slurm
 
 NAME: Final = "allocation"
 ENDED: Final = "fabricheck: allocation"

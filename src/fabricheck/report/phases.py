@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from fabricheck.benchmarks.labels import point_label
-from fabricheck.benchmarks.metrics import Metric
+from fabricheck.benchmarks.metrics import Metric, point_label
 from fabricheck.benchmarks.registry import parts
 from fabricheck.report.model import Run
 

@@ -8,8 +8,7 @@ import numpy.typing as npt
 
 from fabricheck.benchmarks.quantity import size_label, with_unit
 from fabricheck.benchmarks.registry import REGISTRY
-from fabricheck.history.series import Series, SeriesKey
-from fabricheck.history.sparkline import sparkline
+from fabricheck.history.series import Series, SeriesKey, sparkline
 from fabricheck.report.history_view import HistoryView, place_of
 from fabricheck.report.matrix import key_figures
 from fabricheck.report.model import Case, Run

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from types import MappingProxyType
 
 from fabricheck.transports.table import TRANSPORTS
 
@@ -11,33 +10,29 @@ _TRANSPORTS = {
     for feature in dict.fromkeys(each.feature for each in TRANSPORTS.values())
 }
 
-OF_PARTITION: Mapping[str, str] = MappingProxyType(
-    {
-        **{feature: f"transport {names}" for feature, names in _TRANSPORTS.items()},
-        "bound_ranks": "each rank has CPUs of its own",
-        "full_nodes": "cases with a rank on every core",
-        "gpu": "the nodes have GPUs",
-        "inline": "cards take data inside a request",
-        "quiet_interfaces": "nothing but the job uses the nodes' interfaces",
-        "shared_cores": "the nodes are namespaces of one machine",
-    }
-)
+OF_PARTITION: Mapping[str, str] = {
+    **{feature: f"transport {names}" for feature, names in _TRANSPORTS.items()},
+    "bound_ranks": "each rank has CPUs of its own",
+    "full_nodes": "cases with a rank on every core",
+    "gpu": "the nodes have GPUs",
+    "inline": "cards take data inside a request",
+    "quiet_interfaces": "nothing but the job uses the nodes' interfaces",
+    "shared_cores": "the nodes are namespaces of one machine",
+}
 """Features of a partition, beside ``nodes-N``, ``node-ranks-N`` (N ranks on each node),
 ``allreduce-nodes-N`` (N nodes for the schemes of allreduce_lab) and ``training-MODEL``."""
 
-OF_ENVIRONMENT: Mapping[str, str] = MappingProxyType(
-    {
-        "cuda": "the UCX of its MPI has CUDA",
-        "cuda_collectives": "that MPI was built with CUDA, so that it reduces memory of GPUs",
-        "gloo": "gloo with Redis, and redis-server, are installed",
-        "mpi": "an MPI, named by extras.mpi_family",
-        "mpi4": "that MPI has what MPI 4.0 added",
-        "nccl": "the ranks find libnccl.so.2",
-        "spack": "Spack builds the programs, for extras.mpi_spec",
-        "ucx": "ucx_perftest is on PATH",
-        "verbs": "perftest is on PATH",
-    }
-)
+OF_ENVIRONMENT: Mapping[str, str] = {
+    "cuda": "the UCX of its MPI has CUDA",
+    "cuda_collectives": "that MPI was built with CUDA, so that it reduces memory of GPUs",
+    "gloo": "gloo with Redis, and redis-server, are installed",
+    "mpi": "an MPI, named by extras.mpi_family",
+    "mpi4": "that MPI has what MPI 4.0 added",
+    "nccl": "the ranks find libnccl.so.2",
+    "spack": "Spack builds the programs, for extras.mpi_spec",
+    "ucx": "ucx_perftest is on PATH",
+    "verbs": "perftest is on PATH",
+}
 """Features of an environment."""
 
 _COUNTS = re.compile(r"(?:nodes|node-ranks|allreduce-nodes)-[1-9]\d*|training-\w+", re.ASCII)

@@ -22,8 +22,7 @@ from fabricheck.stress.judged import words_of
 from fabricheck.stress.medians import settle
 from fabricheck.stress.mix import PAGE, Mix, read_mix
 from fabricheck.stress.plan import as_request, make_plan
-from fabricheck.stress.scheduler import Phase, Standing, node_states, scheduler_for
-from fabricheck.stress.script import job_script
+from fabricheck.stress.scheduler import Phase, Standing, job_script, node_states, scheduler_for
 from fabricheck.stress.state import Place, State, places
 from fabricheck.stress.work import PERFLOGS
 from fabricheck.transports import Placement

@@ -9,9 +9,8 @@ from statistics import median
 from typing import Final
 
 from fabricheck.judge.levels import Level, worst
-from fabricheck.record.appending import locked
 from fabricheck.record.model import Case, Sample
-from fabricheck.record.write import append, file_of
+from fabricheck.record.write import append, file_of, locked
 from fabricheck.stress.state import Place
 
 _HOUR: Final = 3600

@@ -1,16 +1,18 @@
 """The job of a stress: one job of Slurm, or one process of this machine."""
 
 import os
+import shlex
 import signal
 import subprocess
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, Protocol
 
 from fabricheck.errors import FabricheckError
-from fabricheck.provenance import SUITE
+from fabricheck.provenance import SUITE, home
 
 _PATIENCE: Final = 60
 _ON_LOGIN: Final = str(SUITE / "ci" / "bin" / "on-login")
@@ -215,3 +217,14 @@ def node_states() -> dict[str, str]:
     except FabricheckError:
         return {}
     return dict(line.split() for line in listed.splitlines())
+
+
+def job_script(place: Path) -> str:
+    """The script of the job: the worker, in the shell's own process, so that signals reach it."""
+    worker = shlex.join([sys.executable, "-m", "fabricheck", "stress", "work", str(place)])
+    return f"#!/bin/bash\ncd {shlex.quote(str(home()))} || exit\nexec {worker}\n"
+
+
+def block_script(commands: Sequence[str]) -> str:
+    """The script of a block: what ReFrame would put into that of a case."""
+    return "\n".join(["#!/bin/bash", *commands, ""])

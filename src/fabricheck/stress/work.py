@@ -27,8 +27,7 @@ from fabricheck.record.write import append
 from fabricheck.stress.judged import judge_block, words_of
 from fabricheck.stress.medians import session_of, settle
 from fabricheck.stress.plan import blocks_of, setting_of
-from fabricheck.stress.scheduler import birth
-from fabricheck.stress.script import block_script
+from fabricheck.stress.scheduler import birth, block_script
 from fabricheck.stress.state import Place
 
 PERFLOGS: Final = home() / "perflogs"

@@ -10,8 +10,8 @@ from fabricheck.benchmarks.metrics import Direction
 from fabricheck.history.series import Series, SeriesKey
 from fabricheck.trend import spread, window
 from fabricheck.trend.accepted import Acceptance
-from fabricheck.trend.adjust import adjusted
 from fabricheck.trend.events import Change, Detector, Event, Kind, State, merge
+from fabricheck.trend.ranks import adjusted
 from fabricheck.trend.robust import Array, Rows, align
 from fabricheck.trend.segments import Step, change_points, shift_between
 from fabricheck.trend.settings import Settings

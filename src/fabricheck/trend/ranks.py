@@ -1,9 +1,11 @@
-"""The rank test of Mann and Whitney (1947), as often as change points need it."""
+"""p-values: the rank test of Mann and Whitney (1947), and those of many series adjusted."""
 
 import math
 from functools import lru_cache
 
 import numpy as np
+import numpy.typing as npt
+from scipy import stats
 from scipy.special import ndtr, ndtri
 
 from fabricheck.trend.robust import Array
@@ -57,3 +59,17 @@ def at_least(short: int, long: int) -> Array:
         counts = counts[: long * part + 1]
     tail: Array = np.cumsum(counts[::-1])[::-1] / counts.sum()
     return tail
+
+
+_DETECTORS = 3
+"""Detectors with p-values. Each has its share of the false alarms, as an operator sees them all."""
+
+
+def adjusted(p: npt.ArrayLike) -> Array:
+    """The p-values of all series by one detector, adjusted for their number and the detectors'.
+
+    Benjamini and Hochberg (1995, *Controlling the false discovery rate*) for the series, Bonferroni
+    for the detectors.
+    """
+    q: Array = stats.false_discovery_control(np.asarray(p, dtype=float))
+    return np.minimum(1.0, _DETECTORS * q)

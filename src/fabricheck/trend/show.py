@@ -10,10 +10,9 @@ import numpy as np
 from rich.console import Console
 from rich.text import Text
 
-from fabricheck.benchmarks.labels import point_label
+from fabricheck.benchmarks.metrics import point_label
 from fabricheck.benchmarks.quantity import percent
-from fabricheck.history.series import SeriesKey
-from fabricheck.history.sparkline import sparkline
+from fabricheck.history.series import SeriesKey, sparkline
 from fabricheck.trend.attribution import Difference
 from fabricheck.trend.detect import Trend
 from fabricheck.trend.events import Change, Event, Kind, State, Value

@@ -7,7 +7,6 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Final
 
 from fabricheck.benchmarks.metrics import Metric
@@ -79,7 +78,7 @@ def read_models(path: Path) -> Mapping[str, Model]:
         each["buckets"] = tuple(each["buckets"])
         parameters = each.pop("parameters")
         assert sum(each["buckets"]) == 4 * parameters, each["title"]
-    return MappingProxyType({name: Model(**each) for name, each in found.items()})
+    return {name: Model(**each) for name, each in found.items()}
 
 
 MODELS = read_models(Path(__file__).with_name("models.toml"))
@@ -134,46 +133,44 @@ def _titled(tail: float | None) -> str:
     return f"p99/p50 = {tail:g}" if tail else "no other traffic"
 
 
-BENCHMARKS: Mapping[str, Lab] = MappingProxyType(
-    {
-        each.name: each
-        for each in (
-            *(
-                _lab(
-                    tail_name(tail),
-                    f"The environment with {_titled(tail)}",
-                    Metric.TAIL,
-                    runs=ACCEPTANCE,
-                    schemes=(Metric.RING,),
-                    tail=tail,
-                )
-                for tail in TAILS
-            ),
-            *(
-                _lab(
-                    f"sum_{tail_name(tail)}",
-                    f"Sums over all ranks, {_titled(tail)}",
-                    *SCHEMES,
-                    Metric.ERROR_RATIO,
-                    runs=ACCEPTANCE,
-                    tail=tail,
-                )
-                for tail in (None, *TAILS)
-            ),
-            *(
-                _lab(
-                    f"{name}_{tail_name(tail)}",
-                    f"An iteration of training {model.title}, {_titled(tail)}",
-                    *SCHEMES,
-                    Metric.ERROR_RATIO,
-                    runs=FULL if name == "vgg19" else ACCEPTANCE,
-                    needs=(f"training-{name}",),
-                    tail=tail,
-                    model=name,
-                )
-                for name, model in MODELS.items()
-                for tail in TAILS
-            ),
-        )
-    }
-)
+BENCHMARKS: Mapping[str, Lab] = {
+    each.name: each
+    for each in (
+        *(
+            _lab(
+                tail_name(tail),
+                f"The environment with {_titled(tail)}",
+                Metric.TAIL,
+                runs=ACCEPTANCE,
+                schemes=(Metric.RING,),
+                tail=tail,
+            )
+            for tail in TAILS
+        ),
+        *(
+            _lab(
+                f"sum_{tail_name(tail)}",
+                f"Sums over all ranks, {_titled(tail)}",
+                *SCHEMES,
+                Metric.ERROR_RATIO,
+                runs=ACCEPTANCE,
+                tail=tail,
+            )
+            for tail in (None, *TAILS)
+        ),
+        *(
+            _lab(
+                f"{name}_{tail_name(tail)}",
+                f"An iteration of training {model.title}, {_titled(tail)}",
+                *SCHEMES,
+                Metric.ERROR_RATIO,
+                runs=FULL if name == "vgg19" else ACCEPTANCE,
+                needs=(f"training-{name}",),
+                tail=tail,
+                model=name,
+            )
+            for name, model in MODELS.items()
+            for tail in TAILS
+        ),
+    )
+}

@@ -13,7 +13,7 @@ from fabricheck.launch.cases import Case
 from fabricheck.launch.evidence import RESULT_JSON, Expectation, examine
 from fabricheck.launch.model import Evidence, Job, Measurement, Ranks, Setting
 from fabricheck.launch.slurm import silent_nodes
-from fabricheck.sites.offers import offers
+from fabricheck.sites.files import offers
 from fabricheck.transports import Placement, Ports, find
 from fabricheck.transports.gpu_memory import Load
 from fabricheck.transports.statement import TransportReport

@@ -6,7 +6,6 @@ timed part. Sizes are those of the comparison of CUDA-aware with CUDA-over MPI: 
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
-from types import MappingProxyType
 from typing import Final
 
 from fabricheck.benchmarks.gpu import Path
@@ -24,7 +23,7 @@ _BY_THE_MPI = ("allreduce", "alltoall")
 
 _LARGEST = 4 * MIB
 
-COMPARED: Mapping[str, str] = MappingProxyType({"cuda_ipc-1n": "shm-1n", "rc_cuda-2n": "rc-2n"})
+COMPARED: Mapping[str, str] = {"cuda_ipc-1n": "shm-1n", "rc_cuda-2n": "rc-2n"}
 """Placements of the aware path that are compared, each with that of the staged one."""
 
 
@@ -43,6 +42,11 @@ class GpuBenchmark(MpiBenchmark):
     memory: str
     path: Path
     needs: tuple[str, ...] = ("cuda",)
+
+    @property
+    def osu_program(self) -> str:
+        """That of the same benchmark on host memory."""
+        return f"osu_{self.base}"
 
     @property
     def has_osu(self) -> bool:
@@ -89,4 +93,4 @@ def _all() -> Iterable[GpuBenchmark]:
         yield _made(base, "device", Path.AWARE)
 
 
-BENCHMARKS: Mapping[str, GpuBenchmark] = MappingProxyType({each.name: each for each in _all()})
+BENCHMARKS: Mapping[str, GpuBenchmark] = {each.name: each for each in _all()}

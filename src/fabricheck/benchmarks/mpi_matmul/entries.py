@@ -5,7 +5,6 @@ Each is there on CPUs, and on GPUs over both paths of their data.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Final
 
 from fabricheck.benchmarks.gpu import Path
@@ -105,6 +104,6 @@ def _matmul(mode: str, ranks: int, path: Path | None = None) -> MatrixMultiplica
 _ON_CPUS = [_matmul(mode, ranks) for mode in MODES for ranks in RANKS]
 _ON_GPUS = [_matmul(mode, ranks, p) for p in Path for mode in MODES for ranks in GPU_RANKS]
 
-BENCHMARKS: Mapping[str, MatrixMultiplication] = MappingProxyType(
-    {benchmark.name: benchmark for benchmark in (*_ON_CPUS, *_ON_GPUS)}
-)
+BENCHMARKS: Mapping[str, MatrixMultiplication] = {
+    benchmark.name: benchmark for benchmark in (*_ON_CPUS, *_ON_GPUS)
+}

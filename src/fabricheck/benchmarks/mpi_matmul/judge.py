@@ -4,8 +4,7 @@ from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.mpi_matmul.entries import STAGED_PHASES
 from fabricheck.benchmarks.quantity import amount
-from fabricheck.judge.fake_gpu import unjudged
-from fabricheck.judge.verdict import Subject, Verdict
+from fabricheck.judge.verdict import Subject, Verdict, unjudged
 
 _SHARE_APART = 0.05
 _BARRIERS = 1000.0

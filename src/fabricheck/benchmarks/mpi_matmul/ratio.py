@@ -8,7 +8,6 @@ gives no figures, and that Open MPI was better than MVAPICH2, whose configuratio
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from fabricheck.benchmarks.curve import Curve, Point, variable_name
 from fabricheck.benchmarks.metrics import Metric
@@ -82,42 +81,40 @@ class Shape:
     transports: tuple[str, ...] = ("shm", "tcp", "rc")
 
 
-SHAPES: Mapping[str, Shape] = MappingProxyType(
-    {
-        "shm_fastest": Shape(
-            "shared memory moves the matrices faster than the network",
-            Side(_communication),
-            Side(_communication, transport="shm"),
-            transports=("tcp", "rc"),
-        ),
-        "rdma_faster": Shape(
-            "RDMA moves the matrices faster than TCP",
-            Side(_communication),
-            Side(_communication, transport="rc"),
-            transports=("tcp",),
-        ),
-        "compute_falls": Shape(
-            "with twice the ranks the compute phase falls, and communication falls less",
-            Side(_compute_share),
-            Side(_compute_share, times=2),
-        ),
-        "broadcast_largest": Shape(
-            "the broadcast of B takes longer than either transfer",
-            Side(_broadcast),
-            Side(_larger_transfer),
-        ),
-        "nonblocking_faster": Shape(
-            "non-blocking calls move the matrices faster than blocking ones",
-            Side(_communication),
-            Side(_communication, mode="nonblocking"),
-        ),
-        "nonblocking_unsteady": Shape(
-            "non-blocking calls vary more from repetition to repetition than blocking ones",
-            Side(_variation, mode="nonblocking"),
-            Side(_variation),
-        ),
-    }
-)
+SHAPES: Mapping[str, Shape] = {
+    "shm_fastest": Shape(
+        "shared memory moves the matrices faster than the network",
+        Side(_communication),
+        Side(_communication, transport="shm"),
+        transports=("tcp", "rc"),
+    ),
+    "rdma_faster": Shape(
+        "RDMA moves the matrices faster than TCP",
+        Side(_communication),
+        Side(_communication, transport="rc"),
+        transports=("tcp",),
+    ),
+    "compute_falls": Shape(
+        "with twice the ranks the compute phase falls, and communication falls less",
+        Side(_compute_share),
+        Side(_compute_share, times=2),
+    ),
+    "broadcast_largest": Shape(
+        "the broadcast of B takes longer than either transfer",
+        Side(_broadcast),
+        Side(_larger_transfer),
+    ),
+    "nonblocking_faster": Shape(
+        "non-blocking calls move the matrices faster than blocking ones",
+        Side(_communication),
+        Side(_communication, mode="nonblocking"),
+    ),
+    "nonblocking_unsteady": Shape(
+        "non-blocking calls vary more from repetition to repetition than blocking ones",
+        Side(_variation, mode="nonblocking"),
+        Side(_variation),
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)

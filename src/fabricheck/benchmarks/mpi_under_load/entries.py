@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Final
 
 from fabricheck.benchmarks.metrics import Metric
@@ -35,22 +34,20 @@ class UnderLoad(Benchmark):
         )
 
 
-BENCHMARKS: Mapping[str, UnderLoad] = MappingProxyType(
-    {
-        "allreduce_under_load": UnderLoad(
-            name="allreduce_under_load",
-            family="under_load",
-            title="Allreduce beside an incast",
-            metrics=(
-                Metric.LOADED_LATENCY,
-                Metric.IDLE_LATENCY,
-                Metric.LOAD_RATIO,
-                Metric.LOAD_RATE,
-            ),
-            statistics=("p50", "p99"),
-            min_size=SIZES[0],
-            max_size=SIZES[-1],
-            runs=NIGHTLY,
-        )
-    }
-)
+BENCHMARKS: Mapping[str, UnderLoad] = {
+    "allreduce_under_load": UnderLoad(
+        name="allreduce_under_load",
+        family="under_load",
+        title="Allreduce beside an incast",
+        metrics=(
+            Metric.LOADED_LATENCY,
+            Metric.IDLE_LATENCY,
+            Metric.LOAD_RATIO,
+            Metric.LOAD_RATE,
+        ),
+        statistics=("p50", "p99"),
+        min_size=SIZES[0],
+        max_size=SIZES[-1],
+        runs=NIGHTLY,
+    )
+}

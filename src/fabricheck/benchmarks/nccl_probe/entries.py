@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
+from pathlib import Path
 from typing import Final
 
+from fabricheck.benchmarks.listed import listed
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.model import ACCEPTANCE, NIGHTLY, Family, ProgramBenchmark
-from fabricheck.units import MIB
+from fabricheck.benchmarks.model import Family, ProgramBenchmark
 
 PROGRAM: Final = "nccl_probe"
 SHARED: Final = "share_gpu"
@@ -16,17 +16,14 @@ SHARED: Final = "share_gpu"
 PROGRAMS: Final = ("nccl_probe",)
 FAMILIES: Final = (Family("nccl", "collectives of NCCL", ("Nccl",)),)
 
-SCHEMES = ("auto", "ring", "tree")
-OPERATIONS: Mapping[str, str] = MappingProxyType(
-    {
-        "allreduce": "AllReduce",
-        "reduce": "Reduce",
-        "bcast": "Broadcast",
-        "allgather": "AllGather",
-        "reduce_scatter": "ReduceScatter",
-        "alltoall": "AlltoAll",
-    }
-)
+OPERATIONS: Mapping[str, str] = {
+    "allreduce": "AllReduce",
+    "reduce": "Reduce",
+    "bcast": "Broadcast",
+    "allgather": "AllGather",
+    "reduce_scatter": "ReduceScatter",
+    "alltoall": "AlltoAll",
+}
 """Collectives of the program, each with the name that NCCL's log gives it."""
 
 
@@ -58,30 +55,6 @@ def benchmark_name(collective: str, scheme: str) -> str:
     return f"nccl_{collective}{'' if scheme == 'auto' else f'_{scheme}'}"
 
 
-def _made(collective: str, scheme: str) -> NcclBenchmark:
-    return NcclBenchmark(
-        name=benchmark_name(collective, scheme),
-        family="nccl",
-        title=f"NCCL {OPERATIONS[collective]}{'' if scheme == 'auto' else f', {scheme}'}",
-        metrics=(Metric.LATENCY, Metric.BANDWIDTH),
-        statistics=("avg", "p50"),
-        min_size=8,
-        max_size=128 * MIB,
-        program=PROGRAM,
-        options=(collective, "--scheme", scheme),
-        transports=("nccl_node", "nccl_ib", "nccl_socket"),
-        runs=NIGHTLY if collective == "allreduce" else ACCEPTANCE,
-        collective=collective,
-        scheme=scheme,
-    )
-
-
-BENCHMARKS: Mapping[str, NcclBenchmark] = MappingProxyType(
-    {
-        each.name: each
-        for each in (
-            *(_made("allreduce", scheme) for scheme in SCHEMES),
-            *(_made(collective, "auto") for collective in OPERATIONS if collective != "allreduce"),
-        )
-    }
+BENCHMARKS: Mapping[str, NcclBenchmark] = listed(
+    Path(__file__).with_name("benchmarks.csv"), NcclBenchmark
 )

@@ -1,8 +1,7 @@
 """Values that say nothing of GPUs or of links are held against nothing."""
 
 from fabricheck.benchmarks.nccl_probe.entries import SHARED
-from fabricheck.judge.fake_gpu import unjudged
-from fabricheck.judge.verdict import Subject, Verdict
+from fabricheck.judge.verdict import Subject, Verdict, unjudged
 
 _SHARED = "several ranks on one GPU take turns: that NCCL works is shown, and nothing of its speed"
 

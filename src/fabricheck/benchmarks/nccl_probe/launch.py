@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from types import MappingProxyType
 
 from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.gpu import Path
@@ -116,7 +115,7 @@ class Collective(Measurement):
 def _devices(variable: str, ports: Ports, key: str) -> Mapping[str, str]:
     """Devices by their exact names, which a = asks of NCCL."""
     named = [f"{name}:{port}" if port else name for name, port in ports.named(key)]
-    return MappingProxyType({variable: f"={','.join(named)}"} if named else {})
+    return {variable: f"={','.join(named)}"} if named else {}
 
 
 def _exchanged(curve: Curve) -> Load:

@@ -8,15 +8,13 @@ at ``MPI_CHAR``.
 How they are called stands in ``options``.
 """
 
-import csv
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Final
 
-from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.model import RUNS, Family, MpiBenchmark, RanksRule
-from fabricheck.units import parse_size
+from fabricheck.benchmarks.listed import listed
+from fabricheck.benchmarks.model import Family, MpiBenchmark
 
 PROGRAMS: Final = ("mpi_probe",)
 FAMILIES: Final = (
@@ -32,36 +30,11 @@ FAMILIES: Final = (
 DERIVED: Final = ("TransportOrder",)
 
 
-def _benchmark(row: Mapping[str, str]) -> MpiBenchmark:
-    return MpiBenchmark(
-        name=row["name"],
-        family=row["family"],
-        title=row["title"] or row["printed"].removeprefix("MPI "),
-        metrics=tuple(map(Metric, row["metrics"].split())),
-        statistics=tuple(row["statistics"].split()),
-        min_size=parse_size(row["least"]) if row["least"] else None,
-        max_size=parse_size(row["most"]) if row["most"] else None,
-        runs=frozenset(RUNS[RUNS.index(row["first run"]) :]),
-        osu_program=f"osu_{row['name']}",
-        printed=row["printed"],
-        datatype=row["datatype"] or None,
-        ranks=RanksRule(row["ranks"]),
-        validates=row["validates"] == "yes",
-        in_probe=row["in mpi_probe"] == "yes",
-        smoke_on=tuple(row["smoke on"].split()) if row["smoke on"] else None,
-    )
-
-
-def _rows() -> list[Mapping[str, str]]:
-    lines = Path(__file__).with_name("benchmarks.csv").read_text().splitlines()
-    return list(csv.DictReader(line for line in lines if not line.startswith("#")))
-
-
-BENCHMARKS: Mapping[str, MpiBenchmark] = MappingProxyType(
-    {row["name"]: _benchmark(row) for row in _rows()}
-)
-
-PROBE_BENCHMARKS: Mapping[str, MpiBenchmark] = MappingProxyType(
-    {name: benchmark for name, benchmark in BENCHMARKS.items() if benchmark.in_probe}
-)
+BENCHMARKS: Mapping[str, MpiBenchmark] = {
+    name: replace(each, title=each.title or each.printed.removeprefix("MPI "))
+    for name, each in listed(Path(__file__).with_name("benchmarks.csv"), MpiBenchmark).items()
+}
+PROBE_BENCHMARKS: Mapping[str, MpiBenchmark] = {
+    name: benchmark for name, benchmark in BENCHMARKS.items() if benchmark.in_probe
+}
 """Those that ``mpi_probe`` has as a subcommand of the same name."""

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 
 from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.metrics import Metric
@@ -173,7 +172,7 @@ def with_launch(curve: Curve, directory: Path) -> Curve:
         FabricheckError: if the job script left no time behind.
     """
     took = (_clock(directory / _END) - _clock(directory / _BEGIN)) / _NS_OF_MS
-    values = MappingProxyType({(Metric.LAUNCH, "avg"): took})
+    values = {(Metric.LAUNCH, "avg"): took}
     return replace(curve, points=(replace(curve.points[0], values=values),))
 
 

@@ -6,7 +6,6 @@ Which options a program has depends on its family (``osu_util_options.h`` and ``
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.model import MpiBenchmark
@@ -40,17 +39,15 @@ _WINDOWS = Counts(50, 5)
 _COLLECTIVES = Counts(200, 20)
 _WARMUP = 10
 
-_OF_ALL_RANKS: Mapping[str, bool] = MappingProxyType(
-    {
-        "pt2pt": False,
-        "one_sided": False,
-        "congestion": False,
-        "collective": True,
-        "nonblocking": True,
-        "neighborhood": True,
-        "persistent": True,
-    }
-)
+_OF_ALL_RANKS: Mapping[str, bool] = {
+    "pt2pt": False,
+    "one_sided": False,
+    "congestion": False,
+    "collective": True,
+    "nonblocking": True,
+    "neighborhood": True,
+    "persistent": True,
+}
 """Families with options, and whether they have ``-f``: averages of the fastest and slowest rank."""
 
 

@@ -6,15 +6,16 @@ row, and a table that is cut, mixed up or repeated is an error, never a shorter 
 
 import re
 from collections.abc import Sequence
-from types import MappingProxyType
 
-from fabricheck.benchmarks.curve import Curve
+from fabricheck.benchmarks.curve import Curve, Point
+from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.model import MpiBenchmark
-from fabricheck.benchmarks.osu import probe, startup
+from fabricheck.benchmarks.osu import probe
 from fabricheck.benchmarks.osu.entries import BENCHMARKS
 from fabricheck.benchmarks.osu.table import Table
-from fabricheck.benchmarks.parser import ParseError, untitled
+from fabricheck.benchmarks.parser import untitled
 from fabricheck.benchmarks.registry import REGISTRY
+from fabricheck.errors import ParseError
 
 _TITLE = re.compile(r"^#\s+OSU\s+(?P<printed>MPI.*?)\s+v(?P<version>\d[\w.+-]*)$")
 _TITLE_START = re.compile(r"^#\s+OSU\b")
@@ -49,7 +50,7 @@ def parse(text: str, source: str, name: str = "") -> Curve:
         )
     benchmark = _find_benchmark(title["printed"], name, f"{source}: line {title_number}")
     if benchmark.family == "startup":
-        return startup.parse(text, source, benchmark, title["version"])
+        return _parse_startup(text, source, benchmark, title["version"])
     _refuse_validation_error(lines, source)
     _refuse_rows_before(lines[: title_number - 1], source)
 
@@ -62,7 +63,7 @@ def parse(text: str, source: str, name: str = "") -> Curve:
         program="osu",
         version=title["version"],
         datatype=datatype.rstrip(".") if datatype else None,
-        metadata=MappingProxyType(metadata),
+        metadata=metadata,
         points=tuple(table.points),
     )
 
@@ -126,3 +127,49 @@ def _read_metadata(line: str) -> dict[str, str]:
     if match := _METADATA.match(line):
         return {match["key"]: match["value"].strip()}
     return {match["key"]: match["value"] for match in _BRACKETED_METADATA.finditer(line)}
+
+
+_INIT = re.compile(
+    r"^nprocs: (?P<ranks>\d+), min: (?P<min>\d+) ms, max: (?P<max>\d+) ms, avg: (?P<avg>\d+) ms$",
+    re.ASCII | re.MULTILINE,
+)
+_HELLO = re.compile(r"^This is a test with (?P<ranks>\d+) processes$", re.ASCII | re.MULTILINE)
+
+
+def _parse_startup(text: str, source: str, benchmark: MpiBenchmark, version: str) -> Curve:
+    """The one point of a startup test: times of ``MPI_Init``, none of a hello.
+
+    Args:
+        text: the whole output.
+        source: what to call the text in messages.
+        benchmark: whose title the output has.
+        version: OSU's.
+
+    Raises:
+        ParseError: if the line is missing, damaged or there twice.
+    """
+    pattern = _INIT if Metric.STARTUP in benchmark.metrics else _HELLO
+    found = list(pattern.finditer(text.replace("\r\n", "\n")))
+    if len(found) != 1:
+        raise ParseError(
+            f"{source}: expected one line with the number of ranks after the title of "
+            f"{benchmark.osu_program}, found {len(found)}: the output is cut or damaged, or those "
+            "of several runs were put together"
+        )
+    fields = found[0].groupdict()
+    ranks = fields.pop("ranks")
+    return Curve(
+        benchmark=benchmark.name,
+        program="osu",
+        version=version,
+        datatype=None,
+        metadata={"ranks": ranks},
+        points=(
+            Point(
+                size=None,
+                values={(Metric.STARTUP, name): float(value) for name, value in fields.items()},
+                iterations=None,
+                valid=None,
+            ),
+        ),
+    )

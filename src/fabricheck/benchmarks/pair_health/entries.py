@@ -1,7 +1,6 @@
 """The benchmark of ``pair_probe``."""
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Final
 
 from fabricheck.benchmarks.metrics import Metric
@@ -17,17 +16,15 @@ FAMILIES: Final = (
 PING: Final = 8
 MESSAGE: Final = MIB
 
-BENCHMARKS: Mapping[str, Benchmark] = MappingProxyType(
-    {
-        "pair_health": Benchmark(
-            name="pair_health",
-            family="pair_health",
-            title="Latency and bandwidth of pairs of nodes, all at once",
-            metrics=(Metric.LATENCY, Metric.BANDWIDTH),
-            statistics=("p50",),
-            min_size=PING,
-            max_size=MESSAGE,
-            runs=NIGHTLY,
-        )
-    }
-)
+BENCHMARKS: Mapping[str, Benchmark] = {
+    "pair_health": Benchmark(
+        name="pair_health",
+        family="pair_health",
+        title="Latency and bandwidth of pairs of nodes, all at once",
+        metrics=(Metric.LATENCY, Metric.BANDWIDTH),
+        statistics=("p50",),
+        min_size=PING,
+        max_size=MESSAGE,
+        runs=NIGHTLY,
+    )
+}

@@ -16,8 +16,7 @@ from fabricheck.launch import pair
 from fabricheck.launch.cases import Case
 from fabricheck.launch.model import Evidence, Job, Setting
 from fabricheck.launch.verbs import address, flat, mtu, ports
-from fabricheck.transports.proof import Proof
-from fabricheck.transports.verbs import prove_packets
+from fabricheck.transports.proof import Proof, prove_packets
 from fabricheck.transports.witness import Witness
 from fabricheck.units import MIB
 

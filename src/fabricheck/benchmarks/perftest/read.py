@@ -10,12 +10,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from types import MappingProxyType
 
 from fabricheck.benchmarks.curve import Curve, Point
 from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.model import ProgramBenchmark
-from fabricheck.benchmarks.parser import ParseError
 from fabricheck.benchmarks.perftest.entries import BENCHMARKS
 from fabricheck.benchmarks.perftest.table import (
     BENCHMARK,
@@ -30,7 +28,7 @@ from fabricheck.benchmarks.perftest.table import (
     Table,
     read_table,
 )
-from fabricheck.errors import FabricheckError
+from fabricheck.errors import FabricheckError, ParseError
 from fabricheck.units import MIB
 
 _FIRST_OF_ALL, _LARGEST_OF_ALL = 2, 8 * MIB
@@ -152,7 +150,7 @@ def parse_runs(outputs: Sequence[str], source: str) -> Curve:
         program=PROGRAM,
         version="",
         datatype=None,
-        metadata=MappingProxyType(first.settings),
+        metadata=first.settings,
         points=tuple(points),
         remarks=tuple(dict.fromkeys(remark for table in tables for remark in table.remarks)),
         is_whole=len(tables) == 1 and points[-1].size == _last_of_all(first),

@@ -3,14 +3,13 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Final
 
 from fabricheck.benchmarks.curve import Point
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.parser import ParseError, half_digit
+from fabricheck.benchmarks.parser import Rows, half_digit
 from fabricheck.benchmarks.perftest.entries import BENCHMARKS
-from fabricheck.benchmarks.rows import Rows
+from fabricheck.errors import ParseError
 from fabricheck.units import MIB
 
 PROGRAM: Final = "perftest"
@@ -326,7 +325,7 @@ class _Reader(Rows):
             self._reconcile(number, size, values, cells)
         else:
             self._check_latencies(number, values)
-        return Point(size, MappingProxyType(values), iterations, None)
+        return Point(size, values, iterations, None)
 
     def _reconcile(
         self,

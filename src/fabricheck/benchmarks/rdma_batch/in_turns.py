@@ -3,13 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from types import MappingProxyType
 
 from fabricheck.benchmarks.curve import Curve, Point
 from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.perftest import read as perftest
 from fabricheck.benchmarks.rdma_batch import read as rdma_batch
 from fabricheck.benchmarks.rdma_batch.entries import Comparison
+from fabricheck.benchmarks.rdma_batch.table import PROGRAM, Row
 
 ROUNDS = 3
 """How often both take turns: enough that one disturbed run is outvoted."""
@@ -56,7 +56,7 @@ class Sides:
 
     own: Mapping[int, float]
     rival: Mapping[int, float]
-    rows: tuple[rdma_batch.Row, ...]
+    rows: tuple[Row, ...]
     mtu: int
 
 
@@ -96,7 +96,7 @@ def read(entry: Comparison, runs: Sequence[Turn], outputs: Sequence[str], source
         found.setdefault((turn.is_own, turn.size), []).append(value)
     medians = {key: median(values) for key, values in found.items()}
     own, rival = (
-        MappingProxyType({size: value for (o, size), value in medians.items() if o is is_own})
+        {size: value for (o, size), value in medians.items() if o is is_own}
         for is_own in (True, False)
     )
     return Sides(own, rival, tuple(rows), min(mtus))
@@ -106,14 +106,14 @@ def ratios(entry: Comparison, sides: Sides) -> Curve:
     """How many times better ours is, at each size."""
     return Curve(
         benchmark=entry.name,
-        program=rdma_batch.PROGRAM,
+        program=PROGRAM,
         version="",
         datatype=None,
-        metadata=MappingProxyType({}),
+        metadata={},
         points=tuple(
             Point(
                 size,
-                MappingProxyType({(Metric.RATIO, "p50"): ratio(entry, sides, size)}),
+                {(Metric.RATIO, "p50"): ratio(entry, sides, size)},
                 None,
                 None,
             )
@@ -150,7 +150,7 @@ def _rival(entry: Comparison, size: int, setting: Setting) -> tuple[str, ...]:
     )
 
 
-def _of_row(entry: Comparison, row: rdma_batch.Row) -> float:
+def _of_row(entry: Comparison, row: Row) -> float:
     if entry.of is Metric.BANDWIDTH:
         return row.bandwidth["avg"]
     return row.latency["avg" if _is_rate(entry) else "p50"]

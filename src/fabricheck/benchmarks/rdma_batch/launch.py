@@ -13,12 +13,12 @@ from fabricheck.benchmarks.perftest.launch import perftest_options
 from fabricheck.benchmarks.rdma_batch import in_turns
 from fabricheck.benchmarks.rdma_batch import read as rdma_batch
 from fabricheck.benchmarks.rdma_batch.entries import BENCHMARKS, Comparison, Sweep
+from fabricheck.benchmarks.rdma_batch.table import Row
 from fabricheck.launch import pair
 from fabricheck.launch.cases import Case
 from fabricheck.launch.model import Evidence, Job, Setting
 from fabricheck.launch.verbs import address, flat, ports, wrong_mtu
-from fabricheck.transports.proof import Proof
-from fabricheck.transports.verbs import prove_packets
+from fabricheck.transports.proof import Proof, prove_packets
 from fabricheck.transports.witness import Witness
 
 _LONGEST_RUN = 240
@@ -97,7 +97,7 @@ class BatchSweep(_Batches):
 
     def examine(self, setting: Setting) -> Evidence:
         """What the initiator printed, and the packets of the ports."""
-        rows: list[rdma_batch.Row] = []
+        rows: list[Row] = []
 
         def read(outputs: Sequence[str]) -> Curve:
             """The curve of the slowest initiator."""
@@ -201,7 +201,7 @@ def _explain(extras: Mapping[str, Any], words: str) -> str | None:
 
 def _moved(
     extras: Mapping[str, Any],
-    rows: Sequence[rdma_batch.Row],
+    rows: Sequence[Row],
     witnesses: Sequence[Witness],
     used: int,
     *,

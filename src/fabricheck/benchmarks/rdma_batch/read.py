@@ -2,13 +2,13 @@
 
 from collections import defaultdict
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any
 
 from fabricheck.benchmarks import program_result
 from fabricheck.benchmarks.curve import Curve, Point
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.program_result import ParseError, ProgramResult
+from fabricheck.benchmarks.program_result import ProgramResult
+from fabricheck.benchmarks.rdma_batch import table
 from fabricheck.benchmarks.rdma_batch.entries import BENCHMARKS, SWEEPS
 from fabricheck.benchmarks.rdma_batch.table import (
     PROGRAM,
@@ -16,23 +16,11 @@ from fabricheck.benchmarks.rdma_batch.table import (
     Output,
     Row,
     check_sweeps,
-    is_output,
     read,
 )
+from fabricheck.errors import ParseError
 
-__all__ = [
-    "PROGRAM",
-    "Output",
-    "Row",
-    "confirm_case",
-    "curve",
-    "is_output",
-    "parse",
-    "path_mtu",
-    "read",
-    "read_result",
-]
-
+is_output = table.is_output
 _TOLD = (
     "buffer_size",
     "transfer_batch_size",
@@ -95,7 +83,7 @@ def _output(result: ProgramResult) -> Output:
     check_sweeps(list(tables.values()), result.source, doubling=False)
     told = {key: str(result.options[key]) for key in _TOLD if key in result.options}
     settings = {**told, "op_type": result.benchmark, **result.metadata()}
-    return Output(result.version, MappingProxyType(settings), tuple(map(tuple, tables.values())))
+    return Output(result.version, settings, tuple(map(tuple, tables.values())))
 
 
 def _row(result: ProgramResult, each: Mapping[str, Any]) -> Row:
@@ -126,14 +114,14 @@ def _of_sweep(output: Output, source: str, name: str) -> Curve:
             f"{source}: expected op_type in the configuration, found none: the table doesn't tell "
             "reads from writes, so name the benchmark (--benchmark)"
         )
-    for sweep in SWEEPS:
+    for sweep in SWEEPS.values():
         is_it = (operation or sweep.options[-1]) in sweep.options
         if is_it and (sweep.name == name if name else bool(sweep.transfer) == by_total):
             break
     else:
         raise ParseError(
             f"{source}: expected {name or 'a sweep of the registry'} ("
-            f"{', '.join(sweep.name for sweep in SWEEPS)} are known), found one of "
+            f"{', '.join(SWEEPS)} are known), found one of "
             f"{operation or 'unknown operation'}s over {'batches' if by_total else 'sizes'}"
         )
     if sweep.transfer and {row.size for row in rows} != {sweep.transfer}:
@@ -194,7 +182,7 @@ def curve(output: Output, benchmark: str, *, by_total: bool) -> Curve:
         points.append(
             Point(
                 size=rows[0].total if by_total else rows[0].size,
-                values=MappingProxyType(values),
+                values=values,
                 iterations=rows[0].iterations,
                 valid=True if checked else None,
             )

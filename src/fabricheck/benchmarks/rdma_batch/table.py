@@ -13,11 +13,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from types import MappingProxyType
 from typing import Final
 
-from fabricheck.benchmarks.parser import ParseError, half_digit
-from fabricheck.benchmarks.rows import Rows
+from fabricheck.benchmarks.parser import Rows, half_digit
+from fabricheck.errors import ParseError
 
 PROGRAM: Final = "rdma_batch"
 
@@ -111,7 +110,7 @@ def read(text: str, source: str) -> Output:
             "the program did not come so far, or its output went elsewhere"
         )
     check_sweeps(tables, source, doubling=True)
-    return Output("", MappingProxyType(settings), tables)
+    return Output("", settings, tables)
 
 
 def check_sweeps(tables: Sequence[Sequence[Row]], source: str, *, doubling: bool) -> None:
@@ -216,10 +215,8 @@ class _Reader(Rows):
         return Row(
             size=size,
             batch=many,
-            latency=MappingProxyType(latency),
-            bandwidth=MappingProxyType(
-                {"max": size * many / latency["min"], "avg": size * many / latency["avg"]}
-            ),
+            latency=latency,
+            bandwidth={"max": size * many / latency["min"], "avg": size * many / latency["avg"]},
             iterations=None,
         )
 

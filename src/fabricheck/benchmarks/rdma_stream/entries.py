@@ -7,7 +7,6 @@ nodes is always the same, rank by rank over the nodes, so what differs is how ma
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Final
 
 from fabricheck.benchmarks.metrics import Metric
@@ -72,20 +71,18 @@ class Topology:
         ]
 
 
-TOPOLOGIES: Mapping[str, Topology] = MappingProxyType(
-    {
-        each.name: each
-        for each in (
-            Topology("T1", "a pair on each node", 1, 1, least=1),
-            Topology("T2", "a pair between two nodes", 1, 2, least=1, most=1),
-            Topology("T3", "several pairs between nodes", 1, 2, least=2),
-            Topology("T4", "two transmitters and their receiver on a node", 2, 1, least=1, most=1),
-            Topology("T5", "the same on each of several nodes", 2, 1, least=2),
-            Topology("T6", "two transmitters and their receiver apart", 2, 3, least=1, most=1),
-            Topology("T7", "several such three", 2, 3, least=2),
-        )
-    }
-)
+TOPOLOGIES: Mapping[str, Topology] = {
+    each.name: each
+    for each in (
+        Topology("T1", "a pair on each node", 1, 1, least=1),
+        Topology("T2", "a pair between two nodes", 1, 2, least=1, most=1),
+        Topology("T3", "several pairs between nodes", 1, 2, least=2),
+        Topology("T4", "two transmitters and their receiver on a node", 2, 1, least=1, most=1),
+        Topology("T5", "the same on each of several nodes", 2, 1, least=2),
+        Topology("T6", "two transmitters and their receiver apart", 2, 3, least=1, most=1),
+        Topology("T7", "several such three", 2, 3, least=2),
+    )
+}
 
 
 def topology_of(places: list[tuple[str, str]]) -> Topology | None:
@@ -159,18 +156,16 @@ def _streams(method: str, topology: Topology) -> Streams:
     )
 
 
-BENCHMARKS: Mapping[str, Streams] = MappingProxyType(
-    {
-        each.name: each
-        for each in (
-            *(_streams("rdma", topology) for topology in TOPOLOGIES.values()),
-            # Over sockets a pair inside a node says nothing of the fabric.
-            *(
-                _streams(method, topology)
-                for method in ("mpi", "udp")
-                for topology in TOPOLOGIES.values()
-                if topology.nodes > 1
-            ),
-        )
-    }
-)
+BENCHMARKS: Mapping[str, Streams] = {
+    each.name: each
+    for each in (
+        *(_streams("rdma", topology) for topology in TOPOLOGIES.values()),
+        # Over sockets a pair inside a node says nothing of the fabric.
+        *(
+            _streams(method, topology)
+            for method in ("mpi", "udp")
+            for topology in TOPOLOGIES.values()
+            if topology.nodes > 1
+        ),
+    )
+}

@@ -11,9 +11,10 @@ from fabricheck.launch.cases import Case
 from fabricheck.launch.evidence import RESULT_JSON
 from fabricheck.launch.model import Evidence, Job, Measurement, Ranks, Setting
 from fabricheck.launch.verbs import address, flat, ports, wrong_mtu
-from fabricheck.sites.offers import offers
-from fabricheck.transports import Placement, Ports, find, hosts
+from fabricheck.sites.files import offers
+from fabricheck.transports import Placement, Ports, find
 from fabricheck.transports.gpu_memory import Load
+from fabricheck.transports.settings import listing
 
 _BUDGETS = 20
 """Time budgets of a message size that one run of streams may take."""
@@ -125,7 +126,7 @@ class Streams(Measurement):
         """The program, who streams to whom, at which pace, and each rank on its node."""
         job = mpi.start(self.placement, setting, self._words(setting))
         count = self.placement.num_nodes
-        listed = hosts.listing(self._nodes, count, setting.launcher, setting.mpi)
+        listed = listing(self._nodes, count, setting.launcher, setting.mpi)
         return replace(
             job,
             variables={**job.variables, **listed.variables},

@@ -7,18 +7,18 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Final
 
 from fabricheck.benchmarks.curve import Curve, Point
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.program_result import ParseError, ProgramResult
+from fabricheck.benchmarks.program_result import ProgramResult
 from fabricheck.benchmarks.rdma_stream.entries import (
     BENCHMARKS,
     PROGRAM,
     benchmark_name,
     topology_of,
 )
+from fabricheck.errors import ParseError
 
 UNEVEN: Final = "Uneven"
 """Metadata: how far the rate of a stream lies from the mean of its receiver's, at most."""
@@ -289,14 +289,12 @@ def curve(
         program=PROGRAM,
         version=told.get("Version", ""),
         datatype=None,
-        metadata=MappingProxyType(
-            {
-                **told,
-                UNEVEN: f"{uneven(streams):.6f}",
-                MISSED: f"{missed} of {total}",
-            }
-        ),
-        points=(Point(size, MappingProxyType(values), most, valid=None),),
+        metadata={
+            **told,
+            UNEVEN: f"{uneven(streams):.6f}",
+            MISSED: f"{missed} of {total}",
+        },
+        points=(Point(size, values, most, valid=None),),
         is_whole=True,
     )
 

@@ -7,10 +7,10 @@ from functools import partial
 from fabricheck.benchmarks.budget import iterations, thin
 from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.parser import ParseError, check_complete
+from fabricheck.benchmarks.parser import check_complete
 from fabricheck.benchmarks.ucx_perftest import read as ucx_perftest
 from fabricheck.benchmarks.ucx_perftest.entries import BENCHMARKS
-from fabricheck.errors import FabricheckError
+from fabricheck.errors import FabricheckError, ParseError
 from fabricheck.launch import pair
 from fabricheck.launch.cases import Case
 from fabricheck.launch.model import Evidence, Job, Setting

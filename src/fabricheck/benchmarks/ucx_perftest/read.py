@@ -8,15 +8,14 @@ line and no exit code, and no end is marked: pass the curve to ``check_complete`
 
 import re
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Final
 
 from fabricheck.benchmarks.curve import Curve, Point
 from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.model import ProgramBenchmark
-from fabricheck.benchmarks.parser import ParseError
-from fabricheck.benchmarks.rows import Rows
+from fabricheck.benchmarks.parser import Rows
 from fabricheck.benchmarks.ucx_perftest.entries import BENCHMARKS
+from fabricheck.errors import ParseError
 from fabricheck.units import MIB
 
 PROGRAM: Final = "ucx_perftest"
@@ -101,7 +100,7 @@ def parse(text: str, source: str, name: str = "") -> Curve:
         program=PROGRAM,
         version="",
         datatype=None,
-        metadata=MappingProxyType({}),
+        metadata={},
         points=tuple(table.points),
     )
 
@@ -233,7 +232,7 @@ class _Table(Rows):
             )
         return Point(
             size=size,
-            values=MappingProxyType(self._values(size, rate, latency, median_statistic, median)),
+            values=self._values(size, rate, latency, median_statistic, median),
             iterations=iterations,
             valid=None,
         )

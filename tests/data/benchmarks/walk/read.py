@@ -4,7 +4,7 @@ import re
 
 from fabricheck.benchmarks.curve import Curve, Point
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.parser import ParseError
+from fabricheck.errors import ParseError
 
 _ROW = re.compile(r"^walk (\d{1,9}) (\d{1,9}\.\d{1,3})$", re.MULTILINE | re.ASCII)
 

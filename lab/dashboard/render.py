@@ -28,9 +28,12 @@ from grafana_foundation_sdk.models.dashboard import (
     VariableRefresh,
 )
 
-from fabricheck.fabric.bands import BANDS
-from fabricheck.monitor.panels import ROWS, Panel, Steps
+from dashboard.panels import ROWS, Panel, Steps
+from fabricheck.fabric.limits import BANDS
+from fabricheck.provenance import SUITE
 
+FILE: Final = SUITE / "src" / "fabricheck" / "monitor" / "mpi-benchmark-dashboard.json"
+"""Where `fabricheck dashboard` finds it."""
 UID: Final = "mpi-benchmark-dashboard"
 """As the dashboard of the MPI AI cluster benchmark has it, so that links go on working."""
 

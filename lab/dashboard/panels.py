@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from fabricheck.fabric.bands import BANDS
+from fabricheck.fabric.limits import BANDS
 from fabricheck.fabric.model import Band
 
 _RUN: Final = 'system=~"$system"'

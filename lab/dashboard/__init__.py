@@ -1,0 +1,1 @@
+"""The dashboard for Grafana, written with Grafana's own library."""
