@@ -107,6 +107,17 @@ def test_columns_that_do_not_fit_go_to_a_table_of_their_own(judged):
     assert max(len(line) for line in lines if line.startswith("allreduce")) <= 62
 
 
+def test_a_table_has_no_row_without_a_case(judged):
+    document = sample.report()
+    for entry in document["cases"]:
+        if (entry["environ"], entry.get("benchmark")) == ("mpich", "latency"):
+            entry["environ"] = "mpich2"
+    tables = shown(*judged(document), width=62).split("benchmark ")
+    assert len(tables) > 3
+    lines = [line for table in tables for line in table.splitlines()]
+    assert not [line for line in lines if set("".join(line.split()[2:])) == {"·"}]
+
+
 def test_columns_name_their_partition_where_there_are_several(judged):
     document = sample.report()
     for entry in document["cases"]:

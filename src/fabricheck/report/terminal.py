@@ -190,10 +190,13 @@ def _table(matrix: Matrix, columns: Sequence[Column], layout: _Layout, console: 
     for column in columns:
         table.add_column(column.placement_words, width=layout.cell, no_wrap=True)
     for row in matrix.rows:
+        found = [matrix.cases(row, column) for column in columns]
+        if not any(found):
+            continue
         unit = TABLE_UNITS.get(row.unit, row.unit)
         if console.options.ascii_only:
             unit = unit.replace("µ", "u")
-        cells = [_cell(matrix.cases(row, column), row, console) for column in columns]
+        cells = [_cell(cases, row, console) for cases in found]
         table.add_row(row.benchmark, unit, *cells)
     return table
 
