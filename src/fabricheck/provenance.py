@@ -3,10 +3,11 @@
 import functools
 import os
 import socket
-import subprocess
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+
+from fabricheck.asking import told
 
 _WHEEL = Path(__file__).resolve().with_name("suite")
 SUITE = _WHEEL if _WHEEL.is_dir() else _WHEEL.parents[2]
@@ -48,16 +49,9 @@ def commit(directory: Path) -> str:
     """
     if directory == _WHEEL:
         return f"v{version('fabricheck')}"
-    try:
-        described = subprocess.run(
-            ["git", "-C", str(directory), "describe", "--always", "--exclude=*", "--dirty=+"],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    except FileNotFoundError:
-        return ""
-    return described.stdout.strip()
+    return told(
+        ["git", "-C", str(directory), "describe", "--always", "--exclude=*", "--dirty=+"]
+    ).strip()
 
 
 @functools.cache

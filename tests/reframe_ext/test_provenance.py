@@ -91,7 +91,7 @@ def test_a_node_that_told_nothing_is_recorded_as_such(tmp_path: Path) -> None:
 def test_a_compiler_from_spack_gives_the_hash(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(provenance, "_lines", lambda command: ["gcc 12.2.0", "(C) FSF", SPACK])
+    monkeypatch.setattr(provenance, "told", lambda _: f"gcc 12.2.0\n(C) FSF\n{SPACK}")
     Provenance(tmp_path).record(check(tmp_path))
     (found,) = lines(tmp_path)
     assert found["software"]["compiler"] == "gcc 12.2.0"

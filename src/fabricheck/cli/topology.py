@@ -1,19 +1,18 @@
 """``fabricheck topology``: what is known of a fabric, and what is not."""
 
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from fabricheck.asking import UnansweredError, ask
 from fabricheck.cli.options import JsonOption
 from fabricheck.cli.output import write_json
 from fabricheck.errors import FabricheckError
 from fabricheck.localise.topology import Topology, as_json, flows_for_paths, nodes_in
 
 app = typer.Typer(no_args_is_help=True, help="Leaves, spines and routes: what is known of them.")
-_SECONDS = 60.0
 
 FileArgument = Annotated[
     Path | None,
@@ -95,17 +94,9 @@ def _topology(file: Path | None) -> Topology:
 
 def _ask(*command: str) -> str:
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=_SECONDS
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise FabricheckError(
-            f"{' '.join(command)} can't be asked ({error}): name a recorded FILE"
-        ) from error
-    if done.returncode != 0:
-        complaint = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[0]
-        raise FabricheckError(f"{' '.join(command)}: {complaint}: name a recorded FILE")
-    return done.stdout
+        return ask(command)
+    except UnansweredError as error:
+        raise FabricheckError(f"{' '.join(command)}: {error}: name a recorded FILE") from None
 
 
 def _folded(names: Sequence[str]) -> str:

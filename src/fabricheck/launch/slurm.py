@@ -12,6 +12,8 @@ from typing import Final
 
 from ClusterShell.NodeSet import NodeSet
 
+from fabricheck.asking import told
+
 
 def silent_nodes(hosts: Iterable[str]) -> tuple[str, ...]:
     """Those of the hosts that Slurm holds for down, failing or not responding.
@@ -25,27 +27,13 @@ def silent_nodes(hosts: Iterable[str]) -> tuple[str, ...]:
 
 def node_states() -> dict[str, str]:
     """Slurm's word for the state of each node, as in sinfo(1); empty without Slurm."""
-    try:
-        listed = subprocess.run(
-            ["sinfo", "--noheader", "--Node", "--format=%N %T"],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-    except (OSError, subprocess.CalledProcessError):
-        return {}
-    return dict(line.split() for line in listed.stdout.splitlines())
+    listed = told(["sinfo", "--noheader", "--Node", "--format=%N %T"])
+    return dict(line.split() for line in listed.splitlines())
 
 
 def allocation_state(job: str) -> str:
     """Slurm's word for the state of a job, such as ``RUNNING``; empty for one that is gone."""
-    listed = subprocess.run(
-        ["squeue", "--noheader", f"--jobs={job}", "--format=%T"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return listed.stdout.strip()
+    return told(["squeue", "--noheader", f"--jobs={job}", "--format=%T"]).strip()
 
 
 def is_silent(state: str) -> bool:

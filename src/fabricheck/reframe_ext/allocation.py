@@ -25,6 +25,7 @@ from reframe.core.schedulers import Job
 from reframe.core.schedulers.slurm import SqueueJobScheduler, _SlurmJob
 from reframe.utility.typecheck import Duration
 
+from fabricheck.asking import told
 from fabricheck.launch.slurm import Allocation, Given, inside, without_slurm
 
 NAME: Final = "allocation"
@@ -326,7 +327,7 @@ def _say(job: CaseJob, words: str) -> None:
 def _signal_steps(job: CaseJob, name: str) -> None:
     """Send a signal to the ranks of a case that runs on its nodes."""
     assert job.allocation is not None, "it runs"
-    listed = _told(
+    listed = told(
         ["squeue", "--steps", "--noheader", f"--jobs={job.allocation.job}", "-o", "%i %N"]
     )
     steps = [
@@ -335,12 +336,7 @@ def _signal_steps(job: CaseJob, name: str) -> None:
         if step.rpartition(".")[2].isdecimal() and set(NodeSet(nodes)) & set(job.nodes)
     ]
     if steps:
-        _told(["scancel", f"--signal={name}", *steps])
-
-
-def _told(command: Sequence[str]) -> str:
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
-    return ended.stdout
+        told(["scancel", f"--signal={name}", *steps])
 
 
 def _wait_for(processes: Sequence[subprocess.Popen[bytes]]) -> None:

@@ -1,14 +1,12 @@
 """Which MPI a program is really linked to: a spec is a claim, not a fact."""
 
 import re
-import subprocess
 import sys
 from pathlib import Path
 
+from fabricheck.asking import UnansweredError, ask
 from fabricheck.errors import FabricheckError
 from fabricheck.transports import MPI_NAMES
-
-_PATIENCE = 30
 
 # MPI_Get_library_version may be called before MPI_Init (MPI 4.0, section 9.1.1), so that nothing
 # is started. 8192 is MPICH's MPI_MAX_LIBRARY_VERSION_STRING; Open MPI's is 256.
@@ -65,17 +63,6 @@ def _library_version(library: str) -> str:
 
 def _ask(command: list[str], wanted: str) -> str:
     try:
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_PATIENCE,
-            check=True,
-        )
-    except (OSError, subprocess.SubprocessError) as error:
-        words = (getattr(error, "stderr", "") or str(error)).strip().splitlines()
-        raise FabricheckError(
-            f"expected {wanted} from {command[0]}, found: {words[-1] if words else error}"
-        ) from None
-    return done.stdout
+        return ask(command)
+    except UnansweredError as error:
+        raise FabricheckError(f"expected {wanted} from {command[0]}, found: {error}") from None

@@ -2,19 +2,17 @@
 
 import functools
 import re
-import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
 from reframe.core.exceptions import ReframeError
 from reframe.core.runtime import emit_loadenv_commands
 
+from fabricheck.asking import told
 from fabricheck.history.provenance import alike
 from fabricheck.nodes.machine import read_machines
 from fabricheck.record.write import append
 
-_PATIENCE = 30
 # Spack's prefixes end in the hash of what is installed there.
 _SPACK = re.compile(r"/([^/]+-[a-z0-9]{32})/")
 _ASKED = dict.fromkeys(("slurm", "squeue", "allocation"), ("sinfo", "--version"))
@@ -93,22 +91,9 @@ def _compiler(partition: Any, environ: Any) -> tuple[str, str]:
     except ReframeError:
         return "", ""
     asked = [*commands, f"{environ.cc} --version", f'realpath "$(command -v {environ.cc})"']
-    said = _lines(["bash", "-c", "\n".join(asked)])
+    said = told(["bash", "-c", "\n".join(asked)]).splitlines()
     return (said[0], said[-1]) if len(said) > 1 else ("", "")
 
 
 def _first_line(command: tuple[str, ...]) -> str:
-    return next(iter(_lines(list(command))), "")
-
-
-def _lines(command: list[str]) -> list[str]:
-    """What a program prints; nothing where it isn't installed, fails or hangs."""
-    if not shutil.which(command[0]):
-        return []
-    try:
-        ended = subprocess.run(
-            command, capture_output=True, text=True, timeout=_PATIENCE, check=True, errors="replace"
-        )
-    except (OSError, subprocess.SubprocessError):
-        return []
-    return ended.stdout.splitlines()
+    return next(iter(told(command).splitlines()), "")

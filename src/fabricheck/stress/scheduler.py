@@ -11,10 +11,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, Protocol
 
+from fabricheck.asking import UnansweredError, ask
 from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE, home
 
-_PATIENCE: Final = 60
 _ON_LOGIN: Final = str(SUITE / "ci" / "bin" / "on-login")
 
 
@@ -190,24 +190,14 @@ def _ask(*command: str, gone: str = "") -> str:
         FabricheckError: if it fails.
     """
     try:
-        ended = subprocess.run(
-            [_ON_LOGIN, *command],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=_PATIENCE,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise FabricheckError(f"expected an answer of {command[0]}, found: {error}") from None
-    if ended.returncode:
-        if gone and gone in ended.stderr:
+        return ask([_ON_LOGIN, *command]).strip()
+    except UnansweredError as error:
+        if gone and gone in str(error):
             return ""
-        words = " ".join(ended.stderr.split()) or f"exit code {ended.returncode}"
         raise FabricheckError(
-            f"expected an answer of {command[0]}, found: {words}: run it where Slurm is, with a "
+            f"expected an answer of {command[0]}, found: {error}: run it where Slurm is, with a "
             "partition and options that Slurm takes (stress.options in the site file)"
-        )
-    return ended.stdout.strip()
+        ) from None
 
 
 def node_states() -> dict[str, str]:

@@ -1,0 +1,46 @@
+"""Asking other programs."""
+
+import subprocess
+from collections.abc import Sequence
+from typing import Final
+
+from fabricheck.errors import FabricheckError
+
+_PATIENCE: Final = 60.0
+"""Seconds; a program that only tells something has long done so."""
+
+
+class UnansweredError(FabricheckError):
+    """A program is not there, failed or hangs; the message is its last words."""
+
+
+def ask(command: Sequence[str]) -> str:
+    """What a program prints.
+
+    Raises:
+        UnansweredError: if it is not there, fails, or takes longer than a minute.
+    """
+    try:
+        ended = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_PATIENCE,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise UnansweredError(str(error)) from None
+    if ended.returncode:
+        words = ended.stderr.strip().splitlines() or [f"exit code {ended.returncode}"]
+        raise UnansweredError(words[-1])
+    return ended.stdout
+
+
+def told(command: Sequence[str]) -> str:
+    """What a program prints; nothing where it does not answer."""
+    try:
+        return ask(command)
+    except UnansweredError:
+        return ""
