@@ -4,17 +4,18 @@ One schema for all of them, ``src/bench/schema/result-1.json``. What the results
 the module of each program, which makes a curve of them.
 """
 
+import functools
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import resources
 from itertools import pairwise
 from typing import Any, NoReturn
 
 import jsonschema
 
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.documents import schema
 from fabricheck.errors import ParseError
 
 _MOST_DIGITS = 18
@@ -111,9 +112,7 @@ def read(text: str, source: str) -> ProgramResult:
             failed, lacks results or found wrong data.
     """
     document = _load(text, source)
-    problem = jsonschema.exceptions.best_match(
-        schema("fabricheck.benchmarks", "result-1.json").iter_errors(document)
-    )
+    problem = jsonschema.exceptions.best_match(_validator().iter_errors(document))
     if problem is not None:
         found = problem.message
         raise ParseError(
@@ -143,6 +142,13 @@ def _load(text: str, source: str) -> Any:
         raise ParseError(
             f"{source}: {place}expected JSON, found {error}: the file is cut or damaged"
         ) from error
+
+
+@functools.cache
+def _validator() -> jsonschema.Draft202012Validator:
+    # Without `documents`: who reads a curve does not wait for YAML.
+    text = resources.files("fabricheck.benchmarks").joinpath("result-1.json").read_text()
+    return jsonschema.Draft202012Validator(json.loads(text))
 
 
 def _number(word: str) -> float:

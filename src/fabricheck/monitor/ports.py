@@ -173,7 +173,7 @@ def _read_state(path: Path) -> set[tuple[str, str]]:
         ) from error
 
 
-_TEMPLATE = Path(__file__).with_suffix(".sh")
+_TEMPLATE = Path(__file__).with_name("textfile.sh")
 _NUMBER, _NAME = "#", "@"
 """What stands for a counter's number and name in its labels."""
 
