@@ -5,7 +5,7 @@ from typing import Protocol
 
 from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.perftest.launch import perftest_options
-from fabricheck.benchmarks.rdma_batch import beside
+from fabricheck.benchmarks.rdma_batch import in_turns
 from fabricheck.benchmarks.rdma_batch.entries import COMPARISONS, Comparison
 from fabricheck.benchmarks.rdma_batch.launch import rdma_batch_options
 from fabricheck.errors import FabricheckError
@@ -50,20 +50,20 @@ def _table_beside(pair: Pair) -> str:
     ]
     for entry in COMPARISONS.values():
         size = entry.min_size or 0
-        runs = beside.turns(entry, [size], _setting(pair, entry), _ROUNDS)
-        sides = beside.read(entry, runs, pair.run([turn.words for turn in runs]), entry.name)
+        runs = in_turns.turns(entry, [size], _setting(pair, entry), _ROUNDS)
+        sides = in_turns.read(entry, runs, pair.run([turn.words for turn in runs]), entry.name)
         unit = "us" if entry.of is Metric.LATENCY else "MB/s"
         other = " ".join((entry.rival, *entry.rival_options))
         lines.append(
             f"| `{entry.name}` | {format_size(size)} | {entry.batch} | `{other}` | "
             f"{sides.rival[size]:.4g} {unit} | {sides.own[size]:.4g} {unit} | "
-            f"{beside.ratio(entry, sides, size):.3f} |"
+            f"{in_turns.ratio(entry, sides, size):.3f} |"
         )
     return "\n".join(lines)
 
 
-def _setting(pair: Pair, entry: Comparison) -> beside.Setting:
-    return beside.Setting(
+def _setting(pair: Pair, entry: Comparison) -> in_turns.Setting:
+    return in_turns.Setting(
         program=pair.program("rdma_batch"),
         own_options=rdma_batch_options(pair.extras, 1),
         perftest_options=perftest_options(pair.extras, "RC"),
