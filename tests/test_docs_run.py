@@ -86,14 +86,14 @@ RUN = {
 
 ELSEWHERE = {
     "a testbed or a cluster that runs": (
-        "run", "nightly --system", "locate", "stress", "testbed up", "testbed exec",
-        "testbed fault", "testbed status", "testbed down --state-dir", "site init hpc --on-node",
+        "run", "nightly --system", "nightly --mail-on", "locate", "stress", "testbed up",
+        "testbed exec", "testbed fault", "testbed status", "testbed down --state-dir",
         "site init mycluster --on-node", "topology check", "topology show",
     ),
     "a site that the reader has written": (
-        "site check hpc", "site check mycluster", "plan --system hpc", "plan --system mycluster",
+        "site check mycluster", "plan --system mycluster",
         "references check --system", "references list --system", "exporter --ports",
-        "metrics script", "trend --since 2026-11-01 --system hpc",
+        "metrics script", "trend --since 2026-11-01 --system mycluster",
     ),
     "a record of its own: RDMA, a campaign, a night, another host": (
         "explain", "accept", "baseline accept --step", "baseline accept transport=rc",

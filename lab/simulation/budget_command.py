@@ -36,7 +36,7 @@ def night(
 
         lab/simulate night --share 0.2
 
-        fabricheck plan --system hpc --night --json >hpc && lab/simulate night --cases hpc
+        fabricheck plan --system mycluster --night --json >cases && lab/simulate night --cases cases
     """
     found = tables(read_night(cases), share=share, faults=faults, seed=seed)
     show({"share": share, "faults": faults, "seed": seed}, found, machine=machine)

@@ -102,7 +102,10 @@ def test_a_fault_is_injected_seen_and_undone_and_all_is_green_again() -> None:
     assert outcome.passed
     assert outcome.sights[BW].places == ("fabric",)
     assert outcome.sights[WRITE].places is None
-    assert "critical ib_write_bw builtin rc-2n and 2 others on rx[1-2]: " in outcome.first_line
+    assert (
+        "critical ib_write_bw builtin rc-2n and 2 others on rx[1-2] (fault below "
+        in outcome.first_line
+    )
 
 
 def test_what_happens_in_mid_job_happens_while_it_runs() -> None:

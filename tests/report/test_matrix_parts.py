@@ -65,3 +65,23 @@ def test_no_part_is_wider_than_a_screen_and_no_case_is_lost() -> None:
     found = parts(whole)
     assert max(len(part.columns) for part in found) <= MOST_COLUMNS
     assert sorted(column for part in found for column in part.columns) == list(whole.columns)
+
+
+def test_no_row_or_column_is_mostly_empty_and_no_case_is_lost() -> None:
+    places = {"ib_send_lat": ("rc", "uc", "ud"), "ib_write_lat": ("rc", "uc")}
+    places |= dict.fromkeys(("ib_read_lat", "ib_read_bw", "ib_atomic_lat", "ib_atomic_bw"), ("rc",))
+    cases = [(name, "builtin", f"{each}-2n", "rdma") for name in places for each in places[name]]
+    whole = matrix(*cases)
+    found = parts(whole)
+    assert [part.title for part in found] == ["verbs, 1 of 2", "verbs, 2 of 2"]
+    for part in found:
+        full = [[bool(whole.cases(row, column)) for column in part.columns] for row in part.rows]
+        assert all(2 * sum(line) >= len(line) for line in [*full, *zip(*full, strict=True)])
+    shown = [
+        (row.benchmark, column)
+        for part in found
+        for row in part.rows
+        for column in part.columns
+        if whole.cases(row, column)
+    ]
+    assert sorted(shown) == sorted(whole.cells)

@@ -62,7 +62,7 @@ def test_the_verdict_comes_first(everything):
 def test_what_is_wrong_has_sentence_nodes_job_and_proof(everything):
     text = section(everything, "wrong")
     assert "⊘ untrusted bw mpich tcp-2n expected transport tcp, found shm" in text
-    assert "Nodes n1, n2 Job 1007 Proof of transport none" in text
+    assert "Nodes n[1-2] Job 1007 Proof of transport none" in text
     assert "latency falls from 152000 us at 2KiB" in text
     assert "Proof of transport UCX reports lanes over tcp" in text
 

@@ -214,16 +214,28 @@ def test_charts_follow_the_colour_scheme(browser):
     wait_until(browser, lambda _: label_color() != light)
 
 
-def test_nothing_is_wider_than_a_narrow_window(browser):
+def test_no_table_scrolls_at_1280_pixels_and_nothing_is_wider_than_a_phone(browser):
     all_drawn(browser)
-    browser.set_window_size(500, 900)
-    # Charts follow the window a moment after it changed.
-    wait_until(
-        browser,
-        lambda d: d.execute_script(
-            "return document.documentElement.scrollWidth <= document.documentElement.clientWidth"
-        ),
-    )
+    for width in (1280, 390):
+        window = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width == 390}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", window)
+        # Charts follow the window a moment after it changed.
+        wait_until(
+            browser,
+            lambda d: d.execute_script(
+                "const page = document.documentElement;return page.scrollWidth <= page.clientWidth"
+            ),
+        )
+        wide = browser.execute_script(
+            """
+            document.querySelectorAll("details").forEach((folded) => { folded.open = true; });
+            return [...document.querySelectorAll(arguments[0])]
+              .filter((box) => box.scrollWidth > box.clientWidth + 1)
+              .map((box) => box.getAttribute("aria-label"));
+            """,
+            ".scroll" if width == 1280 else "figure .scroll",
+        )
+        assert (width, wide) == (width, [])
 
 
 def test_it_prints_with_its_charts(browser):

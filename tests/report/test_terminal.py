@@ -71,7 +71,8 @@ def test_at_most_twenty_lines_come_before_the_matrix(judged, width, tty):
     document = sample.report()
     for number, entry in enumerate(document["cases"]):
         if not entry.get("fixture"):
-            entry.update(level="warning", findings=(f"finding {number} " + "of many words " * 12,))
+            name = f"{chr(97 + number // 26)}{chr(97 + number % 26)}"
+            entry.update(level="warning", findings=(f"finding {name} " + "of many words " * 12,))
     run, summary = judged(document)
     text = re.sub(r"\x1b\[[\d;]*m", "", shown(run, summary, width=width, tty=tty, table=False))
     assert len(text.splitlines()) <= terminal.TEXT_LINES

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from fabricheck.baseline.proposal import Proposal
 
 app = typer.Typer(
-    help="References from the history: proposed, compared, accepted, and told when they are old.",
+    help="Propose, compare, accept and expire references that come from the history.",
     no_args_is_help=True,
 )
 

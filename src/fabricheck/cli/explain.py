@@ -40,10 +40,10 @@ def explain(
 ) -> None:
     """Line up verbs, UCX and MPI on the path of a case, and name the layer that is at fault.
 
-    Words that fit one case only are enough.
+    Any words that match exactly one case are enough.
 
-    Exit code 0: the fault has its layer, or nothing is wrong. 1: that can't be told yet; what to
-    measure is said. 2: no such case or no usable run report.
+    Exit code 0: the layer at fault is named, or nothing is wrong. 1: it is not known yet, and the
+    output says what to measure. 2: no such case or no usable run report.
 
     Examples:
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from fabricheck.history.store import Status
 
 app = typer.Typer(
-    help="What was measured, night by night: read it, look at it, give it to other tools.",
+    help="Read, show and export what was measured, night by night.",
     no_args_is_help=True,
 )
 
@@ -294,7 +294,7 @@ def export(
     store: StoreOption = STORE,
     machine: JsonOption = False,
 ) -> None:
-    """Write every value with everything that is known of it, for other tools.
+    """Write all values with all their fields, for other tools.
 
     With --json, say in JSON what was written; --output must then be given.
 

@@ -85,7 +85,7 @@ def judge(
             --system testbed --environ openmpi --placement tcp-2n
 
         srun -N2 osu_bw | fabricheck judge - --references site.yaml --expect 1:4MiB \\
-            --system hpc:cpu --environ mpich --placement rc-2n --json
+            --system mycluster:cpu --environ mpich --placement rc-2n --json
     """
     curve = read_curve(file, expect, benchmark)
     if confirm := getattr(part_of(curve.benchmark, "read"), "confirm_case", None):

@@ -40,15 +40,15 @@ def locate(
     """Name the node or link that is slower than its peers.
 
     All idle nodes measure in disjoint pairs at once, in rounds; what a round found decides who
-    meets in the next one (docs/how-to/localisation.md). Nothing is drained: the lines to do it are
-    printed.
+    meets in the next one (docs/how-to/localisation.md). Nothing is drained: the commands for it
+    are printed.
 
-    Exit code 0: nobody is accused. 1: a place is, or a port is down. 3: nothing can be told.
-    2: bad input.
+    Exit code 0: no place is accused. 1: a place is accused, or a port is down. 3: the measurements
+    decide nothing. 2: bad input.
 
     Examples:
 
-        fabricheck locate --system hpc --environ openmpi --transport rc
+        fabricheck locate --system mycluster --environ openmpi --transport rc
 
         fabricheck locate --topology fabric.topology --node-file good.txt
 

@@ -51,19 +51,19 @@ def nightly(
 ) -> None:
     """Run a night: checks, history, trend, page, summary; ci/nightly.sh is for cron.
 
-    All of it lies in reports/nights/BEGIN/: page.html, summary.txt (20 lines), junit.xml, and what
-    each step said. reports/nights/latest is the last night that came to its end. A night that is
-    killed loses nothing; the next one says so.
+    Everything is written to reports/nights/BEGIN/: page.html, summary.txt (20 lines), junit.xml,
+    and the output of each step. reports/nights/latest is the last night that was completed. A night
+    that is killed loses nothing; the next one says so.
 
-    Exit code 0: all is well. 1: something is critical, or a regression is new; with --check, a
-    night is missing or a step of it failed. 2: a step could not do its work, or another night is
-    under way.
+    Exit code 0: all is well. 1: something is critical, untrusted or without reference, or a
+    regression is new; with --check, a night is missing or a step of it failed. 2: a step could not
+    do its work, or another night is under way.
 
     Examples:
 
-        fabricheck nightly --system hpc --mail 'mail -s "$SUBJECT" ops@example.org'
+        fabricheck nightly --system mycluster --mail 'mail -s "$SUBJECT" ops@example.org'
 
-        fabricheck nightly --system hpc --mail-on wrong --mail 'mail -s "$SUBJECT" ops@example.org'
+        fabricheck nightly --mail-on wrong --mail 'mail -s "$SUBJECT" ops@example.org'
 
         fabricheck nightly --check --every-hours 24
 

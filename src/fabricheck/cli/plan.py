@@ -31,11 +31,11 @@ def plan(
 ) -> None:
     """Show the matrix of a system, and for every case that is left out what it lacks.
 
-    The checks are loaded by ReFrame and selected by its own rules; nothing runs. The options that
-    choose cases are those of "fabricheck run". With --json, every
-    single case is listed. What the run costs is told from what its cases took before. With --night,
-    what "fabricheck nightly" would run now: what is chosen, the share of expected faults that it
-    covers, and for each other case why it rests and when it is due (docs/how-to/nightly.md).
+    ReFrame loads the checks and selects them by its own rules; nothing runs. The options that
+    choose cases are those of "fabricheck run". The cost is estimated from what the cases took
+    before. --json lists every case. --night shows what "fabricheck nightly" would run now: the
+    chosen cases, the share of expected faults that they cover, and for each other case why it rests
+    and when it is due (docs/how-to/nightly.md).
 
     Exit code 0: shown. 2: bad input.
 
@@ -47,7 +47,7 @@ def plan(
 
         fabricheck plan --system testbed --tag nightly --json | jq '.left_out[].reason'
 
-        fabricheck plan --system hpc --night
+        fabricheck plan --system mycluster --night
     """
     from fabricheck.planning import show  # noqa: PLC0415
     from fabricheck.planning.plan import make  # noqa: PLC0415

@@ -10,7 +10,7 @@ from fabricheck.cli.output import tell
 from fabricheck.cli.plan import SystemOption
 from fabricheck.provenance import SUITE
 
-app = typer.Typer(no_args_is_help=True, help="What judges a system, and whether it fits the cases.")
+app = typer.Typer(no_args_is_help=True, help="List and check the references of a system.")
 
 
 @app.command("list")

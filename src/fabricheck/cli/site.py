@@ -12,7 +12,7 @@ from fabricheck.cli.output import tell
 from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE, home
 
-app = typer.Typer(no_args_is_help=True, help="The file of a site: write it, check it.")
+app = typer.Typer(no_args_is_help=True, help="Write and check the file of a site.")
 
 NameArgument = Annotated[
     str, typer.Argument(help="Name of the system and of its file.", metavar="NAME")

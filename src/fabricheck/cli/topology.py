@@ -12,7 +12,7 @@ from fabricheck.cli.output import write_json
 from fabricheck.errors import FabricheckError
 from fabricheck.localise.topology import Topology, as_json, flows_for_paths, nodes_in
 
-app = typer.Typer(no_args_is_help=True, help="Leaves, spines and routes: what is known of them.")
+app = typer.Typer(no_args_is_help=True, help="Show and check leaves, spines and routes.")
 
 FileArgument = Annotated[
     Path | None,

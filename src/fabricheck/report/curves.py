@@ -60,7 +60,7 @@ class Series:
 
 
 def groups(matrix: Matrix) -> tuple[Group, ...]:
-    """Groups in the order of the matrix: by benchmark, then by placement."""
+    """Groups with a value, in the order of the matrix: by benchmark, then by placement."""
     return tuple(
         Group(
             anchor=anchor(row.benchmark, column, matrix),
@@ -71,8 +71,13 @@ def groups(matrix: Matrix) -> tuple[Group, ...]:
         )
         for row in matrix.rows
         for column in _placements(matrix)
-        if (cases := _cases(matrix, row.benchmark, column))
+        if measured(cases := _cases(matrix, row.benchmark, column))
     )
+
+
+def measured(cases: Iterable[Case]) -> bool:
+    """Whether any of the cases has a value."""
+    return any(sample.value is not None for case in cases for sample in case.samples)
 
 
 def anchor(benchmark: str, column: Column, matrix: Matrix) -> str:

@@ -164,7 +164,7 @@ def clause(run: Run, cases: Sequence[Case]) -> str:
     Where it is not known although something below MPI was measured, the command that tells more.
     """
     mpi = [case for case in cases if _is_mpi(case) and _STATES.get(case.status) is State.RED]
-    if not mpi or len(mpi) != len(cases):
+    if not mpi:
         return ""
     found = [compare_layers(run, case) for case in mpi]
     clauses = {each.diagnosis.clause for each in found}
@@ -305,10 +305,11 @@ def _sizes(case: Case, members: dict[Layer, list[Case]]) -> tuple[int, ...]:
 
 def _worst_size(case: Case) -> int | None:
     red = [s for s in case.samples if s.level == Level.CRITICAL and s.size and s.value is not None]
-    return max(red, key=_distance).size if red else None
+    return max(red, key=distance).size if red else None
 
 
-def _distance(sample: Sample) -> float:
+def distance(sample: Sample) -> float:
+    """How far a value is from its reference, the same for half of it and for twice of it."""
     if not sample.reference or not sample.value:
         return 0.0
     ratio = sample.value / sample.reference

@@ -1,9 +1,9 @@
-"""The matrix of the page in parts, each with few gaps and no wider than a screen."""
+"""The matrix of the page in parts, none of them mostly empty or wider than a screen."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import combinations, groupby
 from typing import Final
 
 from fabricheck.benchmarks.registry import FAMILIES, REGISTRY
@@ -21,7 +21,7 @@ class Part:
     """Benchmarks of one layer on one partition.
 
     Attributes:
-        title: the layer, and the partition where a run has several.
+        title: the layer, the partition where a run has several, and the number of several parts.
         rows: its benchmarks.
         columns: by placement, the environments of each side by side.
     """
@@ -37,32 +37,67 @@ class Part:
 
 
 def parts(matrix: Matrix) -> list[Part]:
-    """The parts of a matrix, by layer and partition; a wide one goes on in the next."""
+    """The parts of a matrix, by layer and partition, none wider than a screen or mostly empty."""
     found: dict[tuple[int, str, str], set[Column]] = {}
     for name, column in matrix.cells:
         where = (_LAYERS.index(_layer(name)), column.system, column.partition)
         found.setdefault(where, set()).add(column)
-    return [
-        _part(matrix, _LAYERS[layer], columns)
-        for (layer, *_), all_of_them in sorted(found.items())
-        for columns in _screens(all_of_them)
-    ]
+    made = []
+    for (layer, *_), columns in sorted(found.items()):
+        title = _LAYERS[layer] + _where(matrix, next(iter(columns)))
+        blocks = [
+            block
+            for screen in _screens(columns)
+            for block in _blocks(matrix, _LAYERS[layer], screen)
+        ]
+        for number, (rows, beside) in enumerate(blocks, 1):
+            several = f", {number} of {len(blocks)}" if len(blocks) > 1 else ""
+            made.append(Part(title + several, rows, beside))
+    return made
 
 
 def _layer(benchmark: str) -> str:
     return FAMILIES[REGISTRY[benchmark].family].layer or _PROGRAMS
 
 
-def _part(matrix: Matrix, layer: str, columns: tuple[Column, ...]) -> Part:
-    rows = tuple(
-        row
-        for row in matrix.rows
-        if _layer(row.benchmark) == layer and any(matrix.cases(row, column) for column in columns)
+def _where(matrix: Matrix, column: Column) -> str:
+    if len({each.system for each in matrix.columns}) > 1:
+        return f" on {column.system}:{column.partition}"
+    return f" on {column.partition}" if matrix.several_partitions else ""
+
+
+def _blocks(
+    matrix: Matrix, layer: str, columns: tuple[Column, ...]
+) -> list[tuple[tuple[Row, ...], tuple[Column, ...]]]:
+    """Rows and columns of a layer in blocks of which each row and column is at least half full."""
+    blocks: list[dict[Row, set[Column]]] = []
+    for row in matrix.rows:
+        present = {column for column in columns if matrix.cases(row, column)}
+        if present and _layer(row.benchmark) == layer:
+            alike = next((each for each in blocks if present in each.values()), None)
+            if alike is None:
+                alike = {}
+                blocks.append(alike)
+            alike[row] = present
+    while pair := next((p for p in combinations(blocks, 2) if _dense(p[0] | p[1])), None):
+        blocks[blocks.index(pair[0])] = pair[0] | pair[1]
+        blocks.remove(pair[1])
+    order = list(matrix.rows)
+    return [
+        (
+            tuple(sorted(block, key=order.index)),
+            tuple(column for column in columns if column in set.union(*block.values())),
+        )
+        for block in blocks
+    ]
+
+
+def _dense(block: Mapping[Row, set[Column]]) -> bool:
+    """Whether each row and each column has half of its cells or more."""
+    columns = Counter(column for present in block.values() for column in present)
+    return all(2 * len(present) >= len(columns) for present in block.values()) and all(
+        2 * number >= len(block) for number in columns.values()
     )
-    where = f" on {columns[0].partition}" if matrix.several_partitions else ""
-    if len({column.system for column in matrix.columns}) > 1:
-        where = f" on {columns[0].system}:{columns[0].partition}"
-    return Part(layer + where, rows, columns)
 
 
 def _screens(columns: Iterable[Column]) -> list[tuple[Column, ...]]:

@@ -42,6 +42,9 @@ _RED = "red"
 SHOWN_PROBLEMS = 12
 """Problems that are seen without a click, the worst; the others are folded."""
 
+SHOWN_CAUSES = 3
+"""Sentences on a case that are seen without a click, the most telling."""
+
 OPEN_EVENTS = 3
 """Events that are seen without a click; the others are folded."""
 
@@ -89,6 +92,7 @@ def render(run: Run, summary: Summary, past: HistoryView | None = None, unread: 
             run=run,
             summary=summary,
             shown_problems=SHOWN_PROBLEMS,
+            shown_causes=SHOWN_CAUSES,
             tone=_RED if worse else summary.verdict.color,
             matrix=matrix,
             parts=[

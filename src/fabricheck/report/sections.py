@@ -1,13 +1,14 @@
 """What the parts of the page show, ready for the template: words and figures, no decisions left."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from fabricheck.benchmarks.metrics import row_of
 from fabricheck.benchmarks.quantity import TABLE_UNITS, in_table, size_label, with_unit
 from fabricheck.benchmarks.registry import FAMILIES, REGISTRY
 from fabricheck.record.model import Sample
 from fabricheck.report import charts
-from fabricheck.report.curves import Group, anchor, series
+from fabricheck.report.curves import Group, anchor, measured, series
 from fabricheck.report.matrix import Matrix, Row, key_figures, worst_status
 from fabricheck.report.matrix_parts import Part
 from fabricheck.report.model import Case, Run
@@ -29,7 +30,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class MatrixRow:
-    """A row of the matrix; a cell is None where there is no such case."""
+    """A row of the matrix; a cell is None where there is no such case, ``href`` empty likewise."""
 
     row: Row
     href: str
@@ -46,11 +47,11 @@ class TableCell:
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """The table of a group's metric: for each environment its statistics, by message size."""
+    """The table of a group's metric: below each other the environments, each by message size."""
 
     caption: str
-    heads: tuple[tuple[str, tuple[str, ...]], ...]
-    rows: tuple[tuple[str, tuple[TableCell, ...]], ...]
+    heads: tuple[str, ...]
+    groups: tuple[tuple[str, tuple[tuple[str, tuple[TableCell, ...]], ...]], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,20 +108,31 @@ def matrix_rows(
             if not cases:
                 cells.append(None)
                 continue
-            measured = any(sample.value is not None for sample in cases[0].samples)
             curve = anchor(row.benchmark, column, matrix)
-            href = curve if measured else problems.get(id(cases[0]), curve)
+            href = curve if measured(cases[:1]) else problems.get(id(cases[0]), "not-measured")
             figures, sparkline = _figures(cases[0], row), sparklines.get(id(cases[0]))
             cells.append(Cell(worst_status(cases), figures, href, len(cases), sparkline))
-        rows.append(MatrixRow(row, f"benchmark-{row.benchmark}", tuple(cells)))
+        drawn = any(measured(c) for (name, _), c in matrix.cells.items() if name == row.benchmark)
+        rows.append(MatrixRow(row, f"benchmark-{row.benchmark}" if drawn else "", tuple(cells)))
     return rows
 
 
 def _figures(case: Case, row: Row) -> tuple[str, ...]:
+    """The key figures that were measured; in place of a missing one that of the largest size."""
     samples = key_figures(case, row.metric)
-    if all(sample is None or sample.value is None for sample in samples):
-        return ()
-    return tuple(figure(sample) for sample in samples)
+    found = [figure(sample) for sample in samples if sample and sample.value is not None]
+    if len(found) < len(samples) and (key := row_of(row.metric)) and key.key_figures:
+        statistic = key.key_figures[-1][0]
+        by_size = {
+            each.size: each
+            for each in case.samples
+            if (each.metric, each.statistic) == (row.metric, statistic)
+            and each.size
+            and each.value is not None
+        }
+        if by_size and (largest := by_size[max(by_size)]) not in samples:
+            found.append(f"{figure(largest)} at {size_label(max(by_size), row.metric)}")
+    return tuple(found)
 
 
 def figure(sample: Sample | None) -> str:
@@ -197,27 +209,29 @@ def _alternative(group: Group, metric: str) -> str:
 def _values(group: Group, metric: str) -> Values:
     statistics = group.statistics(metric)
     unit = group.unit(metric)
-    cases = [case for case in group.cases if any(s.metric == metric for s in case.samples)]
-    rows = []
-    for size in group.sizes(metric):
-        cells = [
-            cell
-            for case in cases
-            for cell in _row_cells([case.find(metric, name, size) for name in statistics])
-        ]
-        rows.append(("no payload" if size is None else size_label(size, metric), tuple(cells)))
     return Values(
         caption=f"{group.benchmark}, {group.placement_words}: {metric.replace('_', ' ')} "
         f"in {TABLE_UNITS.get(unit, unit)}",
-        heads=tuple((case.environ, (*statistics, f"bounds of {statistics[0]}")) for case in cases),
-        rows=tuple(rows),
+        heads=(*statistics, f"bounds of {statistics[0]}"),
+        groups=tuple(
+            (case.environ, rows)
+            for case in group.cases
+            if (rows := tuple(_rows(case, metric, statistics, group.sizes(metric))))
+        ),
     )
 
 
-def _row_cells(samples: Sequence[Sample | None]) -> Iterable[TableCell]:
-    for sample in samples:
-        yield _table_cell(sample)
-    yield TableCell(charts.bounds_words(samples[0]) if samples[0] else "·", "")
+def _rows(
+    case: Case, metric: str, statistics: Sequence[str], sizes: Iterable[int | None]
+) -> Iterator[tuple[str, tuple[TableCell, ...]]]:
+    """The rows of a case: each size that it has, with its statistics and bounds."""
+    samples = {(s.statistic, s.size): s for s in case.samples if s.metric == metric}
+    for size in sizes:
+        found = [samples.get((name, size)) for name in statistics]
+        if any(found):
+            label = "no payload" if size is None else size_label(size, metric)
+            bounds = charts.bounds_words(found[0]) if found[0] else "·"
+            yield label, (*map(_table_cell, found), TableCell(bounds, ""))
 
 
 def _table_cell(sample: Sample | None) -> TableCell:

@@ -1,13 +1,15 @@
 """The verdict on a run: its worst status, its counts, its problems and its exit code."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from fabricheck.record.model import Sample
-from fabricheck.report.layer_comparison import clause
+from fabricheck.report.layer_comparison import clause, distance
 from fabricheck.report.model import NOT_PERFORMANCE, Case, Run
+from fabricheck.report.shared import shared
 from fabricheck.report.status import Status
 
 _WORTH = {"bound": "good means plausible, not fast", "ratio": "good means in order"}
@@ -24,15 +26,19 @@ ALWAYS_COUNTED = (
 
 
 GROUP = 3
-"""Cases with the same status and the same causes that are told as one problem."""
+"""Cases with the same status and alike causes that are told as one problem."""
+
+_FIGURES = re.compile(r"\S*\d\S*(?: \S*\d\S*)*")
+"""Names and amounts in a sentence that another case has otherwise: words with a digit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
     """One thing that is not good: which cases (none for the record as a whole), and why.
 
-    ``layer`` says in few words in which layer the fault of MPI's cases is, or how to find out;
-    empty where nothing below MPI was measured.
+    Of several cases the worst is the first, and ``causes`` are its own. ``layer`` says in few words
+    in which layer the fault of MPI's cases is, or how to find out; empty where nothing below MPI
+    was measured.
     """
 
     status: Status
@@ -49,6 +55,11 @@ class Problem:
         return self.cases[0].title + (f" and {others} others" if others else "")
 
     @property
+    def alike(self) -> bool:
+        """Whether all cases have the very same causes."""
+        return all(case.causes == self.causes for case in self.cases)
+
+    @property
     def nodes(self) -> tuple[str, ...]:
         """Nodes of the cases, sorted."""
         return tuple(sorted({node for case in self.cases for node in case.nodes}))
@@ -56,12 +67,13 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Verdict on a run."""
+    """Verdict on a run; ``shared`` are sentences on what its red cases have in common."""
 
     verdict: Status
     counts: Mapping[Status, int]
     problems: tuple[Problem, ...]
     passed: bool
+    shared: tuple[str, ...] = ()
 
     @property
     def exit_code(self) -> int:
@@ -78,7 +90,7 @@ def summarise(run: Run) -> Summary:
         text = f"none of the {len(run.cases)} cases was judged against a reference"
         problems.append(Problem(Status.INCOMPLETE, (text,)))
     problems += _case_problems(run)
-    problems.sort(key=lambda problem: -problem.status.severity)
+    problems.sort(key=lambda problem: (-problem.status.severity, -len(problem.cases)))
     found = [Status.GOOD, *(p.status for p in problems if p.status is not Status.SKIPPED)]
     verdict = max(found, key=lambda status: status.severity)
     return Summary(
@@ -90,24 +102,43 @@ def summarise(run: Run) -> Summary:
         },
         problems=tuple(problems),
         passed=bool(judged) and verdict.passes,
+        shared=shared(run),
     )
 
 
 def _case_problems(run: Run) -> list[Problem]:
-    alike: dict[tuple[Status, tuple[str, ...]], list[Case]] = {}
+    alike: dict[tuple[Status, str], list[Case]] = {}
     for case in (*run.failed_builds, *run.cases):
         if case.status is not Status.GOOD:
-            # How much of its CPUs each lost is another figure for each, and one cause for all.
-            same = () if case.status is Status.DISTURBED else case.causes
-            alike.setdefault((case.status, same), []).append(case)
+            alike.setdefault((case.status, _kind(case)), []).append(case)
     problems = []
     for (status, _), cases in alike.items():
-        causes = cases[0].causes
         if len(cases) >= GROUP:
-            problems.append(Problem(status, causes, tuple(cases), clause(run, cases)))
+            cases.sort(key=lambda case: -_distance(case))
+            problems.append(Problem(status, cases[0].causes, tuple(cases), clause(run, cases)))
         else:
-            problems += [Problem(status, causes, (c,), clause(run, [c])) for c in cases]
+            problems += [Problem(status, c.causes, (c,), clause(run, [c])) for c in cases]
     return problems
+
+
+def _kind(case: Case) -> str:
+    """What cases with alike causes have in common.
+
+    Values beyond their bounds: the transport. Foreign work: nothing. Else the first sentence
+    without its figures and the names of nodes.
+    """
+    if case.status is Status.DISTURBED:
+        return ""
+    first = case.causes[0]
+    names = {f"{sample.metric}_{sample.statistic}" for sample in case.samples}
+    if any(first.startswith(name) for name in names):
+        return f"values over {case.transport}"
+    return _FIGURES.sub("#", first)
+
+
+def _distance(case: Case) -> float:
+    """How far the farthest value of a case that is not good lies from its reference."""
+    return max((distance(each) for each in case.samples if each.level != Status.GOOD), default=0.0)
 
 
 def reference_legend(run: Run) -> tuple[str, ...]:
@@ -147,6 +178,7 @@ def as_json(run: Run, summary: Summary) -> dict[str, Any]:
         "defects": run.defects,
         "lacking": run.lacking or None,
         "resting": run.resting,
+        "shared": summary.shared,
         "problems": [
             {
                 "status": problem.status,

@@ -34,7 +34,8 @@ _PROBLEM_LINES = 2
 
 def show(run: Run, summary: Summary, console: Console, *, table: bool) -> None:
     """Print the report; ``table`` asks for the matrix below the text."""
-    for line in (*_verdict(run, summary, console), *_problem_lines(run, summary, console)):
+    told = [Text(line, "bold") for line in summary.shared]
+    for line in (*_verdict(run, summary, console), *told, *_problem_lines(run, summary, console)):
         console.print(line, soft_wrap=True)
     if table:
         _show_matrix(run, console)
@@ -82,7 +83,7 @@ def _resting(run: Run) -> str:
 
 def _problem_lines(run: Run, summary: Summary, console: Console) -> list[Text]:
     """One entry for each problem, as many as the line budget holds, and how many were left out."""
-    budget = TEXT_LINES - 4 - bool(run.lacking) - bool(run.ran_again)
+    budget = TEXT_LINES - 4 - bool(run.lacking) - bool(run.ran_again) - len(summary.shared)
     lines: list[Text] = []
     for number, problem in enumerate(summary.problems):
         entry = _problem(problem, console)

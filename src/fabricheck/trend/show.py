@@ -154,7 +154,7 @@ def where_words(event: Event) -> str:
     """What the series of an event share and others don't, in words."""
     metrics = {change.key.metric for change in event.changes}
     words = [_names(name, values, metrics) for name, values in event.shared.items()]
-    return " × ".join(words) or "everything"
+    return "; ".join(words) or "everything"
 
 
 def _names(name: str, values: tuple[Value, ...], metrics: Collection[str]) -> str:

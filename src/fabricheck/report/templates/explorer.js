@@ -1,10 +1,10 @@
 // The reader chooses a case, a figure, a size and a night; the three charts and the table follow.
 const [index, planes] = await Promise.all([unpackJson("explorer-index"), unpack("explorer-values")]);
 const nightCount = index.times.length;
-const cellCount = index.rows.length * nightCount;
+const cellCount = index.columns[0].length * nightCount;
 const element = (name) => document.getElementById(`explorer-${name}`);
 
-const rows = index.rows.map(
+const rows = index.columns[0].map((_, row) => index.columns.map((column) => column[row])).map(
   ([item, metric, statistic, size, unit, middle, step, levels, bounds, changes], number) => ({
     number, item, metric, statistic, size, unit, middle, step, levels, bounds, changes,
   }),
