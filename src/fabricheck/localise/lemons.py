@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+from scipy.stats import fisher_exact
 
 from fabricheck.benchmarks.metrics import Direction, Metric
 from fabricheck.history.frame import CASE, KEY
@@ -30,6 +31,8 @@ _NIGHT_ALONE: Final = 3.0
 that became slower for all looks the same."""
 _FINEST: Final = 0.003
 """Noise of a job is granted at least so much: what nobody modelled, such as the cable's place."""
+_CHANCE: Final = 0.01
+"""Of so many slow jobs where the node makes no difference; above it no node is accused."""
 _LEAST_SESSIONS: Final = 3
 _BESIDE: Final = 3
 """Nights before and after to which a night is compared in which every job had the node."""
@@ -216,13 +219,23 @@ def _trial(jobs: Jobs, left: Flags, node: int, scale: _Scale) -> _Trial:
             evidence, since, slower = 0.0, -1, []
         elif since < 0:
             since = int(night)
-    # A series that now and then takes its other mode spoils a night here and there.
-    if evidence < ENOUGH or np.median(slower) < np.log1p(SMALLEST):
-        return _Trial(0.0, -1)
     mine = left & jobs.members[:, node] & (jobs.nights >= since)
+    # A series that now and then takes its other mode spoils a night here and there.
+    if (
+        evidence < ENOUGH
+        or (middle := np.median(slower)) < np.log1p(SMALLEST)
+        or not _more_often(jobs.slower > middle / 2, mine, left & ~jobs.members[:, node])
+    ):
+        return _Trial(0.0, -1)
     gain = loss(jobs.slower[mine] / scale.job)
     gain -= loss((jobs.slower[mine] - np.median(jobs.slower[mine])) / scale.job)
     return _Trial(evidence, since, float(np.median(slower)), float(gain.sum()))
+
+
+def _more_often(slow: Flags, mine: Flags, others: Flags) -> bool:
+    """Whether jobs are slow more often than others (Fisher's exact test, one-sided)."""
+    table = [[np.sum(slow & where), np.sum(~slow & where)] for where in (mine, others)]
+    return bool(fisher_exact(table, alternative="greater").pvalue <= _CHANCE)
 
 
 def _night(jobs: Jobs, left: Flags, node: int, night: int, scale: _Scale) -> tuple[float, float]:
