@@ -2,7 +2,7 @@
 
 import reframe as rfm
 
-from fabricheck.benchmarks.model import RanksRule
+from fabricheck.benchmarks.benchmark import RanksRule
 from fabricheck.benchmarks.osu.ratio import LatencyRatio
 from fabricheck.benchmarks.registry import names
 from fabricheck.launch.cases import Case, available_placements

@@ -11,8 +11,8 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from fabricheck.fabric.counter import Band, Counter, Measure
 from fabricheck.fabric.limits import BANDS
-from fabricheck.fabric.model import Band, Counter, Measure
 from fabricheck.fabric.table import KERNEL_DRIVERS, TABLE
 from fabricheck.report.generated import write_or_check
 

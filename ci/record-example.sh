@@ -37,7 +37,7 @@ import dataclasses
 import gzip
 from pathlib import Path
 
-from fabricheck.record.model import Case, to_line
+from fabricheck.record.entries import Case, to_line
 from fabricheck.record.read import entries, record_files
 
 for path in record_files(Path("perflogs/testbed")):

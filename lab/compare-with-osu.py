@@ -25,8 +25,8 @@ from typing import Annotated
 
 import typer
 
+from fabricheck.benchmarks.benchmark import MpiBenchmark
 from fabricheck.benchmarks.curve import Curve
-from fabricheck.benchmarks.model import MpiBenchmark
 from fabricheck.benchmarks.osu.entries import PROBE_BENCHMARKS
 from fabricheck.benchmarks.parser import check_complete, parse
 from fabricheck.benchmarks.registry import sweep

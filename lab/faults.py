@@ -28,7 +28,7 @@ from typing import Any, NoReturn
 
 from drill.document import COMMAND, rows, table
 from drill.drill import Outcome, drill
-from drill.model import Fault, read_faults
+from drill.fault import Fault, read_faults
 from drill.scene import Scene
 from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE

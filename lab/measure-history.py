@@ -24,7 +24,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from fabricheck.record.model import Case, Sample
+from fabricheck.record.entries import Case, Sample
 from fabricheck.record.write import append
 
 SIZES = [1 << power for power in range(20)]

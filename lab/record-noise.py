@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from fabricheck.record.model import Case, Sample, to_line
+from fabricheck.record.entries import Case, Sample, to_line
 
 BENCHMARKS = {
     "latency": ["-m", "8:65536", "-z50,99"],

@@ -20,11 +20,11 @@ sys.path.insert(0, str(SUITE))
 from tests.report import nights, sample  # noqa: E402
 from tests.report.chromium import find, start, wait_until  # noqa: E402
 
-from fabricheck.record.model import Sample  # noqa: E402
+from fabricheck.record.entries import Sample  # noqa: E402
 from fabricheck.report.history_view import read_history_view  # noqa: E402
 from fabricheck.report.load import load, load_report  # noqa: E402
-from fabricheck.report.model import Case  # noqa: E402
 from fabricheck.report.page import write_page  # noqa: E402
+from fabricheck.report.run import Case  # noqa: E402
 from fabricheck.report.summary import summarise  # noqa: E402
 
 SLOWER = 1.12

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from drill.drill import Outcome, Sight
-from drill.model import Fault, Key
+from drill.fault import Fault, Key
 from fabricheck.report.generated import END, begin
 from fabricheck.report.status import Status
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from rich.console import Console
 
-from drill.model import Fault, Key
+from drill.fault import Fault, Key
 from drill.scene import Scene
 from fabricheck.errors import FabricheckError
 from fabricheck.report.layer_comparison import compare_layers
-from fabricheck.report.model import Case, Run
+from fabricheck.report.run import Case, Run
 from fabricheck.report.status import Status
 from fabricheck.report.summary import summarise
 from fabricheck.report.terminal import show

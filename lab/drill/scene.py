@@ -11,11 +11,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, Self
 
-from drill.model import DIES, Fault, Key
+from drill.fault import DIES, Fault, Key
 from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE
 from fabricheck.report.load import load_report
-from fabricheck.report.model import Run
+from fabricheck.report.run import Run
 from testbed import Testbed
 from testbed.faults import active, inject
 

@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 
 from fabricheck.acceptance.accept import accept
+from fabricheck.acceptance.answers import Answer, Question, Scope, Verdict
 from fabricheck.acceptance.judging import judge, verdict
-from fabricheck.acceptance.model import Answer, Question, Scope, Verdict
 from fabricheck.acceptance.pairs import SIDES, compared
 from fabricheck.acceptance.questions import questions
 from fabricheck.acceptance.settings import Settings

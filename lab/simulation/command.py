@@ -15,7 +15,7 @@ from fabricheck.cli import guarded
 from fabricheck.errors import FabricheckError
 from fabricheck.history import frame
 from fabricheck.history.series import Series
-from fabricheck.record.model import Case, Sample
+from fabricheck.record.entries import Case, Sample
 from fabricheck.record.write import append
 from fabricheck.trend.robust import Array
 from fabricheck.trend.settings import Settings

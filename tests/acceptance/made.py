@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 
 from fabricheck.acceptance.accept import accept
-from fabricheck.acceptance.model import Acceptance, Answer, Question, Scope
+from fabricheck.acceptance.answers import Acceptance, Answer, Question, Scope
 from fabricheck.acceptance.pairs import CASE
 from fabricheck.acceptance.settings import Settings
 from fabricheck.history.provenance import Provenance

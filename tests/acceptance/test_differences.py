@@ -4,10 +4,10 @@ from dataclasses import replace
 import polars as pl
 from tests.acceptance.made import judged, values
 
-from fabricheck.acceptance.model import Difference
-from fabricheck.acceptance.words import cautions
+from fabricheck.acceptance.answers import Difference
+from fabricheck.acceptance.wording import cautions
 from fabricheck.history.provenance import UNTOLD, Provenance
-from fabricheck.record.model import Nodes
+from fabricheck.record.entries import Nodes
 from simulation.acceptance import Campaign
 
 CAMPAIGN = Campaign(6)

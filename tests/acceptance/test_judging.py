@@ -4,10 +4,10 @@ import pytest
 from tests.acceptance.made import NO_NOISE, ONE_CASE, accepted, judged, question, values, worst
 
 from fabricheck.acceptance.accept import accept
+from fabricheck.acceptance.answers import Question, Scope, Verdict, most_further, together
 from fabricheck.acceptance.judging import judge
-from fabricheck.acceptance.model import Question, Scope, Verdict, most_further, together
 from fabricheck.acceptance.settings import Settings
-from fabricheck.acceptance.words import cautions
+from fabricheck.acceptance.wording import cautions
 from fabricheck.errors import FabricheckError
 from fabricheck.history.provenance import Provenance
 from simulation.acceptance import NOTHING_KNOWN, Campaign, tables

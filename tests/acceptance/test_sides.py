@@ -9,7 +9,7 @@ from tests.history.recorded import case, read
 from fabricheck.acceptance.sides import read_sides
 from fabricheck.errors import FabricheckError
 from fabricheck.history.store import History
-from fabricheck.record.model import Session
+from fabricheck.record.entries import Session
 from fabricheck.record.write import append
 
 UUIDS = [f"0000000{number}-1111-2222-3333-444444444444" for number in range(6)]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from tests.history.recorded import read
 
-from fabricheck.record.model import Case, Sample
+from fabricheck.record.entries import Case, Sample
 from fabricheck.record.write import append
 
 FIRST = datetime(2026, 9, 1, 6, tzinfo=UTC)

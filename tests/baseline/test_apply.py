@@ -9,7 +9,7 @@ import yaml
 from fabricheck.baseline import apply
 from fabricheck.baseline.proposal import Case, Proposed, State, Step
 from fabricheck.errors import FabricheckError
-from fabricheck.judge.model import CaseKey, Reference
+from fabricheck.judge.reference import CaseKey, Reference
 from fabricheck.judge.references import resolve
 from fabricheck.provenance import SUITE
 from fabricheck.trend.accepted import read_accepted

@@ -10,7 +10,7 @@ from fabricheck.baseline import evidence
 from fabricheck.baseline.proposal import Proposal, State, read, write
 from fabricheck.baseline.propose import Request, propose
 from fabricheck.errors import FabricheckError
-from fabricheck.record.model import Case, Sample
+from fabricheck.record.entries import Case, Sample
 
 
 def proposed(root: Path, cases: Sequence[Case], **request: object) -> Proposal:

@@ -24,7 +24,7 @@ from fabricheck.judge.references import Reference
 from fabricheck.judge.verdict import Subject, judge_curve
 from fabricheck.launch import gpu
 from fabricheck.launch.cases import Case
-from fabricheck.launch.model import Evidence, Job, Setting
+from fabricheck.launch.measurement import Evidence, Job, Setting
 from fabricheck.transports.families import PROTOCOL_TABLES
 
 H100 = {"gpu": ["NVIDIA H100", "NVIDIA H100"], "gpu_arch": ["90", "90"]}

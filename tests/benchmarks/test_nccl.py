@@ -18,7 +18,7 @@ from fabricheck.errors import ParseError
 from fabricheck.judge.levels import Level
 from fabricheck.judge.verdict import Subject, judge_curve
 from fabricheck.launch.cases import Case
-from fabricheck.launch.model import Job, Ranks, Setting
+from fabricheck.launch.measurement import Job, Ranks, Setting
 from fabricheck.transports import find
 from fabricheck.transports.nccl import read_nccl_logs, report_of_nccl
 from fabricheck.transports.statement import TransportReport

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from fabricheck.benchmarks.benchmark import FULL, RUNS, RanksRule
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.model import FULL, RUNS, RanksRule
 from fabricheck.benchmarks.osu.entries import BENCHMARKS as MPI_BENCHMARKS
 from fabricheck.benchmarks.osu.entries import PROBE_BENCHMARKS
 from fabricheck.benchmarks.osu.options import PERCENTILES, counts, exchanges, options

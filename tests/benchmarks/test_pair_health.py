@@ -10,9 +10,9 @@ from tests.benchmarks.results import document
 from fabricheck.benchmarks.pair_health.launch import Pairs, cases
 from fabricheck.benchmarks.parser import parse
 from fabricheck.errors import FabricheckError
-from fabricheck.launch.model import Setting
+from fabricheck.launch.measurement import Setting
 from fabricheck.localise.located import dead_ports, locate, write_told
-from fabricheck.localise.words import as_json, lines
+from fabricheck.localise.verdict_text import as_json, lines
 
 PAIRS = (((0, 3), (1, 2)), ((0, 2), (1, 3)), ((0, 1), (2, 3)))
 

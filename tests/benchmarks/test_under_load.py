@@ -14,7 +14,7 @@ from fabricheck.benchmarks.parser import parse
 from fabricheck.errors import FabricheckError
 from fabricheck.launch import mpi
 from fabricheck.launch.cases import Case
-from fabricheck.launch.model import Evidence, Job, Setting
+from fabricheck.launch.measurement import Evidence, Job, Setting
 
 NAME = "allreduce_under_load"
 

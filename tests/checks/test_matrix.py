@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 import yaml
 
+from fabricheck.benchmarks.benchmark import RUNS, MpiBenchmark, RanksRule
 from fabricheck.benchmarks.cuda_mpi.entries import BENCHMARKS as GPU_BENCHMARKS
 from fabricheck.benchmarks.gpu import Path as DataPath
-from fabricheck.benchmarks.model import RUNS, MpiBenchmark, RanksRule
 from fabricheck.benchmarks.osu.entries import BENCHMARKS as MPI_BENCHMARKS
 from fabricheck.benchmarks.osu.entries import PROBE_BENCHMARKS
 from fabricheck.benchmarks.registry import names

@@ -10,10 +10,10 @@ from typer.testing import Result
 
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.levels import Level
-from fabricheck.judge.model import CaseKey
+from fabricheck.judge.reference import CaseKey
 from fabricheck.judge.references import resolve
 from fabricheck.judge.verdict import judge_values
-from fabricheck.record.model import Case
+from fabricheck.record.entries import Case
 
 CASE = CaseKey("hpc", "hpc:cpu", "openmpi", "latency", "rc-2n")
 

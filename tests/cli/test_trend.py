@@ -10,7 +10,7 @@ from typer.testing import Result
 
 from fabricheck.errors import FabricheckError
 from fabricheck.history.store import History
-from fabricheck.record.model import Nodes
+from fabricheck.record.entries import Nodes
 from fabricheck.record.write import append
 
 SITE = minimal.site("simulated")

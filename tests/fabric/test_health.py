@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from tests.fabric.conftest import TREES, later, risen, snapshot_of
 
+from fabricheck.fabric.counter import Place
 from fabricheck.fabric.finding import Finding
 from fabricheck.fabric.health import judge, missing
 from fabricheck.fabric.limits import Limits, read_limits
-from fabricheck.fabric.model import Place
 from fabricheck.judge.levels import Level
 
 pytestmark = pytest.mark.integration

@@ -6,7 +6,7 @@ import pytest
 from tests.fabric.conftest import Grow, take, told
 
 from fabricheck.errors import FabricheckError
-from fabricheck.fabric.model import Place
+from fabricheck.fabric.counter import Place
 from fabricheck.fabric.port import EMPTY_GID, Port
 from fabricheck.nodes.told import SCRIPT, parse, read_told
 

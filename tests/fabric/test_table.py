@@ -3,8 +3,8 @@
 import pytest
 from tests.fabric.conftest import TREES, Grow, take
 
+from fabricheck.fabric.counter import Meaning, Measure, Place
 from fabricheck.fabric.limits import BANDS
-from fabricheck.fabric.model import Meaning, Measure, Place
 from fabricheck.fabric.table import KERNEL_DRIVERS, TABLE, find, rows_of
 
 

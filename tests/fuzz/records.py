@@ -21,7 +21,7 @@ from tests.fuzz.place import Place, expect
 from tests.history import recorded
 from tests.report import reframe, sample
 
-from fabricheck.record.model import Case, Nodes, from_line, to_line
+from fabricheck.record.entries import Case, Nodes, from_line, to_line
 
 _FOREIGN = tuple(sorted(path for path in (DATA / "reframe").rglob("*.log")))
 _ALL = ("--store", "store")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fabricheck.record.model import Case, Sample
+from fabricheck.record.entries import Case, Sample
 from fabricheck.record.read import entries, record_files
 from testbed import Testbed
 

@@ -12,7 +12,7 @@ from tests.guards.suite import REPOSITORY, Suite
 from tests.monitor.conftest import values
 
 from fabricheck.monitor.stress import Stress
-from fabricheck.record.model import Case
+from fabricheck.record.entries import Case
 from fabricheck.stress.state import Place
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("guards")]

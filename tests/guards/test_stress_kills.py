@@ -13,7 +13,7 @@ from tests.guards.test_stress import Controller, in_order
 from tests.monitor.test_exporter import Exporter
 
 from fabricheck.cli.door import DOOR
-from fabricheck.record.model import Case, from_line
+from fabricheck.record.entries import Case, from_line
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("guards")]
 

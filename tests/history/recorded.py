@@ -10,7 +10,7 @@ import polars as pl
 
 from fabricheck.history.store import History, Request, Status
 from fabricheck.record.cache import Outcome
-from fabricheck.record.model import Case, Sample
+from fabricheck.record.entries import Case, Sample
 from fabricheck.record.write import append, file_of
 
 FIRST = datetime(2026, 11, 1, 6, tzinfo=UTC)

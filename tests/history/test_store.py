@@ -14,7 +14,7 @@ from fabricheck.history.provenance import UNTOLD, Circumstances, Provenance
 from fabricheck.history.selection import Selection
 from fabricheck.history.series import Series, SeriesKey
 from fabricheck.history.store import History
-from fabricheck.record.model import Nodes, Sample, Session, to_line
+from fabricheck.record.entries import Nodes, Sample, Session, to_line
 from fabricheck.record.write import append
 
 NODES = Nodes(

@@ -7,11 +7,11 @@ from typing import Any, cast
 import pytest
 
 from drill.drill import Outcome, drill
-from drill.model import Expectation, Fault, Key, Seen, read_faults
+from drill.fault import Expectation, Fault, Key, Seen, read_faults
 from drill.scene import Scene
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.layers import Place
-from fabricheck.report.model import Case, Run
+from fabricheck.report.run import Case, Run
 from fabricheck.report.status import Status
 
 WRITE = Key("ib_write_bw", "builtin", "rc-2n")

@@ -2,7 +2,7 @@
 
 from drill.document import lead, rows, table
 from drill.drill import Outcome, Sight
-from drill.model import Fault, Key, read_faults
+from drill.fault import Fault, Key, read_faults
 from fabricheck.provenance import SUITE
 from fabricheck.report.status import Status
 

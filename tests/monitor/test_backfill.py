@@ -13,7 +13,7 @@ from fabricheck.cli.metrics import backfill
 from fabricheck.errors import FabricheckError
 from fabricheck.history.series import Series, SeriesKey
 from fabricheck.monitor.exposition import lines
-from fabricheck.record.model import Sample
+from fabricheck.record.entries import Sample
 
 NIGHTS = 5
 LABELS = (

@@ -8,7 +8,7 @@ import pytest
 from tests.monitor.conftest import ROOT, promtool
 
 from fabricheck.fabric import table
-from fabricheck.fabric.model import Role
+from fabricheck.fabric.counter import Role
 from fabricheck.monitor.catalog import CATALOG, FAMILIES, ROLES, Family, Kind, Sample, sample
 from fabricheck.monitor.exposition import OPENMETRICS, PLAIN, choose, render
 

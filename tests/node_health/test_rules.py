@@ -10,9 +10,9 @@ from fabricheck.node_health.clocks import Skew
 from fabricheck.node_health.expectations import Expectations
 from fabricheck.node_health.facts import NumaNode, Port
 from fabricheck.node_health.judging import findings, judge, most_unmet, unreached
-from fabricheck.node_health.model import Survey
 from fabricheck.node_health.rules import RULES
 from fabricheck.node_health.software import probe_arguments
+from fabricheck.node_health.survey import Survey
 
 WITH_MPI = {"family": "openmpi"}
 

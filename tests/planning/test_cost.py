@@ -1,4 +1,4 @@
-from fabricheck.planning.show import cost_line
+from fabricheck.planning.plan_text import cost_line
 from fabricheck.record.costs import Estimate
 
 

@@ -14,9 +14,9 @@ from fabricheck.planning.night_faults import faults_of, key_of, rules, words_of
 from fabricheck.planning.night_model import Belief, Choice, Faults
 from fabricheck.planning.night_past import Changed, PastNights, read_past_nights
 from fabricheck.planning.plan import LeftOut, Plan
-from fabricheck.planning.show import night_lines
+from fabricheck.planning.plan_text import night_lines
 from fabricheck.provenance import SUITE
-from fabricheck.record import model as record
+from fabricheck.record import entries as record
 from fabricheck.record.costs import Cost
 from fabricheck.record.resting import NOT_DUE, pack, unpack
 from fabricheck.record.write import append

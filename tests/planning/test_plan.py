@@ -12,8 +12,8 @@ import pytest
 from fabricheck.errors import FabricheckError
 from fabricheck.planning.night import NightPlan, Weighed, selected
 from fabricheck.planning.plan import LeftOut, Plan, divide, make
+from fabricheck.planning.plan_text import check_lines, plan_lines
 from fabricheck.planning.references import check
-from fabricheck.planning.show import check_lines, plan_lines
 from fabricheck.provenance import SUITE
 from fabricheck.record.costs import Cost
 from fabricheck.reframe_ext.judged import CHOSEN

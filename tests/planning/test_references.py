@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from fabricheck.errors import FabricheckError
+from fabricheck.planning.plan_text import reference_lines
 from fabricheck.planning.references import Row, rows
-from fabricheck.planning.show import reference_lines
 from fabricheck.provenance import SUITE
 
 SITE = """\

@@ -21,7 +21,7 @@ from fabricheck.errors import FabricheckError
 from fabricheck.history.selection import Selection
 from fabricheck.history.store import History, Request
 from fabricheck.record import cache
-from fabricheck.record.model import Sample, to_line
+from fabricheck.record.entries import Sample, to_line
 
 
 def write(path: Path, *cases: object) -> None:

@@ -2,7 +2,7 @@ import dataclasses
 from pathlib import Path
 
 from fabricheck.record.costs import Cost, Key, costs, estimate, key_of, key_of_name
-from fabricheck.record.model import Case
+from fabricheck.record.entries import Case
 from fabricheck.record.write import append
 
 CASE = Case(

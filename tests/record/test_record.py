@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fabricheck.errors import FabricheckError
-from fabricheck.record.model import (
+from fabricheck.record.entries import (
     Case,
     Entry,
     Nodes,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fabricheck.errors import FabricheckError
-from fabricheck.record.model import Case, Sample
+from fabricheck.record.entries import Case, Sample
 from fabricheck.record.read import read_session
 from fabricheck.record.reframe_report import (
     ODD,

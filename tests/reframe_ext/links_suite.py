@@ -9,7 +9,7 @@ from fabricheck.benchmarks.curve import Curve, Point
 from fabricheck.benchmarks.metrics import Metric
 from fabricheck.judge.link_rate import Link, ceiling
 from fabricheck.launch import judging
-from fabricheck.launch.model import Evidence
+from fabricheck.launch.measurement import Evidence
 from fabricheck.reframe_ext import case
 from fabricheck.transports.witness import Witness
 

@@ -8,7 +8,7 @@ import pytest
 from tests.benchmarks.results import document
 
 from fabricheck.launch.evidence import RESULT_JSON, Expectation, examine
-from fabricheck.launch.model import Evidence
+from fabricheck.launch.measurement import Evidence
 from fabricheck.transports import choice, find
 
 SIZES = (1, 2, 4)

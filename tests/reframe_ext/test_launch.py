@@ -6,7 +6,7 @@ import pytest
 
 from fabricheck.benchmarks.registry import REGISTRY, part_of
 from fabricheck.launch.cases import Case
-from fabricheck.launch.model import Job, Measurement, Setting
+from fabricheck.launch.measurement import Job, Measurement, Setting
 from fabricheck.transports import Placement, find
 
 BUILD = SimpleNamespace(

@@ -11,7 +11,7 @@ from fabricheck.benchmarks.registry import find as find_benchmark
 from fabricheck.benchmarks.registry import sweep
 from fabricheck.errors import FabricheckError
 from fabricheck.launch.evidence import Expectation, examine
-from fabricheck.launch.model import Evidence
+from fabricheck.launch.measurement import Evidence
 from fabricheck.transports import choice, find
 
 PRINTED = Path(__file__).parents[1] / "data" / "osu-7.4" / "families"

@@ -20,7 +20,7 @@ from fabricheck.benchmarks.osu.ratio import LatencyRatio
 from fabricheck.judge.levels import Level
 from fabricheck.judge.verdict import Verdict
 from fabricheck.launch.cases import Case
-from fabricheck.launch.model import Evidence
+from fabricheck.launch.measurement import Evidence
 from fabricheck.reframe_ext.case import BenchmarkCase, measured_on
 from fabricheck.reframe_ext.ratio import RatioCase
 

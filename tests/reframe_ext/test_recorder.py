@@ -8,7 +8,7 @@ import pytest
 from tests.fabric.conftest import unpack
 from tests.reframe_ext.pair_suite import SLOW, Ran
 
-from fabricheck.record.model import Case, Nodes
+from fabricheck.record.entries import Case, Nodes
 from fabricheck.record.read import entries, read_session, record_files
 from fabricheck.record.reframe_report import complete, run_of_report
 

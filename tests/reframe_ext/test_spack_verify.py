@@ -7,7 +7,7 @@ import pytest
 
 from fabricheck.benchmarks.curve import Curve
 from fabricheck.launch import spack_verify
-from fabricheck.launch.model import Evidence
+from fabricheck.launch.measurement import Evidence
 from fabricheck.transports import choice, find
 
 BY_SPACK = SimpleNamespace(ucx_info="/store/ucx/bin/ucx_info", mpi_version="MPICH Version: 4.0.2")

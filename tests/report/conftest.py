@@ -8,7 +8,7 @@ import pytest
 from tests.report import sample
 
 from fabricheck.report.load import load
-from fabricheck.report.model import Run
+from fabricheck.report.run import Run
 from fabricheck.report.summary import Summary, summarise
 
 

@@ -10,11 +10,11 @@ import numpy as np
 from fabricheck.history import frame
 from fabricheck.history.series import Series, SeriesKey
 from fabricheck.history.store import History, Request
-from fabricheck.record import model
-from fabricheck.record.model import Sample
+from fabricheck.record import entries
+from fabricheck.record.entries import Sample
 from fabricheck.record.write import append
 from fabricheck.report.history_view import Bounds, HistoryView, read_history_view, shown
-from fabricheck.report.model import Case, Run
+from fabricheck.report.run import Case, Run
 from fabricheck.trend.detect import analyse
 
 DAY = np.timedelta64(86400, "s")
@@ -117,7 +117,7 @@ def write_provenance(series: Sequence[Series], directory: Path, upgraded: int) -
         machine = {"kernel": "6.1.0-31" if night >= nights - upgraded - 1 else "6.1.0-28"}
         software = {"ucx": "1.19.0" if new else "1.18.1"}
         for place in sorted(where):
-            nodes = model.Nodes(
+            nodes = entries.Nodes(
                 time=f"{series[0].times[night]}+00:00",
                 session=SESSION.format(night),
                 **dict(zip(("system", "partition", "environ"), place, strict=True)),
@@ -139,14 +139,14 @@ def write_perflog(
         point = {name: getattr(each.key, name) for name in frame.POINT}
         for time, value, session in zip(each.times, each.values, each.sessions, strict=True):
             cases.append(
-                model.Case(
+                entries.Case(
                     time=f"{time}+00:00",
                     session=str(session),
                     job=f"{session} {each.key}",
                     level="good",
                     result="pass",
                     **{name: getattr(each.key, name) for name in frame.CASE},
-                    samples=(model.Sample(value=float(value), level="good", **point, **known),),
+                    samples=(entries.Sample(value=float(value), level="good", **point, **known),),
                 )
             )
     # Night by night, as runs write them.

@@ -2,7 +2,7 @@ from pathlib import Path
 
 from tests.report.sample import SESSION
 
-from fabricheck.report.model import Case, Run
+from fabricheck.report.run import Case, Run
 from fabricheck.report.status import Status
 from fabricheck.report.timeline import timeline
 

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from fabricheck.history.provenance import MACHINE, SOFTWARE
-from fabricheck.record.model import Case, Nodes, Sample, moment
+from fabricheck.record.entries import Case, Nodes, Sample, moment
 from fabricheck.record.write import append
 
 CASES, SIZES = 4, 400

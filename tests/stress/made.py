@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from fabricheck.record.model import Case, Sample, moment
+from fabricheck.record.entries import Case, Sample, moment
 from fabricheck.stress.state import CHECK, Place
 
 SESSION = "stress-s-20261122T000000Z"

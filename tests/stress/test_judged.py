@@ -12,8 +12,8 @@ from fabricheck.benchmarks.metrics import Metric
 from fabricheck.fabric.job import Node
 from fabricheck.judge.references import Reference, Tolerance
 from fabricheck.launch import judging
-from fabricheck.launch.model import Evidence, Setting
-from fabricheck.record.model import Case
+from fabricheck.launch.measurement import Evidence, Setting
+from fabricheck.record.entries import Case
 from fabricheck.stress import judged
 from fabricheck.stress.judged import judge_block, words_of
 from fabricheck.stress.mix import Block

@@ -4,7 +4,7 @@ from pathlib import Path
 from tests.stress.made import BEGIN, SESSION, block, place
 
 from fabricheck.history.store import History, Request
-from fabricheck.record.model import Case, from_line
+from fabricheck.record.entries import Case, from_line
 from fabricheck.stress.medians import settle
 
 

@@ -13,10 +13,10 @@ from fabricheck.history.provenance import Provenance
 from fabricheck.history.selection import Selection
 from fabricheck.history.series import Series
 from fabricheck.history.store import History
-from fabricheck.record.model import Nodes
+from fabricheck.record.entries import Nodes
 from fabricheck.trend.attribution import REACH, Difference, around, attribute
 from fabricheck.trend.detect import analyse
-from fabricheck.trend.show import difference_words
+from fabricheck.trend.trend_text import difference_words
 
 NIGHTS, AT = 100, 92
 ORIGIN = Nodes(

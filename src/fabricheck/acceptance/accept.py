@@ -8,7 +8,7 @@ from itertools import pairwise
 import polars as pl
 
 from fabricheck.acceptance import judging, questions
-from fabricheck.acceptance.model import Acceptance, Difference
+from fabricheck.acceptance.answers import Acceptance, Difference
 from fabricheck.acceptance.pairs import CASE, IS_COMPARED, SIDES, compared
 from fabricheck.acceptance.settings import Settings
 from fabricheck.errors import FabricheckError

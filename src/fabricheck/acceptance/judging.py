@@ -23,7 +23,7 @@ import numpy as np
 from scipy import stats
 
 from fabricheck.acceptance import two_samples
-from fabricheck.acceptance.model import Answer, Question, Scope, Verdict, most_further, together
+from fabricheck.acceptance.answers import Answer, Question, Scope, Verdict, most_further, together
 from fabricheck.acceptance.pairs import CASE, TRANSPORT
 from fabricheck.acceptance.settings import Settings
 from fabricheck.trend.robust import Array

@@ -4,8 +4,8 @@ from typing import Any
 
 import jinja2
 
-from fabricheck.acceptance.model import Scope, Verdict
-from fabricheck.acceptance.words import HEADINGS
+from fabricheck.acceptance.answers import Scope, Verdict
+from fabricheck.acceptance.wording import HEADINGS
 from fabricheck.report.offline import require_offline
 
 _OPEN = (Scope.TRANSPORT, Scope.NODES, Scope.CASE)

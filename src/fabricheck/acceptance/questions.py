@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from fabricheck.acceptance.model import Missing, Question, Scope
+from fabricheck.acceptance.answers import Missing, Question, Scope
 from fabricheck.acceptance.pairs import (
     BY_LEVEL,
     CASE,

@@ -14,8 +14,8 @@ from typing import Any, Final, NoReturn
 
 import jsonschema
 
-from fabricheck.acceptance import words
-from fabricheck.acceptance.model import Acceptance, Answer
+from fabricheck.acceptance import wording
+from fabricheck.acceptance.answers import Acceptance, Answer
 from fabricheck.acceptance.settings import Settings
 from fabricheck.acceptance.verify import check_figures
 from fabricheck.documents import schema
@@ -47,9 +47,9 @@ def as_record(
     return {
         "format": FORMAT,
         "verdict": found.verdict,
-        "sentence": words.sentence(found),
-        "next_step": words.next_step(found),
-        "worst": words.worst(found),
+        "sentence": wording.sentence(found),
+        "next_step": wording.next_step(found),
+        "worst": wording.worst(found),
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": commit(SUITE),
         "selected": {"before": list(before), "after": list(after), "series": list(series)},
@@ -57,7 +57,7 @@ def as_record(
         "sessions": {side: list(names) for side, names in found.sessions.items()},
         "interleaved": found.interleaved,
         "control": found.control,
-        "cautions": words.cautions(found),
+        "cautions": wording.cautions(found),
         "differences": [asdict(each) for each in found.differences],
         "missing": [asdict(each) for each in found.missing],
         "answers": [_answer(each) for each in found.answers],
@@ -70,7 +70,7 @@ def _answer(answer: Answer) -> dict[str, Any]:
     failed = question.failed
     return {
         "scope": question.scope,
-        "name": words.name(question.scope, question.fields),
+        "name": wording.name(question.scope, question.fields),
         "fields": dict(question.fields),
         "verdict": answer.verdict,
         "pairs": question.pairs,
@@ -83,11 +83,11 @@ def _answer(answer: Answer) -> dict[str, Any]:
         "two_sided": question.two_sided,
         "change": answer.shift,
         "interval": None if answer.low is None else [answer.low, answer.high],
-        "words": words.shift(answer),
+        "words": wording.shift(answer),
         "before": question.before,
         "after": question.after,
         "unit": question.unit,
-        "values": words.values(answer),
+        "values": wording.values(answer),
         "failed": failed
         and {
             "before": {"failed": failed[0], "runs": failed[1]},
@@ -99,7 +99,7 @@ def _answer(answer: Answer) -> dict[str, Any]:
         "q_worse": answer.q_worse,
         "p_fine": answer.p_fine,
         "further_pairs": answer.further,
-        "to_settle": words.advice(answer),
+        "to_settle": wording.advice(answer),
         "why": answer.why,
     }
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from fabricheck.acceptance import judging
-from fabricheck.acceptance.model import Answer, Question, Scope
+from fabricheck.acceptance.answers import Answer, Question, Scope
 from fabricheck.acceptance.pairs import SIDES
 from fabricheck.acceptance.settings import Settings
 from fabricheck.errors import FabricheckError

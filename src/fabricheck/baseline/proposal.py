@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from fabricheck.errors import FabricheckError
-from fabricheck.judge.model import CaseKey, Reference
+from fabricheck.judge.reference import CaseKey, Reference
 from fabricheck.report.files import write_whole
 
 _FORMAT = 1

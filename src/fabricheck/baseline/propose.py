@@ -18,7 +18,7 @@ from fabricheck.benchmarks.gpu import is_fake
 from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.registry import CHECKS, REGISTRY
 from fabricheck.history.series import Series, SeriesKey
-from fabricheck.judge.model import CaseKey, Reference, Tolerance
+from fabricheck.judge.reference import CaseKey, Reference, Tolerance
 from fabricheck.judge.references import exists, resolve
 from fabricheck.trend.accepted import Acceptance
 from fabricheck.trend.detect import Trend

@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 
 from fabricheck.baseline.proposal import Case
-from fabricheck.judge.model import CaseKey
+from fabricheck.judge.reference import CaseKey
 from fabricheck.judge.reference_file import exists, fields_of, load
 from fabricheck.transports.placement import written
 

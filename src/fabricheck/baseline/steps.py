@@ -13,7 +13,7 @@ from fabricheck.history.series import SeriesKey
 from fabricheck.trend.accepted import Acceptance
 from fabricheck.trend.detect import Trend
 from fabricheck.trend.events import Change, Event, State
-from fabricheck.trend.show import amount, typical, where_words
+from fabricheck.trend.trend_text import amount, typical, where_words
 
 _EXACT = ("partition", "environ", "check", "benchmark", "placement", "metric", "statistic", "size")
 

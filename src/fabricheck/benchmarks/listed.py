@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeVar, get_type_hints
 
+from fabricheck.benchmarks.benchmark import RUNS, Benchmark, RanksRule
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.model import RUNS, Benchmark, RanksRule
 from fabricheck.tables import rows
 from fabricheck.units import parse_size
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 
 from fabricheck import benchmarks
-from fabricheck.benchmarks.model import Benchmark, Family, RanksRule
+from fabricheck.benchmarks.benchmark import Benchmark, Family, RanksRule
 from fabricheck.errors import FabricheckError
 
 _LAYERS = ("MPI", "verbs", "UCX", "")

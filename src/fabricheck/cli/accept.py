@@ -18,7 +18,7 @@ from fabricheck.cli.output import write_json
 from fabricheck.errors import FabricheckError
 
 if TYPE_CHECKING:
-    from fabricheck.acceptance.model import Acceptance
+    from fabricheck.acceptance.answers import Acceptance
 
 _WIDTH = 160
 
@@ -148,7 +148,7 @@ def _require_new(record: Path | None) -> None:
 
 
 def _sign(record: Path, sign: str, comment: str, sites: list[Path], *, machine: bool) -> None:
-    from fabricheck.acceptance.model import Verdict  # noqa: PLC0415
+    from fabricheck.acceptance.answers import Verdict  # noqa: PLC0415
     from fabricheck.acceptance.record import read_record  # noqa: PLC0415
     from fabricheck.acceptance.settings import read_settings  # noqa: PLC0415
     from fabricheck.acceptance.verify import check_settings  # noqa: PLC0415
@@ -183,6 +183,6 @@ def _write(
 
 
 def _show(found: "Acceptance", *, every: bool) -> None:
-    from fabricheck.acceptance.show import show  # noqa: PLC0415
+    from fabricheck.acceptance.acceptance_text import show  # noqa: PLC0415
 
     show(found, open_console(_WIDTH), every=every)

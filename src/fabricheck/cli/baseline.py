@@ -96,7 +96,7 @@ def propose(
 
         fabricheck baseline propose --json | jq '.refused[].reasons'
     """
-    from fabricheck.baseline import evidence, proposal, show  # noqa: PLC0415
+    from fabricheck.baseline import evidence, proposal, proposal_text  # noqa: PLC0415
     from fabricheck.baseline.noise import Rates  # noqa: PLC0415
     from fabricheck.baseline.propose import Request  # noqa: PLC0415
     from fabricheck.baseline.propose import propose as proposed  # noqa: PLC0415
@@ -123,7 +123,7 @@ def propose(
     if machine:
         write_json({"path": str(path), **proposal.as_json(made)})
         return
-    for line in show.lines(made):
+    for line in proposal_text.lines(made):
         typer.echo(line)
     typer.echo(f"{path}: look at it with fabricheck baseline diff")
 

@@ -12,10 +12,10 @@ from fabricheck.cli.console import open_console
 from fabricheck.cli.options import JsonOption, PerflogsOption, ReportOption, ReportsOption
 from fabricheck.cli.output import picked, write_json
 from fabricheck.judge.levels import Level
-from fabricheck.record.model import Sample
+from fabricheck.record.entries import Sample
 from fabricheck.report.layer_comparison import LayerComparison, Row, compare_layers, find_case
 from fabricheck.report.load import load_newest, load_report
-from fabricheck.report.model import Run
+from fabricheck.report.run import Run
 
 _PIPE_WIDTH = 200
 

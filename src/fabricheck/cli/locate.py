@@ -57,7 +57,7 @@ def locate(
     # ReFrame takes a second to import: --help does not pay for it.
     from fabricheck.judge.levels import Level  # noqa: PLC0415
     from fabricheck.localise.located import locate as judged  # noqa: PLC0415
-    from fabricheck.localise.words import as_json, lines  # noqa: PLC0415
+    from fabricheck.localise.verdict_text import as_json, lines  # noqa: PLC0415
     from fabricheck.report.files import write_whole  # noqa: PLC0415
     from fabricheck.report.load import load_report  # noqa: PLC0415
     from fabricheck.runner import selection, session  # noqa: PLC0415

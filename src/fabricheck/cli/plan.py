@@ -49,7 +49,7 @@ def plan(
 
         fabricheck plan --system mycluster --night
     """
-    from fabricheck.planning import show  # noqa: PLC0415
+    from fabricheck.planning import plan_text  # noqa: PLC0415
     from fabricheck.planning.plan import make  # noqa: PLC0415
     from fabricheck.record.costs import Key, costs, estimate  # noqa: PLC0415
     from fabricheck.runner.selection import check_names  # noqa: PLC0415
@@ -65,12 +65,12 @@ def plan(
         for each in made.cases
     ]
     cost = estimate(keys, costs(home(SUITE) / "perflogs", system))
-    lines = [*show.plan_lines(made), show.cost_line(cost)]
+    lines = [*plan_text.plan_lines(made), plan_text.cost_line(cost)]
     tell(lines, {**asdict(made), "cost": asdict(cost)}, machine=machine)
 
 
 def _show_night(system: str, only: Only, *, machine: bool) -> None:
-    from fabricheck.planning import show  # noqa: PLC0415
+    from fabricheck.planning import plan_text  # noqa: PLC0415
     from fabricheck.planning.night import choose  # noqa: PLC0415
 
     if only != Only():
@@ -84,4 +84,4 @@ def _show_night(system: str, only: Only, *, machine: bool) -> None:
             f"expected a section night in the site file of {system}, found none: its nights run "
             "everything; give it a budget (docs/how-to/nightly.md), or leave --night out"
         )
-    tell(show.night_lines(found), asdict(found), machine=machine)
+    tell(plan_text.night_lines(found), asdict(found), machine=machine)

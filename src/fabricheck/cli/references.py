@@ -32,10 +32,10 @@ def list_(
 
         fabricheck references list --system testbed --check MpiCollective --json | jq '.[].source'
     """
-    from fabricheck.planning import references, show  # noqa: PLC0415
+    from fabricheck.planning import plan_text, references  # noqa: PLC0415
 
     found = [row for row in references.rows(SUITE, system) if check in (None, row.check)]
-    tell(show.reference_lines(found), [asdict(row) for row in found], machine=machine)
+    tell(plan_text.reference_lines(found), [asdict(row) for row in found], machine=machine)
 
 
 @app.command()
@@ -51,8 +51,8 @@ def check(*, system: SystemOption, machine: JsonOption = False) -> None:
 
         fabricheck references check --system testbed
     """
-    from fabricheck.planning import plan, references, show  # noqa: PLC0415
+    from fabricheck.planning import plan, plan_text, references  # noqa: PLC0415
 
     found = references.check(SUITE, plan.make(SUITE, system))
-    tell(show.check_lines(found), asdict(found), machine=machine)
+    tell(plan_text.check_lines(found), asdict(found), machine=machine)
     raise typer.Exit(int(bool(found.without_reference or found.partly or found.without_case)))

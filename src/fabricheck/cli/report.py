@@ -22,7 +22,7 @@ from fabricheck.cli.output import write_json
 from fabricheck.errors import FabricheckError
 from fabricheck.report import terminal
 from fabricheck.report.load import load_newest, load_report
-from fabricheck.report.model import Run
+from fabricheck.report.run import Run
 from fabricheck.report.summary import Summary, as_json, summarise
 
 HISTORY = "history"

@@ -15,7 +15,7 @@ from fabricheck.cli.output import write_json
 from fabricheck.errors import FabricheckError
 from fabricheck.report import scaling as steps_of
 from fabricheck.report.load import load_newest, load_report
-from fabricheck.report.model import Run
+from fabricheck.report.run import Run
 from fabricheck.report.scaling import Curve, Step
 from fabricheck.units import format_size, parse_size
 

@@ -58,7 +58,7 @@ def trend(
     from fabricheck.history.selection import Selection  # noqa: PLC0415
     from fabricheck.history.store import History  # noqa: PLC0415
     from fabricheck.localise import nodes  # noqa: PLC0415
-    from fabricheck.trend import show  # noqa: PLC0415
+    from fabricheck.trend import trend_text  # noqa: PLC0415
     from fabricheck.trend.accepted import read_accepted  # noqa: PLC0415
     from fabricheck.trend.attribution import around, attribute  # noqa: PLC0415
     from fabricheck.trend.detect import analyse  # noqa: PLC0415
@@ -89,12 +89,12 @@ def trend(
         ]
     differences = [attribute(event, series, provenance) for event in events]
     if machine:
-        data = show.as_json(found, events, differences)
+        data = trend_text.as_json(found, events, differences)
         data["nodes"] = [nodes.as_json(each) for each in of_nodes]
         write_json(data)
     else:
         console = open_console()
-        show.show(found, events, differences, console, every=every)
+        trend_text.show(found, events, differences, console, every=every)
         for line in (line for each in of_nodes for line in nodes.words(each)):
             console.print(Text(line), soft_wrap=True)
     slow = any(each.lemons for each in of_nodes)

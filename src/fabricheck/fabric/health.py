@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from fabricheck.fabric.counter import Band, Counter, Measure
 from fabricheck.fabric.finding import Finding
 from fabricheck.fabric.limits import Limits
-from fabricheck.fabric.model import Band, Counter, Measure
 from fabricheck.fabric.port import Port, Snapshot
 from fabricheck.fabric.state import judge_state, ports_in_use
 from fabricheck.fabric.table import KERNEL_DRIVERS, find, rows_of

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fabricheck.errors import FabricheckError
-from fabricheck.fabric.model import Band, Bands, Measure
+from fabricheck.fabric.counter import Band, Bands, Measure
 
 _SEED = "the ECN bands of the MPI AI cluster benchmark: good below 100/s, heavy above 500/s"
 _OWN = "our choice"

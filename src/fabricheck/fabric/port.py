@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from fabricheck.fabric.model import Place
+from fabricheck.fabric.counter import Place
 
 EMPTY_GID = "0000:0000:0000:0000:0000:0000:0000:0000"
 

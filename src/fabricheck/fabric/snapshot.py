@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from fabricheck.fabric.model import Place
+from fabricheck.fabric.counter import Place
 from fabricheck.fabric.port import EMPTY_GID, Gid, Netdev, Port, Snapshot
 from fabricheck.nodes.told import Told
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from fabricheck.fabric.counter import Band, Measure, Place
 from fabricheck.fabric.health import Reading, missing
 from fabricheck.fabric.limits import Limits
-from fabricheck.fabric.model import Band, Measure, Place
 from fabricheck.fabric.port import EMPTY_GID, Port, Snapshot
 from fabricheck.fabric.state import ports_in_use
 from fabricheck.fabric.table import rows_of

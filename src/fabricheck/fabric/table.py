@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from fabricheck.fabric.model import Counter, Meaning, Place, Role, Rule
+from fabricheck.fabric.counter import Counter, Meaning, Place, Role, Rule
 
 _DATA: Mapping[str, Any] = yaml.load(
     resources.files("fabricheck.fabric").joinpath("counters.yaml").read_text(),

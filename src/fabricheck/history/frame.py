@@ -7,7 +7,7 @@ from typing import Final
 import polars as pl
 from polars._typing import PolarsDataType
 
-from fabricheck.record.model import Setup
+from fabricheck.record.entries import Setup
 
 Schema = Mapping[str, PolarsDataType]
 

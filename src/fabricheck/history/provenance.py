@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from fabricheck.history.frame import CASE
 from fabricheck.history.series import SeriesKey
-from fabricheck.record.model import Nodes, moment
+from fabricheck.record.entries import Nodes, moment
 
 UNTOLD: Final = "not available"
 """What stands for a fact that could not be read."""

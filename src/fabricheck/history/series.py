@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from fabricheck.benchmarks.metrics import Direction, Metric, point_label
 from fabricheck.errors import FabricheckError
-from fabricheck.record.model import Setup
+from fabricheck.record.entries import Setup
 
 _PAIR = 2
 """Ranks that go without saying: two inside a node, or one on each node."""

@@ -19,8 +19,8 @@ from fabricheck.history.series import Series, SeriesKey
 from fabricheck.history.sessions import sessions_by_time
 from fabricheck.record.cache import Cache, Outcome
 from fabricheck.record.columns import Source
+from fabricheck.record.entries import Nodes, Session, from_line
 from fabricheck.record.imports import IMPORTED
-from fabricheck.record.model import Nodes, Session, from_line
 from fabricheck.record.read import Kind, Problem
 
 _COARSE: Final = ("system", "partition", "environ", "check", "benchmark", "time", "repeat")

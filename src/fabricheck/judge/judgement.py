@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fabricheck.benchmarks.quantity import amount, times
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.levels import Level
-from fabricheck.judge.model import Fractions, Reference, is_lower_better
+from fabricheck.judge.reference import Fractions, Reference, is_lower_better
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,13 +13,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fabricheck.benchmarks.benchmark import Benchmark
 from fabricheck.benchmarks.curve import Curve, variable_name
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.model import Benchmark
 from fabricheck.benchmarks.quantity import amount
 from fabricheck.benchmarks.registry import find
 from fabricheck.judge.link_rate import Link, Rate, ceiling, headers, read_rate
-from fabricheck.judge.model import Derived, Reference
+from fabricheck.judge.reference import Derived, Reference
 from fabricheck.units import format_size
 
 _LEAST_LATENCY = 0.3

@@ -17,7 +17,7 @@ from fabricheck.benchmarks.registry import CHECKS, REGISTRY
 from fabricheck.documents import Document, Keys, schema
 from fabricheck.documents import load as load_document
 from fabricheck.errors import FabricheckError
-from fabricheck.judge.model import CaseKey
+from fabricheck.judge.reference import CaseKey
 
 _PAGE = "docs/how-to/references.md"
 _HEAD = """\

@@ -10,7 +10,7 @@ from fabricheck.benchmarks.gpu import FAKE_DEVICE, is_fake
 from fabricheck.judge.findings import group, missing_variables
 from fabricheck.judge.judgement import Judgement, judge_value
 from fabricheck.judge.levels import Level, worst
-from fabricheck.judge.model import Derived, Reference, Tolerance, is_lower_better
+from fabricheck.judge.reference import Derived, Reference, Tolerance, is_lower_better
 from fabricheck.judge.shape import falling_latency, poor_best
 
 __all__ = ["Judgement", "Subject", "Verdict", "judge_curve", "judge_value", "judge_values"]

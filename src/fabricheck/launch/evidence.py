@@ -7,12 +7,12 @@ from pathlib import Path
 
 from ClusterShell.NodeSet import NodeSet
 
+from fabricheck.benchmarks.benchmark import RanksRule
 from fabricheck.benchmarks.curve import Curve
-from fabricheck.benchmarks.model import RanksRule
 from fabricheck.benchmarks.parser import check_complete, parse
 from fabricheck.benchmarks.registry import find
 from fabricheck.errors import FabricheckError
-from fabricheck.launch.model import Evidence
+from fabricheck.launch.measurement import Evidence
 from fabricheck.transports import Choice, Transport
 from fabricheck.transports.gpu_memory import Load
 from fabricheck.transports.proof import Proof, prove

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.gpu import FAKE_DEVICE, Path, is_fake
-from fabricheck.launch.model import Evidence, Job, Setting
+from fabricheck.launch.measurement import Evidence, Job, Setting
 from fabricheck.transports import Placement
 from fabricheck.transports.families import PROTOCOL_TABLES
 

@@ -11,12 +11,12 @@ from fabricheck.fabric.finding import Finding, tell
 from fabricheck.fabric.job import common_rate, judge_job, read_nodes
 from fabricheck.fabric.limits import Limits
 from fabricheck.judge.levels import Level
-from fabricheck.judge.model import Derived
 from fabricheck.judge.physics import Links, derived, read_links
+from fabricheck.judge.reference import Derived
 from fabricheck.judge.reference_file import path_of
 from fabricheck.judge.references import CaseKey, Reference, Tolerance, exists, resolve
 from fabricheck.judge.verdict import Subject, Verdict, judge_curve
-from fabricheck.launch.model import Measurement, Setting
+from fabricheck.launch.measurement import Measurement, Setting
 from fabricheck.nodes.told import SCRIPT
 from fabricheck.provenance import folders
 from fabricheck.transports.table import Counter, Scope, Transport

@@ -8,7 +8,7 @@ from fabricheck.benchmarks.curve import Curve
 from fabricheck.launch import spack_verify
 from fabricheck.launch.evidence import Expectation
 from fabricheck.launch.evidence import examine as examine_job
-from fabricheck.launch.model import Evidence, Job, Measurement, Setting
+from fabricheck.launch.measurement import Evidence, Job, Measurement, Setting
 from fabricheck.launch.slurm import silent_nodes
 from fabricheck.transports import (
     MPI_FAMILIES,

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from fabricheck.benchmarks.benchmark import ProgramBenchmark
 from fabricheck.benchmarks.curve import Curve
-from fabricheck.benchmarks.model import ProgramBenchmark
 from fabricheck.benchmarks.registry import REGISTRY
 from fabricheck.errors import FabricheckError
 from fabricheck.launch.cases import Case
@@ -16,7 +16,7 @@ from fabricheck.launch.evidence import (
     rank_faults,
     scheduler_faults,
 )
-from fabricheck.launch.model import Evidence, Job, Measurement, Ranks, Setting
+from fabricheck.launch.measurement import Evidence, Job, Measurement, Ranks, Setting
 from fabricheck.launch.slurm import silent_nodes
 from fabricheck.transports import Placement, find
 from fabricheck.transports.pair import (

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from fabricheck.launch.model import Build, Evidence
+from fabricheck.launch.measurement import Build, Evidence
 from fabricheck.transports import Choice, Transport
 from fabricheck.transports.ucx_info import objection
 

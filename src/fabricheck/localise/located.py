@@ -12,7 +12,7 @@ from fabricheck.localise.judging import judge
 from fabricheck.localise.recorded import of_partition
 from fabricheck.localise.rounds import read_rounds
 from fabricheck.localise.steer import read_routes
-from fabricheck.localise.words import Located
+from fabricheck.localise.verdict_text import Located
 from fabricheck.provenance import SUITE
 
 FEWEST_NODES: Final = 3

@@ -11,9 +11,9 @@ from pathlib import Path
 from fabricheck.benchmarks.metrics import Direction, Metric
 from fabricheck.errors import FabricheckError
 from fabricheck.monitor.catalog import FAMILIES, Sample, Source, sample
-from fabricheck.record.model import Sample as Measured
+from fabricheck.record.entries import Sample as Measured
 from fabricheck.report.load import load_report, newest_report
-from fabricheck.report.model import Case, Run
+from fabricheck.report.run import Case, Run
 from fabricheck.report.summary import summarise
 from fabricheck.runner.nights import Nights
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from fabricheck.errors import FabricheckError
+from fabricheck.fabric.counter import Bands, Meaning
 from fabricheck.fabric.limits import BANDS, read_limits
-from fabricheck.fabric.model import Bands, Meaning
 from fabricheck.fabric.port import Port, Snapshot
 from fabricheck.fabric.snapshot import snapshot_of
 from fabricheck.fabric.table import KERNEL_DRIVERS, TABLE, find

@@ -12,7 +12,7 @@ from statistics import StatisticsError, correlation, median
 from fabricheck.benchmarks.metrics import Metric
 from fabricheck.errors import FabricheckError
 from fabricheck.monitor.catalog import FAMILIES, Sample, Source, sample
-from fabricheck.record.model import Case, from_line
+from fabricheck.record.entries import Case, from_line
 from fabricheck.stress.scheduler import Phase, Standing, scheduler_for
 from fabricheck.stress.state import Place, State, places
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from ClusterShell.NodeSet import NodeSet
 
 from fabricheck.node_health.facts import Facts
-from fabricheck.node_health.model import Answer, Outcome, Survey
+from fabricheck.node_health.survey import Answer, Outcome, Survey
 
 
 def met(words: str) -> Answer:

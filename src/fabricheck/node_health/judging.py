@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Mapping
 
 from fabricheck.judge.levels import Level
 from fabricheck.node_health.answers import fold
-from fabricheck.node_health.model import Answer, Line, Outcome, Rule, Survey
 from fabricheck.node_health.rules import LAUNCH, RULES
+from fabricheck.node_health.survey import Answer, Line, Outcome, Rule, Survey
 
 
 def judge(survey: Survey) -> list[Line]:

@@ -5,7 +5,7 @@ from collections.abc import Container, Mapping
 
 from fabricheck.node_health.answers import differing, met, not_applicable, unknown, unmet
 from fabricheck.node_health.facts import Facts, Port
-from fabricheck.node_health.model import Answer, Survey
+from fabricheck.node_health.survey import Answer, Survey
 from fabricheck.units import format_size
 
 _ACTIVE = "ACTIVE"

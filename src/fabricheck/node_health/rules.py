@@ -2,7 +2,7 @@
 
 from fabricheck.judge.levels import Level
 from fabricheck.node_health import nodes, software
-from fabricheck.node_health.model import Rule, Survey
+from fabricheck.node_health.survey import Rule, Survey
 
 
 def _always(_survey: Survey) -> bool:

@@ -6,7 +6,7 @@ from pathlib import Path
 from fabricheck.node_health.answers import differing, met, not_applicable, unknown, unmet
 from fabricheck.node_health.expectations import version_numbers
 from fabricheck.node_health.facts import Facts
-from fabricheck.node_health.model import Answer, Survey
+from fabricheck.node_health.survey import Answer, Survey
 from fabricheck.transports import MPI_NAMES
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)+")

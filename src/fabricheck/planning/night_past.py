@@ -10,7 +10,7 @@ from fabricheck.history.provenance import UNTOLD
 from fabricheck.history.selection import Selection
 from fabricheck.history.store import History
 from fabricheck.record.costs import Cost, Key, costs_of, key_of, recent
-from fabricheck.record.model import Case, Entry, Nodes
+from fabricheck.record.entries import Case, Entry, Nodes
 from fabricheck.trend.detect import analyse
 from fabricheck.trend.settings import read_settings
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from fabricheck.benchmarks.model import Benchmark
+from fabricheck.benchmarks.benchmark import Benchmark
 from fabricheck.benchmarks.registry import CHECKS, FAMILIES, REGISTRY
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.judgement import judge_value
-from fabricheck.judge.model import CaseKey, Fractions, Reference, Tolerance
+from fabricheck.judge.reference import CaseKey, Fractions, Reference, Tolerance
 from fabricheck.judge.reference_file import Rule, exists, fields_of, load, path_of
 from fabricheck.judge.references import givers, resolve
 from fabricheck.launch.judging import files_of_folder

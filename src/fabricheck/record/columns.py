@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from fabricheck.record.model import HEAD, Case, Entry, Sample, from_line, is_sound
+from fabricheck.record.entries import HEAD, Case, Entry, Sample, from_line, is_sound
 from fabricheck.record.read import Kind, Problem, whole_lines
 
 _BLOCK: Final = 1 << 23

@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import median
 from typing import Final, NamedTuple
 
-from fabricheck.record.model import Case, Entry
+from fabricheck.record.entries import Case, Entry
 from fabricheck.record.read import entries, record_files
 from fabricheck.transports.placement import written
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fabricheck.errors import FabricheckError
-from fabricheck.record.model import Case, Entry, Nodes, to_line
+from fabricheck.record.entries import Case, Entry, Nodes, to_line
 from fabricheck.record.perflog import cases_of
 from fabricheck.record.read import Kind, Problem, read_bytes, shown, whole_lines
 from fabricheck.record.reframe_report import ODD, entries_of_report, in_words

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.levels import Level, worst
-from fabricheck.record.model import Case, Sample, moment
+from fabricheck.record.entries import Case, Sample, moment
 from fabricheck.record.read import Kind, Problem
 from fabricheck.record.reframe_report import ODD, case_of, in_words
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from fabricheck.errors import FabricheckError
-from fabricheck.record.model import Case, Entry, Nodes, Session, from_line
+from fabricheck.record.entries import Case, Entry, Nodes, Session, from_line
 
 EXAMPLES: Final = "example"
 _RECORD: Final = re.compile(r"(\d{4}-\d\d|imported-[^/]+)\.jsonl(\.gz)?")

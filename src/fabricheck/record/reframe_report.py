@@ -16,9 +16,9 @@ from urllib.parse import unquote
 from fabricheck.benchmarks.curve import split_variable
 from fabricheck.errors import FabricheckError
 from fabricheck.inputs import read_file
-from fabricheck.judge.model import Reference
+from fabricheck.judge.reference import Reference
 from fabricheck.record import resting
-from fabricheck.record.model import Case, Entry, Sample, Session, moment
+from fabricheck.record.entries import Case, Entry, Sample, Session, moment
 from fabricheck.record.read import Kind, Problem, Run, read_session, run_of, shown
 from fabricheck.record.write import append
 

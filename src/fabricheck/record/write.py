@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from fabricheck.errors import FabricheckError
-from fabricheck.record.model import Entry, Session, to_line
+from fabricheck.record.entries import Entry, Session, to_line
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from fabricheck.judge.references import Reference, Tolerance
 from fabricheck.judge.verdict import Verdict
 from fabricheck.launch.cases import Case, cases, cases_of
 from fabricheck.launch.judging import find_links, find_verdict
-from fabricheck.launch.model import Evidence, Measurement, Setting
+from fabricheck.launch.measurement import Evidence, Measurement, Setting
 from fabricheck.reframe_ext.build import BenchBuild
 from fabricheck.reframe_ext.judged import Judged, Values
 from fabricheck.transports.witness import RANK_WRAPPER

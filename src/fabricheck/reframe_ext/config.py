@@ -12,7 +12,7 @@ from reframe.core import logging
 from reframe.core.exceptions import ConfigError
 
 from fabricheck.benchmarks import ADDED
-from fabricheck.benchmarks.model import RUNS
+from fabricheck.benchmarks.benchmark import RUNS
 from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE, folders, home
 from fabricheck.reframe_ext import allocation

@@ -9,8 +9,8 @@ from reframe.core.logging import getlogger
 from fabricheck.benchmarks.curve import variable_name
 from fabricheck.benchmarks.metrics import Metric
 from fabricheck.errors import FabricheckError
+from fabricheck.fabric.counter import Band
 from fabricheck.fabric.job import Node, read_nodes, readings
-from fabricheck.fabric.model import Band
 from fabricheck.fabric.survey import VALUES, describe, worst_readings
 from fabricheck.judge.judgement import judge_value
 from fabricheck.judge.levels import worst

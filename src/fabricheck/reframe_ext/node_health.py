@@ -21,10 +21,10 @@ from fabricheck.node_health.clocks import SURVEY, skews
 from fabricheck.node_health.expectations import Expectations, read_expectations
 from fabricheck.node_health.facts import NODE_PROBE
 from fabricheck.node_health.judging import findings, judge, most_unmet, unreached
-from fabricheck.node_health.model import Line, Survey
 from fabricheck.node_health.record import read_record
 from fabricheck.node_health.rules import CLOCK
 from fabricheck.node_health.software import probe_arguments, version_in
+from fabricheck.node_health.survey import Line, Survey
 from fabricheck.reframe_ext.judged import Judged, Values
 from fabricheck.reframe_ext.slurm import usable_nodes
 

@@ -13,7 +13,7 @@ from fabricheck.judge.levels import Level
 from fabricheck.judge.references import Reference, Tolerance
 from fabricheck.judge.verdict import Verdict, judge_values
 from fabricheck.launch.cases import Case
-from fabricheck.launch.model import Measurement
+from fabricheck.launch.measurement import Measurement
 from fabricheck.launch.ratio import Ratio
 from fabricheck.reframe_ext.case import BenchmarkCase
 from fabricheck.reframe_ext.judged import Judged, Values

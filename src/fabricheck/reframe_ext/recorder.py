@@ -16,7 +16,7 @@ from reframe.core.runtime import runtime
 from fabricheck.errors import FabricheckError
 from fabricheck.launch.times import script_end
 from fabricheck.provenance import session
-from fabricheck.record.model import Case, moment
+from fabricheck.record.entries import Case, moment
 from fabricheck.record.reframe_report import ODD, case_of
 from fabricheck.record.write import append
 from fabricheck.reframe_ext.provenance import Provenance

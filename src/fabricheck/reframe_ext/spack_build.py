@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fabricheck.benchmarks.model import MpiBenchmark
+from fabricheck.benchmarks.benchmark import MpiBenchmark
 from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE, home
 from fabricheck.reframe_ext.cmake_build import BENCH_SOURCES, PROBE

@@ -5,10 +5,10 @@ from dataclasses import fields, replace
 from typing import Any
 
 from fabricheck.judge.levels import Level
-from fabricheck.record import model as record
-from fabricheck.record.model import Sample
+from fabricheck.record import entries as record
+from fabricheck.record.entries import Sample
 from fabricheck.report.explain import explain, named
-from fabricheck.report.model import Case
+from fabricheck.report.run import Case
 from fabricheck.report.status import Status
 
 _LARGEST = 1e18

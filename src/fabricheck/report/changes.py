@@ -8,7 +8,7 @@ from fabricheck.history.series import SeriesKey
 from fabricheck.report.history_view import HistoryView
 from fabricheck.trend.attribution import Difference
 from fabricheck.trend.events import Event, Kind, State
-from fabricheck.trend.show import (
+from fabricheck.trend.trend_text import (
     Verdict,
     amount,
     levels,

@@ -10,7 +10,7 @@ from bokeh.models import ColumnDataSource, FixedTicker, HoverTool, Range1d
 from fabricheck.benchmarks.metrics import axis_of
 from fabricheck.benchmarks.quantity import size_label, with_unit
 from fabricheck.judge.levels import Level
-from fabricheck.record.model import Sample
+from fabricheck.record.entries import Sample
 from fabricheck.report.canvas import (
     CRITICAL,
     GOOD,
@@ -23,7 +23,7 @@ from fabricheck.report.canvas import (
     finish,
 )
 from fabricheck.report.curves import PRIMARY, Group, Series, series
-from fabricheck.report.model import Case
+from fabricheck.report.run import Case
 
 _DASHES = {"p99": "dashed", "avg": "dotted", "max": "dotdash"}
 _OUTSIDE = {

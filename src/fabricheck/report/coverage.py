@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from fabricheck.report.history_view import HistoryView, Place, place_of, place_words
-from fabricheck.report.model import Run
-from fabricheck.trend.show import moment
+from fabricheck.report.run import Run
+from fabricheck.trend.trend_text import moment
 
 _RECENT = np.timedelta64(30, "D")
 """A case that nobody measured for longer is given up, not missing."""

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from fabricheck.benchmarks.registry import REGISTRY
-from fabricheck.record.model import Sample
+from fabricheck.record.entries import Sample
 from fabricheck.report.matrix import Column, Matrix
-from fabricheck.report.model import Case
+from fabricheck.report.run import Case
 
 PRIMARY = ("p50", "avg")
 """The statistic that stands for a metric, in order of preference: its bounds are drawn."""

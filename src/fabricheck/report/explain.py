@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from fabricheck.benchmarks.quantity import with_unit
 from fabricheck.judge.levels import Level
-from fabricheck.record.model import Case, Sample
+from fabricheck.record.entries import Case, Sample
 from fabricheck.report.status import Status
 
 NAMED = 3

@@ -20,7 +20,7 @@ from fabricheck.report.nights import (
 )
 from fabricheck.report.segments import changes_of, segments
 from fabricheck.trend.events import Change, State
-from fabricheck.trend.show import amount
+from fabricheck.trend.trend_text import amount
 
 _DIGITS = 4
 

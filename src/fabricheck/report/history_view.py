@@ -15,8 +15,8 @@ from fabricheck.history.selection import Selection
 from fabricheck.history.series import Series, SeriesKey
 from fabricheck.history.store import History
 from fabricheck.localise.nodes import NodeTrend, node_trend
-from fabricheck.report.model import Case, Run
 from fabricheck.report.places import Accusations, accusations
+from fabricheck.report.run import Case, Run
 from fabricheck.trend.accepted import read_accepted
 from fabricheck.trend.attribution import Difference, around, attribute
 from fabricheck.trend.detect import Trend, analyse

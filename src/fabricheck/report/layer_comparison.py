@@ -4,15 +4,15 @@ import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from fabricheck.benchmarks.benchmark import Benchmark, MpiBenchmark, ProgramBenchmark
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.model import Benchmark, MpiBenchmark, ProgramBenchmark
 from fabricheck.benchmarks.registry import FAMILIES, REGISTRY
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.layers import Diagnosis, Layer, Path, State, common_nodes, diagnose
 from fabricheck.judge.levels import Level
-from fabricheck.record.model import Sample
+from fabricheck.record.entries import Sample
 from fabricheck.report.matrix import SMALL
-from fabricheck.report.model import Case, Run
+from fabricheck.report.run import Case, Run
 from fabricheck.report.status import Status
 from fabricheck.transports.table import TRANSPORTS, Counter, find
 

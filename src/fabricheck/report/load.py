@@ -5,11 +5,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from fabricheck.errors import FabricheckError
-from fabricheck.record import model as record
+from fabricheck.record import entries as record
 from fabricheck.record import read
 from fabricheck.record.reframe_report import run_of_report
 from fabricheck.report.build import build_case
-from fabricheck.report.model import Case, Run
+from fabricheck.report.run import Case, Run
 from fabricheck.report.status import Status
 
 

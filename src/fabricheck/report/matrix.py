@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from fabricheck.benchmarks.benchmark import Benchmark
 from fabricheck.benchmarks.metrics import row_of
-from fabricheck.benchmarks.model import Benchmark
 from fabricheck.benchmarks.registry import REGISTRY
-from fabricheck.record.model import Sample
-from fabricheck.report.model import Case, Run
+from fabricheck.record.entries import Sample
+from fabricheck.report.run import Case, Run
 from fabricheck.report.status import Status
 
 SMALL = 8

@@ -8,7 +8,7 @@ from ClusterShell.NodeSet import NodeSetException
 from reframe.utility import nodelist_abbrev
 
 from fabricheck.judge.levels import Level
-from fabricheck.report.model import Run
+from fabricheck.report.run import Run
 from fabricheck.report.status import Status
 
 

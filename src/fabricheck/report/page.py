@@ -18,13 +18,13 @@ from fabricheck.report.files import write_whole
 from fabricheck.report.history_view import SHOWN_DAYS, HistoryView
 from fabricheck.report.matrix import Matrix, build_matrix
 from fabricheck.report.matrix_parts import parts
-from fabricheck.report.model import Run
 from fabricheck.report.nights import packed_json
 from fabricheck.report.nodes import abbreviated, node_tables
 from fabricheck.report.offline import require_offline
 from fabricheck.report.phase_charts import phase_chart
 from fabricheck.report.phases import PhaseFigure, phase_figures
 from fabricheck.report.places import place_views
+from fabricheck.report.run import Run
 from fabricheck.report.sections import (
     benchmark_views,
     chart_name,

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from fabricheck.benchmarks.metrics import Metric, point_label
 from fabricheck.benchmarks.registry import parts
-from fabricheck.report.model import Run
+from fabricheck.report.run import Run
 
 
 @dataclass(frozen=True, slots=True)

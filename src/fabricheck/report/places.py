@@ -14,9 +14,9 @@ from fabricheck.history.selection import Selection
 from fabricheck.history.store import History
 from fabricheck.judge.levels import Level
 from fabricheck.localise.located import locate
-from fabricheck.localise.words import Located, lines
-from fabricheck.report.model import Case, Run
+from fabricheck.localise.verdict_text import Located, lines
 from fabricheck.report.place_charts import matrix, strip
+from fabricheck.report.run import Case, Run
 from fabricheck.report.status import Status
 
 _SHOWN = 30

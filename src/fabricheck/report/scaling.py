@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.wire import effective_bandwidth, has_wire, wire_bytes
-from fabricheck.report.model import Case, Run
+from fabricheck.report.run import Case, Run
 
 BASE_NODES = 2
 """What the efficiency is held against: the fewest nodes with a network between them."""

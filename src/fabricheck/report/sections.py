@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from fabricheck.benchmarks.metrics import row_of
 from fabricheck.benchmarks.quantity import TABLE_UNITS, in_table, size_label, with_unit
 from fabricheck.benchmarks.registry import FAMILIES, REGISTRY
-from fabricheck.record.model import Sample
+from fabricheck.record.entries import Sample
 from fabricheck.report import charts
 from fabricheck.report.curves import Group, anchor, measured, series
 from fabricheck.report.matrix import Matrix, Row, key_figures, worst_status
 from fabricheck.report.matrix_parts import Part
-from fabricheck.report.model import Case, Run
+from fabricheck.report.run import Case, Run
 from fabricheck.report.sparklines import Sparkline
 from fabricheck.report.status import Status
 from fabricheck.report.summary import Summary

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from fabricheck.benchmarks.registry import FAMILIES, REGISTRY
-from fabricheck.report.model import Case, Run
+from fabricheck.report.run import Case, Run
 from fabricheck.report.status import Status
 
 FEWEST: Final = 3

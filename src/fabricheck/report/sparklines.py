@@ -11,10 +11,10 @@ from fabricheck.benchmarks.registry import REGISTRY
 from fabricheck.history.series import Series, SeriesKey, sparkline
 from fabricheck.report.history_view import HistoryView, place_of
 from fabricheck.report.matrix import key_figures
-from fabricheck.report.model import Case, Run
+from fabricheck.report.run import Case, Run
 from fabricheck.report.segments import changes_of, segments
 from fabricheck.trend.events import Change, Kind, State
-from fabricheck.trend.show import amount, moment
+from fabricheck.trend.trend_text import amount, moment
 
 NIGHTS = 24
 """Nights of a sparkline."""

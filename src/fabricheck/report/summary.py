@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fabricheck.record.model import Sample
+from fabricheck.record.entries import Sample
 from fabricheck.report.layer_comparison import clause, distance
-from fabricheck.report.model import NOT_PERFORMANCE, Case, Run
+from fabricheck.report.run import NOT_PERFORMANCE, Case, Run
 from fabricheck.report.shared import shared
 from fabricheck.report.status import Status
 

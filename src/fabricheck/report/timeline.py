@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from fabricheck.report.model import Case, Run
+from fabricheck.report.run import Case, Run
 
 
 @dataclass(frozen=True, slots=True)

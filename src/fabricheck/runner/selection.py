@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fabricheck.benchmarks.model import RUNS, Benchmark
+from fabricheck.benchmarks.benchmark import RUNS, Benchmark
 from fabricheck.benchmarks.registry import FAMILIES, REGISTRY, programs_of
 from fabricheck.benchmarks.registry import find as find_benchmark
 from fabricheck.errors import FabricheckError

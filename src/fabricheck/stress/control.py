@@ -15,7 +15,7 @@ from fabricheck.fabric.limits import read_limits
 from fabricheck.fabric.survey import describe
 from fabricheck.launch.slurm import is_silent
 from fabricheck.provenance import SUITE, home
-from fabricheck.record.model import Case
+from fabricheck.record.entries import Case
 from fabricheck.reframe_ext.config import find_system
 from fabricheck.report.files import write_whole
 from fabricheck.stress.judged import words_of

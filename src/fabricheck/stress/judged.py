@@ -25,8 +25,8 @@ from fabricheck.launch.judging import (
     may_use_ports,
     of_sizes,
 )
-from fabricheck.launch.model import Evidence, Measurement, Setting
-from fabricheck.record.model import Case, Sample, moment
+from fabricheck.launch.measurement import Evidence, Measurement, Setting
+from fabricheck.record.entries import Case, Sample, moment
 from fabricheck.stress.state import CHECK
 from fabricheck.units import format_size
 

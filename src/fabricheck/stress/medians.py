@@ -9,7 +9,7 @@ from statistics import median
 from typing import Final
 
 from fabricheck.judge.levels import Level, worst
-from fabricheck.record.model import Case, Sample
+from fabricheck.record.entries import Case, Sample
 from fabricheck.record.write import append, file_of, locked
 from fabricheck.stress.state import Place
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.quantity import with_unit
-from fabricheck.record.model import Case
+from fabricheck.record.entries import Case
 from fabricheck.report.files import write_whole
 from fabricheck.stress.control import Tell, Wish, close, start, wait_for_end
 from fabricheck.stress.state import Place

@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from fabricheck.benchmarks.model import Benchmark, MpiBenchmark
+from fabricheck.benchmarks.benchmark import Benchmark, MpiBenchmark
 from fabricheck.errors import FabricheckError
-from fabricheck.launch.model import Build, Setting
+from fabricheck.launch.measurement import Build, Setting
 from fabricheck.provenance import home
 from fabricheck.reframe_ext import command as reframe
 from fabricheck.reframe_ext.cmake_build import WANTED

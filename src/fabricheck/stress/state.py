@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from fabricheck.errors import FabricheckError
 from fabricheck.locks import held
-from fabricheck.record.model import Case, from_line, to_line
+from fabricheck.record.entries import Case, from_line, to_line
 from fabricheck.record.write import append_whole, locked
 from fabricheck.report.files import write_whole
 

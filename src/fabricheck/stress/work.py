@@ -19,10 +19,10 @@ from typing import Final
 from fabricheck.benchmarks import registry
 from fabricheck.errors import FabricheckError
 from fabricheck.history.provenance import alike
-from fabricheck.launch.model import Evidence
+from fabricheck.launch.measurement import Evidence
 from fabricheck.nodes.machine import read_machines
 from fabricheck.provenance import home
-from fabricheck.record.model import Case
+from fabricheck.record.entries import Case
 from fabricheck.record.write import append
 from fabricheck.stress.judged import judge_block, words_of
 from fabricheck.stress.medians import session_of, settle

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from fabricheck.benchmarks.benchmark import ACCEPTANCE, FULL, Family, ProgramBenchmark
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.model import ACCEPTANCE, FULL, Family, ProgramBenchmark
 
 PROGRAM: Final = "allreduce_lab"
 

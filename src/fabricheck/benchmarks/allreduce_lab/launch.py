@@ -11,7 +11,7 @@ from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.metrics import Metric
 from fabricheck.launch.cases import Case
 from fabricheck.launch.evidence import RESULT_JSON, Expectation, examine
-from fabricheck.launch.model import Evidence, Job, Measurement, Ranks, Setting
+from fabricheck.launch.measurement import Evidence, Job, Measurement, Ranks, Setting
 from fabricheck.launch.slurm import silent_nodes
 from fabricheck.sites.files import offers
 from fabricheck.transports import Placement, Ports, find

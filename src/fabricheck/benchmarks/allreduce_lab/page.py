@@ -11,8 +11,8 @@ from fabricheck.benchmarks.allreduce_lab.entries import (
     Lab,
 )
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.report.model import Case, Run
 from fabricheck.report.phases import Distribution, Line, PhaseFigure, Table
+from fabricheck.report.run import Case, Run
 
 TITLES = {
     Metric.RING: "Ring",

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Final
 
+from fabricheck.benchmarks.benchmark import ACCEPTANCE, NIGHTLY, Family, MpiBenchmark
 from fabricheck.benchmarks.gpu import Path
-from fabricheck.benchmarks.model import ACCEPTANCE, NIGHTLY, Family, MpiBenchmark
 from fabricheck.benchmarks.osu.entries import BENCHMARKS as OF_MPI
 from fabricheck.units import MIB
 

@@ -10,7 +10,7 @@ from fabricheck.benchmarks.osu.launch import Osu
 from fabricheck.launch import gpu, mpi
 from fabricheck.launch.cases import Case, available_placements
 from fabricheck.launch.evidence import RESULT_JSON
-from fabricheck.launch.model import Evidence, Job, Measurement, Setting
+from fabricheck.launch.measurement import Evidence, Job, Measurement, Setting
 from fabricheck.transports import Placement
 from fabricheck.transports.table import Memory
 

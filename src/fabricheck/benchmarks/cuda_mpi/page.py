@@ -10,8 +10,8 @@ from fabricheck.benchmarks.cuda_mpi.entries import BENCHMARKS, GpuBenchmark
 from fabricheck.benchmarks.gpu import is_fake
 from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.osu.entries import BENCHMARKS as OF_MPI
-from fabricheck.report.model import Case, Run
 from fabricheck.report.phases import Line, Panel, PhaseFigure
+from fabricheck.report.run import Case, Run
 
 
 def figures(run: Run) -> tuple[PhaseFigure, ...]:

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from fabricheck.benchmarks.benchmark import ACCEPTANCE, NIGHTLY, Family, ProgramBenchmark
 from fabricheck.benchmarks.gpu import Path
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.model import ACCEPTANCE, NIGHTLY, Family, ProgramBenchmark
 
 PROGRAM: Final = "mpi_matmul"
 

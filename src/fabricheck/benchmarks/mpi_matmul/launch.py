@@ -8,7 +8,7 @@ from fabricheck.benchmarks.mpi_matmul.entries import BENCHMARKS, ORDERS, PROGRAM
 from fabricheck.launch import gpu, mpi
 from fabricheck.launch.cases import Case, available_placements
 from fabricheck.launch.evidence import RESULT_JSON
-from fabricheck.launch.model import Evidence, Job, Measurement, Ranks, Setting
+from fabricheck.launch.measurement import Evidence, Job, Measurement, Ranks, Setting
 from fabricheck.transports import Placement
 from fabricheck.transports.gpu_memory import Load
 from fabricheck.transports.table import Memory, Scope

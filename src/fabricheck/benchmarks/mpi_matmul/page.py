@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator
 
 from fabricheck.benchmarks.mpi_matmul.entries import BENCHMARKS
-from fabricheck.report.model import Case, Run
 from fabricheck.report.phases import Line, Panel, PhaseFigure
+from fabricheck.report.run import Case, Run
 
 _TITLES = {
     "total": "Whole multiplication",

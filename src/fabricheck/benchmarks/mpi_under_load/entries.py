@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from fabricheck.benchmarks.benchmark import NIGHTLY, Benchmark, Family
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.model import NIGHTLY, Benchmark, Family
 from fabricheck.units import KIB, MIB
 
 PROGRAM: Final = "mpi_under_load"

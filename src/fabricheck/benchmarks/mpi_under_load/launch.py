@@ -11,7 +11,7 @@ from fabricheck.launch import mpi
 from fabricheck.launch.cases import Case, available_placements
 from fabricheck.launch.cases import cases as each_on_each
 from fabricheck.launch.evidence import RESULT_JSON
-from fabricheck.launch.model import Evidence, Job, Measurement, Ranks, Setting
+from fabricheck.launch.measurement import Evidence, Job, Measurement, Ranks, Setting
 
 _FEWEST_NODES = 4
 _RANKS = 2

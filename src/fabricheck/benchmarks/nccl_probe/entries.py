@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from fabricheck.benchmarks.benchmark import Family, ProgramBenchmark
 from fabricheck.benchmarks.listed import listed
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.model import Family, ProgramBenchmark
 
 PROGRAM: Final = "nccl_probe"
 SHARED: Final = "share_gpu"

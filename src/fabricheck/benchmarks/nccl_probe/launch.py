@@ -9,7 +9,7 @@ from fabricheck.benchmarks.nccl_probe.entries import BENCHMARKS, OPERATIONS, PRO
 from fabricheck.launch import gpu, mpi
 from fabricheck.launch.cases import Case
 from fabricheck.launch.evidence import RESULT_JSON
-from fabricheck.launch.model import Evidence, Job, Measurement, Ranks, Setting
+from fabricheck.launch.measurement import Evidence, Job, Measurement, Ranks, Setting
 from fabricheck.transports import Placement, Ports, find
 from fabricheck.transports.gpu_memory import Load
 from fabricheck.transports.nccl import LOGGING, read_nccl_logs, report_of_nccl

@@ -13,8 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from fabricheck.benchmarks.benchmark import Family, MpiBenchmark
 from fabricheck.benchmarks.listed import listed
-from fabricheck.benchmarks.model import Family, MpiBenchmark
 
 PROGRAMS: Final = ("mpi_probe",)
 FAMILIES: Final = (

@@ -4,16 +4,23 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from fabricheck.benchmarks.benchmark import MpiBenchmark, RanksRule
 from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.model import MpiBenchmark, RanksRule
 from fabricheck.benchmarks.osu import options as osu_options
 from fabricheck.benchmarks.osu.entries import BENCHMARKS
 from fabricheck.errors import FabricheckError
 from fabricheck.launch import mpi
 from fabricheck.launch.cases import Case, CountedCase
 from fabricheck.launch.evidence import RESULT_JSON
-from fabricheck.launch.model import Evidence, Job, Measurement, Ranks, Setting, cores_of_a_node
+from fabricheck.launch.measurement import (
+    Evidence,
+    Job,
+    Measurement,
+    Ranks,
+    Setting,
+    cores_of_a_node,
+)
 from fabricheck.transports import choice
 
 _BEGIN, _END = "launch.begin", "launch.end"

@@ -7,8 +7,8 @@ Which options a program has depends on its family (``osu_util_options.h`` and ``
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from fabricheck.benchmarks.benchmark import MpiBenchmark
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.model import MpiBenchmark
 
 PERCENTILES = (50, 99, 100)
 """What is asked for of a latency: its middle, its tail and its worst. OSU takes whole numbers only,

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
+from fabricheck.benchmarks.benchmark import MpiBenchmark
 from fabricheck.benchmarks.cuda_mpi.entries import benchmark_name
 from fabricheck.benchmarks.curve import Curve, Point
 from fabricheck.benchmarks.gpu import Path, program_name
-from fabricheck.benchmarks.model import MpiBenchmark
 from fabricheck.benchmarks.program_result import ProgramResult
 from fabricheck.benchmarks.registry import REGISTRY, next_size
 

@@ -7,9 +7,9 @@ row, and a table that is cut, mixed up or repeated is an error, never a shorter 
 import re
 from collections.abc import Sequence
 
+from fabricheck.benchmarks.benchmark import MpiBenchmark
 from fabricheck.benchmarks.curve import Curve, Point
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.model import MpiBenchmark
 from fabricheck.benchmarks.osu import probe
 from fabricheck.benchmarks.osu.entries import BENCHMARKS
 from fabricheck.benchmarks.osu.table import Table

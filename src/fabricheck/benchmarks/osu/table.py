@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from fabricheck.benchmarks.benchmark import MpiBenchmark
 from fabricheck.benchmarks.curve import Point
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.model import MpiBenchmark
 from fabricheck.benchmarks.parser import Rows
 from fabricheck.benchmarks.registry import next_size
 from fabricheck.errors import ParseError

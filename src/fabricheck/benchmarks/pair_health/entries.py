@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Final
 
+from fabricheck.benchmarks.benchmark import NIGHTLY, Benchmark, Family
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.model import NIGHTLY, Benchmark, Family
 from fabricheck.units import MIB
 
 PROGRAM: Final = "pair_probe"

@@ -10,7 +10,7 @@ from fabricheck.benchmarks.pair_health.entries import BENCHMARKS, MESSAGE, PING,
 from fabricheck.launch import mpi
 from fabricheck.launch.cases import Case, available_placements
 from fabricheck.launch.evidence import RESULT_JSON
-from fabricheck.launch.model import Evidence, Job, Measurement, Ranks, Setting
+from fabricheck.launch.measurement import Evidence, Job, Measurement, Ranks, Setting
 from fabricheck.localise.located import FEWEST_NODES, ROUND_SECONDS, dead_ports, topology_of
 from fabricheck.transports import Ports
 from fabricheck.transports.table import Counter

@@ -14,7 +14,7 @@ from fabricheck.benchmarks.perftest.judge import ceilings
 from fabricheck.judge.link_rate import above_ceiling, read_rate
 from fabricheck.launch import pair
 from fabricheck.launch.cases import Case
-from fabricheck.launch.model import Evidence, Job, Setting
+from fabricheck.launch.measurement import Evidence, Job, Setting
 from fabricheck.launch.verbs import address, flat, mtu, ports
 from fabricheck.transports.proof import Proof, prove_packets
 from fabricheck.transports.witness import Witness

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+from fabricheck.benchmarks.benchmark import ProgramBenchmark
 from fabricheck.benchmarks.curve import Curve, Point
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.model import ProgramBenchmark
 from fabricheck.benchmarks.perftest.entries import BENCHMARKS
 from fabricheck.benchmarks.perftest.table import (
     BENCHMARK,

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from fabricheck.benchmarks.benchmark import ProgramBenchmark
 from fabricheck.benchmarks.budget import iterations, thin
 from fabricheck.benchmarks.curve import Curve
-from fabricheck.benchmarks.model import ProgramBenchmark
 from fabricheck.benchmarks.parser import check_complete
 from fabricheck.benchmarks.perftest import read as perftest
 from fabricheck.benchmarks.perftest.launch import perftest_options
@@ -16,7 +16,7 @@ from fabricheck.benchmarks.rdma_batch.entries import BENCHMARKS, Comparison, Swe
 from fabricheck.benchmarks.rdma_batch.table import Row
 from fabricheck.launch import pair
 from fabricheck.launch.cases import Case
-from fabricheck.launch.model import Evidence, Job, Setting
+from fabricheck.launch.measurement import Evidence, Job, Setting
 from fabricheck.launch.verbs import address, flat, ports, wrong_mtu
 from fabricheck.transports.proof import Proof, prove_packets
 from fabricheck.transports.witness import Witness

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from fabricheck.benchmarks.benchmark import ACCEPTANCE, NIGHTLY, Family, ProgramBenchmark
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.model import ACCEPTANCE, NIGHTLY, Family, ProgramBenchmark
 from fabricheck.units import KIB
 
 PROGRAM: Final = "rdma_stream"

@@ -9,7 +9,7 @@ from fabricheck.benchmarks.rdma_stream.entries import BENCHMARKS, PROGRAM, Topol
 from fabricheck.launch import mpi
 from fabricheck.launch.cases import Case
 from fabricheck.launch.evidence import RESULT_JSON
-from fabricheck.launch.model import Evidence, Job, Measurement, Ranks, Setting
+from fabricheck.launch.measurement import Evidence, Job, Measurement, Ranks, Setting
 from fabricheck.launch.verbs import address, flat, ports, wrong_mtu
 from fabricheck.sites.files import offers
 from fabricheck.transports import Placement, Ports, find

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from fabricheck.benchmarks.benchmark import Family, ProgramBenchmark
 from fabricheck.benchmarks.listed import listed
-from fabricheck.benchmarks.model import Family, ProgramBenchmark
 
 FAMILIES: Final = (Family("ucx", "without MPI", ("UcxPerftest",), "UCX"),)
 

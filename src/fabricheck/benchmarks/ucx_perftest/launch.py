@@ -13,7 +13,7 @@ from fabricheck.benchmarks.ucx_perftest.entries import BENCHMARKS
 from fabricheck.errors import FabricheckError, ParseError
 from fabricheck.launch import pair
 from fabricheck.launch.cases import Case
-from fabricheck.launch.model import Evidence, Job, Setting
+from fabricheck.launch.measurement import Evidence, Job, Setting
 from fabricheck.transports import Ports, interfaces, ucx_settings
 from fabricheck.transports.gpu_memory import Load
 from fabricheck.transports.proof import Proof, prove

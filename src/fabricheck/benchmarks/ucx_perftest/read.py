@@ -10,9 +10,9 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from fabricheck.benchmarks.benchmark import ProgramBenchmark
 from fabricheck.benchmarks.curve import Curve, Point
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.model import ProgramBenchmark
 from fabricheck.benchmarks.parser import Rows
 from fabricheck.benchmarks.ucx_perftest.entries import BENCHMARKS
 from fabricheck.errors import ParseError

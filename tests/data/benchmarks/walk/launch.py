@@ -8,7 +8,7 @@ from fabricheck.benchmarks.walk.entries import BENCHMARKS
 from fabricheck.benchmarks.parser import check_complete
 from fabricheck.errors import FabricheckError
 from fabricheck.launch.cases import Case
-from fabricheck.launch.model import Evidence, Job, Measurement, Ranks, Setting
+from fabricheck.launch.measurement import Evidence, Job, Measurement, Ranks, Setting
 from fabricheck.transports.witness import read_witnesses
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from fabricheck.baseline.proposal import Proposal, Proposed, State
 from fabricheck.benchmarks.curve import split_variable
 from fabricheck.benchmarks.metrics import Direction
-from fabricheck.judge.model import Reference
+from fabricheck.judge.reference import Reference
 
 _REFUSED = 20
 """Most refused cases that are named."""

@@ -4,8 +4,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from fabricheck.acceptance import words
-from fabricheck.acceptance.model import Acceptance, Answer, Scope, Verdict
+from fabricheck.acceptance import wording
+from fabricheck.acceptance.answers import Acceptance, Answer, Scope, Verdict
 
 _MOST = 12
 """Lines of each table, unless all are asked for."""
@@ -20,22 +20,22 @@ def show(found: Acceptance, console: Console, *, every: bool) -> None:
         every: all cases and series, also those that are fine.
     """
     head = Text(f" {str(found.verdict).upper()} ", f"bold {found.verdict.color} reverse")
-    head.append(f"  {words.next_step(found)}", "default not bold not reverse")
+    head.append(f"  {wording.next_step(found)}", "default not bold not reverse")
     console.print(head, soft_wrap=True)
-    for line in (*words.worst(found), words.sentence(found)):
+    for line in (*wording.worst(found), wording.sentence(found)):
         console.print(line, soft_wrap=True)
     runs = {side: len(names) for side, names in found.sessions.items()}
     console.print(f"{runs['before']} runs before, {runs['after']} after", soft_wrap=True)
-    for line in words.cautions(found):
+    for line in wording.cautions(found):
         console.print(Text(f"note: {line}", "yellow"), soft_wrap=True)
     for each in found.missing:
-        name = words.name(Scope.CASE, each.fields)
+        name = wording.name(Scope.CASE, each.fields)
         console.print(
             f"not on both sides: {name}, {each.series} series ({each.before} runs before, "
             f"{each.after} after)",
             soft_wrap=True,
         )
-    for scope, heading in words.HEADINGS.items():
+    for scope, heading in wording.HEADINGS.items():
         whole = scope in (Scope.TRANSPORT, Scope.NODES)
         answers = [
             each for each in found.of(scope) if every or whole or each.verdict is not Verdict.ACCEPT
@@ -52,12 +52,12 @@ def _table(heading: str, answers: list[Answer], console: Console, *, every: bool
         table.add_column(column)
     for each in shown:
         question = each.question
-        notes = "; ".join(filter(None, (each.why, words.advice(each))))
+        notes = "; ".join(filter(None, (each.why, wording.advice(each))))
         table.add_row(
-            words.name(question.scope, question.fields),
+            wording.name(question.scope, question.fields),
             Text(str(each.verdict), each.verdict.color),
-            words.shift(each),
-            words.values(each),
+            wording.shift(each),
+            wording.values(each),
             notes,
         )
     console.print()

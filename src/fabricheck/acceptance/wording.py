@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from fabricheck.acceptance.model import Acceptance, Answer, Scope, Value, Verdict, most_further
+from fabricheck.acceptance.answers import Acceptance, Answer, Scope, Value, Verdict, most_further
 from fabricheck.benchmarks.metrics import point_label
 from fabricheck.benchmarks.quantity import percent, times, with_unit
 from fabricheck.transports.placement import written

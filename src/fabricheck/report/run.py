@@ -6,8 +6,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from fabricheck.record import model as record
-from fabricheck.record.model import Sample
+from fabricheck.record import entries as record
+from fabricheck.record.entries import Sample
 from fabricheck.record.resting import NOT_DUE
 from fabricheck.report.status import Status
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from fabricheck.benchmarks import registry
+from fabricheck.benchmarks.benchmark import Benchmark, MpiBenchmark
 from fabricheck.benchmarks.curve import Curve
-from fabricheck.benchmarks.model import Benchmark, MpiBenchmark
 from fabricheck.errors import FabricheckError
 from fabricheck.transports import Placement
 
