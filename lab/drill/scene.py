@@ -1,7 +1,5 @@
 """Where a drill takes place: a testbed of its own, and a copy of the suite."""
 
-import fcntl
-import os
 import shutil
 import subprocess
 import sys
@@ -13,6 +11,7 @@ from typing import Final, Self
 
 from drill.fault import DIES, Fault, Key
 from fabricheck.errors import FabricheckError
+from fabricheck.locks import held
 from fabricheck.provenance import SUITE
 from fabricheck.report.load import load_report
 from fabricheck.report.run import Run
@@ -43,22 +42,19 @@ class Scene:
 
     def __enter__(self) -> Self:
         self.root.mkdir(parents=True, exist_ok=True)
-        self._lock = os.open(self.root / ".lock", os.O_RDWR | os.O_CREAT, 0o664)
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            os.close(self._lock)
-            raise FabricheckError(
-                f"expected no other drill in this checkout, found one that holds {self.root}: "
-                "wait for its end"
-            ) from error
+        busy = (
+            f"expected no other drill in this checkout, found one that holds {self.root}: wait for "
+            "its end"
+        )
+        self._lock = held(self.root / ".lock", busy)
+        self._lock.__enter__()
         self._copy()
         self.heal()
         return self
 
     def __exit__(self, *_: object) -> None:
         self.testbed.down()
-        os.close(self._lock)
+        self._lock.__exit__(None, None, None)
 
     def _copy(self) -> None:
         for name in (*COPIED, *RECORDS):

@@ -1,6 +1,7 @@
 """Locks on files and directories, which the kernel lets go when their holders end."""
 
 import fcntl
+import math
 import os
 import time
 from collections.abc import Iterator
@@ -20,7 +21,7 @@ class BusyError(FabricheckError):
 @contextmanager
 def held(
     path: Path,
-    busy: str,
+    busy: str = "",
     flags: int = os.O_RDWR | os.O_CREAT,
     *,
     shared: bool = False,
@@ -33,7 +34,7 @@ def held(
         busy: what is said if somebody else holds it.
         flags: how to open it, as for ``open(2)``.
         shared: beside others that hold it so.
-        patience: seconds to wait for its holder.
+        patience: seconds to wait for its holder; ``math.inf``: until it lets go.
 
     Raises:
         BusyError: if somebody else holds it.
@@ -41,10 +42,12 @@ def held(
     """
     lock = os.open(path, flags, 0o664)
     end = time.monotonic() + patience
+    # The kernel wakes who waits for ever, and in turn.
+    at_once = 0 if patience == math.inf else fcntl.LOCK_NB
     try:
         while True:
             try:
-                fcntl.flock(lock, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+                fcntl.flock(lock, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | at_once)
                 break
             except BlockingIOError as error:
                 if time.monotonic() >= end:

@@ -1,27 +1,22 @@
 """Writing the record: ``<perflogs>/<system>/<partition>/<year>-<month>.jsonl``, whole lines."""
 
 import errno
-import fcntl
+import math
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from fabricheck.errors import FabricheckError
+from fabricheck.locks import held
 from fabricheck.record.entries import Entry, Session, to_line
 
 
-@contextmanager
-def locked(path: Path) -> Iterator[None]:
+def locked(path: Path) -> AbstractContextManager[int]:
     """Hold the lock of a file that may not be there yet; its directory is made."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    lock = os.open(path.parent / f".{path.name}.lock", os.O_RDWR | os.O_CREAT, 0o664)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(lock)
+    return held(path.parent / f".{path.name}.lock", patience=math.inf)
 
 
 def append_whole(path: Path, lines: str) -> None:
