@@ -99,7 +99,7 @@ def test_streams_that_share_a_link_unevenly_are_a_warning():
     text = at_rate(seren("t4"), "receiver from transmitter 1", 46.0)
     ((level, words),) = judged("t4", text, "rc-1n")[1]
     assert level is Level.WARNING
-    assert "found one 6.1% away" in words
+    assert "found one 6.1 % away" in words
 
 
 def test_what_serens_program_prints_needs_the_name_of_its_topology():

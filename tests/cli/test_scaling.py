@@ -21,7 +21,7 @@ def test_the_largest_size_is_shown_with_its_efficiency(fabricheck, record):
     first = next(line for line in lines if line.startswith("alltoall openmpi tcp"))
     assert " 1MiB " in first
     assert " 1048576 B " in first
-    assert first.rstrip().endswith("100%")
+    assert first.rstrip().endswith("100 %")
 
 
 def test_sizes_and_collectives_can_be_chosen(fabricheck, record):

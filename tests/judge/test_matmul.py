@@ -37,7 +37,7 @@ def ratios(shape: str, upper: Curve, lower: Curve) -> dict[int, float]:
 
 @pytest.mark.parametrize(
     ("total", "words"),
-    [(92e3, []), (97e3, []), (200e3, ["the phases of N 240 add up to 46% of the total, 200"])],
+    [(92e3, []), (97e3, []), (200e3, ["the phases of N 240 add up to 46 % of the total, 200"])],
 )
 def test_phases_that_do_not_add_up_to_their_total_are_a_warning(total, words):
     averages = dict(zip(PHASES, (total, 10e3, 30e3, 40e3, 12e3), strict=True))

@@ -123,8 +123,8 @@ def test_a_named_port_is_the_one_that_counts(ran: Callable[..., Ran]) -> None:
     ("bandwidth", "level", "message"),
     [
         (1200.0, "untrusted", "more than the link can carry: the data took another way"),
-        (1000.0, "no-reference", "warning: bandwidth reaches 86% of what a link of 10 Gbit/s"),
-        (800.0, "critical", "critical: bandwidth reaches 68% of what a link of 10 Gbit/s"),
+        (1000.0, "no-reference", "warning: bandwidth reaches 86 % of what a link of 10 Gbit/s"),
+        (800.0, "critical", "critical: bandwidth reaches 68 % of what a link of 10 Gbit/s"),
     ],
 )
 def test_bandwidth_is_held_against_the_link(

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from fabricheck.acceptance.answers import Acceptance, Answer, Scope, Value, Verdict, most_further
 from fabricheck.benchmarks.metrics import point_label
-from fabricheck.benchmarks.quantity import percent, times, with_unit
 from fabricheck.transports.placement import written
+from fabricheck.units import percent, share, times, with_unit
 
 HEADINGS = {
     Scope.TRANSPORT: "Transports",
@@ -144,8 +144,8 @@ def worst(found: Acceptance) -> list[str]:
     sees = sorted(each.sees for each in found.of(Scope.SERIES) if each.sees is not None)
     if sees:
         lines.append(
-            f"these runs see changes of {100 * sees[len(sees) // 2]:.2g} % or more in half of the "
-            f"series, of {100 * sees[-1]:.2g} % in all of them"
+            f"these runs see changes of {share(sees[len(sees) // 2])} or more in half of the "
+            f"series, of {share(sees[-1])} in all of them"
         )
     return lines
 

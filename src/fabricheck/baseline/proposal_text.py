@@ -9,6 +9,7 @@ from fabricheck.baseline.proposal import Proposal, Proposed, State
 from fabricheck.benchmarks.curve import split_variable
 from fabricheck.benchmarks.metrics import Direction
 from fabricheck.judge.reference import Reference
+from fabricheck.units import percent, share
 
 _REFUSED = 20
 """Most refused cases that are named."""
@@ -34,7 +35,7 @@ def _figures(proposed: Proposed) -> str:
     bounds = [_worse(name, each) for name, each in proposed.variables.items()]
     text = (
         f"{len(bounds)} variables, {proposed.samples} nights, critical at "
-        f"{_percent(float(np.median(bounds)))} in the middle, {_percent(max(bounds))} at most"
+        f"{share(float(np.median(bounds)))} in the middle, {share(max(bounds))} at most"
     )
     moved = [
         new.value / proposed.before[name] - 1
@@ -42,7 +43,7 @@ def _figures(proposed: Proposed) -> str:
         if proposed.before.get(name)
     ]
     if moved and proposed.state is not State.NEW:
-        text += f", values {_percent(min(moved), '+')} to {_percent(max(moved), '+')}"
+        text += f", values {percent(min(moved))} to {percent(max(moved))}"
     return text
 
 
@@ -51,7 +52,3 @@ def _worse(variable: str, reference: Reference) -> float:
     metric, _, _ = split_variable(variable)
     bound = reference.upper if metric.row.direction is Direction.LOWER else reference.lower
     return abs(bound or 0.0)
-
-
-def _percent(share: float, sign: str = "") -> str:
-    return f"{100 * share:{sign}.1f} %"

@@ -25,6 +25,7 @@ from fabricheck.trend.detect import Trend
 from fabricheck.trend.events import Change, Detector
 from fabricheck.trend.events import State as Standing
 from fabricheck.trend.settings import Settings
+from fabricheck.units import percent
 
 LEAST_NIGHTS, MOST_NIGHTS = 20, 60
 
@@ -342,7 +343,7 @@ def _renumbered(proposed: Proposed, numbers: Mapping[int, int]) -> Proposed:
 
 
 def _words(change: Change) -> str:
-    effect = "" if change.effect is None else f" of {100 * change.effect:+.0f} %"
+    effect = "" if change.effect is None else f" of {percent(change.effect)}"
     return f"{change.kind}{effect} since {_day(change.since)}"
 
 

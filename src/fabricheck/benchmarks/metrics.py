@@ -1,7 +1,7 @@
 """The metrics: one row for each, with all that the suite knows of it, and names of their sizes."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple, Self
 
@@ -131,3 +131,38 @@ def read_label(metric: str, label: str) -> int:
     if axis_of(metric) is Axis.ORDER and (match := _ORDER.fullmatch(label)):
         return int(match[1])
     return parse_size(label)
+
+
+def size_label(size: int, metric: str = "") -> str:
+    """A message size with a space before its IEC unit, or the order of matrices.
+
+    >>> size_label(1048576)
+    '1 MiB'
+    >>> size_label(2000, "compute")
+    'N 2000'
+    """
+    label = point_label(metric, size)
+    if axis_of(metric) is Axis.ORDER:
+        return f"N {label[1:]}"
+    digits = label.rstrip("BKMGi")
+    return f"{digits} {label[len(digits) :]}"
+
+
+def size_ranges(metric: str, chosen: Sequence[int], every: Sequence[int]) -> str:
+    """Chosen sizes of a metric, neighbours in the list of every measured size drawn together.
+
+    >>> size_ranges("latency", [1024, 2048, 8192], [512, 1024, 2048, 4096, 8192])
+    '1KiB..2KiB, 8KiB'
+    """
+    runs: list[list[int]] = []
+    for position, size in enumerate(every):
+        if size not in chosen:
+            continue
+        if position and runs and runs[-1][-1] == every[position - 1]:
+            runs[-1].append(size)
+        else:
+            runs.append([size])
+    return ", ".join(
+        "..".join(point_label(metric, size) for size in dict.fromkeys((run[0], run[-1])))
+        for run in runs
+    )

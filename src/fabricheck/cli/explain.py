@@ -7,7 +7,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from fabricheck.benchmarks.quantity import size_label, times, with_unit
+from fabricheck.benchmarks.metrics import size_label
 from fabricheck.cli.console import open_console
 from fabricheck.cli.options import JsonOption, PerflogsOption, ReportOption, ReportsOption
 from fabricheck.cli.output import picked, write_json
@@ -16,6 +16,7 @@ from fabricheck.record.entries import Sample
 from fabricheck.report.layer_comparison import LayerComparison, Row, compare_layers, find_case
 from fabricheck.report.load import load_newest, load_report
 from fabricheck.report.run import Run
+from fabricheck.units import times, with_unit
 
 _PIPE_WIDTH = 200
 

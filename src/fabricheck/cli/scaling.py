@@ -8,7 +8,6 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from fabricheck.benchmarks.quantity import with_unit
 from fabricheck.cli.console import open_console
 from fabricheck.cli.options import JsonOption, PerflogsOption, ReportOption, ReportsOption
 from fabricheck.cli.output import write_json
@@ -17,7 +16,7 @@ from fabricheck.report import scaling as steps_of
 from fabricheck.report.load import load_newest, load_report
 from fabricheck.report.run import Run
 from fabricheck.report.scaling import Curve, Step
-from fabricheck.units import format_size, parse_size
+from fabricheck.units import format_size, parse_size, share, with_unit
 
 _PIPE_WIDTH = 200
 _Steps = Mapping[Curve, Sequence[Step]]
@@ -113,7 +112,7 @@ def _cells(step: Step) -> list[str]:
         with_unit(step.latency, "us"),
         f"{step.wire:.0f} B",
         with_unit(step.bandwidth, "MB/s"),
-        "-" if step.efficiency is None else f"{step.efficiency:.0%}",
+        "-" if step.efficiency is None else share(step.efficiency),
     ]
 
 

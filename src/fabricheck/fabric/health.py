@@ -10,9 +10,9 @@ from fabricheck.fabric.port import Port, Snapshot
 from fabricheck.fabric.state import judge_state, ports_in_use
 from fabricheck.fabric.table import KERNEL_DRIVERS, find, rows_of
 from fabricheck.judge.levels import Level
+from fabricheck.units import share
 
 _MICROSECONDS = 1_000_000
-_PERCENT = 100
 # The kernel tells its uptime in hundredths of a second.
 _TICK = 0.01
 
@@ -159,16 +159,16 @@ def _amount(band: Band, reading: Reading) -> str:
     if band.measure is Measure.RATE:
         return f"{value:.4g}/s"
     if band.measure is Measure.RATIO:
-        return f"{value * _PERCENT:.2g} % of packets, {reading.rise} of {reading.packets}"
+        return f"{share(value)} of packets, {reading.rise} of {reading.packets}"
     if band.measure is Measure.PAUSED:
-        return f"{value * _PERCENT:.2g} % of the time"
+        return f"{share(value)} of the time"
     return f"rose by {reading.rise}"
 
 
 def _limit(band: Band, limit: float) -> str:
     if band.measure is Measure.RATE:
         return f"{limit:g}/s"
-    return f"{limit:g}" if band.measure is Measure.RISE else f"{limit * _PERCENT:g} %"
+    return f"{limit:g}" if band.measure is Measure.RISE else share(limit)
 
 
 def _strangers(host: str, port: Port) -> Iterator[Finding]:

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Sequence
 
 from fabricheck.benchmarks.curve import split_variable
-from fabricheck.benchmarks.metrics import point_label
-from fabricheck.benchmarks.quantity import amount, size_ranges, times
+from fabricheck.benchmarks.metrics import point_label, size_ranges
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.judgement import Judgement
 from fabricheck.judge.levels import Level
+from fabricheck.units import amount, times
 
 Series = dict[int, Judgement]
 

@@ -3,10 +3,10 @@
 import math
 from dataclasses import dataclass
 
-from fabricheck.benchmarks.quantity import amount, times
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.levels import Level
 from fabricheck.judge.reference import Fractions, Reference, is_lower_better
+from fabricheck.units import amount, times
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.metrics import Metric
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.levels import Level
-from fabricheck.units import format_size
+from fabricheck.units import amount, format_size, share
 
 _MB_OF_GIGABIT = 125
 
@@ -112,9 +112,9 @@ def ceiling(
 def above_ceiling(curve: Curve, ceilings: Mapping[int, float]) -> list[str]:
     """A sentence for each size whose bandwidth is more than its link can carry."""
     return [
-        f"expected at most {ceilings[size]:.4g} MB/s of payload at {format_size(size)}, found "
-        f"{value:.4g} MB/s, more than the link can carry: the data took another way, or link_rate "
-        "in the site file is too low"
+        f"expected at most {amount(ceilings[size], 'MB/s')} of payload at {format_size(size)}, "
+        f"found {amount(value, 'MB/s')}, more than the link can carry: the data took another way, "
+        "or link_rate in the site file is too low"
         for size, value in _bandwidths(curve).items()
         if value > ceilings[size]
     ]
@@ -138,9 +138,9 @@ def judge_share(curve: Curve, ceilings: Mapping[int, float], rate: Rate) -> tupl
     level = Level.CRITICAL if shares[size] < rate.critical else Level.WARNING
     wanted = rate.critical if level is Level.CRITICAL else rate.warning
     return level, (
-        f"{level}: bandwidth reaches {shares[size]:.0%} of what a link of {rate.gigabits:g} Gbit/s "
-        f"can carry at best (at {format_size(size)}: {ceilings[size]:.4g} MB/s), expected "
-        f"{wanted:.0%} or more: look at the link's rate and width, PCIe, and congestion"
+        f"{level}: bandwidth reaches {share(shares[size])} of what a link of {rate.gigabits:g} "
+        f"Gbit/s can carry at best (at {format_size(size)}: {amount(ceilings[size], 'MB/s')}), "
+        f"expected {share(wanted)} or more: look at the link's rate and width, PCIe, and congestion"
     )
 
 

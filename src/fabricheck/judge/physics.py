@@ -16,11 +16,10 @@ from typing import Any
 from fabricheck.benchmarks.benchmark import Benchmark
 from fabricheck.benchmarks.curve import Curve, variable_name
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.quantity import amount
 from fabricheck.benchmarks.registry import find
 from fabricheck.judge.link_rate import Link, Rate, ceiling, headers, read_rate
 from fabricheck.judge.reference import Derived, Reference
-from fabricheck.units import format_size
+from fabricheck.units import amount, format_size
 
 _LEAST_LATENCY = 0.3
 _LARGEST_MTU = 4096

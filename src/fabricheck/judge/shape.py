@@ -1,10 +1,9 @@
 """What a curve tells as a whole, whatever its single sizes are compared with."""
 
 from fabricheck.benchmarks.curve import Curve
-from fabricheck.benchmarks.metrics import Direction, Metric
-from fabricheck.benchmarks.quantity import amount, size_ranges, times
+from fabricheck.benchmarks.metrics import Direction, Metric, size_ranges
 from fabricheck.benchmarks.registry import find
-from fabricheck.units import format_size
+from fabricheck.units import amount, format_size, times
 
 _ROBUST_FIRST = ("p50", "avg")
 _LARGE = 16

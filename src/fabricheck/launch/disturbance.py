@@ -18,6 +18,7 @@ from ClusterShell.RangeSet import RangeSet
 
 from fabricheck.errors import FabricheckError
 from fabricheck.nodes.told import PREFIX, Told, files, read_told
+from fabricheck.units import seconds, share
 
 FOREIGN_SHARE: Final = "FABRICHECK_FOREIGN_SHARE"
 """Environment variable with the share of the ranks' CPUs that others may have, where a site's own
@@ -93,8 +94,8 @@ class Suffered:
              self.memory, self.seconds, MEMORY_SHARE),
         ):  # fmt: skip
             if taken >= LEAST_SECONDS and taken >= most * whole:
-                share = f"{100 * taken / whole:.0f} %" if whole else "all"
-                found.append(f"{words.format(share=share)} ({taken:.1f} s of {whole:.1f} s)")
+                part = share(taken / whole) if whole else "all"
+                found.append(f"{words.format(share=part)} ({seconds(taken)} of {seconds(whole)})")
         return found
 
 

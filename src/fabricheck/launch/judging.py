@@ -21,6 +21,7 @@ from fabricheck.nodes.told import SCRIPT
 from fabricheck.provenance import folders
 from fabricheck.transports.table import Counter, Scope, Transport
 from fabricheck.transports.witness import Witness, by_host, read_witnesses
+from fabricheck.units import share
 
 _LEAST_AGAIN: Final = 20
 _MOST_AGAIN: Final = 0.005
@@ -153,7 +154,7 @@ def judge_segments(directory: Path) -> list[Finding]:
                     "TCP segments sent again",
                     host,
                     "",
-                    f"{again} of {sent} ({100 * again / sent:.2g} %)",
+                    f"{again} of {sent} ({share(again / sent)})",
                     "the network lost them, or is slower than they came: look at the link",
                     badness=again / sent,
                 )

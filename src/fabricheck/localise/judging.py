@@ -12,6 +12,7 @@ import numpy as np
 from fabricheck.localise.evidence import Round, Tests, bandwidths, latencies
 from fabricheck.localise.explaining import Finding, explained
 from fabricheck.localise.fabric import Fabric, Ints
+from fabricheck.units import share
 
 _LEAST_GOOD: Final = 2
 """Good nodes from which anything can be told of a third."""
@@ -93,6 +94,6 @@ def _blind(tests: Tests) -> str:
         return ""
     return (
         f"expected noise in which a {tests.metric} that is halved is seen, found one of "
-        f"{tests.noise:.0%}: other work on the nodes, or more than half of the ways are slow; look "
-        "at the figures of the rounds"
+        f"{share(tests.noise)}: other work on the nodes, or more than half of the ways are slow; "
+        "look at the figures of the rounds"
     )

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from fabricheck.benchmarks.quantity import percent
 from fabricheck.history.selection import Selection
 from fabricheck.history.store import History
 from fabricheck.localise.lemons import Jobs, Lemon, jobs_of, lemons
+from fabricheck.units import percent
 
 DAYS: Final = 28
 """Days before the last night that are looked at."""

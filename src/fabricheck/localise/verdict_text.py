@@ -7,11 +7,11 @@ from typing import Any, Final
 import numpy as np
 from ClusterShell.NodeSet import NodeSet, NodeSetException
 
-from fabricheck.benchmarks.quantity import percent, times
 from fabricheck.judge.levels import Level
 from fabricheck.localise.explaining import Finding
 from fabricheck.localise.fabric import Fabric
 from fabricheck.localise.judging import Verdict
+from fabricheck.units import percent, times
 
 _SHOWN: Final = 6
 """Lines of a kind before the rest is counted."""

@@ -6,7 +6,7 @@ from collections.abc import Container, Mapping
 from fabricheck.node_health.answers import differing, met, not_applicable, unknown, unmet
 from fabricheck.node_health.facts import Facts, Port
 from fabricheck.node_health.survey import Answer, Survey
-from fabricheck.units import format_size
+from fabricheck.units import format_size, seconds
 
 _ACTIVE = "ACTIVE"
 
@@ -32,21 +32,17 @@ def clock(node: Facts, survey: Survey) -> Answer:
     if node.node not in survey.skews:
         return not_applicable("one node, no other clock to compare with")
     skew, limit = survey.skews[node.node], survey.expected.clock_skew
-    bounds = f"±{_seconds(skew.uncertainty)}"
+    bounds = f"±{seconds(skew.uncertainty)}"
     way = "ahead of" if skew.seconds > 0 else "behind"
-    found = f"{_seconds(abs(skew.seconds))} {way} the other nodes ({bounds})"
+    found = f"{seconds(abs(skew.seconds))} {way} the other nodes ({bounds})"
     if abs(skew.seconds) - skew.uncertainty > limit:
-        return unmet(f"{found}, expected at most {_seconds(limit)}")
+        return unmet(f"{found}, expected at most {seconds(limit)}")
     if abs(skew.seconds) + skew.uncertainty > limit:
         return unknown(
-            f"{found}: too uncertain to tell whether within {_seconds(limit)}, "
+            f"{found}: too uncertain to tell whether within {seconds(limit)}, "
             "the nodes answer too slowly"
         )
-    return met(f"within {_seconds(limit)} of the other nodes")
-
-
-def _seconds(seconds: float) -> str:
-    return f"{seconds:.3g} s" if seconds >= 1 else f"{seconds * 1e3:.3g} ms"
+    return met(f"within {seconds(limit)} of the other nodes")
 
 
 def memlock(node: Facts, survey: Survey) -> Answer:

@@ -21,7 +21,7 @@ from fabricheck.reframe_ext.matrix import Case
 from fabricheck.sites.night import KEY, LONGEST_REST, NightSettings
 from fabricheck.transports.placement import parts
 from fabricheck.trend.settings import read_section
-from fabricheck.units import seconds_of
+from fabricheck.units import seconds_of, share
 
 _GUESS: Final = 60.0
 """Seconds of a case where none was ever measured."""
@@ -140,7 +140,7 @@ class _Night:
         choice.fill(alone)
         choice.take_all(~alone & self._has_needs(choice.taken))
         weighed = [
-            self._weighed(at, taken=choice.taken[unit], share=choice.gain[unit] / full.found)
+            self._weighed(at, taken=choice.taken[unit], gain=choice.gain[unit] / full.found)
             for at, unit in sorted(self._unit_of.items())
         ]
         runs = [bool(choice.taken[self._unit_of[at]]) for at in range(len(weighed))]
@@ -210,9 +210,9 @@ class _Night:
         ]
         return np.array([all(taken[unit] for unit in units) for units in needed])
 
-    def _weighed(self, at: int, *, taken: bool, share: float) -> Weighed:
+    def _weighed(self, at: int, *, taken: bool, gain: float) -> Weighed:
         due, rests, cost = self._due[at], self._rests[at], self._costs[at]
-        why = f"would add {100 * share:.2g} % for {cost.seconds * cost.nodes:.0f} node-seconds"
+        why = f"would add {share(gain)} for {cost.seconds * cost.nodes:.0f} node-seconds"
         if taken:
             why = "due" if due <= 0 else "worth its price"
             why = "always" if self._always[at] else "red last time" if self._red[at] else why
@@ -220,7 +220,7 @@ class _Night:
             why = "due, but there is no room"
         elif self._needs[at]:
             why = "waits for " + " and ".join(self._cases[each].name for each in self._needs[at])
-        return Weighed(self._cases[at], why, due, rests, 0.0 if taken else share, cost)
+        return Weighed(self._cases[at], why, due, rests, 0.0 if taken else gain, cost)
 
 
 def _check_words(made: Plan, settings: NightSettings) -> None:

@@ -8,6 +8,7 @@ from fabricheck.planning.plan import LeftOut, Plan
 from fabricheck.planning.references import Check, Row
 from fabricheck.record.costs import Estimate
 from fabricheck.reframe_ext.matrix import Case
+from fabricheck.units import share
 
 _SHOWN = 4
 _REASONS = 20
@@ -53,7 +54,7 @@ def night_lines(night: NightPlan) -> Iterator[str]:
         f"{night.system}: {len(night.chosen)} of {len(every)} cases run tonight, for "
         f"{_cost(night.chosen)} of {_cost(every)}"
     )
-    yield f"they cover {100 * night.covered:.0f} % of the faults that all of them would find"
+    yield f"they cover {share(night.covered)} of the faults that all of them would find"
     yield from night.remarks
     yield ""
     for why, number in Counter(each.why for each in night.chosen).most_common():

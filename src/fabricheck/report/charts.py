@@ -7,8 +7,7 @@ from typing import Any
 
 from bokeh.models import ColumnDataSource, FixedTicker, HoverTool, Range1d
 
-from fabricheck.benchmarks.metrics import axis_of
-from fabricheck.benchmarks.quantity import size_label, with_unit
+from fabricheck.benchmarks.metrics import axis_of, size_label
 from fabricheck.judge.levels import Level
 from fabricheck.record.entries import Sample
 from fabricheck.report.canvas import (
@@ -24,6 +23,7 @@ from fabricheck.report.canvas import (
 )
 from fabricheck.report.curves import PRIMARY, Group, Series, series
 from fabricheck.report.run import Case
+from fabricheck.units import with_unit
 
 _DASHES = {"p99": "dashed", "avg": "dotted", "max": "dotdash"}
 _OUTSIDE = {

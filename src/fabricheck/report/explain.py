@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from fabricheck.benchmarks.quantity import with_unit
 from fabricheck.judge.levels import Level
 from fabricheck.record.entries import Case, Sample
 from fabricheck.report.status import Status
+from fabricheck.units import with_unit
 
 NAMED = 3
 

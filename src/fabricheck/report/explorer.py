@@ -5,7 +5,6 @@ from dataclasses import astuple, dataclass
 from typing import Any
 
 from fabricheck.benchmarks.metrics import Axis, Metric
-from fabricheck.benchmarks.quantity import LADDERS
 from fabricheck.benchmarks.registry import REGISTRY
 from fabricheck.history.series import SeriesKey
 from fabricheck.report.history_view import HistoryView, Place, place_of, place_words
@@ -21,6 +20,7 @@ from fabricheck.report.nights import (
 from fabricheck.report.segments import changes_of, segments
 from fabricheck.trend.events import Change, State
 from fabricheck.trend.trend_text import amount
+from fabricheck.units import LADDERS
 
 _DIGITS = 4
 

@@ -5,10 +5,10 @@ from typing import Any
 from bokeh.models import FixedTicker, HoverTool, Range1d
 
 from fabricheck.benchmarks.metrics import Axis
-from fabricheck.benchmarks.quantity import with_unit
 from fabricheck.report.canvas import MARKERS, SERIES_COLORS, canvas, finish
 from fabricheck.report.charts import legend, log_ticks
 from fabricheck.report.phases import Distribution, Line, Panel
+from fabricheck.units import with_unit
 
 _ROOM = 1.5
 _MOST_TICKS = 12

@@ -8,10 +8,10 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from fabricheck.benchmarks.metrics import Axis
-from fabricheck.benchmarks.quantity import with_unit
 from fabricheck.errors import FabricheckError
 from fabricheck.report.canvas import SERIES_COLORS
 from fabricheck.report.phases import Distribution, Panel, PhaseFigure
+from fabricheck.units import with_unit
 
 _MARKERS = ("o", "s", "v", "h", "D", "*")
 _INCHES = (6.4, 4.4)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from fabricheck.benchmarks.metrics import Metric, point_label
 from fabricheck.benchmarks.registry import parts
 from fabricheck.report.run import Run
+from fabricheck.units import amount
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +31,8 @@ class Panel:
         """The panel for those who can't see it: the ends of each line."""
         unit = self.metric.row.unit
         ends = [
-            f"{line.label} from {line.values[0]:.4g} {unit} at {self.label(line.sizes[0])} to "
-            f"{line.values[-1]:.4g} {unit} at {self.label(line.sizes[-1])}"
+            f"{line.label} from {amount(line.values[0], unit)} at {self.label(line.sizes[0])} to "
+            f"{amount(line.values[-1], unit)} at {self.label(line.sizes[-1])}"
             for line in self.lines
         ]
         return f"{self.title}: {'; '.join(ends)}"

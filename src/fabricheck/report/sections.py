@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from fabricheck.benchmarks.metrics import row_of
-from fabricheck.benchmarks.quantity import TABLE_UNITS, in_table, size_label, with_unit
+from fabricheck.benchmarks.metrics import row_of, size_label
 from fabricheck.benchmarks.registry import FAMILIES, REGISTRY
 from fabricheck.record.entries import Sample
 from fabricheck.report import charts
@@ -15,6 +14,7 @@ from fabricheck.report.run import Case, Run
 from fabricheck.report.sparklines import Sparkline
 from fabricheck.report.status import Status
 from fabricheck.report.summary import Summary
+from fabricheck.units import TABLE_UNITS, in_table, with_unit
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from fabricheck.benchmarks.quantity import size_label, with_unit
+from fabricheck.benchmarks.metrics import size_label
 from fabricheck.benchmarks.registry import REGISTRY
 from fabricheck.history.series import Series, SeriesKey, sparkline
 from fabricheck.report.history_view import HistoryView, place_of
@@ -15,6 +15,7 @@ from fabricheck.report.run import Case, Run
 from fabricheck.report.segments import changes_of, segments
 from fabricheck.trend.events import Change, Kind, State
 from fabricheck.trend.trend_text import amount, moment
+from fabricheck.units import share, with_unit
 
 NIGHTS = 24
 """Nights of a sparkline."""
@@ -110,7 +111,7 @@ def _course(
         level=with_unit(segments(series, changes)[-1].level, key.unit),
         last=with_unit(float(series.values[-1]), key.unit),
         change="" if last is None else _words(last),
-        visible="" if visible is None else f"{100 * visible:.2g} %",
+        visible="" if visible is None else share(visible),
         row=row,
     )
 

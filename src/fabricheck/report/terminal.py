@@ -8,13 +8,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from fabricheck.benchmarks.quantity import TABLE_UNITS, in_cell, with_unit
 from fabricheck.record.entries import Sample
 from fabricheck.report.matrix import Column, Matrix, Row, build_matrix, key_figures, worst_status
 from fabricheck.report.nodes import abbreviated
 from fabricheck.report.run import Case, Run
 from fabricheck.report.status import Status
 from fabricheck.report.summary import Problem, Summary, ran_again, reference_legend
+from fabricheck.units import TABLE_UNITS, in_cell, with_unit
 
 TEXT_LINES = 20
 """Most lines of text before the matrix."""

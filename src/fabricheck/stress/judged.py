@@ -6,7 +6,6 @@ from typing import Any, Final
 
 from fabricheck.benchmarks.curve import split_variable
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.quantity import with_unit
 from fabricheck.benchmarks.registry import FAMILIES
 from fabricheck.fabric.job import read_nodes, readings
 from fabricheck.fabric.limits import read_limits
@@ -28,7 +27,7 @@ from fabricheck.launch.judging import (
 from fabricheck.launch.measurement import Evidence, Measurement, Setting
 from fabricheck.record.entries import Case, Sample, moment
 from fabricheck.stress.state import CHECK
-from fabricheck.units import format_size
+from fabricheck.units import format_size, with_unit
 
 _COUNTED: Final = ("ecn_rate", "pause_rate")
 

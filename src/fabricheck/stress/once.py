@@ -4,12 +4,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.quantity import with_unit
 from fabricheck.record.entries import Case
 from fabricheck.report.files import write_whole
 from fabricheck.stress.control import Tell, Wish, close, start, wait_for_end
 from fabricheck.stress.state import Place
-from fabricheck.units import format_size
+from fabricheck.units import format_size, with_unit
 
 _ROWS = 5
 # Seconds; it may wait for its turn as long as it lasts.

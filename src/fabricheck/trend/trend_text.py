@@ -11,11 +11,11 @@ from rich.console import Console
 from rich.text import Text
 
 from fabricheck.benchmarks.metrics import point_label
-from fabricheck.benchmarks.quantity import percent
 from fabricheck.history.series import SeriesKey, sparkline
 from fabricheck.trend.attribution import Difference
 from fabricheck.trend.detect import Trend
 from fabricheck.trend.events import Change, Event, Kind, State, Value
+from fabricheck.units import percent, share
 
 LINES = 20
 """Most lines, unless all are asked for."""
@@ -183,7 +183,7 @@ def series_words(change: Change) -> str:
 def levels(change: Change) -> str:
     """The levels before and after a change."""
     if change.kind is Kind.NOISIER:
-        return f"±{100 * change.before:.2g} % → ±{100 * change.after:.2g} %"
+        return f"±{share(change.before)} → ±{share(change.after)}"
     return f"{change.before:.4g} → {change.after:.4g} {change.key.unit}"
 
 
@@ -201,8 +201,8 @@ def _counts(trend: Trend) -> str:
     if trend.visible:
         half, most = np.quantile(list(trend.visible.values()), (0.5, 0.9))
         text += (
-            f"; five nights would show a change for the worse by {100 * half:.2g} % in half of "
-            f"those judged, by {100 * most:.2g} % in nine of ten"
+            f"; five nights would show a change for the worse by {share(half)} in half of "
+            f"those judged, by {share(most)} in nine of ten"
         )
     return text
 

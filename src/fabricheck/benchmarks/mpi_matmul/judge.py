@@ -3,8 +3,8 @@
 from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.mpi_matmul.entries import STAGED_PHASES
-from fabricheck.benchmarks.quantity import amount
 from fabricheck.judge.verdict import Subject, Verdict, unjudged
+from fabricheck.units import amount, share
 
 _SHARE_APART = 0.05
 _BARRIERS = 1000.0
@@ -36,7 +36,7 @@ def apart(curve: Curve) -> tuple[str, ...]:
         phases = sum(point.values.get((each, "avg"), 0.0) for each in parts)
         if abs(total - phases) > _SHARE_APART * total + _BARRIERS:
             found.append(
-                f"the phases of N {point.size} add up to {phases / total:.0%} of the total, "
+                f"the phases of N {point.size} add up to {share(phases / total)} of the total, "
                 f"{amount(total, Metric.TOTAL.row.unit)}: more ranks than cores, or other work on "
                 "them, so the phases tell nothing"
             )

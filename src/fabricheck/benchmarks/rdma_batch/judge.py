@@ -4,10 +4,9 @@ from itertools import pairwise
 
 from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.quantity import amount, times
 from fabricheck.benchmarks.rdma_batch.entries import BENCHMARKS, Sweep
 from fabricheck.judge.verdict import Subject, Verdict
-from fabricheck.units import format_size
+from fabricheck.units import amount, format_size, times
 
 _LATENCY = (Metric.LATENCY, "min")
 _BANDWIDTH = (Metric.BANDWIDTH, "avg")

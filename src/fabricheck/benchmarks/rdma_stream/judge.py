@@ -4,6 +4,7 @@ from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.rdma_stream.read import MISSED, UNEVEN
 from fabricheck.judge.levels import Level, worst
 from fabricheck.judge.verdict import Subject, Verdict
+from fabricheck.units import share
 
 EVEN = 0.05
 """How far streams that share a link may lie from their mean, as a share."""
@@ -37,8 +38,8 @@ def stream_findings(curve: Curve, even: float = EVEN) -> list[tuple[Level, str]]
         findings.append(
             (
                 Level.WARNING,
-                f"expected streams into one receiver to share the link within {even:.0%} of their "
-                f"mean, found one {apart:.1%} away: one of the paths is slower",
+                f"expected streams into one receiver to share the link within {share(even)} of "
+                f"their mean, found one {share(apart)} away: one of the paths is slower",
             )
         )
     return findings

@@ -2,12 +2,14 @@ import doctest
 
 import pytest
 
-from fabricheck.benchmarks import quantity
-from fabricheck.benchmarks.quantity import in_cell, significant, size_label, with_unit
+from fabricheck import units
+from fabricheck.benchmarks import metrics
+from fabricheck.benchmarks.metrics import size_label
 from fabricheck.report import charts
+from fabricheck.units import in_cell, significant, with_unit
 
 
-@pytest.mark.parametrize("module", [quantity, charts])
+@pytest.mark.parametrize("module", [units, metrics, charts])
 def test_examples(module):
     assert doctest.testmod(module).failed == 0
 
