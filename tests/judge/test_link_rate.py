@@ -56,7 +56,7 @@ def test_a_value_on_the_ceiling_is_believed_and_one_above_is_not():
     ceilings = {65536: 12_000.0}
     assert above_ceiling(bandwidths(s65536=12_000.0), ceilings) == []
     (objection,) = above_ceiling(bandwidths(s65536=12_000.001), ceilings)
-    assert objection.startswith("expected at most 1.2e+04 MB/s of payload at 64KiB, found 1.2e+04")
+    assert objection.startswith("expected at most 12000 MB/s of payload at 64KiB, found 12000")
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_the_size_that_comes_closest_is_judged():
     ceilings = {2: 10.0, 65536: 1000.0, 131072: 1000.0}
     level, sentence = judge_share(bandwidths(s2=1.0, s65536=500.0, s131072=760.0), ceilings, RATE)
     assert level is Level.WARNING
-    assert "reaches 76%" in sentence
+    assert "reaches 76 %" in sentence
     assert "at 128KiB: 1000 MB/s" in sentence
 
 

@@ -74,7 +74,7 @@ def test_a_rank_that_has_its_cpu_is_not_disturbed_whatever_runs_on_another(tmp_p
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"foreign": 900, "own": 1000}, "other programs had 45 % of the ranks' CPUs on n1 (9.0 s"),
+        ({"foreign": 900, "own": 1000}, "other programs had 45 % of the ranks' CPUs on n1 (9 s"),
         ({"stolen": 300}, "the hypervisor took 15 % of the CPUs of n1 (3 s of 20 s)"),
         ({"emulator": 5_000_000_000}, "the hypervisor took 25 % of the CPUs of n1"),
         ({"memory": 4_000_000}, "tasks waited for memory on n1 20 % of the time"),

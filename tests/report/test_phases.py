@@ -149,7 +149,7 @@ def test_both_paths_of_gpus_are_lines_of_one_panel(write, program):
         "openmpi device aware cuda_ipc-1n",
         "openmpi device staged shm-1n",
     ]
-    assert "from 101 MB/s at 1B to 1.049e+06 MB/s at 1MiB" in panel.words
+    assert "from 101 MB/s at 1B to 1048676 MB/s at 1MiB" in panel.words
     html = render(run, summarise(run))
     assert f'id="{panel.name}"' in html
     assert panel.words in html

@@ -13,7 +13,6 @@ from fabricheck.benchmarks.allreduce_lab.entries import (
 from fabricheck.benchmarks.metrics import Metric
 from fabricheck.report.phases import Distribution, Line, PhaseFigure, Table
 from fabricheck.report.run import Case, Run
-from fabricheck.units import share
 
 TITLES = {
     Metric.RING: "Ring",
@@ -69,7 +68,7 @@ def _row(lab: Lab, case: Case) -> tuple[str, ...] | None:
 
 def _loss(case: Case) -> str:
     loss = case.find(Metric.ERROR_RATIO, "avg", None)
-    return "-" if loss is None or loss.value is None else share(loss.value)
+    return "-" if loss is None or loss.value is None else f"{100 * loss.value:.2f} %"
 
 
 def _panel(place: str, lab: Lab, case: Case) -> Distribution | None:
