@@ -42,7 +42,7 @@ def test_the_error_is_the_one_shown(path):
     with pytest.raises(FabricheckError) as caught:
         resolve(path, "MpiPointToPoint", CASE)
     shown = " ".join(TEXT.split())
-    assert str(caught.value).replace(str(path), "references/hpc.yaml") in shown
+    assert str(caught.value).replace(str(path), "references/mycluster.yaml") in shown
 
 
 def test_keys_of_rules_are_described():
