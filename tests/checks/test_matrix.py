@@ -31,6 +31,11 @@ QUICKLY = {"RFM_PERF_INFO_LEVEL": "debug2", "RFM_POLL_RATE_MAX": "1000"}
 SITES = sorted(path.stem for path in (SUITE / "sites").glob("*.yaml"))
 
 
+LARGE = ("ib-2x16", "seren-10n")
+"""Sites of a thousand cases, whose dry runs take a minute each: every change lists their cases, and
+goes through those of the smallest run; the laboratory goes through all."""
+
+
 def of(system: str) -> pytest.MarkDecorator:
     """Tests that look at the same dry run, which takes half a minute, run in the same process."""
     return pytest.mark.xdist_group(f"matrix of {system}")
@@ -131,7 +136,13 @@ def expected_cases(system: str) -> set[tuple[str, str, str]]:
     return cases
 
 
-@pytest.mark.parametrize("system", [pytest.param(name, marks=of(name)) for name in SITES])
+@pytest.mark.parametrize(
+    "system",
+    [
+        pytest.param(name, marks=[of(name), *([pytest.mark.lab] if name in LARGE else [])])
+        for name in SITES
+    ],
+)
 def test_the_whole_matrix_passes_a_dry_run_and_is_what_the_site_offers(
     dry_run: Callable[[str], list[dict[str, Any]]], system: str
 ) -> None:
@@ -141,6 +152,25 @@ def test_the_whole_matrix_passes_a_dry_run_and_is_what_the_site_offers(
     smoke = {case["placement"] for case in cases if "smoke" in case["tags"]}
     between_nodes = {"tcp"} if system != "local" else set()
     assert {placement.partition("-")[0] for placement in smoke} >= {"shm"} | between_nodes
+
+
+@pytest.mark.parametrize("system", LARGE)
+def test_the_cases_of_a_large_site_are_what_it_offers(
+    reframe: Callable[..., str], system: str
+) -> None:
+    listed = re.findall(
+        # What others depend on stands below them.
+        r"^[- ^]+\w+ %benchmark=(\w+) %transport=(\w+) %num_nodes=(\d+) /\w+ @\S+\+(\S+)$",
+        reframe(system, "-lC"),
+        re.MULTILINE,
+    )
+    found = {
+        (benchmark, f"{transport}-{nodes}n", environ)
+        for benchmark, transport, nodes, environ in listed
+        if benchmark in MPI_BENCHMARKS
+    }
+    assert found == expected_cases(system)
+    assert "0 failure(s)" in reframe(system, "--dry-run", "--tag=^smoke$")
 
 
 @of("gpu-2n")
