@@ -15,6 +15,7 @@ from fabricheck.locks import held
 from fabricheck.provenance import SUITE
 from fabricheck.report.load import load_report
 from fabricheck.report.run import Run
+from fabricheck.transports.witness import unfinished_ranks
 from testbed import Testbed
 from testbed.faults import active, inject
 
@@ -172,7 +173,8 @@ class Scene:
 
     def _wait_for_ranks(self, process: "subprocess.Popen[bytes]") -> None:
         deadline = time.monotonic() + _START_SECONDS
-        while len(list(self.root.glob("stage/*/*/*/*/witness.*.part"))) < NODES:
+        stages = (self.root / "stage").glob
+        while sum(len(unfinished_ranks(each)) for each in stages("*/*/*/*")) < NODES:
             if process.poll() is not None or time.monotonic() > deadline:
                 raise FabricheckError(
                     f"expected ranks of a case within {_START_SECONDS:g} s, found none: "

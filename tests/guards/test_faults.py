@@ -17,6 +17,8 @@ from tests.guards.suite import (
 )
 from tests.guards.test_guards import assert_red
 
+from fabricheck.transports.witness import unfinished_ranks
+
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("guards")]
 
 
@@ -38,8 +40,9 @@ def run_and(suite: Suite, placement: str, fault: Callable[[], None]) -> Outcome:
         text=True,
     )
     try:
+        stages = (suite.root / "stage").glob
         wait_until(
-            lambda: len(list(suite.root.glob("stage/*/*/*/*/witness.*.part"))) == 2, "two ranks"
+            lambda: sum(len(unfinished_ranks(each)) for each in stages("*/*/*/*")) == 2, "two ranks"
         )
         fault()
         output, _ = run.communicate()

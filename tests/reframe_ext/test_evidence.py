@@ -193,7 +193,7 @@ def test_a_job_that_never_began_is_told_apart(stage: Path) -> None:
 def test_a_dead_node_is_the_only_fault(stage: Path) -> None:
     append("err", "srun: error: Node failure on n2\n")(stage)
     drop("out")(stage)
-    (stage / "witness.1").rename(stage / "witness.1.part")
+    edit("witness.1", "exit 0\n", "")(stage)
     (objection,) = look(stage).objections
     assert "rank 1 on n2 never ended" in objection
 
@@ -254,7 +254,7 @@ def test_what_ucx_complained_of_stands_beside_the_fault(stage: Path) -> None:
 
 def test_a_rank_that_left_without_end_is_named(stage: Path) -> None:
     append("err", "mpi_probe: killed\n")(stage)
-    (stage / "witness.1").rename(stage / "witness.1.part")
+    edit("witness.1", "exit 0\n", "")(stage)
     (objection,) = look(stage).objections
     assert objection == (
         "expected every rank to end, rank 1 on n2 did not; last words: mpi_probe: killed"
@@ -300,7 +300,7 @@ def test_the_node_that_srun_names_is_the_lost_one(stage: Path) -> None:
 
 def test_a_node_that_took_the_error_output_with_it_is_asked_for(stage: Path) -> None:
     for rank in (0, 1):
-        (stage / f"witness.{rank}").rename(stage / f"witness.{rank}.part")
+        edit(f"witness.{rank}", "exit 0\n", "")(stage)
     found = look(stage, silent_nodes=lambda hosts: [host for host in hosts if host == "n1"])
     assert "Slurm lost node n1 in mid-job (rank 0 on n1, rank 1 on n2" in found.objections[0]
     assert found.hosts == ("n1", "n2")

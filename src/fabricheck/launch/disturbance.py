@@ -37,7 +37,9 @@ START, STOP = "start", "stop"
 _TICKS: Final = 100
 _MICROSECONDS: Final = 1_000_000
 _NANOSECONDS: Final = 1_000_000_000
-_TIME: Final = re.compile(r"(?P<minutes>\d+)m(?P<seconds>\d+(?:\.\d+)?)s")
+# What the shell's "times" prints: a line for itself and one for its children, each with the time of
+# the program and of the kernel for it.
+_TIME: Final = re.compile(r"^time .*\n(?P<minutes>\d+)m(?P<seconds>\d+(?:\.\d+)?)s ", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,18 +137,11 @@ class _Rank:
 
 
 def _read_rank(path: Path) -> _Rank:
-    facts = dict(
-        line.split(" ", maxsplit=1)
-        for line in path.read_text(errors="replace").splitlines()
-        if " " in line
-    )
-    return _Rank(facts.get("host", ""), facts.get("cpus", ""), _seconds(facts.get("time", "")))
-
-
-def _seconds(told: str) -> float | None:
-    """The first of what the shell's ``times`` prints, such as ``1m2.35s 0m0.1s``."""
-    match = _TIME.match(told)
-    return 60 * int(match["minutes"]) + float(match["seconds"]) if match else None
+    text = path.read_text(errors="replace")
+    facts = dict(line.split(" ", maxsplit=1) for line in text.splitlines() if " " in line)
+    match = _TIME.search(text)
+    own = 60 * int(match["minutes"]) + float(match["seconds"]) if match else None
+    return _Rank(facts.get("host", ""), facts.get("cpus", ""), own)
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,8 @@ tell_node() {
         '') break ;;
         esac
     done <proc/cpuinfo
-    for file in usr/lib/libibverbs.so.1.* usr/lib64/libibverbs.so.1.* usr/lib/*/libibverbs.so.1.*; do
+    for file in usr/lib/libibverbs.so.1.* usr/lib64/libibverbs.so.1.* \
+        usr/lib/*-linux-gnu*/libibverbs.so.1.*; do
         [ ! -e "$file" ] || echo "$file:"
     done
     files="$files proc/sys/kernel/osrelease proc/cmdline proc/self/status proc/self/limits

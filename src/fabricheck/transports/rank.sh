@@ -11,9 +11,11 @@
 #                           programs that take a device only by name, where each node has its own
 #   FABRICHECK_DEVICE_OF_MPI=WORD  write down what the MPI library of PROGRAM was built for, a word
 #                           that begins with WORD, such as ch3:nemesis
-# Writes witness.RANK in the working directory, whole, when the program has ended. The first rank of
-# a node also writes node.HOST, with ../nodes/collect.sh: what the node is and what its RDMA ports
-# said before and after, and in between, as start and stop, what its CPUs did, for whomever.
+# Writes witness.RANK in the working directory, with a line "exit" when the program has come to its
+# end. The first rank of a node also writes node.HOST, with ../nodes/collect.sh: what the node is and
+# what its RDMA ports said before and after, and in between, as start and stop, what its CPUs did, for
+# whomever. The shell's own words do all that they can: on a slow node, starting a program costs more
+# than many a measurement.
 
 # shellcheck source=src/fabricheck/nodes/collect.sh
 . "${0%/*}/../nodes/collect.sh"
@@ -43,7 +45,13 @@ counters() {
     done </proc/net/snmp
 }
 
-host=$(hostname)
+allowed_cpus() {
+    while read -r name value; do
+        if [ "$name" = Cpus_allowed_list: ]; then echo "$value"; fi
+    done </proc/self/status
+}
+
+read -r host </proc/sys/kernel/hostname
 first=${SLURM_LOCALID:-${OMPI_COMM_WORLD_LOCAL_RANK:-${MPI_LOCALRANKID:-0}}}
 tell() { # MOMENT GROUP ...
     if [ "$first" -ne 0 ]; then return; fi
@@ -71,28 +79,30 @@ interfaces_of_infiniband() {
 
 # It stands in the library, for MPI_Get_library_version.
 device_of_mpi() {
-    if [ -z "${FABRICHECK_DEVICE_OF_MPI:-}" ]; then return; fi
     library=$(ldd "$1" | sed -n 's/^[[:space:]]*libmpi\.so[^ ]* => \([^ ]*\) .*/\1/p')
     tr '\0' '\n' <"$library" | LC_ALL=C grep -axE "${FABRICHECK_DEVICE_OF_MPI}[a-z:,]+" | head -n 1
 }
 
+cpus=0
+for each in /sys/devices/system/cpu/cpu[0-9]*; do cpus=$((cpus + 1)); done
 if [ "${FABRICHECK_PIN:-}" = cyclic ]; then
-    cpu=$((rank % $(nproc --all)))
+    cpu=$((rank % cpus))
     taskset -pc "$cpu" $$ >/dev/null || exit 2
 fi
 
 tell before node ports adapters
-part="witness.$rank.part"
+witness="witness.$rank"
 {
     echo "rank $rank"
     echo "host $host"
     echo "allocation ${SLURM_JOB_NODELIST:-}"
-    echo "cpus $(taskset -pc $$ | sed 's/.*: //')"
-    echo "below_ports$(interfaces_of_ports)"
-    echo "ipoib$(interfaces_of_infiniband)"
-    echo "device $(device_of_mpi "$1")"
+    printf 'cpus ' && allowed_cpus
+    printf 'below_ports' && interfaces_of_ports
+    printf '\nipoib' && interfaces_of_infiniband
+    echo
+    if [ -n "${FABRICHECK_DEVICE_OF_MPI:-}" ]; then echo "device $(device_of_mpi "$1")"; fi
     counters before
-} >"$part"
+} >"$witness"
 tell start load
 
 if [ -n "${FABRICHECK_DEVICES:-}" ]; then
@@ -110,7 +120,7 @@ trap 'ended_by_force=yes' TERM
 
 ranks=${OMPI_COMM_WORLD_SIZE:-${PMI_SIZE:-${SLURM_NTASKS:-1}}}
 read -r began _ </proc/uptime
-if [ -n "${FABRICHECK_YIELD:-}" ] && [ "$ranks" -gt "$(nproc --all)" ]; then
+if [ -n "${FABRICHECK_YIELD:-}" ] && [ "$ranks" -gt "$cpus" ]; then
     LD_PRELOAD=$FABRICHECK_YIELD "$@"
 else
     "$@"
@@ -123,13 +133,11 @@ tell stop load
 if [ "$status" -eq 143 ]; then ended_by_force=yes; fi
 
 tell after ports adapters
-# Of this shell, and of what it ran: minutes and seconds of the program, and of the kernel for it.
-times >"times.$rank"
 {
     counters after
     echo "ran $began $ended"
-    sed 's/^/time /' "times.$rank"
+    # Minutes and seconds of this shell; on a second line, of the program, and of the kernel for it.
+    printf 'time ' && times
     if [ -z "$ended_by_force" ]; then echo "exit $status"; fi
-} >>"$part" && [ -z "$ended_by_force" ] && mv "$part" "witness.$rank"
-rm -f "times.$rank"
+} >>"$witness"
 exit "$status"

@@ -38,6 +38,8 @@ _UCX_COMPLAINT = re.compile(
     r"\s+(?P<words>.+)$",
     re.MULTILINE,
 )
+# Of a witness file.
+_END = re.compile(r"^exit \d+\n\Z", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +226,7 @@ def read_witness(path: Path) -> Witness:
             exit_code=int(facts["exit"]),
             below_ports=frozenset(facts["below_ports"].split()),
             ipoib=frozenset(facts["ipoib"].split()),
-            device=facts["device"],
+            device=facts.get("device", ""),
             seconds=_seconds(facts.get("ran", "0 0")),
             moved={
                 key: moments["after"] - moments["before"]
@@ -245,9 +247,18 @@ def _seconds(ran: str) -> float:
 
 
 def read_witnesses(directory: Path) -> list[Witness]:
-    """The witness files in a job's working directory, in the order of the ranks."""
-    files = [path for path in directory.glob("witness.*") if path.suffix[1:].isdecimal()]
+    """What each rank that came to its end saw, in the order of the ranks."""
+    files = [path for path in _files(directory) if _has_ended(path)]
     return sorted((read_witness(path) for path in files), key=lambda witness: witness.rank)
+
+
+def _files(directory: Path) -> list[Path]:
+    return sorted(path for path in directory.glob("witness.*") if path.suffix[1:].isdecimal())
+
+
+def _has_ended(path: Path) -> bool:
+    """Whether its last line is there, whole."""
+    return _END.search(path.read_text()) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +274,7 @@ class Start:
 
 def unfinished_ranks(directory: Path) -> list[Start]:
     """Ranks that began and never came to an end."""
-    return [_read_start(path) for path in sorted(directory.glob("witness.*.part"))]
+    return [_read_start(path) for path in _files(directory) if not _has_ended(path)]
 
 
 def _read_start(path: Path) -> Start:
