@@ -5,6 +5,7 @@ classes that judge figures of several cases, and with ``PROGRAMS``, the programs
 that its benchmarks run, if it has such.
 """
 
+import difflib
 import importlib
 import pkgutil
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,6 +17,7 @@ from fabricheck import benchmarks
 from fabricheck.benchmarks.benchmark import Benchmark, Family, RanksRule
 from fabricheck.errors import FabricheckError
 
+_NEAR = 3
 _LAYERS = ("MPI", "verbs", "UCX", "")
 
 
@@ -80,13 +82,16 @@ def find(name: str) -> Benchmark:
     """The benchmark of that name.
 
     Raises:
-        FabricheckError: if there is none; the message lists the known names.
+        FabricheckError: if there is none; the message names those that are spelled alike.
     """
     try:
         return REGISTRY[name]
     except KeyError:
-        known = ", ".join(REGISTRY)
-        raise FabricheckError(f"unknown benchmark {name!r}: known are {known}") from None
+        near = difflib.get_close_matches(name, REGISTRY, n=_NEAR)
+        alike = f"alike are {', '.join(near)}; " if near else ""
+        raise FabricheckError(
+            f"unknown benchmark {name!r}: {alike}fabricheck plan shows those of a system"
+        ) from None
 
 
 def sweep(min_size: int, max_size: int) -> tuple[int, ...]:

@@ -32,7 +32,7 @@ meeting=pair.${SLURM_JOB_ID:-0}.${SLURM_STEP_ID:-0}.${SLURM_RESTART_COUNT:-0}
 patience=${FABRICHECK_PAIR_WAIT:-30}
 grace=${FABRICHECK_PAIR_GRACE:-10}
 limit=${FABRICHECK_PAIR_LIMIT:-60}
-host=$(hostname)
+read -r host </proc/sys/kernel/hostname
 child=
 watcher=
 servers=
@@ -45,21 +45,31 @@ first_port=$((18515 + ${SLURM_JOB_ID:-0} % 300 * 40))
 last_port=$((first_port + 39))
 port=$first_port
 
-publish() { # NAME TEXT: whole or not at all
-    echo "$2" >"$meeting/$1.part.$rank" && mv "$meeting/$1.part.$rank" "$meeting/$1"
+# A short line is written whole; who reads it waits until the file is not empty. Starting mv for each
+# would take as long as a small measurement on a slow node.
+publish() { # NAME LINE
+    echo "$2" >"$meeting/$1"
+}
+
+publish_lines() { # NAME LINES
+    publish "$1.part.$rank" "$2" && mv "$meeting/$1.part.$rank" "$meeting/$1"
 }
 
 # A client of a network file system may believe "no such file" for half a minute; that it changes the
 # directory itself makes it look again.
 look_again() {
-    publish "looked.$rank" ''
+    publish_lines "looked.$rank" ''
 }
 
 leave() { # EXIT-CODE WORDS
     [ -z "$watcher" ] || kill "$watcher" 2>/dev/null
     for each in $servers $child; do kill -9 "$each" 2>/dev/null; done
     # shellcheck disable=SC2086 # lists of names without blanks
-    if [ -n "$said" ]; then cat $said >server.out && cat $complained >server.err; fi
+    if [ -n "$said" ]; then
+        cat $said >server.out
+        : >server.err
+        for each in $complained; do [ ! -s "$each" ] || cat "$each" >>server.err; done
+    fi
     publish "gone.$rank" "$2"
     exit "$1"
 }
@@ -79,16 +89,32 @@ child_runs() {
     case $stat in *') Z '*) return 1 ;; esac
 }
 
-# The inodes of the sockets that listen on a port.
-listeners() { # PORT
-    hex=$(printf '%04X' "$1")
-    grep -h "^ *[0-9]*: [0-9A-F]*:$hex [0-9A-F]*:0000 0A " /proc/net/tcp /proc/net/tcp6 2>/dev/null |
-        while read -r _ _ _ _ _ _ _ _ _ inode _; do echo "$inode"; done
+# Looks at all sockets at once: sets listening, to ":PORT=INODE" of those that listen, the port in
+# hexadecimal digits, and held, to what the servers have open.
+look_at_sockets() {
+    listening=
+    while read -r _ local _ _ _ _ _ _ _ inode _; do
+        listening="$listening :${local##*:}=$inode "
+    done <<EOF
+$(grep -h ' 0A ' /proc/net/tcp /proc/net/tcp6 2>/dev/null)
+EOF
+    held=
+    # shellcheck disable=SC2046,SC2086 # numbers, and paths without blanks
+    [ -z "$servers" ] || held=$(ls -l $(printf '/proc/%s/fd ' $servers) 2>/dev/null)
+}
+
+is_taken() { # PORT
+    case $listening in *" :$(printf '%04X' "$1")="*) return 0 ;; esac
+    return 1
 }
 
 child_listens() { # PORT
-    for inode in $(listeners "$1"); do
-        case $(ls -l "/proc/$child/fd" 2>/dev/null) in *"socket:[$inode]"*) return 0 ;; esac
+    key=":$(printf '%04X' "$1")="
+    for each in $listening; do
+        case $each in "$key"*)
+            case $held in *"socket:[${each#*=}]"*) return 0 ;; esac
+            ;;
+        esac
     done
     return 1
 }
@@ -105,10 +131,10 @@ watch() { # RUN ROLE FILE-OF-THE-OTHER-END
         wait "$nap"
         seconds=$((seconds + 2))
         look_again
-        if [ -e "$meeting/gone.$other" ]; then
+        if [ -s "$meeting/gone.$other" ]; then
             read -r words <"$meeting/gone.$other"
             waited=$((waited + 2))
-        elif [ -e "$meeting/$3" ]; then
+        elif [ -s "$meeting/$3" ]; then
             read -r code <"$meeting/$3"
             words="exit code $code"
             waited=$((waited + 2))
@@ -116,7 +142,7 @@ watch() { # RUN ROLE FILE-OF-THE-OTHER-END
         fi
         if [ "$waited" -gt "$grace" ]; then
             verdict="did not end within $grace s after the other end ($words)"
-        elif [ "$rank" = 0 ] && [ "$seconds" -gt "$patience" ] && [ ! -e "$meeting/here.1" ]; then
+        elif [ "$rank" = 0 ] && [ "$seconds" -gt "$patience" ] && [ ! -s "$meeting/here.1" ]; then
             verdict="had no client within $patience s: rank 1 did not start"
         elif [ "$seconds" -gt "$limit" ]; then
             verdict="did not end within $limit s: a hang, or a fabric far slower than expected"
@@ -146,7 +172,7 @@ finish() { # RUN ROLE FILE-OF-THE-OTHER-END
     forget
     kill "$watcher" 2>/dev/null
     watcher=
-    if [ -e "$meeting/verdict.$rank" ]; then
+    if [ -s "$meeting/verdict.$rank" ]; then
         read -r words <"$meeting/verdict.$rank"
         [ "$2" = server ] || publish "client.$1" "$code"
         fail "$words"
@@ -157,7 +183,7 @@ finish() { # RUN ROLE FILE-OF-THE-OTHER-END
 offer() { # RUN PROGRAM [OPTION ...]
     run=$1
     shift
-    while [ "$port" -le "$last_port" ] && [ -n "$(listeners "$port")" ]; do port=$((port + 1)); done
+    while [ "$port" -le "$last_port" ] && is_taken "$port"; do port=$((port + 1)); done
     [ "$port" -le "$last_port" ] ||
         fail "run $run: expected a free port from $first_port to $last_port on $host, found all of them taken: end what listens there (ss -ltnp)"
     echo "pair: run $run: $* -p $port" >"$meeting/out.$run"
@@ -173,25 +199,26 @@ started() { # RUN
     eval "child=\$server_$1 at=\$port_$1"
 }
 
-# Waits until the server of a run listens; where somebody else took its port first, on another one.
+# Sets missing if the server of a run does not listen yet; where somebody else took its port first, it
+# gets another one.
 await() { # RUN PROGRAM [OPTION ...]
     started "$1"
-    tenths=0
-    until child_listens "$at"; do
-        if ! child_runs; then
-            wait "$child"
-            code=$?
-            forget
-            [ -n "$(listeners "$at")" ] ||
-                fail "run $1: the server $2 on $host ended with exit code $code before it listened, its last words: $(words_of_server "$1")"
-            offer "$@"
-            started "$1"
-        fi
-        [ "$tenths" -lt "${patience}0" ] ||
-            fail "run $1: the server $2 on $host did not listen on port $at within $patience s"
-        tenths=$((tenths + 1))
-        sleep 0.1
-    done
+    if child_listens "$at"; then return; fi
+    missing=yes
+    [ "$tenths" -lt "${patience}0" ] ||
+        fail "run $1: the server $2 on $host did not listen on port $at within $patience s"
+    if child_runs; then return; fi
+    wait "$child"
+    code=$?
+    forget
+    look_at_sockets
+    is_taken "$at" ||
+        fail "run $1: the server $2 on $host ended with exit code $code before it listened, its last words: $(words_of_server "$1")"
+    offer "$@"
+}
+
+announce() { # RUN
+    started "$1"
     offered="$offered$1 $at $host
 "
 }
@@ -217,13 +244,13 @@ join() { # RUN PROGRAM [OPTION ...]
     shift
     tenths=0
     until [ -e "$meeting/servers" ]; do
-        if [ -e "$meeting/gone.0" ]; then
+        if [ -s "$meeting/gone.0" ]; then
             read -r words <"$meeting/gone.0"
             leave 1 "no server: $words"
         fi
         if [ "$tenths" -ge "${patience}0" ]; then
             found='rank 0 did not start'
-            [ ! -e "$meeting/here.0" ] || found='rank 0 has started, but none listens'
+            [ ! -s "$meeting/here.0" ] || found='rank 0 has started, but none listens'
             fail "run $run: the client on $host found no server within $patience s: $found"
         fi
         tenths=$((tenths + 1))
@@ -239,6 +266,13 @@ join() { # RUN PROGRAM [OPTION ...]
     publish "client.$run" "$code"
     [ "$code" -eq 0 ] || fail "run $run: the client $1 on $host ended with exit code $code" "$code"
     echo "pair: run $run ended"
+}
+
+first_words() {
+    while read -r words; do
+        [ -z "$words" ] || break
+    done
+    echo "$words"
 }
 
 # Calls a function with the number of a run, the program and the options of that run.
@@ -261,6 +295,7 @@ perform() { # FUNCTION RUN PROGRAM [OPTION ...] [::: OPTION ...] ...
     case $what in
     offer) offer "$wanted" "$@" ;;
     await) await "$wanted" "$@" ;;
+    announce) announce "$wanted" ;;
     serve) serve "$wanted" "$@" ;;
     join) join "$wanted" "$@" ;;
     esac
@@ -286,7 +321,7 @@ command -v "$1" >/dev/null ||
     fail "expected the program $1 on PATH of $host, found none: install it there, or load its module"
 version=
 if [ -n "${FABRICHECK_PAIR_VERSION:-}" ]; then
-    version=$("$1" "$FABRICHECK_PAIR_VERSION" </dev/null 2>&1 | grep -v '^ *$' | head -n 1)
+    version=$("$1" "$FABRICHECK_PAIR_VERSION" </dev/null 2>&1 | first_words)
 fi
 publish "here.$rank" "$host $version"
 
@@ -296,10 +331,20 @@ for word in "$@"; do
 done
 [ "$runs" -gt 0 ] || runs=1
 if [ "$rank" = 0 ]; then
-    offered=
+    look_at_sockets
     for_each_run offer "$@"
-    for_each_run await "$@"
-    publish servers "${offered%?}"
+    tenths=0
+    missing=yes
+    while [ -n "$missing" ]; do
+        sleep 0.1
+        look_at_sockets
+        missing=
+        for_each_run await "$@"
+        tenths=$((tenths + 1))
+    done
+    offered=
+    for_each_run announce "$@"
+    publish_lines servers "${offered%?}"
     for_each_run serve "$@"
 else
     for_each_run join "$@"
