@@ -77,6 +77,9 @@ def test_time_budget_never_adds_iterations_and_leaves_ten(openmpi, tmp_path):
     assert json.loads(path.read_text())["results"][0]["iterations"] == 7
     openmpi.run(2, "bcast", *sizes, "-i", "5000", "--time-budget", "0.000000001")
     assert json.loads(path.read_text())["results"][0]["iterations"] == 10
+    # Of a bandwidth each is a window of messages.
+    openmpi.run(2, "bw", *sizes, "-i", "5000", "--time-budget", "0.000000001")
+    assert json.loads(path.read_text())["results"][0]["iterations"] == 3
 
 
 def test_an_iteration_far_longer_than_the_budget_is_the_only_sample(openmpi, tmp_path):

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.parser import parse
 from fabricheck.benchmarks.rdma_stream.entries import BENCHMARKS as STREAM_BENCHMARKS
 from fabricheck.benchmarks.rdma_stream.entries import TOPOLOGIES, topology_of
 from fabricheck.benchmarks.rdma_stream.judge import stream_findings
-from fabricheck.benchmarks.rdma_stream.read import is_output, read_seren
+from fabricheck.benchmarks.rdma_stream.read import MISSED, UNEVEN, is_output, read_seren
 from fabricheck.errors import ParseError
 from fabricheck.judge.levels import Level
 from fabricheck.judge.references import CaseKey, resolve
@@ -156,6 +157,22 @@ def test_own_output_tells_its_topology():
     assert stream_findings(curve, even=1.0)[0][1].startswith(
         "expected no lost message, found 100 of 1000 lost"
     )
+
+
+@pytest.mark.parametrize(
+    ("method", "allowed", "words"),
+    [
+        ("udp", 0.05, "expected at most 5 % of the messages lost, found 100 of 1000 lost"),
+        ("udp", 0.1, None),
+        # What repeats its messages loses none.
+        ("mpi", 0.1, "expected no lost message, found 100 of 1000 lost"),
+    ],
+)
+def test_a_partition_may_allow_datagrams_to_be_lost(method, allowed, words):
+    metadata = {MISSED: "100 of 1000", UNEVEN: "0.0"}
+    curve = Curve(f"{method}_stream_t2", "rdma_stream", "1", None, metadata, ())
+    found = [words for _, words in stream_findings(curve, lost=allowed)]
+    assert [each.partition(":")[0] for each in found] == ([words] if words else [])
 
 
 def test_topologies_are_the_sources():

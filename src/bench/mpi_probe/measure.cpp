@@ -112,11 +112,11 @@ std::uint64_t Calibration::iterations() const {
         return rounds_.iterations;
     }
     const auto whole = static_cast<std::uint64_t>(std::max(fitting, 0.0));
-    return std::min(std::max(whole, kFewestIterations), rounds_.iterations);
+    return std::min(std::max(whole, fewest_), rounds_.iterations);
 }
 
 int Calibration::rehearsals() const {
-    const bool long_messages = bare_ * static_cast<double>(kFewestIterations) > budget_;
+    const bool long_messages = bare_ * static_cast<double>(fewest_) > budget_;
     return done_ == 0 || long_messages ? 0 : kRehearsals;
 }
 

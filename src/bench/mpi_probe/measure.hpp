@@ -2,6 +2,7 @@
 // "Loops".
 #pragma once
 
+#include "mpi_probe/benchmarks.hpp"
 #include "mpi_probe/options.hpp"
 #include "mpi_probe/path.hpp"
 #include "mpi_probe/patterns.hpp"
@@ -102,6 +103,8 @@ class Validator {
 
 /// However small the budget: fewer samples say nothing about a distribution.
 constexpr std::uint64_t kFewestIterations = 10;
+/// The same of windows: a bandwidth is told as a mean, and each window has many messages already.
+constexpr std::uint64_t kFewestWindows = 3;
 
 /// Budgets, and seconds, that one iteration lasts at the least to be the only sample: on a path so
 /// much slower than its site expects, more would end at the job's time limit and say nothing at
@@ -113,7 +116,8 @@ constexpr double kLongIteration = 0.1;
 /// for all ranks.
 class Calibration {
   public:
-    Calibration(const Rounds& rounds, double budget) : rounds_(rounds), budget_(budget) {}
+    Calibration(const Rounds& rounds, double budget, std::uint64_t fewest)
+        : rounds_(rounds), budget_(budget), fewest_(fewest) {}
     /// Warm-up iterations of the next block; 0 when the warm-up is over.
     [[nodiscard]] std::uint64_t next_block() const;
     /// Collective: tells that the block took `seconds` here.
@@ -131,6 +135,7 @@ class Calibration {
   private:
     Rounds rounds_;
     double budget_;
+    std::uint64_t fewest_;
     double bare_ = 0.0; ///< seconds of an iteration without rehearsals, from the last block
     std::uint64_t done_ = 0;
     std::uint64_t settled_ = 0; ///< without the first iteration, which also sets up connections
@@ -145,7 +150,9 @@ Timings run_rounds(const Options& options, std::uint64_t size, Step step) {
     std::uint64_t iteration = 0;
     int rehearsals = kRehearsals;
     if (options.time_budget) {
-        Calibration calibration(rounds, *options.time_budget);
+        const bool is_latency = options.benchmark->metric == Metric::Latency;
+        Calibration calibration(rounds, *options.time_budget,
+                                is_latency ? kFewestIterations : kFewestWindows);
         double last = 0.0;
         while (const std::uint64_t block = calibration.next_block()) {
             rehearsals = calibration.rehearsals();

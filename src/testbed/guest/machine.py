@@ -25,8 +25,8 @@ _PROBE_SECONDS: Final = 15.0
 _KVM_DEVICE: Final = Path("/dev/kvm")
 _TUN_DEVICE: Final = Path("/dev/net/tun")
 # Nothing in this guest needs protection from itself; preempt=full: a rank that polls must not
-# keep the processor from the kernel's network threads until the next tick. The closing of devices and
-# namespaces waits for RCU, which an idle processor would make long.
+# keep the processor from the kernel's network threads until the next tick. The closing of devices
+# and namespaces waits for RCU, which an idle processor would make long.
 _KERNEL_ARGUMENTS: Final = (
     "console=ttyS0 quiet loglevel=4 panic=-1 mitigations=off nokaslr selinux=0 apparmor=0 audit=0 "
     "tsc=reliable no_timer_check random.trust_cpu=on preempt=full init_on_alloc=0 "

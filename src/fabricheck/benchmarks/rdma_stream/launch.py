@@ -93,8 +93,9 @@ class Streams(Measurement):
 
     Partition extras that are read beside those of every program with MPI: ``gid_index``,
     ``service_level`` and ``fabric_health`` (its ``mtu``); ``stream_share``, how far streams that
-    share a link may lie from their mean; and for slow fabrics ``time_budget`` with ``typical``, as
-    for perftest: fewer messages, and for datagrams the pace.
+    share a link may lie from their mean; ``stream_loss``, the share of datagrams that may be lost;
+    and for slow fabrics ``time_budget`` with ``typical``, as for perftest: fewer messages, and for
+    datagrams the pace.
     """
 
     def __init__(self, case: Case) -> None:
