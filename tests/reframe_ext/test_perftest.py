@@ -77,6 +77,15 @@ def test_an_atomic_has_one_size(ran: Callable[..., Ran]) -> None:
     ]
 
 
+def test_a_clock_that_perftest_cannot_tell_is_a_disturbance(ran: Callable[..., Ran]) -> None:
+    words = "Correlation coefficient r^2: 0.868499 < 0.9"
+    delayed = ran("ib_write_bw", extras=QUICK, bandwidth=0.0, says=words)
+    assert delayed.level == "disturbed"
+    first, second = delayed.findings
+    assert first.startswith("perftest could not tell how fast the processor's clock runs")
+    assert second.endswith("expected a bandwidth above zero, found none")
+
+
 UNTRUSTED = {
     "other connection": (
         {"Connection type": "UD"},

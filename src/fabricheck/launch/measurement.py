@@ -130,6 +130,7 @@ class Evidence:
         proof: sentence on lanes and counters.
         objections: why the result can't be trusted, the gravest first; empty if it can.
         remarks: what went wrong without touching the result.
+        disturbances: what the program itself noticed of other work, each in a sentence.
     """
 
     curve: Curve | None = None
@@ -138,6 +139,7 @@ class Evidence:
     proof: str = ""
     objections: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
+    disturbances: tuple[str, ...] = ()
 
 
 class Measurement(ABC):

@@ -125,7 +125,7 @@ class BenchmarkCase(Judged):
         objections = found.objections
         if not objections and found.curve and (links := self._find_links()):
             objections = impossible(found.curve, links)
-        self.refuse_disturbed(objections)
+        self.refuse_disturbed(objections, found.disturbances)
         if objections:
             self.distrust(objections)
         self._curve = found.curve

@@ -159,19 +159,20 @@ class Judged(FabricHealth, rfm.RunOnlyRegressionTest):
         gravest = dict.fromkeys([self.findings[0], objections[0]])
         raise SanityError(f"{Level.UNTRUSTED}: {'; '.join(gravest)}")
 
-    def refuse_disturbed(self, objections: Sequence[str]) -> None:
+    def refuse_disturbed(self, objections: Sequence[str], noticed: Sequence[str] = ()) -> None:
         """Mark a case as disturbed whose ranks lost their CPUs: it tells nothing of fabric or MPI.
 
         A second run is believed all the same where counters of the fabric tell a fault.
 
         Args:
             objections: why it can't be trusted, beside that.
+            noticed: what the program noticed of other work itself.
 
         Raises:
             SanityError: if it was disturbed.
         """
         shared = "shared_cores" in self.current_partition.features
-        disturbances = find_disturbances(Path(self.stagedir), shared=shared)
+        disturbances = [*find_disturbances(Path(self.stagedir), shared=shared), *noticed]
         is_second = int(runtime().current_run) > 0
         if not disturbances or (is_second and self.fabric_causes_found()):
             return

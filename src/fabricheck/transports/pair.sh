@@ -32,7 +32,7 @@ meeting=pair.${SLURM_JOB_ID:-0}.${SLURM_STEP_ID:-0}.${SLURM_RESTART_COUNT:-0}
 patience=${FABRICHECK_PAIR_WAIT:-30}
 grace=${FABRICHECK_PAIR_GRACE:-10}
 limit=${FABRICHECK_PAIR_LIMIT:-60}
-read -r host </proc/sys/kernel/hostname
+host=$(hostname)
 child=
 watcher=
 servers=

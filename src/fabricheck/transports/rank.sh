@@ -51,7 +51,7 @@ allowed_cpus() {
     done </proc/self/status
 }
 
-read -r host </proc/sys/kernel/hostname
+host=$(hostname)
 first=${SLURM_LOCALID:-${OMPI_COMM_WORLD_LOCAL_RANK:-${MPI_LOCALRANKID:-0}}}
 tell() { # MOMENT GROUP ...
     if [ "$first" -ne 0 ]; then return; fi

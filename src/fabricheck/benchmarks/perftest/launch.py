@@ -1,6 +1,7 @@
 """How perftest is run: sizes and iterations, proof by settings and packets."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -77,7 +78,7 @@ class Perftest(pair.Pair):
 
     def examine(self, setting: Setting) -> Evidence:
         """What both ends printed, and what the ports counted."""
-        return pair.examine(
+        found = pair.examine(
             self,
             setting,
             len(self._runs(setting)),
@@ -85,6 +86,7 @@ class Perftest(pair.Pair):
             prove=partial(self._prove, setting.extras),
             explain=partial(perftest.cause, gid_index=setting.extras.get("gid_index")),
         )
+        return replace(found, disturbances=perftest.disturbances(setting.text(setting.stderr)))
 
     def _runs(self, setting: Setting) -> list[tuple[str, ...]]:
         """One run with every size, or one for each."""

@@ -93,6 +93,23 @@ _CAUSES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     )
 )
 
+# It compares the processor's counter with the time of day, and gives up where they don't agree
+# (get_cpu_mhz in get_clock.c of perftest 4.5 to 26.04).
+_UNSTEADY = re.compile(r"Correlation coefficient r\^2: (\S+) < 0\.9")
+
+
+def disturbances(errors: str) -> tuple[str, ...]:
+    """What perftest noticed of other work; its figures are all zero then.
+
+    Args:
+        errors: the error output of the job.
+    """
+    return tuple(
+        "perftest could not tell how fast the processor's clock runs, because other work delayed "
+        f"it (a correlation of {found}, 0.9 is wanted)"
+        for found in _UNSTEADY.findall(errors)[:1]
+    )
+
 
 def is_output(text: str) -> bool:
     """Whether a text is meant to be what a client of perftest printed."""
