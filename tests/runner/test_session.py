@@ -45,14 +45,13 @@ def test_a_night_within_a_budget_is_selected_and_recorded(tmp_path: Path) -> Non
     rests = {name: name for name in FIELDS}
     info = f'{{"num_cases": 0, "resting": "{pack([rests])}"}}'
     report = REPORT.replace('{"num_cases": 0}', info)
-    told = 'for each; do echo "$each"; done >options'
+    told = 'for each; do echo "$each"; done >options; echo "$FABRICHECK_CHOSEN" >chosen'
     put_reframe(tmp_path, f"{told}\necho '{report}' >reports/run-1.json")
     tests = {"C latency tcp-2n": {"systems": ["local:here"], "environs": ["mpich"]}}
     _, path = run(tmp_path, Selection("local", chosen=tests, resting=(rests,)))
     options = (tmp_path / "options").read_text().splitlines()
     assert f"--session-extras=resting={pack([rests])}" in options
-    (chosen,) = (each.removeprefix("-Schosen=") for each in options if each.startswith("-S"))
-    assert json.loads(Path(chosen).read_text()) == tests
+    assert json.loads(Path((tmp_path / "chosen").read_text().strip()).read_text()) == tests
     assert load_report(path).not_due == ()
     recorded = load(tmp_path / "perflogs")
     assert recorded.resting == (rests,)

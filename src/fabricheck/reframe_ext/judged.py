@@ -2,6 +2,7 @@
 
 import functools
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -26,8 +27,9 @@ from fabricheck.provenance import SUITE, commit, session
 from fabricheck.reframe_ext.fabric_health import FabricHealth
 from fabricheck.reframe_ext.matrix import name_of
 
-CHOSEN: Final = "chosen"
-"""The variable of all judged checks with which a night within a budget selects its cases."""
+CHOSEN: Final = "FABRICHECK_CHOSEN"
+"""Environment variable with the file of the cases of a night within a budget; without one, or if
+it is empty, all run."""
 
 Values = Mapping[str, tuple[float | None, str]]
 
@@ -61,8 +63,6 @@ class Judged(FabricHealth, rfm.RunOnlyRegressionTest):
     commit = variable(str, value="", loggable=True)
     session = variable(str, value="", loggable=True)
     seconds = variable(dict, value={}, loggable=True)
-    chosen = variable(str, value="")
-    """File of the cases of a night within a budget; without one, all run."""
 
     sourcesdir = None
     require_reference = True
@@ -86,9 +86,9 @@ class Judged(FabricHealth, rfm.RunOnlyRegressionTest):
     @run_after("init", always_last=True)
     def keep_to_the_chosen(self) -> None:
         """Run where the night's choice says so, if there is one."""
-        if self.chosen:
+        if path := os.environ.get(CHOSEN):
             name = name_of(type(self).__name__, str(self.benchmark), str(self.placement))
-            found = _chosen(self.chosen).get(name, {})
+            found = _chosen(path).get(name, {})
             self.valid_systems = found.get("systems", [])
             self.valid_prog_environs = found.get("environs", [])
 

@@ -84,11 +84,12 @@ def _run(
         "--max-retries=1",
         "-r",
     ]
+    own = {WANTED: ":".join(selection.programs()), DISTURBED_AGAIN: "1", CHOSEN: ""}
     if selection.chosen is not None:
         chosen = reports / "chosen"
         write_whole(chosen, json.dumps(selection.chosen))
-        command += [f"-S{CHOSEN}={chosen}", f"--session-extras={EXTRA}={pack(selection.resting)}"]
-    own = {WANTED: ":".join(selection.programs()), DISTURBED_AGAIN: "1"}
+        own[CHOSEN] = str(chosen)
+        command.append(f"--session-extras={EXTRA}={pack(selection.resting)}")
     environment = reframe.environment(suite, **own)
     if sys.stdout.isatty() and not aside:
         sys.stdout.flush()
