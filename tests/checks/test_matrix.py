@@ -20,6 +20,7 @@ from fabricheck.benchmarks.gpu import Path as DataPath
 from fabricheck.benchmarks.osu.entries import BENCHMARKS as MPI_BENCHMARKS
 from fabricheck.benchmarks.osu.entries import PROBE_BENCHMARKS
 from fabricheck.benchmarks.registry import names
+from fabricheck.reframe_ext.judged import CHOSEN
 from fabricheck.transports import Placement, families, placements
 
 pytestmark = pytest.mark.integration
@@ -34,6 +35,12 @@ SITES = sorted(path.stem for path in (SUITE / "sites").glob("*.yaml"))
 LARGE = ("ib-2x16", "seren-10n")
 """Sites of a thousand cases, whose dry runs take a minute each: every change lists their cases, and
 goes through those of the smallest run; the laboratory goes through all."""
+
+LISTED = re.compile(
+    # What others depend on stands below them.
+    r"^[- ^]+\w+ %benchmark=(\w+) %transport=(\w+) %num_nodes=(\d+) /\w+ @\S+\+(\S+)$",
+    re.MULTILINE,
+)
 
 
 def of(system: str) -> pytest.MarkDecorator:
@@ -158,19 +165,26 @@ def test_the_whole_matrix_passes_a_dry_run_and_is_what_the_site_offers(
 def test_the_cases_of_a_large_site_are_what_it_offers(
     reframe: Callable[..., str], system: str
 ) -> None:
-    listed = re.findall(
-        # What others depend on stands below them.
-        r"^[- ^]+\w+ %benchmark=(\w+) %transport=(\w+) %num_nodes=(\d+) /\w+ @\S+\+(\S+)$",
-        reframe(system, "-lC"),
-        re.MULTILINE,
-    )
     found = {
         (benchmark, f"{transport}-{nodes}n", environ)
-        for benchmark, transport, nodes, environ in listed
+        for benchmark, transport, nodes, environ in LISTED.findall(reframe(system, "-lC"))
         if benchmark in MPI_BENCHMARKS
     }
     assert found == expected_cases(system)
     assert "0 failure(s)" in reframe(system, "--dry-run", "--tag=^smoke$")
+
+
+def test_a_night_within_a_budget_has_what_was_chosen_and_its_build(
+    reframe: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beside checks ReFrame loads builds, which know nothing of the choice."""
+    where = {"systems": ["testbed:main"], "environs": ["mpich"]}
+    chosen = tmp_path / "chosen"
+    chosen.write_text(json.dumps({"MpiPointToPoint latency tcp-2n": where}))
+    monkeypatch.setenv(CHOSEN, str(chosen))
+    listed = reframe("testbed", "-lC")
+    assert LISTED.findall(listed) == [("latency", "tcp", "2", "mpich")]
+    assert "BenchBuild" in listed
 
 
 @of("gpu-2n")
