@@ -84,7 +84,7 @@ device_of_mpi() {
 }
 
 cpus=0
-for each in /sys/devices/system/cpu/cpu[0-9]*; do cpus=$((cpus + 1)); done
+for _ in /sys/devices/system/cpu/cpu[0-9]*; do cpus=$((cpus + 1)); done
 if [ "${FABRICHECK_PIN:-}" = cyclic ]; then
     cpu=$((rank % cpus))
     taskset -pc "$cpu" $$ >/dev/null || exit 2
