@@ -20,7 +20,6 @@ from fabricheck.benchmarks.gpu import Path as DataPath
 from fabricheck.benchmarks.osu.entries import BENCHMARKS as MPI_BENCHMARKS
 from fabricheck.benchmarks.osu.entries import PROBE_BENCHMARKS
 from fabricheck.benchmarks.registry import names
-from fabricheck.reframe_ext.judged import CHOSEN
 from fabricheck.transports import Placement, families, placements
 
 pytestmark = pytest.mark.integration
@@ -172,19 +171,6 @@ def test_the_cases_of_a_large_site_are_what_it_offers(
     }
     assert found == expected_cases(system)
     assert "0 failure(s)" in reframe(system, "--dry-run", "--tag=^smoke$")
-
-
-def test_a_night_within_a_budget_has_what_was_chosen_and_its_build(
-    reframe: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Beside checks ReFrame loads builds, which know nothing of the choice."""
-    where = {"systems": ["testbed:main"], "environs": ["mpich"]}
-    chosen = tmp_path / "chosen"
-    chosen.write_text(json.dumps({"MpiPointToPoint latency tcp-2n": where}))
-    monkeypatch.setenv(CHOSEN, str(chosen))
-    listed = reframe("testbed", "-lC")
-    assert LISTED.findall(listed) == [("latency", "tcp", "2", "mpich")]
-    assert "BenchBuild" in listed
 
 
 @of("gpu-2n")

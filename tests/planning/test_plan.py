@@ -51,7 +51,7 @@ def listed_by_reframe(*options: str) -> set[tuple[str, ...]]:
 
 
 def test_reframe_runs_the_chosen_cases_of_a_night_and_no_others(
-    local: Plan, tmp_path: Path
+    local: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cases = [case for case in local.cases if "nightly" in case.tags]
     ratio = next(case for case in cases if case.needs)
@@ -61,7 +61,8 @@ def test_reframe_runs_the_chosen_cases_of_a_night_and_no_others(
     weighed = [Weighed(case, "", 1, 1, 0.0, Cost(1.0, 1)) for case in chosen]
     night = NightPlan("local", tuple(weighed), (), 1.0, ())
     (tmp_path / "chosen").write_text(json.dumps(selected(night)))
-    found = listed_by_reframe(f"-S{CHOSEN}={tmp_path / 'chosen'}", "--tag=^nightly$")
+    monkeypatch.setenv(CHOSEN, str(tmp_path / "chosen"))
+    found = listed_by_reframe("--tag=^nightly$")
     listed = sorted((check, partition, environ) for check, _, partition, environ in found)
     assert listed == sorted((c.check, c.partition, c.environ) for c in dict.fromkeys(chosen))
     assert 3 <= len(listed) < len(cases)
