@@ -171,6 +171,13 @@ def test_cases_that_use_no_port_are_not_judged(tmp_path: Path, env: dict[str, st
     assert (code, case["findings"]) == (0, [])
 
 
+def test_a_good_case_over_sockets_that_lost_segments_is_a_warning(tmp_path: Path) -> None:
+    lost = 'sed -i "s/^tcp before sockets again .*/tcp before sockets again -1000/" witness.0'
+    code, case = run(tmp_path, DURING=lost, TRANSPORT="tcp")
+    assert (code, case["level"]) == (0, "warning")
+    assert case["findings"][0].startswith("TCP segments sent again on ")
+
+
 def test_where_there_are_ports_auto_may_use_them(tmp_path: Path) -> None:
     down = f'echo "1: DOWN" >"$TREE/{PORT}/state"'
     code, case = run(tmp_path, DURING=down, TRANSPORT="auto")

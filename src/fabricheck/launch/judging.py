@@ -133,8 +133,13 @@ def judge_fabric(directory: Path, limits: Limits) -> list[Finding]:
         return [Finding(Level.CRITICAL, "fabric health", "", "", "was not judged", str(error))]
 
 
-def judge_segments(directory: Path) -> list[Finding]:
-    """Nodes of a job whose sockets had to send again what the network lost."""
+def judge_segments(directory: Path, level: Level = Level.CRITICAL) -> list[Finding]:
+    """Nodes of a job whose sockets had to send again what the network lost.
+
+    Args:
+        directory: where the job's ranks have left their witnesses.
+        level: of what is found.
+    """
     try:
         witnesses = read_witnesses(directory)
     except FabricheckError:
@@ -146,11 +151,13 @@ def judge_segments(directory: Path) -> list[Finding]:
             for (kind, _, counter), number in ranks[0].moved.items()
             if kind == "tcp"
         }
-        again, sent = moved.get("again", 0), moved.get("sent", 0)
+        again = moved.get("again", 0)
+        # OutSegs counts those sent for the first time (RFC 1213), which a dead link may have none of.
+        sent = moved.get("sent", 0) + again
         if again >= _LEAST_AGAIN and again > _MOST_AGAIN * sent:
             found.append(
                 Finding(
-                    Level.CRITICAL,
+                    level,
                     "TCP segments sent again",
                     host,
                     "",

@@ -57,13 +57,13 @@ class FabricHealth(rfm.RegressionTestPlugin):
             return []
         return judge_fabric(Path(self.stagedir), self.fabric_limits)
 
-    def lost_segments(self) -> list[Finding]:
+    def lost_segments(self, level: Level = Level.CRITICAL) -> list[Finding]:
         """What the sockets of the job's nodes had to send again, for a transport over them."""
         if self.is_dry_run() or not self.transport:
             return []
         if find(self.transport).counter is not Counter.NETDEV:
             return []
-        return judge_segments(Path(self.stagedir))
+        return judge_segments(Path(self.stagedir), level)
 
     def fabric_causes_found(self) -> bool:
         """Whether counters of the fabric tell a fault, which no load on the nodes makes."""

@@ -218,10 +218,9 @@ class Judged(FabricHealth, rfm.RunOnlyRegressionTest):
         }
         if self._disturbed_by and not whole and not any(map(_is_beyond_load, verdict.judgements)):
             self._disturbed(self._disturbed_by, ())
-        fabric = self.fabric_findings()
-        if verdict.level is Level.CRITICAL:
-            # What was sent again is told where it may be why; alone it is no fault.
-            fabric = [*fabric, *self.lost_segments()]
+        # TCP makes good what the network loses: alone that is a warning, else it may be why.
+        lost = Level.CRITICAL if verdict.level is Level.CRITICAL else Level.WARNING
+        fabric = [*self.fabric_findings(), *self.lost_segments(lost)]
         self.level = str(worst([verdict.level, *(finding.level for finding in fabric)]))
         self.levels = {found.variable: str(found.level) for found in verdict.judgements}
         self.findings = self._in_order(verdict.findings, fabric)
