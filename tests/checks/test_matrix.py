@@ -31,7 +31,7 @@ QUICKLY = {"RFM_PERF_INFO_LEVEL": "debug2", "RFM_POLL_RATE_MAX": "1000"}
 SITES = sorted(path.stem for path in (SUITE / "sites").glob("*.yaml"))
 
 
-LARGE = ("ib-2x16", "seren-10n")
+LARGE = ("ib-2x16", "roce25g-8n", "seren-10n")
 """Sites of a thousand cases, whose dry runs take a minute each: every change lists their cases, and
 goes through those of the smallest run; the laboratory goes through all."""
 
