@@ -4,7 +4,8 @@
 Runs `fabricheck run --system testbed` twice in a directory of its own, with `scheduler: allocation`
 and with `scheduler: squeue`, and compares what the record says of each case: its level, whether its
 transport was proved, how many values it has. What other work disturbed is counted apart, as it says
-nothing of either. Exit code 1: a case is judged in another way, or is missing.
+nothing of either. Exit code 1: a case is judged in another way, or is missing; 2: a run left no
+record.
 
 example:
     . ./setup-env.sh && lab/compare-schedulers.py -- --tag acceptance
@@ -21,6 +22,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from fabricheck.errors import FabricheckError
 from fabricheck.record.costs import Key, key_of
 from fabricheck.report.load import load
 from fabricheck.report.status import Status
@@ -54,7 +56,11 @@ def run(home: Path, scheduler: str, options: list[str]) -> tuple[float, dict[Key
         check=False,
     )
     seconds = time.monotonic() - begin
-    cases = load(home / "perflogs").cases
+    try:
+        cases = load(home / "perflogs").cases
+    except FabricheckError as error:
+        sys.stderr.write(f"compare-schedulers: the run with {scheduler} left no record: {error}\n")
+        sys.exit(2)
     return seconds, {
         key_of(each): Told(
             each.status,
