@@ -112,3 +112,9 @@ def test_two_programs_in_turns_give_a_ratio(ran: Callable[..., Ran]) -> None:
     ((value, *_),) = both.case["perfvalues"].values()
     # The two programs' medians: 2.10 us, and what the fake of ours says of 8 bytes.
     assert value == pytest.approx(2.10 / 2.00, rel=0.01)
+
+
+def test_a_clock_that_the_rival_cannot_tell_is_a_disturbance(ran: Callable[..., Ran]) -> None:
+    delayed = ran("rdma_batch_read_latency", says="Correlation coefficient r^2: 0.868499 < 0.9")
+    assert delayed.level == "disturbed"
+    assert delayed.findings[0].startswith("perftest could not tell how fast the processor's clock")

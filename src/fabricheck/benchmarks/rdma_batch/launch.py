@@ -1,6 +1,7 @@
 """How rdma_batch is run: sweeps of batches, and comparisons inside one job."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -143,20 +144,21 @@ class BatchComparison(_Batches):
     def examine(self, setting: Setting) -> Evidence:
         """The ratios, and the packets of our runs; those of the other program come on top."""
         turns = self._turns(setting)
-        found: list[in_turns.Sides] = []
+        both: list[in_turns.Sides] = []
 
         def read(outputs: Sequence[str]) -> Curve:
             source = f"the output in {setting.stdout}"
-            found.append(in_turns.read(self._entry, turns, outputs, source))
-            return in_turns.ratios(self._entry, found[0])
+            both.append(in_turns.read(self._entry, turns, outputs, source))
+            return in_turns.ratios(self._entry, both[0])
 
         def prove(curve: Curve, witnesses: Sequence[Witness]) -> Proof:
             del curve
-            (sides,), reads = found, "read" in self._entry.options
+            (sides,), reads = both, "read" in self._entry.options
             return _moved(setting.extras, sides.rows, witnesses, sides.mtu, reads=reads)
 
         explain = partial(_explain, setting.extras)
-        return pair.examine(self, setting, len(turns), read=read, prove=prove, explain=explain)
+        found = pair.examine(self, setting, len(turns), read=read, prove=prove, explain=explain)
+        return replace(found, disturbances=perftest.disturbances(setting.text(setting.stderr)))
 
     def _turns(self, setting: Setting) -> list[in_turns.Turn]:
         extras = setting.extras
