@@ -42,5 +42,6 @@ class OverPorts(Judged):
 
     def find_verdict(self, references, tolerance):
         good = Reference(1.0, None, None, "us")
-        judgement = Judgement("latency_p50_8B", Level.GOOD, 1.0, "us", good, "")
-        return Verdict(Level.GOOD, (judgement,), ())
+        level = Level(os.environ.get("VERDICT", Level.GOOD))
+        judgement = Judgement("latency_p50_8B", level, 1.0, "us", good, "")
+        return Verdict(level, (judgement,), ())

@@ -165,6 +165,16 @@ def test_a_fault_that_counters_tell_is_named_beside_a_second_disturbance(tmp_pat
     assert second["findings"][0].startswith("link down on ")
 
 
+@pytest.mark.parametrize("verdict", ["critical", "untrusted", "good"])
+def test_a_little_is_enough_where_a_case_is_not_good(tmp_path: Path, verdict: str) -> None:
+    # 8 % of the one CPU that the rank may use.
+    a_little = 'sleep 3; [ -e "$TREE/again" ] || echo "0 240000000 0" >"$FABRICHECK_STEAL"; '
+    a_little += 'touch "$TREE/again"'
+    found = disturbed(tmp_path, DURING=a_little, VERDICT=verdict, FABRICHECK_PIN="cyclic")
+    expected = ["good"] if verdict == "good" else ["disturbed", verdict]
+    assert [each["level"] for each in found] == expected
+
+
 @pytest.mark.parametrize("env", [{"TRANSPORT": "tcp"}, {"WRAPPER": "env"}])
 def test_cases_that_use_no_port_are_not_judged(tmp_path: Path, env: dict[str, str]) -> None:
     code, case = run(tmp_path, DURING=f'echo "1: DOWN" >"$TREE/{PORT}/state"', **env)

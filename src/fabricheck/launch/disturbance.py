@@ -28,6 +28,9 @@ STOLEN_SHARE: Final = 0.1
 """Share of them that the hypervisor may take."""
 MEMORY_SHARE: Final = 0.1
 """Share of the time in which some task may wait for memory."""
+NOTICED: Final = 0.2
+"""Part of these shares that is enough where a value is critical: a moment of other work hits the
+few sizes that run then. Chosen, not measured."""
 LEAST_SECONDS: Final = 0.2
 """CPU time below which nothing is said: ticks are a hundredth of a second, and sampled."""
 
@@ -82,9 +85,12 @@ class Suffered:
             )
         return share if share < 1 else math.inf
 
-    @property
-    def disturbances(self) -> list[str]:
-        """What disturbed them, each in a sentence; none if nothing did."""
+    def disturbances(self, part: float = 1.0) -> list[str]:
+        """What disturbed them, each in a sentence; none if nothing did.
+
+        Args:
+            part: of the shares that others may have.
+        """
         where, room = ", ".join(self.hosts), self.cpus * self.seconds
         found = []
         for words, taken, whole, most in (
@@ -95,21 +101,24 @@ class Suffered:
             (f"tasks waited for memory on {where} {{share}} of the time",
              self.memory, self.seconds, MEMORY_SHARE),
         ):  # fmt: skip
-            if taken >= LEAST_SECONDS and taken >= most * whole:
-                part = share(taken / whole) if whole else "all"
-                found.append(f"{words.format(share=part)} ({seconds(taken)} of {seconds(whole)})")
+            if taken >= LEAST_SECONDS and taken >= part * most * whole:
+                told = share(taken / whole) if whole else "all"
+                found.append(f"{words.format(share=told)} ({seconds(taken)} of {seconds(whole)})")
         return found
 
 
-def find_disturbances(directory: Path, *, shared: bool) -> list[str]:
+def find_disturbances(directory: Path, *, shared: bool, part: float = 1.0) -> list[str]:
     """What disturbed the ranks of a job, each in a sentence; none if nothing did.
 
     Args:
         directory: the job's.
         shared: the nodes are parts of one machine and share its CPUs.
+        part: of the shares that others may have.
     """
     return [
-        each for found in read_suffered(directory, shared=shared) for each in found.disturbances
+        each
+        for found in read_suffered(directory, shared=shared)
+        for each in found.disturbances(part)
     ]
 
 

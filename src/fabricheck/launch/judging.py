@@ -152,7 +152,7 @@ def judge_segments(directory: Path, level: Level = Level.CRITICAL) -> list[Findi
             if kind == "tcp"
         }
         again = moved.get("again", 0)
-        # OutSegs counts those sent for the first time (RFC 1213), which a dead link may have none of.
+        # OutSegs has those sent for the first time (RFC 1213): over a dead link maybe none.
         sent = moved.get("sent", 0) + again
         if again >= _LEAST_AGAIN and again > _MOST_AGAIN * sent:
             found.append(

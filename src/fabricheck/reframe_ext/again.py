@@ -8,7 +8,9 @@ twice, and cost its time again.
 import os
 from typing import Any, Final
 
+from reframe.frontend import dependencies
 from reframe.frontend.executors import Runner
+from reframe.utility import OrderedSet
 
 from fabricheck.judge.levels import Level
 
@@ -25,10 +27,33 @@ def retry_disturbed() -> None:
 def _retry(runner: Any, cases: Any) -> None:
     stats = runner._stats
     runner._stats = _Disturbed(stats)
+    dependencies.build_deps = _build_deps
     try:
         _ALL(runner, cases)
     finally:
         runner._stats = stats
+        dependencies.build_deps = _BUILD_DEPS
+
+
+def _build_deps(again: Any, cases: Any) -> Any:
+    """The dependencies of cases that run again, also on those of them that don't.
+
+    ReFrame looks for a test among what runs again or among all cases, never in both: it misses the
+    case with MPICH where the same test runs again with Open MPI alone.
+    """
+    graph, skipped = _BUILD_DEPS(again, cases)
+    for case in graph:
+        here = (case.partition.name, case.environ.name)
+        for name, when in case.check.user_deps():
+            there = [
+                each
+                for each in cases
+                if each.check.unique_name == name
+                if when(here, (each.partition.name, each.environ.name))
+            ]
+            case.deps.extend(each for each in there if each not in case.deps)
+        graph[case] = OrderedSet(case.deps)
+    return graph, skipped
 
 
 class _Disturbed:
@@ -62,3 +87,4 @@ def _is_disturbed(task: Any) -> bool:
 
 
 _ALL: Final = Runner._retry_failed
+_BUILD_DEPS: Final = dependencies.build_deps

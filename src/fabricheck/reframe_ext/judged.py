@@ -20,10 +20,11 @@ from fabricheck.judge.judgement import Judgement
 from fabricheck.judge.levels import Level, worst
 from fabricheck.judge.references import CaseKey, Reference, Tolerance
 from fabricheck.judge.verdict import Verdict
-from fabricheck.launch.disturbance import find_disturbances
+from fabricheck.launch.disturbance import NOTICED, find_disturbances
 from fabricheck.launch.judging import find_references, in_order
 from fabricheck.launch.times import LOOK, times
 from fabricheck.provenance import SUITE, commit, session
+from fabricheck.reframe_ext.again import DISTURBED_AGAIN
 from fabricheck.reframe_ext.fabric_health import FabricHealth
 from fabricheck.reframe_ext.matrix import name_of
 
@@ -171,8 +172,7 @@ class Judged(FabricHealth, rfm.RunOnlyRegressionTest):
         Raises:
             SanityError: if it was disturbed.
         """
-        shared = "shared_cores" in self.current_partition.features
-        disturbances = [*find_disturbances(Path(self.stagedir), shared=shared), *noticed]
+        disturbances = [*self._find_disturbances(suspect=bool(objections)), *noticed]
         is_second = int(runtime().current_run) > 0
         if not disturbances or (is_second and self.fabric_causes_found()):
             return
@@ -183,6 +183,19 @@ class Judged(FabricHealth, rfm.RunOnlyRegressionTest):
         self._disturbed(disturbances, objections)
 
     _disturbed_by: Sequence[str] = ()
+
+    def _find_disturbances(self, *, suspect: bool) -> list[str]:
+        """What disturbed the ranks; of a suspect case that will run again, already a little."""
+        runs_again = os.environ.get(DISTURBED_AGAIN) and int(runtime().current_run) == 0
+        shared = "shared_cores" in self.current_partition.features
+        part = NOTICED if suspect and runs_again else 1.0
+        return find_disturbances(Path(self.stagedir), shared=shared, part=part)
+
+    def _disturbed_a_little(self, verdict: Verdict) -> Sequence[str]:
+        suspect = verdict.level in (Level.CRITICAL, Level.UNTRUSTED)
+        if not suspect or self.fabric_causes_found():
+            return ()
+        return self._find_disturbances(suspect=True)
 
     def _disturbed(self, disturbances: Sequence[str], objections: Sequence[str]) -> NoReturn:
         self.level = str(Level.DISTURBED)
@@ -216,8 +229,9 @@ class Judged(FabricHealth, rfm.RunOnlyRegressionTest):
         whole = verdict.level is Level.CRITICAL and Level.CRITICAL not in {
             each.level for each in verdict.judgements
         }
-        if self._disturbed_by and not whole and not any(map(_is_beyond_load, verdict.judgements)):
-            self._disturbed(self._disturbed_by, ())
+        by = self._disturbed_by or self._disturbed_a_little(verdict)
+        if by and not whole and not any(map(_is_beyond_load, verdict.judgements)):
+            self._disturbed(by, ())
         # TCP makes good what the network loses: alone that is a warning, else it may be why.
         lost = Level.CRITICAL if verdict.level is Level.CRITICAL else Level.WARNING
         fabric = [*self.fabric_findings(), *self.lost_segments(lost)]

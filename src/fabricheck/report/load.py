@@ -100,6 +100,9 @@ def _cases(entries: Sequence[record.Case]) -> list[Case]:
     for entry in entries:
         key = (entry.id, entry.system, entry.partition, entry.environ)
         attempts.setdefault(key, []).append(entry)
+    for each in attempts.values():
+        # What was skipped at first is recorded when the session ends, behind its second attempt.
+        each.sort(key=lambda entry: entry.attempt)
     built = [build_case(each) for each in attempts.values()]
     failed = {(case.id, case.environ): case for case in built if case.result != "pass"}
     for place, (case, each) in enumerate(zip(built, attempts.values(), strict=True)):
