@@ -29,18 +29,29 @@ def witnessed(directory: Path, rank: int, host: str, sent: int, again: int) -> N
 def test_a_node_that_had_to_send_segments_again_is_named(tmp_path: Path, level: Level) -> None:
     witnessed(tmp_path, 0, "n1", sent=4000, again=0)
     witnessed(tmp_path, 1, "n2", sent=4000, again=80)
-    (found,) = judge_segments(tmp_path, level)
+    (found,) = judge_segments(tmp_path, "latency", level)
     assert (found.level, found.place) == (level, "n2")
     assert str(found).startswith("TCP segments sent again on n2: 80 of 4080 (2 %): the network")
 
 
-@pytest.mark.parametrize(("sent", "again"), [(4000, 20), (100, 19), (4000, 0)])
-def test_few_segments_sent_again_are_no_fault(tmp_path: Path, sent: int, again: int) -> None:
+@pytest.mark.parametrize(
+    ("benchmark", "sent", "again"),
+    [
+        ("latency", 4000, 40),
+        ("latency", 100, 19),
+        ("latency", 4000, 0),
+        ("matmul_blocking_np2", 4000, 200),
+    ],
+)
+def test_few_segments_sent_again_are_no_fault(
+    tmp_path: Path, benchmark: str, sent: int, again: int
+) -> None:
     witnessed(tmp_path, 0, "n1", sent=sent, again=again)
-    assert judge_segments(tmp_path) == []
+    assert judge_segments(tmp_path, benchmark) == []
 
 
-def test_a_link_that_carries_nothing_any_more_is_told(tmp_path: Path) -> None:
+@pytest.mark.parametrize("benchmark", ["latency", "matmul_blocking_np2"])
+def test_a_link_that_carries_nothing_any_more_is_told(tmp_path: Path, benchmark: str) -> None:
     witnessed(tmp_path, 0, "n1", sent=0, again=30)
-    (found,) = judge_segments(tmp_path)
+    (found,) = judge_segments(tmp_path, benchmark)
     assert "30 of 30 (100 %)" in str(found)

@@ -24,8 +24,11 @@ from fabricheck.transports.witness import Witness, by_host, read_witnesses
 from fabricheck.units import share
 
 _LEAST_AGAIN: Final = 20
-_MOST_AGAIN: Final = 0.005
-"""Segments sent again, in number and as a share, that a sound network never has."""
+_MOST_AGAIN: Final = 0.01
+_MOST_AGAIN_OF_PROGRAMS: Final = 0.05
+"""Segments sent again, in number and as a share, that a sound network was not seen to have: nights
+of the testbed had up to 0.66 % in benchmarks of MPI and UCX, up to 1.9 % in matrix multiplication,
+whose ranks compute while data come (docs/explanation/method.md, "Disturbed")."""
 
 LOOK_AGAIN: Final = (
     "status=$?",
@@ -133,13 +136,17 @@ def judge_fabric(directory: Path, limits: Limits) -> list[Finding]:
         return [Finding(Level.CRITICAL, "fabric health", "", "", "was not judged", str(error))]
 
 
-def judge_segments(directory: Path, level: Level = Level.CRITICAL) -> list[Finding]:
+def judge_segments(directory: Path, benchmark: str, level: Level = Level.CRITICAL) -> list[Finding]:
     """Nodes of a job whose sockets had to send again what the network lost.
 
     Args:
         directory: where the job's ranks have left their witnesses.
+        benchmark: that was measured.
         level: of what is found.
     """
+    entry = registry.REGISTRY.get(benchmark)
+    has_layer = entry and registry.FAMILIES[entry.family].layer
+    most = _MOST_AGAIN if has_layer else _MOST_AGAIN_OF_PROGRAMS
     try:
         witnesses = read_witnesses(directory)
     except FabricheckError:
@@ -154,7 +161,7 @@ def judge_segments(directory: Path, level: Level = Level.CRITICAL) -> list[Findi
         again = moved.get("again", 0)
         # OutSegs has those sent for the first time (RFC 1213): over a dead link maybe none.
         sent = moved.get("sent", 0) + again
-        if again >= _LEAST_AGAIN and again > _MOST_AGAIN * sent:
+        if again >= _LEAST_AGAIN and again > most * sent:
             found.append(
                 Finding(
                     level,

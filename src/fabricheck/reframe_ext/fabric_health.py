@@ -63,7 +63,7 @@ class FabricHealth(rfm.RegressionTestPlugin):
             return []
         if find(self.transport).counter is not Counter.NETDEV:
             return []
-        return judge_segments(Path(self.stagedir), level)
+        return judge_segments(Path(self.stagedir), self.benchmark, level)
 
     def fabric_causes_found(self) -> bool:
         """Whether counters of the fabric tell a fault, which no load on the nodes makes."""
