@@ -44,4 +44,5 @@ class OverPorts(Judged):
         good = Reference(1.0, None, None, "us")
         level = Level(os.environ.get("VERDICT", Level.GOOD))
         judgement = Judgement("latency_p50_8B", level, 1.0, "us", good, "")
-        return Verdict(level, (judgement,), ())
+        said = ("in this noise nothing is seen",) if level is Level.UNTRUSTED else ()
+        return Verdict(level, (judgement,), said)

@@ -175,6 +175,12 @@ def test_a_little_is_enough_where_a_case_is_not_good(tmp_path: Path, verdict: st
     assert [each["level"] for each in found] == expected
 
 
+def test_values_that_say_nothing_have_a_second_run(tmp_path: Path) -> None:
+    found = disturbed(tmp_path, DURING="true", VERDICT="untrusted")
+    assert [each["level"] for each in found] == ["disturbed", "untrusted"]
+    assert found[0]["findings"] == ["in this noise nothing is seen"]
+
+
 @pytest.mark.parametrize("env", [{"TRANSPORT": "tcp"}, {"WRAPPER": "env"}])
 def test_cases_that_use_no_port_are_not_judged(tmp_path: Path, env: dict[str, str]) -> None:
     code, case = run(tmp_path, DURING=f'echo "1: DOWN" >"$TREE/{PORT}/state"', **env)
