@@ -41,6 +41,7 @@ def test_a_node_that_had_to_send_segments_again_is_named(tmp_path: Path, level: 
         ("latency", 100, 19),
         ("latency", 4000, 0),
         ("matmul_blocking_np2", 4000, 200),
+        ("bcast", 4000, 200),
     ],
 )
 def test_few_segments_sent_again_are_no_fault(
