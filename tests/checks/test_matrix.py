@@ -35,12 +35,6 @@ LARGE = ("ib-2x16", "roce25g-8n", "seren-10n")
 """Sites of a thousand cases, whose dry runs take a minute each: every change lists their cases, and
 goes through those of the smallest run; the laboratory goes through all."""
 
-LISTED = re.compile(
-    # What others depend on stands below them.
-    r"^[- ^]+\w+ %benchmark=(\w+) %transport=(\w+) %num_nodes=(\d+) /\w+ @\S+\+(\S+)$",
-    re.MULTILINE,
-)
-
 
 def of(system: str) -> pytest.MarkDecorator:
     """Tests that look at the same dry run, which takes half a minute, run in the same process."""
@@ -164,9 +158,15 @@ def test_the_whole_matrix_passes_a_dry_run_and_is_what_the_site_offers(
 def test_the_cases_of_a_large_site_are_what_it_offers(
     reframe: Callable[..., str], system: str
 ) -> None:
+    listed = re.findall(
+        # What others depend on stands below them.
+        r"^[- ^]+\w+ %benchmark=(\w+) %transport=(\w+) %num_nodes=(\d+) /\w+ @\S+\+(\S+)$",
+        reframe(system, "-lC"),
+        re.MULTILINE,
+    )
     found = {
         (benchmark, f"{transport}-{nodes}n", environ)
-        for benchmark, transport, nodes, environ in LISTED.findall(reframe(system, "-lC"))
+        for benchmark, transport, nodes, environ in listed
         if benchmark in MPI_BENCHMARKS
     }
     assert found == expected_cases(system)

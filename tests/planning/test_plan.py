@@ -16,6 +16,7 @@ from fabricheck.planning.plan_text import check_lines, plan_lines
 from fabricheck.planning.references import check
 from fabricheck.provenance import SUITE
 from fabricheck.record.costs import Cost
+from fabricheck.reframe_ext.command import environment
 from fabricheck.reframe_ext.judged import CHOSEN
 from fabricheck.reframe_ext.matrix import Case, lacking_terms, read_cases
 
@@ -41,6 +42,7 @@ def listed_by_reframe(*options: str) -> set[tuple[str, ...]]:
             "-lC",
             *options,
         ],
+        env=environment(SUITE),
         capture_output=True,
         text=True,
         check=True,

@@ -29,8 +29,8 @@ STOLEN_SHARE: Final = 0.1
 MEMORY_SHARE: Final = 0.1
 """Share of the time in which some task may wait for memory."""
 NOTICED: Final = 0.2
-"""Part of these shares that is enough where a value is critical: a moment of other work hits the
-few sizes that run then. Chosen, not measured."""
+"""Part of these shares that is enough where a case is critical or untrusted: a moment of other work
+hits the few sizes that run then. Chosen, not measured."""
 LEAST_SECONDS: Final = 0.2
 """CPU time below which nothing is said: ticks are a hundredth of a second, and sampled."""
 
