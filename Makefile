@@ -15,10 +15,10 @@ setup: ## install what `make run` needs: Debian packages, and Python in .venv
 	@ci/setup runtime
 
 run: setup ## start the testbed, run the smoke checks, show the verdict
-	@.venv/bin/fabricheck run $(if $(findstring --tag,$(ARGS)),,--tag smoke) $(ARGS)
+	@.venv/bin/fabricheck run --system testbed $(if $(findstring --tag,$(ARGS)),,--tag smoke) $(ARGS)
 
 nightly: setup ## the same with all that is for every night
-	@.venv/bin/fabricheck run --tag nightly $(ARGS)
+	@.venv/bin/fabricheck run --system testbed --tag nightly $(ARGS)
 
 test: ## install what the tests need, lint, run the tests of a change; TIER=unit: that tier alone
 	@TIER=$(TIER) ci/test $(ARGS)

@@ -1,7 +1,8 @@
-# Source this file in bash or zsh (. ./setup-env.sh), then: reframe -c checks/ -r
+# Source this file in bash or zsh (. ./setup-env.sh), then: reframe --system=NAME -c checks/ -r
 #
-# It puts the suite's Python on PATH, with a `reframe` that runs on the login node of the embedded
-# testbed while that is up (`fabricheck testbed up`), and tells ReFrame where the configuration is.
+# It puts the suite's Python on PATH, with a `reframe` that with --system=testbed runs on the login
+# node of this checkout's testbed while that is up (`fabricheck testbed up`), and tells ReFrame where
+# the configuration is.
 # Everything else (recursion, perflogs, results storage, reports) is in reframe-config.py.
 
 FABRICHECK_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]:-$0}")" && pwd)

@@ -27,7 +27,7 @@ for ((run = 1; run <= runs; run++)); do
     fabricheck testbed fault n1 clear
   fi
   # A slow link makes some cases critical, as it should.
-  fabricheck run --benchmark latency --environ openmpi ||
+  fabricheck run --system testbed --benchmark latency --environ openmpi ||
     (($? == 1))
 done
 

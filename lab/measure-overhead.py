@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Measure what the suite costs over the benchmark programs alone, on the embedded testbed.
 
-Runs `fabricheck run`, then the same programs with the same launcher, settings and ranks one after
-another from a shell script on the login node, and prints the ratio of the two wall times; before
-it, where the suite's own time went: ReFrame's phases, and the seconds of each case in the record.
+Runs `fabricheck run --system testbed`, then the same programs with the same launcher, settings and
+ranks one after another from a shell script on the login node, and prints the ratio of the two wall
+times; before it, where the suite's own time went: ReFrame's phases, and the seconds of each case in
+the record.
 
 example:
     . ./setup-env.sh && lab/measure-overhead.py
@@ -30,7 +31,7 @@ def run_suite(options: list[str]) -> tuple[float, dict[str, Any]]:
     """Seconds that the suite took, and its run report."""
     before = set((SUITE / "reports").glob("run-*.json"))
     start = time.monotonic()
-    subprocess.run([FABRICHECK, "run", *options], cwd=SUITE, check=False)
+    subprocess.run([FABRICHECK, "run", "--system=testbed", *options], cwd=SUITE, check=False)
     seconds = time.monotonic() - start
     (report,) = set((SUITE / "reports").glob("run-*.json")) - before
     return seconds, json.loads(report.read_text())

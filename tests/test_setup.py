@@ -224,6 +224,9 @@ def red(copy: Path, tool: str, files: dict[str, str]) -> str:
     return done.stdout
 
 
+RUN = [".venv/bin/fabricheck", "run", "--system", "testbed"]
+
+
 @pytest.mark.parametrize(
     ("target", "arguments", "runs"),
     [
@@ -242,4 +245,4 @@ def test_make_sets_the_machine_up_and_runs_what_its_target_says(target, argument
         check=True,
     )
     steps = [line.split() for line in shown.stdout.splitlines()]
-    assert steps == [["ci/setup", "runtime"], [".venv/bin/fabricheck", "run", *runs.split()]]
+    assert steps == [["ci/setup", "runtime"], [*RUN, *runs.split()]]

@@ -10,6 +10,8 @@ from typing import Final
 
 from testbed.errors import TestbedError
 
+PACKAGE: Final = Path(__file__).resolve().parent
+"""What started a testbed; two checkouts on one machine are two."""
 SWITCH: Final = "switch"
 LOGIN: Final = "login"
 INTERFACE: Final = "eth0"
@@ -61,6 +63,7 @@ class Layout:
         self.cgroup_conf = self.etc / "cgroup.conf"
         self.hosts = self.etc / "hosts"
         self.munge_key = self.etc / "munge.key"
+        self.package = self.etc / "package"
         self.munge_socket = self.run / "munge.sock"
         self.setgroups_shim = self.lib / "setgroups_shim.so"
         self.guest_settings = self.etc / "guest.json"
@@ -126,6 +129,19 @@ def _refuse_of_others(root: Path) -> None:
         raise TestbedError(
             f"the state directory {root} can be written by others: chmod go-w {root} if nobody "
             "else has put anything there, or choose another with --state-dir"
+        )
+
+
+def refuse_of_other_package(files: Layout) -> None:
+    """TestbedError if another installation of this package started what is in the directory."""
+    try:
+        found = files.package.read_text("utf-8", "surrogateescape")
+    except FileNotFoundError:
+        return
+    if found != str(PACKAGE):
+        raise TestbedError(
+            f"expected a testbed of {PACKAGE} in {files.root}, found one of {found}: use it from "
+            "there, take it down, or choose another directory with --state-dir"
         )
 
 

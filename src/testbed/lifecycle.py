@@ -167,6 +167,7 @@ def _what_is_wrong(files: Layout, wish: Wish, before: Started | None) -> list[st
     found = status(files)
     if not found.running:
         return ["the last one ended without down"]
+    layout.refuse_of_other_package(files)
     if (lacking := conflict(wish, before, Path.cwd())) is not None:
         raise TestbedError(
             f"a testbed runs in {files.root}, but {lacking}: take it down first "

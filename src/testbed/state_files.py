@@ -160,6 +160,7 @@ def write_configuration(files: Layout, started: Started, programs: dict[str, str
         files.topology_conf.write_text(fabric.topology_conf(started.nodes), "utf-8")
         topology = fabric.topology(started.fabric, started.nodes)
         files.topology.write_text(json.dumps(topology), "utf-8")
+    files.package.write_text(str(layout.PACKAGE), "utf-8", "surrogateescape")
     files.cgroup_conf.write_text(slurm_conf.CGROUP_CONF, "utf-8")
     names = [layout.LOGIN, *started.node_names]
     files.hosts.write_text(slurm_conf.hosts(names), "utf-8")

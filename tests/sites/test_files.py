@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from tests.sites import minimal
 
 from fabricheck.sites.files import nearest, read_sites
@@ -36,6 +37,25 @@ def test_the_nearest_directory_has_a_system(tmp_path: Path) -> None:
     assert found.broken == {}
     assert nearest([near, far], "b.yaml") == far / "b.yaml"
     assert nearest([near, far], "c.yaml") == near / "c.yaml"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "lost"),
+    [
+        ("a", minimal.site("a", "night: {budget: {wall: -1h}}"), ["a"]),
+        ("mine", minimal.site("a").replace("local", "slrum, max_jobs: oops"), ["a"]),
+        ("a", "systems: }", ["a"]),
+        ("mine", "systems:\n  - 'name' : 'a'\n  }", ["a"]),
+        ("c", "systems: }", []),
+    ],
+)
+def test_a_mistake_in_a_near_file_runs_no_other_system_of_that_name(
+    tmp_path: Path, name: str, text: str, lost: list[str]
+) -> None:
+    near = place(tmp_path, "near", **{name: text})
+    far = place(tmp_path, "far", a=minimal.site("a", ""), b=minimal.site("b", ""))
+    assert names(near, far) == [each for each in ("a", "b") if each not in lost]
+    assert list(read_sites([near, far]).broken) == [near / f"{name}.yaml"]
 
 
 def test_a_system_of_two_files_is_nobodys(tmp_path: Path) -> None:

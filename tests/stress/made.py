@@ -55,7 +55,8 @@ def place(path: Path, *blocks: Case, scheduler: str = "local", **state: object) 
     """The place of a stress with a plan, a state and blocks."""
     made = Place(path)
     numbers = dict.fromkeys(("seconds", "duty", "pause", "block_limit"), 1)
-    made.write_plan({"scheduler": scheduler, "placement": "rc-8n", "blocks": [{}] * 4, **numbers})
+    plan = {"system": "testbed", "scheduler": scheduler, "placement": "rc-8n", "blocks": [{}] * 4}
+    made.write_plan({**plan, **numbers})
     made.change(session=SESSION, started=BEGIN, began=BEGIN, until=BEGIN + 3600, **state)
     for each in blocks:
         made.append(each)

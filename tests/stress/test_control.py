@@ -24,7 +24,10 @@ def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stand:
     """Makes a command of Slurm print a text and end with a code; keeps what it was called with."""
     bin_ = tmp_path / "bin"
     bin_.mkdir()
-    monkeypatch.setattr(scheduler, "_ON_LOGIN", "/usr/bin/env")
+    on_login = bin_ / "on-login"
+    on_login.write_text('#!/bin/sh\nshift; exec "$@"\n')
+    on_login.chmod(0o755)
+    monkeypatch.setattr(scheduler, "_ON_LOGIN", str(on_login))
     monkeypatch.setenv("PATH", f"{bin_}:/usr/bin:/bin")
 
     def make(name: str, text: str = "", code: int = 0) -> Path:
@@ -40,6 +43,7 @@ def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stand:
 
 
 PLAN = {
+    "system": "testbed",
     "exclude": ["n3"],
     "nodes": 2,
     "blocks": [{"ranks": [2, 1]}],

@@ -7,14 +7,13 @@ import typer
 
 from fabricheck.cli.options import JsonOption
 from fabricheck.cli.output import write_json
+from fabricheck.cli.run import SystemOption
 from fabricheck.provenance import SUITE
 
 
 def locate(
     *,
-    system: Annotated[
-        str, typer.Option(help="System of sites/; its partitions and transports are all measured.")
-    ] = "testbed",
+    system: SystemOption = None,
     environ: Annotated[
         str | None, typer.Option(help="Environment (MPI).", show_default="all")
     ] = None,
@@ -39,9 +38,9 @@ def locate(
 ) -> None:
     """Name the node or link that is slower than its peers.
 
-    All idle nodes measure in disjoint pairs at once, in rounds; what a round found decides who
-    meets in the next one (docs/how-to/localisation.md). Nothing is drained: the commands for it
-    are printed.
+    All idle nodes of every partition of the system measure in disjoint pairs at once, in rounds;
+    what a round found decides who meets in the next one (docs/how-to/localisation.md). Nothing is
+    drained: the commands for it are printed.
 
     Exit code 0: no place is accused. 1: a place is accused, or a port is down. 3: the measurements
     decide nothing. 2: bad input.
@@ -50,20 +49,21 @@ def locate(
 
         fabricheck locate --system mycluster --environ openmpi --transport rc
 
-        fabricheck locate --topology fabric.topology --node-file good.txt
+        fabricheck locate --system mycluster --topology fabric.topology --node-file good.txt
 
-        fabricheck locate --json | jq '.[].accused[].places'
+        fabricheck locate --system mycluster --json | jq '.[].accused[].places'
     """
     # ReFrame takes a second to import: --help does not pay for it.
     from fabricheck.judge.levels import Level  # noqa: PLC0415
     from fabricheck.localise.located import locate as judged  # noqa: PLC0415
     from fabricheck.localise.verdict_text import as_json, lines  # noqa: PLC0415
+    from fabricheck.reframe_ext.config import system_here  # noqa: PLC0415
     from fabricheck.report.files import write_whole  # noqa: PLC0415
     from fabricheck.report.load import load_report  # noqa: PLC0415
     from fabricheck.runner import selection, session  # noqa: PLC0415
 
     wanted = selection.Selection(
-        system,
+        system or system_here(SUITE),
         ("pair_health",),
         (transport,) if transport else (),
         (environ,) if environ else (),

@@ -19,7 +19,7 @@ _MOST_HOURS: Final = 8_784
 
 def nightly(
     *,
-    system: SystemOption = "testbed",
+    system: SystemOption = None,
     benchmark: BenchmarkOption = None,
     transport: TransportOption = None,
     mail: Annotated[
@@ -63,7 +63,7 @@ def nightly(
 
         fabricheck nightly --system mycluster --mail 'mail -s "$SUBJECT" ops@example.org'
 
-        fabricheck nightly --mail-on wrong --mail 'mail -s "$SUBJECT" ops@example.org'
+        fabricheck nightly --system mycluster --mail-on wrong --mail 'mail ops@example.org'
 
         fabricheck nightly --check --every-hours 24
 
@@ -77,6 +77,10 @@ def nightly(
         if not value <= most:
             raise FabricheckError(f"expected {option} of {most} at most, found {value:g}")
 
+    if not (check or system):
+        from fabricheck.reframe_ext.config import system_here  # noqa: PLC0415
+
+        system = system_here(SUITE)
     options = [f"--system={system}"]
     options += [f"--benchmark={each}" for each in benchmark or ()]
     options += [f"--transport={each}" for each in transport or ()]

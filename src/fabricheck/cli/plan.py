@@ -7,19 +7,15 @@ import typer
 
 from fabricheck.cli.options import JsonOption, gathered
 from fabricheck.cli.output import tell
-from fabricheck.cli.run import Only
+from fabricheck.cli.run import Only, SystemOption
 from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE, home
-
-SystemOption = Annotated[
-    str, typer.Option(help="ReFrame's name of the system.", show_default=False)
-]
 
 
 @gathered
 def plan(
     *,
-    system: SystemOption,
+    system: SystemOption = None,
     only: Only,
     night: Annotated[
         bool,
@@ -52,8 +48,10 @@ def plan(
     from fabricheck.planning import plan_text  # noqa: PLC0415
     from fabricheck.planning.plan import make  # noqa: PLC0415
     from fabricheck.record.costs import Key, costs, estimate  # noqa: PLC0415
+    from fabricheck.reframe_ext.config import system_here  # noqa: PLC0415
     from fabricheck.runner.selection import check_names  # noqa: PLC0415
 
+    system = system or system_here(SUITE)
     if night:
         _show_night(system, only, machine=machine)
         return

@@ -7,9 +7,11 @@ import typer
 
 from fabricheck.cli.options import JsonOption
 from fabricheck.cli.output import tell
-from fabricheck.cli.plan import SystemOption
 from fabricheck.provenance import SUITE
 
+SystemOption = Annotated[
+    str, typer.Option(help="ReFrame's name of the system.", show_default=False)
+]
 app = typer.Typer(no_args_is_help=True, help="List and check the references of a system.")
 
 

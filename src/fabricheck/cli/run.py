@@ -20,7 +20,12 @@ if TYPE_CHECKING:
     from fabricheck.runner.selection import Selection
 
 SystemOption = Annotated[
-    str, typer.Option(help="System of sites/; 'testbed' starts the embedded cluster.")
+    str | None,
+    typer.Option(
+        envvar="RFM_SYSTEM",
+        help="System of sites/; 'testbed' starts the embedded cluster.",
+        show_default="that of this host",
+    ),
 ]
 BenchmarkOption = Annotated[
     list[str] | None, typer.Option(help="Only this benchmark; may be repeated.")
@@ -66,7 +71,7 @@ class Only:
 @gathered
 def run(
     *,
-    system: SystemOption = "testbed",
+    system: SystemOption = None,
     only: Only,
     mode: Annotated[
         str | None,
@@ -93,15 +98,13 @@ def run(
 
     Examples:
 
-        fabricheck run
+        fabricheck run --system testbed --tag smoke
 
-        fabricheck run --benchmark latency --transport tcp --nodes 2
+        fabricheck run --system testbed --benchmark latency --transport tcp --nodes 2
 
         fabricheck run --system local --environ mpich
 
-        fabricheck run --tag nightly
-
-        fabricheck run --mode nightly --junit junit.xml
+        fabricheck run --system mycluster --mode nightly --junit junit.xml
     """
     if mode and only.environ:
         # With a mode, ReFrame adds its -p to a default that fits all.
@@ -110,9 +113,11 @@ def run(
             "leave one of the two out"
         )
     # ReFrame takes a second to import: --help does not pay for it.
-    from fabricheck.planning.night import NIGHTLY, choose, resting_of, selected  # noqa: PLC0415  # noqa: PLC0415
+    from fabricheck.planning.night import NIGHTLY, choose, resting_of, selected  # noqa: PLC0415
+    from fabricheck.reframe_ext.config import system_here  # noqa: PLC0415
     from fabricheck.runner import selection, session  # noqa: PLC0415
 
+    system = system or system_here(SUITE)
     wanted = only.of(system)
     selection.check(SUITE, wanted)
     lacking = selection.lacking(SUITE, wanted)

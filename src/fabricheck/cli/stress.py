@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fabricheck.cli.options import gathered
+from fabricheck.cli.run import SystemOption
 from fabricheck.errors import FabricheckError
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ NameOption = Annotated[
 class Target:
     """What is to be put under load."""
 
-    system: Annotated[str, typer.Option(help="System of sites/ that allows stress.")] = "testbed"
+    system: SystemOption = None
     local: Annotated[
         bool, typer.Option("--local", help="On this machine without Slurm: the system 'local'.")
     ] = False
@@ -45,10 +46,11 @@ class Target:
 
     def wish(self, **more: Any) -> "Wish":
         """A stress of it."""
+        from fabricheck.reframe_ext.config import system_here  # noqa: PLC0415
         from fabricheck.stress.control import Wish  # noqa: PLC0415
 
         return Wish(
-            system="local" if self.local else self.system,
+            system="local" if self.local else self.system or system_here(),
             name=self.name,
             partition=self.partition,
             exclude=tuple(self.exclude or ()),
@@ -81,9 +83,9 @@ def start(
 
     Examples:
 
-        fabricheck stress start
+        fabricheck stress start --system testbed
 
-        fabricheck stress start --for 24h --duty 0.02
+        fabricheck stress start --system mycluster --for 24h --duty 0.02
 
         fabricheck stress start --local --mix my-mix.yaml --for 10m
     """
@@ -191,7 +193,7 @@ def once(
 
     Examples:
 
-        fabricheck stress once
+        fabricheck stress once --system testbed
 
         fabricheck stress once --local
     """

@@ -2,6 +2,8 @@
 
 import contextlib
 import os
+import re
+import socket
 import sys
 import tempfile
 from argparse import ArgumentParser
@@ -73,9 +75,10 @@ def site_configuration(suite: Path) -> dict[str, Any]:
 
     Two keys are ours. A site file's ``running_partitions`` names an environment variable that
     lists, separated by spaces, the partitions that run: where it is set, the others are left out,
-    since a job for them would never start. An environment's ``prefix_variable`` names the variable
-    that holds its installation prefix, ``{prefix}`` in its compilers: where it is not set, the
-    environment is left out (``lacking_environments`` tells of it).
+    since a job for them would never start; where it is not, the system fits no host. An
+    environment's ``prefix_variable`` names the variable that holds its installation prefix,
+    ``{prefix}`` in its compilers: where it is not set, the environment is left out
+    (``lacking_environments`` tells of it).
 
     Args:
         suite: root of the suite.
@@ -154,6 +157,29 @@ def find_system(suite: Path, name: str) -> tuple[dict[str, Any], dict[str, Any]]
     return configuration, systems[name]
 
 
+def system_here(suite: Path = SUITE) -> str:
+    """The system whose site file names this host, as ReFrame finds it.
+
+    Raises:
+        FabricheckError: if none or several do, or a site file can't be read. A system that fits any
+            host, such as ``local``, is never chosen for it.
+    """
+    read, host = usable_sites(suite), socket.gethostname()
+    systems = {each["name"]: each for site in read.read.values() for each in site["systems"]}
+    fitting = [
+        name
+        for name, system in systems.items()
+        if any(re.match(each, host) and not re.match(each, "") for each in system["hostnames"])
+    ]
+    if len(fitting) == 1 and not read.broken:
+        return str(fitting[0])
+    broken = "".join(f"; left out: {error}" for error in read.broken.values())
+    raise FabricheckError(
+        f"expected --system, or one system whose hostnames fit this host ({host}), found "
+        f"{' and '.join(fitting) or 'none'}: name one of {', '.join(sorted(systems))}{broken}"
+    )
+
+
 def lacking_environments(suite: Path, system: str) -> list[dict[str, Any]]:
     """The environments of a system that are left out, because nothing names their prefix."""
     return [
@@ -214,7 +240,9 @@ def _running_systems(site: dict[str, Any]) -> list[dict[str, Any]]:
                 f"expected a partition of system {system['name']} ({known}) in the variable "
                 f"{variable}, found {running!r}: name one that runs, or unset the variable"
             )
-        systems.append({**system, "partitions": partitions})
+        # Where nothing says what runs, it is not this host that the system is named after.
+        hosts = [] if variable and running is None else system["hostnames"]
+        systems.append({**system, "hostnames": hosts, "partitions": partitions})
     return systems
 
 

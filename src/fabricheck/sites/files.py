@@ -1,6 +1,7 @@
 """Site files: read and checked, what they offer; a broken one stops only its own systems."""
 
 import functools
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -104,17 +105,20 @@ def read_sites(directories: Iterable[Path]) -> Sites:
 
     Args:
         directories: the nearest first; a system of several is the nearest one's. A system that two
-            files of one directory have is nobody's.
+            files of one directory have is nobody's, and so is one of a farther directory that a
+            broken file is or seems to be about.
     """
     found = Sites({}, {})
     nearer: set[str] = set()
     for directory in directories:
         first: dict[str, Path] = {}
+        claimed: set[str] = set()
         for path in sorted(directory.glob("*.yaml")):
             try:
                 site = read(path)
             except FabricheckError as error:
                 found.broken[path] = error
+                claimed |= _claims(path)
                 continue
             names = [system["name"] for system in site["systems"]]
             for name in names:
@@ -125,10 +129,19 @@ def read_sites(directories: Iterable[Path]) -> Sites:
                     )
             if not nearer.issuperset(names):
                 found.read[path] = _without(site, nearer)
-        nearer |= first.keys()
+        nearer |= first.keys() | claimed
     for path in found.broken:
         found.read.pop(path, None)
     return found
+
+
+def _claims(path: Path) -> set[str]:
+    """The systems that a file which can't be read may be about: its own name, and all in it."""
+    try:
+        text = path.read_text("utf-8", "replace")
+    except OSError:
+        text = ""
+    return {path.stem, *re.findall(r"""\bname["']?\s*:\s*["']?([A-Za-z0-9_.-]+)""", text)}
 
 
 def nearest(directories: Sequence[Path], name: str) -> Path:

@@ -215,7 +215,7 @@ def servers(place: Place) -> Iterator[str]:
     if not blocks:
         raise FabricheckError(f"expected a block of stress {place.name}, found none yet: wait")
     last = blocks[-1]
-    states = node_states()
+    states = node_states(last.system)
     for node in last.nodes:
         yield f"{node}: {states.get(node, 'no scheduler')}, {last.ranks_per_node} ranks"
     given = place.read_plan()["blocks"][0]["setting"]
@@ -232,7 +232,7 @@ def dead_nodes(blocks: Sequence[Case]) -> dict[str, str]:
     Args:
         blocks: of the last stress.
     """
-    states = node_states()
+    states = node_states(blocks[0].system) if blocks else {}
     known = {node for each in blocks for node in each.nodes}
     dead = {node: f"Slurm says {states[node]}" for node in sorted(known & states.keys())
             if is_silent(states[node])}  # fmt: skip

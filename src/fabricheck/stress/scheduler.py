@@ -62,7 +62,7 @@ class Scheduler(Protocol):
 
 def scheduler_for(plan: Mapping[str, Any]) -> Scheduler:
     """The scheduler of a plan's partition."""
-    return Local() if plan["scheduler"] == "local" else Slurm()
+    return Local() if plan["scheduler"] == "local" else Slurm(plan["system"])
 
 
 def job_name(name: str) -> str:
@@ -70,18 +70,21 @@ def job_name(name: str) -> str:
     return f"fabricheck-stress-{name}"
 
 
+@dataclass(frozen=True, slots=True)
 class Slurm:
-    """Slurm's own commands; nothing needs accounting."""
+    """Slurm's own commands, for a system; nothing needs accounting."""
+
+    system: str = ""
 
     def running(self, name: str) -> str:
         """The job of a name that waits or runs; empty if there is none."""
-        listed = _ask("squeue", "--noheader", f"--name={job_name(name)}", "--format=%i")
+        listed = self.ask("squeue", "--noheader", f"--name={job_name(name)}", "--format=%i")
         return listed.split()[0] if listed.split() else ""
 
     def submit(self, name: str, script: Path, log: Path, plan: Mapping[str, Any]) -> str:
         """Submit the job: one by name, that yields to others and comes back after them."""
         exclude = [f"--exclude={','.join(plan['exclude'])}"] if plan["exclude"] else []
-        return _ask(
+        return self.ask(
             "sbatch",
             "--parsable",
             f"--job-name={job_name(name)}",
@@ -110,7 +113,9 @@ class Slurm:
         """
         if not job:
             return Standing(Phase.GONE)
-        listed = _ask("squeue", "--noheader", f"--jobs={job}", "--format=%T|%r|%N", gone="Invalid")
+        listed = self.ask(
+            "squeue", "--noheader", f"--jobs={job}", "--format=%T|%r|%N", gone="Invalid"
+        )
         if not listed:
             return Standing(Phase.GONE)
         state, why, nodes = listed.splitlines()[0].split("|")
@@ -124,11 +129,27 @@ class Slurm:
         if self.standing(job).phase is Phase.WAITING:
             self.end(job)
         else:
-            _ask("scancel", "--batch", "--signal=TERM", job, gone="Invalid")
+            self.ask("scancel", "--batch", "--signal=TERM", job, gone="Invalid")
 
     def end(self, job: str) -> None:
         """Cancel it."""
-        _ask("scancel", job, gone="Invalid")
+        self.ask("scancel", job, gone="Invalid")
+
+    def ask(self, *command: str, gone: str = "") -> str:
+        """What a command of Slurm prints; nothing where it says that the job is gone.
+
+        Raises:
+            FabricheckError: if it fails.
+        """
+        try:
+            return ask([_ON_LOGIN, self.system, *command]).strip()
+        except UnansweredError as error:
+            if gone and gone in str(error):
+                return ""
+            raise FabricheckError(
+                f"expected an answer of {command[0]}, found: {error}: run it where Slurm is, with "
+                "a partition and options that Slurm takes (stress.options in the site file)"
+            ) from None
 
 
 class Local:
@@ -183,27 +204,10 @@ def birth(pid: int) -> str:
     return "" if words[0] == "Z" else words[19]
 
 
-def _ask(*command: str, gone: str = "") -> str:
-    """What a command of Slurm prints; nothing where it says that the job is gone.
-
-    Raises:
-        FabricheckError: if it fails.
-    """
-    try:
-        return ask([_ON_LOGIN, *command]).strip()
-    except UnansweredError as error:
-        if gone and gone in str(error):
-            return ""
-        raise FabricheckError(
-            f"expected an answer of {command[0]}, found: {error}: run it where Slurm is, with a "
-            "partition and options that Slurm takes (stress.options in the site file)"
-        ) from None
-
-
-def node_states() -> dict[str, str]:
+def node_states(system: str) -> dict[str, str]:
     """Slurm's word for the state of each node; empty without Slurm."""
     try:
-        listed = _ask("sinfo", "--noheader", "--Node", "--format=%N %T")
+        listed = Slurm(system).ask("sinfo", "--noheader", "--Node", "--format=%N %T")
     except FabricheckError:
         return {}
     return dict(line.split() for line in listed.splitlines())
