@@ -1,8 +1,8 @@
 """Locks on files and directories, which the kernel lets go when their holders end."""
 
 import fcntl
-import math
 import os
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,20 +34,19 @@ def held(
         busy: what is said if somebody else holds it.
         flags: how to open it, as for ``open(2)``.
         shared: beside others that hold it so.
-        patience: seconds to wait for its holder; ``math.inf``: until it lets go.
+        patience: seconds to wait for its holder.
 
     Raises:
         BusyError: if somebody else holds it.
         OSError: if it can't be opened.
     """
-    lock = os.open(path, flags, 0o664)
+    lock = os.open(path, flags, 0o600)
     end = time.monotonic() + patience
-    # The kernel wakes who waits for ever, and in turn.
-    at_once = 0 if patience == math.inf else fcntl.LOCK_NB
     try:
+        _close_to_others(lock, path)
         while True:
             try:
-                fcntl.flock(lock, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | at_once)
+                fcntl.flock(lock, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
                 break
             except BlockingIOError as error:
                 if time.monotonic() >= end:
@@ -56,3 +55,11 @@ def held(
         yield lock
     finally:
         os.close(lock)
+
+
+def _close_to_others(lock: int, path: Path) -> None:
+    """Leave a lock file to those who may write beside it: whoever may read it could hold it."""
+    found = os.fstat(lock)
+    mode = 0o660 if path.parent.stat().st_mode & stat.S_IWGRP else 0o600
+    if stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid():
+        os.fchmod(lock, mode)

@@ -3,6 +3,7 @@
 import dataclasses
 import errno
 import json
+import math
 import os
 import random
 import re
@@ -108,6 +109,34 @@ def sealed(given: object, **how: Any) -> str:
 
 
 COMPACT = {"separators": (",", ":")}
+ODD_TIMES = (
+    *("2026-11-22T03:00:00Z", "2026-11-22T03:00:00.5+00:00", "2026-11-22 03:00:00+00:00"),
+    *("2026-11-22T03:00:00", "2026-11-22", "2026-02-30T00:00:00+00:00", "", 5, None),
+    *("0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "٢026-11-22T03:00:00+00:00"),
+)
+ODD = [
+    *({"time": time} for time in ODD_TIMES),
+    *({"samples": [{"metric": "x", "value": value}]} for value in (math.nan, math.inf, -math.inf)),
+    {"samples": [{"metric": "x", "lower": math.nan}]},
+    {"samples": [{"metric": "x", "size": -1}]},
+    {"num_nodes": -3},
+    {"repeat": -1},
+]
+
+
+@pytest.mark.parametrize("given", ODD, ids=str)
+def test_a_sound_line_with_an_impossible_figure_costs_only_itself(
+    given: object, logs: Path, store: Path
+) -> None:
+    path = record(logs, case(0))
+    with path.open("a") as file:
+        file.write(sealed(given, **COMPACT))
+    record(logs, case(2))
+    read(store, logs)
+    assert table(store).height == 8
+    assert problems(store) == [("damaged", "2026-11.jsonl", 2)]
+
+
 TEXT = 'a},{"metric":,"samples":[b'
 SAMPLES = json.loads(to_line(case(1)))["samples"]
 UNUSUAL = {

@@ -3,6 +3,7 @@
 import dataclasses
 import gzip
 import json
+import math
 import threading
 import zlib
 from pathlib import Path
@@ -111,6 +112,10 @@ def test_every_flipped_byte_is_seen() -> None:
         {"kind": "other"},
         {"options": {"a": 1}},
         {"prerequisites": [{"a": 1}, 2]},
+        {"time": "2026-11-22T03:00:00Z"},
+        {"num_nodes": -3},
+        {"samples": [{"metric": "x", "value": math.nan}]},
+        {"samples": [{"metric": "x", "size": -1}]},
     ],
     ids=str,
 )
@@ -169,6 +174,7 @@ def test_foreign_files_are_none_of_the_record(tmp_path: Path) -> None:
     assert record_files(tmp_path) == [file_of(tmp_path, CASE)]
 
 
+@pytest.mark.integration
 def test_several_writers_leave_whole_lines(tmp_path: Path) -> None:
     def write() -> None:
         for _ in range(20):

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from fabricheck.record.entries import HEAD, Case, Entry, Sample, from_line, is_sound
+from fabricheck.record.entries import HEAD, MOMENT, Case, Entry, Sample, from_line, is_sound
 from fabricheck.record.read import Kind, Problem, whole_lines
 
 _BLOCK: Final = 1 << 23
@@ -235,9 +235,24 @@ def _parsed(lines: Sequence[bytes]) -> tuple[pl.DataFrame, pl.DataFrame, list[in
     head, body = b"\n".join(heads), b"\n".join(bodies).replace(_BETWEEN, b'}\n{"metric":')
     frame, samples = _objects(head, _LINE), _objects(body, SAMPLE)
     known = (frame.height, samples.height) == (len(lines), sum(counts))
-    if not known or b'"samples"' in head:
+    if not known or b'"samples"' in head or _are_odd(frame, samples):
         raise pl.exceptions.ComputeError("lines that are not as the suite writes them")
     return frame, samples, counts
+
+
+def _are_odd(frame: pl.DataFrame, samples: pl.DataFrame) -> bool:
+    """Whether a line has a time or number that :func:`from_line` refuses."""
+    time = pl.col("time")
+    dated = time.str.contains(f"^{MOMENT}$") & (
+        time.str.to_datetime("%Y-%m-%dT%H:%M:%S+00:00", strict=False).is_not_null()
+    )
+    possible = dated.fill_null(value=False) & pl.all_horizontal(pl.col(*_COUNTS).fill_null(0) >= 0)
+    finite = pl.all_horizontal(
+        pl.col(pl.Float64).is_finite().fill_null(value=True), pl.col("size").fill_null(0) >= 0
+    )
+    return not (
+        frame.select(possible).to_series().all() and samples.select(finite).to_series().all()
+    )
 
 
 def _objects(text: bytes, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:

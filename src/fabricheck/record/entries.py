@@ -6,6 +6,7 @@ is the default is left out (docs/how-to/history.md).
 
 import json
 import math
+import re
 import types
 import zlib
 from collections.abc import Mapping
@@ -20,6 +21,8 @@ HEAD: Final = b'{"crc":"'
 _DIGITS: Final = 8
 _BODY: Final = len(HEAD) + _DIGITS + len(b'",')
 _LARGEST: Final = 2**63
+MOMENT: Final = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00"
+"""The one form in which a point of time is written: RFC 3339 in UTC, whole seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -288,16 +291,26 @@ def from_line(line: bytes) -> Entry:
             "expected a line as it was written, found another checksum: it was damaged or edited"
         )
     try:
-        given = json.loads(line)
+        given = json.loads(line, parse_constant=_refuse)
         entry = _KINDS[given.pop("kind")]
         del given["crc"]
         made: Entry = _made(entry, given)
-        datetime.fromisoformat(made.time)
+        _check_moment(made.time)
     except KeyError as error:
         raise ValueError(f"expected an entry of the record with {error}, found none") from None
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"expected an entry of the record, found: {error}") from None
     return made
+
+
+def _check_moment(time: str) -> None:
+    if not re.fullmatch(MOMENT, time, re.ASCII):
+        raise ValueError(f"time {time!r:.80} in place of one such as {moment(0)}")
+    datetime.fromisoformat(time)
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} in place of a number")
 
 
 def _made(kind: type, given: Mapping[str, Any]) -> Any:
@@ -329,10 +342,13 @@ def _typed(hint: Any, given: Any) -> Any:  # noqa: PLR0911 - one for each kind o
         return given
     if hint is float and isinstance(given, int) and not isinstance(given, bool):
         return float(given)
-    if (
-        origin is None
-        and type(given) is hint
-        and not (hint is int and not -_LARGEST <= given < _LARGEST)
-    ):
+    if origin is None and type(given) is hint and _is_possible(given):
         return given
     raise ValueError(f"{given!r:.80} in place of {getattr(hint, '__name__', hint)}")
+
+
+def _is_possible(given: object) -> bool:
+    """Whether a number can be one of the record: all that are whole count something."""
+    if isinstance(given, float):
+        return math.isfinite(given)
+    return not isinstance(given, int) or 0 <= given < _LARGEST

@@ -1,22 +1,34 @@
 """Writing the record: ``<perflogs>/<system>/<partition>/<year>-<month>.jsonl``, whole lines."""
 
 import errno
-import math
 import os
 from collections import defaultdict
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Final
 
 from fabricheck.errors import FabricheckError
 from fabricheck.locks import held
 from fabricheck.record.entries import Entry, Session, to_line
 
+_PATIENCE: Final = 60.0
+"""Seconds for a lock that others hold for the time of one write."""
+
 
 def locked(path: Path) -> AbstractContextManager[int]:
-    """Hold the lock of a file that may not be there yet; its directory is made."""
+    """Hold the lock of a file that may not be there yet; its directory is made.
+
+    Raises:
+        FabricheckError: on entering, if another process does not let go of it.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    return held(path.parent / f".{path.name}.lock", patience=math.inf)
+    lock = path.parent / f".{path.name}.lock"
+    busy = (
+        f"expected to write to {path} within {_PATIENCE:g} s, found another process that holds "
+        f"{lock}: end it (fuser shows it), and run again"
+    )
+    return held(lock, busy, patience=_PATIENCE)
 
 
 def append_whole(path: Path, lines: str) -> None:
