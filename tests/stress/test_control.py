@@ -152,9 +152,6 @@ def test_silent_nodes_and_dead_ports_are_left_out(slurm: Stand) -> None:
     cause = "link down on n4 mlx5_0:1: the port is DOWN (Polling): look at the cable"
     found = control.dead_nodes([block("1.1"), replace(block("1.2"), fabric_causes=(cause,))])
     assert found == {"n2": "Slurm says down*", "n4": cause}
-    line = control.drain_line("n4", f"{cause}'; rm -rf /")
-    assert line.startswith("scontrol update nodename=n4 state=drain reason='fabricheck: link down")
-    assert line.count("'") == 2
 
 
 def test_what_was_found_dead_is_left_out_of_the_next_start(

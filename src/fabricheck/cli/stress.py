@@ -10,6 +10,7 @@ import typer
 from fabricheck.cli.options import gathered
 from fabricheck.cli.run import SystemOption
 from fabricheck.errors import FabricheckError
+from fabricheck.nodes.names import to_copy
 
 if TYPE_CHECKING:
     from fabricheck.stress.control import Wish
@@ -144,7 +145,7 @@ def status(
         typer.echo(f"  {line}")
     for node, why in told["dead"].items():
         typer.echo(f"{node}: {why}: left out at the next start; to keep users off it:")
-        typer.echo(f"  {control.drain_line(node, why)}")
+        typer.echo(f"  {to_copy([node], why)[-1]}")
 
 
 @app.command()

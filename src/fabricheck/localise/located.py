@@ -40,7 +40,9 @@ def topology_of(chosen: str, extras: Mapping[str, Any]) -> Path | None:
 
 def dead_ports(stage: Path) -> dict[str, str]:
     """The nodes of a job of which a port is down, and which; they left it there before it began."""
-    told = {path.suffix[1:]: path.read_text().split() for path in stage.glob("port.*")}
+    told = {
+        path.name.removeprefix("port."): path.read_text().split() for path in stage.glob("port.*")
+    }
     return {node: " and ".join(words[1:]) for node, words in sorted(told.items())
             if words[:1] == ["down"]}  # fmt: skip
 

@@ -10,6 +10,7 @@ import numpy as np
 from fabricheck.history.selection import Selection
 from fabricheck.history.store import History
 from fabricheck.localise.lemons import Jobs, Lemon, jobs_of, lemons
+from fabricheck.nodes.names import to_copy
 from fabricheck.units import percent
 
 DAYS: Final = 28
@@ -69,13 +70,14 @@ def words(trend: NodeTrend) -> list[str]:
     lines = []
     for lemon in trend.lemons:
         names = " or ".join(lemon.nodes)
-        nodes = ",".join(lemon.nodes)
         lines += [
             f"{trend.system}: jobs with {names} are slower by {percent(lemon.slowdown)[1:]} since "
             f"{str(lemon.since)[:10]}: {lemon.slow} of {lemon.jobs} with it in {lemon.nights} "
             f"nights, {lemon.others_slow} of {lemon.others} without it",
-            f"    without it: --exclude={nodes}; as an administrator: scontrol update "
-            f"nodename={nodes} state=drain reason='fabricheck: slow since {str(lemon.since)[:10]}'",
+            *(
+                f"    {line}"
+                for line in to_copy(lemon.nodes, f"slow since {str(lemon.since)[:10]}")
+            ),
         ]
         if len(lemon.nodes) > 1:
             lines.append("    no job had one without the other: run a case that has, to tell which")

@@ -1,16 +1,16 @@
 """A verdict on pairs in words, for people and for machines."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import numpy as np
-from ClusterShell.NodeSet import NodeSet, NodeSetException
 
 from fabricheck.judge.levels import Level
 from fabricheck.localise.explaining import Finding
 from fabricheck.localise.fabric import Fabric
 from fabricheck.localise.judging import Verdict
+from fabricheck.nodes.names import to_copy
 from fabricheck.units import percent, times
 
 _SHOWN: Final = 6
@@ -63,15 +63,6 @@ class Located:
         return [self.fabric.nodes[node] for node in self.verdict.good]
 
 
-def fold(names: Iterable[str]) -> str:
-    """Names as Slurm writes them, such as ``n[1-4,7]``."""
-    names = list(names)
-    try:
-        return str(NodeSet.fromlist(names))
-    except NodeSetException:
-        return ",".join(names)
-
-
 def findings(located: Located) -> list[str]:
     """A sentence for each accused place and each that is not cleared; the gravest first."""
     verdict = located.verdict
@@ -96,13 +87,7 @@ def lines(located: Located) -> list[str]:
     ]
     told += findings(located)
     if located.bad:
-        names = fold(located.bad)
-        reason = f"fabricheck locate: {_reason(located)}"
-        told += [
-            f"    without: --exclude={names}",
-            f"    as an administrator: scontrol update nodename={names} state=drain "
-            f"reason='{reason}'",
-        ]
+        told += [f"    {line}" for line in to_copy(located.bad, _reason(located))]
     if located.absent:
         absent = [f"{name} ({why})" for name, why in sorted(located.absent.items())]
         told.append(f"not measured: {', '.join(absent[:_NAMED])}{_more(absent)}")

@@ -1,12 +1,11 @@
 """What the judgements of the rules share: the four answers, and who differs from whom."""
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
-
-from ClusterShell.NodeSet import NodeSet
+from collections.abc import Callable, Hashable
 
 from fabricheck.node_health.facts import Facts
 from fabricheck.node_health.survey import Answer, Outcome, Survey
+from fabricheck.nodes.names import fold
 
 
 def met(words: str) -> Answer:
@@ -42,8 +41,3 @@ def differing(node: Facts, survey: Survey, value: Callable[[Facts], Hashable]) -
         if value(each) != value(node):
             others.setdefault(value(each), []).append(each.node)
     return "; ".join(f"{found or 'none'} on {fold(names)}" for found, names in others.items())
-
-
-def fold(names: Sequence[str]) -> str:
-    """Node names in short, such as ``n[1-4]``."""
-    return str(NodeSet.fromlist(names))

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
 from fabricheck.judge.levels import Level
-from fabricheck.node_health.answers import fold
 from fabricheck.node_health.rules import LAUNCH, RULES
 from fabricheck.node_health.survey import Answer, Line, Outcome, Rule, Survey
+from fabricheck.nodes.names import fold
 
 
 def judge(survey: Survey) -> list[Line]:

@@ -16,7 +16,6 @@ from fabricheck.judge.levels import worst
 from fabricheck.judge.references import Reference, Tolerance
 from fabricheck.judge.verdict import Verdict
 from fabricheck.launch.slurm import is_silent, node_states
-from fabricheck.node_health.answers import fold
 from fabricheck.node_health.clocks import SURVEY, skews
 from fabricheck.node_health.expectations import Expectations, read_expectations
 from fabricheck.node_health.facts import NODE_PROBE
@@ -25,6 +24,7 @@ from fabricheck.node_health.record import read_record
 from fabricheck.node_health.rules import CLOCK
 from fabricheck.node_health.software import probe_arguments, version_in
 from fabricheck.node_health.survey import Line, Survey
+from fabricheck.nodes.names import fold
 from fabricheck.reframe_ext.judged import Judged, Values
 from fabricheck.reframe_ext.slurm import usable_nodes
 

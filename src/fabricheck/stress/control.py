@@ -14,6 +14,7 @@ from fabricheck.fabric.job import read_nodes
 from fabricheck.fabric.limits import read_limits
 from fabricheck.fabric.survey import describe
 from fabricheck.launch.slurm import is_silent
+from fabricheck.nodes.names import to_copy
 from fabricheck.provenance import SUITE, home
 from fabricheck.record.entries import Case
 from fabricheck.reframe_ext.config import find_system
@@ -245,12 +246,6 @@ def dead_nodes(blocks: Sequence[Case]) -> dict[str, str]:
     return dead
 
 
-def drain_line(node: str, why: str) -> str:
-    """What an operator types to keep users off a node; fabricheck itself drains nothing."""
-    reason = re.sub(r"[^\w .:,()/-]", "", why)[:60]
-    return f"scontrol update nodename={node} state=drain reason='fabricheck: {reason}'"
-
-
 def _partition(wish: Wish) -> dict[str, Any]:
     _, system = find_system(SUITE, wish.system)
     allowed: dict[str, dict[str, Any]] = {
@@ -325,5 +320,5 @@ def _excluded(place: Place, wish: Wish, tell: Tell) -> list[str]:
     if state and not wish.forget:
         dead = dead_nodes(place.recent(state.session))
     for node, why in dead.items():
-        tell(f"left out: {node}: {why}; to keep users off it: {drain_line(node, why)}")
+        tell(f"left out: {node}: {why}; to keep users off it: {to_copy([node], why)[-1]}")
     return sorted({*wish.exclude, *dead})

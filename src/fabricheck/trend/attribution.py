@@ -23,7 +23,7 @@ from fabricheck.history.provenance import (
 from fabricheck.history.selection import Selection
 from fabricheck.history.series import Series, SeriesKey
 from fabricheck.history.sessions import PAUSE
-from fabricheck.node_health.answers import fold
+from fabricheck.nodes.names import fold
 from fabricheck.trend.events import Event
 
 REACH = 2
