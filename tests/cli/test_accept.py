@@ -55,7 +55,7 @@ def test_json_and_record_say_the_same(tmp_path: Path):
     found = Place(tmp_path, 0.1).accept(*BEFORE, *AFTER, "--json", "--record", record)
     data = json.loads(found.stdout)
     assert data == json.loads(record.read_text())
-    assert (data["verdict"], data["format"], data["signatures"]) == ("reject", 3, [])
+    assert (data["verdict"], data["format"], data["signatures"]) == ("reject", 4, [])
     assert data["selected"]["before"] == ["20200101:20200121"]
     assert data["settings"]["margin"] == 0.05
     answer = next(each for each in data["answers"] if each["scope"] == "series")
@@ -128,6 +128,8 @@ def test_what_is_damaged_or_changed_by_hand_is_not_signed(tmp_path: Path):
         r"found at \$.answers\[0\]": {"answers": [{**good["answers"][0], "words": 7}]},
         r"found at \$.settings.pairs": {"settings": {**good["settings"], "pairs": 0}},
         r"found at \$.signatures": {"signatures": "Ada"},
+        "expected the sentence .* on the whole": {"sentence": "all as good as before"},
+        "expected the questions .* on the whole": {"questions": 9},
     }
     for words, change in changes.items():
         refused(words, json.dumps({**good, **change}))
@@ -139,7 +141,7 @@ def test_what_is_damaged_or_changed_by_hand_is_not_signed(tmp_path: Path):
         (r"expected the p_fine .* from the figures", series, {"p_fine": 0.001}),
         (r"expected the pairs 20 on .* from the figures", series, {"pairs": 40}),
         (r"expected the change .* from the figures", series, {"change": None}),
-        ("expected the lower end of the interval .* from", series, {"interval": None}),
+        (r"expected the interval \[.* from", series, {"interval": None}),
         ("expected the verdict accept on .* from the figures", series, {"runs": level}),
         ("expected the margin 0.04.* from the figures", series, {"margin": 0.2}),
         (
@@ -148,9 +150,20 @@ def test_what_is_damaged_or_changed_by_hand_is_not_signed(tmp_path: Path):
             {"failed": {side: {"failed": 2, "runs": 1} for side in ("before", "after")}},
         ),
         ("some that can't be", series, {"fields": {"system": "one"}}),
+        ("some that can't be", failures, {"failed": None}),
+        ("expected the words .* from the figures", series, {"words": "+0.0 %"}),
+        ("expected the values .* from the figures", series, {"values": "1 us → 1 us"}),
+        ("expected the name .* from the figures", series, {"name": "another"}),
+        ("expected the why .* from the figures", series, {"why": "nothing"}),
     ):
         changed = [{**each, **change} if each is answer else each for each in good["answers"]]
         refused(words, json.dumps({**good, "answers": changed}))
+    fewer = {
+        **good,
+        "verdict": "accept",
+        "answers": [each for each in good["answers"] if each["verdict"] == "accept"],
+    }
+    refused("on the whole from the figures", json.dumps(fewer))
     refused("expected the margin 0.18.* from the figures", json.dumps({**good, "settings": wide}))
     for name in good.keys() - {"format", "signatures"}:
         rest = {key: value for key, value in good.items() if key != name}

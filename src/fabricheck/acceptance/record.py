@@ -15,7 +15,8 @@ from typing import Any, Final, NoReturn
 import jsonschema
 
 from fabricheck.acceptance import wording
-from fabricheck.acceptance.answers import Acceptance, Answer
+from fabricheck.acceptance.answers import Acceptance
+from fabricheck.acceptance.data import answer_data, summary_data
 from fabricheck.acceptance.settings import Settings
 from fabricheck.acceptance.verify import check_figures
 from fabricheck.documents import schema
@@ -24,7 +25,7 @@ from fabricheck.inputs import read_file
 from fabricheck.provenance import SUITE, commit
 from fabricheck.report.files import write_whole
 
-FORMAT: Final = 3
+FORMAT: Final = 4
 _SIGNATURES: Final = "signatures"
 
 
@@ -46,10 +47,7 @@ def as_record(
     """
     return {
         "format": FORMAT,
-        "verdict": found.verdict,
-        "sentence": wording.sentence(found),
-        "next_step": wording.next_step(found),
-        "worst": wording.worst(found),
+        **summary_data(found),
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": commit(SUITE),
         "selected": {"before": list(before), "after": list(after), "series": list(series)},
@@ -60,47 +58,8 @@ def as_record(
         "cautions": wording.cautions(found),
         "differences": [asdict(each) for each in found.differences],
         "missing": [asdict(each) for each in found.missing],
-        "answers": [_answer(each) for each in found.answers],
+        "answers": [answer_data(each) for each in found.answers],
         _SIGNATURES: [],
-    }
-
-
-def _answer(answer: Answer) -> dict[str, Any]:
-    question = answer.question
-    failed = question.failed
-    return {
-        "scope": question.scope,
-        "name": wording.name(question.scope, question.fields),
-        "fields": dict(question.fields),
-        "verdict": answer.verdict,
-        "pairs": question.pairs,
-        "runs": {
-            "before": question.runs_before.tolist(),
-            "after": question.runs_after.tolist(),
-        },
-        "spread": question.spread,
-        "margin": question.margin,
-        "two_sided": question.two_sided,
-        "change": answer.shift,
-        "interval": None if answer.low is None else [answer.low, answer.high],
-        "words": wording.shift(answer),
-        "before": question.before,
-        "after": question.after,
-        "unit": question.unit,
-        "values": wording.values(answer),
-        "failed": failed
-        and {
-            "before": {"failed": failed[0], "runs": failed[1]},
-            "after": {"failed": failed[2], "runs": failed[3]},
-        },
-        "critical": question.critical,
-        "sees": answer.sees,
-        "p_worse": answer.p_worse,
-        "q_worse": answer.q_worse,
-        "p_fine": answer.p_fine,
-        "further_pairs": answer.further,
-        "to_settle": wording.advice(answer),
-        "why": answer.why,
     }
 
 

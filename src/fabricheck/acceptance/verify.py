@@ -1,6 +1,7 @@
 """Is a record of an acceptance what its pairs give? Everything is computed again from them."""
 
 import math
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
@@ -8,20 +9,23 @@ from typing import Any, Final
 import numpy as np
 
 from fabricheck.acceptance import judging
-from fabricheck.acceptance.answers import Answer, Question, Scope
+from fabricheck.acceptance.answers import Acceptance, Missing, Question, Scope
+from fabricheck.acceptance.data import answer_data, summary_data
 from fabricheck.acceptance.pairs import SIDES
 from fabricheck.acceptance.settings import Settings
 from fabricheck.errors import FabricheckError
 
-_ENDS: Final = ("lower end of the interval", "upper end of the interval")
 _ASKED: Final = ("margin", "tail_margin", "error_rate", "pairs")
 
-Wrong = tuple[str, str, object, dict[str, Any]]
-"""What is wrong, of what, what was expected, and the part of the record that says otherwise."""
+Wrong = tuple[str, str, object, object]
+"""What is wrong, of what, what was expected, and what the record says."""
 
 
 def check_figures(record: dict[str, Any], path: Path) -> None:
-    """Make sure that margins, figures and verdicts are those of the record's pairs and settings.
+    """Make sure that all that is computed is what the record's pairs and settings give.
+
+    Margins, figures, verdicts and words are; medians in units and the spread of former nights
+    stand beside the pairs and are believed.
 
     Args:
         record: one that meets the schema.
@@ -32,22 +36,17 @@ def check_figures(record: dict[str, Any], path: Path) -> None:
     """
     settings = Settings(**{name: record["settings"][name] for name in _ASKED})
     try:
-        answers = judging.judge([_question(each) for each in record["answers"]], settings)
-        whole = judging.verdict(answers, complete=not record["missing"])
-        wrong: list[Wrong] = []
-        if record["verdict"] != whole:
-            wrong.append(("verdict", "the whole", whole, record))
-        for told, answer in zip(record["answers"], answers, strict=True):
-            wrong += _differences(told, answer, settings)
+        wrong = min(_wrong(record, settings), key=_gravity, default=None)
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:
         raise FabricheckError(
             f"expected figures of an acceptance at {path}, found some that can't be ({error}): it "
-            "is damaged, or was changed by hand; make it anew"
+            "is damaged, or was changed by hand; make the acceptance again"
         ) from error
-    for what, name, expected, told in wrong:
+    if wrong:
+        what, name, expected, told = wrong
         raise FabricheckError(
             f"expected the {what} {expected} on {name} from the figures at {path}, found "
-            f"{told[what]}: it was changed by hand; make the acceptance anew"
+            f"{told}: it was changed by hand; make the acceptance again"
         )
 
 
@@ -61,12 +60,14 @@ def check_settings(record: dict[str, Any], settings: Settings, path: Path) -> No
         if record["settings"][name] != expected:
             raise FabricheckError(
                 f"expected {path} with the site's acceptance > {name} {expected:g}, found "
-                f"{record['settings'][name]:g}: make the acceptance anew, or name the --sites that "
-                "it was made with"
+                f"{record['settings'][name]:g}: make the acceptance again, or name the --sites "
+                "that it was made with"
             )
 
 
 def _question(told: dict[str, Any]) -> Question:
+    if (told["scope"] == Scope.FAILURES) != (told["failed"] is not None):
+        raise ValueError(f"{told['name']} with failed {told['failed']}")
     failed = told["failed"] and tuple(
         told["failed"][side][count] for side in SIDES for count in ("failed", "runs")
     )
@@ -78,42 +79,49 @@ def _question(told: dict[str, Any]) -> Question:
         after,
         told["margin"],
         told["two_sided"],
+        told["before"],
+        told["after"],
+        told["unit"],
         failed=failed,
         critical=told["critical"],
         spread=told["spread"],
     )
 
 
-def _differences(told: dict[str, Any], answer: Answer, settings: Settings) -> list[Wrong]:
-    """What of an answer is not what its pairs give."""
-    wrong: list[Wrong] = []
-    if (margin := _margin(answer.question, settings)) is not None:
-        wrong.append(("margin", told["name"], margin, told))
-    if told["verdict"] != answer.verdict:
-        wrong.append(("verdict", told["name"], answer.verdict, told))
-    found = {**told, **dict(zip(_ENDS, told["interval"] or (None, None), strict=True))}
-    computed = {
-        "pairs": answer.question.pairs,
-        "change": answer.shift,
-        **dict(zip(_ENDS, (answer.low, answer.high), strict=True)),
-        "p_worse": answer.p_worse,
-        "q_worse": answer.q_worse,
-        "p_fine": answer.p_fine,
-        "sees": answer.sees,
-    }
-    wrong += [
-        (name, told["name"], value, found)
-        for name, value in computed.items()
-        if not _is_same(found[name], value)
-    ]
-    return wrong
+def _wrong(record: dict[str, Any], settings: Settings) -> Iterator[Wrong]:
+    """What is not what the pairs give."""
+    answers = judging.judge([_question(each) for each in record["answers"]], settings)
+    for told, answer in zip(record["answers"], answers, strict=True):
+        if (margin := _margin(answer.question, settings)) is not None:
+            yield "margin", told["name"], margin, told["margin"]
+        yield from _differences(told, answer_data(answer), told["name"])
+    whole = judging.verdict(answers, complete=not record["missing"])
+    missing = [Missing(**each) for each in record["missing"]]
+    sides = (record["sessions"], record["interleaved"])
+    found = Acceptance(whole, answers, missing, [], *sides, control=record["control"])
+    yield from _differences(record, summary_data(found), "the whole")
 
 
-def _is_same(told: float | None, computed: float | None) -> bool:
-    if told is None or computed is None:
-        return told is computed
-    # Another version of SciPy may round in another way.
-    return math.isclose(told, computed, rel_tol=1e-6, abs_tol=1e-9)
+def _gravity(wrong: Wrong) -> int:
+    """Margins and verdicts first: what else differs may follow from them."""
+    return {"margin": 0, "verdict": 1}.get(wrong[0], 2)
+
+
+def _differences(
+    told: Mapping[str, Any], computed: Mapping[str, Any], name: str
+) -> Iterator[Wrong]:
+    for what, value in computed.items():
+        if not _is_same(told[what], value):
+            yield what, name, value, told[what]
+
+
+def _is_same(told: Any, computed: Any) -> bool:
+    if isinstance(told, list) and isinstance(computed, list):
+        return len(told) == len(computed) and all(map(_is_same, told, computed))
+    if isinstance(told, float | int) and isinstance(computed, float):
+        # Another version of SciPy may round in another way.
+        return math.isclose(told, computed, rel_tol=1e-6, abs_tol=1e-9)
+    return bool(told == computed)
 
 
 def _margin(question: Question, settings: Settings) -> float | None:
