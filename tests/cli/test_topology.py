@@ -46,6 +46,14 @@ def test_a_check_fails_for_what_is_unknown(say, known: Path) -> None:
     assert (code, "the leaf of n5 is unknown" in out) == (1, True)
 
 
+def test_names_that_are_none_of_nodes_are_shown_as_they_are(say, tmp_path: Path) -> None:
+    path = tmp_path / "odd"
+    path.write_text('leaves: {"sw[1": ["n1", "l]"]}\nspines: {"sw[1": ["s["]}\n')
+    for command in ("show", "check"):
+        code, out, _ = say(command, path)
+        assert (code, "sw[1" in out or "known: 2 nodes" in out) in ((0, True), (1, True))
+
+
 def test_bad_input_is_one_sentence(say, tmp_path: Path) -> None:
     for words in (("show", tmp_path / "none"), ("check", tmp_path)):
         code, out, complaint = say(*words)

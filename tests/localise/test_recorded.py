@@ -128,6 +128,7 @@ def test_damaged_files_give_a_sentence(tmp_path: Path) -> None:
         load(path)
     texts = [TREE, FABRIC + TABLES, f"n1 {NEIGHBOUR % 'leaf1'}", '{"leaves": {"leaf1": ["n1"]}}']
     damaged = ["", "\0", "[" * 9999, "{" * 9999, "leaves: [", "n1", "SwitchName=a Nodes=n[1-\n"]
+    damaged.append(f"n1 {NEIGHBOUR.replace('%s', '')}".replace('{"": {', '{}, "x": {"": {'))
     damaged += [text[:cut] for text in texts for cut in range(0, len(text), 37)]
     damaged += [text.replace("n1", "\udcff").replace("1", "x") for text in texts]
     for text in damaged:

@@ -102,3 +102,20 @@ def test_a_directory_in_the_way_is_told(tmp_path):
     with pytest.raises(FabricheckError, match="Is a directory"):
         write_whole(tmp_path / "page.html", "x")
     assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can lay a link for another user")
+def test_a_link_of_another_user_where_all_may_write_is_not_followed(tmp_path):
+    shared, victim = tmp_path / "shared", tmp_path / "victim"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    victim.write_text("precious")
+    path = shared / "page.html"
+    path.symlink_to(victim)
+    os.lchown(path, 65534, 65534)
+    with pytest.raises(FabricheckError, match="a link of another user"):
+        write_whole(path, "page")
+    assert victim.read_text() == "precious"
+    os.lchown(path, 0, 0)
+    write_whole(path, "page")
+    assert victim.read_text() == "page"

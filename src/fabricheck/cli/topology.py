@@ -1,6 +1,5 @@
 """``fabricheck topology``: what is known of a fabric, and what is not."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +10,7 @@ from fabricheck.cli.options import JsonOption
 from fabricheck.cli.output import write_json
 from fabricheck.errors import FabricheckError
 from fabricheck.localise.topology import Topology, as_json, flows_for_paths, nodes_in
+from fabricheck.nodes.names import fold
 
 app = typer.Typer(no_args_is_help=True, help="Show and check leaves, spines and routes.")
 
@@ -48,7 +48,7 @@ def show(file: FileArgument = None, *, machine: JsonOption = False) -> None:
         above = found.spines.get(leaf, ())
         routed = f", routes to {len(found.routes[leaf])} nodes" if leaf in found.routes else ""
         flows = f", {flows_for_paths(len(above))} flows hit every path" if above else ""
-        typer.echo(f"{leaf}: {_folded(nodes)} | {_folded(above) or 'unknown above'}{routed}{flows}")
+        typer.echo(f"{leaf}: {fold(nodes)} | {fold(above) or 'unknown above'}{routed}{flows}")
 
 
 @app.command()
@@ -97,9 +97,3 @@ def _ask(*command: str) -> str:
         return ask(command)
     except UnansweredError as error:
         raise FabricheckError(f"{' '.join(command)}: {error}: name a recorded FILE") from None
-
-
-def _folded(names: Sequence[str]) -> str:
-    from ClusterShell.NodeSet import NodeSet  # noqa: PLC0415
-
-    return str(NodeSet.fromlist(names)) if names else ""

@@ -232,5 +232,5 @@ def _neighbours(told: Any) -> Iterator[str]:
         for neighbour in each.values():
             chassis = neighbour["chassis"]
             # Under the switch's name, where it has told one.
-            name = next(iter(chassis))
+            name, *_ = chassis
             yield str(chassis["id"]["value"] if name == "id" else name)

@@ -8,6 +8,7 @@ from typing import Any, Final
 from ClusterShell.NodeSet import NodeSet, NodeSetException
 
 from fabricheck.errors import FabricheckError
+from fabricheck.nodes.names import fold
 
 # More than any fabric has; ranges of a damaged file would fill the memory.
 MOST_NODES: Final = 200_000
@@ -86,20 +87,20 @@ class Topology:
         yield from self.doubts
         if missing := [node for node in nodes if node not in self.leaves]:
             yield (
-                f"the leaf of {_folded(missing)} is unknown: judged beside all others, whatever "
+                f"the leaf of {fold(missing)} is unknown: judged beside all others, whatever "
                 "the distance"
             )
         below = self.nodes_of()
         if lone := [leaf for leaf, names in below.items() if len(names) == 1]:
-            yield f"{_folded(lone)} has one node only: node and leaf can't be told apart there"
+            yield f"{fold(lone)} has one node only: node and leaf can't be told apart there"
         if not self.spines:
             yield "the switches above the leaves are unknown: no link of a leaf can be named"
         elif bare := [leaf for leaf in below if not self.spines.get(leaf)]:
-            yield f"the switches above {_folded(bare)} are unknown: their links can't be named"
+            yield f"the switches above {fold(bare)} are unknown: their links can't be named"
         many = {leaf for leaf in below if len(self.spines.get(leaf, ())) > 1}
         if chosen := sorted(many - self.routes.keys()):
             yield (
-                f"the routes of {_folded(chosen)} are unknown (flows choose, or no forwarding "
+                f"the routes of {fold(chosen)} are unknown (flows choose, or no forwarding "
                 "table was recorded): of their links only all together can be named"
             )
 
@@ -154,10 +155,6 @@ def _span(numbers: str) -> int:
     # As text of more digits than any node has, a number is large enough.
     most = len(str(MOST_NODES)) + 1
     return max(int(last[:most]) - int(first[:most]), 0) + 1 if len(last) < most else MOST_NODES + 1
-
-
-def _folded(names: Sequence[str]) -> str:
-    return str(NodeSet.fromlist(names))
 
 
 def as_json(topology: Topology) -> dict[str, Any]:

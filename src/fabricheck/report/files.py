@@ -15,8 +15,8 @@ _NAME = 100
 def write_whole(path: Path, text: str) -> None:
     """Write the text in UTF-8 to a temporary file beside ``path`` and rename it over ``path``.
 
-    A symbolic link stays, and its target is written. A device or a pipe is written through: it is
-    never replaced.
+    A symbolic link stays, and its target is written, unless another user could have laid it. A
+    device or a pipe is written through: it is never replaced.
 
     Raises:
         FabricheckError: if that fails (no directory, no permission, disk full, neither a file nor
@@ -28,12 +28,22 @@ def write_whole(path: Path, text: str) -> None:
         if _is_stream(path):
             _write_through(path, data)
         else:
-            _replace(path.resolve(), data)
+            _replace(_target(path), data)
     except OSError as error:
         raise FabricheckError(
             f"cannot write {path}: {error.strerror or error}; "
             "name a file in a directory that exists, is writable and has space"
         ) from error
+
+
+def _target(path: Path) -> Path:
+    """The file itself; OSError for a link that somebody else laid where all users may write."""
+    if path.is_symlink():
+        link, folder = path.lstat(), path.parent.stat()
+        others = link.st_uid not in (os.geteuid(), folder.st_uid)
+        if others and folder.st_mode & stat.S_IWOTH:
+            raise OSError(0, "it is a link of another user in a directory where all may write")
+    return path.resolve()
 
 
 def _is_stream(path: Path) -> bool:
