@@ -25,10 +25,6 @@ from fabricheck.record.entries import Case, Nodes, from_line, to_line
 
 _FOREIGN = tuple(sorted(path for path in (DATA / "reframe").rglob("*.log")))
 _ALL = ("--store", "store")
-_LINE = (
-    "time|level|result|system|partition|environment|check|benchmark|transport|placement|nodes|"
-    "metric|statistic|size|value|unit|reference|lower|upper|job_id|session|finding\n"
-)
 
 
 def perflogs(chance: Random, place: Place) -> None:
@@ -100,20 +96,9 @@ def _variable(row: Mapping[str, str]) -> str:
 
 
 def _imported(chance: Random, place: Place) -> None:
-    """Perflogs of this suite and of others, and provenance."""
-    if chance.random() < 0.5:
-        text = chance.choice(_FOREIGN).read_text()
-    else:
-        text = _LINE + "".join(
-            f"2020-01-{night + 1:02}T06:00:00+00:00|good|pass|testbed|main|openmpi|C|latency|tcp|"
-            f'tcp-2n|2|latency|p50|{size}|{9 + night}|us|9|1|99|{night}|s{night}|"a | b"\n'
-            for night in range(4)
-            for size in (1, 8)
-        )
-    content = damage.text(text, chance).encode("utf-8", "replace")
+    """Perflogs."""
+    content = damage.text(chance.choice(_FOREIGN).read_text(), chance).encode("utf-8", "replace")
     place.write("logs/generic/default/Stream.log", content)
-    if chance.random() < 0.3:
-        _provenance(chance, place)
     _refresh_imported(place, "logs")
     place.run("history", "status", *_ALL)
 
@@ -122,18 +107,6 @@ def _refresh_imported(place: Place, source: str) -> bool:
     if place.run("history", "import", source, "--perflogs", "record").code == 2:
         return False
     return place.run("history", "refresh", "--perflogs", "record", *_ALL).code == 0
-
-
-def _provenance(chance: Random, place: Place) -> None:
-    record: Any = {
-        "session": "session-0", "time": "2020-01-01T06:00:00Z", "nodes": ["n1", "n2"],
-        "system": "testbed", "partition": "main", "environment": "openmpi",
-        "machine": {"kernel": "6.1"}, "software": {"ucx": "1.13"},
-    }  # fmt: skip
-    text = json.dumps(damage.tree(record, chance)) + "\n" + json.dumps(record) + "\n"
-    if chance.random() < 0.3:
-        text = damage.text(text, chance)
-    place.write("logs/provenance.jsonl", text.encode("utf-8", "replace"))
 
 
 def databases(chance: Random, place: Place) -> None:

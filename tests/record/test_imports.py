@@ -1,4 +1,4 @@
-"""Other formats become files of the record: ReFrame's own, and this suite's perflogs of before."""
+"""Other formats become files of the record: those of ReFrame's versions."""
 
 import json
 import re
@@ -13,7 +13,6 @@ import pytest
 from tests.history.recorded import NOW, problems, read, status, table
 
 from fabricheck.errors import FabricheckError
-from fabricheck.history.store import History
 from fabricheck.record import imports
 from fabricheck.record.imports import Imported, import_all
 from fabricheck.record.reframe_report import title
@@ -136,91 +135,15 @@ def test_a_file_that_is_no_perflog_is_named(content: str, tmp_path: Path, record
     assert (problem.kind, problem.path.name) == ("unread", "Wrong.log")
 
 
-OURS = (
-    "time|level|result|system|partition|environment|check|benchmark|transport|placement|nodes|"
-    "ranks|metric|statistic|size|value|unit|upper|job_id|node_list|session|finding\n"
-)
-
-
-def line(placement: str = "rc-4n", ranks: int = 4, size: int = 8, **changes: str) -> str:
-    given = {
-        "time": "2026-11-01T06:00:00+00:00", "level": "good", "result": "pass",
-        "system": "testbed", "partition": "main", "environment": "openmpi",
-        "check": "MpiCollective", "benchmark": "allreduce", "transport": "rc",
-        "placement": placement, "nodes": "4", "ranks": str(ranks), "metric": "latency",
-        "statistic": "p50", "size": str(size), "value": "5.5", "unit": "us", "upper": "50",
-        "job_id": "7", "node_list": "n1,n2", "session": "s1", "finding": "", **changes,
-    }  # fmt: skip
-    return "|".join(given.values()) + "\n"
-
-
-def test_lines_of_this_suite_become_cases_again(tmp_path: Path, record: Path, store: Path) -> None:
-    (tmp_path / "old.log").write_text(
-        OURS
-        + line(finding='"a | b"')
-        + line(size=16, level="critical", result="fail", finding='"a | b"')
-        + line("rc-4n-full", 256)
-    )  # fmt: skip
-    done = taken(record, store, tmp_path / "old.log")
-    assert (done.cases, done.values, done.problems) == (2, 3, [])
-    found = table(store).select("layout", "num_nodes", "ranks", "ranks_per_node", "size", "level")
-    assert sorted(found.rows()) == [
-        ("", 4, 4, 1, 8, "good"), ("", 4, 4, 1, 16, "critical"), ("full", 4, 256, 64, 8, "good")
-    ]  # fmt: skip
-
-
-OUR_DAMAGE = {
-    "half a line": "2026-11-21T06:12:44+00:00|good|pa\n",
-    "an empty line": "\n",
-    "a wrong time": line(time="yesterday"),
-    "a time before all computers": line(time="1970-01-01T00:00:00+00:00"),
-    "a time at the end of the calendar": line(time="9999-12-31T23:59:59-14:00"),
-    "a value that is a word": line(value="fast"),
-    "no finite value": line(value="nan"),
-    "a value below nothing": line(value="-5"),
-    "a wrong size": line(size="8.5"),  # type: ignore[arg-type]
-    "a size in superscript": line(size="²"),  # type: ignore[arg-type]
-    "nodes that are a word": line(nodes="two"),
-    "a bound that is no number": line(upper="nan"),
-    "a quote that never ends": line(finding='"x'),
-}
-
-
-@pytest.mark.parametrize("damage", OUR_DAMAGE)
-def test_a_bad_line_of_this_suite_costs_only_itself(
-    damage: str, tmp_path: Path, record: Path
-) -> None:
-    (tmp_path / "old.log").write_text(OURS + line() + OUR_DAMAGE[damage] + line(size=16))
-    done = import_all([tmp_path / "old.log"], record)
-    assert done.values == 2
-    assert [(each.kind, each.line) for each in done.problems] == [("damaged", 3)]
-
-
-def test_a_source_that_grew_is_written_anew(tmp_path: Path, record: Path, store: Path) -> None:
+def test_a_source_that_grew_is_written_again(tmp_path: Path, record: Path, store: Path) -> None:
+    whole = (DATA / "4.10" / "generic" / "default" / "Stream.log").read_text()
     path = tmp_path / "old.log"
-    path.write_text(OURS + line())
+    path.write_text("".join(whole.splitlines(keepends=True)[:2]))
+    assert taken(record, store, path).values == 3
+    path.write_text(whole)
     taken(record, store, path)
-    path.write_text(OURS + line() + line(size=16))
-    taken(record, store, path)
-    assert (table(store).height, problems(store)) == (2, [])
+    assert (table(store).height, problems(store)) == (12, [])
     assert len(list(record.rglob("*.jsonl"))) == 1
-
-
-def test_provenance_beside_perflogs_is_imported(tmp_path: Path, record: Path, store: Path) -> None:
-    logs = tmp_path / "logs"
-    logs.mkdir()
-    (logs / "old.log").write_text(OURS + line())
-    told = {
-        "time": "2026-11-01T05:59:00+00:00", "session": "s1", "system": "testbed",
-        "partition": "main", "environment": "openmpi", "nodes": ["n1"],
-        "machine": {"kernel": "6.1"}, "software": {"ucx": "1.13"},
-    }  # fmt: skip
-    (logs / "provenance.jsonl").write_text(json.dumps(told) + "\n{}\n")
-    done = taken(record, store, logs)
-    assert [(each.kind, each.line) for each in done.problems] == [("damaged", 2)]
-    with History.open_to_read(store) as history:
-        key = next(history.series()).key
-        assert history.provenance().of(key, "s1").machines == {"n1": {"kernel": "6.1"}}
 
 
 def database_of(path: Path, sessions: dict[str, Any]) -> Path:

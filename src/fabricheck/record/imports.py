@@ -4,27 +4,25 @@ Each source becomes a file ``imported/imported-<name>-<hash>.jsonl`` of its own,
 that importing it again after it has changed leaves nothing of before.
 """
 
-import json
 import re
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from fabricheck.errors import FabricheckError
-from fabricheck.record.entries import Case, Entry, Nodes, to_line
+from fabricheck.record.entries import Case, Entry, to_line
 from fabricheck.record.perflog import cases_of
 from fabricheck.record.read import Kind, Problem, read_bytes, shown, whole_lines
-from fabricheck.record.reframe_report import ODD, entries_of_report, in_words
+from fabricheck.record.reframe_report import entries_of_report, in_words
 from fabricheck.record.write import locked
 
 IMPORTED: Final = "imported"
 _PERFLOG: Final = re.compile(r"[^.].*\.log(\.h?\d+)?(\.gz)?", re.DOTALL)
-_PROVENANCE: Final = re.compile(r"provenance\.jsonl(\.\d+)?(\.gz)?")
 _SQLITE: Final = b"SQLite format 3\0"
 _VERSION: Final = "1.0"
 _WAIT: Final = 10.0
@@ -75,10 +73,7 @@ def import_all(sources: Sequence[Path], perflogs: Path) -> Imported:
 def _files(source: Path) -> list[Path]:
     if not source.is_dir():
         return [source]
-    names = (_PERFLOG, _PROVENANCE)
-    found = sorted(
-        path for path in source.rglob("*") if any(each.fullmatch(path.name) for each in names)
-    )
+    found = sorted(path for path in source.rglob("*") if _PERFLOG.fullmatch(path.name))
     if not found:
         raise FabricheckError(
             f"expected perflogs (*.log, *.log.h0, *.log.gz) in {shown(source)}, found none: name "
@@ -104,32 +99,8 @@ def _entries(path: Path) -> tuple[list[Entry], list[Problem]]:
             raise FabricheckError(f"{shown(path)}: {error}: name a sound one") from error
         return found, problems + more
     lines, cut = whole_lines(data, path)
-    if _PROVENANCE.fullmatch(path.name):
-        nodes, more = _nodes(lines, path)
-        return list(nodes), problems + more + cut
     cases, more = cases_of(lines, path)
     return list(cases), problems + more + cut
-
-
-def _nodes(lines: Sequence[bytes], path: Path) -> tuple[list[Nodes], list[Problem]]:
-    """The lines of ``provenance.jsonl``, which stood beside this suite's perflogs."""
-    found, problems = [], []
-    for number, line in enumerate(lines, start=1):
-        try:
-            given: Mapping[str, Any] = json.loads(line)
-            texts: dict[str, Any] = {
-                name: str(given[name]) for name in ("time", "session", "system", "partition")
-            }
-            groups: dict[str, Any] = {
-                name: {str(key): str(each) for key, each in given[name].items()}
-                for name in ("machine", "software")
-            }
-            nodes = tuple(str(each) for each in given["nodes"])
-            found.append(Nodes(**texts, environ=str(given["environment"]), nodes=nodes, **groups))
-        except (*ODD, RecursionError) as error:
-            detail = f"expected a line of provenance, found {error!r:.80}"
-            problems.append(Problem(Kind.DAMAGED, path, number, detail))
-    return found, problems
 
 
 def _write(perflogs: Path, source: Path, entries: Sequence[Entry]) -> None:

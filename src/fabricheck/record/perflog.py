@@ -1,5 +1,4 @@
-"""Perflogs as cases of the record: ReFrame's own of version 3 on, and those with a line a value
-that this suite wrote before it had a record.
+"""Perflogs as cases of the record: ReFrame's own, of version 3 on.
 
 ReFrame's header says how a site wants its lines: it is the site's format with the names of
 attributes in place of their values. A line is a case, with five columns for each performance
@@ -8,7 +7,6 @@ attributes and text around them, such as ``perf_var=perf_value``, the line of Re
 sites.
 """
 
-import csv
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -23,12 +21,6 @@ from fabricheck.record.entries import Case, Sample, moment
 from fabricheck.record.read import Kind, Problem
 from fabricheck.record.reframe_report import ODD, case_of, in_words
 
-_OURS: Final = frozenset(
-    (
-        *("time", "system", "partition", "environment", "check", "benchmark", "transport"),
-        *("nodes", "metric", "statistic", "size", "value", "unit"),
-    )
-)
 _TIMES: Final = ("job_completion_time_unix", "job_completion_time", "asctime")
 _TITLES: Final = ("name", "display_name", "info")
 _ATTRIBUTES: Final = (
@@ -66,9 +58,7 @@ def cases_of(lines: Sequence[bytes], path: Path) -> tuple[list[Case], list[Probl
     if not lines:
         return [], []
     header = lines[0].decode(errors="replace").rstrip("\r")
-    read, first = _ours(header), 1
-    if read is None:
-        read, first = _reframes(header, path)
+    read, first = _reframes(header, path)
     if read is None:
         shown = header if len(header) <= _SHOWN else f"{header[: _SHOWN - 3]}..."
         detail = f"expected the header of a perflog in line 1, found {shown!r}: none of it is read"
@@ -83,7 +73,7 @@ def cases_of(lines: Sequence[bytes], path: Path) -> tuple[list[Case], list[Probl
                     detail = f"expected {again[0].variable} once for a case, found it again"
                     problems.append(Problem(Kind.DUPLICATE, path, number, detail))
                 samples += [each for each in case.samples if each not in again]
-        except (*ODD, csv.Error, FabricheckError) as error:
+        except (*ODD, FabricheckError) as error:
             problems.append(Problem(Kind.DAMAGED, path, number, in_words(error)))
     return [_whole(case, samples) for case, samples in cases.items()], problems
 
@@ -108,72 +98,12 @@ def _worst(samples: Iterable[Sample]) -> str:
     return str(worst(found)) if found else ""
 
 
-def _ours(header: str) -> Reader | None:
-    """The reader of this suite's lines, by the names of their columns."""
-    try:
-        columns = next(csv.reader([header], delimiter="|"), [])
-    except csv.Error:
-        return None
-    if len(set(columns)) != len(columns) or not set(columns) >= _OURS:
-        return None
-
-    def read(line: str) -> Iterator[Case]:
-        values = next(csv.reader([line], delimiter="|", strict=True), [])
-        yield _our_case(_named(columns, values, "|"))
-
-    return read
-
-
 def _named(columns: Sequence[str], values: Sequence[str], delimiter: str) -> dict[str, str]:
     if len(values) != len(columns):
         raise ValueError(
             f"expected {len(columns)} fields separated by {delimiter!r}, found {len(values)}"
         )
     return dict(zip(columns, values, strict=True))
-
-
-def _our_case(line: Fields) -> Case:
-    def text(name: str) -> str:
-        return line.get(name, "")
-
-    nodes, ranks = _count(text("nodes"), "nodes"), _count(text("ranks"), "ranks")
-    value = _number(text("value"), "value")
-    bounds: dict[str, Any] = {name: _number(text(name), name) for name in _BOUNDS}
-    same: dict[str, Any] = {name: text(name) for name in _SAME}
-    if value is not None and not 0 <= value < float("inf"):
-        raise ValueError(f"expected a finite number from 0 on as value, found {value}")
-    return Case(
-        time=_moment(text("time")),
-        **same,
-        environ=text("environment"),
-        num_nodes=nodes,
-        layout="full" if text("placement").endswith("-full") else "",
-        ranks=ranks,
-        ranks_per_node=-(-ranks // max(nodes, 1)),
-        findings=(text("finding"),) if text("finding") else (),
-        nodes=tuple(filter(None, text("node_list").split(","))),
-        job=text("job_id"),
-        name=f"{text('check')} {text('benchmark')}",
-        samples=(
-            Sample(
-                metric=text("metric"),
-                statistic=text("statistic"),
-                size=_count(text("size"), "size") if text("size") else None,
-                value=value,
-                unit=text("unit"),
-                level=text("level"),
-                result=text("result"),
-                **bounds,
-            ),
-        ),
-    )
-
-
-_SAME: Final = (
-    *("session", "system", "partition", "check", "benchmark", "transport", "program", "mpi"),
-    *("mpi_version", "ucx_version", "program_version", "commit", "reference_kind"),
-)
-_BOUNDS: Final = ("reference", "lower", "upper", "warning_lower", "warning_upper")
 
 
 def _reframes(first: str, path: Path) -> tuple[Reader | None, int]:
