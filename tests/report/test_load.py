@@ -7,7 +7,7 @@ from tests.report import reframe, sample
 
 from fabricheck.errors import FabricheckError
 from fabricheck.report import terminal
-from fabricheck.report.load import load, load_newest, load_report
+from fabricheck.report.load import load, load_report
 from fabricheck.report.page import render
 from fabricheck.report.status import Status
 from fabricheck.report.summary import summarise
@@ -220,14 +220,63 @@ def test_a_damaged_line_makes_the_record_incomplete(write):
     assert summarise(run).verdict is Status.INCOMPLETE
 
 
-def test_the_newest_session_is_the_default(tmp_path):
-    for session, time in (("one", "2026-11-21"), ("two", "2026-11-22"), ("old", "2026-11-20")):
-        document = sample.report("barrier")
-        for entry in (*document["cases"], document["end"]):
-            entry.update(session=session, time=f"{time}T05:44:10+00:00")
-        sample.write(document, tmp_path)
-    assert load(tmp_path).session == "two"
-    assert load(tmp_path, "old").session == "old"
+def at(tmp_path, session, time, cmdline_kind="", **values):
+    """A session of one benchmark that ended at a time; a mode of ReFrame tells its kind."""
+    document = sample.report("barrier")
+    for entry in (*document["cases"], document["end"]):
+        entry.update(session=session, time=f"{time}T05:44:10+00:00", **values)
+    if cmdline_kind:
+        document["end"]["info"]["kind"] = cmdline_kind
+    return document
+
+
+def test_a_night_is_shown_although_a_stress_and_a_run_came_later(tmp_path):
+    night = at(tmp_path, "night", "2026-10-21", "nightly")
+    sample.write(night, tmp_path)
+    stress = at(tmp_path, "stress", "2026-11-22", check="Stress")
+    stress["cases"] = [each for each in stress["cases"] if not each.get("fixture")]
+    sample.write({**stress, "end": {}}, tmp_path)
+    build = at(tmp_path, "build", "2026-11-22")
+    sample.write({"cases": build["cases"][:2], "end": {}}, tmp_path)
+    assert (load(tmp_path).session, load(tmp_path).newer) == ("night", ())
+    one = at(tmp_path, "one", "2026-11-21")
+    sample.write(sample.announced({**one, "cases": one["cases"][2:3]}), tmp_path)
+    run = load(tmp_path)
+    assert (run.session, run.kind, summarise(run).passed) == ("night", "night", True)
+    newer = "newer: run of 1 case on testbed until 2026-11-21 05:44 UTC"
+    told = f"night night; {newer} (fabricheck report --session one)"
+    assert run.which == told
+    console = Console(file=io.StringIO(), width=200)
+    terminal.show(run, summarise(run), console, table=False)
+    assert told in console.file.getvalue()
+    assert told in render(run, summarise(run))
+    assert load(tmp_path, "one").which == "run one"
+    assert load(tmp_path, "stress").cases
+
+
+def test_without_a_night_it_is_the_last_run_whether_or_not_it_ended(tmp_path):
+    stress = at(tmp_path, "stress", "2026-11-22", check="Stress")
+    sample.write({"cases": stress["cases"][2:], "end": {}}, tmp_path)
+    with pytest.raises(FabricheckError, match="found none that measured more than a stress"):
+        load(tmp_path)
+    sample.write(at(tmp_path, "located", "2026-11-20", "locate"), tmp_path)
+    assert load(tmp_path).session == "located"
+    sample.write(at(tmp_path, "first", "2026-09-20"), tmp_path)
+    killed = at(tmp_path, "killed", "2026-09-21")
+    assert load(tmp_path).session == "first"
+    sample.write({**killed, "end": {}}, tmp_path)
+    assert load(tmp_path).session == "killed"
+    assert summarise(load(tmp_path)).exit_code == 1
+
+
+def test_the_night_of_a_system_is_asked_for(tmp_path):
+    for session, system, day in (("a", "alpha", 20), ("b", "beta", 21)):
+        sample.write(at(tmp_path, session, f"2026-11-{day}", "nightly", system=system), tmp_path)
+    asked = ("", "alpha", "beta")
+    assert [load(tmp_path, system=each).session for each in asked] == ["b", "a", "b"]
+    assert load(tmp_path, "a").session == "a"
+    with pytest.raises(FabricheckError, match="expected a session of gamma in the record"):
+        load(tmp_path, system="gamma")
     with pytest.raises(FabricheckError, match="expected session 'none' in the record"):
         load(tmp_path, "none")
 
@@ -248,23 +297,27 @@ def _plain(case):
     return case.title, case.status, case.causes, case.nodes, values
 
 
-def test_the_newest_run_report_stands_in_for_a_record_that_lacks_the_end(write, tmp_path):
+def test_a_run_report_stands_in_for_a_record_that_lacks_the_end(write, tmp_path):
     reports = tmp_path / "reports"
     perflogs = tmp_path / "perflogs"
     with pytest.raises(FabricheckError, match=r"found none: run the checks first, or name"):
-        load_newest(perflogs, reports)
+        load(perflogs, reports=reports)
     reports.mkdir()
     document = sample.report("barrier")
     for number, name in enumerate(("b.json", "a.json")):
         reframe.write(document, reports / name)
         os.utime(reports / name, (number, number))
-    assert load_newest(perflogs, reports).path == reports / "a.json"
+    assert load(perflogs, reports=reports).path == reports / "a.json"
     write({**document, "end": {}})
-    killed = load_newest(perflogs, reports)
-    assert (killed.path, len(killed.defects)) == (perflogs, 1), "the report is of another session"
-    for entry in document["cases"]:
-        entry["session"] = document["end"]["info"]["uuid"]
-    write({**document, "end": {}})
-    assert load_newest(perflogs, reports).path == reports / "a.json"
+    killed = load(perflogs, reports=reports)
+    assert (killed.path, len(killed.defects)) == (perflogs, 1), "the reports are older"
+    # ReFrame wrote it behind the last case. Checks of others report no session.
+    reframe.write(document, reports / "c.json")
+    reframe.write(sample.report("bw"), reports / "d.json")
+    ended = load(perflogs, reports=reports)
+    assert (ended.path, ended.defects) == (reports / "c.json", ())
+    assert ended.session == sample.SESSION
+    reframe.write(sample.report("latency"), reports / "c.json")
+    assert len(load(perflogs, reports=reports).defects) == 1, "the report is of another session"
     write(sample.report("barrier"))
-    assert load_newest(perflogs, reports).path == perflogs
+    assert load(perflogs, reports=reports).path == perflogs

@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from fabricheck.record.entries import Case, Sample, moment
-from fabricheck.stress.state import CHECK, Place
+from fabricheck.record.sessions import STRESS
+from fabricheck.stress.state import Place
 
 SESSION = "stress-s-20261122T000000Z"
 BEGIN = 1_795_305_600
@@ -37,7 +38,7 @@ def block(
         system="hpc",
         partition="main",
         environ="openmpi",
-        check=CHECK,
+        check=STRESS,
         benchmark=benchmark,
         transport="rc",
         num_nodes=nodes,

@@ -1,6 +1,5 @@
 """``fabricheck explain``: the layers below a case, and the one in which it went wrong."""
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -9,18 +8,18 @@ from rich.text import Text
 
 from fabricheck.benchmarks.metrics import size_label
 from fabricheck.cli.console import open_console
-from fabricheck.cli.options import JsonOption, PerflogsOption, ReportOption, ReportsOption
+from fabricheck.cli.options import Asked, JsonOption, ReportOption, gathered
 from fabricheck.cli.output import picked, write_json
 from fabricheck.judge.levels import Level
 from fabricheck.record.entries import Sample
 from fabricheck.report.layer_comparison import LayerComparison, Row, compare_layers, find_case
-from fabricheck.report.load import load_newest, load_report
 from fabricheck.report.run import Run
 from fabricheck.units import times, with_unit
 
 _PIPE_WIDTH = 200
 
 
+@gathered
 def explain(
     case: Annotated[
         list[str],
@@ -32,8 +31,7 @@ def explain(
     ],
     *,
     report: ReportOption = None,
-    perflogs: PerflogsOption = Path("perflogs"),
-    reports: ReportsOption = Path("reports"),
+    asked: Asked,
     partition: Annotated[
         str, typer.Option(help="Only cases of this partition.", show_default=False)
     ] = "",
@@ -54,7 +52,7 @@ def explain(
 
         fabricheck explain bw openmpi rc-2n --json | jq .places
     """
-    run = load_report(report) if report else load_newest(perflogs, reports)
+    run = asked.run(report)
     found = compare_layers(run, find_case(run, " ".join(case), partition))
     if machine:
         write_json(_as_json(run, found))
@@ -77,7 +75,7 @@ def _show(run: Run, found: LayerComparison) -> None:
     console.print()
     for sentence in _conclusions(found):
         console.print(sentence, soft_wrap=True)
-    console.print(f"record  {run.path}", soft_wrap=True)
+    console.print(f"record  {run.path}, {run.which}", soft_wrap=True)
 
 
 def _table(found: LayerComparison) -> Table:

@@ -6,12 +6,15 @@ from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from datetime import UTC, datetime
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, Final, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Final, get_type_hints
 
 import typer
 
 from fabricheck.errors import FabricheckError
 from fabricheck.provenance import folders, home
+
+if TYPE_CHECKING:
+    from fabricheck.report.run import Run
 
 SITES: Final = folders("sites")
 REFERENCES: Final = folders("references")
@@ -62,7 +65,7 @@ ReferencesOption = Annotated[
         show_default="references/ of each place",
     ),
 ]
-REPORT_HELP: Final = "ReFrame's run report. Default: the newest session of the record."
+REPORT_HELP: Final = "ReFrame's run report. Default: the last night of the record."
 ReportOption = Annotated[
     Path | None, typer.Option(metavar="FILE", help=REPORT_HELP, show_default=False)
 ]
@@ -70,7 +73,7 @@ ReportsOption = Annotated[
     Path,
     typer.Option(
         envvar="FABRICHECK_REPORTS",
-        help="Run reports of ReFrame: the newest counts where the record lacks its end.",
+        help="Run reports of ReFrame, which count where the record lacks the end of a session.",
     ),
 ]
 PerflogsOption = Annotated[
@@ -79,6 +82,41 @@ PerflogsOption = Annotated[
         metavar="DIR", envvar="FABRICHECK_PERFLOGS", help="The record.", show_default=True
     ),
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Of which session a command speaks."""
+
+    session: Annotated[
+        str,
+        typer.Option(
+            help="A session of the record by its name.",
+            show_default="the last night; where there was none, the last run",
+        ),
+    ] = ""
+    system: Annotated[
+        str, typer.Option(help="The last night of this system.", show_default="any")
+    ] = ""
+    perflogs: PerflogsOption = Path("perflogs")
+    reports: ReportsOption = Path("reports")
+
+    def run(self, report: Path | None) -> "Run":
+        """The run of a run report, if one is named, or of the session.
+
+        Raises:
+            FabricheckError: if there is no such, it can't be read, or both are named.
+        """
+        from fabricheck.report.load import load, load_report  # noqa: PLC0415
+
+        if report is None:
+            return load(self.perflogs, self.session, self.system, self.reports)
+        if self.session or self.system:
+            raise FabricheckError(
+                "expected a run report, or a session or system of the record, found both: leave "
+                "one out"
+            )
+        return load_report(report)
 
 
 @dataclass(frozen=True, slots=True)

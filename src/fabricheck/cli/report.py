@@ -12,16 +12,15 @@ from fabricheck.cli.options import (
     REFERENCES,
     REPORT_HELP,
     SITES,
+    Asked,
     JsonOption,
-    PerflogsOption,
     ReferencesOption,
-    ReportsOption,
     SitesOption,
+    gathered,
 )
 from fabricheck.cli.output import write_json
 from fabricheck.errors import FabricheckError
 from fabricheck.report import terminal
-from fabricheck.report.load import load_newest, load_report
 from fabricheck.report.run import Run
 from fabricheck.report.summary import Summary, as_json, summarise
 
@@ -29,14 +28,14 @@ HISTORY = "history"
 """Directory of the history beside the run reports."""
 
 
+@gathered
 def report(
     run_report: Annotated[
         Path | None,
         typer.Argument(metavar="[RUN_REPORT.json]", help=REPORT_HELP, show_default=False),
     ] = None,
     *,
-    perflogs: PerflogsOption = Path("perflogs"),
-    reports: ReportsOption = Path("reports"),
+    asked: Asked,
     html: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write the offline HTML page.", show_default=False),
@@ -64,7 +63,9 @@ def report(
         bool, typer.Option("--table/--no-table", help="Show the matrix below the text.")
     ] = True,
 ) -> None:
-    """Say what a run found: verdict, problems, matrix, and one offline page.
+    """Show what the last night found: verdict, problems, matrix, and one offline page.
+
+    Where no night was ever run, it is the last run. What measured since is named.
 
     Exit code 0: something was judged, and nothing is critical, untrusted, without reference,
     failed, aborted or missing. 1: otherwise. 2: the input cannot be read or the page not written.
@@ -72,6 +73,8 @@ def report(
     Examples:
 
         fabricheck report
+
+        fabricheck report --session 20261121T054159Z-login1-4711
 
         fabricheck report reports/run-3.json --html fabric.html
 
@@ -81,8 +84,8 @@ def report(
 
         fabricheck report --plots phases
     """
-    run = load_report(run_report) if run_report else load_newest(perflogs, reports)
-    beside = history_in(run_report.resolve().parent if run_report else reports)
+    run = asked.run(run_report)
+    beside = history_in(run_report.resolve().parent if run_report else asked.reports)
     compared = Compared(history or beside, sites, references)
     if plots is not None:
         _write_plots(run, plots)

@@ -2,18 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
 from fabricheck.cli.console import open_console
-from fabricheck.cli.options import JsonOption, PerflogsOption, ReportOption, ReportsOption
+from fabricheck.cli.options import Asked, JsonOption, ReportOption, gathered
 from fabricheck.cli.output import write_json
 from fabricheck.errors import FabricheckError
 from fabricheck.report import scaling as steps_of
-from fabricheck.report.load import load_newest, load_report
 from fabricheck.report.run import Run
 from fabricheck.report.scaling import Curve, Step
 from fabricheck.units import format_size, parse_size, share, with_unit
@@ -22,11 +20,11 @@ _PIPE_WIDTH = 200
 _Steps = Mapping[Curve, Sequence[Step]]
 
 
+@gathered
 def scaling(
     *,
     report: ReportOption = None,
-    perflogs: PerflogsOption = Path("perflogs"),
-    reports: ReportsOption = Path("reports"),
+    asked: Asked,
     benchmark: Annotated[
         list[str] | None, typer.Option(help="Only these collectives.", show_default=False)
     ] = None,
@@ -54,7 +52,7 @@ def scaling(
 
         fabricheck scaling --json | jq '.curves[] | select(.benchmark == "alltoall")'
     """
-    run = load_report(report) if report else load_newest(perflogs, reports)
+    run = asked.run(report)
     found = {
         curve: steps
         for curve, steps in steps_of.scaling(run).items()
@@ -95,7 +93,7 @@ def _show(run: Run, found: _Steps) -> None:
         for number, step in enumerate(steps):
             table.add_row("" if number else _title(curve), *_cells(step))
     console.print(table)
-    console.print(f"record  {run.path}", soft_wrap=True)
+    console.print(f"record  {run.path}, {run.which}", soft_wrap=True)
 
 
 def _title(curve: Curve) -> str:

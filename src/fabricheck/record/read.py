@@ -173,27 +173,6 @@ class Run:
     problems: Sequence[Problem]
 
 
-def newest_session(perflogs: Path) -> str:
-    """The session that wrote to the record last.
-
-    Raises:
-        FabricheckError: if there is no record, it holds nothing, or it can't be read.
-    """
-    files = record_files(perflogs)
-    newest = max((path.name for path in files if not path.name.startswith("imported")), default="")
-    found = [
-        (entry.time, entry.session)
-        for path in files
-        if path.name == newest
-        for entry in entries(path)[0]
-    ]
-    if not found:
-        raise FabricheckError(
-            f"expected a session in the record {shown(perflogs)}, found none: run the checks first"
-        )
-    return max(found)[1]
-
-
 def read_session(perflogs: Path, session: str) -> Run:
     """Everything that the record holds of a session.
 
@@ -224,8 +203,8 @@ def run_of(
     found = [entry for each, _ in read for entry in each if entry.session == session]
     if not found:
         raise FabricheckError(
-            f"expected session {session!r} in {where}, found nothing of it: see fabricheck report "
-            "--help for the names that sessions have"
+            f"expected session {session!r} in {where}, found nothing of it: name one that the "
+            "record has; fabricheck report shows that of its own, and a newer one"
         )
     return Run(
         session,

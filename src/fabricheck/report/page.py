@@ -34,7 +34,7 @@ from fabricheck.report.sections import (
     provenance,
 )
 from fabricheck.report.sparklines import NIGHTS, sparklines
-from fabricheck.report.summary import Summary, reference_legend
+from fabricheck.report.summary import Summary, of_fabric, reference_legend
 from fabricheck.report.timeline import timeline
 
 _RED = "red"
@@ -91,6 +91,7 @@ def render(run: Run, summary: Summary, past: HistoryView | None = None, unread: 
         .render(
             run=run,
             summary=summary,
+            of_fabric=of_fabric(summary),
             shown_problems=SHOWN_PROBLEMS,
             shown_causes=SHOWN_CAUSES,
             tone=_RED if worse else summary.verdict.color,

@@ -9,6 +9,7 @@ from typing import Any
 from fabricheck.record import entries as record
 from fabricheck.record.entries import Sample
 from fabricheck.record.resting import NOT_DUE
+from fabricheck.record.sessions import Known
 from fabricheck.report.status import Status
 
 NOT_PERFORMANCE = {
@@ -59,6 +60,8 @@ class Run:
         lacking: which part of the system the run could not have, and why; empty: it had all.
         info: what ReFrame says of the session: host, user, version, command line, times.
         resting: the cases that a night within a budget left out, each with state and why.
+        kind: what the session was for, such as ``night``.
+        newer: what measured since, where this was not asked for by its name.
     """
 
     path: Path
@@ -69,6 +72,8 @@ class Run:
     lacking: str = ""
     info: Mapping[str, Any] = field(default_factory=dict)
     resting: tuple[Mapping[str, str], ...] = ()
+    kind: str = record.RUN
+    newer: tuple[Known, ...] = ()
 
     def told(self, name: str) -> str:
         """What ReFrame says of the session under a name, or that it says nothing."""
@@ -93,6 +98,16 @@ class Run:
     def ended(self) -> str:
         """When it ended, likewise."""
         return _readable(self.told("time_end"))
+
+    @property
+    def which(self) -> str:
+        """Which session it is, and what measured since, in words."""
+        words = f"{self.kind} {self.session}"
+        if self.newer:
+            others = f", and {len(self.newer) - 1} more" if len(self.newer) > 1 else ""
+            last = self.newer[-1]
+            words += f"; newer: {last} (fabricheck report --session {last.session}){others}"
+        return words
 
     @property
     def systems(self) -> tuple[str, ...]:

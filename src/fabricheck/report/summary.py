@@ -155,9 +155,28 @@ def ran_again(run: Run) -> str:
     cases = run.ran_again
     still = sum(case.status is Status.DISTURBED for case in cases)
     return (
-        f"RAN AGAIN: {len(cases)} case{'' if len(cases) == 1 else 's'} that other work disturbed, "
+        f"RAN AGAIN: {_cases(len(cases))} that other work disturbed, "
         f"{still or 'none'} of them in vain; {cases[0].title}: {cases[0].disturbed_before[0]}"
     )
+
+
+def of_fabric(summary: Summary) -> str:
+    """Whether the fabric is all right, in a sentence: the verdict alone is that of the worst case,
+    which may have proved nothing.
+    """
+    judged = sum(number for status, number in summary.counts.items() if status.judged)
+    critical = summary.counts[Status.CRITICAL]
+    words = f"{critical or 'nothing'} critical in {_cases(judged)} judged" if judged else "unknown"
+    silent = sum(n for status, n in summary.counts.items() if not (status.judged or status.passes))
+    if silent:
+        words += f"; {_cases(silent)} without a verdict"
+    if Status.INCOMPLETE in {problem.status for problem in summary.problems}:
+        words += "; the record is incomplete"
+    return f"The fabric: {words}"
+
+
+def _cases(number: int) -> str:
+    return f"{number} case{'' if number == 1 else 's'}"
 
 
 def as_json(run: Run, summary: Summary) -> dict[str, Any]:
@@ -168,7 +187,9 @@ def as_json(run: Run, summary: Summary) -> dict[str, Any]:
         "passed": summary.passed,
         "counts": dict(summary.counts),
         "report": str(run.path),
-        "session": run.told("uuid"),
+        "session": run.session,
+        "kind": run.kind,
+        "newer": [{"session": each.session, "is": str(each)} for each in run.newer],
         "systems": run.systems,
         "started": run.started,
         "ended": run.ended,

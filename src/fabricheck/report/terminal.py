@@ -13,7 +13,7 @@ from fabricheck.report.matrix import Column, Matrix, Row, build_matrix, key_figu
 from fabricheck.report.nodes import abbreviated
 from fabricheck.report.run import Case, Run
 from fabricheck.report.status import Status
-from fabricheck.report.summary import Problem, Summary, ran_again, reference_legend
+from fabricheck.report.summary import Problem, Summary, of_fabric, ran_again, reference_legend
 from fabricheck.units import TABLE_UNITS, in_cell, with_unit
 
 TEXT_LINES = 20
@@ -74,7 +74,7 @@ def _verdict(run: Run, summary: Summary, console: Console) -> list[Text]:
         if lines[-1].cell_len + text.cell_len > console.width:
             lines.append(Text("  "))
         lines[-1].append_text(text).append(" ")
-    return lines
+    return [*lines, Text(of_fabric(summary)), Text(run.which)]
 
 
 def _resting(run: Run) -> str:
@@ -83,7 +83,7 @@ def _resting(run: Run) -> str:
 
 def _problem_lines(run: Run, summary: Summary, console: Console) -> list[Text]:
     """One entry for each problem, as many as the line budget holds, and how many were left out."""
-    budget = TEXT_LINES - 4 - bool(run.lacking) - bool(run.ran_again) - len(summary.shared)
+    budget = TEXT_LINES - 6 - bool(run.lacking) - bool(run.ran_again) - len(summary.shared)
     lines: list[Text] = []
     for number, problem in enumerate(summary.problems):
         entry = _problem(problem, console)

@@ -26,7 +26,7 @@ from fabricheck.launch.judging import (
 )
 from fabricheck.launch.measurement import Evidence, Measurement, Setting
 from fabricheck.record.entries import Case, Sample, moment
-from fabricheck.stress.state import CHECK
+from fabricheck.record.sessions import STRESS
 from fabricheck.units import format_size, with_unit
 
 _COUNTED: Final = ("ecn_rate", "pause_rate")
@@ -89,7 +89,7 @@ def judge_block(
         system=plan["system"],
         partition=plan["partition"],
         environ=plan["environ"],
-        check=CHECK,
+        check=STRESS,
         benchmark=measurement.benchmark.name,
         transport=place.transport.name,
         num_nodes=place.num_nodes,
