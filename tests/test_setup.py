@@ -246,3 +246,22 @@ def test_make_sets_the_machine_up_and_runs_what_its_target_says(target, argument
     )
     steps = [line.split() for line in shown.stdout.splitlines()]
     assert steps == [["ci/setup", "runtime"], [*RUN, *runs.split()]]
+
+
+def test_fetching_prometheus_removes_nothing_that_is_there(checkout):
+    """Not where the directory is somebody's, nor where the download fails."""
+    write_program(checkout / "bin/apt-get", "exit 1")
+    # Without its server beside it, it is passed by, wherever Prometheus is installed.
+    write_program(checkout / "bin/promtool", "exit 0")
+    (checkout / "docs").mkdir()
+    (checkout / "docs/precious").write_text("precious")
+    for directory, sentence in ((checkout, "found other files"), (checkout / "new", "run apt-get")):
+        done = subprocess.run(
+            [ROOT / "ci/fetch-prometheus", directory],
+            env={"PATH": f"{checkout / 'bin'}:/usr/bin:/bin"},
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 2
+        assert sentence in done.stderr
+    assert (checkout / "docs/precious").read_text() == "precious"
+    assert not list(checkout.glob("new*"))
