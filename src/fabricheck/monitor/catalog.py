@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fabricheck.fabric.counter import Role
-from fabricheck.tables import rows
+from fabricheck.tables import A_ROW, TEXT, many, maybe, one_of, pattern, rows
 
 
 class Kind(StrEnum):
@@ -63,20 +63,27 @@ class Sample(NamedTuple):
     value: float
 
 
-def _rows() -> Iterator[Family]:
-    for row in rows(Path(__file__).with_name("catalog.csv")):
-        yield Family(
-            row["name"],
-            Kind(row["kind"]),
-            row["unit"],
-            tuple(row["labels"].split()),
-            Source(row["source"]),
-            row["meaning"] or f"{row['same as']} by an older name.",
-            row["same as"],
-        )
-
-
-CATALOG: tuple[Family, ...] = tuple(_rows())
+_LABELS = (
+    "benchmark|band|counter|device|direction|environment|level|name|node|nodes|operation|partition"
+    "|placement|port|priority|size|size_bytes|source|statistic|status|step|system"
+)
+_COLUMNS = {
+    "name": pattern("(fabricheck|mpi|rdma)_[a-z_]+", "fabricheck_cases"),
+    "kind": one_of(Kind),
+    "unit": maybe(one_of(("s", "B", "B/s", "packets", "frames")), ""),
+    "labels": many(pattern(_LABELS, "node")),
+    "source": one_of(Source),
+    "meaning": maybe(TEXT, ""),
+    "same as": A_ROW,
+}
+CATALOG: tuple[Family, ...] = tuple(
+    Family(
+        meaning=row.pop("meaning") or f"{row['same as']} by an older name.",
+        same_as=row.pop("same as"),
+        **row,
+    )
+    for row in rows(Path(__file__).with_name("catalog.csv"), _COLUMNS)
+)
 FAMILIES = {family.name: family for family in CATALOG}
 """The catalogue by name."""
 

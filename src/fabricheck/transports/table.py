@@ -13,7 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from fabricheck.errors import FabricheckError
-from fabricheck.tables import rows
+from fabricheck.tables import A_ROW, NAME, TEXT, YES_NO, Cell, many, maybe, one_of, pattern, rows
 
 
 class Scope(StrEnum):
@@ -46,6 +46,8 @@ MEMORY_LANES = frozenset({"sysv", "posix", "cma", "xpmem", "knem"})
 
 # UCX copies between GPU and host by these; they reach no other rank.
 _COPYING = frozenset({"cuda_copy", "gdr_copy"})
+_OF_GPUS = frozenset({"cuda_ipc", "P2P", "SHM", "NET/IB", "NET/Socket"})
+_ALIAS = "(all|self|tcp|sm|cuda_copy|cuda_ipc|gdr_copy|dc|rc|rc_v|rc_x|ud|ud_v|ud_x|ud_verbs)"
 _GROUPS = {"RDMA": RDMA_LANES, "MEMORY": MEMORY_LANES, "COPIES": _COPYING}
 """Words of the table that stand for several lanes."""
 
@@ -61,7 +63,7 @@ class Transport:
         name: the name used in placements, references and reports.
         meaning: what it is, in a few words.
         scope: between nodes or inside one.
-        feature: what a partition must offer (a ReFrame feature).
+        feature: what a partition must offer (a ReFrame feature); empty for one of its own name.
         counter: counters that must move with the payload; ``none``: no interface may move with it;
             ``any``: those of the lanes that UCX says it chose.
         ucx_tls: the value of ``UCX_TLS``; ``self`` is for a rank's messages to itself. Empty for
@@ -91,8 +93,8 @@ class Transport:
     is_of_gpus: bool = False
 
     def __post_init__(self) -> None:
-        if not self.base:
-            object.__setattr__(self, "base", self.name)
+        object.__setattr__(self, "base", self.base or self.name)
+        object.__setattr__(self, "feature", self.feature or self.name)
 
     @property
     def wanted(self) -> frozenset[str]:
@@ -100,26 +102,26 @@ class Transport:
         return self.direct or (_COPYING if self.memory is Memory.GPU else self.lanes)
 
 
-def _lanes(words: str) -> frozenset[str]:
-    return frozenset(lane for word in words.split() for lane in _GROUPS.get(word, {word}))
-
-
+_ALONE = {name: {name} for name in sorted(RDMA_LANES | TCP_LANES | _OF_GPUS)}
+_WORDS = many(one_of({**_ALONE, **_GROUPS}))
+_LANES = Cell(_WORDS.form, lambda words: frozenset[str]().union(*_WORDS.read(words)))
+_COLUMNS = {
+    "name": NAME,
+    "scope": one_of(Scope),
+    "feature": maybe(one_of(("rdma",)), ""),
+    "counter": one_of(Counter),
+    "ucx_tls": maybe(pattern(f"{_ALIAS}(,{_ALIAS})*", "rc,self"), ""),
+    "lanes": _LANES,
+    "port": maybe(one_of(("rdma", "tcp", IPOIB)), ""),
+    "base": A_ROW,
+    "memory": maybe(one_of(Memory)),
+    "direct": _LANES,
+    "gpus": maybe(YES_NO, nothing=False),
+    "meaning": TEXT,
+}
 TRANSPORTS: Mapping[str, Transport] = {
-    row["name"]: Transport(
-        name=row["name"],
-        meaning=row["meaning"],
-        scope=Scope(row["scope"]),
-        feature=row["feature"],
-        counter=Counter(row["counter"]),
-        ucx_tls=row["ucx_tls"],
-        lanes=_lanes(row["lanes"]),
-        port=row["port"],
-        base=row["base"],
-        memory=Memory(row["memory"]) if row["memory"] else None,
-        direct=_lanes(row["direct"]),
-        is_of_gpus=row["gpus"] == "yes",
-    )
-    for row in rows(Path(__file__).with_name("transports.csv"))
+    row["name"]: Transport(is_of_gpus=row.pop("gpus"), **row)
+    for row in rows(Path(__file__).with_name("transports.csv"), _COLUMNS)
 }
 
 

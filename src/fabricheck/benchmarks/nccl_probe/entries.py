@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Final
 
 from fabricheck.benchmarks.benchmark import Family, ProgramBenchmark
-from fabricheck.benchmarks.listed import listed
+from fabricheck.benchmarks.listed import listed, options
 from fabricheck.benchmarks.metrics import Metric
+from fabricheck.tables import one_of
 
 PROGRAM: Final = "nccl_probe"
 SHARED: Final = "share_gpu"
@@ -56,5 +57,11 @@ def benchmark_name(collective: str, scheme: str) -> str:
 
 
 BENCHMARKS: Mapping[str, NcclBenchmark] = listed(
-    Path(__file__).with_name("benchmarks.csv"), NcclBenchmark
+    Path(__file__).with_name("benchmarks.csv"),
+    NcclBenchmark,
+    FAMILIES,
+    program=one_of(PROGRAMS),
+    options=options(f"({'|'.join(OPERATIONS)}) --scheme (auto|ring|tree)", "bcast --scheme auto"),
+    collective=one_of(OPERATIONS.keys()),
+    scheme=one_of(("auto", "ring", "tree")),
 )

@@ -15,6 +15,7 @@ from typing import Final
 
 from fabricheck.benchmarks.benchmark import Family, MpiBenchmark
 from fabricheck.benchmarks.listed import listed
+from fabricheck.tables import TEXT, maybe
 
 PROGRAMS: Final = ("mpi_probe",)
 FAMILIES: Final = (
@@ -30,9 +31,12 @@ FAMILIES: Final = (
 DERIVED: Final = ("TransportOrder",)
 
 
+_LISTED = listed(
+    Path(__file__).with_name("benchmarks.csv"), MpiBenchmark, FAMILIES, title=maybe(TEXT, "")
+)
 BENCHMARKS: Mapping[str, MpiBenchmark] = {
     name: replace(each, title=each.title or each.printed.removeprefix("MPI "))
-    for name, each in listed(Path(__file__).with_name("benchmarks.csv"), MpiBenchmark).items()
+    for name, each in _LISTED.items()
 }
 PROBE_BENCHMARKS: Mapping[str, MpiBenchmark] = {
     name: benchmark for name, benchmark in BENCHMARKS.items() if benchmark.in_probe

@@ -5,9 +5,16 @@ from pathlib import Path
 from typing import Final
 
 from fabricheck.benchmarks.benchmark import Family, ProgramBenchmark
-from fabricheck.benchmarks.listed import listed
+from fabricheck.benchmarks.listed import listed, options
+from fabricheck.tables import one_of
 
 FAMILIES: Final = (Family("verbs", "without MPI and UCX", ("VerbsPerftest",), "verbs"),)
+OPERATIONS: Final = ("send", "write", "read", "atomic")
+PERFTEST: Final = [f"ib_{name}_{kind}" for name in OPERATIONS for kind in ("lat", "bw")]
 BENCHMARKS: Mapping[str, ProgramBenchmark] = listed(
-    Path(__file__).with_name("benchmarks.csv"), ProgramBenchmark
+    Path(__file__).with_name("benchmarks.csv"),
+    ProgramBenchmark,
+    FAMILIES,
+    program=one_of(PERFTEST),
+    options=options("(-[qlI] [0-9]+|-[eb])?", "-q 2"),
 )

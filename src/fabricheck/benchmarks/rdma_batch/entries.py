@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Final
 
 from fabricheck.benchmarks.benchmark import Family, ProgramBenchmark
-from fabricheck.benchmarks.listed import listed
+from fabricheck.benchmarks.listed import SIZE, listed, options
 from fabricheck.benchmarks.metrics import Metric
+from fabricheck.benchmarks.perftest.entries import PERFTEST
+from fabricheck.tables import NUMBER, maybe, one_of
 
 PROGRAMS: Final = ("rdma_batch",)
 FAMILIES: Final = (
@@ -56,8 +58,29 @@ class Comparison(ProgramBenchmark):
     of: Metric
 
 
-SWEEPS: Mapping[str, Sweep] = listed(Path(__file__).with_name("sweeps.csv"), Sweep)
+_OPTION = (
+    r"--(enable-sess|enable-batch-transfer|poll-cq-mode event|op (read|write)"
+    r"|(num-qp-per-transfer|transfer-batch-size|buffer-size|sq-depth|post-batch) [0-9]+)"
+)
+_OPTIONS = options(f"{_OPTION}( {_OPTION})*", "--op read")
+SWEEPS: Mapping[str, Sweep] = listed(
+    Path(__file__).with_name("sweeps.csv"),
+    Sweep,
+    FAMILIES,
+    program=one_of(PROGRAMS),
+    options=_OPTIONS,
+    transfer=maybe(SIZE),
+    most_devices=NUMBER,
+)
 COMPARISONS: Mapping[str, Comparison] = listed(
-    Path(__file__).with_name("comparisons.csv"), Comparison
+    Path(__file__).with_name("comparisons.csv"),
+    Comparison,
+    FAMILIES,
+    program=one_of(PROGRAMS),
+    options=_OPTIONS,
+    batch=NUMBER,
+    of=one_of((Metric.LATENCY, Metric.BANDWIDTH)),
+    rival=one_of((*PROGRAMS, *PERFTEST)),
+    rival_options=options(f"(-t [0-9]+)?|{_OPTION}( {_OPTION})*", "-t 1"),
 )
 BENCHMARKS: Mapping[str, ProgramBenchmark] = {**SWEEPS, **COMPARISONS}
