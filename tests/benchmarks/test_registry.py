@@ -1,5 +1,10 @@
+import runpy
+from pathlib import Path
+
 import pytest
 
+from fabricheck import benchmarks
+from fabricheck.benchmarks import registry
 from fabricheck.benchmarks.osu.entries import BENCHMARKS as MPI_BENCHMARKS
 from fabricheck.benchmarks.perftest.entries import BENCHMARKS as VERBS_BENCHMARKS
 from fabricheck.benchmarks.registry import REGISTRY, find, names, sweep
@@ -80,3 +85,76 @@ def test_atomics_have_one_size_and_inline_data_small_ones():
     sizes = {name: (b.min_size, b.max_size) for name, b in PAIR_BENCHMARKS.items()}
     assert sizes["ib_atomic_lat"] == sizes["ib_atomic_bw_qp4"] == (8, 8)
     assert sizes["ib_send_lat_inline"] == (2, 64)
+
+
+WALK = Path(__file__).parents[1] / "data" / "benchmarks" / "walk" / "entries.py"
+
+
+def with_folders(monkeypatch, place: Path, **entries: str) -> None:
+    """Make the registry again, with a directory of these folders."""
+    for name, text in entries.items():
+        (place / name).mkdir(parents=True)
+        (place / name / "entries.py").write_text(text)
+    monkeypatch.setattr(benchmarks, "__path__", [*benchmarks.__path__, f"{place}/"])
+    runpy.run_path(registry.__file__)
+
+
+def named(benchmark: str, family: str, check: str) -> str:
+    text = WALK.read_text().replace('"walk"', f'"{benchmark}"').replace("MemoryWalk", check)
+    return text.replace('"memory"', f'"{family}"')
+
+
+def test_a_folder_elsewhere_is_taken(monkeypatch, tmp_path):
+    with_folders(monkeypatch, tmp_path / "here", taken_one=named("one", "of_one", "One"))
+
+
+@pytest.mark.parametrize("made", [None, "file", "directory"])
+def test_a_variable_that_names_no_folders_is_refused(monkeypatch, tmp_path, made):
+    place = tmp_path / "here"
+    if made == "file":
+        place.touch()
+    elif made:
+        place.mkdir()
+    with pytest.raises(FabricheckError, match=f"in {place}, which FABRICHECK_BENCHMARKS names"):
+        with_folders(monkeypatch, place)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("def (", "found SyntaxError: invalid syntax"),
+        ("raise SystemExit(0)", "found SystemExit: 0: correct it"),
+        ("import no_such_module", "found ModuleNotFoundError: No module named 'no_such_module'"),
+        ("FAMILIES = ()", "FAMILIES and BENCHMARKS: add them"),
+        (WALK.read_text().replace('name="walk"', 'name="wlk"'), "benchmark walk .* found wlk of"),
+        (WALK.read_text().replace('family="memory"', 'family="verbs"'), "found walk of verbs"),
+    ],
+    ids=["syntax", "exit", "import", "no-benchmarks", "name", "family"],
+)
+def test_entries_that_are_wrong_are_told_with_their_file(
+    monkeypatch, tmp_path, request, text, message
+):
+    folder = f"wrong_{request.node.callspec.id}".replace("-", "_")
+    with pytest.raises(FabricheckError, match=rf"{folder}/entries\.py: expected .*{message}"):
+        with_folders(monkeypatch, tmp_path, **{folder: text})
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (("latency", "f", "F"), "expected a benchmark .* found latency, which folder osu has"),
+        (("b", "verbs", "F"), "expected a family .* found verbs, which folder perftest has"),
+        (
+            ("b", "f", "MpiOneSided"),
+            "expected a check class .* found MpiOneSided, which folder osu",
+        ),
+    ],
+)
+def test_a_name_that_another_folder_has_is_refused(monkeypatch, tmp_path, names, message):
+    with pytest.raises(FabricheckError, match=message):
+        with_folders(monkeypatch, tmp_path, **{f"taken_{'_'.join(names).lower()}": named(*names)})
+
+
+def test_a_folder_of_the_name_of_another_is_refused(monkeypatch, tmp_path):
+    with pytest.raises(FabricheckError, match="a name of its own, found osu: "):
+        with_folders(monkeypatch, tmp_path, osu=named("b", "f", "F"))

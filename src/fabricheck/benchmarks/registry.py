@@ -7,7 +7,6 @@ that its benchmarks run, if it has such.
 
 import difflib
 import importlib
-import pkgutil
 from collections.abc import Iterable, Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,10 +20,44 @@ _NEAR = 3
 _LAYERS = ("MPI", "verbs", "UCX", "")
 
 
+def _folders() -> dict[str, Path]:
+    """Where the folders lie, by name."""
+    found: dict[str, Path] = {}
+    for place in map(Path, benchmarks.__path__):
+        folders = [each.parent for each in sorted(place.glob("*/entries.py"))]
+        taken = [each.name for each in folders if each.name in found]
+        if taken or not folders:
+            raise FabricheckError(
+                f"expected folders of benchmarks (NAME/entries.py) in {place}, which "
+                "FABRICHECK_BENCHMARKS names, each with a name of its own, found "
+                f"{', '.join(taken) or 'none'}: correct the variable, or rename them"
+            )
+        found.update({each.name: each for each in folders})
+    return found
+
+
+def _module(folder: str, name: str) -> ModuleType:
+    """A module of a folder; what is wrong with one of the user's is the user's to correct."""
+    try:
+        return importlib.import_module(f"{benchmarks.__name__}.{folder}.{name}")
+    except (Exception, SystemExit) as error:
+        if (
+            isinstance(error, FabricheckError)
+            or _FOLDERS[folder].parent == Path(__file__).parent
+        ):
+            raise
+        raise FabricheckError(
+            f"{_FOLDERS[folder] / name}.py: expected a module of Python, found "
+            f"{type(error).__name__}: {error}: correct it"
+        ) from error
+
+
 def _entries() -> dict[str, ModuleType]:
     """The entries of each folder, first of those that measure a layer of the software."""
-    names = [each.name for each in pkgutil.iter_modules(benchmarks.__path__) if each.ispkg]
-    found = {n: importlib.import_module(f"{benchmarks.__name__}.{n}.entries") for n in names}
+    found = {name: _module(name, "entries") for name in _FOLDERS}
+    taken: dict[tuple[str, str], str] = {}
+    for folder, each in found.items():
+        _check(folder, each, taken)
 
     def place(name: str) -> tuple[int, str]:
         layers = [_LAYERS.index(family.layer) for family in found[name].FAMILIES]
@@ -33,6 +66,30 @@ def _entries() -> dict[str, ModuleType]:
     return {name: found[name] for name in sorted(found, key=place)}
 
 
+def _check(folder: str, entries: ModuleType, taken: dict[tuple[str, str], str]) -> None:
+    """The entries are whole, and no family, check class or benchmark has the name of another's."""
+    if not {"FAMILIES", "BENCHMARKS"} <= vars(entries).keys():
+        raise FabricheckError(f"{entries.__file__}: expected FAMILIES and BENCHMARKS: add them")
+    families = {family.name for family in entries.FAMILIES}
+    checks = {name for family in entries.FAMILIES for name in family.checks}
+    for kind, names in (
+        ("family", families), ("check class", checks), ("benchmark", entries.BENCHMARKS)
+    ):  # fmt: skip
+        for name in names:
+            if (other := taken.setdefault((kind, name), folder)) != folder:
+                raise FabricheckError(
+                    f"{entries.__file__}: expected a {kind} with a name of its own, found {name}, "
+                    f"which folder {other} has: rename it"
+                )
+    for name, found in entries.BENCHMARKS.items():
+        if found.name != name or found.family not in families:
+            raise FabricheckError(
+                f"{entries.__file__}: expected benchmark {name} of a family of FAMILIES, found "
+                f"{found.name} of {found.family}: correct it"
+            )
+
+
+_FOLDERS = _folders()
 _ENTRIES = _entries()
 _FOLDER_OF = {name: folder for folder, each in _ENTRIES.items() for name in each.BENCHMARKS}
 
@@ -64,12 +121,11 @@ def folder_of(benchmark: str) -> Path | None:
     """The directory of a benchmark's folder; ``None`` for what is no benchmark of the registry."""
     if benchmark not in _FOLDER_OF:
         return None
-    return Path(str(_ENTRIES[_FOLDER_OF[benchmark]].__file__)).parent
+    return _FOLDERS[_FOLDER_OF[benchmark]]
 
 
 def _part(folder: str, name: str) -> ModuleType | None:
-    module = f"{benchmarks.__name__}.{folder}.{name}"
-    return importlib.import_module(module) if find_spec(module) else None
+    return _module(folder, name) if find_spec(f"{benchmarks.__name__}.{folder}.{name}") else None
 
 
 def programs_of(benchmarks: Iterable[str]) -> list[str]:
