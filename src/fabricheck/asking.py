@@ -14,6 +14,10 @@ class UnansweredError(FabricheckError):
     """A program is not there, failed or hangs; the message is its last words."""
 
 
+class MissingError(UnansweredError):
+    """There is no such program."""
+
+
 def ask(command: Sequence[str]) -> str:
     """What a program prints.
 
@@ -30,6 +34,8 @@ def ask(command: Sequence[str]) -> str:
             timeout=_PATIENCE,
             check=False,
         )
+    except FileNotFoundError:
+        raise MissingError(f"{command[0]} is not on PATH") from None
     except (OSError, subprocess.TimeoutExpired) as error:
         raise UnansweredError(str(error)) from None
     if ended.returncode:

@@ -68,8 +68,11 @@ def test_transports_of_ucx_have_devices() -> None:
 
 
 def test_partitions_that_are_up_have_all_their_nodes() -> None:
-    said = "compute|60|up|1-00:00:00\ncompute|4|up|1-00:00:00\ndebug|2|up|30:00\nold|9|down|x\n"
-    assert read_sinfo(said) == [Partition("compute", 64), Partition("debug", 2)]
+    said = (
+        "compute|60|up|1-0|n[1-60]\ncompute|4|up|1-0|n[7-10]\ndebug|2|up|9:00|d1\nold|9|down|x|\n"
+    )
+    compute = Partition("compute", 64, "n[1-60],n[7-10]")
+    assert read_sinfo(said) == [compute, Partition("debug", 2, "d1")]
     assert read_sinfo("") == []
 
 

@@ -16,7 +16,7 @@ from fabricheck.provenance import SUITE
 COMMANDS = """\
 fabricheck init our-systems
 . our-systems/setup-env.sh
-fabricheck site init mycluster
+fabricheck site init mycluster --alone
 reframe --system=mycluster --dry-run"""
 """Behind ``pip install``."""
 

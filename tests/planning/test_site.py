@@ -6,10 +6,14 @@ from pathlib import Path
 import pytest
 import yaml
 from tests.planning.test_detect import IBV_DEVINFO, UCX_INFO
+from typer.testing import CliRunner
 
+from fabricheck import asking
+from fabricheck.asking import MissingError, UnansweredError
+from fabricheck.cli.application import build
 from fabricheck.errors import FabricheckError
 from fabricheck.planning.site_check import Effect, check
-from fabricheck.planning.site_init import Facts, gather, run_tool, write
+from fabricheck.planning.site_init import Facts, Hardware, gather, unmeasured, write
 from fabricheck.provenance import SUITE
 from fabricheck.sites.features import OF_ENVIRONMENT, OF_PARTITION
 from fabricheck.sites.files import read
@@ -18,7 +22,8 @@ from fabricheck.transports import TRANSPORTS
 LSCPU = '{"lscpu": [{"field": "CPU(s):", "data": "64"}, {"field": "Thread(s) per core:", \
 "data": "1"}, {"field": "Socket(s):", "data": "2"}]}'
 SAID = {
-    "sinfo": "compute|10|up|infinite\n",
+    "sinfo": "compute|10|up|infinite|n[1-10]\n",
+    "true": "",
     "ibv_devinfo": IBV_DEVINFO,
     "ucx_info": UCX_INFO,
     "lscpu": LSCPU,
@@ -28,10 +33,21 @@ SAID = {
 }
 
 
-def cluster(command: Sequence[str]) -> str | None:
-    if command[0] == "spack" and list(command[1:4]) != ["-e", str(SUITE), "find"]:
-        return None  # outside the suite's environment Spack has another store
-    return SAID.get(command[0])
+SRUN = ("srun", "-N1")
+
+
+def cluster(command: Sequence[str]) -> str:
+    words = list(command)
+    if words[0] == "srun":
+        # A node has these programs; srun's own options come before them.
+        words = [word for word in words[1:] if not word.startswith("-")] or ["srun"]
+    if words[:2] == ["sh", "-c"]:
+        words = words[2].split()
+    if words[0] == "spack" and words[1:4] != ["-e", str(SUITE), "find"]:
+        raise UnansweredError("outside the suite's environment Spack has another store")
+    if words[0] not in SAID:
+        raise MissingError(f"{words[0]} is not on PATH")
+    return SAID[words[0]]
 
 
 @pytest.fixture
@@ -42,7 +58,7 @@ def suite(tmp_path: Path) -> Path:
 
 def test_a_cluster_becomes_a_site(suite: Path) -> None:
     path = suite / "sites" / "hpc.yaml"
-    write(path, "hpc", gather(cluster), "^login$")
+    write(path, "hpc", gather(cluster, SRUN), "^login$")
     site = read(path)
     (partition,) = site["systems"][0]["partitions"]
     assert partition["access"] == ["--partition=compute"]
@@ -70,21 +86,93 @@ def test_a_cluster_becomes_a_site(suite: Path) -> None:
 
 def test_of_several_interfaces_none_is_chosen(suite: Path) -> None:
     path = suite / "sites" / "hpc.yaml"
-    write(path, "hpc", Facts(lanes={"tcp": {"lo", "eth0", "eno1"}}), "x")
+    several = Hardware(lanes={"tcp": {"lo", "eth0", "eno1"}})
+    write(path, "hpc", Facts(hardware={"": several}), "x")
     assert "extras" not in read(path)["systems"][0]["partitions"][0]
 
 
-def test_hardware_is_asked_on_a_node() -> None:
-    asked: list[list[str]] = []
+def test_each_partition_is_asked_on_a_node_of_its_own(
+    suite: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = "cpu|4|up|1-0|n[1-4]\nstress|2|up|1-0|n[3-4]\ngpu|2|up|1-0|g[1-2]\n"
+    monkeypatch.setitem(SAID, "sinfo", said)
 
-    def run(command: Sequence[str]) -> str | None:
-        asked.append(list(command))
-        return None
+    def run(command: Sequence[str]) -> str:
+        if "--partition=gpu" in command and "ibv_devinfo" in command:
+            return ""
+        if "--partition=stress" in command:
+            raise UnansweredError("srun: error: Requested nodes are busy")
+        return cluster(command)
 
-    facts = gather(run, ["srun", "-N1"])
-    assert ["srun", "-N1", "ibv_devinfo", "-v"] in asked
-    assert ["sinfo", "-h", "-o", "%R|%D|%a|%l"] in asked
-    assert "RDMA ports: srun -N1 ibv_devinfo -v gave nothing" in facts.missing
+    facts = gather(run, SRUN)
+    path = suite / "sites" / "hpc.yaml"
+    write(path, "hpc", facts, "^login$")
+    cpu, gpu = read(path)["systems"][0]["partitions"]
+    assert ("rdma" in cpu["features"], "rdma" in gpu["features"]) == (True, False)
+    assert facts.missing[0] == (
+        "partition stress, which is left out: srun: error: Requested nodes are busy"
+    )
+    assert [*unmeasured(facts)] == [
+        "partition gpu: no active RDMA port with verbs was seen: nothing on InfiniBand or RoCE "
+        "will be measured"
+    ]
+    assert "&id" not in path.read_text()
+    assert [*unmeasured(gather(cluster, SRUN))] == [
+        "partitions cpu and stress share n[3-4]: every case would run twice there: take one of "
+        "them out of the file"
+    ]
+
+
+def nothing_but_the_first(command: Sequence[str]) -> str:
+    if any(word.startswith("--partition") for word in command):
+        raise UnansweredError("broken")
+    return cluster(command)
+
+
+@pytest.mark.parametrize(
+    ("broken", "on_node", "said"),
+    [
+        ("sinfo", "srun -N1", "expected sinfo to list the partitions, found: broken: run it"),
+        (
+            "srun",
+            "srun -N1 -p no",
+            "expected 'srun -N1 -p no' to run a command on a node, found: b",
+        ),
+        ("srum", "srum -N1", "expected 'srum -N1' to run a command on a node, found: broken"),
+        ("none", "", "expected --on-node such as 'srun -N1', found '': each of the partitions c"),
+        ("own", "srun -N1", "expected a partition, found partition compute, which is left out: br"),
+    ],
+)
+def test_a_tool_that_fails_ends_with_its_last_words(
+    suite: Path, monkeypatch: pytest.MonkeyPatch, broken: str, on_node: str, said: str
+) -> None:
+    def run(command: Sequence[str]) -> str:
+        if command[0] == broken:
+            raise UnansweredError("broken")
+        return nothing_but_the_first(command) if broken == "own" else cluster(command)
+
+    monkeypatch.setattr(asking, "ask", run)
+    monkeypatch.setenv("FABRICHECK_SITES", str(suite))
+    words = ["site", "init", "hpc", "--on-node", on_node]
+    ended = CliRunner().invoke(build(["site"]), words)
+    assert isinstance(ended.exception, FabricheckError)
+    assert said in str(ended.exception)
+    assert not list((suite / "sites").iterdir())
+
+
+def test_one_machine_has_the_mpi_of_its_mpirun(
+    suite: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(SAID, "mpicc.openmpi", "gcc")
+    monkeypatch.setitem(SAID, "mpirun", "mpirun (Open MPI) 4.1.4")
+    monkeypatch.delitem(SAID, "spack")
+    facts = gather(cluster, alone=True)
+    path = suite / "sites" / "laptop.yaml"
+    write(path, "laptop", facts, "^laptop$")
+    openmpi, builtin = read(path)["environments"]
+    assert (openmpi["name"], builtin["name"]) == ("openmpi", "builtin")
+    assert ["OMPI_ALLOW_RUN_AS_ROOT", "1"] in openmpi["env_vars"]
+    assert "MPI mpich: mpirun is openmpi's" in facts.missing
 
 
 def test_a_machine_with_nothing_becomes_a_site_of_one_machine(suite: Path) -> None:
@@ -128,15 +216,6 @@ def test_what_would_stop_other_commands_is_not_left_behind(
     with pytest.raises(FabricheckError, match=said):
         write(suite / "sites" / f"{name}.yaml", name, Facts(), hostname)
     assert [path for path in suite.rglob("*") if path.is_file()] == [other]
-
-
-@pytest.mark.integration
-@pytest.mark.parametrize(
-    ("command", "said"),
-    [(["nothing-of-this-name"], None), (["false"], None), (["echo", "word"], "word\n")],
-)
-def test_a_tool_that_is_missing_or_fails_says_nothing(command: list[str], said: str | None) -> None:
-    assert run_tool(command) == said
 
 
 SITE = {

@@ -27,10 +27,14 @@ def init(
         str,
         typer.Option(
             metavar="COMMAND",
-            help="Asks for the hardware on a node instead of here, such as 'srun -N1 -p compute'.",
+            help="Asks for the hardware on a node instead of here, such as 'srun -N1 -p compute'; "
+            "srun is asked for a node of each partition.",
             show_default=False,
         ),
     ] = "",
+    alone: Annotated[
+        bool, typer.Option("--alone", help="This machine is the whole site, without Slurm.")
+    ] = False,
     hostname: Annotated[
         str | None,
         typer.Option(
@@ -42,27 +46,35 @@ def init(
 ) -> None:
     """Write sites/NAME.yaml from what sinfo, ibv_devinfo, ucx_info, lscpu and Spack say.
 
-    A file that exists is never changed. What could not be asked is listed.
+    A file that exists is never changed. What could not be asked is listed, and what the site will
+    not measure for that.
 
-    Exit code 0: written. 2: bad input.
+    Exit code 0: written. 2: bad input, or sinfo or the command on a node fails: nothing is written.
 
     Examples:
 
         fabricheck site init mycluster --on-node "srun -N1 -p compute"
+
+        fabricheck site init laptop --alone
     """
+    from fabricheck.asking import ask  # noqa: PLC0415
     from fabricheck.planning import site_init  # noqa: PLC0415
 
+    if alone and on_node:
+        raise FabricheckError("expected --alone or --on-node, found both: leave one out")
     try:
         before = shlex.split(on_node)
     except ValueError as error:
         raise FabricheckError(
             f"expected a command after --on-node, found {on_node!r} ({error}): close its quotes"
         ) from error
-    facts = site_init.gather(site_init.run_tool, before)
+    facts = site_init.gather(ask, before, alone=alone)
     path = home(SUITE) / "sites" / f"{name}.yaml"
     site_init.write(path, name, facts, hostname or f"^{socket.gethostname()}$")
     for sentence in facts.missing:
         typer.echo(f"not found: {sentence}")
+    for sentence in site_init.unmeasured(facts):
+        typer.echo(f"note: {sentence}")
     typer.echo(f"{path}: look through it, then: fabricheck site check {name}")
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from fabricheck.errors import FabricheckError
 
-SINFO_FORMAT = "%R|%D|%a|%l"
-"""``sinfo -h -o``: partition, nodes, whether it is up, time limit."""
+SINFO_FORMAT = "%R|%D|%a|%l|%N"
+"""``sinfo -h -o``: partition, nodes, whether it is up, time limit, names of the nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,10 +18,12 @@ class Partition:
     Attributes:
         name: its name.
         nodes: how many nodes it has.
+        names: theirs.
     """
 
     name: str
     nodes: int
+    names: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,18 +63,21 @@ def read_sinfo(text: str) -> list[Partition]:
     Raises:
         FabricheckError: for a line of another form.
     """
-    nodes: dict[str, int] = {}
+    nodes: dict[str, list[tuple[int, str]]] = {}
     for line in filter(None, map(str.strip, text.splitlines())):
         fields = line.split("|")
         if len(fields) != len(SINFO_FORMAT.split("|")) or not fields[1].isdecimal():
             raise FabricheckError(
-                f"expected lines of sinfo as partition|nodes|state|limit, found {line!r}: see "
-                "whether this sinfo is Slurm's"
+                f"expected lines of sinfo as partition|nodes|state|limit|names, found {line!r}: "
+                "see whether this sinfo is Slurm's"
             )
         # One partition has a line for each group of nodes with another limit or state.
         if fields[2] == "up":
-            nodes[fields[0]] = nodes.get(fields[0], 0) + int(fields[1])
-    return [Partition(name, count) for name, count in nodes.items()]
+            nodes.setdefault(fields[0], []).append((int(fields[1]), fields[4]))
+    return [
+        Partition(name, sum(count for count, _ in groups), ",".join(names for _, names in groups))
+        for name, groups in nodes.items()
+    ]
 
 
 def read_ibv_devinfo(text: str) -> list[Port]:

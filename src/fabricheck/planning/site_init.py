@@ -1,24 +1,26 @@
 """A new site file, from what the machine says of itself."""
 
+import itertools
+import json
 import re
 import shlex
 import shutil
-import subprocess
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import yaml
+from ClusterShell.NodeSet import NodeSet
 
+from fabricheck.asking import MissingError, UnansweredError
 from fabricheck.errors import FabricheckError
 from fabricheck.planning import detect
 from fabricheck.provenance import SUITE
 from fabricheck.sites.files import read, read_sites
 from fabricheck.transports import MPI_FAMILIES
 
-_TIME_LIMIT = 60
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 _MPIS: Mapping[str, tuple[str, ...]] = {
     "openmpi": ("mpicc.openmpi", "mpicxx.openmpi"),
@@ -37,6 +39,15 @@ _PMI: Mapping[str, tuple[str, ...]] = {
 }
 """What ``srun --mpi`` should speak to each family, the best first."""
 
+_ALONE = {
+    "openmpi": [
+        ["OMPI_MCA_rmaps_base_oversubscribe", "1"],
+        ["OMPI_ALLOW_RUN_AS_ROOT", "1"],
+        ["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"],
+    ]
+}
+"""What ``mpirun`` on one machine needs."""
+
 # Two builds of one package: its name alone would name both.
 _MPI_SPECS = {
     "mvapich2": "^mvapich2 fabrics=mrail",
@@ -44,7 +55,24 @@ _MPI_SPECS = {
 }
 
 _VERBS_LANES = {"rc_verbs", "rc_mlx5"}
-Run = Callable[[Sequence[str]], str | None]
+# srun gives up where no node is free, instead of waiting longer than we do.
+_AT_ONCE = "--immediate=50"
+Run = Callable[[Sequence[str]], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Hardware:
+    """What a node has.
+
+    Attributes:
+        ports: RDMA ports.
+        lanes: transports of UCX with their devices.
+        processor: its CPUs.
+    """
+
+    ports: tuple[detect.Port, ...] = ()
+    lanes: Mapping[str, set[str]] = field(default_factory=dict)
+    processor: detect.Processor | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +80,8 @@ class Facts:
     """What was found of a machine.
 
     Attributes:
-        partitions: those of Slurm; none where there is no Slurm.
-        ports: RDMA ports.
-        lanes: transports of UCX with their devices.
-        processor: CPUs of a node.
+        partitions: those of Slurm that answered; none where there is no Slurm.
+        hardware: of a node of each partition, by its name; without Slurm, of ``""``.
         spack: MPIs for which the suite's Spack has installed OSU.
         mpis: MPI families whose compilers are on PATH.
         pmis: what ``srun --mpi`` offers.
@@ -64,9 +90,7 @@ class Facts:
     """
 
     partitions: tuple[detect.Partition, ...] = ()
-    ports: tuple[detect.Port, ...] = ()
-    lanes: Mapping[str, set[str]] = field(default_factory=dict)
-    processor: detect.Processor | None = None
+    hardware: Mapping[str, Hardware] = field(default_factory=dict)
     spack: tuple[str, ...] = ()
     mpis: tuple[str, ...] = ()
     pmis: tuple[str, ...] = ()
@@ -74,56 +98,54 @@ class Facts:
     missing: tuple[str, ...] = ()
 
 
-def run_tool(command: Sequence[str]) -> str | None:
-    """What a tool prints; ``None`` where it is not there or fails."""
-    if shutil.which(command[0]) is None:
-        return None
-    try:
-        ended = subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=_TIME_LIMIT
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    # srun lists its PMIs on standard error.
-    return ended.stdout + ended.stderr if ended.returncode == 0 else None
-
-
-def gather(run: Run, on_node: Sequence[str] = ()) -> Facts:
+def gather(run: Run, on_node: Sequence[str] = (), *, alone: bool = False) -> Facts:
     """Ask the tools.
 
     Args:
-        run: runs a tool and gives its output, ``None`` where there is none.
-        on_node: what to put before commands about the hardware of a node, such as ``srun -N1``.
+        run: runs a tool and gives its output (``asking.ask``).
+        on_node: what to put before commands about the hardware of a node, such as ``srun -N1``,
+            which is asked for a node of each partition.
+        alone: whether this machine is the whole site, also where Slurm's commands are.
 
     Raises:
-        FabricheckError: if a tool says something that can't be read.
+        FabricheckError: if sinfo or the command for a node fails, partitions share one such
+            command, or a tool says something that can't be read.
     """
-    missing = []
+    missing: list[str] = []
 
     def ask(what: str, *command: str) -> str:
-        said = run(command)
-        if said is None:
-            missing.append(f"{what}: {shlex.join(command)} gave nothing")
-        return said or ""
+        try:
+            return run(command)
+        except UnansweredError as error:
+            missing.extend([f"{what}: {shlex.join(command)}: {error}"] if what else [])
+            return ""
 
+    every = () if alone else _partitions(run)
+    ways = dict(_ways(run, on_node, [each.name for each in every], missing))
+    if not ways:
+        raise FabricheckError(f"expected a partition, found {missing[0]}: correct --on-node")
+    hardware = {
+        name: Hardware(
+            ports=tuple(detect.read_ibv_devinfo(ask("RDMA ports", *way, "ibv_devinfo", "-v"))),
+            lanes=detect.read_ucx_info(ask("transports of UCX", *way, "ucx_info", "-d")),
+            processor=detect.read_lscpu(ask("CPUs", *way, "lscpu", "--json")),
+        )
+        for name, way in ways.items()
+    }
+    found = detect.read_spack_find(
+        ask("MPIs of Spack", "spack", "-e", str(SUITE), "find", *_MPIS_OF_OSU)
+    )
+    mpis = [family for family, (compiler, _) in _MPIS.items() if ask("", compiler, "--version")]
+    if not every and (launched := _launched(ask("MPI of mpirun", "mpirun", "--version"))):
+        missing += [f"MPI {each}: mpirun is {launched}'s" for each in mpis if each != launched]
+        mpis = [each for each in mpis if each == launched]
     return Facts(
-        partitions=tuple(
-            detect.read_sinfo(ask("partitions", "sinfo", "-h", "-o", detect.SINFO_FORMAT))
-        ),
-        ports=tuple(detect.read_ibv_devinfo(ask("RDMA ports", *on_node, "ibv_devinfo", "-v"))),
-        lanes=detect.read_ucx_info(ask("transports of UCX", *on_node, "ucx_info", "-d")),
-        processor=detect.read_lscpu(ask("CPUs", *on_node, "lscpu", "--json")),
-        spack=tuple(
-            name
-            for name in detect.read_spack_find(
-                ask("MPIs of Spack", "spack", "-e", str(SUITE), "find", *_MPIS_OF_OSU)
-            )
-            if name in MPI_FAMILIES
-        ),
-        mpis=tuple(
-            family for family, (compiler, _) in _MPIS.items() if run((compiler, "--version"))
-        ),
-        pmis=tuple(detect.read_mpi_types(ask("PMIs of Slurm", "srun", "--mpi=list"))),
+        partitions=tuple(each for each in every if each.name in hardware),
+        hardware=hardware,
+        spack=tuple(name for name in found if name in MPI_FAMILIES),
+        mpis=tuple(mpis),
+        # srun lists them on standard error.
+        pmis=tuple(detect.read_mpi_types(ask("PMIs", "sh", "-c", "srun --mpi=list 2>&1"))),
         programs=tuple(
             feature
             for feature, program in (("verbs", "ib_write_bw"), ("ucx", "ucx_perftest"))
@@ -131,6 +153,70 @@ def gather(run: Run, on_node: Sequence[str] = ()) -> Facts:
         ),
         missing=tuple(missing),
     )
+
+
+def _partitions(run: Run) -> Sequence[detect.Partition]:
+    try:
+        return detect.read_sinfo(run(("sinfo", "-h", "-o", detect.SINFO_FORMAT)))
+    except MissingError:
+        return ()
+    except UnansweredError as error:
+        raise FabricheckError(
+            f"expected sinfo to list the partitions, found: {error}: run it where Slurm answers, "
+            "or give --alone for this machine without Slurm; nothing was written"
+        ) from None
+
+
+def _ways(
+    run: Run, on_node: Sequence[str], partitions: Sequence[str], missing: list[str]
+) -> Iterator[tuple[str, Sequence[str]]]:
+    """The partitions that answer (without Slurm ``""``), each with what reaches a node of it."""
+    by_srun = bool(on_node) and Path(on_node[0]).name == "srun"
+    if (partitions and not on_node) or (len(partitions) > 1 and not by_srun):
+        raise FabricheckError(
+            f"expected --on-node such as 'srun -N1', found {shlex.join(on_node)!r}: each of the "
+            f"partitions {', '.join(partitions)} has nodes of its own; or give --alone for "
+            "this machine without Slurm; nothing was written"
+        )
+    way = [*on_node, _AT_ONCE] if by_srun else on_node
+    if way:
+        try:
+            run((*way, "true"))
+        except UnansweredError as error:
+            raise FabricheckError(
+                f"expected {shlex.join(on_node)!r} to run a command on a node, found: {error}: "
+                "correct --on-node; nothing was written"
+            ) from None
+    for name in partitions or [""]:
+        own = [*way, f"--partition={name}"] if by_srun and partitions else way
+        try:
+            if own != way:
+                run((*own, "true"))
+            yield name, own
+        except UnansweredError as error:
+            missing.append(f"partition {name}, which is left out: {error}")
+
+
+def _launched(said: str) -> str:
+    """The family of a launcher."""
+    words = {"Open MPI": "openmpi", "HYDRA": "mpich"}
+    return next((family for word, family in words.items() if word in said), "")
+
+
+def unmeasured(facts: Facts) -> Iterator[str]:
+    """What the site that is written will not measure, or twice."""
+    for name, hardware in facts.hardware.items():
+        if "rdma" not in _transports(hardware):
+            yield (
+                f"{name and f'partition {name}: '}no active RDMA port with verbs was seen: nothing "
+                "on InfiniBand or RoCE will be measured"
+            )
+    for one, other in itertools.combinations(facts.partitions, 2):
+        if shared := str(NodeSet(one.names) & NodeSet(other.names)):
+            yield (
+                f"partitions {one.name} and {other.name} share {shared}: every case would run "
+                "twice there: take one of them out of the file"
+            )
 
 
 def write(path: Path, name: str, facts: Facts, hostname: str) -> None:
@@ -147,8 +233,10 @@ def write(path: Path, name: str, facts: Facts, hostname: str) -> None:
             nothing is left behind.
     """
     _check_name(path, name)
+    site = _site(name, facts, hostname)
+    # Without an anchor where two keys have one list.
     text = _HEAD.format(name=name) + yaml.safe_dump(
-        _site(name, facts, hostname), sort_keys=False, default_flow_style=None, width=100
+        json.loads(json.dumps(site)), sort_keys=False, default_flow_style=None, width=100
     )
     try:
         # A file that can't be read would stop every command that reads sites.
@@ -206,6 +294,7 @@ def _site(name: str, facts: Facts, hostname: str) -> dict[str, Any]:
 
 
 def _of_slurm(partition: detect.Partition, facts: Facts, environs: list[str]) -> dict[str, Any]:
+    hardware = facts.hardware[partition.name]
     counts, count = [1], 2
     while count <= partition.nodes:
         counts.append(count)
@@ -218,8 +307,8 @@ def _of_slurm(partition: detect.Partition, facts: Facts, environs: list[str]) ->
         "access": [f"--partition={partition.name}"],
         "environs": environs,
         "max_jobs": 1,
-        "features": [*_transports(facts), *(f"nodes-{count}" for count in counts)],
-        **_hardware(facts),
+        "features": [*_transports(hardware), *(f"nodes-{count}" for count in counts)],
+        **_hardware(hardware),
         "sched_options": {"use_nodes_option": True},
     }
 
@@ -233,25 +322,26 @@ def _of_one_machine(facts: Facts, environs: list[str]) -> dict[str, Any]:
         "environs": environs,
         "max_jobs": 1,
         "features": ["shm", "nodes-1"],
-        **_hardware(facts),
+        **_hardware(facts.hardware.get("", Hardware())),
     }
 
 
-def _transports(facts: Facts) -> list[str]:
+def _transports(hardware: Hardware) -> list[str]:
     """Features for the transports that UCX has on a node; TCP and memory are everywhere."""
-    has_rdma = bool(_VERBS_LANES & facts.lanes.keys()) and any(p.is_active for p in facts.ports)
-    has_dc = has_rdma and "dc_mlx5" in facts.lanes
+    lanes, active = hardware.lanes, any(port.is_active for port in hardware.ports)
+    has_rdma = active and bool(_VERBS_LANES & lanes.keys())
+    has_dc = has_rdma and "dc_mlx5" in lanes
     return ["tcp", "shm", *(["rdma"] if has_rdma else []), *(["dc"] if has_dc else [])]
 
 
-def _hardware(facts: Facts) -> dict[str, Any]:
+def _hardware(hardware: Hardware) -> dict[str, Any]:
     extras: dict[str, Any] = {}
     devices = {}
     # Of several interfaces, which one is for the data only the site knows.
-    interfaces = facts.lanes.get("tcp", set()) - {"lo"}
+    interfaces = hardware.lanes.get("tcp", set()) - {"lo"}
     if len(interfaces) == 1:
         devices["tcp"] = next(iter(interfaces))
-    active = [port for port in facts.ports if port.is_active]
+    active = [port for port in hardware.ports if port.is_active]
     if active:
         first = active[0]
         same = [port for port in active if port.gigabits == first.gigabits]
@@ -262,11 +352,11 @@ def _hardware(facts: Facts) -> dict[str, Any]:
     if devices:
         extras["ucx_net_devices"] = devices
     found: dict[str, Any] = {}
-    if facts.processor:
+    if hardware.processor:
         found["processor"] = {
-            "num_cpus": facts.processor.num_cpus,
-            "num_cpus_per_core": facts.processor.num_cpus_per_core,
-            "num_sockets": facts.processor.num_sockets,
+            "num_cpus": hardware.processor.num_cpus,
+            "num_cpus_per_core": hardware.processor.num_cpus_per_core,
+            "num_sockets": hardware.processor.num_sockets,
         }
     return {**found, "extras": extras} if extras else found
 
@@ -290,6 +380,7 @@ def _environments(name: str, facts: Facts) -> list[dict[str, Any]]:
                 "ftn": "",
                 "features": ["mpi", *(["spack"] if in_spack else [])],
                 "extras": extras,
+                **({} if facts.partitions else {"env_vars": _ALONE.get(family, [])}),
                 "target_systems": [name],
             }
         )
