@@ -125,3 +125,32 @@ def test_training_runs_all_in_the_guides_order_and_says_what_is_left_out(
     assert len([*tmp_path.glob("gloo_*_vgg19_150_128.log")]) == 4
     (tmp_path / "fail").touch()
     assert training.run(asked, chosen) == 1
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        ({"SLURM_NTASKS": "4", "SLURM_PROCID": "3"}, "--size 4 --rank 3"),
+        (
+            {"OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_RANK": "2", "SLURM_PROCID": "0"},
+            "--size 4 --rank 2",
+        ),
+        ({"PMI_SIZE": "4", "PMI_RANK": "1", "SLURM_NTASKS": "1"}, "--size 4 --rank 1"),
+        ({}, "rank.sh: expected rank and size of Open MPI, PMI or Slurm in the environment, found"),
+    ],
+)
+def test_every_launcher_tells_a_rank_which_it_is(
+    tmp_path: Path, told: dict[str, str], said: str
+) -> None:
+    (tmp_path / "redis.env").write_text("host=n1\nport=7\n")
+    done = subprocess.run(
+        [SUITE / "src/fabricheck/benchmarks/allreduce_lab/rank.sh", "0", "echo"],
+        cwd=tmp_path,
+        env={"PATH": os.environ["PATH"], **told},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=ROOM,
+    )
+    assert (done.stdout or done.stderr).startswith(said)
+    assert done.returncode == (0 if told else 2)

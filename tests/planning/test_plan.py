@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -15,10 +16,15 @@ from fabricheck.planning.plan import LeftOut, Plan, divide, make
 from fabricheck.planning.plan_text import check_lines, plan_lines
 from fabricheck.planning.references import check
 from fabricheck.provenance import SUITE
-from fabricheck.record.costs import Cost
+from fabricheck.record.costs import Cost, Estimate
+from fabricheck.reframe_ext.case import BenchmarkCase
 from fabricheck.reframe_ext.command import environment
+from fabricheck.reframe_ext.fabric_survey import FabricSurvey
 from fabricheck.reframe_ext.judged import CHOSEN
 from fabricheck.reframe_ext.matrix import Case, lacking_terms, read_cases
+from fabricheck.reframe_ext.node_health import NodeSurvey
+from fabricheck.reframe_ext.pair_health import PairSurvey
+from fabricheck.reframe_ext.slurm import lacking_of_scheduler
 
 pytestmark = pytest.mark.integration
 
@@ -183,7 +189,7 @@ def suite(tmp_path: Path) -> Path:
 def test_cases_and_references_that_do_not_meet_are_found(suite: Path) -> None:
     measured = dataclasses.replace(CASE, variables=("latency_p50_1B", "latency_p99_1B"))
     other = dataclasses.replace(CASE, benchmark="bw")
-    unjudged = dataclasses.replace(CASE, check="NodeHealth")
+    unjudged = dataclasses.dataclasses.replace(CASE, check="NodeHealth")
     found = check(suite, of_cases(measured, other, unjudged))
     assert found.cases == 2
     assert found.without_reference == (other,)
@@ -213,7 +219,7 @@ def test_without_a_file_nothing_has_a_reference(tmp_path: Path) -> None:
 def test_the_text_names_cases_reasons_and_what_is_absent() -> None:
     out = LeftOut(dataclasses.replace(CASE, placement="dc-2n"), "partition cpu lacks dc")
     plan = Plan("hpc", (CASE, CASE), (out,), ("environment mvapich2: no prefix",))
-    text = "\n".join(plan_lines(plan))
+    text = "\n".join(plan_lines(plan, Estimate(0.0, 0.0, 0, 1)))
     assert text.startswith("hpc: 2 cases run, 1 are left out")
     assert re.search(r"cpu +gnu +MpiPointToPoint +rc-2n +2\n", text)
     assert "nothing with environment mvapich2: no prefix" in text
@@ -247,3 +253,33 @@ def test_what_a_person_can_mend_is_told_from_a_fault_of_the_suite(
     )
     with pytest.raises(expected, match=message):
         read_cases(tmp_path, "one")
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "check", "lacks"),
+    [
+        ("torque", NodeSurvey, ("a scheduler that lists its nodes",)),
+        ("lsf", FabricSurvey, ("a scheduler that lists its nodes",)),
+        ("flux", PairSurvey, ("a scheduler that lists its nodes",)),
+        ("torque", BenchmarkCase, ()),
+        ("allocation", NodeSurvey, ()),
+        ("local", PairSurvey, ()),
+    ],
+)
+def test_what_a_scheduler_cannot_run_does_not_run(
+    scheduler: str, check: type, lacks: tuple[str, ...]
+) -> None:
+    partition = SimpleNamespace(scheduler=SimpleNamespace(registered_name=scheduler))
+    assert lacking_of_scheduler(check, partition) == lacks
+
+
+def test_what_no_site_file_mends_and_the_cost_come_before_the_rest() -> None:
+    many = [LeftOut(CASE, f"partition cpu lacks {each}") for each in ("gpu", "rdma") * 9]
+    survey = LeftOut(
+        dataclasses.replace(CASE, check="NodeHealth"), "partition cpu lacks a scheduler that"
+    )
+    plan = Plan("hpc", (CASE,), (*many, survey), ())
+    lines = [*plan_lines(plan, Estimate(0.0, 0.0, 0, 1))]
+    first = next(number for number, line in enumerate(lines) if line.startswith("partition  r"))
+    assert "lacks a scheduler" in lines[first + 1]
+    assert lines.index("cost: unknown, as none of the cases was measured here yet") < first

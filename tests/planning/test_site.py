@@ -1,5 +1,6 @@
 """New sites are written from what the tools say, and told what they lack."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from fabricheck import asking
 from fabricheck.asking import MissingError, UnansweredError
 from fabricheck.cli.application import build
 from fabricheck.errors import FabricheckError
-from fabricheck.planning.site_check import Effect, check
+from fabricheck.planning.site_check import SURVEYS, Effect, check
 from fabricheck.planning.site_init import Facts, Hardware, gather, unmeasured, write
 from fabricheck.provenance import SUITE
 from fabricheck.sites.features import OF_ENVIRONMENT, OF_PARTITION
@@ -322,11 +323,35 @@ def test_what_makes_a_run_see_less_is_told(
     assert any(words in said for said in found)
 
 
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"scheduler": "torque"}, "FabricHealth, NodeHealth, PairHealth and fabricheck stress can"),
+        ({"scheduler": "lsf", "launcher": "mpiexec"}, "lsf does not tell ReFrame its nodes"),
+        ({"scheduler": "squeue"}, "without the feature rdma nothing on InfiniBand or RoCE is"),
+        ({"extras": {"gpus_per_node": 4}}, "extras.gpus_per_node is for the launcher srun"),
+    ],
+)
+def test_what_a_scheduler_or_launcher_cannot_run_is_told(
+    suite: Path, changes: dict[str, object], words: str
+) -> None:
+    found = [effect for said, effect in remarks(suite, **changes).items() if words in said]
+    assert found == [Effect.WEAKER]
+
+
+def test_the_checks_of_every_node_are_named() -> None:
+    bases = ("(NodeSurvey)", "(FabricSurvey)", "(PairSurvey)")
+    texts = [path.read_text() for path in (SUITE / "checks").glob("*.py")]
+    found = re.findall(r"^class (\w+)(\(\w+\))", "\n".join(texts), re.MULTILINE)
+    assert sorted(name for name, base in found if base in bases) == list(SURVEYS)
+
+
 def test_gpus_that_no_job_asks_for_are_told(suite: Path) -> None:
     features = ["shm", "gpu", "cuda_ipc", "nodes-1", "bound_ranks"]
     (said,) = remarks(suite, features=features)
     assert "without extras.gpus_per_node jobs ask for no GPUs" in said
-    assert remarks(suite, features=features, extras={"gpus_per_node": 4}) == {}
+    (said,) = remarks(suite, features=features, extras={"gpus_per_node": 4})
+    assert "jobs ask for no GPUs" not in said
 
 
 def test_a_system_without_references_is_told(suite: Path) -> None:

@@ -63,8 +63,7 @@ def plan(
         for each in made.cases
     ]
     cost = estimate(keys, costs(home(SUITE) / "perflogs", system))
-    lines = [*plan_text.plan_lines(made), plan_text.cost_line(cost)]
-    tell(lines, {**asdict(made), "cost": asdict(cost)}, machine=machine)
+    tell(plan_text.plan_lines(made, cost), {**asdict(made), "cost": asdict(cost)}, machine=machine)
 
 
 def _show_night(system: str, only: Only, *, machine: bool) -> None:

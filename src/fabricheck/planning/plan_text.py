@@ -11,11 +11,11 @@ from fabricheck.reframe_ext.matrix import Case
 from fabricheck.units import share
 
 _SHOWN = 4
-_REASONS = 20
+_REASONS = 10
 
 
-def plan_lines(plan: Plan) -> Iterator[str]:
-    """The matrix as a table, then what is left out, the most frequent reason first."""
+def plan_lines(plan: Plan, cost: Estimate) -> Iterator[str]:
+    """The matrix as a table, its cost, then what is left out, the most frequent reason first."""
     yield f"{plan.system}: {len(plan.cases)} cases run, {len(plan.left_out)} are left out"
     yield ""
     yield from table(
@@ -23,6 +23,7 @@ def plan_lines(plan: Plan) -> Iterator[str]:
     )
     for sentence in plan.absent:
         yield f"nothing with {sentence}"
+    yield cost_line(cost)
     if plan.left_out:
         yield ""
         yield "left out:"
@@ -110,7 +111,9 @@ def _reason_rows(left_out: Sequence[LeftOut]) -> Iterator[tuple[str, ...]]:
     groups: dict[tuple[str, str], list[Case]] = {}
     for each in left_out:
         groups.setdefault((each.case.partition, each.reason), []).append(each.case)
-    for (partition, reason), members in sorted(groups.items(), key=lambda item: -len(item[1])):
+    # What no site file mends comes first: it is seldom most frequent.
+    rows = sorted(groups.items(), key=lambda row: ("scheduler" not in row[0][1], -len(row[1])))
+    for (partition, reason), members in rows:
         examples = shortened(f"{case.benchmark} {case.placement}".strip() for case in members)
         yield partition, reason, str(len(members)), examples
 

@@ -18,6 +18,7 @@ from fabricheck.judge.reference_file import exists, load, path_of
 from fabricheck.localise import recorded
 from fabricheck.provenance import folders
 from fabricheck.reframe_ext.config import site_configuration, usable_sites
+from fabricheck.reframe_ext.slurm import LISTS_NODES
 from fabricheck.sites import features
 from fabricheck.sites.files import PAGE, nearest, read
 from fabricheck.transports.table import IPOIB, TRANSPORTS
@@ -25,6 +26,8 @@ from fabricheck.transports.table import IPOIB, TRANSPORTS
 _COMMANDS = {"squeue": "sbatch", "slurm": "sbatch", "allocation": "salloc"}
 """What a scheduler of ReFrame needs on PATH; others are not looked at."""
 
+SURVEYS = ("FabricHealth", "NodeHealth", "PairHealth")
+"""Checks of every node."""
 _ON_GPUS = {each.feature for each in TRANSPORTS.values() if each.is_of_gpus}
 
 
@@ -109,6 +112,24 @@ def _partition_remarks(partition: Mapping[str, Any]) -> Iterator[Remark]:
             yield Remark(
                 Effect.WRONG, f"partition {name}: {needed} is not on PATH here, no job can start"
             )
+    if partition["scheduler"] not in LISTS_NODES:
+        yield Remark(
+            Effect.WEAKER,
+            f"partition {name}: {partition['scheduler']} does not tell ReFrame its nodes: "
+            f"{', '.join(SURVEYS)} and fabricheck stress cannot run there; only Slurm and machines "
+            "without a scheduler were ever tried",
+        )
+    elif partition["scheduler"] != "local" and "rdma" not in offered:
+        yield Remark(
+            Effect.WEAKER,
+            f"partition {name}: without the feature rdma nothing on InfiniBand or RoCE is measured",
+        )
+    if "gpus_per_node" in extras and partition["launcher"] != "srun":
+        yield Remark(
+            Effect.WEAKER,
+            f"partition {name}: extras.gpus_per_node is for the launcher srun; with "
+            f"{partition['launcher']} give the GPUs in 'access'",
+        )
     if not any(feature.startswith("nodes-") for feature in offered):
         yield Remark(
             Effect.WRONG, f"partition {name}: no feature nodes-N, so no case has nodes to run on"

@@ -29,6 +29,7 @@ class FabricSurvey(Judged):
     under load is seen by the cases that put load on it. The bands are the references.
     """
 
+    surveys_nodes = True
     benchmark = variable(str, value="fabric_health")
     placement = variable(str, value="", loggable=True)
     pause = variable(int, value=5, loggable=True)

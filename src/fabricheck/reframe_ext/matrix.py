@@ -22,6 +22,7 @@ from fabricheck.benchmarks.registry import CHECKS
 from fabricheck.errors import EXIT_BAD_INPUT, EXIT_FAULT, FabricheckError
 from fabricheck.provenance import home
 from fabricheck.reframe_ext.command import environment
+from fabricheck.reframe_ext.slurm import lacking_of_scheduler
 
 Rule = Callable[[Any, list[str]], bool]
 
@@ -143,6 +144,7 @@ def _cases(tests: Sequence[Any], system: Any, part_fits: Rule, env_fits: Rule) -
         needs = tuple(dict.fromkeys(sides))
         for partition in system.partitions:
             lacking = lacking_terms(test.valid_systems, lambda spec: part_fits(partition, [spec]))  # noqa: B023
+            lacking = lacking or lacking_of_scheduler(test, partition)
             if lacking:
                 found.append(_case(test, partition.name, "", lacking))
                 continue

@@ -45,6 +45,7 @@ class NodeSurvey(Judged):
     node of the partition that was not looked at is named with its state.
     """
 
+    surveys_nodes = True
     benchmark = variable(str, value="node_health")
     placement = variable(str, value="", loggable=True)
     prerequisites = variable(list, value=[], loggable=True)

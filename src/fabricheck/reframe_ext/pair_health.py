@@ -32,6 +32,7 @@ class PairSurvey(BuiltCase):
     is the median of the run itself, so no reference file has a part in it.
     """
 
+    surveys_nodes = True
     nodes = variable(int, value=0)
     round_seconds = variable(float, value=ROUND_SECONDS)
     full = variable(bool, value=False)

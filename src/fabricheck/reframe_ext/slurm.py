@@ -6,8 +6,18 @@ from reframe.core.exceptions import ReframeError
 
 from fabricheck.launch.slurm import node_states
 
+LISTS_NODES = ("slurm", "squeue", "allocation", "local")
+"""Schedulers that list their nodes, as checks of every node (``surveys_nodes``) need."""
+
 # A node that has just ended a job is as good as idle.
 _IDLE = "idle|idle+completing"
+
+
+def lacking_of_scheduler(test: Any, partition: Any) -> tuple[str, ...]:
+    """What the scheduler of a partition lacks for a test, in words."""
+    lists_nodes = partition.scheduler.registered_name in LISTS_NODES
+    surveys = getattr(test, "surveys_nodes", False)
+    return ("a scheduler that lists its nodes",) if surveys and not lists_nodes else ()
 
 
 def usable_nodes(job: Any, partition: str, check: str) -> tuple[int, dict[str, str]]:
