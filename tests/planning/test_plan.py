@@ -189,7 +189,7 @@ def suite(tmp_path: Path) -> Path:
 def test_cases_and_references_that_do_not_meet_are_found(suite: Path) -> None:
     measured = dataclasses.replace(CASE, variables=("latency_p50_1B", "latency_p99_1B"))
     other = dataclasses.replace(CASE, benchmark="bw")
-    unjudged = dataclasses.dataclasses.replace(CASE, check="NodeHealth")
+    unjudged = dataclasses.replace(CASE, check="NodeHealth")
     found = check(suite, of_cases(measured, other, unjudged))
     assert found.cases == 2
     assert found.without_reference == (other,)
