@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from typer.testing import Result
 
 from fabricheck.errors import FabricheckError
 from fabricheck.history.store import History
-from fabricheck.record.entries import Nodes
+from fabricheck.record.entries import Nodes, Session
 from fabricheck.record.write import append
 
 SITE = minimal.site("simulated")
@@ -42,7 +43,7 @@ def test_a_new_regression_comes_first_and_makes_the_exit_code(tmp_path: Path):
     found = Place(tmp_path, *STEP).trend()
     assert found.exit_code == 1
     lines = found.stdout.splitlines()
-    assert lines[0].startswith(" WORSE   1 new regression; last night 2020-04-14")
+    assert lines[0].startswith(" WORSE   1 new regression; newest value 2020-04-14")
     assert lines[1].startswith("new regression on simulated since 2020-04-10 03:00: +")
     assert "confidence very high" in lines[1]
     assert lines[2].strip() == "everything: 12 of 12 series"
@@ -54,7 +55,24 @@ def test_a_new_regression_comes_first_and_makes_the_exit_code(tmp_path: Path):
 def test_a_steady_history_has_exit_code_0(tmp_path: Path):
     found = Place(tmp_path, "--size", "0", "--series", "12", "--nights", "60").trend()
     assert found.exit_code == 0
-    assert found.stdout.splitlines()[0].startswith(" STEADY   nothing new; last night")
+    assert found.stdout.splitlines()[0].startswith(" STEADY   nothing new; newest value")
+
+
+def test_an_open_regression_is_worse_and_shown_however_old(tmp_path: Path):
+    old = ("--size", "0.1", "--nights", "145", "--at", "100", "--series", "12")
+    place = Place(tmp_path, *old)
+    # A run by hand, or a stress, is no night.
+    night = Session(
+        time="2020-05-20T03:30:00+00:00", session="n", system="simulated", info={"kind": "nightly"}
+    )
+    later = replace(night, time="2020-05-21T09:00:00+00:00", session="r", info={})
+    append(tmp_path / "logs", [night, later])
+    run("history", "refresh", "--store", place.store)
+    found = place.trend()
+    assert found.exit_code == 1
+    first, second, *_ = found.stdout.splitlines()
+    assert first.startswith(" WORSE   1 open regression; last night 2020-05-20 03:30; newest value")
+    assert second.startswith("open regression on simulated since 2020-04-10")
 
 
 def test_json_says_the_same(tmp_path: Path):

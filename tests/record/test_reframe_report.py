@@ -79,6 +79,12 @@ def test_a_case_of_the_suite() -> None:
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("name", ["", "\n", " ", " @here", " %.repeat_no=3"])
+def test_a_case_without_a_name_has_one(name: str) -> None:
+    case = case_of({**FOREIGN, "name": name, "display_name": ""}, "uuid", "")
+    assert (case.check, case.benchmark, case.name) == ("unnamed", "unnamed check", "unnamed check")
+
+
 def test_a_case_of_another_suite_is_named_by_its_parameters() -> None:
     case = case_of(FOREIGN, "uuid", "")
     assert (case.benchmark, case.repeat, case.session) == ("Stream %threads=4", 3, "uuid")

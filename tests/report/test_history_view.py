@@ -65,7 +65,29 @@ def test_no_history_is_told(run, tmp_path):
 def test_a_new_regression_is_worse(slower):
     verdict = history_verdict(slower)
     assert (verdict.word, verdict.color) == ("Worse than before", "red")
-    assert verdict.sentence.startswith("1 new regression; last night 2026-11-21 05:46")
+    assert verdict.sentence.startswith("1 new regression; newest value 2026-11-21 05:46")
+
+
+def test_a_regression_that_nobody_accepted_is_never_steady(run):
+    series = nights.series_of(run, recent=25, factor=nights.slower_over_tcp)
+    verdict = history_verdict(dataclasses.replace(nights.past_of(run, series), holds_run=True))
+    assert (verdict.word, verdict.color) == ("Worse than before", "red")
+    assert verdict.sentence.startswith("1 open regression; newest value")
+
+
+def test_what_a_stress_measured_is_no_night_of_the_case(run):
+    own = nights.series_of(run)
+    stress = [
+        dataclasses.replace(
+            each,
+            key=dataclasses.replace(each.key, check="Stress"),
+            values=40 * each.values,
+        )
+        for each in own
+    ]
+    alone, both = (nights.past_of(run, series) for series in (own, [*own, *stress]))
+    assert sparklines(run, both, {}) == sparklines(run, alone, {})
+    assert missing(dataclasses.replace(run, cases=()), nights.past_of(run, stress)) == []
 
 
 def test_steady_nights_are_green(run):

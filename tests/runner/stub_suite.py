@@ -51,6 +51,10 @@ def reframe(suite: Path, options: list[str]) -> None:
     # The run report of the session that was just recorded.
     sample = json.loads((suite / SAMPLE).read_text())
     sample["session_info"]["time_end"] = f"{now:%Y%m%dT%H%M%S}+0000"
+    # Those that it recorded itself are of the session as well.
+    sample["session_info"]["num_cases"] += CASES
+    if "--mode=nightly" in options:
+        sample["session_info"]["kind"] = "nightly"
     for case in sample["runs"][0]["testcases"]:
         case["session"] = session
         case["job_completion_time_unix"] = now.timestamp()
@@ -91,7 +95,8 @@ def fabricheck(suite: Path, arguments: list[str]) -> None:
         from fabricheck.runner.selection import Selection  # noqa: PLC0415
 
         junit = [f"--report-{each[2:]}" for each in arguments if each.startswith("--junit=")]
-        session.run(suite, Selection("testbed"), None, junit)
+        mode = [each for each in arguments if each.startswith("--mode=")]
+        session.run(suite, Selection("testbed"), None, junit + mode)
     else:
         sys.argv[1:] = arguments
         from fabricheck.cli import main  # noqa: PLC0415

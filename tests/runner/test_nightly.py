@@ -27,6 +27,8 @@ from fabricheck.errors import FabricheckError
 from fabricheck.history.selection import Selection
 from fabricheck.history.store import History
 from fabricheck.provenance import SUITE
+from fabricheck.record.entries import Session
+from fabricheck.record.write import append
 from fabricheck.runner.nightly import LINES, MailOn, Plan, check_nights, run_night
 from fabricheck.runner.nights import Nights
 
@@ -58,7 +60,8 @@ def test_a_night_leaves_page_summary_and_junit_and_delivers_the_summary(plan: Pl
     assert "this run is not in the history" not in (latest / "page.html").read_text()
     assert (latest / "junit.xml").exists()
     assert (latest / "summary.txt").read_text().splitlines() == list(done.summary)
-    assert done.summary[0].startswith("FINE: night of ")
+    assert done.summary[0].startswith("FINE: testbed, 10 good of 10 cases: night of ")
+    assert done.summary[1] == "The fabric: nothing critical in 10 cases judged"
     assert any("STEADY" in line for line in done.summary)
     assert len(done.summary) <= LINES
     subject, *rest = (plan.suite / "mail").read_text().splitlines()
@@ -75,11 +78,12 @@ def program(plan: Plan, script: str) -> Plan:
 
 
 def test_a_step_that_fails_is_named_and_does_not_stop_the_others(plan: Plan) -> None:
-    done = run_night(program(plan, 'echo "$1 said"; [ "$1" != history ] || exit 2'))
+    said = 'echo "$1 said" | tee /dev/stderr'
+    done = run_night(program(plan, f'{said}; [ "$1" != history ] || exit 2'))
     assert (done.exit_code, done.codes) == (2, {"run": 0, "history": 2, "trend": 0})
     assert done.summary[0].startswith("FAILED in history: night of")
     assert "history ended with exit code 2: history said" in done.summary
-    assert "no page: the run left no report" in done.summary
+    assert "no page: the record has no session of tonight" in done.summary
     assert "trend said" in done.summary
     assert plan.nights.all()[0].complete
 
@@ -93,37 +97,90 @@ def test_a_history_that_crashes_is_said_by_summary_subject_page_and_check(plan: 
     assert check_nights(plan) == []
     done = run_night(plan)
     assert (done.exit_code, done.codes["history"]) == (2, 1)
-    assert done.summary[0].startswith("FAILED in history: night of")
+    counted = "testbed, 10 good of 10 cases"
+    assert done.summary[0].startswith(f"FAILED in history: {counted}: night of")
     assert done.summary[1] == "history ended with exit code 1: it said nothing"
     assert any("the history does not hold tonight" in line for line in done.summary)
-    assert (plan.suite / "mail").read_text().startswith("fabricheck: FAILED in history: night of")
+    assert (plan.suite / "mail").read_text().startswith("fabricheck: FAILED in history: testbed")
     assert "this run is not in the history" in (done.directory / "page.html").read_text()
     (note,) = check_nights(plan)
     assert note.startswith(f"NIGHT FAILED in history: that of {done.directory.name[:4]}")
     assert (plan.suite / "mail").read_text().startswith("fabricheck: NIGHT FAILED in history\n")
 
 
+def recorded(plan: Plan) -> None:
+    """A session that is tonight's, whenever that is."""
+    end = "2999-01-01T00:00:00+00:00"
+    night = Session(time=end, session="s", system="hpc", info={"kind": "nightly"})
+    append(plan.suite / "perflogs", [night])
+
+
+def told(status: str, *, changes: dict[str, object] | None = None) -> str:
+    """What ``report --json`` prints of a night with one case that is not good."""
+    bad = {"status": status, "subject": "bw rc-2n", "nodes": ["n1", "n2"], "causes": ["why"]}
+    return json.dumps(
+        {
+            "counts": {"good": 2, **({} if status == "good" else {status: 1})},
+            "systems": ["hpc"], "cases": [{}] * 3, "fabric": "The fabric: x", "lacking": None,
+            "problems": [] if status == "good" else [bad], "history": changes,
+        }
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    ("mail_on", "mails"), [("always", "yyyyyy"), ("wrong", "nyyyny"), ("change", "yyynyy")]
+    ("mail_on", "mails"),
+    [("always", "yyyyyyyyy"), ("wrong", "nyyynyyyy"), ("change", "yyynyyyny")],
 )
 def test_the_nights_that_are_asked_for_are_delivered(plan: Plan, mail_on: str, mails: str) -> None:
-    # Fine, untrusted twice, critical twice (of which the second is no news), and untrusted again.
+    # Fine, untrusted, without reference, critical (which is no news), fine, untrusted; a regression
+    # that is new, open, and new.
     script = """
-    [ "$1" = report ] && cat counts
-    [ "$1" = run ] && { echo '{"session_info"' >reports/run-$(date +%N).json; exit $(cat code); }
+    [ "$1" = report ] && cat told
+    [ "$1" = trend ] && exit $(cat trend)
+    [ "$1" = run ] && exit $(cat code)
     exit 0"""
     asked = replace(program(plan, f"cd {plan.suite}; {script}"), mail_on=MailOn(mail_on))
+    recorded(plan)
     came = ""
-    for counts, code in (
-        ("3 good, 0 untrusted", 0), ("2 good, 1 untrusted", 1), ("2 good, 1 no-reference", 1),
-        ("2 good, 1 critical, 0 untrusted", 1), ("3 good, 0 failed", 0), ("1 untrusted", 1),
+    new, old = ({"regressions": {state: 1}, "slow": 0} for state in ("new", "open"))
+    for status, code, changes in (
+        ("good", 0, None), ("untrusted", 1, None), ("no-reference", 1, None),
+        ("critical", 1, None), ("good", 0, None), ("untrusted", 1, None),
+        ("good", 0, new), ("good", 0, old), ("good", 0, new),
     ):  # fmt: skip
-        (plan.suite / "counts").write_text(counts)
+        (plan.suite / "told").write_text(told(status, changes=changes))
         (plan.suite / "code").write_text(str(code))
+        (plan.suite / "trend").write_text(str(int(changes is not None)))
         (plan.suite / "mail").unlink(missing_ok=True)
         run_night(asked)
         came += "y" if (plan.suite / "mail").exists() else "n"
     assert came == mails
+
+
+def test_the_subject_has_system_counts_and_regressions_and_the_text_what_is_wrong(
+    plan: Plan,
+) -> None:
+    changes: dict[str, object] = {"regressions": {"open": 2}, "slow": 0}
+    words = told("untrusted", changes=changes)
+    recorded(plan)
+    done = run_night(program(plan, f"[ $1 != report ] || {{ echo '{words}'; exit 1; }}"))
+    subject = "LOOK: hpc, 1 untrusted of 3 cases, 2 open regressions: night of "
+    assert done.summary[0].startswith(subject)
+    assert done.summary[1:3] == ["The fabric: x", "untrusted bw rc-2n on n[1-2]: why"]
+    assert (plan.suite / "mail").read_text().startswith(f"fabricheck: {subject}")
+
+
+def test_damage_of_the_record_is_in_the_summary(plan: Plan) -> None:
+    run_night(plan)
+    place = plan.suite / "perflogs" / "testbed" / "main"
+    (place / "2026-01.jsonl").write_text("garbage\n")
+    done = run_night(plan)
+    words = "the record has 1 lines with a new problem: see fabricheck history status"
+    assert words in done.summary
+    (place / "2026-01.jsonl").unlink()
+    done = run_night(plan)
+    words = "the record has 1 files that changed or are gone: see fabricheck history status"
+    assert words in done.summary
 
 
 def test_the_mail_command_is_not_in_the_list_of_processes(plan: Plan) -> None:

@@ -40,6 +40,18 @@ def run(
     return judge_block(PLAN, measurement, setting, evidence, {"id": "1.1", "repeat": 1})
 
 
+def test_a_block_beside_other_work_is_disturbed_and_not_critical(
+    references: dict[str, Reference], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = ["other programs had 40 % of the ranks' CPUs on n1 (4 s of 10 s)"]
+    monkeypatch.setattr(judged, "find_disturbances", lambda *_, **__: told)
+    for given in ({"value": 201.0}, {"value": 100.0, "objections": ("no proof",)}):
+        case = run(stage=tmp_path, **given)
+        assert (case.level, case.result, case.findings[0]) == ("disturbed", "fail", told[0])
+        assert case.findings[1].startswith("what it gave: ")
+    assert run(100.0, tmp_path).level == "good"
+
+
 @pytest.fixture
 def references(monkeypatch: pytest.MonkeyPatch) -> dict[str, Reference]:
     """References of all sizes of the curve, of which a block has one."""

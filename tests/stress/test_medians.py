@@ -1,3 +1,4 @@
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -36,6 +37,23 @@ def test_an_hour_is_recorded_when_it_is_over_and_once(tmp_path: Path) -> None:
     assert found["bcast"].check == "Stress"
     assert settle(made, SESSION, perflogs, ended=True) == 1
     assert len(recorded(perflogs)) == 3
+
+
+def test_one_disturbed_block_does_not_make_the_hour_critical(tmp_path: Path) -> None:
+    good = [block(f"{n}.1", value=10.0 + n, at=BEGIN + n) for n in range(1, 4)]
+    bad = block("4.1", value=90.0, at=BEGIN + 4, level="critical")
+    perflogs = tmp_path / "perflogs"
+    for level, found in (
+        ("disturbed", ("good", "pass", 12.0)),
+        ("critical", ("critical", "fail", 12.5)),
+    ):
+        made = place(tmp_path / level, *good, replace(bad, level=level))
+        settle(made, SESSION, perflogs / level, ended=True)
+        (hour,) = recorded(perflogs / level)
+        (p50,) = [each for each in hour.samples if each.statistic == "p50"]
+        assert (hour.level, hour.result, p50.value, p50.level) == (*found, "good"), level
+    settle(place(tmp_path / "all", replace(bad, level="disturbed")), SESSION, perflogs, ended=True)
+    assert {each.level for each in recorded(perflogs)} >= {"disturbed"}
 
 
 def test_whoever_died_between_two_lines_the_next_one_writes_the_rest(tmp_path: Path) -> None:

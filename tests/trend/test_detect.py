@@ -10,6 +10,7 @@ from fabricheck.trend.accepted import Acceptance
 from fabricheck.trend.detect import Trend, analyse
 from fabricheck.trend.events import Change, Confidence, Detector, Event, Kind, State
 from fabricheck.trend.settings import Settings
+from fabricheck.trend.trend_text import Verdict, verdict
 
 
 def trend(*values: Any, **key: Any) -> Trend:
@@ -209,7 +210,8 @@ def test_a_regression_that_went_away_has_recovered():
 def test_an_old_regression_that_holds_is_open():
     found = trend(stepped(nights=140, at=90))
     assert event(found).state is State.OPEN
-    assert found.exit_code == 0
+    assert (found.regressions, found.exit_code) == ({State.OPEN: 1}, 1)
+    assert verdict(found, []) == (Verdict.WORSE, "1 open regression")
 
 
 def test_noisier_is_not_worse():

@@ -71,5 +71,8 @@ def test_a_broken_file_stops_only_systems_that_no_other_file_has(tmp_path: Path)
     (tmp_path / "broken.yaml").write_text("trend: }")
     sites = [site(tmp_path, "trend: {alarm_p: 0.0001}\n")]
     assert read_settings(sites, ["hpc"])["hpc"].alarm_p == 0.0001
+    # An imported history has systems without a site file.
+    assert read_settings(sites, ["hpc", "other"])["other"] == Settings()
+    (tmp_path / "broken.yaml").write_text("systems: [{name: other}]\ntrend: }")
     with pytest.raises(FabricheckError, match=r"broken\.yaml"):
         read_settings(sites, ["hpc", "other"])

@@ -103,7 +103,8 @@ def backfill(
 ) -> None:
     """Write the history as OpenMetrics with timestamps, for Prometheus and VictoriaMetrics to read.
 
-    The latencies and bandwidths that the exporter serves of the last run, of every session.
+    The latencies and bandwidths that the exporter serves of the last run, of every session; without
+    those of a stress, which loads the fabric on purpose.
 
     Exit code 0: written. 2: bad input, or nothing to write.
 
@@ -116,8 +117,10 @@ def backfill(
         fabricheck metrics backfill /dev/stdout benchmark=allreduce --since 2026-11-01
     """
     from fabricheck.monitor.exposition import lines  # noqa: PLC0415
+    from fabricheck.record.sessions import STRESS  # noqa: PLC0415
 
-    text = [*lines(selected(store, select, since, until))]
+    found = selected(store, select, since, until)
+    text = [*lines(each for each in found if each.key.check != STRESS)]
     if len(text) == 1:
         raise FabricheckError(
             "expected latencies or bandwidths that the exporter serves (docs/reference/metrics.md),"

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -23,6 +23,9 @@ from fabricheck.errors import FabricheckError
 from fabricheck.report import terminal
 from fabricheck.report.run import Run
 from fabricheck.report.summary import Summary, as_json, summarise
+
+if TYPE_CHECKING:
+    from fabricheck.report.history_view import HistoryView
 
 HISTORY = "history"
 """Directory of the history beside the run reports."""
@@ -131,9 +134,11 @@ def show(
             "would replace: name another"
         )
     summary = summarise(run)
-    unread = _write_page(run, summary, html, compared) if html is not None else None
+    past, unread = _write_page(run, summary, html, compared) if html else (None, None)
     if machine:
-        write_json(as_json(run, summary))
+        slow = sum(len(each.lemons) for each in past.nodes) if past else 0
+        changes = {"regressions": past.trend.regressions, "slow": slow} if past else None
+        write_json({**as_json(run, summary), "history": changes})
     else:
         console = open_console()
         terminal.show(run, summary, console, table=table)
@@ -147,8 +152,8 @@ def show(
 
 def _write_page(
     run: Run, summary: Summary, html: Path, compared: Compared
-) -> FabricheckError | None:
-    """Write it, without the history if that can't be read; why it can't."""
+) -> tuple["HistoryView | None", FabricheckError | None]:
+    """Write it, without the history if that can't be read; the history, or why it can't be."""
     # Bokeh, Jinja and the detectors take a while to import: only the page pays for them.
     from fabricheck.report.history_view import read_history_view  # noqa: PLC0415
     from fabricheck.report.page import write_page  # noqa: PLC0415
@@ -160,7 +165,7 @@ def _write_page(
         except FabricheckError as error:
             unread = error
     write_page(run, summary, html, past, str(unread or ""))
-    return unread
+    return past, unread
 
 
 def _write_plots(run: Run, directory: Path) -> None:

@@ -22,7 +22,7 @@ def trend(
         typer.Option(
             metavar="DATE",
             help="Show what changed from this day or time on.",
-            show_default=f"{_SHOWN_DAYS} days before the last night",
+            show_default=f"{_SHOWN_DAYS} days before the newest value, and what is still open",
         ),
     ] = None,
     system: Annotated[
@@ -42,7 +42,10 @@ def trend(
     Reads the history: "fabricheck history refresh" brings it up to date. The method, its settings
     and its measured power are in docs/explanation/detection.md.
 
-    Exit code 0: no new regression, no slow node. 1: there is one. 2: bad input.
+    A regression is new for a week, and open until it is accepted (docs/explanation/detection.md)
+    or has recovered.
+
+    Exit code 0: no regression is new or open, no node is slow. 1: there is one. 2: bad input.
 
     Examples:
 
@@ -58,10 +61,12 @@ def trend(
     from fabricheck.history.selection import Selection  # noqa: PLC0415
     from fabricheck.history.store import History  # noqa: PLC0415
     from fabricheck.localise import nodes  # noqa: PLC0415
+    from fabricheck.record.entries import NIGHT  # noqa: PLC0415
     from fabricheck.trend import trend_text  # noqa: PLC0415
     from fabricheck.trend.accepted import read_accepted  # noqa: PLC0415
     from fabricheck.trend.attribution import around, attribute  # noqa: PLC0415
     from fabricheck.trend.detect import analyse  # noqa: PLC0415
+    from fabricheck.trend.events import State  # noqa: PLC0415
     from fabricheck.trend.settings import Settings, read_settings  # noqa: PLC0415
 
     start = moment(since)
@@ -79,7 +84,19 @@ def trend(
         first = found.newest - np.timedelta64(_SHOWN_DAYS, "D")
         if start is not None:
             first = np.datetime64(start.astimezone(UTC).replace(tzinfo=None), "s")
-        events = [event for event in found.events if event.since >= first]
+        events = [
+            each
+            for each in found.events
+            if each.since >= first or (start is None and each.state is State.OPEN)
+        ]
+        night = max(
+            (
+                each.time
+                for each in history.sessions()
+                if each.kind == NIGHT and (not system or each.system in system)
+            ),
+            default="",
+        )
         provenance = history.provenance(around(events, Selection(fields)))
         of_nodes = [
             nodes.node_trend(
@@ -90,11 +107,12 @@ def trend(
     differences = [attribute(event, series, provenance) for event in events]
     if machine:
         data = trend_text.as_json(found, events, differences)
+        data["night"] = night or None
         data["nodes"] = [nodes.as_json(each) for each in of_nodes]
         write_json(data)
     else:
         console = open_console()
-        trend_text.show(found, events, differences, console, every=every)
+        trend_text.show(found, events, differences, console, every=every, night=night)
         for line in (line for each in of_nodes for line in nodes.words(each)):
             console.print(Text(line), soft_wrap=True)
     slow = any(each.lemons for each in of_nodes)

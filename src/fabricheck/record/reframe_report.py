@@ -64,7 +64,7 @@ def case_of(given: Mapping[str, Any], session: str, time: str, attempt: int = 1)
     """
     given = {name: each for name, each in given.items() if each != _UNDEFINED}
     ours = _is_ours(given)
-    name = _text(given, "name") or "unnamed check"
+    name = (title(_text(given, "name")) and _text(given, "name")) or "unnamed check"
     nodes = _texts(given, "node_list") or _texts(given, "job_nodelist")
     ranks = _ranks(given, "num_tasks")
     num_nodes = _count(given, "num_nodes") if ours else len(nodes)

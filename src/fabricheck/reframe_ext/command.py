@@ -3,8 +3,13 @@
 import os
 import sys
 from pathlib import Path
+from typing import Final
 
 from fabricheck.provenance import places
+
+
+UNRECORDED: Final = "FABRICHECK_UNRECORDED"
+"""Environment variable with which nothing is recorded: where ReFrame only builds and plans."""
 
 
 def command(suite: Path) -> list[str]:

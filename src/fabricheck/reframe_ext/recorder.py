@@ -5,6 +5,7 @@ the disk is full (docs/explanation/decisions.md).
 """
 
 import logging
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from fabricheck.provenance import session
 from fabricheck.record.entries import Case, moment
 from fabricheck.record.reframe_report import ODD, case_of
 from fabricheck.record.write import append
+from fabricheck.reframe_ext.command import UNRECORDED
 from fabricheck.reframe_ext.provenance import Provenance
 
 HANDLER = "fabricheck"
@@ -33,13 +35,13 @@ class Recorder(logging.Handler):
         self._provenance = Provenance(basedir)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Record a case. A dry run measures nothing and leaves no line.
+        """Record a case. What measures nothing, as a dry run, leaves no line.
 
         Raises:
             ForceExitError: if it can't be recorded; a run without its record must not go on.
         """
         check = record.__dict__["__rfm_check__"]
-        if check.is_dry_run():
+        if check.is_dry_run() or os.environ.get(UNRECORDED):
             return
         try:
             # Builds and what never ran have no nodes.

@@ -13,6 +13,7 @@ from fabricheck.trend.trend_text import (
     amount,
     levels,
     moment,
+    newest,
     series_words,
     typical,
     verdict,
@@ -67,18 +68,21 @@ def history_verdict(past: HistoryView) -> HistoryVerdict:
     if slow := [" or ".join(lemon.nodes) for each in past.nodes for lemon in each.lemons]:
         word, sentence = Verdict.WORSE, f"slow: {', '.join(slow)}; {sentence}"
     if not past.holds_run:
-        sentence += "; this run is not in the history, which fabricheck history refresh mends"
+        sentence += "; this run is not in the history yet: run fabricheck history refresh"
     if not trend.judged:
         sentence += f"; none of {trend.series} series has enough nights for a verdict on a step"
         if word is Verdict.STEADY:
             return HistoryVerdict("?", "magenta", "Not judged", sentence)
     if not past.holds_run and word is Verdict.STEADY:
         return HistoryVerdict("?", "magenta", "Not compared", sentence)
-    others = Counter(event.state for event in past.events if event.state is not State.NEW)
-    counted = "".join(f", {number} {state}" for state, number in others.items())
-    return HistoryVerdict(
-        *_VERDICTS[word], f"{sentence}{counted}; last night {moment(trend.newest)}"
+    others = Counter(
+        event.state
+        for event in past.events
+        if event.state is not State.NEW
+        if (event.state, event.kind) != (State.OPEN, Kind.REGRESSION)
     )
+    counted = "".join(f", {number} {state}" for state, number in others.items())
+    return HistoryVerdict(*_VERDICTS[word], f"{sentence}{counted}; {newest(trend)}")
 
 
 def event_views(past: HistoryView, places: Mapping[SeriesKey, int]) -> list[EventView]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fabricheck.record.sessions import STRESS
 from fabricheck.report.history_view import HistoryView, Place, place_of, place_words
 from fabricheck.report.run import Run
 from fabricheck.trend.trend_text import moment
@@ -39,6 +40,8 @@ def missing(run: Run, past: HistoryView) -> list[Missing]:
     last: dict[Place, tuple[np.datetime64, int]] = {}
     for series in past.series:
         case = place_of(series.key)
+        if series.key.check == STRESS:
+            continue
         if case not in fine and len(series) and series.times[-1] >= newest - _RECENT:
             time, nights = last.get(case, (series.times[-1], 0))
             last[case] = (max(time, series.times[-1]), max(nights, len(series)))

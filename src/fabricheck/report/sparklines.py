@@ -9,6 +9,7 @@ import numpy.typing as npt
 from fabricheck.benchmarks.metrics import size_label
 from fabricheck.benchmarks.registry import REGISTRY
 from fabricheck.history.series import Series, SeriesKey, sparkline
+from fabricheck.record.sessions import STRESS
 from fabricheck.report.history_view import HistoryView, place_of
 from fabricheck.report.matrix import key_figures
 from fabricheck.report.run import Case, Run
@@ -68,6 +69,7 @@ def sparklines(
     series = {
         (place_of(each.key), each.key.metric, each.key.statistic, each.key.size): each
         for each in past.series
+        if each.key.check != STRESS
     }
     changes = changes_of(past.events)
     found = {}

@@ -156,7 +156,7 @@ def ran_again(run: Run) -> str:
     still = sum(case.status is Status.DISTURBED for case in cases)
     return (
         f"RAN AGAIN: {_cases(len(cases))} that other work disturbed, "
-        f"{still or 'none'} of them in vain; {cases[0].title}: {cases[0].disturbed_before[0]}"
+        f"{still or 'none'} of them again; {cases[0].title}: {cases[0].disturbed_before[0]}"
     )
 
 
@@ -197,12 +197,14 @@ def as_json(run: Run, summary: Summary) -> dict[str, Any]:
         "reframe": run.told("version"),
         "references": reference_legend(run),
         "defects": run.defects,
+        "fabric": of_fabric(summary),
         "lacking": run.lacking or None,
         "resting": run.resting,
         "shared": summary.shared,
         "problems": [
             {
                 "status": problem.status,
+                "subject": problem.subject,
                 "causes": problem.causes,
                 "cases": [case.title for case in problem.cases],
                 "nodes": problem.nodes,

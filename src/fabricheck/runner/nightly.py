@@ -4,6 +4,7 @@ It may be killed at any point. The perflogs hold whole lines only, the history t
 refresh or nothing, and a night is complete when its last file is there: the next one goes on.
 """
 
+import json
 import os
 import re
 import subprocess
@@ -13,12 +14,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from fabricheck.errors import FabricheckError
 from fabricheck.locks import BusyError, held
 from fabricheck.provenance import home
+from fabricheck.record.entries import NIGHT
+from fabricheck.record.sessions import last
 from fabricheck.report.files import write_whole
+from fabricheck.report.nodes import abbreviated
+from fabricheck.report.status import Status
 from fabricheck.runner.nights import STEPS, Night, Nights, failed_steps
 
 LINES: Final = 20
@@ -30,17 +35,10 @@ JUNIT: Final = "junit.xml"
 _PROGRAM: Final = Path(sys.executable).with_name("fabricheck")
 _BAD: Final = 2
 _MAIL_SECONDS: Final = 120
-_REPORT_LINES: Final = 5
+_PROBLEMS: Final = 3
 _NOTES: Final = 5
 _HEAD_BYTES: Final = 4096
 _RUN_REPORT: Final = re.compile(r"run-[0-9]+\.json")
-
-
-# A number of cases that say nothing, or nothing that can be believed, in the words of the report.
-_UNPROVED: Final = re.compile(
-    r"\b[1-9]\d* (untrusted|no-reference|disturbed|not judged|not run|aborted|failed|build failed"
-    r"|incomplete)\b"
-)
 
 
 class MailOn(StrEnum):
@@ -212,19 +210,16 @@ class _Sequence:
 
     def run(self) -> Done:
         """Every step, whatever becomes of those before it."""
-        reports, store = self._plan.reports, self._plan.reports / "history"
-        before = set(reports.glob("run-*.json"))
+        store, perflogs = self._plan.reports / "history", home(self._plan.suite) / "perflogs"
+        record = f"--perflogs={perflogs}"
         junit = self._night.directory / JUNIT
         self._step("run", "run", *self._plan.run, "--mode=nightly", f"--junit={junit}")
-        perflogs = f"--perflogs={home(self._plan.suite) / 'perflogs'}"
-        self._step("history", "history", "refresh", perflogs, f"--store={store}")
+        self._step("history", "history", "refresh", record, f"--store={store}", "--json")
         self._step("trend", "trend", f"--store={store}")
-        written = set(reports.glob("run-*.json")) - before
-        if written:
-            newest = max(written, key=lambda path: path.stat().st_mtime)
+        if session := self._session(perflogs):
             page = f"--html={self._night.directory / PAGE}"
             history = [f"--history={store}"] if store.is_dir() else []
-            self._step("page", "report", str(newest), page, *history, "--no-table")
+            self._step("page", "report", f"--session={session}", record, page, *history, "--json")
         failed = failed_steps(self._codes)
         code = _BAD if failed else max(self._codes.values())
         summary = self._summary(failed)
@@ -233,7 +228,7 @@ class _Sequence:
         if self._is_news(code):
             deliver(self._plan, summary[0], summary)
         self._begin("retention")
-        kept = self._remove_old(written)
+        kept = self._remove_old()
         ended = datetime.now(UTC)
         self._plan.nights.complete(self._night, self._codes, ended, self._plan.every)
         if kept:
@@ -249,46 +244,68 @@ class _Sequence:
         if self._plan.mail_on is not MailOn.CHANGE:
             return wrong or self._plan.mail_on is MailOn.ALWAYS
         before = self._plan.nights.last_good(self._night.began)
-        told = self._said("page")
+        told = self._told("page")
+        statuses = {Status(each["status"]) for each in told.get("problems", ())}
+        changes = told.get("history") or {"slow": 1}
         return bool(
             code == _BAD
             or self._notes
-            or self._codes["trend"]
+            or (self._codes["trend"] and (changes["slow"] or changes["regressions"].get("new")))
             or before is None
             or before.codes != self._codes
-            or (wrong and (not told or _UNPROVED.search("\n".join(told))))
+            or (wrong and not told)
+            or not all(each.judged or each.passes for each in statuses)
         )
+
+    def _session(self, perflogs: Path) -> str:
+        """Tonight's session in the record; empty if it has none."""
+        try:
+            found = last(perflogs, NIGHT)
+        except FabricheckError:
+            return ""
+        began = f"{self._night.began:%Y-%m-%dT%H:%M:%S}"
+        return found.session if found and found.time >= began else ""
 
     def _begin(self, step: str) -> None:
         with (self._night.directory / STEPS).open("a") as file:
             file.write(f"{step}\n")
 
     def _step(self, name: str, *arguments: str) -> None:
-        """Run a command of ours; what it says goes to a file, and its exit code is kept."""
+        """Run a command of ours; what it says goes to files, and its exit code is kept."""
         self._begin(name)
-        with self._output(name).open("w") as output:
+        kind = "json" if "--json" in arguments else "txt"
+        with self._output(name).open("a") as words, self._output(name, kind).open("a") as output:
             self._codes[name] = subprocess.run(
                 [self._plan.program, *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
-                stderr=subprocess.STDOUT,
+                stderr=words,
                 check=False,
                 pass_fds=[self._lock],
             ).returncode
 
-    def _output(self, step: str) -> Path:
-        return self._night.directory / f"{step}.txt"
+    def _output(self, step: str, kind: str = "txt") -> Path:
+        return self._night.directory / f"{step}.{kind}"
 
     def _said(self, step: str) -> list[str]:
         path = self._output(step)
         return path.read_text(errors="replace").splitlines() if path.exists() else []
+
+    def _told(self, step: str) -> dict[str, Any]:
+        """What a step printed for machines; empty if that is nothing."""
+        try:
+            told: dict[str, Any] = json.loads(self._output(step, "json").read_bytes())
+        except (OSError, ValueError):
+            return {}
+        return told
 
     def _summary(self, failed: Sequence[str]) -> list[str]:
         """What an operator reads in the morning: verdict, what went wrong, run, and trend."""
         verdict = "LOOK" if any(self._codes.values()) else "FINE"
         if failed:
             verdict = f"FAILED in {', '.join(failed)}"
-        head = [f"{verdict}: night of {self._night.began:%Y-%m-%d %H:%M} UTC"]
+        found = self._told("page")
+        head = [f"{verdict}: {_counted(found)}night of {self._night.began:%Y-%m-%d %H:%M} UTC"]
         for step in failed:
             last = [line for line in self._said(step) if line.strip()][-1:] or ["it said nothing"]
             head.append(f"{step} ended with exit code {self._codes[step]}: {last[0]}")
@@ -296,11 +313,10 @@ class _Sequence:
         if len(self._notes) > _NOTES:
             head.append(f"... and {len(self._notes) - _NOTES} more of such nights")
         if not self._output("page").exists():
-            head.append("no page: the run left no report")
+            head.append("no page: the record has no session of tonight")
         # A page whose history could not be read says what was run all the same.
-        head += (
-            self._said("page")[:_REPORT_LINES] if (self._night.directory / PAGE).exists() else []
-        )
+        head += _found(found) if found else []
+        head += _lost(self._told("history"))
         trend = self._said("trend") if "trend" not in failed else []
         if trend and "history" in failed:
             head.append("the history does not hold tonight; what follows is of the nights before:")
@@ -310,7 +326,7 @@ class _Sequence:
             trend = [*trend[: max(room - 1, 0)], "... and more: see trend.txt"]
         return [*head, *trend, *tail]
 
-    def _remove_old(self, written: set[Path]) -> list[OSError]:
+    def _remove_old(self) -> list[OSError]:
         """Nights and run reports that are older than asked; the record itself stays.
 
         A clock that is wrong makes all of them old, so the newest stay whatever it says.
@@ -321,7 +337,7 @@ class _Sequence:
         ages = {
             path: now.timestamp() - path.lstat().st_mtime
             for path in plan.reports.glob("run-*.json")
-            if _RUN_REPORT.fullmatch(path.name) and path not in written
+            if _RUN_REPORT.fullmatch(path.name)
         }
         for path in sorted(ages, key=ages.__getitem__)[most:]:
             try:
@@ -330,6 +346,39 @@ class _Sequence:
             except OSError as error:
                 problems.append(error)
         return problems
+
+
+def _counted(found: Mapping[str, Any]) -> str:
+    """System, cases and regressions, for the subject: the worst first."""
+    if not found:
+        return ""
+    counts = {Status(name): number for name, number in found["counts"].items() if number}
+    bad = sorted(counts.keys() - {Status.GOOD}, key=lambda status: -status.severity)
+    words = [f"{counts[each]} {each}" for each in bad or counts]
+    words[-1:] = [f"{each} of {len(found['cases'])} cases" for each in words[-1:]]
+    for state, number in ((found["history"] or {}).get("regressions") or {}).items():
+        words.append(f"{number} {state} regression{'' if number == 1 else 's'}")
+    return f"{', '.join([*found['systems'], *words])}: "
+
+
+def _found(found: Mapping[str, Any]) -> list[str]:
+    """Whether the fabric is all right, what was not measured, and the worst problems."""
+    lines = [found["fabric"]]
+    lines += [f"NOT MEASURED: {found['lacking']}"] if found["lacking"] else []
+    for each in found["problems"][:_PROBLEMS]:
+        where = f" on {abbreviated(each['nodes'])}" if each["nodes"] else ""
+        lines.append(f"{each['status']} {each['subject']}{where}: {each['causes'][0]}")
+    left = len(found["problems"]) - _PROBLEMS
+    return lines + ([f"... and {left} more: see {PAGE}"] if left > 0 else [])
+
+
+def _lost(history: Mapping[str, Any]) -> list[str]:
+    """What of the record could not be read tonight, or was read before and is gone."""
+    counts = {"lines with a new problem": history.get("problems", 0)}
+    counts["files that changed or are gone"] = len(history.get("anew", ()))
+    words = [f"{number} {what}" for what, number in counts.items() if number]
+    said = f"the record has {' and '.join(words)}: see fabricheck history status"
+    return [said] if words else []
 
 
 def _is_run_report(path: Path) -> bool:

@@ -15,6 +15,7 @@ from fabricheck.judge.levels import Level, worst
 from fabricheck.judge.physics import impossible
 from fabricheck.judge.references import CaseKey
 from fabricheck.judge.verdict import Verdict
+from fabricheck.launch.disturbance import NOTICED, find_disturbances
 from fabricheck.launch.judging import (
     find_links,
     find_references,
@@ -84,6 +85,12 @@ def judge_block(
         verdict, _ = find_verdict(curve, setting, links, (references, tolerance), evidence.remarks)
         samples += map(_sample, verdict.judgements)
     findings, causes = in_order(verdict.findings, fabric)
+    level = worst([verdict.level, *(each.level for each in fabric)])
+    if level in (Level.CRITICAL, Level.UNTRUSTED) and not causes:
+        # The next block comes at once, so a little is enough, as for a case that runs again.
+        shared = "shared_cores" in setting.features
+        if by := find_disturbances(setting.stage, shared=shared, part=NOTICED):
+            level, findings = Level.DISTURBED, [*by, *(f"what it gave: {f}" for f in findings)]
     return Case(
         time=moment(),
         system=plan["system"],
@@ -101,8 +108,8 @@ def judge_block(
         mpi=setting.mpi,
         mpi_version=curve.metadata.get("mpi", "") if curve else "",
         ucx_version=evidence.ucx_version,
-        result="pass" if verdict.level in (Level.GOOD, Level.WARNING) else "fail",
-        level=str(worst([verdict.level, *(each.level for each in fabric)])),
+        result="pass" if level.passes else "fail",
+        level=str(level),
         findings=tuple(findings),
         fabric_causes=tuple(causes),
         nodes=evidence.hosts,

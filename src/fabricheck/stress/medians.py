@@ -69,12 +69,14 @@ def _hour(block: Case) -> int:
 
 
 def _median(blocks: list[Case], time: str) -> Case:
+    # What was disturbed says nothing, unless nothing else was measured.
+    blocks = [each for each in blocks if each.level != Level.DISTURBED] or blocks
     values: dict[tuple[str, str, int | None], list[Sample]] = defaultdict(list)
     for block in blocks:
         for each in block.samples:
             if each.value is not None:
                 values[(each.metric, each.statistic, each.size)].append(each)
-    newest = blocks[-1]
+    newest, level = blocks[-1], worst([Level(each.level) for each in blocks])
     return replace(
         newest,
         time=time,
@@ -82,15 +84,21 @@ def _median(blocks: list[Case], time: str) -> Case:
         id=f"{session_of(newest)}-{newest.benchmark}",
         name=f"Stress {newest.benchmark}, medians of {len(blocks)} blocks",
         repeat=None,
-        level=str(worst([Level(each.level) for each in blocks])),
+        result="pass" if level.passes else "fail",
+        level=str(level),
         findings=tuple(dict.fromkeys(f for each in blocks for f in each.findings))[:5],
         nodes=tuple(sorted({node for each in blocks for node in each.nodes})),
         output="",
         samples=tuple(
-            replace(found[-1], value=median(each.value for each in found if each.value is not None))
+            # Judged as the one in the middle is.
+            replace(sorted(found, key=_value)[len(found) // 2], value=median(map(_value, found)))
             for found in values.values()
         ),
     )
+
+
+def _value(sample: Sample) -> float:
+    return sample.value or 0.0
 
 
 def _stands(path: Path, case: Case) -> bool:

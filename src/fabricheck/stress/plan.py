@@ -113,7 +113,7 @@ def make_plan(
             suite,
             RFM_ENABLE_RESULTS_STORAGE="n",
             # No program but the one that measures MPI, which is always built.
-            **{VARIABLE: str(asked), WANTED: ""},
+            **{VARIABLE: str(asked), WANTED: "", reframe.UNRECORDED: "1"},
         ),
         capture_output=True,
         text=True,

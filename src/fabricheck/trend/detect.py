@@ -1,5 +1,6 @@
 """All detectors over all series: what changed, since when, and how it stands tonight."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -49,11 +50,18 @@ class Trend:
     visible: Mapping[SeriesKey, float] = field(default_factory=dict)
 
     @property
-    def exit_code(self) -> int:
-        """1 if there is a new regression."""
-        return int(
-            any(event.kind is Kind.REGRESSION and event.state is State.NEW for event in self.events)
+    def regressions(self) -> Counter[State]:
+        """How many regressions there are of each state: new, and open, which nobody accepted."""
+        return Counter(
+            each.state
+            for each in self.events
+            if each.kind is Kind.REGRESSION and each.state in (State.NEW, State.OPEN)
         )
+
+    @property
+    def exit_code(self) -> int:
+        """1 if there is a regression that is new or open."""
+        return int(bool(self.regressions))
 
 
 @dataclass(slots=True)

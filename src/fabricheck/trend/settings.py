@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
+from fabricheck.inputs import read_file
 from fabricheck.sites import night
 from fabricheck.sites.files import read_sites
 
@@ -55,7 +56,7 @@ def read_settings(sites: Iterable[Path], systems: Collection[str]) -> dict[str, 
         systems: names of the systems.
 
     Raises:
-        FabricheckError: for a system that no file has, if a file is wrong: it may be that one's.
+        FabricheckError: for a system that no file has but one that is wrong and names it.
     """
     places = list(sites)
     nights = read_section(places, systems, night.KEY, night.NightSettings)
@@ -87,6 +88,17 @@ def read_section(
         for site in found.read.values()
         for system in site["systems"]
     }
-    if found.broken and not known.keys() >= set(systems):
-        raise next(iter(found.broken.values()))
+    for path, error in found.broken.items():
+        # An imported history has systems that no site file has ever named.
+        if _may_have(path, set(systems) - known.keys()):
+            raise error
     return {system: kind(**known.get(system, {})) for system in systems}
+
+
+def _may_have(path: Path, systems: Collection[str]) -> bool:
+    """Whether a broken site file may be that of one of these systems, by its name or its text."""
+    try:
+        text = f"{path.stem} {read_file(path).decode(errors='replace')}"
+    except OSError:
+        return bool(systems)
+    return any(system in text for system in systems)

@@ -53,6 +53,7 @@ def show(
     console: Console,
     *,
     every: bool,
+    night: str = "",
 ) -> None:
     """Print the verdict, the events, and what was judged.
 
@@ -62,8 +63,9 @@ def show(
         differences: for each of them what differs across it.
         console: where to.
         every: all events, instead of what 20 lines hold.
+        night: when the last night ended, as the record has it; empty where none is known.
     """
-    console.print(_verdict(trend, events), soft_wrap=True)
+    console.print(_verdict(trend, events, night), soft_wrap=True)
     room = (LINES - _OTHER_LINES) // _LINES_OF_EVENT
     shown = list(events) if every else list(events[:room])
     for event, across in zip(shown, differences, strict=False):
@@ -74,24 +76,34 @@ def show(
     console.print(Text(_counts(trend), "dim"), soft_wrap=True)
 
 
-def _verdict(trend: Trend, events: Sequence[Event]) -> Text:
+def _verdict(trend: Trend, events: Sequence[Event], night: str) -> Text:
     word, sentence = verdict(trend, events)
     style = {Verdict.WORSE: "bold red", Verdict.CHANGED: "yellow", Verdict.STEADY: "green"}[word]
-    newest = "no night" if trend.newest is None else f"last night {moment(trend.newest)}"
+    last = f"; last night {night[:16].replace('T', ' ')}" if night else ""
     head = Text(f" {word.upper()} ", f"{style} reverse")
-    return head.append(f"  {sentence}; {newest}", "default not reverse")
+    return head.append(f"  {sentence}{last}; {newest(trend)}", "default not reverse")
+
+
+def newest(trend: Trend) -> str:
+    """When something was measured last, whatever it was for."""
+    return "no value" if trend.newest is None else f"newest value {moment(trend.newest)}"
 
 
 def verdict(trend: Trend, events: Sequence[Event]) -> tuple[Verdict, str]:
-    """The verdict on a trend, and how many events of each kind are new."""
-    new = [event for event in events if event.state is State.NEW]
-    counts = Counter(event.kind for event in new)
-    words = [f"{number} new {_plural(kind, number)}" for kind, number in counts.items()]
-    if trend.exit_code:
-        return Verdict.WORSE, ", ".join(words)
-    if new:
-        return Verdict.CHANGED, ", ".join(words)
-    return Verdict.STEADY, "nothing new"
+    """The verdict on a trend: how many regressions are new or open, and how many others are new.
+
+    A regression that nobody accepted is never steady, however old.
+    """
+    others = Counter(
+        event.kind
+        for event in events
+        if event.state is State.NEW and event.kind is not Kind.REGRESSION
+    )
+    worse = [(state, Kind.REGRESSION, number) for state, number in trend.regressions.items()]
+    new = [(State.NEW, kind, number) for kind, number in others.items()]
+    words = [f"{number} {state} {_plural(kind, number)}" for state, kind, number in worse + new]
+    word = Verdict.WORSE if worse else Verdict.CHANGED if new else Verdict.STEADY
+    return word, ", ".join(words) or "nothing new"
 
 
 def _plural(kind: Kind, number: int) -> str:
