@@ -41,10 +41,7 @@ def _module(folder: str, name: str) -> ModuleType:
     try:
         return importlib.import_module(f"{benchmarks.__name__}.{folder}.{name}")
     except (Exception, SystemExit) as error:
-        if (
-            isinstance(error, FabricheckError)
-            or _FOLDERS[folder].parent == Path(__file__).parent
-        ):
+        if isinstance(error, FabricheckError) or _FOLDERS[folder].parent == Path(__file__).parent:
             raise
         raise FabricheckError(
             f"{_FOLDERS[folder] / name}.py: expected a module of Python, found "

@@ -3,7 +3,8 @@
 import itertools
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any
 
 from fabricheck.benchmarks import registry
 from fabricheck.sites.files import offers
@@ -53,71 +54,40 @@ def available_placements(
     return found or possible[:1]
 
 
-class Case(str):
-    """The name of a benchmark, which knows on which placement it is to be measured.
+@dataclass(frozen=True, init=False)
+class Case:
+    """A benchmark on a placement.
 
     As a parameter of a check it is shown by its fields, as ReFrame shows parameters of their own:
     ``%benchmark=latency %transport=rc %num_nodes=2``. So only the combinations exist that can run.
-    """
 
-    __slots__ = ("placement",)
-    placement: Placement
-
-    def __new__(cls, benchmark: str, placement: Placement | str) -> Self:
-        """The case of a benchmark on a placement."""
-        made = super().__new__(cls, benchmark)
-        made.placement = Placement.read(placement) if isinstance(placement, str) else placement
-        return made
-
-    def __getnewargs__(self) -> tuple[str, Placement]:  # type: ignore[override]
-        """What a copy is made of: ReFrame copies the parameters of each test."""
-        return str(self), self.placement
-
-    @property
-    def shown(self) -> str:
-        """The name and the fields of the placement."""
-        place = self.placement
-        layout = " %layout=full" if place.full else ""
-        return f"{self} %transport={place.transport.name} %num_nodes={place.num_nodes}{layout}"
-
-
-class CountedCase(Case):
-    """A case at sizes and with a count of its own, such as a block of a stress.
-
-    Args:
+    Attributes:
         benchmark: its name.
         placement: transport and nodes.
-        sizes: message sizes in bytes, in place of the whole curve.
-        iterations: how often at each.
-        number: tells it from others of the same benchmark.
+        sizes: of a block of a stress: message sizes in bytes, in place of the whole curve.
+        iterations: of a block: how often at each.
+        number: of a block, from 1: tells it from others of the same benchmark.
     """
 
-    __slots__ = ("iterations", "number", "sizes")
-    sizes: tuple[int, ...]
-    iterations: int
-    number: int
+    benchmark: str
+    placement: Placement
+    sizes: tuple[int, ...] = ()
+    iterations: int = 0
+    number: int = 0
 
-    def __new__(
-        cls,
-        benchmark: str,
-        placement: Placement | str,
-        sizes: tuple[int, ...] = (),
-        iterations: int = 1,
-        number: int = 1,
-    ) -> Self:
-        """The case."""
-        made = super().__new__(cls, benchmark, placement)
-        made.sizes, made.iterations, made.number = sizes, iterations, number
-        return made
+    def __init__(self, benchmark: str, placement: Placement | str, **block: Any) -> None:
+        place = Placement.read(placement) if isinstance(placement, str) else placement
+        self.__dict__.update(benchmark=benchmark, placement=place, **block)
 
-    def __getnewargs__(self) -> tuple[Any, ...]:
-        """What a copy is made of."""
-        return str(self), self.placement, self.sizes, self.iterations, self.number
+    def __str__(self) -> str:
+        return self.benchmark
 
     @property
     def shown(self) -> str:
-        """As of every case, with its number."""
-        return f"{super().shown} %block={self.number}"
+        """The name and the fields of the placement, and the number of a block."""
+        place = self.placement
+        more = " %layout=full" * place.full + f" %block={self.number}" * bool(self.number)
+        return f"{self} %transport={place.transport.name} %num_nodes={place.num_nodes}{more}"
 
 
 def cases(benchmarks: Iterable[str], placements: Iterable[str]) -> list[Case]:

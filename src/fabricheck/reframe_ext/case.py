@@ -65,7 +65,7 @@ class BenchmarkCase(Judged):
     @run_after("init")
     def place(self) -> None:
         """Ask for what benchmark and placement need, and belong to the benchmark's runs."""
-        launch = registry.part_of(self.benchmark, "launch")
+        launch = registry.part_of(self.benchmark.benchmark, "launch")
         if launch is None:
             raise ReframeError(
                 f"expected a module launch in the folder of {self.benchmark}, found none: write it "

@@ -220,7 +220,7 @@ class Judged(FabricHealth, rfm.RunOnlyRegressionTest):
             system=self.current_system.name,
             partition=self.current_partition.fullname,
             environ=self.current_environ.name,
-            benchmark=self.benchmark,
+            benchmark=str(self.benchmark),
             placement=self.placement,
         )
         return find_references(key, [type(self).__name__])

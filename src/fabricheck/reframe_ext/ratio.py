@@ -87,14 +87,12 @@ class RatioCase(Judged):
         return Verdict(verdict.level, verdict.judgements, (*verdict.findings, *told))
 
     def _name_of(self, side: Case) -> str:
-        (number,) = self.measured_by.get_variant_nums(
-            benchmark=lambda case: case == side and case.placement == side.placement
-        )
+        (number,) = self.measured_by.get_variant_nums(benchmark=lambda case: case == side)
         return str(self.measured_by.variant_name(number))
 
 
 def _measurement(case: Case) -> Measurement:
-    launch = registry.part_of(case, "launch")
+    launch = registry.part_of(case.benchmark, "launch")
     assert launch is not None, "both sides are measured"
     found: Measurement = launch.measurement(case)
     return found

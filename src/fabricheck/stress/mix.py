@@ -7,7 +7,7 @@ from typing import Final
 from fabricheck.benchmarks.registry import REGISTRY, names, sweep
 from fabricheck.documents import Document, load, schema
 from fabricheck.errors import FabricheckError
-from fabricheck.launch.cases import CountedCase
+from fabricheck.launch.cases import Case
 from fabricheck.units import format_size, parse_size
 
 PAGE: Final = "docs/how-to/stress.md"
@@ -30,9 +30,15 @@ class Block:
     sizes: tuple[int, ...]
     iterations: int
 
-    def case(self, placement: str, number: int) -> CountedCase:
+    def case(self, placement: str, number: int) -> Case:
         """The block as a case of its benchmark."""
-        return CountedCase(self.benchmark, placement, self.sizes, self.iterations, number)
+        return Case(
+            self.benchmark,
+            placement,
+            sizes=self.sizes,
+            iterations=self.iterations,
+            number=number,
+        )
 
     @property
     def words(self) -> str:

@@ -121,7 +121,7 @@ class Worker:
         ended = self._execute(directory, limit)
         setting = setting_of(given["setting"], directory)
         case = block.case(self._plan["placement"], number + 1)
-        launch = registry.part_of(case, "launch")
+        launch = registry.part_of(case.benchmark, "launch")
         assert launch is not None, "the plan was made with it"
         measurement = launch.measurement(case)
         evidence = measurement.examine(setting)

@@ -27,7 +27,7 @@ _SHARE_SENT = 0.5
 
 def cases(family: str) -> list[Case]:
     """All cases of the program."""
-    return [each for each in _cases(lambda _: True) if BENCHMARKS[each].family == family]
+    return [each for each in _cases(lambda _: True) if BENCHMARKS[each.benchmark].family == family]
 
 
 def environments() -> list[Case]:
@@ -73,7 +73,7 @@ class LabRun(Measurement):
     has_links = False
 
     def __init__(self, case: Case) -> None:
-        self._lab = BENCHMARKS[case]
+        self._lab = BENCHMARKS[case.benchmark]
         needs = (f"allreduce-nodes-{case.placement.num_nodes}", "tcp", *self._lab.needs)
         super().__init__(
             self._lab, case.placement, ["+gloo"], [" ".join(f"+{each}" for each in needs)]

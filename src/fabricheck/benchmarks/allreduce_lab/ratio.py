@@ -35,13 +35,13 @@ class Growth(Ratio):
 def growths() -> list[Case]:
     """Each model on each number of nodes."""
     return [
-        Case(f"{BENCHMARKS[case].model}_growth", case.placement)
+        Case(f"{BENCHMARKS[case.benchmark].model}_growth", case.placement)
         for case in iterations()
-        if case.endswith(_HIGH)
+        if case.benchmark.endswith(_HIGH)
     ]
 
 
 def growth_of(case: Case) -> Growth:
     """What is divided."""
-    model = case.removesuffix("_growth")
+    model = case.benchmark.removesuffix("_growth")
     return Growth(Case(model + _HIGH, case.placement), Case(model + _LOW, case.placement))

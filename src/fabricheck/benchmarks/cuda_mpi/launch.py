@@ -52,7 +52,7 @@ class OnGpus(Osu):
     """
 
     def __init__(self, case: Case) -> None:
-        self._entry: GpuBenchmark = BENCHMARKS[case]
+        self._entry: GpuBenchmark = BENCHMARKS[case.benchmark]
         place = case.placement
         environs = mpi.with_family(place.transport.name, needs=self._entry.needs)
         Measurement.__init__(self, self._entry, place, environs, gpu.systems(place))

@@ -59,7 +59,7 @@ class Multiplication(Measurement):
     """
 
     def __init__(self, case: Case) -> None:
-        self._entry = BENCHMARKS[case]
+        self._entry = BENCHMARKS[case.benchmark]
         place = case.placement
         offered_ranks = f"node-ranks-{self._entry.ranks // place.num_nodes}"
         needs, own = (("cuda",), ("gpu",)) if self._entry.path else ((), ())

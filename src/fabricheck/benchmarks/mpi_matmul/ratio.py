@@ -184,7 +184,7 @@ def shapes(placements: Sequence[str]) -> list[Case]:
 
 def shape_ratio(case: Case) -> ShapeRatio:
     """What is divided for a shape."""
-    name, _, ranks = case.rpartition("_np")
+    name, _, ranks = case.benchmark.rpartition("_np")
     shape, placement = SHAPES[name], str(case.placement)
     upper, lower = (side.case(placement, int(ranks)) for side in (shape.upper, shape.lower))
     return ShapeRatio(upper, lower, shape)

@@ -35,7 +35,7 @@ class UnderLoad(Measurement):
         place = case.placement
         system = " ".join(f"+{each}" for each in (*place.features, f"node-ranks-{_RANKS}"))
         environs = mpi.with_family(place.transport.name)
-        super().__init__(BENCHMARKS[case], place, environs, [system])
+        super().__init__(BENCHMARKS[case.benchmark], place, environs, [system])
         # The two ranks of a node talk to each other too.
         self._path = replace(self.placement, full=True)
 

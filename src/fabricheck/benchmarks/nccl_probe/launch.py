@@ -40,7 +40,7 @@ class Collective(Measurement):
     """
 
     def __init__(self, case: Case) -> None:
-        self._entry: NcclBenchmark = BENCHMARKS[case]
+        self._entry: NcclBenchmark = BENCHMARKS[case.benchmark]
         place = case.placement
         start = "shm" if place.transport.scope is Scope.INTRA_NODE else "tcp"
         self._start = replace(place, transport=find(start))

@@ -11,7 +11,7 @@ from fabricheck.benchmarks.osu import options as osu_options
 from fabricheck.benchmarks.osu.entries import BENCHMARKS
 from fabricheck.errors import FabricheckError
 from fabricheck.launch import mpi
-from fabricheck.launch.cases import Case, CountedCase
+from fabricheck.launch.cases import Case
 from fabricheck.launch.evidence import RESULT_JSON
 from fabricheck.launch.measurement import (
     Evidence,
@@ -29,9 +29,9 @@ _NS_OF_MS = 1_000_000
 
 def measurement(case: Case) -> "Osu":
     """How a case is measured."""
-    if isinstance(case, CountedCase):
+    if case.number:
         return Counted(case)
-    return Startup(case) if BENCHMARKS[case].family == "startup" else Osu(case)
+    return Startup(case) if BENCHMARKS[case.benchmark].family == "startup" else Osu(case)
 
 
 class Osu(Measurement):
@@ -46,7 +46,7 @@ class Osu(Measurement):
     """
 
     def __init__(self, case: Case) -> None:
-        self._entry = BENCHMARKS[case]
+        self._entry = BENCHMARKS[case.benchmark]
         needs = [] if self._entry.in_probe else ["spack"]
         if self._entry.family == "persistent":
             needs.append("mpi4")
@@ -115,7 +115,7 @@ class Osu(Measurement):
 class Counted(Osu):
     """A benchmark at the sizes and with the count that its case gives."""
 
-    def __init__(self, case: CountedCase) -> None:
+    def __init__(self, case: Case) -> None:
         super().__init__(case)
         self._case = case
 

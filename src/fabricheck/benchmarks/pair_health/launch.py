@@ -43,7 +43,7 @@ class Pairs(Measurement):
     def __init__(self, case: Case) -> None:
         place = case.placement
         environs = mpi.with_family(place.transport.name)
-        super().__init__(BENCHMARKS[case], place, environs)
+        super().__init__(BENCHMARKS[case.benchmark], place, environs)
 
     def ranks(self, setting: Setting) -> Ranks:
         """One on each node, without those of which a port turned out to be down."""

@@ -58,7 +58,7 @@ class Perftest(pair.Pair):
     """perftest names link layer and MTU itself, so its proof and verdict know better."""
 
     def __init__(self, case: Case) -> None:
-        self._entry = BENCHMARKS[case]
+        self._entry = BENCHMARKS[case.benchmark]
         super().__init__(case, self._entry, "verbs")
         self._connection = self.placement.transport.name.upper()
 

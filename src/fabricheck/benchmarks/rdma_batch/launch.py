@@ -48,7 +48,7 @@ def rdma_batch_options(extras: Mapping[str, Any], devices: int) -> list[str]:
 
 def measurement(case: Case) -> "BatchSweep | BatchComparison":
     """How a case is measured."""
-    entry = BENCHMARKS[case]
+    entry = BENCHMARKS[case.benchmark]
     if isinstance(entry, Comparison):
         return BatchComparison(case, entry)
     assert isinstance(entry, Sweep), "there are sweeps and comparisons"

@@ -99,7 +99,7 @@ class Streams(Measurement):
     """
 
     def __init__(self, case: Case) -> None:
-        self._entry = BENCHMARKS[case]
+        self._entry = BENCHMARKS[case.benchmark]
         transport, count = case.placement.transport, case.placement.num_nodes
         super().__init__(
             self._entry,

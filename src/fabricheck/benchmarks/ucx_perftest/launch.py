@@ -39,7 +39,7 @@ class UcxPerftest(pair.Pair):
     """
 
     def __init__(self, case: Case) -> None:
-        self._entry = BENCHMARKS[case]
+        self._entry = BENCHMARKS[case.benchmark]
         super().__init__(case, self._entry, "ucx")
 
     def sizes(self, setting: Setting) -> tuple[int, ...]:

@@ -19,7 +19,7 @@ def cases(family: str) -> list[Case]:
 
 def measurement(case: Case) -> Measurement:
     """How a case is measured."""
-    return Walk(BENCHMARKS[case], case.placement, environs=["builtin"])
+    return Walk(BENCHMARKS[case.benchmark], case.placement, environs=["builtin"])
 
 
 class Walk(Measurement):
