@@ -6,7 +6,7 @@ from typing import Final
 
 from fabricheck.errors import FabricheckError
 
-_PATIENCE: Final = 60.0
+PATIENCE: Final = 60.0
 """Seconds; a program that only tells something has long done so."""
 
 
@@ -18,11 +18,11 @@ class MissingError(UnansweredError):
     """There is no such program."""
 
 
-def ask(command: Sequence[str]) -> str:
+def ask(command: Sequence[str], patience: float = PATIENCE) -> str:
     """What a program prints.
 
     Raises:
-        UnansweredError: if it is not there, fails, or takes longer than a minute.
+        UnansweredError: if it is not there, fails, or takes longer than so many seconds.
     """
     try:
         ended = subprocess.run(
@@ -31,7 +31,7 @@ def ask(command: Sequence[str]) -> str:
             capture_output=True,
             text=True,
             errors="replace",
-            timeout=_PATIENCE,
+            timeout=patience,
             check=False,
         )
     except FileNotFoundError:

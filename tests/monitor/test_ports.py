@@ -49,9 +49,16 @@ def _node(told: dict[str, float]) -> str:
         (("mlx5_ib", "mlx5_0", f"{COUNTERS}link_downed"), ("link_down", "", 1)),
         (
             ("mlx5_ib", "mlx5_0", f"{HW}packet_seq_err"),
-            ("retransmissions", 'counter="packet_seq_err"', 1),
+            ("retransmissions", 'band="loss",counter="packet_seq_err"', 1),
         ),
-        (("mlx5_ib", "mlx5_0", f"{COUNTERS}symbol_error"), ("errors", 'counter="symbol_error"', 1)),
+        (
+            ("mlx5_ib", "mlx5_0", f"{COUNTERS}symbol_error"),
+            ("errors", 'band="bit_error",counter="symbol_error"', 1),
+        ),
+        (
+            ("mlx5_ib", "mlx5_0", f"{COUNTERS}port_rcv_packets"),
+            ("packets", 'band="loss",counter="port_rcv_packets"', 1),
+        ),
         (("bnxt_re", "bnxt_re0", f"{HW}rx_ecn_marked_pkts"), ("ecn_marked_packets", "", 1)),
         (("bnxt_re", "bnxt_re0", f"{HW}tx_cnp_pkts"), ("cnp_sent_packets", "", 1)),
         (("bnxt_re", "bnxt_re0", f"{HW}rx_cnp_pkts"), ("cnp_handled_packets", "", 1)),
@@ -119,6 +126,15 @@ def test_a_port_that_is_gone_is_told_until_it_is_back(tree: Of, tmp_path: Path) 
     assert f"fabricheck_port_active{port}" not in told
     tree("rxe")
     assert read(tmp_path)[f"fabricheck_port_missing{port}"] == 0
+
+
+def test_a_node_without_ports_has_a_count_of_them(tree: Of, tmp_path: Path) -> None:
+    node = tree("rxe")
+    assert read(tmp_path)['fabricheck_ports{node="NODE"}'] == 1
+    assert read(tmp_path)['fabricheck_node_uptime_seconds{node="NODE"}'] > 0
+    node.pull()
+    (tmp_path / "state" / "ports.json").unlink()
+    assert read(tmp_path)['fabricheck_ports{node="NODE"}'] == 0
 
 
 def test_a_port_without_link_is_not_active(tree: Of, tmp_path: Path) -> None:

@@ -28,8 +28,11 @@ class Source(StrEnum):
 
     EXPORTER = "exporter"
     RUN = "run"
+    NIGHT = "night"
+    NIGHTS = "nights"
     PORTS = "ports"
     STRESS = "stress"
+    LIMITS = "limits"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from fabricheck.errors import FabricheckError
-from fabricheck.fabric.counter import Bands, Meaning
+from fabricheck.fabric.counter import Bands, Counter, Meaning
 from fabricheck.fabric.limits import BANDS, read_limits
 from fabricheck.fabric.port import Port, Snapshot
 from fabricheck.fabric.snapshot import snapshot_of
@@ -23,6 +23,11 @@ EVERY = {
     Meaning.ERROR: "fabricheck_port_errors_total",
     Meaning.RETRANSMISSION: "fabricheck_port_retransmissions_total",
 }
+_SHARES = sorted(
+    {(name, each.band) for row in TABLE if row.meaning in EVERY for each in row.rules
+     for name in each.of}
+)  # fmt: skip
+"""Counters of packets, and the bands that judge a share of them."""
 
 
 def default_state() -> Path:
@@ -102,6 +107,8 @@ def limits_of(bands: Bands) -> Iterator[tuple[str, str, float]]:
 
 def of_snapshot(snapshot: Snapshot) -> Iterator[Sample]:
     """What the ports of a snapshot say, without what was there before."""
+    yield from sample("fabricheck_ports", len(snapshot.ports), snapshot.host)
+    yield from sample("fabricheck_node_uptime_seconds", snapshot.uptime, snapshot.host)
     for port in snapshot.ports.values():
         place = (snapshot.host, port.device, str(port.number))
         yield from sample("fabricheck_port_active", port.active, *place)
@@ -129,11 +136,19 @@ def _counters(port: Port) -> Mapping[tuple[str, tuple[str, ...]], int]:
             if labels:
                 labels = (*labels, row.number(name) or "all")
             keys.append(((family, labels), value * factor))
-        if row.meaning in EVERY:
-            keys.append(((EVERY[row.meaning], (name,)), value))
+        keys += [((family, (band, name)), value) for family, band in _every(row, name)]
         for key, number in keys:
             values[key] = max(number, values.get(key, 0))
     return values
+
+
+def _every(row: Counter, name: str) -> Iterator[tuple[str, str]]:
+    """Families that hold a counter by its own name, each with the band that judges it there."""
+    if row.meaning in EVERY:
+        yield EVERY[row.meaning], row.rules[0].band if row.rules else "none"
+    for packets, band in _SHARES:
+        if packets == name:
+            yield "fabricheck_port_packets_total", band
 
 
 def _take() -> Snapshot:
@@ -205,9 +220,9 @@ def _table(bands: Bands) -> Iterator[tuple[str, ...]]:
             name, values, factor = ROLES[row.role]
             labels = _labels(FAMILIES[name].labels[3:], values)
             yield "C", row.driver, row.place, row.name, name, labels, str(factor)
-        if row.meaning in EVERY:
-            labels = _labels(("counter",), (_NAME,))
-            yield "C", row.driver, row.place, row.name, EVERY[row.meaning], labels, "1"
+        for family, band in _every(row, row.name):
+            labels = _labels(("band", "counter"), (band, _NAME))
+            yield "C", row.driver, row.place, row.name, family, labels, "1"
 
 
 def _labels(names: tuple[str, ...], values: tuple[str, ...]) -> str:

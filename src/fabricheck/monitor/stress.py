@@ -3,29 +3,46 @@
 import contextlib
 import time
 from collections import Counter, deque
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from datetime import datetime
+from enum import StrEnum
 from itertools import pairwise
 from pathlib import Path
 from statistics import StatisticsError, correlation, median
+from typing import Any
 
 from fabricheck.benchmarks.metrics import Metric
 from fabricheck.errors import FabricheckError
+from fabricheck.judge.levels import Level
 from fabricheck.monitor.catalog import FAMILIES, Sample, Source, sample
 from fabricheck.record.entries import Case, from_line
-from fabricheck.stress.scheduler import Phase, Standing, scheduler_for
+from fabricheck.stress.scheduler import Phase, Standing, dead_nodes, scheduler_for
 from fabricheck.stress.state import Place, State, places
 
 _SECOND = 1e-6
 _ASK_EVERY = 15.0
+_PATIENCE = 5.0
 _LAST = 60
 _FEWEST = 8
-# A stress is stuck when nothing came for so many times the usual, and a minute at least.
-_STUCK = 10
-_LEAST_STUCK = 60.0
+# What a block may take behind its limit: to be ended, to be judged, and to be read here.
+_LATE = 30.0
+# With a duty below 1, so many times the usual wait.
+_USUAL = 10
 _OLD = {"allreduce": "allreduce", "bcast": "broadcast", "alltoall": "alltoall",
         "allgather": "allgather", "reduce": "reduce"}  # fmt: skip
 _MB = 1 << 20
+
+
+class Doing(StrEnum):
+    """What a stress is doing."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    PREEMPTED = "preempted"
+    REQUEUED = "requeued"
+    GONE = "gone"
+    UNKNOWN = "unknown"
+    ENDED = "ended"
 
 
 class Stress:
@@ -42,23 +59,24 @@ class Stress:
         self._known: dict[str, _Follower] = {}
 
     def read(self) -> Iterator[Sample]:
-        """What may be said of them now; nothing of a stress that has ended but that it has.
+        """What may be said of them now; of a stress that has ended, little but that it has.
 
         Raises:
             FabricheckError: for a damaged state.
         """
         old_names = True
-        for place in places(self._reports):
+        found = places(self._reports)
+        for place in found:
             session = (place.state() or State(session="")).session
             follower = self._known.get(place.name)
             if follower is None or follower.session != session:
                 follower = self._known[place.name] = _Follower(place, session)
-            running = yield from follower.read(old_names=old_names)
+            measures = yield from follower.read(old_names=old_names)
             # The other benchmark knows one stress at a time.
-            old_names = old_names and not running
-        told = [each.running for each in self._known.values() if each.running is not None]
-        if told:
-            yield Sample(FAMILIES["mpi_stress_test_running"], (), float(any(told)))
+            old_names = old_names and not measures
+        doing = {self._known[place.name].doing for place in found} - {Doing.UNKNOWN}
+        if doing:
+            yield Sample(FAMILIES["mpi_stress_test_running"], (), float(Doing.RUNNING in doing))
 
 
 class _Follower:
@@ -71,37 +89,59 @@ class _Follower:
         self._seen: set[str] = set()
         self._levels: Counter[str] = Counter()
         self._blocks: deque[Case] = deque(maxlen=_LAST)
-        self._latest: dict[tuple[str, tuple[int | None, ...]], Case] = {}
+        self._latest: dict[str, Case] = {}
+        self._times: dict[str, float] = {}
+        self._plan: Mapping[str, Any] = {}
         self._asked = -_ASK_EVERY
         self._standing: Standing | None = None
-        self.running: bool | None = None
+        self._dead: Mapping[str, str] | None = None
+        self._came = 0.0
+        self.doing = Doing.UNKNOWN
 
     def read(self, *, old_names: bool) -> Generator[Sample, None, bool]:
-        """Its samples; returns whether it runs and has some values."""
+        """Its samples; returns whether there are values among them."""
         state = self._place.state() or State(session="")
         self._follow()
-        self.running = self._is_running(state)
+        before, self.doing = self.doing, self._ask(state)
         name = self._place.name
-        if self.running is not None:
-            yield from sample("fabricheck_stress_running", self.running, name)
-            waiting = self._standing is not None and self._standing.phase is Phase.WAITING
-            yield from sample("fabricheck_stress_waiting", waiting and not state.ended, name)
-        if self._blocks:
-            last = _unix(self._blocks[-1])
-            yield from sample("fabricheck_stress_last_block_timestamp_seconds", last, name)
-        alive = bool(self.running) and bool(self._blocks)
-        if alive:
-            yield from self._values(state, old_names=old_names)
-        return alive
+        for each in Doing:
+            yield from sample("fabricheck_stress_state", each is self.doing, name, each)
+        if self.doing is not Doing.UNKNOWN:
+            waits = self.doing in (Doing.WAITING, Doing.PREEMPTED, Doing.REQUEUED)
+            yield from sample("fabricheck_stress_running", self.doing is Doing.RUNNING, name)
+            yield from sample("fabricheck_stress_waiting", waits, name)
+        for family, at in self._times.items():
+            yield from sample(family, at, name)
+        if self.doing is Doing.ENDED:
+            return False
+        # A worker that hangs before it can say when it began, too.
+        if self.doing is Doing.RUNNING and before is not Doing.RUNNING:
+            self._came = 0.0 if before is Doing.UNKNOWN and state.resumed else time.time()
+        yield from self._counts(state)
+        overdue = self._overdue(state)
+        if self.doing is Doing.RUNNING:
+            yield from sample("fabricheck_stress_overdue_timestamp_seconds", overdue, name)
+        measures = self.doing in (Doing.RUNNING, Doing.UNKNOWN) and time.time() < overdue
+        if measures and self._blocks:
+            yield from self._values(old_names=old_names)
+        return measures and bool(self._blocks)
 
-    def _values(self, state: State, *, old_names: bool) -> Iterator[Sample]:
-        name, iteration = self._place.name, max(each.repeat or 0 for each in self._blocks)
-        yield from sample("fabricheck_stress_iterations_total", iteration, name)
+    def _counts(self, state: State) -> Iterator[Sample]:
+        name = self._place.name
+        iteration = self._blocks[-1].repeat if self._blocks else 0
+        yield from sample("fabricheck_stress_iterations_total", iteration or 0, name)
         yield from sample("fabricheck_stress_restarts_total", state.restarts, name)
-        for level, number in self._levels.items():
-            yield from sample("fabricheck_stress_blocks_total", number, name, level)
-        overdue = _overdue([_unix(each) for each in self._blocks])
-        yield from sample("fabricheck_stress_overdue_timestamp_seconds", overdue, name)
+        for level in Level:
+            yield from sample("fabricheck_stress_blocks_total", self._levels[level], name, level)
+        if state.until:
+            yield from sample("fabricheck_stress_until_timestamp_seconds", state.until, name)
+        for node in self._plan.get("exclude", ()):
+            yield from sample("fabricheck_stress_node_excluded", 1, name, node)
+        for node in self._blocks[-1].nodes if self._blocks and self._dead is not None else ():
+            yield from sample("fabricheck_stress_node_dead", node in self._dead, name, node)
+
+    def _values(self, *, old_names: bool) -> Iterator[Sample]:
+        name = self._place.name
         related = _related(self._blocks)
         if related is not None:
             yield from sample("fabricheck_stress_ecn_latency_correlation", related, name)
@@ -111,9 +151,10 @@ class _Follower:
                 points[(each.family.name, *each.labels)] = each
         yield from points.values()
         if old_names:
-            yield Sample(FAMILIES["mpi_stress_test_iteration"], (), float(iteration))
-            last = _unix(self._blocks[-1])
-            yield Sample(FAMILIES["mpi_benchmark_last_update_timestamp"], (), last)
+            iteration = float(self._blocks[-1].repeat or 0)
+            yield Sample(FAMILIES["mpi_stress_test_iteration"], (), iteration)
+            for last in [_unix(each) for each in self._latest.values() if _has_values(each)][-1:]:
+                yield Sample(FAMILIES["mpi_benchmark_last_update_timestamp"], (), last)
 
     def _follow(self) -> None:
         with contextlib.suppress(FileNotFoundError), self._place.lines.open("rb") as file:
@@ -133,33 +174,65 @@ class _Follower:
         self._seen.add(entry.id)
         self._levels[entry.level] += 1
         self._blocks.append(entry)
-        self._latest[(entry.benchmark, tuple(each.size for each in entry.samples))] = entry
+        self._times["fabricheck_stress_last_block_timestamp_seconds"] = _unix(entry)
+        if entry.level in (Level.GOOD, Level.WARNING):
+            self._times["fabricheck_stress_last_good_block_timestamp_seconds"] = _unix(entry)
+        # Its number in the mix is its kind, whatever it measured; the dictionary is in their order.
+        kind = entry.id.partition(".")[2]
+        self._latest.pop(kind, None)
+        self._latest[kind] = entry
 
-    def _is_running(self, state: State) -> bool | None:
-        """Whether its job runs; ``None`` if the scheduler does not answer."""
-        if state.ended or not state.job:
-            return False
+    def _ask(self, state: State) -> Doing:
+        """What it is doing; the scheduler is asked now and then."""
+        if state.ended or not self.session:
+            return Doing.ENDED
+        if not state.job:
+            return Doing.WAITING
         if time.monotonic() - self._asked >= _ASK_EVERY:
+            self._standing = self._dead = None
+            with contextlib.suppress(FabricheckError):
+                self._plan = self._plan or self._place.read_plan()
+                scheduler = scheduler_for(self._plan, _PATIENCE)
+                self._standing = scheduler.standing(self._place.name, state.job)
+                self._dead = dead_nodes([*self._blocks][-1:], scheduler.node_states())
             self._asked = time.monotonic()
-            try:
-                self._standing = scheduler_for(self._place.read_plan()).standing(state.job)
-            except FabricheckError:
-                self._standing = None
-        return self._standing.phase is Phase.RUNNING if self._standing else None
+        if self._standing is None:
+            return Doing.UNKNOWN
+        if self._standing.phase is not Phase.WAITING:
+            return Doing(self._standing.phase)
+        if not state.resumed:
+            return Doing.WAITING
+        # One that is suspended keeps its nodes.
+        yielded = self._standing.nodes or state.yielded >= state.resumed
+        return Doing.PREEMPTED if yielded else Doing.REQUEUED
+
+    def _overdue(self, state: State) -> float:
+        """From when on it is stuck: later than a block can come that is ended at its limit."""
+        began = max(state.resumed or state.began, self._came)
+        times = [_unix(each) for each in self._blocks]
+        duty = self._plan.get("duty", 1.0)
+        gaps = [later - earlier for earlier, later in pairwise(times)]
+        gaps = gaps or [(each - state.began) / duty for each in times]
+        waits = (1 - duty) * _USUAL * median(gaps) if gaps else 0.0
+        limits = self._plan.get("block_limit", 0.0) + self._plan.get("pause", 0.0)
+        return max([began, *times[-1:]]) + limits + waits + _LATE
 
 
 def _unix(case: Case) -> float:
     return datetime.fromisoformat(case.time).timestamp()
 
 
-def _overdue(times: Sequence[float]) -> float:
-    """From when on a stress is stuck whose last blocks came at these times."""
-    gaps = [later - earlier for earlier, later in pairwise(times)]
-    return times[-1] + max(_STUCK * median(gaps) if gaps else 0.0, _LEAST_STUCK)
+def _has_values(case: Case) -> bool:
+    """Whether a block says how long something took; what is not proved says nothing."""
+    return case.level != Level.UNTRUSTED and any(
+        each.metric == Metric.LATENCY and each.value is not None for each in case.samples
+    )
 
 
 def _points(case: Case, name: str, *, old_names: bool) -> Iterator[Sample]:
     """Latencies and their bounds; sizes are binary in the older names: 4194304 is 4MB."""
+    if not _has_values(case):
+        return
     for each in case.samples:
         if each.metric != Metric.LATENCY or each.size is None or each.value is None:
             continue

@@ -78,7 +78,7 @@ section == 0 && $1 == "C" {
     families[rows] = $5; labels[rows] = $6; factors[rows] = $7
 }
 section == 0 { section = ($0 == "="); next }
-section == 1 && /^told / { split($0, words, " "); node = words[3]; section = 2; next }
+section == 1 && /^told / { split($0, words, " "); node = words[3]; uptime = words[4]; section = 2; next }
 section == 1 { was[$0] = 1; next }
 $0 == "end" { whole = 1; next }
 {
@@ -97,6 +97,8 @@ $0 == "end" { whole = 1; next }
 
 END {
     if (!whole) exit 1
+    keep("fabricheck_ports", "node=\"" node "\"", many + 0)
+    keep("fabricheck_node_uptime_seconds", "node=\"" node "\"", uptime + 0)
     for (each in limits) keep("fabricheck_band_limit", "node=\"" node "\"," each, limits[each])
     for (one = 1; one <= many; one++) {
         split(ports[one], which, " ")

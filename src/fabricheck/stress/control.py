@@ -13,7 +13,6 @@ from fabricheck.errors import FabricheckError
 from fabricheck.fabric.job import read_nodes
 from fabricheck.fabric.limits import read_limits
 from fabricheck.fabric.survey import describe
-from fabricheck.launch.slurm import is_silent
 from fabricheck.nodes.names import to_copy
 from fabricheck.provenance import SUITE, home
 from fabricheck.record.entries import Case
@@ -23,7 +22,7 @@ from fabricheck.stress.judged import words_of
 from fabricheck.stress.medians import settle
 from fabricheck.stress.mix import PAGE, Mix, read_mix
 from fabricheck.stress.plan import as_request, make_plan
-from fabricheck.stress.scheduler import Phase, Standing, job_script, node_states, scheduler_for
+from fabricheck.stress.scheduler import Phase, Standing, dead_nodes, job_script, scheduler_for
 from fabricheck.stress.state import Place, State, places
 from fabricheck.stress.work import PERFLOGS
 from fabricheck.transports import Placement
@@ -31,7 +30,7 @@ from fabricheck.units import seconds_of
 
 REPORTS: Final = home() / "reports"
 _POLL: Final = 0.5
-_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,60}", re.ASCII)
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,59}")
 
 Tell = Callable[[str], None]
 
@@ -64,13 +63,19 @@ class Wish:
 
 
 def place_of(name: str, reports: Path = REPORTS) -> Place:
-    """The place of a stress by its name; without one, of the only one there is.
+    """The place of a stress by its name; without one, of the only one there is, or that goes on.
 
     Raises:
         FabricheckError: if there is none, or several and no name.
     """
     known = places(reports)
+    if not known:
+        raise FabricheckError(
+            "No stress is running. Start one with 'fabricheck stress start'."
+        )
     found = [each for each in known if each.name == name] if name else known
+    if len(found) > 1:
+        found = [each for each in found if not (each.state() or State(session="")).ended] or found
     if len(found) != 1:
         names = ", ".join(each.name for each in known) or "none"
         raise FabricheckError(
@@ -93,7 +98,7 @@ def standing_of(place: Place) -> tuple[State, Standing]:
     # Who submitted it may have died before it could write the number down.
     if not state.job and (job := scheduler.running(place.name)):
         state = place.change(job=job)
-    return state, scheduler.standing(state.job)
+    return state, scheduler.standing(place.name, state.job)
 
 
 def start(wish: Wish, tell: Tell) -> Place:
@@ -109,7 +114,8 @@ def start(wish: Wish, tell: Tell) -> Place:
     _check_length(wish, says)
     if not _NAME.fullmatch(wish.name or wish.system):
         raise FabricheckError(
-            f"expected a name of letters, digits, '.', '_' and '-', found {wish.name!r}: choose one"
+            "expected a name of letters, digits, '.', '_' and '-' that begins with a letter or a "
+            f"digit, found {wish.name!r}: choose one"
         )
     place = Place(REPORTS / "stress" / (wish.name or wish.system))
     with place.alone("start") as lock:
@@ -156,7 +162,7 @@ def stop(place: Place, tell: Tell, *, now: bool = False) -> None:
         scheduler.end(state.job)
     else:
         tell(f"job {state.job} ends after the block under way")
-        scheduler.ask_to_stop(state.job)
+        scheduler.ask_to_stop(place.name, state.job)
     wait_for_end(place, plan["block_limit"] + 60)
     close(place, "a stop was asked for")
     tell(f"stress {place.name} has ended: {(place.state() or state).why}")
@@ -171,7 +177,7 @@ def wait_for_end(place: Place, seconds: float) -> None:
     state = place.state() or State(session="")
     scheduler = scheduler_for(place.read_plan())
     limit = time.monotonic() + seconds
-    while scheduler.standing(state.job).phase is not Phase.GONE:
+    while scheduler.standing(place.name, state.job).phase is not Phase.GONE:
         if time.monotonic() > limit:
             raise FabricheckError(
                 f"expected job {state.job} to end within {seconds:g} s, found it running: end it "
@@ -205,7 +211,7 @@ def status(place: Place) -> dict[str, Any]:
         "blocks": dict(Counter(each.level for each in blocks)),
         "until": state.until,
         "last": [f"{each.id} {words_of(each)}" for each in blocks[-5:]],
-        "dead": dead_nodes(blocks),
+        "dead": dead_nodes(blocks, _states(place)),
     }
 
 
@@ -216,7 +222,7 @@ def servers(place: Place) -> Iterator[str]:
     if not blocks:
         raise FabricheckError(f"expected a block of stress {place.name}, found none yet: wait")
     last = blocks[-1]
-    states = node_states(last.system)
+    states = _states(place)
     for node in last.nodes:
         yield f"{node}: {states.get(node, 'no scheduler')}, {last.ranks_per_node} ranks"
     given = place.read_plan()["blocks"][0]["setting"]
@@ -227,23 +233,6 @@ def servers(place: Place) -> Iterator[str]:
             yield f"{each.metric.replace('_', ' ')} of the worst port: {each.value:.4g}/s"
 
 
-def dead_nodes(blocks: Sequence[Case]) -> dict[str, str]:
-    """The nodes that a stress must not take again, and why: silent ones and those with dead ports.
-
-    Args:
-        blocks: of the last stress.
-    """
-    states = node_states(blocks[0].system) if blocks else {}
-    known = {node for each in blocks for node in each.nodes}
-    dead = {node: f"Slurm says {states[node]}" for node in sorted(known & states.keys())
-            if is_silent(states[node])}  # fmt: skip
-    for each in blocks:
-        for cause in each.fabric_causes:
-            # As ``Finding`` tells it: subject, node and port.
-            match = re.match(r"(link down|RDMA device) on (\S+)", cause)
-            if match:
-                dead.setdefault(match[2].rstrip(":"), cause)
-    return dead
 
 
 def _partition(wish: Wish) -> dict[str, Any]:
@@ -314,11 +303,19 @@ def _refuse_second(place: Place, request: dict[str, Any]) -> None:
         )
 
 
+def _states(place: Place) -> dict[str, str]:
+    """The scheduler's word for the state of each node; empty where it does not answer."""
+    try:
+        return scheduler_for(place.read_plan()).node_states()
+    except FabricheckError:
+        return {}
+
+
 def _excluded(place: Place, wish: Wish, tell: Tell) -> list[str]:
     state = place.state()
     dead: dict[str, str] = {}
     if state and not wish.forget:
-        dead = dead_nodes(place.recent(state.session))
+        dead = dead_nodes(place.recent(state.session), _states(place))
     for node, why in dead.items():
         tell(f"left out: {node}: {why}; to keep users off it: {to_copy([node], why)[-1]}")
     return sorted({*wish.exclude, *dead})

@@ -13,7 +13,7 @@ from fabricheck.units import format_size, parse_size
 PAGE: Final = "docs/how-to/stress.md"
 _MIXES: Final = Path(__file__).with_name("mixes")
 _PAUSE: Final = 2.0
-_LIMIT: Final = 300.0
+_LIMIT: Final = 240.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """The job of a stress: one job of Slurm, or one process of this machine."""
 
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -11,9 +12,11 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from fabricheck.asking import UnansweredError, ask
+from fabricheck.asking import PATIENCE, UnansweredError, ask
 from fabricheck.errors import FabricheckError
+from fabricheck.launch.slurm import is_silent
 from fabricheck.provenance import SUITE, home
+from fabricheck.record.entries import Case
 
 _ON_LOGIN: Final = str(SUITE / "ci" / "bin" / "on-login")
 
@@ -50,19 +53,22 @@ class Scheduler(Protocol):
     def submit(self, name: str, script: Path, log: Path, plan: Mapping[str, Any]) -> str:
         """Start the job; its number."""
 
-    def standing(self, job: str) -> Standing:
-        """What it is doing."""
+    def standing(self, name: str, job: str) -> Standing:
+        """What the job of a name and number is doing; numbers come again, names say whose."""
 
-    def ask_to_stop(self, job: str) -> None:
+    def node_states(self) -> dict[str, str]:
+        """Its word for the state of each node; empty for one that knows of none."""
+
+    def ask_to_stop(self, name: str, job: str) -> None:
         """Tell it to end after the block under way."""
 
     def end(self, job: str) -> None:
         """End it at once."""
 
 
-def scheduler_for(plan: Mapping[str, Any]) -> Scheduler:
-    """The scheduler of a plan's partition."""
-    return Local() if plan["scheduler"] == "local" else Slurm(plan["system"])
+def scheduler_for(plan: Mapping[str, Any], patience: float = PATIENCE) -> Scheduler:
+    """The scheduler of a plan's partition, which has so many seconds for an answer."""
+    return Local() if plan["scheduler"] == "local" else Slurm(plan["system"], patience)
 
 
 def job_name(name: str) -> str:
@@ -75,6 +81,7 @@ class Slurm:
     """Slurm's own commands, for a system; nothing needs accounting."""
 
     system: str = ""
+    patience: float = PATIENCE
 
     def running(self, name: str) -> str:
         """The job of a name that waits or runs; empty if there is none."""
@@ -105,7 +112,7 @@ class Slurm:
             str(script),
         ).split(";")[0]
 
-    def standing(self, job: str) -> Standing:
+    def standing(self, name: str, job: str) -> Standing:
         """What Slurm says of the job.
 
         Raises:
@@ -113,20 +120,28 @@ class Slurm:
         """
         if not job:
             return Standing(Phase.GONE)
-        listed = self.ask(
-            "squeue", "--noheader", f"--jobs={job}", "--format=%T|%r|%N", gone="Invalid"
-        )
+        which = (f"--jobs={job}", f"--name={job_name(name)}", "--format=%T|%r|%N")
+        listed = self.ask("squeue", "--noheader", *which, gone="Invalid")
         if not listed:
             return Standing(Phase.GONE)
         state, why, nodes = listed.splitlines()[0].split("|")
         if state in ("RUNNING", "COMPLETING"):
             return Standing(Phase.RUNNING, state, nodes)
         waiting = state in ("PENDING", "REQUEUED", "SUSPENDED", "CONFIGURING", "REQUEUE_HOLD")
-        return Standing(Phase.WAITING, why) if waiting else Standing(Phase.GONE, state)
+        return Standing(Phase.WAITING, why, nodes) if waiting else Standing(Phase.GONE, state)
 
-    def ask_to_stop(self, job: str) -> None:
+    def node_states(self) -> dict[str, str]:
+        """Slurm's word for the state of each node.
+
+        Raises:
+            FabricheckError: if Slurm does not answer.
+        """
+        listed = self.ask("sinfo", "--noheader", "--Node", "--format=%N %T")
+        return dict(line.split() for line in listed.splitlines())
+
+    def ask_to_stop(self, name: str, job: str) -> None:
         """TERM to the batch shell; a job that waits has no block to wait for."""
-        if self.standing(job).phase is Phase.WAITING:
+        if self.standing(name, job).phase is Phase.WAITING:
             self.end(job)
         else:
             self.ask("scancel", "--batch", "--signal=TERM", job, gone="Invalid")
@@ -142,7 +157,7 @@ class Slurm:
             FabricheckError: if it fails.
         """
         try:
-            return ask([_ON_LOGIN, self.system, *command]).strip()
+            return ask([_ON_LOGIN, self.system, *command], self.patience).strip()
         except UnansweredError as error:
             if gone and gone in str(error):
                 return ""
@@ -173,12 +188,18 @@ class Local:
             )
         return f"{process.pid}.{birth(process.pid)}"
 
-    def standing(self, job: str) -> Standing:
+    def standing(self, name: str, job: str) -> Standing:
         """Whether the process is there."""
+        del name
         return Standing(Phase.RUNNING if _process(job) else Phase.GONE)
 
-    def ask_to_stop(self, job: str) -> None:
+    def node_states(self) -> dict[str, str]:
+        """None: nobody looks after this machine."""
+        return {}
+
+    def ask_to_stop(self, name: str, job: str) -> None:
         """TERM to the process alone: the block under way comes to its end."""
+        del name
         if pid := _process(job):
             os.kill(pid, signal.SIGTERM)
 
@@ -202,15 +223,6 @@ def birth(pid: int) -> str:
         return ""
     # proc(5): state is the third field, starttime the 22nd.
     return "" if words[0] == "Z" else words[19]
-
-
-def node_states(system: str) -> dict[str, str]:
-    """Slurm's word for the state of each node; empty without Slurm."""
-    try:
-        listed = Slurm(system).ask("sinfo", "--noheader", "--Node", "--format=%N %T")
-    except FabricheckError:
-        return {}
-    return dict(line.split() for line in listed.splitlines())
 
 
 def job_script(place: Path) -> str:

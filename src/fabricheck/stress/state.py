@@ -37,6 +37,8 @@ class State:
         ended: Unix time at which it came to its end; 0 as long as it did not.
         why: how it ended.
         restarts: how often it began again.
+        resumed: Unix time at which its job began, or came back; 0 before.
+        yielded: Unix time at which it last gave its nodes to another job; 0 if it never did.
     """
 
     session: str
@@ -47,6 +49,8 @@ class State:
     ended: float = 0.0
     why: str = ""
     restarts: int = 0
+    resumed: float = 0.0
+    yielded: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

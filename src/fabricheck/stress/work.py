@@ -81,7 +81,7 @@ class Worker:
             if restarts:
                 _tell(f"the job was taken back and goes on, restart {restarts}")
             here = self._job or f"{os.getpid()}.{birth(os.getpid())}"
-            self._place.change(restarts=restarts, job=here)
+            self._place.change(restarts=restarts, job=here, resumed=now)
             self._session, self._until = state.session, state.until
             done = self._place.recent(self._session)
             iteration, block = following(done, len(self._blocks))
@@ -234,6 +234,7 @@ class Worker:
             if preempted or words.get("JobState", "RUNNING") != "RUNNING":
                 _tell("not counted: the nodes are taken away")
                 if preempted and not self._place.stop_request.exists():
+                    self._place.change(yielded=time.time())
                     requeue = ["scontrol", "requeue", self._job]
                     subprocess.run(requeue, capture_output=True, check=False)
                 while True:
