@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterable
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,15 @@ class Suite:
 
     def __init__(self, root: Path) -> None:
         self.reports = root
+        self.perflogs = root / "perflogs"
+
+    def night(self, report: reports.Run, *, system: str = "testbed", days: int = 0) -> None:
+        """Record a night, so many days after that of the samples."""
+        for entry in (*report["cases"], report["end"]):
+            time = datetime.fromisoformat(entry["time"]) + timedelta(days=days)
+            entry |= {"system": system, "session": "night" + days * "+", "time": time.isoformat()}
+        report["end"]["info"]["kind"] = "nightly"
+        reports.write(report, self.perflogs)
 
     def ran(self, number: int = 0, *, report: reports.Run | None = None) -> Path:
         """Write a run report that is newer than the others."""

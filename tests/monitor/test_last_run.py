@@ -8,25 +8,42 @@ from tests.monitor.conftest import Suite, values
 from tests.report import sample as reports
 
 from fabricheck.errors import FabricheckError
-from fabricheck.monitor import last_run, refresh
+from fabricheck.monitor import last_run
 from fabricheck.monitor.exposition import render
-from fabricheck.monitor.last_run import SIZES, LastRun, of_nights, of_report, of_report_apart
+from fabricheck.monitor.last_run import (
+    SIZES,
+    LastNight,
+    LastRun,
+    Schedule,
+    of_nights,
+    of_path,
+    of_path_apart,
+)
+from fabricheck.monitor.refresh import Readable, Reader
 from fabricheck.runner.nights import GOOD, Nights
 
 CASE = 'system="testbed",partition="slurm",environment="{}",benchmark="{}",placement="{}"'
 NOW = datetime(2026, 11, 22, 8, tzinfo=UTC)
 
 
-def read(source: LastRun) -> dict[str, float]:
-    samples = list(source.read())
+def read(*sources: Readable) -> dict[str, float]:
+    samples = [each for source in sources for each in source.read()]
     render(samples)
     return values(samples)
 
 
+def both(suite: Suite) -> dict[str, float]:
+    """What the newest run and the last night say; here nobody ran a night, if the test did not."""
+    return read(LastRun(suite.reports), LastNight(suite.reports, suite.perflogs))
+
+
 def test_a_good_run(suite: Suite) -> None:
     suite.ran()
-    told = read(LastRun(suite.reports))
+    told = both(suite)
     assert told['fabricheck_verdict_passed{system="testbed"}'] == 1
+    info = f'session="{reports.SESSION}",commit="0b0ad8f1",system="testbed"'
+    assert told[f"fabricheck_run_info{{{info}}}"] == 1
+    assert not [name for name in told if name.startswith("fabricheck_night_")]
     assert told["mpi_benchmark_success"] == 1
     ended = datetime(2026, 11, 21, 5, 46, 21, tzinfo=UTC).timestamp()
     assert told['fabricheck_run_timestamp_seconds{system="testbed"}'] == ended
@@ -34,10 +51,9 @@ def test_a_good_run(suite: Suite) -> None:
     assert told['fabricheck_cases{system="testbed",status="critical"}'] == 0
     case = CASE.format("openmpi", "latency", "tcp-2n")
     assert told[f"fabricheck_case_severity{{{case}}}"] == 0
-    # 7.4 us at p50, as the sample has it, against a reference of 20 us; the worst is that of 1 MiB.
+    # 7.4 us at p50, as the sample has it.
     point = f'{case},statistic="p50",size_bytes="8"'
     assert told[f"fabricheck_case_latency_seconds{{{point}}}"] == pytest.approx(7.4e-6, rel=0.01)
-    assert told[f"fabricheck_case_reference_ratio{{{case}}}"] > 1
 
 
 @pytest.mark.parametrize(
@@ -52,25 +68,41 @@ def test_what_became_of_a_case(
     suite: Suite, variant: str, case: tuple[str, str, str], status: int
 ) -> None:
     suite.ran(report=getattr(reports, variant)())
-    told = read(LastRun(suite.reports))
+    told = both(suite)
     assert told[f"fabricheck_case_severity{{{CASE.format(*case)}}}"] == status
     passed = variant == "with_warning"
     assert told['fabricheck_verdict_passed{system="testbed"}'] == passed
 
 
-def test_a_bandwidth_below_its_reference_is_worse(suite: Suite) -> None:
+@pytest.mark.parametrize(
+    ("bounds", "share"),
+    [
+        ({"value": 75.0, "lower": 50.0}, 0.5),
+        ({"value": 50.0, "lower": 50.0}, 1),
+        ({"value": 110.0, "lower": 50.0}, -0.2),
+        ({"value": 110.0, "lower": 50.0, "upper": 120.0}, 0.5),
+        ({"value": 75.0, "lower": 100.0}, None),
+        ({"value": 75.0}, None),
+    ],
+)
+def test_a_ratio_is_the_share_of_the_tolerance_that_is_used(
+    suite: Suite, bounds: dict[str, float], share: float | None
+) -> None:
     report = reports.report("bw")
     entry = reports.find(report, "bw", "mpich", "tcp-2n")
     for each in entry["samples"].values():
-        each.update(value=50.0, reference=100.0, lower=1.0)
+        each.update({"reference": 100.0, "lower": None, "upper": None} | bounds)
+    # One message of thousands says nothing of a case.
+    first = next(iter(entry["samples"].values()))
+    entry["samples"]["other"] = {**first, "statistic": "max", "value": 1e9, "upper": 101.0}
     suite.ran(report=report)
     ratio = f"fabricheck_case_reference_ratio{{{CASE.format('mpich', 'bw', 'tcp-2n')}}}"
-    assert read(LastRun(suite.reports))[ratio] == 2
+    assert both(suite).get(ratio) == (share and pytest.approx(share))
 
 
 def test_there_are_few_series_for_a_case(suite: Suite) -> None:
     suite.ran(report=reports.with_everything())
-    told = read(LastRun(suite.reports))
+    told = both(suite)
     cases = sum(name.startswith("fabricheck_case_severity") for name in told)
     most = 2 + len(SIZES) * 3
     assert cases > 70
@@ -107,8 +139,66 @@ def test_cases_that_differ_in_nothing_shown_are_told_by_the_worst(suite: Suite) 
     twin |= {"result": "fail", "level": "critical", "fail_reason": "x", "findings": ["x"]}
     report["cases"].append(twin)
     suite.ran(report=reports.announced(report))
-    told = read(LastRun(suite.reports))
+    told = both(suite)
     assert told[f"fabricheck_case_severity{{{CASE.format('mpich', 'latency', 'tcp-2n')}}}"] == 6
+
+
+NIGHT = 'fabricheck_night_verdict_passed{system="testbed"}'
+
+
+def test_a_small_run_leaves_the_night_as_it_was(suite: Suite) -> None:
+    suite.night(reports.with_critical())
+    suite.ran(1, report=reports.report("latency"))
+    told = both(suite)
+    assert told[NIGHT] == 0
+    assert told['fabricheck_verdict_passed{system="testbed"}'] == 1
+    assert told['fabricheck_night_cases{system="testbed",status="critical"}'] == 1
+    assert told['fabricheck_cases{system="testbed",status="critical"}'] == 0
+    assert (
+        'fabricheck_night_info{session="night",commit="0b0ad8f1",system="testbed"}'
+        in told
+    )
+    assert told['fabricheck_night_run_timestamp_seconds{system="testbed"}'] > 0
+    # Of the night's cases, not of the six that were run by hand.
+    assert told[f"fabricheck_case_severity{{{CASE.format('mpich', 'allreduce', 'tcp-4n')}}}"] == 0
+
+
+def test_a_damaged_run_report_takes_no_night_along(suite: Suite) -> None:
+    suite.night(reports.with_critical())
+    night(suite.reports / "nights", 30)
+    suite.ran(1).write_text("{")
+    with pytest.raises(FabricheckError, match="the file is cut"):
+        read(LastRun(suite.reports))
+    told = read(LastNight(suite.reports, suite.perflogs), Schedule(suite.reports))
+    assert told[NIGHT] == 0
+    assert "fabricheck_night_overdue_timestamp_seconds" in told
+
+
+def test_a_night_that_the_record_lacks_is_never_the_one_before(suite: Suite) -> None:
+    suite.night(reports.report("latency"))
+    source = LastNight(suite.reports, suite.perflogs)
+    night(suite.reports / "nights", 30)
+    assert read(source)[NIGHT] == 1
+    night(suite.reports / "nights", 1, run=2)
+    with pytest.raises(FabricheckError, match="expected the night of 2026-11-22 07:00 UTC in the"):
+        read(source)
+
+
+def test_a_night_of_a_damaged_record_is_not_good(suite: Suite) -> None:
+    suite.night(reports.report("latency"))
+    (file,) = suite.perflogs.glob("testbed/*/*.jsonl")
+    file.write_bytes(file.read_bytes()[1000:])
+    assert read(LastNight(suite.reports, suite.perflogs))[NIGHT] == 0
+
+
+def test_each_system_has_its_night_and_one_that_has_none_for_long_has_none(suite: Suite) -> None:
+    suite.night(reports.with_critical())
+    suite.night(reports.report("latency"), system="other", days=7)
+    source = LastNight(suite.reports, suite.perflogs)
+    assert read(source)[NIGHT] == 0
+    assert read(source)['fabricheck_night_verdict_passed{system="other"}'] == 1
+    suite.night(reports.report("latency"), system="other", days=9)
+    assert NIGHT not in read(source)
 
 
 def night(root: Path, ago: float, every: float = 24, **codes: int) -> float:
@@ -127,7 +217,10 @@ def test_nights(tmp_path: Path) -> None:
     last = "fabricheck_last_complete_night_timestamp_seconds"
     overdue = "fabricheck_night_overdue_timestamp_seconds"
     step = 'fabricheck_night_step_exit_code{step="%s"}'
-    assert told() == {overdue: 0}
+    # Where no night was ever set up, none is missing.
+    assert told() == {}
+    Nights(tmp_path).begin(NOW - timedelta(hours=48))
+    assert told() == {overdue: (NOW - timedelta(hours=12)).timestamp()}
     began = night(tmp_path, 24, every=12, trend=1)
     assert told()[last] == began
     assert told()[overdue] == began + 18 * 3600
@@ -143,10 +236,10 @@ def test_nights(tmp_path: Path) -> None:
 @pytest.mark.integration
 def test_a_process_of_its_own_tells_the_same(suite: Suite) -> None:
     path = suite.ran(report=reports.with_critical())
-    assert list(of_report_apart(path)) == list(of_report(path))
+    assert list(of_path_apart(path)) == list(of_path(path))
     path.write_bytes(path.read_bytes()[:1000])
     with pytest.raises(FabricheckError, match=r"run-0\.json.*the file is cut"):
-        list(of_report_apart(path))
+        list(of_path_apart(path))
 
 
 @pytest.mark.integration
@@ -154,10 +247,12 @@ def test_a_process_that_does_not_end_is_ended_and_the_report_tried_again(
     suite: Suite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = suite.ran(report=reports.report())
-    source = LastRun(suite.reports, of_report_apart)
+    source = Reader(LastRun(suite.reports, of_path_apart))
     with monkeypatch.context() as slow:
         slow.setattr(last_run, "_PATIENCE", 0.001)
-        found, problem = refresh.read(source)
-    assert found == []
-    assert problem.startswith(f"expected to read {path} within 0.001 s, found it unfinished")
-    assert refresh.read(source)[1] == ""
+        source.read()
+    assert source.page is None
+    assert source.problem.startswith(f"expected to read {path} within 0.001 s, found it unfin")
+    source.read()
+    assert source.problem == ""
+    assert source.page is not None

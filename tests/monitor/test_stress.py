@@ -1,15 +1,19 @@
 """The stress as metrics: the older names with the figures of their own example, and their end."""
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.monitor.conftest import values
 from tests.stress.made import BEGIN, block, place
 
 from fabricheck.errors import FabricheckError
+from fabricheck.judge.levels import Level
 from fabricheck.monitor import stress
 from fabricheck.monitor.exposition import PLAIN, render
-from fabricheck.monitor.stress import Stress
+from fabricheck.monitor.stress import Doing, Stress
+from fabricheck.record.entries import Case
 from fabricheck.stress.scheduler import Phase, Standing
 from fabricheck.stress.state import Place
 
@@ -21,9 +25,15 @@ class Scheduler:
 
     def __init__(self) -> None:
         self.says: Standing | None = Standing(Phase.RUNNING)
+        self.nodes: dict[str, str] = {}
         self.asked = 0
+        self.now = BEGIN + 5.0
 
-    def standing(self, job: str) -> Standing:
+    def node_states(self) -> dict[str, str]:
+        return self.nodes
+
+    def standing(self, name: str, job: str) -> Standing:
+        assert (name, job) in {("s", "17"), ("t", "18")}
         self.asked += 1
         if self.says is None:
             raise FabricheckError("expected an answer of squeue, found none")
@@ -33,8 +43,9 @@ class Scheduler:
 @pytest.fixture
 def scheduler(monkeypatch: pytest.MonkeyPatch) -> Scheduler:
     made = Scheduler()
-    monkeypatch.setattr(stress, "scheduler_for", lambda plan: made)
+    monkeypatch.setattr(stress, "scheduler_for", lambda plan, patience: made)
     monkeypatch.setattr(stress, "_ASK_EVERY", 0.0)
+    monkeypatch.setattr(stress.time, "time", lambda: made.now)
     return made
 
 
@@ -76,7 +87,9 @@ def test_ours_have_seconds_and_bounds(tmp_path: Path, scheduler: Scheduler) -> N
     assert found['fabricheck_stress_blocks_total{name="s",level="critical"}'] == 1
     assert found['fabricheck_stress_blocks_total{name="s",level="good"}'] == 4
     assert found['fabricheck_stress_last_block_timestamp_seconds{name="s"}'] == BEGIN + 3
-    assert found['fabricheck_stress_overdue_timestamp_seconds{name="s"}'] == BEGIN + 3 + 60
+    # Of the plan: a block may take one second, a pause one; and half a minute until it is here.
+    assert found['fabricheck_stress_overdue_timestamp_seconds{name="s"}'] == BEGIN + 3 + 32
+    assert found['fabricheck_stress_until_timestamp_seconds{name="s"}'] == BEGIN + 3600
 
 
 @pytest.mark.parametrize(
@@ -94,17 +107,16 @@ def test_what_does_not_run_has_no_latency(
     source = Stress(tmp_path)
     assert len(values(source.read())) > 10
     scheduler.says = says
+    if says is None:
+        # A scheduler that is silent says nothing against blocks that still come.
+        assert [name for name in values(source.read()) if "latency_" in name]
+        scheduler.now += 60
     found = values(source.read())
     assert found.get('fabricheck_stress_running{name="s"}') == running
     assert found.get("mpi_stress_test_running") == running
     assert found.get('fabricheck_stress_waiting{name="s"}') == waiting
-    left = {name.partition("{")[0] for name in found}
-    assert left <= {
-        "fabricheck_stress_running",
-        "fabricheck_stress_waiting",
-        "fabricheck_stress_last_block_timestamp_seconds",
-        "mpi_stress_test_running",
-    }
+    assert not [name for name in found if "latency_" in name or "overdue" in name]
+    assert found['fabricheck_stress_blocks_total{name="s",level="critical"}'] == 1
 
 
 def test_the_series_end_with_the_stress(tmp_path: Path, scheduler: Scheduler) -> None:
@@ -115,6 +127,7 @@ def test_the_series_end_with_the_stress(tmp_path: Path, scheduler: Scheduler) ->
     asked = scheduler.asked
     found = values(source.read())
     assert not [name for name in found if "latency" in name or "iteration" in name]
+    assert found['fabricheck_stress_state{name="s",state="ended"}'] == 1
     assert found["mpi_stress_test_running"] == 0
     assert found['fabricheck_stress_last_block_timestamp_seconds{name="s"}'] == BEGIN + 3
     assert scheduler.asked == asked
@@ -172,3 +185,131 @@ def test_the_number_of_series_is_bounded(tmp_path: Path, scheduler: Scheduler) -
     for number in range(3, 60):
         made.append(block(f"{number}.1", value=float(number), at=BEGIN + number))
     assert len(values(source.read())) == before
+
+
+def doing(found: dict[str, float]) -> str:
+    (name,) = (each for each in found if each.startswith("fabricheck_stress_state") and found[each])
+    return name.partition('state="')[2].rstrip('"}')
+
+
+def latencies(found: dict[str, float], operation: str = "allreduce") -> list[str]:
+    ours = [name for name in found if f'latency_seconds{{name="s",operation="{operation}"' in name]
+    older = [name for name in found if name.startswith(f"mpi_{operation}_latency_us")]
+    return [*ours, *older]
+
+
+def test_a_block_that_failed_ends_the_latency_of_its_kind_alone(
+    tmp_path: Path, scheduler: Scheduler
+) -> None:
+    made = seed(tmp_path)
+    source = Stress(tmp_path)
+    assert latencies(values(source.read()))
+    made.append(failed("3.1", at=BEGIN + 4))
+    found = values(source.read())
+    assert latencies(found) == []
+    assert latencies(found, "alltoall")
+    assert found['fabricheck_stress_last_block_timestamp_seconds{name="s"}'] == BEGIN + 4
+    assert found['fabricheck_stress_last_good_block_timestamp_seconds{name="s"}'] == BEGIN + 2
+    assert found["mpi_benchmark_last_update_timestamp"] == BEGIN + 3
+    assert found['fabricheck_stress_blocks_total{name="s",level="untrusted"}'] == 1
+    made.append(block("4.1", value=50.0, at=BEGIN + 5))
+    assert values(source.read())['mpi_allreduce_latency_us{size="4MB",nodes="8"}'] == 50.0
+
+
+def failed(number: str, at: float) -> Case:
+    """A block whose program did not run."""
+    return replace(block(number, at=at, level="untrusted"), samples=())
+
+
+def test_a_block_with_marks_and_one_without_are_of_one_kind(
+    tmp_path: Path, scheduler: Scheduler
+) -> None:
+    made = place(tmp_path / "stress" / "s", job="17")
+    for number, marks in enumerate((1.0, None, 1.0), start=1):
+        made.append(block(f"{number}.1", value=number, marks=marks, at=BEGIN + number))
+    found = values(Stress(tmp_path).read())
+    assert found['mpi_allreduce_latency_us{size="4MB",nodes="8"}'] == 3
+
+
+def test_every_level_is_counted_from_the_start(tmp_path: Path, scheduler: Scheduler) -> None:
+    place(tmp_path / "stress" / "s", job="17")
+    found = values(Stress(tmp_path).read())
+    counted = {name: each for name, each in found.items() if "blocks_total" in name}
+    assert set(counted.values()) == {0}
+    assert len(counted) == len(Level)
+    assert found['fabricheck_stress_overdue_timestamp_seconds{name="s"}'] == BEGIN + 32
+
+
+def test_a_stress_that_makes_no_block_has_no_latency(tmp_path: Path, scheduler: Scheduler) -> None:
+    seed(tmp_path)
+    source = Stress(tmp_path)
+    assert latencies(values(source.read()))
+    scheduler.now = BEGIN + 3 + 33
+    found = values(source.read())
+    assert not [name for name in found if "latency_" in name]
+    assert found['fabricheck_stress_overdue_timestamp_seconds{name="s"}'] < scheduler.now
+    assert doing(found) == "running"
+
+
+def test_a_stress_that_comes_back_is_not_stuck(tmp_path: Path, scheduler: Scheduler) -> None:
+    seed(tmp_path).change(resumed=BEGIN)
+    source = Stress(tmp_path)
+    for says in (Phase.RUNNING, Phase.WAITING, Phase.RUNNING):
+        scheduler.now += 600
+        scheduler.says = Standing(says)
+        found = values(source.read())
+    assert found['fabricheck_stress_overdue_timestamp_seconds{name="s"}'] == scheduler.now + 32
+
+
+def test_a_duty_makes_blocks_rare(tmp_path: Path, scheduler: Scheduler) -> None:
+    made = place(tmp_path / "stress" / "s", job="17")
+    made.write_plan({**made.read_plan(), "duty": 0.02})
+    name = 'fabricheck_stress_overdue_timestamp_seconds{name="s"}'
+    made.append(block("1.1", at=BEGIN + 2))
+    # After two seconds of work a hundred pass; it is stuck after ten times as long.
+    assert values(Stress(tmp_path).read())[name] == BEGIN + 2 + 980 + 32
+    made.append(block("1.2", at=BEGIN + 102))
+    assert values(Stress(tmp_path).read())[name] == BEGIN + 102 + 980 + 32
+
+
+@pytest.mark.parametrize(
+    ("says", "state", "expected"),
+    [
+        (Standing(Phase.WAITING), {"resumed": 0.0}, "waiting"),
+        (Standing(Phase.WAITING), {"resumed": 5.0}, "requeued"),
+        (Standing(Phase.WAITING), {"resumed": 5.0, "yielded": 6.0}, "preempted"),
+        (Standing(Phase.WAITING), {"resumed": 7.0, "yielded": 6.0}, "requeued"),
+        (Standing(Phase.WAITING, nodes="n[1-8]"), {"resumed": 5.0}, "preempted"),
+        (Standing(Phase.RUNNING), {}, "running"),
+        (Standing(Phase.GONE), {}, "gone"),
+        (Standing(Phase.RUNNING), {"ended": 1.0}, "ended"),
+        (Standing(Phase.RUNNING), {"job": ""}, "waiting"),
+        (None, {}, "unknown"),
+    ],
+)
+def test_what_it_is_doing(
+    tmp_path: Path,
+    scheduler: Scheduler,
+    says: Standing | None,
+    state: dict[str, Any],
+    expected: str,
+) -> None:
+    seed(tmp_path).change(**state)
+    scheduler.says = says
+    found = values(Stress(tmp_path).read())
+    assert doing(found) == expected
+    assert sum(name.startswith("fabricheck_stress_state") for name in found) == len(Doing)
+
+
+def test_nodes_that_are_dead_or_left_out_have_names(tmp_path: Path, scheduler: Scheduler) -> None:
+    made = place(tmp_path / "stress" / "s", block("1.1", nodes=4), job="17")
+    made.write_plan({**made.read_plan(), "exclude": ["n9"]})
+    cause = "link down on n3 mlx5_0:1: the port is DOWN (Polling): look at the cable"
+    made.append(replace(block("1.2", nodes=4), fabric_causes=(cause,)))
+    scheduler.nodes = {"n1": "idle", "n2": "down*", "n9": "down"}
+    # Also while its job waits, since one of its nodes died.
+    scheduler.says = Standing(Phase.WAITING)
+    found = values(Stress(tmp_path).read())
+    dead = {name[-4:-2]: each for name, each in found.items() if "node_dead" in name}
+    assert dead == {"n1": 0, "n2": 1, "n3": 1, "n4": 0}
+    assert found['fabricheck_stress_node_excluded{name="s",node="n9"}'] == 1

@@ -11,7 +11,15 @@ from tests.stress.made import SESSION, block, place
 from fabricheck.errors import FabricheckError
 from fabricheck.stress import control, scheduler
 from fabricheck.stress.control import Wish
-from fabricheck.stress.scheduler import Local, Phase, Slurm, block_script, job_script
+from fabricheck.stress.scheduler import (
+    Local,
+    Phase,
+    Slurm,
+    block_script,
+    dead_nodes,
+    job_script,
+    scheduler_for,
+)
 from fabricheck.units import seconds_of
 
 pytestmark = pytest.mark.integration
@@ -85,24 +93,36 @@ def test_a_job_yields_comes_back_and_ends_after_a_block(slurm: Stand, tmp_path: 
 )
 def test_what_slurm_says(slurm: Stand, text: str, phase: Phase, why: str) -> None:
     slurm("squeue", text)
-    found = Slurm().standing("17")
+    found = Slurm().standing("s", "17")
     assert (found.phase, found.why) == (phase, why)
 
 
 def test_a_job_that_slurm_has_forgotten_is_gone_and_silence_is_not(slurm: Stand) -> None:
     slurm("squeue", "slurm_load_jobs error: Invalid job id specified", 1)
-    assert Slurm().standing("17").phase is Phase.GONE
+    assert Slurm().standing("s", "17").phase is Phase.GONE
     slurm("squeue", "Unable to contact slurm controller", 1)
     with pytest.raises(FabricheckError, match="answer of squeue, found: Unable to contact"):
-        Slurm().standing("17")
+        Slurm().standing("s", "17")
+
+
+def test_a_job_of_that_number_and_another_name_is_none(slurm: Stand) -> None:
+    calls = slurm("squeue")
+    assert Slurm().standing("rx", "1").phase is Phase.GONE
+    assert "--jobs=1 --name=fabricheck-stress-rx --format" in calls.read_text()
+
+
+def test_a_scheduler_that_hangs_is_waited_for_as_long_as_the_caller_says(slurm: Stand) -> None:
+    slurm("squeue").with_name("bin").joinpath("squeue").write_text("#!/bin/sh\nexec sleep 60\n")
+    with pytest.raises(FabricheckError, match=r"squeue, found: .*timed out after 0\.1"):
+        scheduler_for({"scheduler": "slurm"}, 0.1).standing("s", "17")
 
 
 def test_a_job_that_waits_is_cancelled_and_one_that_runs_is_told(slurm: Stand) -> None:
     calls = slurm("scancel")
     slurm("squeue", "PENDING|Resources|")
-    Slurm().ask_to_stop("17")
+    Slurm().ask_to_stop("s", "17")
     slurm("squeue", "RUNNING|None|n1")
-    Slurm().ask_to_stop("17")
+    Slurm().ask_to_stop("s", "17")
     assert calls.read_text().splitlines() == ["17", "--batch --signal=TERM 17"]
 
 
@@ -138,19 +158,20 @@ def test_a_process_of_this_machine_is_known_by_its_number_and_its_begin(tmp_path
     script.write_text("exec sleep 60\n")
     local = Local()
     job = local.submit("s", script, tmp_path / "log", {})
-    assert local.standing(job).phase is Phase.RUNNING
-    assert local.standing(f"{job}1").phase is Phase.GONE
-    local.ask_to_stop(f"{job}1")
-    assert local.standing(job).phase is Phase.RUNNING
+    assert local.standing("s", job).phase is Phase.RUNNING
+    assert local.standing("s", f"{job}1").phase is Phase.GONE
+    local.ask_to_stop("s", f"{job}1")
+    assert local.standing("s", job).phase is Phase.RUNNING
     local.end(job)
     os.waitpid(int(job.partition(".")[0]), 0)
-    assert local.standing(job).phase is Phase.GONE
+    assert local.standing("s", job).phase is Phase.GONE
 
 
 def test_silent_nodes_and_dead_ports_are_left_out(slurm: Stand) -> None:
     slurm("sinfo", "n1 idle\nn2 down*\nn9 down*")
     cause = "link down on n4 mlx5_0:1: the port is DOWN (Polling): look at the cable"
-    found = control.dead_nodes([block("1.1"), replace(block("1.2"), fabric_causes=(cause,))])
+    blocks = [block("1.1"), replace(block("1.2"), fabric_causes=(cause,))]
+    found = dead_nodes(blocks, Slurm().node_states())
     assert found == {"n2": "Slurm says down*", "n4": cause}
 
 
@@ -184,6 +205,8 @@ def test_what_was_found_dead_is_left_out_of_the_next_start(
         (Wish(system="local", seconds=1e6), "at most 86400 s of stress"),
         (Wish(system="local", duty=0), "a duty above 0"),
         (Wish(system="local", name="../up"), "a name of letters"),
+        (Wish(system="local", name=".."), "begins with a letter or a digit, found '..'"),
+        (Wish(system="local", name="."), "begins with a letter or a digit"),
         (Wish(system="local", mix="unknown"), "expected a mix"),
     ],
 )
@@ -231,14 +254,19 @@ def test_what_is_no_time(text: str) -> None:
 
 
 def test_a_name_is_needed_where_there_are_several(tmp_path: Path) -> None:
-    with pytest.raises(FabricheckError, match="found 'no name': start one"):
+    with pytest.raises(
+        FabricheckError, match=r"^No stress is running\. Start one with 'fabricheck"
+    ):
         control.place_of("", tmp_path)
-    place(tmp_path / "stress" / "s")
+    place(tmp_path / "stress" / "s", ended=1.0)
     assert control.place_of("", tmp_path).name == "s"
-    place(tmp_path / "stress" / "t")
+    ended = place(tmp_path / "stress" / "t")
+    # Of one that has ended and one that goes on, only one can be meant.
+    assert control.place_of("", tmp_path).name == "t"
+    ended.change(ended=2.0)
     with pytest.raises(FabricheckError, match=r"\(s, t\), found 'no name'"):
         control.place_of("", tmp_path)
-    assert control.place_of("t", tmp_path).name == "t"
+    assert control.place_of("s", tmp_path).name == "s"
 
 
 def test_scripts() -> None:

@@ -8,7 +8,14 @@ from typing import Annotated
 
 import typer
 
-from fabricheck.cli.metrics import PartitionOption, PortsOption, ReportsOption, StateOption, sources
+from fabricheck.cli.metrics import (
+    PartitionOption,
+    PerflogsOption,
+    PortsOption,
+    ReportsOption,
+    StateOption,
+    sources,
+)
 
 
 def exporter(
@@ -22,13 +29,14 @@ def exporter(
         typer.Option(help="File with certificate and key, users and passwords."),
     ] = None,
     reports: ReportsOption = None,
+    perflogs: PerflogsOption = None,
     state: StateOption = None,
     partition: PartitionOption = None,
 ) -> None:
     """Serve metrics for Prometheus: the last run and night, or the ports of this node.
 
-    /metrics has them (docs/reference/metrics.md), /health says whether they are fresh. Files and
-    ports are read every 5 s by a thread of its own; no scrape reads anything or starts anything.
+    /metrics has them (docs/reference/metrics.md), /health says whether they are fresh. Each source
+    is read every 5 s by a thread of its own; no scrape reads anything or starts anything.
 
     Anyone who can reach the address can read it, so it is this machine's alone unless --listen
     says otherwise. --web-config encrypts and asks for passwords, as Prometheus' own exporters do.
@@ -46,7 +54,7 @@ def exporter(
     from fabricheck.monitor.server import Server  # noqa: PLC0415
     from fabricheck.monitor.web_config import WebConfig, read  # noqa: PLC0415
 
-    refresher = Refresher(sources(ports, reports, state, partition, apart=True))
+    refresher = Refresher(sources(ports, reports, state, partition, perflogs, apart=True))
     with Server(listen, refresher, read(web_config) if web_config else WebConfig()) as server:
 
         def end(_number: int, _frame: FrameType | None) -> None:

@@ -24,6 +24,10 @@ ReportsOption = Annotated[
     Path | None,
     typer.Option(help="Directory of run reports and nights.", show_default="the suite's reports"),
 ]
+PerflogsOption = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="The record.", show_default="perflogs/ of the suite"),
+]
 StateOption = Annotated[
     Path | None,
     typer.Option(
@@ -47,6 +51,7 @@ def write(
     *,
     ports: PortsOption = False,
     reports: ReportsOption = None,
+    perflogs: PerflogsOption = None,
     state: StateOption = None,
     partition: PartitionOption = None,
 ) -> None:
@@ -63,9 +68,8 @@ def write(
     """
     from fabricheck.monitor.exposition import PLAIN, render  # noqa: PLC0415
 
-    samples = [
-        each for source in sources(ports, reports, state, partition) for each in source.read()
-    ]
+    chosen = sources(ports, reports, state, partition, perflogs)
+    samples = [each for source in chosen for each in source.read()]
     write_whole(file, render(samples)[PLAIN].decode())
 
 
@@ -134,6 +138,7 @@ def sources(
     reports: Path | None,
     state: Path | None,
     partition: str | None,
+    perflogs: Path | None,
     *,
     apart: bool = False,
 ) -> Sequence["Readable"]:
@@ -144,20 +149,34 @@ def sources(
         reports: directory of run reports and nights.
         state: file of the ports that were seen.
         partition: what this node is in.
+        perflogs: directory of the record.
         apart: whether run reports are parsed in a process of their own.
 
     Raises:
         FabricheckError: for options that contradict each other.
     """
-    from fabricheck.monitor.last_run import LastRun, of_report, of_report_apart  # noqa: PLC0415
-    from fabricheck.monitor.ports import Ports, bands_of, default_state  # noqa: PLC0415
+    from fabricheck.monitor.last_run import (  # noqa: PLC0415
+        LastNight,
+        LastRun,
+        Schedule,
+        of_path,
+        of_path_apart,
+    )
+    from fabricheck.monitor.ports import Defaults, Ports, bands_of, default_state  # noqa: PLC0415
     from fabricheck.monitor.stress import Stress  # noqa: PLC0415
 
-    if reports if ports else state or partition:
+    if reports or perflogs if ports else state or partition:
         raise FabricheckError(
-            "expected --reports without --ports, and --state and --partition with it"
+            "expected --reports and --perflogs without --ports, and --state and --partition with it"
         )
     if ports:
         return [Ports(state or default_state(), bands_of(partition))]
     place = reports or home() / "reports"
-    return [LastRun(place, of_report_apart if apart else of_report), Stress(place)]
+    record, parse = perflogs or home() / "perflogs", of_path_apart if apart else of_path
+    return [
+        LastRun(place, parse),
+        LastNight(place, record, parse),
+        Schedule(place),
+        Stress(place),
+        Defaults(),
+    ]

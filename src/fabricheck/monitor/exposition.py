@@ -40,7 +40,7 @@ def metrics(samples: Iterable[Sample]) -> list[Metric]:
         known = values.setdefault(family.name, {})
         if labels in known or len(labels) != len(family.labels) or not math.isfinite(value):
             raise ValueError(f"{family.name} has {labels} twice, too many of them, or {value}")
-        known[labels] = value
+        known[tuple(map(_utf8, labels))] = value
     found = []
     for family in CATALOG:
         if family.name not in values:
@@ -72,15 +72,10 @@ def render(samples: Iterable[Sample], *others: Collector) -> Page:
     return {PLAIN: generate_latest(registry), OPENMETRICS: openmetrics(registry)}  # type: ignore[no-untyped-call]
 
 
-def joined(pages: Iterable[Page]) -> Page:
-    """Pages without a family in common as one."""
-    pages = list(pages)
-    plain = b"".join(page[PLAIN] for page in pages)
-    end = b"# EOF\n"
-    return {
-        PLAIN: plain,
-        OPENMETRICS: b"".join(page[OPENMETRICS].removesuffix(end) for page in pages) + end,
-    }
+def joined(pages: Iterable[Page], kind: str) -> bytes:
+    """Pages without a family in common as one of this content type."""
+    end = b"# EOF\n" if kind == OPENMETRICS else b""
+    return b"".join(page[kind].removesuffix(end) for page in pages) + end
 
 
 def choose(accept: str) -> str:
@@ -127,5 +122,10 @@ def _by_family(series: Iterable[Series]) -> Mapping[str, dict[tuple[str, ...], V
     return found
 
 
+def _utf8(text: str) -> str:
+    """A label as Prometheus takes it: what is no UTF-8 stands there as Python writes it."""
+    return text.encode(errors="backslashreplace").decode()
+
+
 def _escaped(text: str) -> str:
-    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+    return _utf8(text).replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")

@@ -1,18 +1,20 @@
-"""The last run and the last night as samples; the one place that knows where they are recorded."""
+"""The last run and the last nights as samples; the one place that knows where they are recorded."""
 
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from fabricheck.benchmarks.metrics import Direction, Metric
+from fabricheck.benchmarks.metrics import Metric
 from fabricheck.errors import FabricheckError
 from fabricheck.monitor.catalog import FAMILIES, Sample, Source, sample
+from fabricheck.record.entries import NIGHT, Session
 from fabricheck.record.entries import Sample as Measured
-from fabricheck.report.load import load_report, newest_report
+from fabricheck.record.sessions import last
+from fabricheck.report.load import load, load_report, newest_report
 from fabricheck.report.run import Case, Run
 from fabricheck.report.summary import summarise
 from fabricheck.runner.nights import Nights
@@ -29,17 +31,20 @@ _POINTS: Mapping[tuple[str, str], tuple[str, str, float]] = {
 
 _PATIENCE = 30.0
 """Seconds that reading a report may take: one usually, several on a busy machine."""
+_DAYS = 8.0
+"""A system whose last night is so much older than the newest has no nights any more."""
 
-Parse = Callable[[Path], Iterable[Sample]]
-"""Makes samples of a run report; a FabricheckError says that it is damaged."""
-
-
-def of_report(path: Path) -> Iterable[Sample]:
-    """The samples of a run report, read in this process."""
-    return of_run(load_report(path))
+Parse = Callable[[Path, str], Iterable[Sample]]
+"""Makes samples of a run report, or of a session of the record in a directory; a FabricheckError
+says that it is damaged."""
 
 
-def of_report_apart(path: Path) -> Iterator[Sample]:
+def of_path(path: Path, session: str = "") -> Iterable[Sample]:
+    """The samples of a run report, or of a session in the record, read in this process."""
+    return of_run(load(path, session) if session else load_report(path))
+
+
+def of_path_apart(path: Path, session: str = "") -> Iterator[Sample]:
     """The same, read in a process of its own: it takes neither memory nor the GIL of this one.
 
     Raises:
@@ -48,7 +53,7 @@ def of_report_apart(path: Path) -> Iterator[Sample]:
     """
     try:
         done = subprocess.run(
-            [sys.executable, "-m", __name__, path],
+            [sys.executable, "-m", __name__, path, session],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -67,8 +72,34 @@ def of_report_apart(path: Path) -> Iterator[Sample]:
         yield Sample(FAMILIES[name], tuple(labels), value)
 
 
+class _Parsed:
+    """Samples of the last file or session that was parsed, and why it could not be."""
+
+    def __init__(self, parse: Parse) -> None:
+        self._parse = parse
+        self._key: object = None
+        self._samples: tuple[Sample, ...] = ()
+        self._problem: FabricheckError | None = None
+
+    def of(self, path: Path, session: str = "") -> tuple[Sample, ...]:
+        """The samples; parsed again only if it is another one, or was written to."""
+        status = path.stat()
+        key = session or (path, status.st_mtime_ns, status.st_size)
+        if key != self._key:
+            self._samples, self._problem, self._key = (), None, key
+            try:
+                self._samples = tuple(self._parse(path, session))
+            except FabricheckError as error:
+                self._problem = error
+                # A record may be mended without another session.
+                self._key = None if session else key
+        if self._problem:
+            raise self._problem
+        return self._samples
+
+
 class LastRun:
-    """Reads the newest run report, again only when another one is newest, and the nights.
+    """Reads the newest run report, whatever it is of.
 
     Args:
         reports: the suite's directory of reports.
@@ -77,34 +108,111 @@ class LastRun:
 
     name = Source.RUN
 
-    def __init__(self, reports: Path, parse: Parse = of_report) -> None:
+    def __init__(self, reports: Path, parse: Parse = of_path) -> None:
         self._reports = reports
-        self._parse = parse
-        self._key: object = None
-        self._samples: tuple[Sample, ...] = ()
-        self._problem: FabricheckError | None = None
+        self._parsed = _Parsed(parse)
 
     def read(self) -> Iterator[Sample]:
-        """What may be said of them now.
+        """What may be said of it now.
 
         Raises:
             FabricheckError: if there is no run report, or the newest one is damaged.
             OSError: if it can't be read now; the next call tries again.
         """
-        path = newest_report(self._reports)
-        status = path.stat()
-        key = (path, status.st_mtime_ns, status.st_size)
-        if key != self._key:
-            self._samples, self._problem = (), None
-            try:
-                self._samples = tuple(self._parse(path))
-            except FabricheckError as error:
-                self._problem = error
-            self._key = key
-        if self._problem:
-            raise self._problem
-        yield from self._samples
-        yield from of_nights(Nights(self._reports / "nights"), datetime.now(UTC))
+        for each in self._parsed.of(newest_report(self._reports)):
+            if each.family.source is Source.RUN:
+                yield each
+
+
+class LastNight:
+    """Reads the last night of each system from the record, and what became of its cases.
+
+    Before the first night, the cases are those of the newest run.
+
+    Args:
+        reports: the suite's directory of reports.
+        perflogs: its record.
+        parse: how a session is read.
+    """
+
+    name = Source.NIGHT
+
+    def __init__(self, reports: Path, perflogs: Path, parse: Parse = of_path) -> None:
+        self._reports = reports
+        self._perflogs = perflogs
+        self._parse = parse
+        self._parsed: dict[str, _Parsed] = {}
+        self._seen: object = None
+        self._last: Sequence[Session] = ()
+
+    def read(self) -> Iterator[Sample]:
+        """What may be said of them now.
+
+        Raises:
+            FabricheckError: if a night came to its end and the record does not have it, or it is
+                damaged.
+            OSError: if it can't be read now; the next call tries again.
+        """
+        nights = self._nights()
+        self._refuse_older(max((_unix(each.time) or 0 for each in nights), default=0))
+        for night in nights:
+            for each in self._of(night.system, self._perflogs, night.session):
+                if each.family.name in OF_NIGHT:
+                    yield each._replace(family=FAMILIES[OF_NIGHT[each.family.name]])
+                elif each.family.source is Source.NIGHT:
+                    yield each
+        if not nights:
+            with suppress(FabricheckError):
+                newest = newest_report(self._reports)
+                yield from (e for e in self._of("", newest) if e.family.source is Source.NIGHT)
+
+    def _of(self, system: str, path: Path, session: str = "") -> tuple[Sample, ...]:
+        return self._parsed.setdefault(system, _Parsed(self._parse)).of(path, session)
+
+    def _nights(self) -> Sequence[Session]:
+        """The last night of each system, but of those that have had none for long."""
+        files = sorted(self._perflogs.glob("*/*.jsonl"))
+        seen = [
+            (path, status.st_mtime_ns, status.st_size) for path in files if (status := path.stat())
+        ]
+        if seen != self._seen:
+            systems = sorted({path.parent.name for path in files})
+            found = [last(self._perflogs, NIGHT, system) for system in systems]
+            nights = [each for each in found if each]
+            newest = max((each.time for each in nights), default="")
+            self._last = [each for each in nights if _days(each.time, newest) <= _DAYS]
+            self._seen = seen
+        return self._last
+
+    def _refuse_older(self, ended: float) -> None:
+        now = datetime.now(UTC)
+        complete = [
+            night
+            for night in Nights(self._reports / "nights").all()
+            if night.complete and night.began <= now
+        ]
+        if complete and complete[-1].began.timestamp() > ended:
+            raise FabricheckError(
+                f"expected the night of {complete[-1].began:%Y-%m-%d %H:%M} UTC in the record "
+                f"{self._perflogs}, found none that ended since: look at {complete[-1].directory}"
+            )
+
+
+class Schedule:
+    """Reads when nights came and are to come; no run report and no record.
+
+    Args:
+        reports: the suite's directory of reports.
+    """
+
+    name = Source.NIGHTS
+
+    def __init__(self, reports: Path) -> None:
+        self._nights = Nights(reports / "nights")
+
+    def read(self) -> Iterator[Sample]:
+        """What may be said of them now."""
+        return of_nights(self._nights, datetime.now(UTC))
 
 
 def of_run(run: Run) -> Iterator[Sample]:
@@ -117,6 +225,7 @@ def of_run(run: Run) -> Iterator[Sample]:
         yield from sample("mpi_benchmark_last_run_timestamp", ended)
     for system in systems:
         yield from sample("fabricheck_verdict_passed", summary.passed, system)
+        yield from sample("fabricheck_run_info", 1, run.session, ",".join(run.commits), system)
         if ended is not None:
             yield from sample("fabricheck_run_timestamp_seconds", ended, system)
         own = [c for c in (*run.cases, *run.failed_builds) if c.system == system]
@@ -125,21 +234,33 @@ def of_run(run: Run) -> Iterator[Sample]:
             yield from sample("fabricheck_cases", number, system, status)
     for labels, case in _worst(run.cases).items():
         yield from sample("fabricheck_case_severity", case.status.severity, *labels)
-        ratios = [ratio for each in case.samples if (ratio := _ratio(each)) is not None]
-        if ratios:
-            yield from sample("fabricheck_case_reference_ratio", max(ratios), *labels)
+        shares = [share for each in case.samples if (share := _share(each)) is not None]
+        if shares:
+            yield from sample("fabricheck_case_reference_ratio", max(shares), *labels)
         yield from _points(case, labels)
+
+
+OF_NIGHT: Mapping[str, str] = {
+    "fabricheck_verdict_passed": "fabricheck_night_verdict_passed",
+    "fabricheck_run_timestamp_seconds": "fabricheck_night_run_timestamp_seconds",
+    "fabricheck_cases": "fabricheck_night_cases",
+    "fabricheck_run_info": "fabricheck_night_info",
+}
+"""What is said of the newest run, by its name for the last night."""
 
 
 def of_nights(nights: Nights, now: datetime) -> Iterator[Sample]:
     """When the last night did its work, until when the next one is not missing, and its steps."""
+    known = nights.all()
+    if not known:
+        return
     last = nights.last_good(now)
     if last is not None:
         began = last.began.timestamp()
         yield from sample("fabricheck_last_complete_night_timestamp_seconds", began)
-    overdue = last.overdue.timestamp() if last else 0
+    overdue = (last or known[0]).overdue.timestamp()
     yield from sample("fabricheck_night_overdue_timestamp_seconds", overdue)
-    complete = [night for night in nights.all() if night.complete]
+    complete = [night for night in known if night.complete]
     for step, code in complete[-1].codes.items() if complete else ():
         yield from sample("fabricheck_night_step_exit_code", code, step)
 
@@ -177,16 +298,23 @@ def point_of(
     return family, (statistic, str(size)), factor
 
 
-def _ratio(measured: Measured) -> float | None:
-    """How much worse a value is than its reference; ``None`` if that can't be told."""
-    if not measured.value or not measured.reference or measured.value * measured.reference < 0:
+def _share(measured: Measured) -> float | None:
+    """The share of its tolerance that a value uses; ``None`` where nobody says how much there is.
+
+    Of averages, medians and what has no statistic: the slowest of thousands says nothing of a case.
+    """
+    value, reference = measured.value, measured.reference
+    if value is None or reference is None or measured.statistic not in ("avg", "p50", ""):
         return None
-    try:
-        direction = Metric(measured.metric).row.direction
-    except ValueError:
-        return None
-    ratio = measured.value / measured.reference
-    return ratio if direction is Direction.LOWER else 1 / ratio
+    bounds = [each for each in (measured.lower, measured.upper) if each not in (None, reference)]
+    return max(
+        ((value - reference) / (each - reference) for each in bounds if each is not None),
+        default=None,
+    )
+
+
+def _days(earlier: str, later: str) -> float:
+    return (datetime.fromisoformat(later) - datetime.fromisoformat(earlier)) / timedelta(days=1)
 
 
 def _unix(time: str) -> float | None:
@@ -196,9 +324,9 @@ def _unix(time: str) -> float | None:
 
 
 def main() -> None:
-    """Write the samples of the report that the command line names, for `of_report_apart`."""
+    """Write the samples of what the command line names, for `of_path_apart`."""
     try:
-        found = of_report(Path(sys.argv[1]))
+        found = of_path(Path(sys.argv[1]), sys.argv[2])
         json.dump([(each.family.name, each.labels, each.value) for each in found], sys.stdout)
     except FabricheckError as error:
         sys.exit(" ".join(str(error).split()))

@@ -85,6 +85,17 @@ class Ports:
         self._seen = names
 
 
+class Defaults:
+    """The suite's own limits, for nodes that serve none."""
+
+    name = Source.LIMITS
+
+    def read(self) -> Iterator[Sample]:
+        """What they are."""
+        for name, level, limit in limits_of(BANDS):
+            yield from sample("fabricheck_band_limit", limit, "", name, level)
+
+
 def bands_of(partition: str | None) -> Bands:
     """What the counters of a node are held to.
 
@@ -220,9 +231,9 @@ def _table(bands: Bands) -> Iterator[tuple[str, ...]]:
             name, values, factor = ROLES[row.role]
             labels = _labels(FAMILIES[name].labels[3:], values)
             yield "C", row.driver, row.place, row.name, name, labels, str(factor)
-        for family, band in _every(row, row.name):
+        for every, band in _every(row, row.name):
             labels = _labels(("band", "counter"), (band, _NAME))
-            yield "C", row.driver, row.place, row.name, family, labels, "1"
+            yield "C", row.driver, row.place, row.name, every, labels, "1"
 
 
 def _labels(names: tuple[str, ...], values: tuple[str, ...]) -> str:

@@ -1,4 +1,4 @@
-"""The thread that owns what is served: it reads the sources, scrapes get the last whole page."""
+"""The threads that own what is served, one for each source: scrapes get the last whole pages."""
 
 import sys
 import threading
@@ -11,12 +11,12 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 
 from fabricheck.errors import FabricheckError
 from fabricheck.monitor.catalog import Sample, sample
-from fabricheck.monitor.exposition import Page, joined, metrics, render
+from fabricheck.monitor.exposition import Page, joined, render
 
 INTERVAL: Final = 5.0
-"""Seconds between two readings of the sources."""
+"""Seconds between two readings of a source."""
 STALE: Final = 60.0
-"""After so many seconds without a whole page, the exporter is not in health."""
+"""After so many seconds without a reading, a source is down and the exporter not in health."""
 
 
 class Readable(Protocol):
@@ -34,90 +34,121 @@ class Readable(Protocol):
         """
 
 
-class Refresher:
-    """Reads sources again and again, and holds the page that they make.
+class Reader:
+    """Reads a source, and holds the page that it makes.
 
     A source that can't be read has no series, and says so in one that is always there: what it
     said before is never repeated.
+
+    Attributes:
+        name: of the source.
+        problem: why it can't be read; empty if it can.
+        read_at: Unix time at which the last reading ended.
+        duration: seconds that it took.
     """
 
-    def __init__(self, sources: Sequence[Readable], interval: float = INTERVAL) -> None:
-        self._sources = sources
-        self._interval = interval
-        self._problems: dict[str, str] = {}
-        self._rendered: dict[str, tuple[Sequence[Sample], Page]] = {}
-        self._process = ProcessCollector(registry=CollectorRegistry())
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="refresher", daemon=True)
-        self._pages: Page = {}
-        self._done = 0.0
-
-    @property
-    def pages(self) -> Page:
-        """The last whole page by its content type."""
-        return self._pages
+    def __init__(self, source: Readable) -> None:
+        self._source = source
+        self.name = source.name
+        self.problem = "not read yet"
+        self.read_at = time.time()
+        self.duration = 0.0
+        self._done = time.monotonic()
+        self._samples: Sequence[Sample] = ()
+        self._page: Page = render(())
 
     @property
     def age(self) -> float:
-        """Seconds since it was made."""
+        """Seconds since the last reading ended."""
         return time.monotonic() - self._done
 
+    @property
+    def page(self) -> Page | None:
+        """What it said; nothing if it could not be read, or not for long."""
+        return None if self.problem or self.age > STALE else self._page
+
+    def read(self) -> None:
+        """Read the source, and render what it says if that is something else than before."""
+        began, samples, problem = time.monotonic(), list[Sample](), ""
+        try:
+            samples = list(self._source.read())
+            if samples != self._samples:
+                self._page = render(samples)
+        except (FabricheckError, OSError) as error:
+            problem = str(error)
+        except Exception as error:
+            # One source's fault must not take the others along.
+            problem = f"a fault of fabricheck: {error!r}"
+            if problem != self.problem:
+                traceback.print_exc()
+        # Whole before it is seen: what renders next compares with what is on the page.
+        self._samples = () if problem else samples
+        self._tell(problem)
+        self._done, self.read_at = time.monotonic(), time.time()
+        self.duration = self._done - began
+
+    def _tell(self, problem: str) -> None:
+        """Say a problem once, not at every reading."""
+        if problem != self.problem and (problem or self.problem != "not read yet"):
+            sys.stderr.write(f"{self.name}: {problem or 'it can be read again'}\n")
+            sys.stderr.flush()
+        self.problem = problem
+
+
+class Refresher:
+    """Reads sources again and again, each in its own thread: one that hangs delays no other."""
+
+    def __init__(self, sources: Sequence[Readable], interval: float = INTERVAL) -> None:
+        self._readers = [Reader(each) for each in sources]
+        self._interval = interval
+        self._process = ProcessCollector(registry=CollectorRegistry())
+        self._stop = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._run, args=[each], name=each.name, daemon=True)
+            for each in self._readers
+        ]
+
+    def page(self, kind: str) -> bytes:
+        """What the sources say, as a page of this content type."""
+        own, pages = list[Sample](), list[Page]()
+        for each in self._readers:
+            page = each.page
+            own += sample("fabricheck_exporter_source_up", page is not None, each.name)
+            own += sample(
+                "fabricheck_exporter_source_read_timestamp_seconds", each.read_at, each.name
+            )
+            pages += [page] if page else []
+        oldest = min((each.read_at for each in self._readers), default=time.time())
+        own += sample("fabricheck_exporter_refresh_timestamp_seconds", oldest)
+        slowest = max((each.duration for each in self._readers), default=0.0)
+        own += sample("fabricheck_exporter_refresh_duration_seconds", slowest)
+        return joined([*pages, render(own, self._process)], kind)
+
+    @property
+    def age(self) -> float:
+        """Seconds since the source was read that was read longest ago."""
+        return max((each.age for each in self._readers), default=0.0)
+
     def start(self) -> None:
-        """Read once, then go on in a thread of its own."""
-        self.refresh()
-        self._thread.start()
+        """Start the threads, and give each a moment for its first reading."""
+        limit = time.monotonic() + self._interval
+        for each in self._threads:
+            each.start()
+        while time.monotonic() < limit and any(not each.duration for each in self._readers):
+            time.sleep(0.01)
 
     def stop(self) -> None:
-        """End the thread, after the reading that is under way."""
+        """End the threads, after the readings that are under way."""
         self._stop.set()
-        self._thread.join(timeout=self._interval)
+        for each in self._threads:
+            each.join(timeout=self._interval)
 
     def refresh(self) -> None:
-        """Read every source and make a new page."""
-        began = time.monotonic()
-        pages, own = [], list[Sample]()
-        for source in self._sources:
-            found, problem = read(source)
-            self._tell(source.name, problem)
-            pages.append(self._page(source.name, found))
-            own += sample("fabricheck_exporter_source_up", not problem, source.name)
-        own += sample("fabricheck_exporter_refresh_timestamp_seconds", time.time())
-        ended = time.monotonic()
-        own += sample("fabricheck_exporter_refresh_duration_seconds", ended - began)
-        self._pages, self._done = joined([*pages, render(own, self._process)]), ended
+        """Read every source once."""
+        for each in self._readers:
+            each.read()
 
-    def _page(self, source: str, samples: Sequence[Sample]) -> Page:
-        """What a source says, rendered again only if it says something else."""
-        known = self._rendered.get(source)
-        if known is None or known[0] != samples:
-            known = self._rendered[source] = (samples, render(samples))
-        return known[1]
-
-    def _run(self) -> None:
+    def _run(self, reader: Reader) -> None:
+        reader.read()
         while not self._stop.wait(self._interval):
-            try:
-                self.refresh()
-            except Exception:
-                # The page gets old, which is shown.
-                traceback.print_exc()
-
-    def _tell(self, source: str, problem: str) -> None:
-        """Say a problem once, not at every reading."""
-        if problem != self._problems.get(source, ""):
-            sys.stderr.write(f"{source}: {problem or 'it can be read again'}\n")
-            sys.stderr.flush()
-        self._problems[source] = problem
-
-
-def read(source: Readable) -> tuple[Sequence[Sample], str]:
-    """The samples of a source, and why it can't be read; empty if it can."""
-    try:
-        found = list(source.read())
-        metrics(found)
-    except (FabricheckError, OSError) as error:
-        return [], str(error)
-    except Exception as error:
-        # One source's fault must not take the others along.
-        traceback.print_exc()
-        return [], f"a fault of fabricheck: {error!r}"
-    return found, ""
+            reader.read()

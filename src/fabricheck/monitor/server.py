@@ -24,7 +24,8 @@ from fabricheck.monitor.web_config import WebConfig
 DEADLINE: Final = 10.0
 """Seconds after which a connection is closed, answered or not."""
 MOST: Final = 200
-"""Connections at one time; those above are closed at once."""
+"""Connections at one time; one above ends the one that is open longest, which answers in time
+when it is no slow client's."""
 
 _PLAIN: Final = "text/plain; charset=utf-8"
 _INDEX: Final = (
@@ -50,7 +51,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(401, _PLAIN, b"name and password, please\n")
         elif path == "/metrics":
             kind = choose(self.headers.get("Accept", ""))
-            self._answer(200, kind, self.server.refresher.pages[kind])
+            self._answer(200, kind, self.server.refresher.page(kind))
         elif path == "/health":
             age = self.server.refresher.age
             code, word = (200, "OK") if age < STALE else (503, "STALE")
@@ -142,10 +143,13 @@ class Server(socketserver.ThreadingTCPServer):
         return request, client
 
     def verify_request(self, request: Any, client_address: Any) -> bool:  # noqa: ARG002
-        """Take a connection unless there are too many."""
+        """Take a connection; where there are too many, the oldest ends, as slow ones are."""
         with self._lock:
             if len(self._open) >= MOST:
-                return False
+                oldest = next(iter(self._open))
+                del self._open[oldest]
+                with contextlib.suppress(OSError):
+                    oldest.shutdown(socket.SHUT_RDWR)
             self._open[request] = time.monotonic()
         return True
 

@@ -116,7 +116,7 @@ class _Follower:
             return False
         # A worker that hangs before it can say when it began, too.
         if self.doing is Doing.RUNNING and before is not Doing.RUNNING:
-            self._came = 0.0 if before is Doing.UNKNOWN and state.resumed else time.time()
+            self._came = 0.0 if before is Doing.UNKNOWN and state.began else time.time()
         yield from self._counts(state)
         overdue = self._overdue(state)
         if self.doing is Doing.RUNNING:
@@ -137,8 +137,9 @@ class _Follower:
             yield from sample("fabricheck_stress_until_timestamp_seconds", state.until, name)
         for node in self._plan.get("exclude", ()):
             yield from sample("fabricheck_stress_node_excluded", 1, name, node)
-        for node in self._blocks[-1].nodes if self._blocks and self._dead is not None else ():
-            yield from sample("fabricheck_stress_node_dead", node in self._dead, name, node)
+        if self._dead is not None and self._blocks:
+            for node in self._blocks[-1].nodes:
+                yield from sample("fabricheck_stress_node_dead", node in self._dead, name, node)
 
     def _values(self, *, old_names: bool) -> Iterator[Sample]:
         name = self._place.name
@@ -210,11 +211,11 @@ class _Follower:
         """From when on it is stuck: later than a block can come that is ended at its limit."""
         began = max(state.resumed or state.began, self._came)
         times = [_unix(each) for each in self._blocks]
-        duty = self._plan.get("duty", 1.0)
+        duty = float(self._plan.get("duty", 1.0))
         gaps = [later - earlier for earlier, later in pairwise(times)]
         gaps = gaps or [(each - state.began) / duty for each in times]
         waits = (1 - duty) * _USUAL * median(gaps) if gaps else 0.0
-        limits = self._plan.get("block_limit", 0.0) + self._plan.get("pause", 0.0)
+        limits = float(self._plan.get("block_limit", 0.0) + self._plan.get("pause", 0.0))
         return max([began, *times[-1:]]) + limits + waits + _LATE
 
 

@@ -21,7 +21,8 @@ class Users:
     """Who may read, with the bcrypt hash of each password.
 
     A hash takes a tenth of a second by design, so it is worked out once for each right password,
-    and never for two requests at a time. An unknown name takes as long as a wrong password.
+    and never for two requests at a time. An unknown name takes as long as a wrong password, if all
+    hashes have one cost.
 
     Args:
         hashes: by name.
@@ -29,7 +30,7 @@ class Users:
 
     def __init__(self, hashes: Mapping[str, str]) -> None:
         self._hashes = {name: each.encode() for name, each in hashes.items()}
-        cost = int(next(iter(hashes.values())).split("$")[2])
+        cost = max(int(each.split("$")[2]) for each in hashes.values())
         self._nobody = bcrypt.hashpw(secrets.token_bytes(), bcrypt.gensalt(cost))
         self._right: set[bytes] = set()
         self._lock = threading.Lock()

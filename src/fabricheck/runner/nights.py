@@ -31,6 +31,8 @@ _NAME: Final = "%Y%m%dT%H%M%SZ"
 _COMPLETE: Final = "night.json"
 _LATE: Final = 1.5
 """After so many intervals without a completed night, one is missing."""
+_LONGEST: Final = timedelta(days=3650)
+_CODE: Final = 255
 _SKEW: Final = timedelta(minutes=5)
 """What clocks of two machines may differ before a night is dated in the future."""
 
@@ -221,6 +223,8 @@ def _read(directory: Path, began: datetime) -> Night:
         told = json.loads(record)
         codes = {str(step): int(code) for step, code in told["codes"].items()}
         every = timedelta(hours=float(told.get("every_hours", 24)))
+        if not timedelta(0) < every < _LONGEST or max(map(abs, codes.values()), default=0) > _CODE:
+            raise ValueError(every)
         return Night(directory, began, True, failed_steps(told["codes"]), codes, every)  # noqa: FBT003
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError):
         return Night(directory, began, complete=True, failed=[_COMPLETE])

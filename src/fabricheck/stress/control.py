@@ -15,7 +15,6 @@ from fabricheck.fabric.limits import read_limits
 from fabricheck.fabric.survey import describe
 from fabricheck.nodes.names import to_copy
 from fabricheck.provenance import SUITE, home
-from fabricheck.record.entries import Case
 from fabricheck.reframe_ext.config import find_system
 from fabricheck.report.files import write_whole
 from fabricheck.stress.judged import words_of
@@ -70,9 +69,7 @@ def place_of(name: str, reports: Path = REPORTS) -> Place:
     """
     known = places(reports)
     if not known:
-        raise FabricheckError(
-            "No stress is running. Start one with 'fabricheck stress start'."
-        )
+        raise FabricheckError("No stress is running. Start one with 'fabricheck stress start'.")
     found = [each for each in known if each.name == name] if name else known
     if len(found) > 1:
         found = [each for each in found if not (each.state() or State(session="")).ended] or found
