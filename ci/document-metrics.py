@@ -48,7 +48,7 @@ def main() -> int:
     """Write or check."""
     ours = [row for row in CATALOG if not row.same_as]
     tables = [
-        *(families([row for row in ours if row.source is source]) for source in Source),
+        *(families(rows) for source in Source if (rows := [r for r in ours if r.source is source])),
         older(),
         severities(),
     ]

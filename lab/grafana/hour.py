@@ -66,18 +66,18 @@ def _run(begin: int) -> dict[str, list[Row]]:
 
     sizes = {1048576: 10600.0, 4194304: 38900.0, 65536: 484.0}
     others = {"bcast": 5870.0, "alltoall": 73000.0, "reduce": 5850.0, "allgather": 9100.0}
-    ratios = {"allreduce": 1.06, "bcast": 0.97, "alltoall": 1.02, "reduce": 1.24, "latency": 0.99}
+    shares = {"allreduce": 0.12, "bcast": -0.06, "alltoall": 0.04, "reduce": 0.48, "latency": -0.02}
     return {
-        "fabricheck_verdict_passed": [(("roce25g-8n",), lambda _: 1)],
-        "fabricheck_cases": [counted("good", 203), counted("warning", 12), counted("critical", 0),
-                             counted("untrusted", 0)],
+        "fabricheck_night_verdict_passed": [(("roce25g-8n",), lambda _: 1)],
+        "fabricheck_night_cases": [counted("good", 203), counted("warning", 12),
+                                   counted("critical", 0), counted("untrusted", 0)],
         "fabricheck_case_latency_seconds": [
             *(case("allreduce", size, value) for size, value in sizes.items()),
             *(case(name, 1048576, value) for name, value in others.items()),
         ],
         "fabricheck_case_reference_ratio": [
-            (("roce25g-8n", "compute", "openmpi", name, "ud_verbs_sm-8n"), lambda _, r=ratio: r)
-            for name, ratio in ratios.items()
+            (("roce25g-8n", "compute", "openmpi", name, "ud_verbs_sm-8n"), lambda _, s=share: s)
+            for name, share in shares.items()
         ],
         "fabricheck_night_step_exit_code": [(("trend",), lambda _: 0)],
         "fabricheck_night_overdue_timestamp_seconds": [((), lambda _: begin + 19 * 3600)],

@@ -81,7 +81,7 @@ class Suite:
 
     def __init__(self, root: Path) -> None:
         self.reports = root
-        self.perflogs = root / "perflogs"
+        self.perflogs = root.parent / "perflogs"
 
     def night(self, report: reports.Run, *, system: str = "testbed", days: int = 0) -> None:
         """Record a night, so many days after that of the samples."""

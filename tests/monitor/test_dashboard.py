@@ -53,11 +53,11 @@ def test_panels_have_numbers_of_their_own_and_do_not_overlap() -> None:
 @pytest.mark.parametrize(
     ("title", "value", "colour"),
     [
-        ("Last run", 0, "red"),
-        ("Last run", 1, "green"),
+        ("Last night", 0, "red"),
+        ("Last night", 1, "green"),
         ("Critical cases", 0, "green"),
         ("Critical cases", 1, "red"),
-        ("New regressions", 1, "red"),
+        ("Regressions", 1, "red"),
         ("A night is missing in", -1, "red"),
         ("A night is missing in", 0, "green"),
         ("Sources", 0, "red"),

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -17,15 +18,15 @@ from tests.monitor.conftest import ROOT, Suite, Tree, promtool
 
 from fabricheck.cli.metrics import write
 from fabricheck.errors import FabricheckError
-from fabricheck.monitor import server
-from fabricheck.monitor.catalog import Source
+from fabricheck.monitor import refresh, server
+from fabricheck.monitor.catalog import Sample, Source, sample
+from fabricheck.monitor.exposition import OPENMETRICS, PLAIN
 from fabricheck.monitor.refresh import STALE, Refresher
 from fabricheck.monitor.server import address
 
 pytestmark = pytest.mark.integration
 
 PROGRAM = Path(sys.executable).with_name("fabricheck")
-OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 Start = Callable[..., "Exporter"]
 
 
@@ -92,6 +93,7 @@ def test_pages(shared: Exporter) -> None:
     assert (status, kind) == (200, "text/plain; version=0.0.4; charset=utf-8")
     assert 'fabricheck_verdict_passed{system="testbed"} 1.0\n' in body
     assert 'fabricheck_exporter_source_up{source="run"} 1.0\n' in body
+    assert 'fabricheck_band_limit{band="ecn",level="critical",node=""} 500.0\n' in body
     assert promtool("check", "metrics", text=body).returncode == 0
     status, kind, body = shared.get("/metrics?x=1", Accept="application/openmetrics-text")
     assert (status, kind) == (200, OPENMETRICS)
@@ -174,11 +176,22 @@ def test_a_client_that_says_nothing_is_let_go(monkeypatch: pytest.MonkeyPatch) -
         thread.join()
 
 
-def test_connections_above_the_most_are_closed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "MOST", 1)
-    with server.Server("127.0.0.1:0", Refresher([])) as serving:
-        assert serving.verify_request(socket.socket(), None)
-        assert not serving.verify_request(socket.socket(), None)
+def test_a_connection_above_the_most_ends_the_oldest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "MOST", 20)
+    with server.Server("127.0.0.1:0", Refresher([])) as serving, ExitStack() as stack:
+        thread = threading.Thread(target=serving.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        slow = [
+            stack.enter_context(socket.create_connection(serving.server_address[:2], timeout=30))  # type: ignore[arg-type]
+            for _ in range(20)
+        ]
+        for _ in range(20):
+            # Whoever reads is answered, as many as there are who hold a connection.
+            with urlopen(f"http://127.0.0.1:{serving.server_address[1]}/health", timeout=30) as one:
+                assert one.status == 200
+        assert slow[0].recv(1) == b""
+        serving.shutdown()
+        thread.join()
 
 
 def test_ports_and_what_is_not_there(tree: Callable[[str], Tree], tmp_path: Path) -> None:
@@ -217,9 +230,80 @@ def test_a_source_that_fails_is_said_once(capsys: pytest.CaptureFixture[str]) ->
     assert capsys.readouterr().err == "run: no report\nrun: it can be read again\n"
     source.error = ZeroDivisionError()
     refresher.refresh()
-    assert b'source_up{source="run"} 0.0' in next(iter(refresher.pages.values()))
+    assert b'source_up{source="run"} 0.0' in refresher.page(PLAIN)
     assert "a fault of fabricheck" in capsys.readouterr().err
     assert refresher.age < STALE
+
+
+class _Says:
+    """A source that says one thing, as often as it is let."""
+
+    def __init__(self, name: Source, family: str, *labels: str) -> None:
+        self.name = name
+        self.said = list(sample(family, 1, *labels))
+        self.let = threading.Event()
+        self.let.set()
+
+    def read(self) -> list[Sample]:
+        self.let.wait()
+        return self.said
+
+
+def test_a_source_that_hangs_delays_no_other_and_leaves_nothing_old(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    slow = _Says(Source.STRESS, "fabricheck_stress_running", "s")
+    quick = _Says(Source.NIGHT, "fabricheck_night_verdict_passed", "testbed")
+    refresher = Refresher([slow, quick], interval=0.01)
+    slow.let.clear()
+    refresher.start()
+    try:
+        # Not one second of the first answer is waited for what hangs.
+        page = refresher.page(PLAIN)
+        assert b'fabricheck_night_verdict_passed{system="testbed"} 1.0' in page
+        assert b'source_up{source="stress"} 0.0' in page
+        slow.let.set()
+        until(lambda: b"fabricheck_stress_running" in refresher.page(PLAIN))
+        slow.let.clear()
+        monkeypatch.setattr(refresh, "STALE", 0.5)
+        until(lambda: b"fabricheck_stress_running" not in refresher.page(PLAIN))
+        page = refresher.page(PLAIN)
+        assert b'source_up{source="stress"} 0.0' in page
+        assert b'source_up{source="night"} 1.0' in page
+        assert b"fabricheck_night_verdict_passed" in page
+        assert refresher.age > 0.5
+    finally:
+        slow.let.set()
+        refresher.stop()
+
+
+def until(holds: Callable[[], bool]) -> None:
+    limit = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < limit
+        time.sleep(0.01)
+
+
+def test_a_label_that_is_no_utf8_costs_no_source() -> None:
+    odd = _Says(Source.RUN, "fabricheck_verdict_passed", "\udce9x")
+    refresher = Refresher([odd, _Says(Source.NIGHT, "fabricheck_night_verdict_passed", "testbed")])
+    refresher.refresh()
+    page = refresher.page(PLAIN)
+    assert b'fabricheck_verdict_passed{system="\\\\udce9x"} 1.0' in page
+    assert b'fabricheck_night_verdict_passed{system="testbed"} 1.0' in page
+    assert b'source_up{source="run"} 1.0' in page
+
+
+def test_what_can_not_be_rendered_costs_its_source_alone() -> None:
+    twice = _Says(Source.RUN, "fabricheck_verdict_passed", "testbed")
+    refresher = Refresher([twice, _Says(Source.NIGHT, "fabricheck_night_verdict_passed", "t")])
+    refresher.refresh()
+    twice.said *= 2
+    refresher.refresh()
+    page = refresher.page(OPENMETRICS)
+    assert b"fabricheck_verdict_passed" not in page
+    assert b'source_up{source="run"} 0.0' in page
+    assert b"fabricheck_night_verdict_passed" in page
 
 
 @pytest.mark.parametrize(

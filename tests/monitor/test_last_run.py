@@ -41,7 +41,7 @@ def test_a_good_run(suite: Suite) -> None:
     suite.ran()
     told = both(suite)
     assert told['fabricheck_verdict_passed{system="testbed"}'] == 1
-    info = f'session="{reports.SESSION}",commit="0b0ad8f1",system="testbed"'
+    info = 'session="3f0c7ab2-5a3e-4d0f-9a59-0d5a1c6b7e21",commit="0b0ad8f1",system="testbed"'
     assert told[f"fabricheck_run_info{{{info}}}"] == 1
     assert not [name for name in told if name.startswith("fabricheck_night_")]
     assert told["mpi_benchmark_success"] == 1
@@ -94,7 +94,12 @@ def test_a_ratio_is_the_share_of_the_tolerance_that_is_used(
         each.update({"reference": 100.0, "lower": None, "upper": None} | bounds)
     # One message of thousands says nothing of a case.
     first = next(iter(entry["samples"].values()))
-    entry["samples"]["other"] = {**first, "statistic": "max", "value": 1e9, "upper": 101.0}
+    entry["samples"]["bandwidth_max_1B"] = {
+        **first,
+        "statistic": "max",
+        "value": 1e9,
+        "upper": 101.0,
+    }
     suite.ran(report=report)
     ratio = f"fabricheck_case_reference_ratio{{{CASE.format('mpich', 'bw', 'tcp-2n')}}}"
     assert both(suite).get(ratio) == (share and pytest.approx(share))
@@ -154,10 +159,7 @@ def test_a_small_run_leaves_the_night_as_it_was(suite: Suite) -> None:
     assert told['fabricheck_verdict_passed{system="testbed"}'] == 1
     assert told['fabricheck_night_cases{system="testbed",status="critical"}'] == 1
     assert told['fabricheck_cases{system="testbed",status="critical"}'] == 0
-    assert (
-        'fabricheck_night_info{session="night",commit="0b0ad8f1",system="testbed"}'
-        in told
-    )
+    assert 'fabricheck_night_info{session="night",commit="0b0ad8f1",system="testbed"}' in told
     assert told['fabricheck_night_run_timestamp_seconds{system="testbed"}'] > 0
     # Of the night's cases, not of the six that were run by hand.
     assert told[f"fabricheck_case_severity{{{CASE.format('mpich', 'allreduce', 'tcp-4n')}}}"] == 0

@@ -148,6 +148,7 @@ def test_only_who_knows_the_password_is_answered(
     [
         ("", "tls_server_config"),
         (TEXT + "basic_auth_users: {a: b}\n", "basic_auth_users > a: expected a bcrypt hash"),
+        (f"basic_auth_users: {{a: $2y$31${'x' * 53}}}\n", "a bcrypt hash of cost 4 to 14"),
         ("basic_auth_users: {}\n", "basic_auth_users"),
         (TEXT.replace("own.key", "none.key"), "expected a certificate and its key"),
         (TEXT.replace("own.key", "web.yml"), "expected a certificate and its key"),

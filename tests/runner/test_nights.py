@@ -139,6 +139,24 @@ def test_a_night_counts_only_if_each_step_did_its_work(
     assert len(nights.missing(NOW + DAY, DAY)) == (2 if failed else 0)
 
 
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"codes": FINE, "every_hours": 2e10},
+        {"codes": FINE, "every_hours": -24},
+        {"codes": {**FINE, "run": 10**400}},
+    ],
+)
+def test_a_record_without_sense_is_a_damaged_one(
+    nights: Nights, record: dict[str, object]
+) -> None:
+    (begin(nights, 0.1) / "night.json").write_text(json.dumps(record))
+    assert nights.missing(NOW, DAY)[0].startswith("NIGHT FAILED in night.json")
+    (night,) = nights.all()
+    assert night.overdue > NOW
+    assert night.codes == {}
+
+
 @pytest.mark.parametrize("complete", [True, False])
 def test_a_night_of_the_future_counts_for_nothing(nights: Nights, complete: bool) -> None:
     begin(nights, 30)

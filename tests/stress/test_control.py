@@ -114,7 +114,7 @@ def test_a_job_of_that_number_and_another_name_is_none(slurm: Stand) -> None:
 def test_a_scheduler_that_hangs_is_waited_for_as_long_as_the_caller_says(slurm: Stand) -> None:
     slurm("squeue").with_name("bin").joinpath("squeue").write_text("#!/bin/sh\nexec sleep 60\n")
     with pytest.raises(FabricheckError, match=r"squeue, found: .*timed out after 0\.1"):
-        scheduler_for({"scheduler": "slurm"}, 0.1).standing("s", "17")
+        scheduler_for(PLAN | {"scheduler": "slurm"}, 0.1).standing("s", "17")
 
 
 def test_a_job_that_waits_is_cancelled_and_one_that_runs_is_told(slurm: Stand) -> None:
@@ -192,8 +192,9 @@ def test_what_was_found_dead_is_left_out_of_the_next_start(
 
     control.start(Wish(system="testbed", exclude=("n9",)), said.append)
     assert "--exclude=n2,n4,n9" in calls.read_text().split()
-    assert said[0].startswith("left out: n2: Slurm says down*; to keep users off it: scontrol")
-    assert said[1].startswith(f"left out: n4: {cause}; to keep users off it: scontrol update")
+    assert said[0].startswith("left out: n2: Slurm says down*; to keep users off it: ")
+    assert said[1].startswith(f"left out: n4: {cause}; to keep users off it: ")
+    assert "scontrol update nodename=n4" in said[1]
 
 
 @pytest.mark.parametrize(

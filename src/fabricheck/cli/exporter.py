@@ -8,14 +8,7 @@ from typing import Annotated
 
 import typer
 
-from fabricheck.cli.metrics import (
-    PartitionOption,
-    PerflogsOption,
-    PortsOption,
-    ReportsOption,
-    StateOption,
-    sources,
-)
+from fabricheck.cli.metrics import PartitionOption, PortsOption, ReportsOption, StateOption, sources
 
 
 def exporter(
@@ -29,7 +22,6 @@ def exporter(
         typer.Option(help="File with certificate and key, users and passwords."),
     ] = None,
     reports: ReportsOption = None,
-    perflogs: PerflogsOption = None,
     state: StateOption = None,
     partition: PartitionOption = None,
 ) -> None:
@@ -54,7 +46,7 @@ def exporter(
     from fabricheck.monitor.server import Server  # noqa: PLC0415
     from fabricheck.monitor.web_config import WebConfig, read  # noqa: PLC0415
 
-    refresher = Refresher(sources(ports, reports, state, partition, perflogs, apart=True))
+    refresher = Refresher(sources(ports, reports, state, partition, apart=True))
     with Server(listen, refresher, read(web_config) if web_config else WebConfig()) as server:
 
         def end(_number: int, _frame: FrameType | None) -> None:

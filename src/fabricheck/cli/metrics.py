@@ -22,11 +22,10 @@ PortsOption = Annotated[
 ]
 ReportsOption = Annotated[
     Path | None,
-    typer.Option(help="Directory of run reports and nights.", show_default="the suite's reports"),
-]
-PerflogsOption = Annotated[
-    Path | None,
-    typer.Option(metavar="DIR", help="The record.", show_default="perflogs/ of the suite"),
+    typer.Option(
+        help="Directory of run reports and nights; perflogs is beside it.",
+        show_default="the suite's reports",
+    ),
 ]
 StateOption = Annotated[
     Path | None,
@@ -51,7 +50,6 @@ def write(
     *,
     ports: PortsOption = False,
     reports: ReportsOption = None,
-    perflogs: PerflogsOption = None,
     state: StateOption = None,
     partition: PartitionOption = None,
 ) -> None:
@@ -68,8 +66,9 @@ def write(
     """
     from fabricheck.monitor.exposition import PLAIN, render  # noqa: PLC0415
 
-    chosen = sources(ports, reports, state, partition, perflogs)
-    samples = [each for source in chosen for each in source.read()]
+    samples = [
+        each for source in sources(ports, reports, state, partition) for each in source.read()
+    ]
     write_whole(file, render(samples)[PLAIN].decode())
 
 
@@ -138,7 +137,6 @@ def sources(
     reports: Path | None,
     state: Path | None,
     partition: str | None,
-    perflogs: Path | None,
     *,
     apart: bool = False,
 ) -> Sequence["Readable"]:
@@ -146,10 +144,9 @@ def sources(
 
     Args:
         ports: the ports of this node, instead of the last run.
-        reports: directory of run reports and nights.
+        reports: directory of run reports and nights; the record is beside it.
         state: file of the ports that were seen.
         partition: what this node is in.
-        perflogs: directory of the record.
         apart: whether run reports are parsed in a process of their own.
 
     Raises:
@@ -165,17 +162,17 @@ def sources(
     from fabricheck.monitor.ports import Defaults, Ports, bands_of, default_state  # noqa: PLC0415
     from fabricheck.monitor.stress import Stress  # noqa: PLC0415
 
-    if reports or perflogs if ports else state or partition:
+    if reports if ports else state or partition:
         raise FabricheckError(
-            "expected --reports and --perflogs without --ports, and --state and --partition with it"
+            "expected --reports without --ports, and --state and --partition with it"
         )
     if ports:
         return [Ports(state or default_state(), bands_of(partition))]
     place = reports or home() / "reports"
-    record, parse = perflogs or home() / "perflogs", of_path_apart if apart else of_path
+    parse = of_path_apart if apart else of_path
     return [
         LastRun(place, parse),
-        LastNight(place, record, parse),
+        LastNight(place, place.resolve().parent / "perflogs", parse),
         Schedule(place),
         Stress(place),
         Defaults(),

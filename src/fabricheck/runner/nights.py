@@ -223,8 +223,11 @@ def _read(directory: Path, began: datetime) -> Night:
         told = json.loads(record)
         codes = {str(step): int(code) for step, code in told["codes"].items()}
         every = timedelta(hours=float(told.get("every_hours", 24)))
-        if not timedelta(0) < every < _LONGEST or max(map(abs, codes.values()), default=0) > _CODE:
-            raise ValueError(every)
+        known = timedelta(0) < every < _LONGEST and all(
+            abs(code) <= _CODE for code in codes.values()
+        )
+        if not known:
+            return Night(directory, began, complete=True, failed=[_COMPLETE])
         return Night(directory, began, True, failed_steps(told["codes"]), codes, every)  # noqa: FBT003
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError):
         return Night(directory, began, complete=True, failed=[_COMPLETE])

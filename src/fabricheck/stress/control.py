@@ -230,8 +230,6 @@ def servers(place: Place) -> Iterator[str]:
             yield f"{each.metric.replace('_', ' ')} of the worst port: {each.value:.4g}/s"
 
 
-
-
 def _partition(wish: Wish) -> dict[str, Any]:
     _, system = find_system(SUITE, wish.system)
     allowed: dict[str, dict[str, Any]] = {

@@ -225,6 +225,25 @@ def birth(pid: int) -> str:
     return "" if words[0] == "Z" else words[19]
 
 
+def dead_nodes(blocks: Sequence[Case], states: Mapping[str, str]) -> dict[str, str]:
+    """The nodes that a stress must not take again, and why: silent ones and those with dead ports.
+
+    Args:
+        blocks: of the last stress.
+        states: the scheduler's word for the state of each node.
+    """
+    known = {node for each in blocks for node in each.nodes}
+    dead = {node: f"Slurm says {states[node]}" for node in sorted(known & states.keys())
+            if is_silent(states[node])}  # fmt: skip
+    for each in blocks:
+        for cause in each.fabric_causes:
+            # As ``Finding`` tells it: subject, node and port.
+            match = re.match(r"(link down|RDMA device) on (\S+)", cause)
+            if match:
+                dead.setdefault(match[2].rstrip(":"), cause)
+    return dead
+
+
 def job_script(place: Path) -> str:
     """The script of the job: the worker, in the shell's own process, so that signals reach it."""
     worker = shlex.join([sys.executable, "-m", "fabricheck", "stress", "work", str(place)])
