@@ -147,9 +147,7 @@ def test_a_night_counts_only_if_each_step_did_its_work(
         {"codes": {**FINE, "run": 10**400}},
     ],
 )
-def test_a_record_without_sense_is_a_damaged_one(
-    nights: Nights, record: dict[str, object]
-) -> None:
+def test_a_record_without_sense_is_a_damaged_one(nights: Nights, record: dict[str, object]) -> None:
     (begin(nights, 0.1) / "night.json").write_text(json.dumps(record))
     assert nights.missing(NOW, DAY)[0].startswith("NIGHT FAILED in night.json")
     (night,) = nights.all()

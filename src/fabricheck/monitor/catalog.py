@@ -67,8 +67,9 @@ class Sample(NamedTuple):
 
 
 _LABELS = (
-    "benchmark|band|counter|device|direction|environment|level|name|node|nodes|operation|partition"
-    "|placement|port|priority|size|size_bytes|source|statistic|status|step|system"
+    "benchmark|band|commit|counter|device|direction|environment|level|name|node|nodes|operation"
+    "|partition|placement|port|priority|session|size|size_bytes|source|state|statistic|status|step"
+    "|system"
 )
 _COLUMNS = {
     "name": pattern("(fabricheck|mpi|rdma)_[a-z_]+", "fabricheck_cases"),
