@@ -10,10 +10,11 @@ from typing import Final
 import numpy as np
 
 from fabricheck.errors import FabricheckError
-from fabricheck.planning.night_faults import faults_of, rules
-from fabricheck.planning.night_model import AFTER_CHANGE, Array, Belief, Choice, Faults, Mask
+from fabricheck.planning.night_rota import Array, Mask, Rota, waited
+from fabricheck.planning.night_words import transport_of
 from fabricheck.reframe_ext.matrix import Case
 from fabricheck.sites.night import LONGEST_REST
+from simulation.night_faults import Faults, faults_of, rules
 from simulation.tables import Row
 
 _TESTBED: Final = Path(__file__).with_name("testbed-night.json.gz")
@@ -33,8 +34,8 @@ class World:
     Attributes:
         words: in words.
         kinds: kinds of faults that come, as their names begin; empty for all.
-        unlike: how far rates and chances are from what the model assumes, as the standard deviation
-            of their logarithm.
+        unlike: how far rates and chances are from those of the rules, as the standard deviation of
+            their logarithm.
         after: the share of faults that begins with a change of an environment.
         alike: whether every case costs the same.
     """
@@ -48,7 +49,7 @@ class World:
 
 _SOFTWARE = ("path", "benchmark", "case")
 WORLDS = (
-    World("as the model assumes"),
+    World("faults by the rules"),
     World("the same, where every case costs the same", alike=True),
     World("rates and chances are others, each by a factor of about 3", unlike=1.0),
     World("only faults of the measured table", tuple(
@@ -101,17 +102,18 @@ def tables(
 
 
 def _rows(night: Night, share: float, number: int, seed: int) -> Iterator[Row]:
-    model = faults_of(night.cases)
+    known = faults_of(night.cases)
     for place, world in enumerate(WORLDS):
         generator = np.random.default_rng([seed, place])
         costs = np.ones_like(night.costs) if world.alike else night.costs
         shares = costs / (share * costs.sum(axis=0))
-        truth = _truth(model, world, generator)
+        truth = _truth(known, world, generator)
         changes = _changes(night, generator)
         onsets = _faults(night, truth, world, changes, generator.random((2, number)))
         rules: dict[str, Rule] = {
             "full night": lambda _: np.ones(len(night.cases), dtype=bool),
-            "the model": _Model(night, model, shares, changes),
+            "the rota": _Rota(night, shares, changes),
+            "the rota, changes unknown": _Rota(night, shares, {}),
             "round robin": _RoundRobin(shares),
             "random": _Random(shares, generator),
         }
@@ -129,14 +131,14 @@ def _rows(night: Night, share: float, number: int, seed: int) -> Iterator[Row]:
             }
 
 
-def _truth(model: Faults, world: World, generator: np.random.Generator) -> Faults:
-    kept = [not world.kinds or name.split()[0] in world.kinds for name in model.names]
-    sees, rate = model.sees[kept], model.rate[kept]
+def _truth(known: Faults, world: World, generator: np.random.Generator) -> Faults:
+    kept = [not world.kinds or name.split()[0] in world.kinds for name in known.names]
+    sees, rate = known.sees[kept], known.rate[kept]
     if world.unlike:
         rate = rate * np.exp(world.unlike * generator.standard_normal(len(rate)))
         sees = np.clip(sees * np.exp(-world.unlike * generator.random(sees.shape) * 2), 0, 1)
-    names = tuple(name for name, keep in zip(model.names, kept, strict=True) if keep)
-    return Faults(names, sees, rate, model.weight[kept])
+    names = tuple(name for name, keep in zip(known.names, kept, strict=True) if keep)
+    return Faults(names, sees, rate)
 
 
 def _changes(night: Night, generator: np.random.Generator) -> dict[int, str]:
@@ -185,33 +187,28 @@ def _found(
     return nights
 
 
-class _Model:
+class _Rota:
     """As ``fabricheck plan --night``, without cases that always run."""
 
-    def __init__(
-        self, night: Night, faults: Faults, shares: Array, changes: dict[int, str]
-    ) -> None:
-        self._night, self._faults, self._shares, self._changes = night, faults, shares, changes
-        self._belief = Belief(faults, LONGEST_REST)
-        self._rests = np.ones(len(shares), dtype=int)
+    def __init__(self, night: Night, shares: Array, changes: dict[int, str]) -> None:
+        self._shares, self._changes = shares, changes
+        self._environs = np.array([case.environ for case in night.cases])
+        self._paths = [(case.partition, case.environ, transport_of(case)) for case in night.cases]
+        self._nights = np.ones(len(shares))
+        self._looks = np.full(len(shares), np.inf)
 
     def __call__(self, night: int) -> Mask:
-        more = np.ones(len(self._faults.rate))
-        environ = self._changes.get(night)
-        if environ:
-            affected = np.array([case.environ == environ for case in self._night.cases])
-            more[self._faults.sees @ affected > 0] = AFTER_CHANGE
+        rota = Rota(waited(self._nights, self._looks), self._shares)
+        everything = np.ones(len(self._shares), dtype=bool)
+        rota.fill(self._nights >= LONGEST_REST)
+        rota.reach(everything, self._paths)
+        rota.fill(everything)
         # What the change is, the night's own cases tell: tonight is chosen without knowing it.
-        known = Belief(self._faults)
-        known.hidden, known.waited = self._belief.hidden, self._belief.waited
-        known.night()
-        self._belief.night(more)
-        choice = Choice(known.worth, self._faults.sees, self._shares)
-        choice.fill(self._rests >= LONGEST_REST)
-        choice.fill(np.ones(len(self._shares), dtype=bool))
-        self._belief.look(choice.taken)
-        self._rests = np.where(choice.taken, 1, self._rests + 1)
-        return choice.taken
+        if environ := self._changes.get(night):
+            self._looks[self._environs == environ] = 0
+        self._looks += rota.taken
+        self._nights = np.where(rota.taken, 1, self._nights + 1)
+        return rota.taken
 
 
 class _RoundRobin:

@@ -59,10 +59,10 @@ def test_a_night_runs_what_its_budget_chose_and_nothing_else_does(
         raise FabricheckError("that is enough")
 
     runs, rests = (
-        Weighed(Case("C", name, "shm-1n", "here", "mpich", (), ()), "", due, 2, 0.0, Cost(1, 1))
+        Weighed(Case("C", name, "shm-1n", "here", "mpich", (), ()), "", due, 2, Cost(1, 1))
         for name, due in (("bw", 0), ("latency", 3))
     )
-    night = NightPlan("local", (runs,), (rests,), 0.9, ("2 cases are due and find no room",))
+    night = NightPlan("local", (runs,), (rests,), (1, 2), ("2 cases are due and find no room",))
     monkeypatch.setattr(selection, "check", lambda *_: None)
     monkeypatch.setattr(selection, "lacking", lambda *_: [])
     monkeypatch.setattr(session, "run", run)

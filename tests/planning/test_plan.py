@@ -66,8 +66,8 @@ def test_reframe_runs_the_chosen_cases_of_a_night_and_no_others(
     sides = [case for case in cases if case.name in ratio.needs and case.environ == ratio.environ]
     assert len(sides) == len(ratio.needs)
     chosen = [ratio, *sides, *(case for case in cases if case.benchmark == "latency")]
-    weighed = [Weighed(case, "", 1, 1, 0.0, Cost(1.0, 1)) for case in chosen]
-    night = NightPlan("local", tuple(weighed), (), 1.0, ())
+    weighed = [Weighed(case, "", 1, 1, Cost(1.0, 1)) for case in chosen]
+    night = NightPlan("local", tuple(weighed), (), (1, 1), ())
     (tmp_path / "chosen").write_text(json.dumps(selected(night)))
     monkeypatch.setenv(CHOSEN, str(tmp_path / "chosen"))
     found = listed_by_reframe("--tag=^nightly$")

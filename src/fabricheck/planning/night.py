@@ -1,7 +1,7 @@
 """The cases of a night within the site's budget, and why and for how long each other one rests."""
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
@@ -10,9 +10,9 @@ from typing import Final
 import numpy as np
 
 from fabricheck.errors import FabricheckError
-from fabricheck.planning.night_faults import Words, faults_of, key_of, words_of
-from fabricheck.planning.night_model import AFTER_CHANGE, Array, Belief, Choice, Faults, Mask
 from fabricheck.planning.night_past import Changed, PastNights, read_past_nights
+from fabricheck.planning.night_rota import Array, Mask, Rota, waited
+from fabricheck.planning.night_words import Words, key_of, transport_of, words_of
 from fabricheck.planning.plan import LeftOut, Plan, make
 from fabricheck.provenance import folders, home
 from fabricheck.record.costs import Cost
@@ -21,7 +21,7 @@ from fabricheck.reframe_ext.matrix import Case
 from fabricheck.sites.night import KEY, LONGEST_REST, NightSettings
 from fabricheck.transports.placement import parts
 from fabricheck.trend.settings import read_section
-from fabricheck.units import seconds_of, share
+from fabricheck.units import seconds_of
 
 _GUESS: Final = 60.0
 """Seconds of a case where none was ever measured."""
@@ -37,7 +37,6 @@ class Weighed:
         why: in words.
         due: nights until it must run; 0 tonight, less for one that should have run before.
         rests: nights since it ran, 1 for the last one; ``None`` for one that never did.
-        share: of what a night with all cases would find, what it would add to those that run.
         cost: what it usually takes.
     """
 
@@ -45,7 +44,6 @@ class Weighed:
     why: str
     due: int
     rests: int | None
-    share: float
     cost: Cost
 
 
@@ -57,14 +55,14 @@ class NightPlan:
         system: name of the system.
         chosen: the cases that run.
         resting: the cases that don't, the next due first.
-        covered: of the faults that a night with all cases would find, the share that this one does.
+        paths: of how many combinations of partition, MPI and transport a case runs, of how many.
         remarks: what an operator must know, in sentences.
     """
 
     system: str
     chosen: tuple[Weighed, ...]
     resting: tuple[Weighed, ...]
-    covered: float
+    paths: tuple[int, int]
     remarks: tuple[str, ...]
 
 
@@ -72,8 +70,9 @@ def plan_night(made: Plan, settings: NightSettings, past: PastNights) -> NightPl
     """Choose the cases of a night.
 
     What is under ``always`` runs whatever it costs, and what is due as long as there is room, the
-    longest overdue first; what was red last time is due, so that no fault is hidden by a rest. The
-    rest of the budget goes to the cases that find most for their price.
+    longest overdue first; what was red last time is due, so that no fault is hidden by a rest. Then
+    each combination of partition, MPI and transport gets a case; the rest of the budget goes to
+    the cases that waited longest for their price.
 
     Args:
         made: the cases that the system's nights have.
@@ -85,7 +84,7 @@ def plan_night(made: Plan, settings: NightSettings, past: PastNights) -> NightPl
     """
     _check_words(made, settings)
     if not made.cases:
-        return NightPlan(made.system, (), (), 1.0, ())
+        return NightPlan(made.system, (), (), (0, 0), ())
     return _Night(made, settings, past).plan()
 
 
@@ -125,25 +124,25 @@ class _Night:
         self._unit_of = {at: unit for unit, members in enumerate(self._units) for at in members}
 
     def plan(self) -> NightPlan:
-        worth, sees = self._worth()
-        full, choice = (Choice(worth, sees, self._shares()) for _ in range(2))
-        full.take_all(np.ones(len(self._units), dtype=bool))
-        choice.take_all(self._in_units(self._always))
+        rota = Rota(self._value(), self._shares())
+        rota.take(self._in_units(self._always))
         remarks = []
-        if (choice.left < 0).any():
+        if (rota.left < 0).any():
             remarks.append(
                 "what runs always costs more than the budget: raise the one or the other"
             )
         alone = ~self._in_units(self._needs)
         for late in sorted({due for due in self._due if due <= 0}):
-            choice.fill(alone & self._in_units(due == late for due in self._due))
-        choice.fill(alone)
-        choice.take_all(~alone & self._has_needs(choice.taken))
+            rota.fill(alone & self._in_units(due == late for due in self._due))
+        paths = [_path(self._cases[members[0]]) for members in self._units]
+        rota.reach(alone, paths)
+        rota.fill(alone)
+        rota.take(~alone & self._has_needs(rota.taken))
         weighed = [
-            self._weighed(at, taken=choice.taken[unit], gain=choice.gain[unit] / full.found)
+            self._weighed(at, taken=bool(rota.taken[unit]))
             for at, unit in sorted(self._unit_of.items())
         ]
-        runs = [bool(choice.taken[self._unit_of[at]]) for at in range(len(weighed))]
+        runs = [bool(rota.taken[self._unit_of[at]]) for at in range(len(weighed))]
         resting = sorted(
             (each for each, run in zip(weighed, runs, strict=True) if not run),
             key=lambda each: each.due,
@@ -152,37 +151,37 @@ class _Night:
             remarks.append(
                 f"{late} cases are due and find no room: raise the budget, or at_least_every"
             )
-        return NightPlan(
-            self._made.system,
-            tuple(each for each, run in zip(weighed, runs, strict=True) if run),
-            tuple(resting),
-            choice.found / full.found,
-            tuple(remarks),
-        )
+        chosen = tuple(each for each, run in zip(weighed, runs, strict=True) if run)
+        reached, known = ({_path(case) for case in cases} for cases in (
+            (each.case for each in chosen), self._cases))  # fmt: skip
+        counts = len(reached), len(known)
+        return NightPlan(self._made.system, chosen, tuple(resting), counts, tuple(remarks))
 
-    def _worth(self) -> tuple[Array, Array]:
-        """What finding each fault tonight is worth, and which units see it."""
-        past = self._past
-        known = faults_of(self._cases, past.events, len(past.days))
-        known = replace(known, weight=_weights(known, self._words, self._settings.weight))
-        belief = Belief(known, LONGEST_REST)
-        for day in past.days:
-            belief.night(self._hazard(known, day))
-            belief.look(np.array([day in past.ran.get(key_of(each), ()) for each in self._cases]))
-        belief.night()
-        missed = [np.prod(1 - known.sees[:, members], axis=1) for members in self._units]
-        return belief.worth, 1 - np.array(missed).T
+    def _value(self) -> Array:
+        """What it is worth to run each unit: as much as its case that waited longest."""
+        nights = [len(self._past.days) + 1 if each is None else each for each in self._rests]
+        looks = [
+            self._looks(case, words) for case, words in zip(self._cases, self._words, strict=True)
+        ]
+        weights = [
+            np.prod([value for word, value in self._settings.weight.items() if word in words])
+            for words in self._words
+        ]
+        value = waited(np.array(nights, dtype=float), np.array(looks)) * weights
+        return np.array([value[members].max() for members in self._units])
 
-    def _hazard(self, known: Faults, day: str) -> Array:
-        """How many times as often as usual each fault begins in a night."""
-        changes = [each for each in self._past.changes if each.day == day]
-        concerned = np.array(
-            [
-                any(_concerns(change, case, words, self._settings) for change in changes)
-                for case, words in zip(self._cases, self._words, strict=True)
-            ]
+    def _looks(self, case: Case, words: Words) -> float:
+        """How often a case ran with what changed last; infinite where nothing did."""
+        changed = max(
+            (
+                each.day
+                for each in self._past.changes
+                if _concerns(each, case, words, self._settings)
+            ),
+            default=None,
         )
-        return np.where(known.sees @ concerned > 0, AFTER_CHANGE, 1.0)
+        ran = self._past.ran.get(key_of(case), ())
+        return np.inf if changed is None else sum(day >= changed for day in ran)
 
     def _shares(self) -> Array:
         """What each unit takes of each budget, as a share of it."""
@@ -210,17 +209,17 @@ class _Night:
         ]
         return np.array([all(taken[unit] for unit in units) for units in needed])
 
-    def _weighed(self, at: int, *, taken: bool, gain: float) -> Weighed:
+    def _weighed(self, at: int, *, taken: bool) -> Weighed:
         due, rests, cost = self._due[at], self._rests[at], self._costs[at]
-        why = f"would add {share(gain)} for {cost.seconds * cost.nodes:.0f} node-seconds"
+        why = f"waits, for {cost.seconds * cost.nodes:.0f} node-seconds"
         if taken:
-            why = "due" if due <= 0 else "worth its price"
+            why = "due" if due <= 0 else "its turn"
             why = "always" if self._always[at] else "red last time" if self._red[at] else why
         elif due <= 0:
             why = "due, but there is no room"
         elif self._needs[at]:
             why = "waits for " + " and ".join(self._cases[each].name for each in self._needs[at])
-        return Weighed(self._cases[at], why, due, rests, 0.0 if taken else gain, cost)
+        return Weighed(self._cases[at], why, due, rests, cost)
 
 
 def _check_words(made: Plan, settings: NightSettings) -> None:
@@ -273,13 +272,9 @@ def _longest(settings: NightSettings, words: Words) -> int:
     return min(asked, default=LONGEST_REST)
 
 
-def _weights(known: Faults, words: Sequence[Words], weight: Mapping[str, float]) -> Array:
-    """Of a fault, the mean of the weights of the cases that see it."""
-    of_case = np.array(
-        [np.prod([value for word, value in weight.items() if word in each]) for each in words]
-    )
-    found: Array = known.sees @ of_case / known.sees.sum(axis=1)
-    return found
+def _path(case: Case) -> tuple[str, str, str]:
+    """What a fault of software or of a link concerns as a whole."""
+    return case.partition, case.environ, transport_of(case)
 
 
 def _concerns(change: Changed, case: Case, words: Words, settings: NightSettings) -> bool:
@@ -350,7 +345,7 @@ def choose(
 
     Raises:
         FabricheckError: for an unknown system, a bad site file, a check that can't be loaded, or a
-            record or history that can't be read.
+            record that can't be read.
     """
     sites = folders("sites", suite)
     settings = read_section(sites, [system], KEY, NightSettings)[system]
@@ -361,8 +356,7 @@ def choose(
         made, [each for each in made.cases if _is_wanted(each, benchmarks, transports)]
     )
     others = [LeftOut(each, "not asked for") for each in made.cases if each not in wanted]
-    place = home(suite)
-    past = read_past_nights(place / "perflogs", system, place / "reports" / "history", sites)
+    past = read_past_nights(home(suite) / "perflogs", system)
     asked: Plan = replace(made, cases=tuple(wanted), left_out=(*made.left_out, *others))
     return plan_night(asked, settings, past)
 
@@ -376,7 +370,6 @@ def _with_needs(made: Plan, wanted: list[Case]) -> list[Case]:
 
 
 def _is_wanted(case: Case, benchmarks: tuple[str, ...], transports: tuple[str, ...]) -> bool:
-    transport = parts(case.placement)[0] if case.placement else ""
     return (not benchmarks or case.benchmark in benchmarks) and (
-        not transports or transport in transports
+        not transports or transport_of(case) in transports
     )

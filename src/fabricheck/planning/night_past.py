@@ -7,12 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from fabricheck.history.provenance import UNTOLD
-from fabricheck.history.selection import Selection
-from fabricheck.history.store import History
 from fabricheck.record.costs import Cost, Key, costs_of, key_of, recent
 from fabricheck.record.entries import Case, Entry, Nodes
-from fabricheck.trend.detect import analyse
-from fabricheck.trend.settings import read_settings
 
 _SAYS_NOTHING: Final = ("", "disturbed")
 """Levels of a case that has not looked."""
@@ -46,7 +42,6 @@ class PastNights:
         red: the cases that were critical or untrusted when they looked last.
         changes: what changed, oldest first.
         costs: what each case usually costs.
-        events: for each event of the history the cases that moved together.
     """
 
     days: tuple[str, ...] = ()
@@ -54,20 +49,13 @@ class PastNights:
     red: Collection[Key] = ()
     changes: tuple[Changed, ...] = ()
     costs: Mapping[Key, Cost] = field(default_factory=dict)
-    events: tuple[frozenset[Key], ...] = ()
 
 
-def read_past_nights(perflogs: Path, system: str, store: Path, sites: Iterable[Path]) -> PastNights:
-    """The last two months of a system.
-
-    Args:
-        perflogs: where the record is.
-        system: name of the system.
-        store: directory of the history, whose events are taken; none where there is none.
-        sites: directories of the site files.
+def read_past_nights(perflogs: Path, system: str) -> PastNights:
+    """The last two months of a system in a record.
 
     Raises:
-        FabricheckError: if the record or the history can't be read.
+        FabricheckError: if the record can't be read.
     """
     recorded = list(recent(perflogs, system))
     ran: dict[Key, set[str]] = defaultdict(set)
@@ -82,7 +70,6 @@ def read_past_nights(perflogs: Path, system: str, store: Path, sites: Iterable[P
         {key for key, level in levels.items() if level in _RED},
         tuple(_changes(recorded)),
         costs_of(recorded),
-        tuple(_events(store, system, sites)) if store.is_dir() else (),
     )
 
 
@@ -110,14 +97,3 @@ def _changes(recorded: Iterable[Entry]) -> Iterator[Changed]:
                 known[partition, environ, node, fact] = value
                 if value != before:
                     yield Changed(_day(entry), partition, environ, fact)
-
-
-def _events(store: Path, system: str, sites: Iterable[Path]) -> Iterator[frozenset[Key]]:
-    with History.open_to_read(store) as history:
-        series = list(history.series(Selection({"system": (system,)})))
-    settings = read_settings(sites, {each.key.system for each in series})
-    for event in analyse(series, settings).events:
-        yield frozenset(
-            Key(key.partition, key.environ, key.check, key.benchmark, key.placement)
-            for key in (change.key for change in event.changes)
-        )

@@ -8,7 +8,6 @@ from fabricheck.planning.plan import LeftOut, Plan
 from fabricheck.planning.references import Check, Row
 from fabricheck.record.costs import Estimate
 from fabricheck.reframe_ext.matrix import Case
-from fabricheck.units import share
 
 _SHOWN = 4
 _REASONS = 10
@@ -55,7 +54,8 @@ def night_lines(night: NightPlan) -> Iterator[str]:
         f"{night.system}: {len(night.chosen)} of {len(every)} cases run tonight, for "
         f"{_cost(night.chosen)} of {_cost(every)}"
     )
-    yield f"they cover {share(night.covered)} of the faults that all of them would find"
+    reached, known = night.paths
+    yield f"they reach {reached} of {known} combinations of partition, MPI and transport"
     yield from night.remarks
     yield ""
     for why, number in Counter(each.why for each in night.chosen).most_common():
