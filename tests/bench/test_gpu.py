@@ -150,6 +150,30 @@ def test_a_collective_that_is_not_aware_is_told(built, fake_gpu):
     assert sentences(done) == [NOT_AWARE.format("allreduce")]
 
 
+# Stands before the MPI library, and notes what the job is ended with.
+NOTES = """
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+int MPI_Abort(MPI_Comm comm, int code) {
+    FILE *const file = fopen(getenv("NOTED"), "w");
+    fprintf(file, "%d", code);
+    fclose(file);
+    return PMPI_Abort(comm, code);
+}
+"""
+
+
+def test_a_fault_in_a_handler_ends_the_job_by_mpi_abort(built, fake_gpu, tmp_path):
+    """Of a rank that leaves by itself MPICH's launcher reports 1 or, as its luck goes, 9."""
+    source, library, noted = (tmp_path / name for name in ("notes.c", "notes.so", "noted"))
+    source.write_text(NOTES)
+    subprocess.run([f"mpicc.{built.mpi}", "-shared", "-fPIC", source, "-o", library], check=True)
+    options = ("allreduce", "--buffer", "device", "-m", "4:64")
+    done = fake_gpu.run(built, 2, *options, LD_PRELOAD=str(library), NOTED=str(noted))
+    assert (done.returncode, noted.read_text()) == (1, "1")
+
+
 # Stands before the MPI library, and does with the byte of the guard what a broken one does.
 BROKEN = """
 #include <mpi.h>

@@ -202,7 +202,9 @@ def test_last_words_are_the_programs_and_not_the_launchers(stage: Path) -> None:
     edit("witness.1", "exit 0", "exit 1")(stage)
     append(
         "err",
-        "mpi_probe: out of luck\n[n1:7] mca: bml: Using tcp btl for send to [[1,1],0] on node n2\n"
+        "mpi_probe: out of luck\nAbort(1) on node 1 (rank 1 in comm 0): application called "
+        "MPI_Abort(MPI_COMM_WORLD, 1) - process 1\n"
+        "[n1:7] mca: bml: Using tcp btl for send to [[1,1],0] on node n2\n"
         "Terminated\nsrun: error: n2: task 1: Exited with code 1\n"
         "[n1:7] 1 more process has sent help message help-mca-base.txt / find-available:none\n"
         '[n1:7] Set MCA parameter "orte_base_help_aggregate" to 0 to see all help messages\n',

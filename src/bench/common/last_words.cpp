@@ -1,6 +1,6 @@
 #include "common/last_words.hpp"
 
-#include "common/output.hpp"
+#include "common/world.hpp"
 
 #include <csignal>
 #include <ctime>
@@ -19,12 +19,13 @@ extern "C" void on_alarm(int /*signal*/) {
 } // namespace
 
 void leave(const LastWords& words) {
+    stay();
     const timespec moment{static_cast<std::time_t>(words.seconds_to_wait), 0};
     if (nanosleep(&moment, nullptr) == 0) {
         [[maybe_unused]] const ssize_t written =
             write(STDERR_FILENO, words.sentence.data(), words.sentence.size());
     }
-    _exit(kFailure);
+    end_job();
 }
 
 void leave_after(unsigned seconds, const LastWords& words) {

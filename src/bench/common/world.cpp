@@ -11,9 +11,11 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
+#include <ctime>
 #include <exception>
 #include <new>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
 
@@ -49,7 +51,9 @@ std::array<char, MPI_MAX_PROCESSOR_NAME> processor_name() {
 // until its time limit.
 constexpr std::chrono::milliseconds kLongerThanATimeSlice{100};
 constexpr unsigned kSecondsToFinalize = 10;
-constexpr std::chrono::milliseconds kToPassOn{500};
+constexpr timespec kToPassOn{0, 500'000'000};
+constexpr int kTimesToPassOn = 10;
+constexpr unsigned kSecondsToAbort = 5;
 int exit_code_without_finalize = kSuccess;
 
 std::string note_without_finalize;
@@ -58,6 +62,28 @@ extern "C" void leave_without_finalize(int /*signal*/) {
     [[maybe_unused]] const ssize_t written =
         write(STDERR_FILENO, note_without_finalize.data(), note_without_finalize.size());
     _exit(exit_code_without_finalize);
+}
+
+extern "C" void leave_without_abort(int /*signal*/) {
+    _exit(kFailure);
+}
+
+// Whether a launcher has yet to read what this rank printed.
+bool is_unread(int stream) {
+    struct stat kind {};
+    int bytes = 0;
+    return fstat(stream, &kind) == 0 && S_ISFIFO(kind.st_mode) &&
+           ioctl(stream, FIONREAD, &bytes) == 0 && bytes > 0;
+}
+
+// MPICH's launcher ends its proxies at once, with what they have not passed on yet.
+void pass_on() {
+    for (int count = 0; count < kTimesToPassOn; ++count) {
+        (void)nanosleep(&kToPassOn, nullptr);
+        if (!is_unread(STDOUT_FILENO) && !is_unread(STDERR_FILENO)) {
+            return;
+        }
+    }
 }
 
 // MPI_Init, MPI_ERRORS_RETURN, and rank and size.
@@ -174,15 +200,27 @@ void meet(const World& world, const std::string& where, double seconds) {
     }
 }
 
+void end_job() {
+    pass_on();
+    // An MPI that a signal has stopped anywhere may hang or fault once more.
+    sigset_t signals{};
+    (void)sigemptyset(&signals);
+    for (const int signal : {SIGALRM, SIGSEGV, SIGBUS}) {
+        (void)std::signal(signal, leave_without_abort);
+        (void)sigaddset(&signals, signal);
+    }
+    (void)sigprocmask(SIG_UNBLOCK, &signals, nullptr);
+    alarm(kSecondsToAbort);
+    (void)MPI_Abort(MPI_COMM_WORLD, kFailure);
+    _exit(kFailure);
+}
+
 void abort_job(const std::string& sentence) {
     int rank = -1;
     (void)MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     (void)std::fprintf(stderr, "%s: rank %d: %s\n", program_name, rank, sentence.c_str());
     (void)std::fflush(nullptr);
-    // MPICH's launcher ends its proxies at once, with what they have not passed on yet.
-    std::this_thread::sleep_for(kToPassOn);
-    (void)MPI_Abort(MPI_COMM_WORLD, kFailure);
-    std::abort(); // not reached: MPI_Abort does not return
+    end_job();
 }
 
 void abort_mpi(const char* call, int error) {

@@ -11,6 +11,11 @@
 
 namespace bench {
 
+/// Ends the whole job with exit code 1, and passes on first what this rank has printed. A rank that
+/// leaves by itself would leave the code to its launcher: of MPICH's it is sometimes the signal by
+/// which the launcher ended the others. For handlers of signals too, where nothing better is left.
+[[noreturn]] void end_job();
+
 /// Ends the whole job with exit code 1 after one sentence on standard error. For faults that only
 /// this rank may see: the others must not wait for it.
 [[noreturn]] void abort_job(const std::string& sentence);

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kTag = 1;
 constexpr unsigned kSecondsForOneByte = 4;
-constexpr unsigned kMoments = 3; ///< seconds in which a launcher ends the other ranks
+constexpr unsigned kMoments = 5; ///< seconds in which the rank that spoke ends the others
 
 // By the name of the host: an MPI that is told to use no shared memory (MPIR_CVAR_NOLOCAL) takes
 // each rank for a node of its own in MPI_Comm_split_type.
