@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.testbeds import measured_again
+
+from fabricheck.judge.levels import Level
 from fabricheck.record.entries import Case, Sample
 from fabricheck.record.read import entries, record_files
 from testbed import Testbed
@@ -29,7 +32,7 @@ PLACEMENTS = (*ETHERNET_PLACEMENTS, "rc-2n", "ud-2n")
 VARIANTS = ("auto-2n", "ob1_tcp-2n", "ob1_shm-1n", "rc_verbs-2n", "ud_verbs_sm-2n")
 # Anything plausible is inside: these tests are about guards, not about speed.
 ABSURD = "1.0"
-BOUND = "[-0.9999, 1.0e+6]"
+BOUND = "[-0.9999, 1.0e+12]"
 
 
 def references() -> str:
@@ -44,7 +47,7 @@ def references() -> str:
     lines += [
         "- for: {check: MpiPointToPoint, benchmark: latency}",
         f"  bound: {BOUND}",
-        "  warning: [-0.999, 1.0e+5]",
+        "  warning: [-0.999, 1.0e+11]",
         "  kind: bound",
         "  source: guards",
         "  date: 2026-11-21",
@@ -71,6 +74,11 @@ class Outcome:
     record: dict[str, Any]
     shown: Callable[[], str]
     testcases: list[dict[str, Any]]
+
+    @property
+    def is_disturbed(self) -> bool:
+        """Whether other work disturbed a case, which then tells nothing of a guard."""
+        return any(case["level"] == Level.DISTURBED for case in self.testcases)
 
     @property
     def case(self) -> dict[str, Any]:
@@ -120,6 +128,10 @@ class Suite:
         for path, text in self._originals.items():
             path.write_text(text)
         self._originals.clear()
+        self.forget()
+
+    def forget(self) -> None:
+        """Remove what runs left."""
         for name in ("perflogs", "reports", "stage", "output"):
             shutil.rmtree(self.root / name, ignore_errors=True)
 
@@ -154,12 +166,13 @@ class Suite:
         check: str = "mpi_pt2pt",
     ) -> Outcome:
         """Run cases to their end; shared memory in one node if none is named."""
+        command = self.command(placements or ["shm-1n"], benchmark, environ, check)
+        return measured_again(lambda: self._run(command), lambda outcome: outcome.is_disturbed)
+
+    def _run(self, command: Sequence[str]) -> Outcome:
+        self.forget()
         done = subprocess.run(
-            self.command(placements or ["shm-1n"], benchmark, environ, check),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
         )
         return self.outcome(done.returncode, done.stdout + done.stderr)
 

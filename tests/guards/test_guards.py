@@ -137,15 +137,15 @@ def test_without_reference_file_nothing_is_good(suite: Suite) -> None:
     assert all((record.value or 0) > 0 for record in suite.samples().values())
 
 
-# Against a reference of a tenth of a picosecond, warnings begin at 0.01 us.
+# Of a reference of a tenth of a picosecond, whose warnings begin at 0.01 us.
 CRITICAL_ABOVE_10_NS = "[-0.9999, 1.0e+5]"
-CRITICAL_ABOVE_A_SECOND = "[-0.9999, 1.0e+13]"
+CRITICAL_ABOVE_A_DAY = "[-0.9999, 1.0e+18]"
 
 
 def refer(suite: Suite, bound: str) -> None:
     """Give shm-1n's average at 1 B a value of its own, and this bound."""
     rule = "- for: {check: MpiPointToPoint, benchmark: latency, placement: shm-1n}\n"
-    value = "  value: {latency_avg_1B: 1.0e-7}\n"
+    value = "  value: {latency_avg_1B: 1.0e-7}\n  warning: {latency_avg_1B: [-0.999, 1.0e+5]}\n"
     suite.edit(
         REFERENCES, "rules:\n", f"rules:\n{rule}{value}  bound: {{latency_avg_1B: {bound}}}\n"
     )
@@ -171,7 +171,7 @@ def test_a_finalize_that_hangs_is_a_warning(suite: Suite) -> None:
 
 
 def test_a_warning_passes_and_is_seen_everywhere(suite: Suite) -> None:
-    refer(suite, CRITICAL_ABOVE_A_SECOND)
+    refer(suite, CRITICAL_ABOVE_A_DAY)
     outcome = suite.run()
     assert (outcome.reframe_exit, outcome.case["result"], outcome.report_exit) == (0, "pass", 0)
     assert outcome.case["level"] == outcome.record["verdict"] == "warning"
