@@ -7,7 +7,6 @@ from typing import Final
 
 from fabricheck.provenance import places
 
-
 UNRECORDED: Final = "FABRICHECK_UNRECORDED"
 """Environment variable with which nothing is recorded: where ReFrame only builds and plans."""
 
