@@ -48,12 +48,14 @@ missing_packages() { # GROUP...
 
 find_python() {
   local candidate
-  for candidate in "$(command -v python3 || true)" /usr/bin/python3; do
+  # EL and SLES have newer ones beside an old python3.
+  for candidate in python3 python3.14 python3.13 python3.12 python3.11 /usr/bin/python3; do
+    candidate=$(command -v "$candidate" || true)
     [[ -n $candidate && $candidate != "$root"/.venv/* ]] || continue
     if "$candidate" -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
       printf '%s\n' "$candidate"
       return
     fi
   done
-  fail 'expected a python3 of version 3.11 or newer with its venv module, found none; install python3 and python3-venv'
+  fail 'expected a python3 of version 3.11 or newer with its venv module, found none; install one (python3 and python3-venv; on EL python3.12)'
 }

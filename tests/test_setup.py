@@ -114,6 +114,20 @@ def test_a_virtual_environment_of_another_checkout_is_made_anew(checkout):
     assert "python: making .venv failed with exit code 1" in done.stderr
 
 
+def test_a_newer_python_beside_an_old_one_is_found(tmp_path):
+    (tmp_path / "bin").mkdir()
+    for name, code in (("python3", 1), ("python3.11", 1), ("python3.12", 0)):
+        write_program(tmp_path / "bin" / name, f"exit {code}")
+    found = subprocess.run(
+        ["bash", "-c", f"root={tmp_path}; . {ROOT}/ci/common.sh; find_python"],
+        env={"PATH": f"{tmp_path / 'bin'}:/bin"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert found.stdout == f"{tmp_path / 'bin' / 'python3.12'}\n"
+
+
 def test_a_failed_step_shows_its_log(checkout):
     (checkout / ".venv/setup-runtime").unlink()
     write_program(

@@ -5,6 +5,7 @@ import difflib
 import functools
 import json
 import math
+import re
 import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -170,6 +171,13 @@ _Validator = jsonschema.validators.extend(
         {"integer": _is_whole, "date": _is_day}
     ),
 )
+
+
+def _is_regex(value: object) -> bool:
+    return not isinstance(value, str) or bool(re.compile(value))
+
+
+_Validator.FORMAT_CHECKER.checks("regex", raises=(re.error, OverflowError))(_is_regex)
 
 
 def _read(path: Path, what: str) -> str:

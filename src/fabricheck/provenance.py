@@ -8,6 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from fabricheck.asking import told
+from fabricheck.errors import FabricheckError
 
 _WHEEL = Path(__file__).resolve().with_name("suite")
 SUITE = _WHEEL if _WHEEL.is_dir() else _WHEEL.parents[2]
@@ -23,11 +24,18 @@ def places(suite: Path = SUITE) -> tuple[Path, ...]:
 
     Args:
         suite: root of the suite.
+
+    Raises:
+        FabricheckError: if the variable names what is no directory.
     """
     named = os.environ.get("FABRICHECK_SITES") or (str(Path.cwd()) if suite == _WHEEL else "")
-    return tuple(
-        dict.fromkeys((*(Path(each).absolute() for each in named.split(":") if each), suite))
-    )
+    found = [Path(each).absolute() for each in named.split(":") if each]
+    for each in found:
+        if not each.is_dir():
+            raise FabricheckError(
+                f"expected directories in FABRICHECK_SITES, found {each}, which is none: correct it"
+            )
+    return tuple(dict.fromkeys((*found, suite)))
 
 
 def home(suite: Path = SUITE) -> Path:

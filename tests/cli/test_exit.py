@@ -4,6 +4,7 @@ import errno
 import io
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -34,6 +35,13 @@ def end_of_file() -> None:
     app([])
 
 
+def interrupted() -> None:
+    """What Ctrl-C is, in a command of Typer's."""
+    app = typer.Typer()
+    app.command()(fail_with(KeyboardInterrupt("ReFrame ended with exit code 1")))
+    app([])
+
+
 def looping(path: Path) -> None:
     path.symlink_to(path)
     path.resolve()
@@ -55,6 +63,7 @@ def looping(path: Path) -> None:
         (fail_with(KeyError("x\n\x1b[2J")), 70, r"fault of fabricheck and no verdict: KeyError: "),
         (fail_with(ProcessLookupError(3, "No such process")), 70, "ProcessLookupError"),
         (fail_with(BaseException("panic")), 70, "no verdict: BaseException: panic"),
+        (interrupted, 130, "interrupted: ReFrame ended with exit code 1"),
         (end_of_file, 70, "EOFError: ended before the end-of-stream marker"),
     ],
 )  # fmt: skip
@@ -94,7 +103,6 @@ def test_without_a_place_for_the_log_the_sentence_still_comes(
         ("testbed status --state-dir none >&-", "standard output, found: Bad file descriptor"),
         ("testbed status --state-dir none --json >&-", "output, found: Bad file descriptor"),
         ("testbed --help >/dev/full", "standard output, found: No space left on device"),
-        ("testbed --help | true; exit ${PIPESTATUS[0]}", "found: Broken pipe"),
         ("parse - <&-", "found: Bad file descriptor"),
         ("report $'caf\\xe9.json'", "expected arguments in utf-8, found 'caf"),
         ("report '/x/[/red].json'", "cannot read the run report /x/[/red].json"),
@@ -106,6 +114,19 @@ def test_streams_and_names_that_cannot_be_used(command: str, said: str, tmp_path
     done = shell(command, tmp_path)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
     assert said in done.stderr
+
+
+@pytest.mark.integration
+def test_a_reader_that_has_enough_asks_for_no_words(tmp_path: Path) -> None:
+    done = shell("testbed --help | true; exit ${PIPESTATUS[0]}", tmp_path)
+    assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, "")
+
+
+@pytest.mark.integration
+def test_it_tells_its_version(tmp_path: Path) -> None:
+    done = shell("--version", tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.fullmatch(r"fabricheck \d+\.\d+\.\d+ \(.+\)\n", done.stdout)
 
 
 @pytest.mark.integration

@@ -1,6 +1,9 @@
 """``fabricheck run`` with a testbed that cannot have its RDMA devices."""
 
+from pathlib import Path
+
 import pytest
+import typer
 
 from fabricheck.cli import run as run_module
 from fabricheck.errors import FabricheckError
@@ -77,3 +80,29 @@ def test_a_night_runs_what_its_budget_chose_and_nothing_else_does(
     (told,) = wanted.resting
     assert (told["benchmark"], told["state"]) == ("latency", "not due")
     assert lacking == "2 cases are due and find no room"
+
+
+def test_the_junit_report_may_lie_where_the_testbed_sees_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "place"
+    (place / "reports").mkdir(parents=True)
+
+    def run(_: object, __: object, ___: object, options: list[str]) -> tuple[int, Path]:
+        (option,) = options
+        written = Path(option.removeprefix("--report-junit="))
+        assert written.parent == place / "reports"
+        written.write_text("<testsuites/>")
+        return 0, place / "reports" / "run-1.json"
+
+    monkeypatch.setenv("FABRICHECK_SITES", str(place))
+    monkeypatch.setattr(selection, "check", lambda *_: None)
+    monkeypatch.setattr(session, "run", run)
+    monkeypatch.setattr(run_module, "load_report", lambda _: None)
+    monkeypatch.setattr(run_module, "show", lambda *_, **__: 0)
+    with pytest.raises(typer.Exit):
+        run_module.run(system="local", junit=tmp_path / "junit.xml")
+    assert (tmp_path / "junit.xml").read_text() == "<testsuites/>"
+    assert not list((place / "reports").iterdir())
+    with pytest.raises(FabricheckError, match="expected a directory for --junit"):
+        run_module.run(system="local", junit=tmp_path / "none" / "junit.xml")

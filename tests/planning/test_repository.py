@@ -1,5 +1,7 @@
 """A wheel and a repository of private systems, as docs/how-to/private-sites.md has it."""
 
+import errno
+import json
 import os
 import subprocess
 import sys
@@ -10,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from fabricheck.errors import FabricheckError
+from fabricheck.planning import repository
 from fabricheck.planning.repository import write_repository
 from fabricheck.provenance import SUITE
 
@@ -29,6 +32,42 @@ def test_a_repository_is_written_once(tmp_path: Path) -> None:
     assert os.access(place / "ci" / "nightly.sh", os.X_OK)
     with pytest.raises(FabricheckError, match="expected an empty directory"):
         write_repository(place)
+
+
+def test_the_requirement_is_an_address_and_no_name_of_an_index(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: dict[str, object] = {}
+
+    class Installed:
+        version = "0.1.0"
+
+        def read_text(self, _: str) -> str | None:
+            return json.dumps(told) if told else None
+
+    monkeypatch.setattr(repository, "distribution", lambda _: Installed())
+    assert requirement(tmp_path / "none") == (
+        "fabricheck @ file:///PATH/OF/fabricheck-0.1.0-py3-none-any.whl"
+    )
+    told |= {"url": "file:///a/f.whl", "archive_info": {"hashes": {"sha256": "0a"}}}
+    assert requirement(tmp_path / "wheel") == "fabricheck @ file:///a/f.whl#sha256=0a"
+
+
+def requirement(place: Path) -> str:
+    write_repository(place)
+    return (place / "requirements.txt").read_text().splitlines()[-1]
+
+
+def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    place = tmp_path / "our"
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "write_text", full)
+        with pytest.raises(FabricheckError, match="No space left on device"):
+            write_repository(place)
+    write_repository(place)
 
 
 def installed(place: Path) -> Path:

@@ -147,12 +147,22 @@ def test_records_lie_beside_the_nearest_sites(
     near = tmp_path / "near"
     (near / "sites").mkdir(parents=True)
     (near / "sites" / "own.yaml").write_text(SITE.replace("cluster", "own"))
-    monkeypatch.setenv("FABRICHECK_SITES", f"{near}:{tmp_path / 'none'}")
+    (tmp_path / "empty").mkdir()
+    monkeypatch.setenv("FABRICHECK_SITES", f"{near}:{tmp_path / 'empty'}")
     configuration = site_configuration(suite)
+    assert not (near / "reports").exists()
     assert [each["name"] for each in configuration["systems"]] == ["own", "cluster"]
     assert configuration["systems"][0]["stagedir"] == str(near / "stage")
     (handler,) = configuration["logging"][0]["handlers_perflog"]
     assert handler["basedir"] == str(near / "perflogs")
+
+
+def test_a_place_that_is_not_there_is_named_with_its_variable(
+    suite: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FABRICHECK_SITES", f"{suite}:/no/such/place")
+    with pytest.raises(ConfigError, match="in FABRICHECK_SITES, found /no/such/place, which is no"):
+        configure_reframe(suite)
 
 
 @pytest.mark.integration

@@ -2,8 +2,10 @@ import fcntl
 import json
 import os
 import pty
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -103,3 +105,35 @@ def test_on_a_terminal_one_line_stands_for_what_reframe_says(tmp_path: Path) -> 
     assert "\x1b[2K1 of 2 cases, 0:00 min" in shown
     assert case not in shown
     assert (tmp_path / "reports" / "reframe.out").read_text() == f"{case}\n"
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_an_interrupt_waits_for_reframe_and_says_what_became_of_it(
+    tmp_path: Path, *, terminal: bool
+) -> None:
+    cancelled = (
+        "trap 'echo cancelled >cancelled; exit 9' INT; echo >ready; while :; do sleep 0.1; done"
+    )
+    put_reframe(tmp_path, cancelled)
+    script = (
+        "from pathlib import Path; from fabricheck.cli import guarded\n"
+        "from fabricheck.runner.session import run\n"
+        "from fabricheck.runner.selection import Selection\n"
+        f"raise SystemExit(guarded(lambda: run(Path({str(tmp_path)!r}), Selection('local'))))"
+    )
+    leader, follower = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        stdout=follower if terminal else subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    ) as process:
+        os.close(follower)
+        while process.poll() is None and not (tmp_path / "ready").exists():
+            time.sleep(0.05)
+        os.killpg(process.pid, signal.SIGINT)
+        _, said = process.communicate()
+    os.close(leader)
+    assert (process.returncode, (tmp_path / "cancelled").exists()) == (130, True)
+    assert said == b"fabricheck: interrupted: ReFrame, which cancels its jobs then, has ended\n"

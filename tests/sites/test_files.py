@@ -62,3 +62,28 @@ def test_a_system_of_two_files_is_nobodys(tmp_path: Path) -> None:
     one = place(tmp_path, "one", a=minimal.site("a", ""), copy=minimal.site("a", ""))
     assert names(one) == []
     assert len(read_sites([one]).broken) == 2
+
+
+WEIGHT = "\nnight: {{budget: {{wall: 1h}}, weight: {{latency: {}}}}}\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("[x]", "['a{99999999999}']", "hostnames > 1: expected a regular expression of host names"),
+        (
+            "\n\n",
+            "\nnight: {budget: {wall: 1h}, weight: {latency: 1.0e+308}}\n",
+            "a weight from 0.001",
+        ),
+        (
+            "\n\n",
+            "\nnight: {budget: {wall: 1h}, weight: {latency: 1.0e-308}}\n",
+            "a weight from 0.001",
+        ),
+    ],
+)
+def test_what_no_number_can_hold_is_refused(tmp_path: Path, old: str, new: str, said: str) -> None:
+    one = place(tmp_path, "one", a=minimal.site("a").replace(old, new))
+    (error,) = read_sites([one]).broken.values()
+    assert said in str(error)

@@ -57,10 +57,13 @@ def guarded(program: Callable[[], None]) -> int:
 
 def _code(ended: SystemExit) -> int:
     """The code with which a program ended itself."""
-    # Typer calls the end of a file an abort, and its code would be that of a verdict.
+    # Typer calls the end of a file an abort, whose code would be that of a verdict, and is silent
+    # about an interrupt.
     before = ended.__context__
     if before is not None and type(before).__name__ == "Abort":
         raise before.__cause__ or before
+    if before is not None and isinstance(before.__cause__, KeyboardInterrupt):
+        raise before.__cause__
     if isinstance(ended.code, str):
         raise FabricheckError(ended.code)
     return ended.code or 0
@@ -78,7 +81,7 @@ def _meaning(error: BaseException) -> tuple[str, int]:
     if isinstance(error, MemoryError):
         return "expected more memory, found no more: give the command more", EXIT_BAD_INPUT
     if isinstance(error, KeyboardInterrupt):
-        return "interrupted", _INTERRUPTED
+        return ": ".join(("interrupted", *map(str, error.args))), _INTERRUPTED
     return _of_fault(error), EXIT_FAULT
 
 

@@ -1,9 +1,12 @@
 """The frame of the command line, and the list of its commands."""
 
 import importlib
-from typing import Final
+from importlib.metadata import version
+from typing import Annotated, Final
 
 import typer
+
+from fabricheck.provenance import SUITE, commit
 
 COMMANDS: Final = (
     "init",
@@ -33,6 +36,12 @@ GROUPS: Final = (
 )
 
 
+def _tell_version(asked: bool) -> None:  # noqa: FBT001
+    if asked:
+        typer.echo(f"fabricheck {version('fabricheck')} ({commit(SUITE) or 'no commit'})")
+        raise typer.Exit
+
+
 def build(wanted: list[str]) -> typer.Typer:
     """The application; with only the wanted command if there is such, as each import takes time."""
     app = typer.Typer(
@@ -45,7 +54,7 @@ def build(wanted: list[str]) -> typer.Typer:
     )
 
     # With a callback, a lone command keeps its name instead of becoming the whole application.
-    app.callback()(_nothing_of_its_own)
+    app.callback()(_of_all)
     known = (*COMMANDS, *GROUPS)
     for name in [name for name in wanted if name in known] or known:
         module = importlib.import_module(f"fabricheck.cli.{name}")
@@ -56,5 +65,10 @@ def build(wanted: list[str]) -> typer.Typer:
     return app
 
 
-def _nothing_of_its_own() -> None:
+def _of_all(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_tell_version, help="Show it.")
+    ] = False,
+) -> None:
     """Regression tests for MPI and RDMA fabrics."""

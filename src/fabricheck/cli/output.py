@@ -3,10 +3,12 @@
 Kept free of heavy imports: ``fabricheck testbed exec`` passes here too.
 """
 
+import errno
 import io
 import json
 import os
 import re
+import signal
 import sys
 from collections.abc import Iterable
 from typing import Any, Final
@@ -56,13 +58,16 @@ class Output(io.TextIOWrapper):
         except OSError as error:
             raise self._lost(error) from error
 
-    def _lost(self, error: OSError) -> FabricheckError:
+    def _lost(self, error: OSError) -> BaseException:
         # What is still in the buffer would be tried again when Python ends, and fail again.
         with open(os.devnull, "wb") as nothing:  # noqa: PTH123
             os.dup2(nothing.fileno(), self.fileno())
+        if error.errno == errno.EPIPE:
+            # As of head: who has read enough asks for no words.
+            return SystemExit(128 + signal.SIGPIPE)
         return FabricheckError(
             f"expected to write all of it to standard output, found: {error.strerror or error}: "
-            "give it a reader or room, and run the command again"
+            "give it room, and run the command again"
         )
 
 

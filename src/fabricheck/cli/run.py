@@ -1,5 +1,7 @@
 """``fabricheck run``."""
 
+import os
+import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -127,9 +129,15 @@ def run(
         wanted = replace(wanted, chosen=selected(night), resting=tuple(resting_of(night)))
         lacking += night.remarks
     options = [f"--mode={mode}"] if mode else []
+    # The login node of the testbed sees this directory, and not every other.
+    written = home() / "reports" / f"junit-{os.getpid()}.xml"
     if junit:
-        options.append(f"--report-junit={junit.absolute()}")
+        if not junit.absolute().parent.is_dir():
+            raise FabricheckError(f"expected a directory for --junit {junit}, found none: make it")
+        options.append(f"--report-junit={written}")
     code, record = session.run(SUITE, wanted, "; ".join(lacking) or None, options)
+    if junit:
+        shutil.move(written, junit)
     compared = Compared(history_in(record.parent))
     page = home() / "reports" / "fabricheck.html"
     verdict = show(load_report(record), html=page, compared=compared)

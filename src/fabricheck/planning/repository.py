@@ -1,7 +1,8 @@
 """A new repository of private systems, which runs the suite as a dependency."""
 
+import json
 import shutil
-from importlib.metadata import version
+from importlib.metadata import distribution
 from pathlib import Path
 from typing import Final
 
@@ -9,6 +10,10 @@ from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE
 
 _TEMPLATE: Final = Path(__file__).with_name("site_repository")
+_INDEX: Final = """\
+# No package index has fabricheck: a package of that name there is somebody else's. This is where it
+# was installed from; put the wheel where all who use this repository find it, and its address here.
+"""
 _HIDDEN: Final = ("gitignore", "gitlab-ci.yml")
 
 
@@ -36,9 +41,22 @@ def write_repository(directory: Path) -> None:
             name = f".{path.name}" if path.name in _HIDDEN else path.name
             shutil.copy(path, directory / name)
         shutil.copy(SUITE / "ci" / "nightly.sh", directory / "ci")
-        (directory / "requirements.txt").write_text(f"fabricheck=={version('fabricheck')}\n")
+        (directory / "requirements.txt").write_text(_requirement())
     except OSError as error:
+        # Half of it would be refused as files of somebody at the next try.
+        for made in directory.iterdir() if directory.is_dir() else ():
+            shutil.rmtree(made) if made.is_dir() else made.unlink()
         raise FabricheckError(
             f"expected to write a site repository into {directory}, found: {error.strerror}: name "
             "another directory, or give write permission"
         ) from error
+
+
+def _requirement() -> str:
+    """The line that installs this fabricheck again: no index has it, so that it is an address."""
+    fabricheck = distribution("fabricheck")
+    told = json.loads(fabricheck.read_text("direct_url.json") or "{}")
+    hashes = told.get("archive_info", {}).get("hashes", {})
+    digest = f"#sha256={hashes['sha256']}" if "sha256" in hashes else ""
+    url = told.get("url", f"file:///PATH/OF/fabricheck-{fabricheck.version}-py3-none-any.whl")
+    return f"{_INDEX}fabricheck @ {url}{digest}\n"

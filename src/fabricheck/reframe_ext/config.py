@@ -34,6 +34,10 @@ def configure_reframe(suite: Path = SUITE) -> dict[str, Any]:
             anything else would end in a traceback.
     """
     retry_disturbed()
+    try:
+        (home(suite) / "reports").mkdir(exist_ok=True)
+    except FabricheckError as error:
+        raise ConfigError(str(error)) from error
     read = usable_sites(suite)
     broken = "; ".join(map(str, read.broken.values()))
     configuration = _configuration(suite, read)
@@ -89,7 +93,6 @@ def site_configuration(suite: Path) -> dict[str, Any]:
 
 def _configuration(suite: Path, read: Sites) -> dict[str, Any]:
     root = home(suite)
-    (root / "reports").mkdir(exist_ok=True)
     sites = sorted(
         read.read.values(), key=lambda site: bool(site["systems"][0]["name"] == _FALLBACK)
     )

@@ -1,5 +1,6 @@
 """One line on a terminal that says how a run stands, in place of ReFrame's lines."""
 
+import contextlib
 import os
 import re
 import select
@@ -7,7 +8,7 @@ import shutil
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, TextIO
 
@@ -116,6 +117,7 @@ def follow(
             stderr=subprocess.STDOUT,
             pass_fds=[lock],
         ) as reframe,
+        waited_for(reframe),
     ):
         assert reframe.stdout is not None, "it is a pipe"
         rest, log = "", Log(suite / "reports" / "reframe.log")
@@ -136,6 +138,20 @@ def follow(
     if code and not standing.done:
         terminal.write("\n".join(written.read_text().splitlines()[-_LAST_LINES:]) + "\n")
     return code
+
+
+@contextlib.contextmanager
+def waited_for(process: "subprocess.Popen[bytes]") -> Iterator[None]:
+    """Where the terminal interrupts ReFrame as well, let it cancel its jobs, and say so.
+
+    Raises:
+        KeyboardInterrupt: with what became of it.
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        process.communicate()
+        raise KeyboardInterrupt("ReFrame, which cancels its jobs then, has ended") from None
 
 
 class Log:

@@ -19,7 +19,7 @@ from fabricheck.reframe_ext.again import DISTURBED_AGAIN
 from fabricheck.reframe_ext.cmake_build import WANTED
 from fabricheck.reframe_ext.judged import CHOSEN
 from fabricheck.report.files import write_whole
-from fabricheck.runner.live import follow
+from fabricheck.runner.live import follow, waited_for
 from fabricheck.runner.selection import Selection
 
 
@@ -104,14 +104,14 @@ def _run(
                 terminal=terminal,
             )
     else:
-        code = subprocess.run(
-            command,
-            cwd=home(suite),
-            env=environment,
-            check=False,
-            pass_fds=[lock],
-            stdout=sys.stderr if aside else None,
-        ).returncode
+        out = sys.stderr if aside else None
+        with (
+            subprocess.Popen(
+                command, cwd=home(suite), env=environment, pass_fds=[lock], stdout=out
+            ) as process,
+            waited_for(process),
+        ):
+            code = process.wait()
     written = set(reports.glob("run-*.json")) - before
     if not written:
         raise FabricheckError(
