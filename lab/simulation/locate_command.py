@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from simulation.few import tables as few_tables
 from simulation.locating import beside, tables
 from simulation.pairs import Kind
 from simulation.tables import JsonOption, SeedOption, show
@@ -33,6 +34,9 @@ def locate(
     rivals: Annotated[
         bool, typer.Option("--rivals", help="Only the table of rivals, on other fabrics.")
     ] = False,
+    few: Annotated[
+        bool, typer.Option("--few", help="Only the tables of three to eight nodes.")
+    ] = False,
     runs: Annotated[int, typer.Option(min=1, help="For each figure.")] = 100,
     seed: SeedOption = 20261122,
     machine: JsonOption = False,
@@ -49,6 +53,8 @@ def locate(
 
         lab/simulate locate --rivals --runs 3
 
+        lab/simulate locate --few --runs 400
+
         lab/simulate locate --nodes 10000 --bad 10 --links 3 --correlated --heavy-tail --runs 5
     """
     hosts = 32 if nodes and nodes >= _HOSTS_OF_TWO_LEAVES else 2
@@ -56,4 +62,8 @@ def locate(
         -(-nodes // hosts), hosts, hosts if links else 0, bad, links, noise, heavy_tail, correlated
     )
     data = {"runs": runs, "seed": seed}
-    show(data, beside(runs, seed) if rivals else tables(runs, seed, kind or None), machine=machine)
+    if few:
+        found = few_tables(runs, seed)
+    else:
+        found = beside(runs, seed) if rivals else tables(runs, seed, kind or None)
+    show(data, found, machine=machine)

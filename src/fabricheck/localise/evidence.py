@@ -10,7 +10,8 @@ from typing import Final
 import numpy as np
 
 from fabricheck.localise.fabric import Fabric, Ints
-from fabricheck.trend.robust import NORMAL_MAD, Array
+from fabricheck.localise.normal import against_normal
+from fabricheck.trend.robust import NORMAL_MAD, Array, Flags
 
 SMALLEST: Final = 0.05
 """Relative slowdown below which no place is accused."""
@@ -24,7 +25,11 @@ _MANY: Final = 32
 """Measurements of a round from which its median is known well enough to be taken out."""
 _FEW_NODES: Final = 64
 """Up to so many nodes, bad ones take part in so many tests that their effects must be taken out."""
-_ROUNDS_FOR_EFFECTS: Final = 4
+_ROUNDS_FOR_NORMAL: Final = 3
+_THREE: Final = 3
+"""Nodes of which only two measure in a round, which then has nothing to compare them with."""
+_ALONE: Final = 0.07
+"""What pairs that never measure in the same round are granted: sound ones differ by a tenth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +112,19 @@ def _tests(
     passed = fabric.passed(sender, receiver)
     if metric == "latency":
         passed = np.column_stack([passed, fabric.passed(receiver, sender)])
-    slower = _against_peers(fabric, number, sender, receiver, slow)
-    rounds = int(number.max()) + 1
-    noise = _noise(slower, sender, receiver, len(fabric.nodes), rounds)
+    few = _THREE <= len(fabric.nodes) <= _FEW_NODES
+    if not few or int(number.max()) < _ROUNDS_FOR_NORMAL:
+        slower = _against_peers(fabric, number, sender, receiver, slow)
+        noise = max(_spread(slower), _FINEST)
+    else:
+        across = fabric.is_across(sender, receiver)
+        rounds = np.column_stack([number[:, None] == np.unique(number), across])
+        # What waits for acknowledgements is slow both ways, as all of a node is.
+        ways = [_places(each, fabric.size) for each in (passed, fabric.passed(receiver, sender))]
+        places = np.unique(np.column_stack([ways[0] | ways[1], ways[0]]), axis=1)
+        slower, noise = against_normal(slow, rounds.astype(float), places, _FINEST)
+        if len(fabric.nodes) == _THREE:
+            slower, noise = _of_three(slow, slower, sender + receiver, across), max(noise, _ALONE)
     return Tests(metric, number, sender, receiver, passed, slower, noise)
 
 
@@ -146,23 +161,17 @@ def _against_peers(
     return distance
 
 
-def _noise(slower: Array, sender: Ints, receiver: Ints, nodes: int, rounds: int) -> float:
-    """Standard deviation of sound places.
+def _places(passed: Ints, size: int) -> Flags:
+    """Tests × places: which passed which."""
+    return np.asarray((passed[:, :, None] == np.arange(size)).any(axis=1))
 
-    Among few nodes, what a node keeps from round to round is its own and no noise: it is taken out
-    (median polish, Tukey 1977, *Exploratory data analysis*), and only how it spreads over the nodes
-    is added. Among many, bad ones are too few to move the median.
-    """
-    if nodes > _FEW_NODES or rounds < _ROUNDS_FOR_EFFECTS:
-        return max(_spread(slower), _FINEST)
-    sends = median_of(sender, slower, nodes)
-    rest = slower - sends[sender]
-    receives = median_of(receiver, rest, nodes)
-    rest = rest - receives[receiver]
-    # Of n tests of a node, n - 2 are free.
-    free = np.sqrt(rounds / (rounds - 2))
-    parts = (free * _spread(rest), _spread(sends), _spread(receives))
-    return max(float(np.sqrt(np.square(parts).sum())), _FINEST)
+
+def _of_three(slow: Array, slower: Array, pair: Ints, across: Flags) -> Array:
+    """Against the fastest pair where both others are much slower: its nodes are both sound."""
+    pairs = np.unique(pair)
+    levels = np.sort([np.median((slow - slower)[pair == each]) for each in pairs])
+    alike = len(pairs) == _THREE and across.all() == across.any()
+    return slow - levels[0] if alike and levels[1] - levels[0] > _VISIBLE * _ALONE else slower
 
 
 def _spread(values: Array) -> float:

@@ -147,6 +147,7 @@ class Explained:
             best = int(np.argmax(candidates))
             if candidates[best] < enough:
                 break
+            best = self._or_its_nodes(best, np.flatnonzero(candidates >= enough))
             mine = self.tests_of(best)
             slow = mine[self.ratios[mine] > 0]
             same = np.bincount(self.passed[slow].ravel() + 1, minlength=self.places + 1)[1:]
@@ -158,6 +159,24 @@ class Explained:
         if self.tests.metric == "bandwidth":
             self._excuse()
         self._excuse_pairs()
+
+    def _or_its_nodes(self, best: int, guilty: Ints) -> int:
+        """Rather the other way of accused nodes, where these explain all that a leaf does.
+
+        Args:
+            best: the place with most evidence.
+            guilty: the places with enough of it.
+        """
+        leaves, nodes = self.fabric.leaf_places, len(self.fabric.nodes)
+        if not leaves.start <= best < leaves.stop:
+            return best
+        slow = self.tests_of(best)
+        passed = self.passed[slow[self.ratios[slow] > 0]]
+        known = [place % nodes for each in self.found for place in each if place < leaves.start]
+        ways = guilty[(guilty < leaves.start) & np.isin(guilty % nodes, known)]
+        if np.isin(passed, ways).any(axis=1).all():
+            return int(ways[np.isin(ways, passed)][0])
+        return best
 
     def _of_some_links(self) -> Array:
         """Evidence of each leaf that one of the links is slow over which flows choose.

@@ -93,7 +93,7 @@ def _blind(tests: Tests) -> str:
     if tests.visible <= _BLIND:
         return ""
     return (
-        f"expected noise in which a {tests.metric} that is halved is seen, found one of "
-        f"{share(tests.noise)}: other work on the nodes, or more than half of the ways are slow; "
-        "look at the figures of the rounds"
+        f"nothing can be said about slow nodes: {tests.metric}s scatter by {share(tests.noise)}: even "
+        f"half the {tests.metric} would not stand out; look for other work on the nodes, and at the "
+        "figures of the rounds"
     )

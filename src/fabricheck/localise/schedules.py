@@ -18,6 +18,10 @@ _FEWEST: Final = 5
 """Rounds at least: four slow ones accuse, and one may be spoilt."""
 _FEW_NODES: Final = 16
 """Up to so many nodes, every pair is measured."""
+_FEWEST_PAIRS: Final = 4
+"""Up to so many nodes, every pair is measured twice."""
+_ONE_PAIR: Final = 3
+"""Nodes of which one pair measures in a round: all take turns."""
 _AGAIN: Final = 5
 """Rounds after all pairs were measured."""
 _FIRST: Final = 2
@@ -47,6 +51,7 @@ class Schedule:
         self._tournament = full or self._nodes <= _FEW_NODES
         self._labels = self._random.permutation(self._nodes)
         turns = self._nodes - 1 + self._nodes % 2
+        turns *= 2 if self._nodes <= _FEWEST_PAIRS and not full else 1
         self._turns = turns if self._tournament else 0
         self._fewest = turns if full else max(self._turns, _FEWEST)
         self._most = turns if full else max(most, self._turns + _AGAIN if self._turns else 0)
@@ -70,6 +75,8 @@ class Schedule:
         retest = self._tournament and len(verdict.retest) > 0
         if number >= self._fewest and not verdict.is_open and not retest:
             return None
+        if self._nodes == _ONE_PAIR:
+            return _turn(self._labels, number)
         if self._tournament:
             return self._with(verdict.retest)
         return self._of_leaves(number) if self._has_leaves else self._confirm(verdict, number)
