@@ -93,7 +93,8 @@ def _blind(tests: Tests) -> str:
     if tests.visible <= _BLIND:
         return ""
     return (
-        f"nothing can be said about slow nodes: {tests.metric}s scatter by {share(tests.noise)}: even "
-        f"half the {tests.metric} would not stand out; look for other work on the nodes, and at the "
-        "figures of the rounds"
+        "nothing can be said about slow nodes: bandwidths scatter by "
+        f"{share(tests.noise)}, so that "
+        "half of one would not stand out: look for other work on the nodes, and at the figures of "
+        "the rounds"
     )

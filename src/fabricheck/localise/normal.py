@@ -53,8 +53,8 @@ class _Set(NamedTuple):
         """Of explaining the tests with these places; less is better (profile likelihood)."""
         places = self.slow.shape[1]
         free = len(self.left) - self.basis.shape[1] + places
-        spread = float(self.left @ self.left) / len(self.left) + finest**2
-        return free / 2 * float(np.log(spread)) + places * float(np.log(candidates / _RISK))
+        spread = self.left @ self.left / len(self.left) + finest**2
+        return float(free / 2 * np.log(spread) + places * np.log(candidates / _RISK))
 
 
 def against_normal(slow: Array, rounds: Array, places: Flags, finest: float) -> tuple[Array, float]:
