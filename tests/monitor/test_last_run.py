@@ -235,6 +235,15 @@ def test_nights(tmp_path: Path) -> None:
     assert told()[last] == began
 
 
+def test_a_damaged_end_of_a_night_is_told(tmp_path: Path) -> None:
+    night(tmp_path, 24)
+    night(tmp_path, 1)
+    newest = max(tmp_path.glob("*Z"))
+    (newest / "night.json").write_text("")
+    with pytest.raises(FabricheckError, match=r"night\.json, found it damaged"):
+        list(of_nights(Nights(tmp_path), NOW))
+
+
 @pytest.mark.integration
 def test_a_process_of_its_own_tells_the_same(suite: Suite) -> None:
     path = suite.ran(report=reports.with_critical())

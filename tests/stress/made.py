@@ -55,7 +55,7 @@ def block(
 def place(path: Path, *blocks: Case, scheduler: str = "local", **state: object) -> Place:
     """The place of a stress with a plan, a state and blocks."""
     made = Place(path)
-    numbers = dict.fromkeys(("seconds", "duty", "pause", "block_limit"), 1)
+    numbers = {"seconds": 1, "duty": 1, "pause": 1, "block_limit": 300}
     plan = {"system": "testbed", "scheduler": scheduler, "placement": "rc-8n", "blocks": [{}] * 4}
     made.write_plan({**plan, **numbers})
     made.change(session=SESSION, started=BEGIN, began=BEGIN, until=BEGIN + 3600, **state)

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 from fabricheck.benchmarks.metrics import Metric
@@ -31,8 +31,8 @@ _POINTS: Mapping[tuple[str, str], tuple[str, str, float]] = {
 
 _PATIENCE = 30.0
 """Seconds that reading a report may take: one usually, several on a busy machine."""
-_DAYS = 8.0
-"""A system whose last night is so much older than the newest has no nights any more."""
+_LONG = 8 * 86400.0
+"""Seconds; a system whose last night is so much older than the newest has no nights any more."""
 
 Parse = Callable[[Path, str], Iterable[Sample]]
 """Makes samples of a run report, or of a session of the record in a directory; a FabricheckError
@@ -154,7 +154,7 @@ class LastNight:
             OSError: if it can't be read now; the next call tries again.
         """
         nights = self._nights()
-        self._refuse_older(max((_unix(each.time) or 0 for each in nights), default=0))
+        self._refuse_older(max((_unix(each.time) for each in nights), default=0))
         for night in nights:
             for each in self._of(night.system, self._perflogs, night.session):
                 if each.family.name in OF_NIGHT:
@@ -179,24 +179,19 @@ class LastNight:
         if seen != self._seen:
             systems = sorted({path.parent.name for path in files})
             found = [last(self._perflogs, NIGHT, system) for system in systems]
-            nights = [each for each in found if each]
-            newest = max((each.time for each in nights), default="")
-            self._last = [each for each in nights if _days(each.time, newest) <= _DAYS]
+            newest = max((_unix(each.time) for each in found if each), default=0)
+            self._last = [each for each in found if each and newest - _unix(each.time) < _LONG]
             self._seen = seen
         return self._last
 
     def _refuse_older(self, ended: float) -> None:
         now = datetime.now(UTC)
-        complete = [
-            night
-            for night in Nights(self._reports / "nights").all()
-            if night.complete and night.began <= now
-        ]
-        if complete and complete[-1].began.timestamp() > ended:
-            raise FabricheckError(
-                f"expected the night of {complete[-1].began:%Y-%m-%d %H:%M} UTC in the record "
-                f"{self._perflogs}, found none that ended since: look at {complete[-1].directory}"
-            )
+        for night in Nights(self._reports / "nights").all():
+            if night.complete and ended < night.began.timestamp() and night.began <= now:
+                raise FabricheckError(
+                    f"expected the night of {night.began:%Y-%m-%d %H:%M} UTC in the record "
+                    f"{self._perflogs}, found none that ended since: look at {night.directory}"
+                )
 
 
 class Schedule:
@@ -222,12 +217,12 @@ def of_run(run: Run) -> Iterator[Sample]:
     systems = run.systems or ("none",)
     yield from sample("mpi_benchmark_success", summary.passed)
     ended = _unix(run.ended)
-    if ended is not None:
+    if ended:
         yield from sample("mpi_benchmark_last_run_timestamp", ended)
     for system in systems:
         yield from sample("fabricheck_verdict_passed", summary.passed, system)
         yield from sample("fabricheck_run_info", 1, run.session, ",".join(run.commits), system)
-        if ended is not None:
+        if ended:
             yield from sample("fabricheck_run_timestamp_seconds", ended, system)
         own = [c for c in (*run.cases, *run.failed_builds) if c.system == system]
         for status in summary.counts:
@@ -251,17 +246,26 @@ OF_NIGHT: Mapping[str, str] = {
 
 
 def of_nights(nights: Nights, now: datetime) -> Iterator[Sample]:
-    """When the last night did its work, until when the next one is not missing, and its steps."""
+    """When the last night did its work, until when the next one is not missing, and its steps.
+
+    Raises:
+        FabricheckError: if what the last night wrote at its end is damaged.
+    """
     known = nights.all()
     if not known:
         return
+    complete = [night for night in known if night.complete]
+    if complete and not complete[-1].codes:
+        raise FabricheckError(
+            f"expected the codes of the steps in {complete[-1].directory / 'night.json'}, found it "
+            "damaged: the next night has one again"
+        )
     last = nights.last_good(now)
     if last is not None:
         began = last.began.timestamp()
         yield from sample("fabricheck_last_complete_night_timestamp_seconds", began)
     overdue = (last or known[0]).overdue.timestamp()
     yield from sample("fabricheck_night_overdue_timestamp_seconds", overdue)
-    complete = [night for night in known if night.complete]
     for step, code in complete[-1].codes.items() if complete else ():
         yield from sample("fabricheck_night_step_exit_code", code, step)
 
@@ -314,14 +318,11 @@ def _share(measured: Measured) -> float | None:
     )
 
 
-def _days(earlier: str, later: str) -> float:
-    return (datetime.fromisoformat(later) - datetime.fromisoformat(earlier)) / timedelta(days=1)
-
-
-def _unix(time: str) -> float | None:
+def _unix(time: str) -> float:
+    """Seconds of a time; 0 for what is none."""
     with suppress(ValueError):
         return datetime.fromisoformat(time).timestamp()
-    return None
+    return 0.0
 
 
 def main() -> None:

@@ -154,7 +154,7 @@ class _Follower:
         if old_names:
             iteration = float(self._blocks[-1].repeat or 0)
             yield Sample(FAMILIES["mpi_stress_test_iteration"], (), iteration)
-            for last in [_unix(each) for each in self._latest.values() if _has_values(each)][-1:]:
+            for last in [_unix(each) for each in self._latest.values()][-1:]:
                 yield Sample(FAMILIES["mpi_benchmark_last_update_timestamp"], (), last)
 
     def _follow(self) -> None:
@@ -178,10 +178,12 @@ class _Follower:
         self._times["fabricheck_stress_last_block_timestamp_seconds"] = _unix(entry)
         if entry.level in (Level.GOOD, Level.WARNING):
             self._times["fabricheck_stress_last_good_block_timestamp_seconds"] = _unix(entry)
-        # Its number in the mix is its kind, whatever it measured; the dictionary is in their order.
+        # Its number in the mix is its kind. What failed or has no value leaves none of its kind.
         kind = entry.id.partition(".")[2]
         self._latest.pop(kind, None)
-        self._latest[kind] = entry
+        measured = any(e.metric == Metric.LATENCY and e.value is not None for e in entry.samples)
+        if measured and entry.level != Level.UNTRUSTED:
+            self._latest[kind] = entry
 
     def _ask(self, state: State) -> Doing:
         """What it is doing; the scheduler is asked now and then."""
@@ -223,17 +225,8 @@ def _unix(case: Case) -> float:
     return datetime.fromisoformat(case.time).timestamp()
 
 
-def _has_values(case: Case) -> bool:
-    """Whether a block says how long something took; what is not proved says nothing."""
-    return case.level != Level.UNTRUSTED and any(
-        each.metric == Metric.LATENCY and each.value is not None for each in case.samples
-    )
-
-
 def _points(case: Case, name: str, *, old_names: bool) -> Iterator[Sample]:
     """Latencies and their bounds; sizes are binary in the older names: 4194304 is 4MB."""
-    if not _has_values(case):
-        return
     for each in case.samples:
         if each.metric != Metric.LATENCY or each.size is None or each.value is None:
             continue
