@@ -24,6 +24,7 @@ READERS = {
     **dict.fromkeys(sorted(SOURCES.glob("benchmarks/*/*.csv")), "entries.py"),
     SOURCES / "monitor" / "catalog.csv": "catalog.py",
     SOURCES / "transports" / "transports.csv": "table.py",
+    SOURCES / "transports" / "mpi.csv": "families.py",
 }
 """Each table with the module beside it that reads it."""
 
@@ -88,7 +89,9 @@ def meaning(value: Any) -> Any:
 
 def read(place: Path, reader: str) -> Any:
     found = runpy.run_path(str(place / reader))
-    named = next(found[name] for name in ("BENCHMARKS", "TRANSPORTS", "FAMILIES") if name in found)
+    named = next(
+        found[name] for name in ("MPIS", "BENCHMARKS", "TRANSPORTS", "FAMILIES") if name in found
+    )
     return meaning(named)
 
 
@@ -162,6 +165,18 @@ def test_a_cell_that_is_wrong_is_refused_with_its_line(path, tmp_path, documents
 @pytest.mark.parametrize("path", READERS, ids=lambda each: f"{each.parent.name}-{each.stem}")
 def test_every_cell_that_is_wrong_is_refused_with_its_line(path, tmp_path, documents):
     hold(path, None, tmp_path, documents)
+
+
+def test_each_mpi_family_has_a_row(tmp_path):
+    """So that no command finds out first that something is not known of it."""
+    folder = SOURCES / "transports"
+    rows_of_all = (folder / "mpi.csv").read_text()
+    (tmp_path / "mpi.csv").write_text(re.sub("\nmpich,.*", "", rows_of_all))
+    shutil.copy(folder / "families.py", tmp_path)
+    with pytest.raises(
+        FabricheckError, match=r"mpi\.csv: expected a row .* found none for mpich: "
+    ):
+        read(tmp_path, "families.py")
 
 
 SCHEMA = {

@@ -10,6 +10,7 @@ import pytest
 from tests.node_health.conftest import Probe
 
 from fabricheck.node_health.facts import NODE_PROBE, NumaNode, Port, read_facts
+from fabricheck.node_health.software import probe_arguments
 
 pytestmark = pytest.mark.integration
 
@@ -32,7 +33,7 @@ def test_this_machine_tells_its_facts(tmp_path: Path) -> None:
 
 
 def test_a_node_that_has_nothing_tells_nothing(probe: Probe) -> None:
-    facts = probe({}, "ucx", "openmpi", PATH="/bin")
+    facts = probe({}, "ucx", "openmpi==ompi_info --version", PATH="/bin")
     assert facts.governors == {}
     assert facts.hugepages == {}
     assert facts.transparent_hugepages == ""
@@ -119,7 +120,8 @@ def test_programs_tell_their_versions(
     directory.mkdir()
     (directory / command).write_text(f"#!/bin/sh\nprintf '{prints}'\n")
     (directory / command).chmod(0o755)
-    facts = probe({}, program, PATH=f"{directory}:/usr/bin:/bin")
+    asked = program if program in ("ucx", "osu") else probe_arguments(program, "mpicc")[0]
+    facts = probe({}, asked, PATH=f"{directory}:/usr/bin:/bin")
     assert facts.versions == {program: told}
 
 
@@ -129,7 +131,7 @@ def test_a_program_in_a_folder_of_its_own_comes_first(probe: Probe, tmp_path: Pa
         (tmp_path / folder / "mpichversion").write_text(f"#!/bin/sh\necho {said}\n")
         (tmp_path / folder / "mpichversion").chmod(0o755)
     path = f"{tmp_path / 'others'}:/usr/bin:/bin"
-    facts = probe({}, f"mvapich2={tmp_path / 'own'}", "mpich", PATH=path)
+    facts = probe({}, f"mvapich2={tmp_path / 'own'}=mpichversion", "mpich==mpichversion", PATH=path)
     assert facts.versions == {
         "mvapich2": "MVAPICH2 Version: 2.3.7",
         "mpich": "MPICH Version: 4.0.2",

@@ -203,8 +203,9 @@ def test_the_tool_of_another_mpi_is_found_out():
 
 def test_the_tools_of_an_mpi_are_beside_its_compiler():
     asked = probe_arguments("mvapich2", "/opt/mvapich2/bin/mpicc")
-    assert asked == ["mvapich2=/opt/mvapich2/bin", "osu"]
-    assert probe_arguments("openmpi", "mpicc.openmpi") == ["openmpi", "ucx", "osu"]
+    assert asked == ["mvapich2=/opt/mvapich2/bin=mpichversion", "osu"]
+    of_path = probe_arguments("openmpi", "mpicc.openmpi")
+    assert of_path == ["openmpi==ompi_info --version", "ucx", "osu"]
     assert probe_arguments("", "/usr/bin/cc") == ["ucx"]
 
 

@@ -2,8 +2,8 @@
 # Writes down what a node offers to MPI and RDMA programs, then tells the time as often as asked.
 #
 # usage: node_probe.sh [PROGRAM ...]
-#   PROGRAM   whose version to ask for: ucx, osu, or an MPI family (openmpi, mpich, mvapich2, mvapich);
-#             with =FOLDER where to look for it before PATH
+#   PROGRAM   whose version to ask for: ucx, osu, or an MPI family with what prints it, FAMILY=FOLDER=COMMAND;
+#             the folder, if one is given, comes before PATH
 # Writes node.NODE in the working directory, whole or not at all: what the kernel says of the node
 # (../nodes/collect.sh), and a block "told versions" with a line "PROGRAM:WORDS" for each program and
 # "clock:NANOSECONDS". For each line of standard input it prints 'answer LINE NODE NANOSECONDS'.
@@ -25,12 +25,16 @@ alone() {
 }
 
 ask() {
-    case $1 in *=*) PATH=${1#*=}:$PATH ;; esac
-    case ${1%%=*} in
+    case $1 in
     ucx) ucx_info -v ;;
-    openmpi) ompi_info --version ;;
-    mpich | mvapich2 | mvapich2_nemesis | mvapich) mpichversion ;;
     osu) alone timeout 20 osu_latency --version ;;
+    *=*=*)
+        command=${1##*=} folder=${1#*=}
+        folder=${folder%"=$command"}
+        PATH=${folder:+$folder:}$PATH
+        # shellcheck disable=SC2086 - a command and its option
+        $command
+        ;;
     esac
 }
 

@@ -7,19 +7,10 @@ from fabricheck.node_health.answers import differing, met, not_applicable, unkno
 from fabricheck.node_health.expectations import version_numbers
 from fabricheck.node_health.facts import Facts
 from fabricheck.node_health.survey import Answer, Survey
-from fabricheck.transports import MPI_NAMES
+from fabricheck.transports import MPIS
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)+")
-_COMMANDS = {
-    "openmpi": "ompi_info",
-    "mpich": "mpichversion",
-    "mvapich2": "mpichversion",
-    "mvapich2_nemesis": "mpichversion",
-    "mvapich": "mpichversion",
-    "ucx": "ucx_info",
-    "osu": "osu_latency",
-}
-_WITHOUT_UCX = frozenset({"mvapich2", "mvapich2_nemesis"})
+_COMMANDS = {"ucx": "ucx_info", "osu": "osu_latency"}
 _UNTOLD = {
     "osu": not_applicable(
         "the OSU benchmarks are not installed here: the suite measures with its own mpi_probe, "
@@ -32,7 +23,7 @@ def programs(family: str) -> tuple[str, ...]:
     """The programs whose version a node is asked for, in an environment with that MPI or none."""
     if not family:
         return ("ucx",)
-    ucx = () if family in _WITHOUT_UCX else ("ucx",)
+    ucx = ("ucx",) if MPIS[family].is_on_ucx else ()
     return (family, *ucx, "osu")
 
 
@@ -41,10 +32,14 @@ def probe_arguments(family: str, compiler: str) -> list[str]:
 
     Where the compiler has a path, the MPI's own tool is looked for beside it before ``PATH``.
     """
-    first, *others = programs(family)
-    if family and Path(compiler).is_absolute():
-        first = f"{family}={Path(compiler).parent}"
-    return [first, *others]
+    if not family:
+        return list(programs(family))
+    folder = Path(compiler).parent if Path(compiler).is_absolute() else ""
+    return [f"{family}={folder}={MPIS[family].command}", *programs(family)[1:]]
+
+
+def _command(program: str) -> str:
+    return _COMMANDS.get(program) or MPIS[program].command.split()[0]
 
 
 def version_in(said: str) -> str:
@@ -55,7 +50,7 @@ def version_in(said: str) -> str:
 
 def _version(program: str, node: Facts, survey: Survey) -> Answer:
     said = node.versions[program]
-    untold = f"no {_COMMANDS.get(program, program)} on PATH that tells it"
+    untold = f"no {_command(program)} on PATH that tells it"
     if not any(each.versions[program] for each in survey.nodes):
         return _UNTOLD.get(program, unknown(untold))
     words = said or untold
@@ -75,9 +70,9 @@ def _version(program: str, node: Facts, survey: Survey) -> Answer:
 def mpi_version(node: Facts, survey: Survey) -> Answer:
     """The environment's MPI, which must be the one that its tool speaks of."""
     said = node.versions[survey.family]
-    if said and not said.startswith(name := MPI_NAMES[survey.family]):
+    if said and not said.startswith(name := MPIS[survey.family].printed):
         return unmet(
-            f"{_COMMANDS[survey.family]} says {said}, expected {name} ...: another MPI comes first "
+            f"{_command(survey.family)} says {said}, expected {name} ...: another MPI comes first "
             "on the environment's PATH"
         )
     return _version(survey.family, node, survey)

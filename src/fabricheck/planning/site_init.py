@@ -19,26 +19,12 @@ from fabricheck.errors import FabricheckError
 from fabricheck.planning import detect
 from fabricheck.provenance import SUITE
 from fabricheck.sites.files import read, read_sites
-from fabricheck.transports import MPI_FAMILIES
+from fabricheck.transports import MPI_FAMILIES, MPIS
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
-_MPIS: Mapping[str, tuple[str, ...]] = {
-    "openmpi": ("mpicc.openmpi", "mpicxx.openmpi"),
-    "mpich": ("mpicc.mpich", "mpicxx.mpich"),
-}
-"""Compilers of MPIs that stand beside each other on PATH, as on Debian."""
 
 # Only the suite's own environment knows its store, and what is measured with Spack's OSU needs it.
 _MPIS_OF_OSU = ("--format", "{^mpi.name} {^mpi.variants}", "osu-micro-benchmarks")
-_PMI: Mapping[str, tuple[str, ...]] = {
-    "openmpi": ("pmix",),
-    "mpich": ("pmi2", "pmix"),
-    "mvapich2": ("pmi2", "pmix"),
-    "mvapich2_nemesis": ("pmi2",),
-    "mvapich": ("pmi2", "pmix"),
-}
-"""What ``srun --mpi`` should speak to each family, the best first."""
-
 _ALONE = {
     "openmpi": [
         ["OMPI_MCA_rmaps_base_oversubscribe", "1"],
@@ -47,12 +33,6 @@ _ALONE = {
     ]
 }
 """What ``mpirun`` on one machine needs."""
-
-# Two builds of one package: its name alone would name both.
-_MPI_SPECS = {
-    "mvapich2": "^mvapich2 fabrics=mrail",
-    "mvapich2_nemesis": "^mvapich2 fabrics=nemesis",
-}
 
 _VERBS_LANES = {"rc_verbs", "rc_mlx5"}
 # srun gives up where no node is free, instead of waiting longer than we do.
@@ -135,7 +115,11 @@ def gather(run: Run, on_node: Sequence[str] = (), *, alone: bool = False) -> Fac
     found = detect.read_spack_find(
         ask("MPIs of Spack", "spack", "-e", str(SUITE), "find", *_MPIS_OF_OSU)
     )
-    mpis = [family for family, (compiler, _) in _MPIS.items() if ask("", compiler, "--version")]
+    mpis = [
+        name
+        for name, mpi in MPIS.items()
+        if mpi.compilers and ask("", mpi.compilers[0], "--version")
+    ]
     if not every and (launched := _launched(ask("MPI of mpirun", "mpirun", "--version"))):
         missing += [f"MPI {each}: mpirun is {launched}'s" for each in mpis if each != launched]
         mpis = [each for each in mpis if each == launched]
@@ -364,13 +348,13 @@ def _hardware(hardware: Hardware) -> dict[str, Any]:
 def _environments(name: str, facts: Facts) -> list[dict[str, Any]]:
     found = []
     for family in dict.fromkeys((*facts.spack, *facts.mpis)):
-        cc, cxx = _MPIS[family] if family in facts.mpis else ("mpicc", "mpicxx")
-        pmi = next((each for each in _PMI[family] if each in facts.pmis), None)
+        cc, cxx = MPIS[family].compilers if family in facts.mpis else ("mpicc", "mpicxx")
+        pmi = next((each for each in MPIS[family].pmi if each in facts.pmis), None)
         in_spack = family in facts.spack
         extras = {
             "mpi_family": family,
             **({"pmi": pmi} if pmi else {}),
-            **({"mpi_spec": _MPI_SPECS.get(family, f"^{family}")} if in_spack else {}),
+            **({"mpi_spec": MPIS[family].spec} if in_spack else {}),
         }
         found.append(
             {

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fabricheck.asking import UnansweredError, ask
 from fabricheck.errors import FabricheckError
-from fabricheck.transports import MPI_NAMES
+from fabricheck.transports import MPIS
 
 # MPI_Get_library_version may be called before MPI_Init (MPI 4.0, section 9.1.1), so that nothing
 # is started. 8192 is MPICH's MPI_MAX_LIBRARY_VERSION_STRING; Open MPI's is 256.
@@ -30,7 +30,7 @@ def check_mpi(program: Path, family: str) -> str:
     """
     library = _mpi_library(program)
     version = _library_version(library)
-    if not version.startswith(MPI_NAMES[family]):
+    if not version.startswith(MPIS[family].printed):
         raise FabricheckError(
             f"expected {program} to be linked to an MPI of the family {family}, found {library}, "
             f"which says {version!r}: correct the prefix or the compilers of that MPI in "

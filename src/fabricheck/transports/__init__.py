@@ -2,7 +2,7 @@
 
 from fabricheck.transports.families import (
     MPI_FAMILIES,
-    MPI_NAMES,
+    MPIS,
     Choice,
     Statement,
     choice,
@@ -20,8 +20,8 @@ from fabricheck.transports.settings import (
 from fabricheck.transports.table import TRANSPORTS, Transport, find
 
 __all__ = [
+    "MPIS",
     "MPI_FAMILIES",
-    "MPI_NAMES",
     "TRANSPORTS",
     "Choice",
     "Placement",

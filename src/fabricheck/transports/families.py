@@ -7,8 +7,10 @@ here but in ``settings``.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 
 from fabricheck.errors import FabricheckError
+from fabricheck.tables import many, one_of, pattern, rows
 from fabricheck.transports.table import TRANSPORTS, Memory
 
 
@@ -167,19 +169,53 @@ CHOICES: Mapping[str, Mapping[str, Choice]] = {
     "mvapich": _on_ucx(_MPICH, {}),
 }
 
-MPI_FAMILIES = tuple(CHOICES)
 
-MPI_NAMES: Mapping[str, str] = {
-    "openmpi": "Open MPI v",
-    "mpich": "MPICH Version",
-    "mvapich2": "MVAPICH2 Version",
-    "mvapich2_nemesis": "MVAPICH2 Version",
-    "mvapich": "MVAPICH Version",
+@dataclass(frozen=True, slots=True)
+class Mpi:
+    """What is known of an MPI family beside its transports, a row of mpi.csv.
+
+    Attributes:
+        name: of the family.
+        printed: how its version string begins, from its library and from its own tools.
+        command: what prints that.
+        spec: what names it to Spack.
+        pmi: what ``srun --mpi`` should speak to it, the best first.
+        compilers: for C and C++, where several MPIs stand beside each other on ``PATH``.
+        naming: its launchers that hand on a variable only where it is named.
+    """
+
+    name: str
+    printed: str
+    command: str
+    spec: str
+    pmi: tuple[str, ...]
+    compilers: tuple[str, ...]
+    naming: tuple[str, ...]
+
+    @property
+    def is_on_ucx(self) -> bool:
+        """Whether UCX carries the data of some transport."""
+        return any(each.is_on_ucx for each in CHOICES[self.name].values())
+
+
+_COLUMNS = {
+    "name": one_of(CHOICES.keys()),
+    "printed": pattern(r"[A-Z][A-Za-z0-9 ]+ (v|Version)", "MPICH Version"),
+    "command": one_of(("ompi_info --version", "mpichversion")),
+    "spec": pattern(rf"\^({'|'.join(CHOICES)})( fabrics=(mrail|nemesis))?", "^mpich"),
+    "pmi": many(one_of(("pmix", "pmi2"))),
+    "compilers": many(pattern(r"mpi(cc|cxx)\.(openmpi|mpich)", "mpicc.mpich")),
+    "naming": many(one_of(("mpirun", "mpiexec"))),
 }
-"""How the version string of each MPI family begins, from its library and from its own tools.
-
-The two builds of MVAPICH2 say the same there; what a job says tells them apart (``Statement``).
-"""
+MPIS: Mapping[str, Mpi] = {
+    row["name"]: Mpi(**row) for row in rows(Path(__file__).with_name("mpi.csv"), _COLUMNS)
+}
+MPI_FAMILIES = tuple(MPIS)
+if lacking := CHOICES.keys() - MPIS.keys():
+    raise FabricheckError(
+        f"{Path(__file__).with_name('mpi.csv')}: expected a row for each MPI family, found none "
+        f"for {', '.join(sorted(lacking))}: add it"
+    )
 
 
 def families(transport: str) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from fabricheck.errors import FabricheckError
-from fabricheck.transports.families import Statement, choice, ucx_variables
+from fabricheck.transports.families import MPIS, Statement, choice, ucx_variables
 from fabricheck.transports.table import IPOIB, TRANSPORTS, Counter, Scope, Transport, find
 
 _LARGEST_SERVICE_LEVEL = 15
@@ -14,9 +14,7 @@ _LARGEST_SERVICE_LEVEL = 15
 _MEMBERSHIP = 0x8000
 _LARGEST_PKEY = 0xFFFF
 
-# Open MPI's own launchers give the ranks on other nodes its own variables (OMPI_MCA_...), and
-# others only where they are named. Those of MPICH and its kin give them all, and so does srun.
-_NAMES_VARIABLES = {"openmpi": ("mpirun", "mpiexec")}
+# Launchers that must be told the names of variables give the ranks these all the same.
 _GIVEN_ANYWAY = "OMPI_"
 
 
@@ -159,7 +157,7 @@ def launcher_options(family: str, launcher: str, variables: Iterable[str]) -> li
         launcher: ReFrame's name of the launcher.
         variables: names of the variables that the case sets.
     """
-    if launcher not in _NAMES_VARIABLES.get(family, ()):
+    if family not in MPIS or launcher not in MPIS[family].naming:
         return []
     named = [name for name in variables if not name.startswith(_GIVEN_ANYWAY)]
     return [option for name in named for option in ("-x", name)]
