@@ -226,3 +226,22 @@ def _words(spec):
     """What a spec says, in an order that does not depend on how it is written."""
     words = spec.replace("%[when='%mpi'] mpi=", "%mpi=").split()
     return sorted("".join(sorted(word)) for word in words)
+
+
+def test_a_build_by_spack_takes_no_library_by_chance():
+    """What CMake would take where it finds it, the recipe decides."""
+    sources = (ROOT / "src" / "bench").glob("*/CMakeLists.txt")
+    found = {
+        name for each in sources for name in re.findall(r"set\((\w+) AUTO CACHE", each.read_text())
+    }
+    recipe = (REPOSITORY / "packages" / "fabricheck_bench" / "package.py").read_text()
+    assert {name for name in found if f'"{name}"' not in recipe} == set()
+    assert {"FABRICHECK_BLAS", "FABRICHECK_GLOO"} <= found
+    assert 'depends_on("openblas", when="+blas")' in recipe
+    assert 'self.define("FABRICHECK_BLAS_VENDORS", "OpenBLAS")' in recipe
+
+
+def test_the_version_that_made_the_lock_files_is_the_one_that_is_named():
+    script = (ROOT / "ci" / "spack-bootstrap").read_text()
+    (named,) = re.findall(r"^spack_of_locks=(\S+)", script, re.MULTILINE)
+    assert {json.loads(path.read_text())["spack"]["version"] for path in LOCKS} == {named}

@@ -111,7 +111,11 @@ def build(name: str) -> Build:
     folder = ROOT / "build" / "tests" / name
     compiler = f"-DCMAKE_CXX_COMPILER=mpicxx.{mpi}"
     make(
-        folder, ["cmake", "-S", str(ROOT / "src" / "bench"), "-B", str(folder), *options, compiler]
+        folder,
+        [
+            *("cmake", "-S", str(ROOT / "src" / "bench"), "-B", str(folder)),
+            *("-DFABRICHECK_WERROR=ON", *options, compiler),
+        ],
     )
     return Build(mpi, folder)
 

@@ -261,4 +261,7 @@ def test_without_a_blas_cmake_says_what_it_leaves_out(openmpi, tmp_path):
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "mpi_matmul is not built" in done.stdout
+    # The next compiler's warnings must not end the build of a site.
+    assert "-Werror" not in (tmp_path / "compile_commands.json").read_text()
+    assert "-Werror" in (openmpi.folder / "compile_commands.json").read_text()
     assert not (tmp_path / "mpi_matmul" / "CMakeFiles" / "mpi_matmul.dir").exists()

@@ -1,5 +1,7 @@
 """What Spack claims is held against what a node says."""
 
+import os
+import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -24,15 +26,36 @@ def listing(stage: Path, *transports: str) -> None:
 
 
 def test_only_a_ucx_below_spacks_programs_is_asked() -> None:
-    (asked,) = spack_verify.questions(BY_SPACK, ON_UCX)
+    (asked,) = spack_verify.questions(BY_SPACK, ON_UCX, "mpirun")
     assert asked == (
-        "env -u UCX_LOG_FILE -u UCX_LOG_LEVEL /store/ucx/bin/ucx_info -d > ucx_info.txt 2>&1"
+        "env -u UCX_LOG_FILE -u UCX_LOG_LEVEL -u SLURM_HOSTFILE /store/ucx/bin/ucx_info -d "
+        "> ucx_info.txt 2>&1"
     )
     assert (
-        spack_verify.questions(BY_CMAKE, ON_UCX)
-        == spack_verify.questions(BY_SPACK, OF_ITS_OWN)
+        spack_verify.questions(BY_CMAKE, ON_UCX, "mpirun")
+        == spack_verify.questions(BY_SPACK, OF_ITS_OWN, "mpirun")
         == []
     )
+
+
+@pytest.mark.integration
+def test_the_ucx_of_a_node_is_asked_wherever_the_script_runs(tmp_path: Path) -> None:
+    """With ``scheduler: allocation`` it runs on the login node, which may have no such card."""
+    store = tmp_path / "ucx_info"
+    store.write_text('#!/bin/sh\necho "$NODE $# $1"\n')
+    (tmp_path / "srun").write_text('#!/bin/sh\nshift 3\nNODE=rx1 exec "$@"\n')
+    for tool in (store, tmp_path / "srun"):
+        tool.chmod(0o755)
+    (asked,) = spack_verify.questions(
+        SimpleNamespace(ucx_info=str(store), mpi_version=""), ON_UCX, "srun"
+    )
+    subprocess.run(
+        ["sh", "-c", asked],
+        cwd=tmp_path,
+        env={"PATH": f"{tmp_path}:{os.defpath}", "NODE": "login"},
+        check=True,
+    )
+    assert (tmp_path / spack_verify.LISTING).read_text() == "rx1 1 -d\n"
 
 
 def test_a_good_job_says_which_mpi_it_was(tmp_path: Path) -> None:

@@ -71,7 +71,9 @@ def start(
     return Job(
         words=words,
         variables=variables,
-        before=spack_verify.questions(setting.programs, choice(setting.mpi, transport)),
+        before=spack_verify.questions(
+            setting.programs, choice(setting.mpi, transport), setting.launcher
+        ),
         launcher_options=[*own, *launcher_options(setting.mpi, setting.launcher, named)],
     )
 

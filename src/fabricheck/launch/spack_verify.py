@@ -15,14 +15,17 @@ def asks_ucx(build: Build, choice: Choice) -> bool:
     return bool(build.ucx_info) and choice.is_on_ucx
 
 
-def questions(build: Build, choice: Choice) -> list[str]:
-    """Commands before the run, on its first node; they take as long as UCX's start.
+def questions(build: Build, choice: Choice, launcher: str) -> list[str]:
+    """Commands before the run, on a node of the job; they take as long as UCX's start.
 
-    Without the variables of the ranks' logs, or this would leave one among them.
+    A script in an allocation runs where the allocation was asked for, so ``srun`` brings them to a
+    node. Without the variables of the ranks' logs, or this would leave one among them.
     """
     if not asks_ucx(build, choice):
         return []
-    return [f"env -u UCX_LOG_FILE -u UCX_LOG_LEVEL {build.ucx_info} -d > {LISTING} 2>&1"]
+    on_node = "srun --mpi=none --nodes=1 --ntasks=1 " if launcher == "srun" else ""
+    without = "env -u UCX_LOG_FILE -u UCX_LOG_LEVEL -u SLURM_HOSTFILE"
+    return [f"{without} {on_node}{build.ucx_info} -d > {LISTING} 2>&1"]
 
 
 def confirm(

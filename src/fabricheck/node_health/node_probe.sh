@@ -32,7 +32,7 @@ ask() {
         command=${1##*=} folder=${1#*=}
         folder=${folder%"=$command"}
         PATH=${folder:+$folder:}$PATH
-        # shellcheck disable=SC2086 - a command and its option
+        # shellcheck disable=SC2086
         $command
         ;;
     esac

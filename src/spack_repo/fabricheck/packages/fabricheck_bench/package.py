@@ -45,6 +45,9 @@ class FabricheckBench(CMakePackage):
             self.define_from_variant("FABRICHECK_MPI", "mpi"),
             self.define_from_variant("FABRICHECK_VERBS", "verbs"),
             self.define_from_variant("FABRICHECK_BLAS", "blas"),
+            # Never what the machine has beside the spec, which names neither gloo nor hiredis.
+            self.define("FABRICHECK_BLAS_VENDORS", "OpenBLAS"),
+            self.define("FABRICHECK_GLOO", "OFF"),
         ]
         if self.spec.satisfies("+mpi"):
             arguments.append(self.define("MPI_CXX_COMPILER", self.spec["mpi"].mpicxx))
