@@ -11,6 +11,7 @@ from tests.reframe_ext.pair_suite import SLOW, Ran
 from fabricheck.record.entries import Case, Nodes
 from fabricheck.record.read import entries, read_session, record_files
 from fabricheck.record.reframe_report import complete, run_of_report
+from fabricheck.reframe_ext.command import UNRECORDED
 
 pytestmark = pytest.mark.integration
 
@@ -60,3 +61,12 @@ def test_an_untrusted_case_is_recorded_with_its_samples(tmp_path: Path) -> None:
     assert (case.level, case.fail_phase) == ("untrusted", "sanity")
     assert case.findings
     assert {(each.value, each.level) for each in case.samples} == {(None, "untrusted")}
+
+
+def test_where_reframe_only_builds_and_plans_nothing_is_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(UNRECORDED, "1")
+    run(tmp_path)
+    assert (tmp_path / "run.json").exists()
+    assert not (tmp_path / "perflogs").exists() or not record_files(tmp_path / "perflogs")

@@ -258,7 +258,7 @@ def test_the_clause_of_a_problem(judged):
     assert of(with_red("latency"), latency) == "fault in the MPI"
     assert of(with_red("latency", "ucx_tag_lat"), latency) == "fault in UCX"
     assert of(with_red("latency", "bw"), latency, bandwidth) == "fault in the MPI"
-    pointer = 'see fabricheck explain "latency openmpi rc-2n"'
+    pointer = f'see fabricheck explain "latency openmpi rc-2n" --session {sample.SESSION}'
     assert of(with_red("latency", "bw", "ucx_tag_bw"), latency, bandwidth) == pointer
     assert of(with_red("latency", "ib_send_lat"), latency) == pointer
     assert of(with_red("ucx_tag_lat"), "ucx_tag_lat") == "", "it stands in the layer itself"

@@ -3,9 +3,10 @@ import json
 import pytest
 from tests.report import sample
 
+from fabricheck.cli.report import as_json
 from fabricheck.report.load import load
 from fabricheck.report.status import Status
-from fabricheck.report.summary import as_json, reference_legend, summarise
+from fabricheck.report.summary import reference_legend, summarise
 
 
 @pytest.mark.parametrize(

@@ -143,7 +143,8 @@ def test_a_red_case_of_mpi_names_the_layer(judged):
     )
     layered.redden(document, "ib_send_lat")
     text = shown(*judged(document), table=False)
-    assert '(see fabricheck explain "latency openmpi rc-2n"): latency_p50_64KiB is beyond' in text
+    command = f'fabricheck explain "latency openmpi rc-2n" --session {sample.SESSION}'
+    assert f"(see {command}): latency_p50_64KiB is beyond" in text
     assert "ib_send_lat builtin rc-2n on n[1-2]: latency" in text
 
 

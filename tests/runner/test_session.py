@@ -19,7 +19,7 @@ from fabricheck.runner.session import run
 pytestmark = pytest.mark.integration
 
 
-REPORT = '{"session_info": {"num_cases": 0}, "runs": []}'
+REPORT = '{"session_info": {"num_cases": 0, "uuid": "u1"}, "runs": []}'
 
 
 def put_reframe(suite: Path, script: str) -> None:
@@ -29,9 +29,10 @@ def put_reframe(suite: Path, script: str) -> None:
     program.chmod(0o755)
 
 
-def test_the_report_of_this_run_is_found(tmp_path: Path) -> None:
+def test_the_session_of_this_run_is_found(tmp_path: Path) -> None:
     put_reframe(tmp_path, f"echo '{REPORT}' >reports/run-1.json; exit 1")
-    assert run(tmp_path, Selection("local")) == (1, tmp_path / "reports" / "run-1.json")
+    assert run(tmp_path, Selection("local")) == (1, "u1")
+    assert load(tmp_path / "perflogs", "u1").defects[0].startswith("no test case was run")
 
 
 def test_what_the_run_lacks_is_left_to_the_record(tmp_path: Path) -> None:
@@ -45,16 +46,15 @@ def test_what_the_run_lacks_is_left_to_the_record(tmp_path: Path) -> None:
 
 def test_a_night_within_a_budget_is_selected_and_recorded(tmp_path: Path) -> None:
     rests = {name: name for name in FIELDS}
-    info = f'{{"num_cases": 0, "resting": "{pack([rests])}"}}'
-    report = REPORT.replace('{"num_cases": 0}', info)
+    report = REPORT.replace('"num_cases": 0', f'"num_cases": 0, "resting": "{pack([rests])}"')
     told = 'for each; do echo "$each"; done >options; echo "$FABRICHECK_CHOSEN" >chosen'
     put_reframe(tmp_path, f"{told}\necho '{report}' >reports/run-1.json")
     tests = {"C latency tcp-2n": {"systems": ["local:here"], "environs": ["mpich"]}}
-    _, path = run(tmp_path, Selection("local", chosen=tests, resting=(rests,)))
+    run(tmp_path, Selection("local", chosen=tests, resting=(rests,)))
     options = (tmp_path / "options").read_text().splitlines()
     assert f"--session-extras=resting={pack([rests])}" in options
     assert json.loads(Path((tmp_path / "chosen").read_text().strip()).read_text()) == tests
-    assert load_report(path).not_due == ()
+    assert load_report(tmp_path / "reports" / "run-1.json").not_due == ()
     recorded = load(tmp_path / "perflogs")
     assert recorded.resting == (rests,)
     assert "resting" not in recorded.info

@@ -8,7 +8,7 @@ import typer
 from fabricheck.cli.options import JsonOption
 from fabricheck.cli.output import write_json
 from fabricheck.cli.run import SystemOption
-from fabricheck.provenance import SUITE
+from fabricheck.provenance import SUITE, home
 
 
 def locate(
@@ -57,9 +57,10 @@ def locate(
     from fabricheck.judge.levels import Level  # noqa: PLC0415
     from fabricheck.localise.located import locate as judged  # noqa: PLC0415
     from fabricheck.localise.verdict_text import as_json, lines  # noqa: PLC0415
+    from fabricheck.record.entries import LOCATE  # noqa: PLC0415
     from fabricheck.reframe_ext.config import system_here  # noqa: PLC0415
     from fabricheck.report.files import write_whole  # noqa: PLC0415
-    from fabricheck.report.load import load_report  # noqa: PLC0415
+    from fabricheck.report.load import load  # noqa: PLC0415
     from fabricheck.runner import selection, session  # noqa: PLC0415
 
     wanted = selection.Selection(
@@ -69,13 +70,14 @@ def locate(
         (environ,) if environ else (),
     )
     selection.check(SUITE, wanted)
-    options = [f"-SPairHealth.round_seconds={seconds}"]
+    options = [f"-SPairHealth.round_seconds={seconds}", f"--session-extras=kind={LOCATE}"]
     if full:
         options.append("-SPairHealth.full=yes")
     if topology:
         options.append(f"-SPairHealth.topology={topology.absolute()}")
-    _, record = session.run(SUITE, wanted, None, options, aside=machine)
-    cases = [case for case in load_report(record).cases if case.benchmark == "pair_health"]
+    _, recorded = session.run(SUITE, wanted, None, options, aside=machine)
+    found_cases = load(home() / "perflogs", recorded).cases
+    cases = [case for case in found_cases if case.benchmark == "pair_health"]
     told = (Level.GOOD, Level.WARNING, Level.CRITICAL)
     unproved = [case for case in cases if case.level not in told]
     found = [(case, judged(Path(case.output))) for case in cases if case not in unproved]

@@ -56,8 +56,8 @@ def nightly(
     that is killed loses nothing; the next one says so.
 
     Exit code 0: all is well. 1: something is critical, untrusted or without reference, or a
-    regression is new; with --check, a night is missing or a step of it failed. 2: a step could not
-    do its work, or another night is under way.
+    regression is new or open; with --check, a night is missing or a step of it failed. 2: a step
+    could not do its work, or another night is under way.
 
     Examples:
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,11 +18,11 @@ from fabricheck.cli.options import (
     SitesOption,
     gathered,
 )
-from fabricheck.cli.output import write_json
+from fabricheck.cli.output import picked, write_json
 from fabricheck.errors import FabricheckError
 from fabricheck.report import terminal
-from fabricheck.report.run import Run
-from fabricheck.report.summary import Summary, as_json, summarise
+from fabricheck.report.run import Case, Run
+from fabricheck.report.summary import Summary, of_fabric, reference_legend, summarise
 
 if TYPE_CHECKING:
     from fabricheck.report.history_view import HistoryView
@@ -174,3 +174,41 @@ def _write_plots(run: Run, directory: Path) -> None:
     from fabricheck.report.phases import phase_figures  # noqa: PLC0415
 
     write_phases(phase_figures(run), directory)
+
+
+def as_json(run: Run, summary: Summary) -> dict[str, Any]:
+    """The summary for machines (format 1): verdict, counts, problems and all cases."""
+    return {
+        "format": 1,
+        **picked(summary, "verdict passed counts shared"),
+        "report": str(run.path),
+        **picked(run, "session kind systems started ended commits defects resting"),
+        "newer": [{"session": each.session, "is": str(each)} for each in run.newer],
+        "reframe": run.told("version"),
+        "references": reference_legend(run),
+        "fabric": of_fabric(summary),
+        "lacking": run.lacking or None,
+        "problems": [
+            {
+                **picked(problem, "status subject causes nodes"),
+                "cases": [case.title for case in problem.cases],
+                "layer": problem.layer or None,
+            }
+            for problem in summary.problems
+        ],
+        "cases": [_case_json(case) for case in (*run.cases, *run.failed_builds)],
+    }
+
+
+def _case_json(case: Case) -> dict[str, Any]:
+    maybe = picked(case, "benchmark placement evidence reference_kind")
+    return {
+        **picked(case, "name status result system partition environ fixture nodes causes"),
+        **{name: each or None for name, each in maybe.items()},
+        "disturbed_before": case.disturbed_before,
+        "jobid": case.job or None,
+        "values": {
+            each.variable: {**picked(each, "value unit lower upper"), "level": each.level or None}
+            for each in case.samples
+        },
+    }

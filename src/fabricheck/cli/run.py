@@ -13,7 +13,7 @@ from fabricheck.cli.options import gathered
 from fabricheck.cli.report import Compared, history_in, show
 from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE, home, places
-from fabricheck.report.load import load_report
+from fabricheck.report.load import load
 from testbed import cli as testbed
 from testbed.errors import TestbedError
 from testbed.layout import RDMA_PARTITION
@@ -135,12 +135,13 @@ def run(
         if not junit.absolute().parent.is_dir():
             raise FabricheckError(f"expected a directory for --junit {junit}, found none: make it")
         options.append(f"--report-junit={written}")
-    code, record = session.run(SUITE, wanted, "; ".join(lacking) or None, options)
+    code, recorded = session.run(SUITE, wanted, "; ".join(lacking) or None, options)
     if junit:
         shutil.move(written, junit)
-    compared = Compared(history_in(record.parent))
-    page = home() / "reports" / "fabricheck.html"
-    verdict = show(load_report(record), html=page, compared=compared)
+    reports = home() / "reports"
+    compared = Compared(history_in(reports))
+    found = load(home() / "perflogs", recorded)
+    verdict = show(found, html=reports / "fabricheck.html", compared=compared)
     raise typer.Exit(verdict or min(code, 1))
 
 

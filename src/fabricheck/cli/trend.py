@@ -1,15 +1,22 @@
 """``fabricheck trend``: what changed in the history, since when, by how much, and where."""
 
+from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import UTC
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.text import Text
 
 from fabricheck.cli.console import open_console
 from fabricheck.cli.options import JsonOption, Where, gathered, moment
-from fabricheck.cli.output import write_json
+from fabricheck.cli.output import picked, write_json
 from fabricheck.errors import FabricheckError
+
+if TYPE_CHECKING:
+    from fabricheck.trend.attribution import Difference
+    from fabricheck.trend.detect import Trend
+    from fabricheck.trend.events import Event
 
 _SHOWN_DAYS = 30
 
@@ -106,7 +113,7 @@ def trend(
         ]
     differences = [attribute(event, series, provenance) for event in events]
     if machine:
-        data = trend_text.as_json(found, events, differences)
+        data = _as_json(found, events, differences)
         data["night"] = night or None
         data["nodes"] = [nodes.as_json(each) for each in of_nodes]
         write_json(data)
@@ -117,3 +124,41 @@ def trend(
             console.print(Text(line), soft_wrap=True)
     slow = any(each.lemons for each in of_nodes)
     raise typer.Exit(max(found.exit_code, int(slow)))
+
+
+def _as_json(
+    trend: "Trend", events: Sequence["Event"], differences: Sequence[Sequence["Difference"]]
+) -> dict[str, Any]:
+    return {
+        **picked(trend, "exit_code series judged short silent"),
+        "newest": None if trend.newest is None else f"{trend.newest}Z",
+        "visible": [{"key": asdict(key), "change": each} for key, each in trend.visible.items()],
+        "events": [_event(*each) for each in zip(events, differences, strict=True)],
+    }
+
+
+def _event(event: "Event", differences: Sequence["Difference"]) -> dict[str, Any]:
+    return {
+        **picked(event, "system kind state confidence alike"),
+        "since": f"{event.since}Z",
+        "shared": {name: list(values) for name, values in event.shared.items()},
+        "differences": [
+            {
+                **picked(each, "field before after where score changed unchanged"),
+                "since": f"{each.since}Z",
+                "explained": len(each.explained),
+                "contradicted": len(each.contradicted),
+            }
+            for each in differences
+        ],
+        "changes": [
+            {
+                **picked(each, "kind state detector session before after effect p q"),
+                "key": asdict(each.key),
+                "since": f"{each.since}Z",
+                "nights": len(each.series) - each.index,
+                "interval": None if each.low is None else sorted((each.low, each.high or 0.0)),
+            }
+            for each in event.changes
+        ],
+    }

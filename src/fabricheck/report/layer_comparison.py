@@ -10,7 +10,7 @@ from fabricheck.benchmarks.registry import FAMILIES, REGISTRY
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.layers import Diagnosis, Layer, Path, State, common_nodes, diagnose
 from fabricheck.judge.levels import Level
-from fabricheck.record.entries import Sample
+from fabricheck.record.entries import NIGHT, Sample
 from fabricheck.report.matrix import SMALL
 from fabricheck.report.run import Case, Run
 from fabricheck.report.status import Status
@@ -172,7 +172,8 @@ def clause(run: Run, cases: Sequence[Case]) -> str:
         return common
     if all(set(list(each.states.values())[:-1]) <= {State.ABSENT} for each in found):
         return ""
-    return f'see fabricheck explain "{mpi[0].title}"'
+    session = "" if run.kind == NIGHT else f" --session {run.session}"
+    return f'see fabricheck explain "{mpi[0].title}"{session}'
 
 
 def _is_mpi(case: Case) -> bool:

@@ -4,9 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from fabricheck.record.entries import Sample
 from fabricheck.report.layer_comparison import clause, distance
 from fabricheck.report.run import NOT_PERFORMANCE, Case, Run
 from fabricheck.report.shared import shared
@@ -177,71 +175,3 @@ def of_fabric(summary: Summary) -> str:
 
 def _cases(number: int) -> str:
     return f"{number} case{'' if number == 1 else 's'}"
-
-
-def as_json(run: Run, summary: Summary) -> dict[str, Any]:
-    """The summary for machines (format 1): verdict, counts, problems and all cases."""
-    return {
-        "format": 1,
-        "verdict": summary.verdict,
-        "passed": summary.passed,
-        "counts": dict(summary.counts),
-        "report": str(run.path),
-        "session": run.session,
-        "kind": run.kind,
-        "newer": [{"session": each.session, "is": str(each)} for each in run.newer],
-        "systems": run.systems,
-        "started": run.started,
-        "ended": run.ended,
-        "commits": run.commits,
-        "reframe": run.told("version"),
-        "references": reference_legend(run),
-        "defects": run.defects,
-        "fabric": of_fabric(summary),
-        "lacking": run.lacking or None,
-        "resting": run.resting,
-        "shared": summary.shared,
-        "problems": [
-            {
-                "status": problem.status,
-                "subject": problem.subject,
-                "causes": problem.causes,
-                "cases": [case.title for case in problem.cases],
-                "nodes": problem.nodes,
-                "layer": problem.layer or None,
-            }
-            for problem in summary.problems
-        ],
-        "cases": [_case_json(case) for case in (*run.cases, *run.failed_builds)],
-    }
-
-
-def _case_json(case: Case) -> dict[str, Any]:
-    return {
-        "name": case.name,
-        "status": case.status,
-        "result": case.result,
-        "system": case.system,
-        "partition": case.partition,
-        "environ": case.environ,
-        "benchmark": case.benchmark or None,
-        "placement": case.placement or None,
-        "fixture": case.fixture,
-        "nodes": case.nodes,
-        "jobid": case.job or None,
-        "causes": case.causes,
-        "disturbed_before": case.disturbed_before,
-        "evidence": case.evidence or None,
-        "reference_kind": case.reference_kind or None,
-        "values": {sample.variable: _sample_json(sample) for sample in case.samples},
-    }
-
-
-def _sample_json(sample: Sample) -> dict[str, Any]:
-    return {
-        "value": sample.value,
-        "unit": sample.unit,
-        "level": sample.level or None,
-        "lower": sample.lower,
-        "upper": sample.upper,
-    }

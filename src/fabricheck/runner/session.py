@@ -30,7 +30,7 @@ def run(
     options: Sequence[str] = (),
     *,
     aside: bool = False,
-) -> tuple[int, Path]:
+) -> tuple[int, str]:
     """Run the selected checks.
 
     On a terminal one line says how the run stands, and ReFrame's lines go to
@@ -44,7 +44,7 @@ def run(
         aside: whether ReFrame's lines go to standard error, as standard output is a machine's.
 
     Returns:
-        ReFrame's exit code and the path of its run report.
+        ReFrame's exit code, and the session in the record.
 
     Raises:
         FabricheckError: if ReFrame ended without a report, another run is under way, or the record
@@ -74,7 +74,7 @@ def _run(
     *,
     lock: int,
     aside: bool,
-) -> tuple[int, Path]:
+) -> tuple[int, str]:
     before = set(reports.glob("run-*.json"))
     command = [
         *reframe.command(suite),
@@ -119,5 +119,4 @@ def _run(
             f"{code}): its last words stand above"
         )
     report = max(written, key=lambda path: path.stat().st_mtime)
-    complete(report, home(suite) / "perflogs")
-    return code, report
+    return code, complete(report, home(suite) / "perflogs")

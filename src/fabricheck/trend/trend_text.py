@@ -2,16 +2,14 @@
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import asdict
 from enum import StrEnum
-from typing import Any
 
 import numpy as np
 from rich.console import Console
 from rich.text import Text
 
 from fabricheck.benchmarks.metrics import point_label
-from fabricheck.history.series import SeriesKey, sparkline
+from fabricheck.history.series import sparkline
 from fabricheck.trend.attribution import Difference
 from fabricheck.trend.detect import Trend
 from fabricheck.trend.events import Change, Event, Kind, State, Value
@@ -217,69 +215,3 @@ def _counts(trend: Trend) -> str:
             f"those judged, by {share(most)} in nine of ten"
         )
     return text
-
-
-def as_json(trend: Trend, events: Sequence[Event], differences: Differences) -> dict[str, Any]:
-    """The trend as data."""
-    return {
-        "exit_code": trend.exit_code,
-        "newest": None if trend.newest is None else f"{trend.newest}Z",
-        "series": trend.series,
-        "judged": trend.judged,
-        "short": trend.short,
-        "silent": trend.silent,
-        "visible": [{"key": _key(key), "change": change} for key, change in trend.visible.items()],
-        "events": [_event(*each) for each in zip(events, differences, strict=True)],
-    }
-
-
-def _event(event: Event, differences: Sequence[Difference]) -> dict[str, Any]:
-    return {
-        "system": event.system,
-        "kind": event.kind,
-        "state": event.state,
-        "since": f"{event.since}Z",
-        "confidence": event.confidence,
-        "shared": {name: list(values) for name, values in event.shared.items()},
-        "alike": event.alike,
-        "differences": [_difference(each) for each in differences],
-        "changes": [_change(change) for change in event.changes],
-    }
-
-
-def _difference(difference: Difference) -> dict[str, Any]:
-    return {
-        "field": difference.field,
-        "before": difference.before,
-        "after": difference.after,
-        "where": difference.where,
-        "since": f"{difference.since}Z",
-        "score": difference.score,
-        "explained": len(difference.explained),
-        "changed": difference.changed,
-        "contradicted": len(difference.contradicted),
-        "unchanged": difference.unchanged,
-    }
-
-
-def _key(key: SeriesKey) -> dict[str, Any]:
-    return asdict(key)
-
-
-def _change(change: Change) -> dict[str, Any]:
-    key = change.key
-    return {
-        "key": _key(key),
-        "kind": change.kind,
-        "state": change.state,
-        "detector": change.detector,
-        "since": f"{change.since}Z",
-        "session": change.session,
-        "nights": len(change.series) - change.index,
-        "before": change.before,
-        "after": change.after,
-        "effect": change.effect,
-        "interval": None if change.low is None else sorted((change.low, change.high or 0.0)),
-        "p": change.p,
-        "q": change.q,
-    }
