@@ -88,17 +88,17 @@ def test_the_junit_report_may_lie_where_the_testbed_sees_nothing(
     place = tmp_path / "place"
     (place / "reports").mkdir(parents=True)
 
-    def run(_: object, __: object, ___: object, options: list[str]) -> tuple[int, Path]:
+    def run(_: object, __: object, ___: object, options: list[str]) -> tuple[int, str]:
         (option,) = options
         written = Path(option.removeprefix("--report-junit="))
         assert written.parent == place / "reports"
         written.write_text("<testsuites/>")
-        return 0, place / "reports" / "run-1.json"
+        return 0, "session"
 
     monkeypatch.setenv("FABRICHECK_SITES", str(place))
     monkeypatch.setattr(selection, "check", lambda *_: None)
     monkeypatch.setattr(session, "run", run)
-    monkeypatch.setattr(run_module, "load_report", lambda _: None)
+    monkeypatch.setattr(run_module, "load", lambda *_: None)
     monkeypatch.setattr(run_module, "show", lambda *_, **__: 0)
     with pytest.raises(typer.Exit):
         run_module.run(system="local", junit=tmp_path / "junit.xml")
