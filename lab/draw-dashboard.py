@@ -3,8 +3,9 @@
 
 Usage: lab/draw-dashboard.py [--out FILE.png]
 
-Node's packages of Grafana's panels (lab/grafana/package.json, some 600 MB) are installed into
-build/grafana the first time. The colours of every panel are asked of Grafana at 0, at the edges of
+It needs what ci/setup test installs (Selenium, chromium-driver, Prometheus). Node's packages of
+Grafana's panels (lab/grafana/package.json, some 600 MB) are installed into build/grafana the first
+time. The colours of every panel are asked of Grafana at 0, at the edges of
 its colours and above, and compared with the levels of fabric health; build/grafana/edges.png shows
 them. Exit code 1: a query has no answer, or a colour is another.
 """
