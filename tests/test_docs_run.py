@@ -28,7 +28,7 @@ WRONG, INCONCLUSIVE = 1, 3
 RUN = {
     "--help": 0,
     "init our-systems": 0,
-    "site init mycluster": 0,
+    "site init mycluster --alone": 0,
     "site check testbed": 0,
     "references check --system testbed": 0,
     "references list --system testbed --check MpiCollective --json": 0,
@@ -100,10 +100,11 @@ ELSEWHERE = {
         "baseline best check=", "baseline diff benchmark=", "baseline propose transport=rc",
         "history import", "history refresh --perflogs", "history show benchmark=halo3d",
         "nightly --check", "parse fan_in.out", "parse -", "judge -", "report --plots phases",
+        "report --session",
         "metrics write /var",
     ),
     "only time: the same as one that is run": (
-        "report --html", "plan --system testbed",
+        "report --html", "plan --system testbed", "site init laptop --alone",
     ),
     "an end: it serves until it is stopped": ("exporter",),
 }  # fmt: skip

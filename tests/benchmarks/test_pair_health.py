@@ -93,7 +93,7 @@ def test_a_dead_port_is_critical_and_named(tmp_path: Path) -> None:
     assert (located.level, located.bad, located.absent) == ("critical", ["n8"], {})
     told = lines(located)
     assert told[1] == "n8 was left out: eth0 and eth1 down"
-    assert told[-1].endswith("nodename=n8 state=drain reason='fabricheck locate: a port is down'")
+    assert told[-1].endswith("nodename=n8 state=drain reason='fabricheck: a port is down'")
     assert as_json(located)["dead_ports"] == {"n8": "eth0 and eth1"}
 
 

@@ -114,4 +114,4 @@ def test_sides_of_a_case(shape, placement, upper, lower):
     found = SHAPES[shape]
     for side, (ranks, place) in ((found.upper, upper), (found.lower, lower)):
         case = side.case(placement, 8)
-        assert (case, str(case.placement)) == (f"matmul_blocking_{ranks}", place)
+        assert (str(case), str(case.placement)) == (f"matmul_blocking_{ranks}", place)
