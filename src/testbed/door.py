@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from testbed.enter import run_in_node
 from testbed.errors import TestbedError
-from testbed.layout import layout_at
+from testbed.layout import layout_at, refuse_of_other_package
 
 _OPTION: Final = "--state-dir"
 
@@ -23,7 +23,9 @@ class Request(NamedTuple):
 
     def run(self) -> int:
         """Run it; returns the command's exit code (see ``enter.run_in_node``)."""
-        return run_in_node(layout_at(self.state_dir), self.node, self.command)
+        files = layout_at(self.state_dir)
+        refuse_of_other_package(files)
+        return run_in_node(files, self.node, self.command)
 
 
 class Door(NamedTuple):

@@ -80,7 +80,6 @@ def live_node(files: Layout, node: str) -> ProcessRecord:
         )
     record = read_record(files.records, layout.process_of(node))
     if record is not None and record.alive():
-        layout.refuse_of_other_package(files)
         return record
     hosts = [name for other in read_records(files.records) for name in _hosts_in(other.name)]
     if not hosts:

@@ -1,8 +1,9 @@
 """What a site file still lacks: what would fail a run, and what would make it see less."""
 
+import functools
 import shutil
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,10 @@ class Remark:
     words: str
 
 
+_wrong = functools.partial(Remark, Effect.WRONG)
+_weaker = functools.partial(Remark, Effect.WEAKER)
+
+
 def check(suite: Path, name: str) -> list[Remark]:
     """What a site lacks, what is wrong first.
 
@@ -69,21 +74,11 @@ def check(suite: Path, name: str) -> list[Remark]:
             f"write one with fabricheck site init {name}"
         )
     site = read(path)
-    remarks = [
-        remark
-        for system in site["systems"]
-        for partition in system["partitions"]
-        for remark in _partition_remarks(partition)
-    ]
-    remarks += [
-        remark
-        for environment in site["environments"]
-        for remark in _environment_remarks(environment)
-    ]
-    remarks += _pmi_remarks(site)
-    for system in site["systems"]:
-        for partition in system["partitions"]:
-            remarks += _topology_remarks(suite, partition)
+    remarks = _pmi_remarks(site)
+    for partition in (each for system in site["systems"] for each in system["partitions"]):
+        remarks += _about(f"partition {partition['name']}", _partition_remarks(suite, partition))
+    for environment in site["environments"]:
+        remarks += _about(f"environment {environment['name']}", _environment_remarks(environment))
     broken = usable_sites(suite).broken
     remarks += [
         Remark(Effect.WRONG if each == path else Effect.WEAKER, f"{each.name} is left out: {error}")
@@ -91,89 +86,71 @@ def check(suite: Path, name: str) -> list[Remark]:
     ]
     if path not in broken:
         remarks += _reframe_remarks(suite, site)
-    remarks += _reference_remarks(suite, site)
+    for system in site["systems"]:
+        remarks += _about(f"system {system['name']}", _reference_remarks(suite, system["name"]))
     return sorted(dict.fromkeys(remarks), key=lambda remark: remark.effect is not Effect.WRONG)
 
 
-def _partition_remarks(partition: Mapping[str, Any]) -> Iterator[Remark]:
-    name, offered = partition["name"], partition.get("features", [])
-    extras = partition.get("extras", {})
+def _about(what: str, remarks: Iterable[Remark]) -> list[Remark]:
+    return [replace(each, words=f"{what}: {each.words}") for each in remarks]
+
+
+def _partition_remarks(suite: Path, partition: Mapping[str, Any]) -> Iterator[Remark]:
+    offered, extras = partition.get("features", []), partition.get("extras", {})
     for feature in features.unknown(offered, features.OF_PARTITION):
-        yield Remark(
-            Effect.WRONG,
-            f"partition {name}: no check asks for the feature {feature!r}: correct it, known are "
-            f"nodes-N, {', '.join(features.OF_PARTITION)}",
+        yield _wrong(
+            f"no check asks for the feature {feature!r}: correct it, known are "
+            f"nodes-N, {', '.join(features.OF_PARTITION)}"
         )
     for reader in (read_limits, read_rate):
-        yield from _refusal(f"partition {name}", reader, extras)
+        yield from _refusal(reader, extras)
+    if (path := recorded.of_partition(suite, extras)) is not None:
+        yield from _refusal(recorded.load, path)
     command = _COMMANDS.get(partition["scheduler"])
     for needed in filter(None, (command, partition["launcher"])):
         if needed not in ("local", "mpirun", "mpiexec") and shutil.which(needed) is None:
-            yield Remark(
-                Effect.WRONG, f"partition {name}: {needed} is not on PATH here, no job can start"
-            )
+            yield _wrong(f"{needed} is not on PATH here, no job can start")
     if partition["scheduler"] not in LISTS_NODES:
-        yield Remark(
-            Effect.WEAKER,
-            f"partition {name}: {partition['scheduler']} does not tell ReFrame its nodes: "
+        yield _weaker(
+            f"{partition['scheduler']} does not tell ReFrame its nodes: "
             f"{', '.join(SURVEYS)} and fabricheck stress cannot run there; only Slurm and machines "
-            "without a scheduler were ever tried",
+            "without a scheduler were ever tried"
         )
     elif partition["scheduler"] != "local" and "rdma" not in offered:
-        yield Remark(
-            Effect.WEAKER,
-            f"partition {name}: without the feature rdma nothing on InfiniBand or RoCE is measured",
-        )
+        yield _weaker("without the feature rdma nothing on InfiniBand or RoCE is measured")
     if "gpus_per_node" in extras and partition["launcher"] != "srun":
-        yield Remark(
-            Effect.WEAKER,
-            f"partition {name}: extras.gpus_per_node is for the launcher srun; with "
-            f"{partition['launcher']} give the GPUs in 'access'",
+        yield _weaker(
+            f"extras.gpus_per_node is for the launcher srun; with "
+            f"{partition['launcher']} give the GPUs in 'access'"
         )
     if not any(feature.startswith("nodes-") for feature in offered):
-        yield Remark(
-            Effect.WRONG, f"partition {name}: no feature nodes-N, so no case has nodes to run on"
-        )
-    yield from _advice(name, offered, extras)
+        yield _wrong("no feature nodes-N, so no case has nodes to run on")
+    yield from _advice(offered, extras)
 
 
-def _topology_remarks(suite: Path, partition: Mapping[str, Any]) -> Iterator[Remark]:
-    path = recorded.of_partition(suite, partition.get("extras", {}))
-    if path is not None:
-        yield from _refusal(f"partition {partition['name']}", recorded.load, path)
-
-
-def _advice(name: str, offered: list[str], extras: Mapping[str, Any]) -> Iterator[Remark]:
+def _advice(offered: list[str], extras: Mapping[str, Any]) -> Iterator[Remark]:
     """What makes the proof or the judgement weaker than it could be."""
     devices = extras.get("ucx_net_devices", {})
     if IPOIB in offered and IPOIB not in devices:
-        yield Remark(
-            Effect.WRONG,
-            f"partition {name}: it offers {IPOIB}, and extras.ucx_net_devices names no interface "
-            f"for {IPOIB} (such as ib0): no case of it can run",
+        yield _wrong(
+            f"it offers {IPOIB}, and extras.ucx_net_devices names no interface "
+            f"for {IPOIB} (such as ib0): no case of it can run"
         )
     if "gpu" not in offered and (lost := [each for each in offered if each in _ON_GPUS]):
-        yield Remark(
-            Effect.WRONG,
-            f"partition {name}: it offers {', '.join(lost)} without the feature gpu: no case of "
-            "them can run",
+        yield _wrong(
+            f"it offers {', '.join(lost)} without the feature gpu: no case of them can run"
         )
     if "tcp" in offered and "tcp" not in devices:
-        yield Remark(
-            Effect.WEAKER,
-            f"partition {name}: extras.ucx_net_devices names no interface for tcp, so UCX takes "
-            "every one, the management network too",
+        yield _weaker(
+            "extras.ucx_net_devices names no interface for tcp, so UCX takes "
+            "every one, the management network too"
         )
     if "bound_ranks" not in offered:
-        yield Remark(
-            Effect.WEAKER,
-            f"partition {name}: without the feature bound_ranks two ranks may share a core unseen",
-        )
+        yield _weaker("without the feature bound_ranks two ranks may share a core unseen")
     if "gpu" in offered and "gpus_per_node" not in extras:
-        yield Remark(
-            Effect.WEAKER,
-            f"partition {name}: without extras.gpus_per_node jobs ask for no GPUs, and two ranks "
-            "of NCCL share one, whose speed nothing judges",
+        yield _weaker(
+            "without extras.gpus_per_node jobs ask for no GPUs, and two ranks "
+            "of NCCL share one, whose speed nothing judges"
         )
     if "rdma" not in offered:
         return
@@ -186,39 +163,32 @@ def _advice(name: str, offered: list[str], extras: Mapping[str, Any]) -> Iterato
         consequences["gid_index"] = "UCX and perftest each choose a RoCE address of their own"
     for extra, consequence in consequences.items():
         if extra not in extras:
-            yield Remark(Effect.WEAKER, f"partition {name}: without extras.{extra} {consequence}")
+            yield _weaker(f"without extras.{extra} {consequence}")
 
 
 def _environment_remarks(environment: Mapping[str, Any]) -> Iterator[Remark]:
-    name, offered = environment["name"], environment.get("features", [])
-    extras = environment.get("extras", {})
+    offered, extras = environment.get("features", []), environment.get("extras", {})
     for feature in features.unknown(offered, features.OF_ENVIRONMENT):
-        yield Remark(
-            Effect.WRONG,
-            f"environment {name}: no check asks for the feature {feature!r}: correct it, known "
-            f"are {', '.join(features.OF_ENVIRONMENT)}",
+        yield _wrong(
+            f"no check asks for the feature {feature!r}: correct it, known "
+            f"are {', '.join(features.OF_ENVIRONMENT)}"
         )
     if "spack" in offered:
         if "mpi_spec" not in extras:
-            yield Remark(
-                Effect.WRONG, f"environment {name}: with the feature spack it needs extras.mpi_spec"
-            )
+            yield _wrong("with the feature spack it needs extras.mpi_spec")
         if shutil.which("spack") is None:
-            yield Remark(
-                Effect.WRONG,
-                f"environment {name}: spack is not on PATH here: ci/spack-bootstrap installs it; "
-                "without the feature spack CMake builds what needs no Spack",
+            yield _wrong(
+                "spack is not on PATH here: ci/spack-bootstrap installs it; "
+                "without the feature spack CMake builds what needs no Spack"
             )
     elif "prefix_variable" not in environment:
         for key in ("cc", "cxx"):
             compiler = environment.get(key)
             if compiler and not environment.get("modules") and shutil.which(compiler) is None:
-                yield Remark(
-                    Effect.WRONG, f"environment {name}: {key} {compiler} is not on PATH here"
-                )
+                yield _wrong(f"{key} {compiler} is not on PATH here")
 
 
-def _pmi_remarks(site: Mapping[str, Any]) -> Iterator[Remark]:
+def _pmi_remarks(site: Mapping[str, Any]) -> list[Remark]:
     """MPIs that srun would start as worlds of one rank."""
     started = {
         environ
@@ -227,15 +197,15 @@ def _pmi_remarks(site: Mapping[str, Any]) -> Iterator[Remark]:
         if partition["launcher"] == "srun"
         for environ in partition["environs"]
     }
-    for environment in site["environments"]:
-        is_mpi = "mpi" in environment.get("features", [])
-        speaks = "pmi" in environment.get("extras", {})
-        if is_mpi and not speaks and environment["name"] in started:
-            yield Remark(
-                Effect.WRONG,
-                f"environment {environment['name']}: srun needs extras.pmi, what srun "
-                "--mpi=list offers and the MPI speaks: pmix for Open MPI, pmi2 for MPICH",
-            )
+    return [
+        _wrong(
+            f"environment {each['name']}: srun needs extras.pmi, what srun --mpi=list offers and "
+            "the MPI speaks: pmix for Open MPI, pmi2 for MPICH"
+        )
+        for each in site["environments"]
+        if "mpi" in each.get("features", []) and "pmi" not in each.get("extras", {})
+        if each["name"] in started
+    ]
 
 
 def _reframe_remarks(suite: Path, site: Mapping[str, Any]) -> list[Remark]:
@@ -250,25 +220,23 @@ def _reframe_remarks(suite: Path, site: Mapping[str, Any]) -> list[Remark]:
             System.create(config)
     except (ReframeError, ValueError, TypeError) as error:
         reason = ": ".join(str(each).split("\n")[0] for each in (error, error.__cause__) if each)
-        return [Remark(Effect.WRONG, f"{where}: ReFrame can't use it: {reason}")]
+        return [_wrong(f"{where}: ReFrame can't use it: {reason}")]
     return []
 
 
-def _reference_remarks(suite: Path, site: Mapping[str, Any]) -> Iterator[Remark]:
-    for system in site["systems"]:
-        path = path_of(folders("references", suite), system["name"])
-        if not exists(path):
-            yield Remark(
-                Effect.WEAKER,
-                f"system {system['name']}: no file {path}, so every case ends as no-reference: "
-                f"measure, then docs/how-to/references.md ({PAGE} has the order)",
-            )
-        else:
-            yield from _refusal(f"system {system['name']}", load, path)
+def _reference_remarks(suite: Path, system: str) -> Iterator[Remark]:
+    path = path_of(folders("references", suite), system)
+    if exists(path):
+        yield from _refusal(load, path)
+    else:
+        yield _weaker(
+            f"no file {path}, so every case ends as no-reference: measure, then "
+            f"docs/how-to/references.md ({PAGE} has the order)"
+        )
 
 
-def _refusal(where: str, reader: Callable[[Any], object], given: Any) -> Iterator[Remark]:
+def _refusal(reader: Callable[[Any], object], given: Any) -> Iterator[Remark]:
     try:
         reader(given)
     except FabricheckError as error:
-        yield Remark(Effect.WRONG, f"{where}: {error}")
+        yield _wrong(str(error))
