@@ -15,6 +15,7 @@ from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE
 from fabricheck.reframe_ext.config import system_here
 from testbed import layout
+from testbed.door import Request
 from testbed.errors import TestbedError
 
 COMMANDS = ["run", "nightly", "locate", "stress start", "stress once", "plan"]
@@ -76,6 +77,8 @@ def test_another_installation_leaves_a_testbed_alone(
     files.package.write_text(str(layout.PACKAGE))
     layout.refuse_of_other_package(files)
     monkeypatch.setattr(layout, "PACKAGE", Path("/elsewhere/src/testbed"))
+    with pytest.raises(TestbedError, match="of /elsewhere/src/testbed"):
+        Request(tmp_path, "login", ["true"]).run()
     with pytest.raises(TestbedError, match=r"of /elsewhere/src/testbed .* found one of .*/testbed"):
         layout.refuse_of_other_package(files)
 

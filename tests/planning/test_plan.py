@@ -25,6 +25,7 @@ from fabricheck.reframe_ext.matrix import Case, lacking_terms, read_cases
 from fabricheck.reframe_ext.node_health import NodeSurvey
 from fabricheck.reframe_ext.pair_health import PairSurvey
 from fabricheck.reframe_ext.slurm import lacking_of_scheduler
+from fabricheck.runner.selection import Selection
 
 pytestmark = pytest.mark.integration
 
@@ -56,6 +57,19 @@ def listed_by_reframe(*options: str) -> set[tuple[str, ...]]:
     # What others depend on stands below them, after a caret; builds have a scope, after a tilde.
     lines = r"^(?:- | +\^)(?=[^~]*$)(\w+) .*/(\w+) @local:(\S+)\+(\S+)$"
     return {match.groups() for match in re.finditer(lines, listed, re.MULTILINE)}
+
+
+def test_what_the_command_line_names_is_chosen(local: Plan) -> None:
+    wanted = Selection("local", ("latency", "bw"), ("shm",), ("mpich",), (), (1,))
+    (first, *options) = wanted.reframe_options()
+    assert first == "--system=local"
+    found = listed_by_reframe(*options)
+    cases = [case for case in local.cases if wanted.holds(*of(case))]
+    assert len(found) == len(cases) > 1
+
+
+def of(case: Case) -> tuple[str, str, str]:
+    return case.benchmark, case.placement, case.environ
 
 
 def test_reframe_runs_the_chosen_cases_of_a_night_and_no_others(

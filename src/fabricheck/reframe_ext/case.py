@@ -44,7 +44,8 @@ def measured_on(benchmarks: Iterable[str], placements: Iterable[str]) -> Any:
 
 def over(found: list[Case]) -> Any:
     """The parameter of a check of these cases."""
-    return parameter(found, type=Case, fmt=lambda case: case.shown)
+    # Of a check that was made, it is the name alone.
+    return parameter(found, type=Case, fmt=lambda case: getattr(case, "shown", case))
 
 
 class BenchmarkCase(Judged):
@@ -65,13 +66,16 @@ class BenchmarkCase(Judged):
     @run_after("init")
     def place(self) -> None:
         """Ask for what benchmark and placement need, and belong to the benchmark's runs."""
-        launch = registry.part_of(self.benchmark.benchmark, "launch")
+        # Who chooses cases by an expression (-E), and all that reads its name, has the name.
+        self.case: Case = vars(self)["benchmark"]
+        self.benchmark = self.case.benchmark
+        launch = registry.part_of(self.benchmark, "launch")
         if launch is None:
             raise ReframeError(
                 f"expected a module launch in the folder of {self.benchmark}, found none: write it "
                 "(CONTRIBUTING.md, a benchmark)"
             )
-        self._measured: Measurement = launch.measurement(self.benchmark)
+        self._measured: Measurement = launch.measurement(self.case)
         self._curve: Curve | None = None
         self._remarks: tuple[str, ...] = ()
         place, entry = self._measured.placement, self._measured.benchmark

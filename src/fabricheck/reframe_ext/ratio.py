@@ -39,10 +39,12 @@ class RatioCase(Judged):
     @run_after("init")
     def place(self) -> None:
         """Ask for what both sides need, and wait for them."""
-        self._ratio = type(self).ratio_of(self.benchmark)
+        case: Case = vars(self)["benchmark"]
+        self.benchmark = case.benchmark
+        self._ratio = type(self).ratio_of(case)
         self._ratios: dict[int, float] = {}
         self._sides = [self._name_of(side) for side in (self._ratio.upper, self._ratio.lower)]
-        placement = self.benchmark.placement
+        placement = case.placement
         self.placement = str(placement)
         self.transport, self.num_nodes = placement.transport.name, placement.num_nodes
         upper, lower = map(_measurement, (self._ratio.upper, self._ratio.lower))

@@ -38,7 +38,7 @@ class StressBlock(BuiltCase):
     @run_before("run")
     def write_plan(self) -> None:
         """Write down what would run, in place of running it."""
-        setting, case = self._setting(), self.benchmark
+        setting, case = self._setting(), self.case
         self.job.num_tasks, self.job.num_tasks_per_node = self.num_tasks, self.num_tasks_per_node
         partition = self.current_partition
         words = [self.job.launcher.run_command(self.job), self.executable, *self.executable_opts]
