@@ -1,7 +1,6 @@
 """``fabricheck report``: the verdict on a run, on the terminal, as a page, or for machines."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -31,6 +30,22 @@ HISTORY = "history"
 """Directory of the history beside the run reports."""
 
 
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """With what a page compares its run: its history, and what sites and operators say of it."""
+
+    history: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="History for the page (fabricheck history refresh brings it up to date).",
+            show_default="history in the directory of run reports, if there is one",
+        ),
+    ] = None
+    sites: SitesOption = field(default_factory=lambda: SITES)
+    references: ReferencesOption = field(default_factory=lambda: REFERENCES)
+
+
 @gathered
 def report(
     run_report: Annotated[
@@ -43,16 +58,7 @@ def report(
         Path | None,
         typer.Option(metavar="FILE", help="Write the offline HTML page.", show_default=False),
     ] = None,
-    history: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="History for the page (fabricheck history refresh brings it up to date).",
-            show_default="history in the directory of run reports, if there is one",
-        ),
-    ] = None,
-    sites: SitesOption = SITES,
-    references: ReferencesOption = REFERENCES,
+    compared: Compared,
     plots: Annotated[
         Path | None,
         typer.Option(
@@ -89,7 +95,7 @@ def report(
     """
     run = asked.run(run_report)
     beside = history_in(run_report.resolve().parent if run_report else asked.reports)
-    compared = Compared(history or beside, sites, references)
+    compared = replace(compared, history=compared.history or beside)
     if plots is not None:
         _write_plots(run, plots)
     raise typer.Exit(show(run, html=html, table=table, machine=machine, compared=compared))
@@ -98,21 +104,6 @@ def report(
 def history_in(reports: Path) -> Path | None:
     """The history beside run reports, if there is one."""
     return found if (found := reports / HISTORY).is_dir() else None
-
-
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """With what a page compares its run.
-
-    Attributes:
-        history: directory of the history; None for none.
-        sites: directories of the site files, with the detectors' settings.
-        references: directories of the steps that were accepted.
-    """
-
-    history: Path | None = None
-    sites: Sequence[Path] = tuple(SITES)
-    references: Sequence[Path] = tuple(REFERENCES)
 
 
 def show(

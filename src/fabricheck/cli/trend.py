@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from fabricheck.trend.detect import Trend
     from fabricheck.trend.events import Event
 
-_SHOWN_DAYS = 30
-
 
 @gathered
 def trend(
@@ -29,7 +27,7 @@ def trend(
         typer.Option(
             metavar="DATE",
             help="Show what changed from this day or time on.",
-            show_default=f"{_SHOWN_DAYS} days before the newest value, and what is still open",
+            show_default="30 days before the newest value, and what is still open",
         ),
     ] = None,
     system: Annotated[
@@ -73,7 +71,6 @@ def trend(
     from fabricheck.trend.accepted import read_accepted  # noqa: PLC0415
     from fabricheck.trend.attribution import around, attribute  # noqa: PLC0415
     from fabricheck.trend.detect import analyse  # noqa: PLC0415
-    from fabricheck.trend.events import State  # noqa: PLC0415
     from fabricheck.trend.settings import Settings, read_settings  # noqa: PLC0415
 
     start = moment(since)
@@ -88,14 +85,10 @@ def trend(
                 f"expected series{' of ' + ', '.join(system) if system else ''} in the history "
                 f"{where.store}, found none: read the record first with fabricheck history refresh"
             )
-        first = found.newest - np.timedelta64(_SHOWN_DAYS, "D")
+        events = found.recent()
         if start is not None:
             first = np.datetime64(start.astimezone(UTC).replace(tzinfo=None), "s")
-        events = [
-            each
-            for each in found.events
-            if each.since >= first or (start is None and each.state is State.OPEN)
-        ]
+            events = [each for each in found.events if each.since >= first]
         night = max(
             (
                 each.time

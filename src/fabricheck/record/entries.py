@@ -230,16 +230,13 @@ class Session:
     @property
     def kind(self) -> str:
         """What it was for: ``NIGHT``, ``LOCATE``, ``ACCEPTANCE``, or else ``RUN``."""
-        told = str(self.info.get("kind", ""))
-        if "campaign" in self.info:
-            return ACCEPTANCE
-        return _KINDS_OF_SESSIONS.get(told, RUN)
+        told = ACCEPTANCE if "campaign" in self.info else self.info.get("kind")
+        # A mode of ReFrame tells which run it is (reframe_ext/config.py), `locate` itself.
+        return {"nightly": NIGHT, LOCATE: LOCATE, ACCEPTANCE: ACCEPTANCE}.get(str(told), RUN)
 
 
 NIGHT, RUN, LOCATE, ACCEPTANCE = "night", "run", "locate", "acceptance"
 """Kinds of sessions."""
-# A mode of ReFrame tells which run it is (reframe_ext/config.py), `locate` itself.
-_KINDS_OF_SESSIONS: Final = {"nightly": NIGHT, LOCATE: LOCATE, ACCEPTANCE: ACCEPTANCE}
 
 Entry = Case | Nodes | Session
 _KINDS: Final[Mapping[str, type[Entry]]] = {each.KIND: each for each in (Case, Nodes, Session)}

@@ -64,9 +64,9 @@ def last(perflogs: Path, kind: str = NIGHT, system: str = "") -> Session | None:
         system: only of this system; all, if empty.
 
     Raises:
-        FabricheckError: if there is no record, or it can't be read.
+        FabricheckError: if the record can't be read.
     """
-    for _, paths in _months(perflogs):
+    for _, paths in _months(perflogs) if perflogs.exists() else ():
         found = [
             each
             for path in paths

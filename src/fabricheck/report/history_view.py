@@ -23,9 +23,6 @@ from fabricheck.trend.detect import Trend, analyse
 from fabricheck.trend.events import Event, Kind, State
 from fabricheck.trend.settings import Settings, read_settings
 
-SHOWN_DAYS = 30
-"""Days before the last night whose events are shown; older ones only if they are open."""
-
 _BOUND_DAYS = 30
 """Days before the last night in which bounds are looked for."""
 
@@ -154,14 +151,10 @@ def shown(trend: Trend) -> tuple[Event, ...]:
 
     What asks for something comes first; of that, what most series show.
     """
-    if trend.newest is None:
-        return ()
-    first = trend.newest - np.timedelta64(SHOWN_DAYS, "D")
     states, kinds = list(State), list(Kind)
-    shown = [event for event in trend.events if event.since >= first or event.state is State.OPEN]
     return tuple(
         sorted(
-            shown,
+            trend.recent(),
             key=lambda event: (
                 states.index(event.state),
                 kinds.index(event.kind),

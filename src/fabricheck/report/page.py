@@ -15,7 +15,7 @@ from fabricheck.report.curves import Group, groups
 from fabricheck.report.explorer import build_explorer
 from fabricheck.report.explorer_charts import CURVE, STATISTICS, TREND, explorer_charts
 from fabricheck.report.files import write_whole
-from fabricheck.report.history_view import SHOWN_DAYS, HistoryView
+from fabricheck.report.history_view import HistoryView
 from fabricheck.report.matrix import Matrix, build_matrix
 from fabricheck.report.matrix_parts import parts
 from fabricheck.report.nights import packed_json
@@ -36,6 +36,7 @@ from fabricheck.report.sections import (
 from fabricheck.report.sparklines import NIGHTS, sparklines
 from fabricheck.report.summary import Summary, of_fabric, reference_legend
 from fabricheck.report.timeline import timeline
+from fabricheck.trend.detect import SHOWN_DAYS
 
 _RED = "red"
 

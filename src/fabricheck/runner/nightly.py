@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -259,10 +260,9 @@ class _Sequence:
 
     def _session(self, perflogs: Path) -> str:
         """Tonight's session in the record; empty if it has none."""
-        try:
+        found = None
+        with suppress(FabricheckError):
             found = last(perflogs, NIGHT)
-        except FabricheckError:
-            return ""
         began = f"{self._night.began:%Y-%m-%dT%H:%M:%S}"
         return found.session if found and found.time >= began else ""
 

@@ -22,6 +22,9 @@ _LATEST = max(window.RECENT)
 _TOLERANCE = 3
 """Nights by which the date of a step and that of its acceptance may differ."""
 
+SHOWN_DAYS = 30
+"""Days before the newest value whose events are shown; older ones only if they are open."""
+
 _CURRENT = 5
 """Nights that say how a series stands."""
 
@@ -57,6 +60,13 @@ class Trend:
             for each in self.events
             if each.kind is Kind.REGRESSION and each.state in (State.NEW, State.OPEN)
         )
+
+    def recent(self) -> list[Event]:
+        """The events of the last days, and all that are open."""
+        if self.newest is None:
+            return []
+        first = self.newest - np.timedelta64(SHOWN_DAYS, "D")
+        return [e for e in self.events if e.since >= first or e.state is State.OPEN]
 
     @property
     def exit_code(self) -> int:
