@@ -253,6 +253,29 @@ def test_a_stress_that_makes_no_block_has_no_latency(tmp_path: Path, scheduler: 
     assert doing(found) == "running"
 
 
+def test_a_value_of_long_ago_is_not_told_though_other_blocks_come(
+    tmp_path: Path, scheduler: Scheduler
+) -> None:
+    made = seed(tmp_path)
+    source = Stress(tmp_path)
+    # A fabric that hangs: each block is ended at its limit, and the others wait for their turn.
+    for number in (1, 2):
+        scheduler.now = BEGIN + 3 + number * 301
+        made.append(failed(f"3.{number}", at=scheduler.now))
+        found = values(source.read())
+        assert bool(latencies(found, "allgather")) == (number == 1)
+    assert not [name for name in found if "latency_" in name]
+    assert "mpi_benchmark_last_update_timestamp" not in found
+
+
+def test_a_value_of_a_long_iteration_stays(tmp_path: Path, scheduler: Scheduler) -> None:
+    made = place(tmp_path / "stress" / "s", job="17")
+    for number in range(1, 5):
+        made.append(block(f"1.{number}", size=MIB << number, at=BEGIN + 200 * number))
+    scheduler.now = BEGIN + 1100
+    assert len(latencies(values(Stress(tmp_path).read()))) == 4 * 5
+
+
 def test_a_stress_that_comes_back_is_not_stuck(tmp_path: Path, scheduler: Scheduler) -> None:
     seed(tmp_path).change(resumed=BEGIN)
     source = Stress(tmp_path)

@@ -118,12 +118,12 @@ class _Follower:
         if self.doing is Doing.RUNNING and before is not Doing.RUNNING:
             self._came = 0.0 if before is Doing.UNKNOWN and state.began else time.time()
         yield from self._counts(state)
-        overdue = self._overdue(state)
+        overdue, oldest = self._limits(state)
         if self.doing is Doing.RUNNING:
             yield from sample("fabricheck_stress_overdue_timestamp_seconds", overdue, name)
         measures = self.doing in (Doing.RUNNING, Doing.UNKNOWN) and time.time() < overdue
         if measures and self._blocks:
-            yield from self._values(old_names=old_names)
+            yield from self._values(oldest, old_names=old_names)
         return measures and bool(self._blocks)
 
     def _counts(self, state: State) -> Iterator[Sample]:
@@ -141,21 +141,22 @@ class _Follower:
             for node in self._blocks[-1].nodes:
                 yield from sample("fabricheck_stress_node_dead", node in self._dead, name, node)
 
-    def _values(self, *, old_names: bool) -> Iterator[Sample]:
+    def _values(self, oldest: float, *, old_names: bool) -> Iterator[Sample]:
         name = self._place.name
         related = _related(self._blocks)
         if related is not None:
             yield from sample("fabricheck_stress_ecn_latency_correlation", related, name)
         points: dict[tuple[str, ...], Sample] = {}
-        for case in self._latest.values():
+        fresh = [case for case in self._latest.values() if _unix(case) >= oldest]
+        for case in fresh:
             for each in _points(case, name, old_names=old_names):
                 points[(each.family.name, *each.labels)] = each
         yield from points.values()
         if old_names:
             iteration = float(self._blocks[-1].repeat or 0)
             yield Sample(FAMILIES["mpi_stress_test_iteration"], (), iteration)
-            for last in [_unix(each) for each in self._latest.values()][-1:]:
-                yield Sample(FAMILIES["mpi_benchmark_last_update_timestamp"], (), last)
+            for case in fresh[-1:]:
+                yield Sample(FAMILIES["mpi_benchmark_last_update_timestamp"], (), _unix(case))
 
     def _follow(self) -> None:
         with contextlib.suppress(FileNotFoundError), self._place.lines.open("rb") as file:
@@ -209,16 +210,23 @@ class _Follower:
         yielded = self._standing.nodes or state.yielded >= state.resumed
         return Doing.PREEMPTED if yielded else Doing.REQUEUED
 
-    def _overdue(self, state: State) -> float:
-        """From when on it is stuck: later than a block can come that is ended at its limit."""
-        began = max(state.resumed or state.began, self._came)
+    def _limits(self, state: State) -> tuple[float, float]:
+        """From when on it is stuck, and of when the oldest value is that is still worth telling.
+
+        It is stuck later than a block can come that is ended at its limit. A value is old when its
+        kind could have come twice.
+        """
+        plan = self._plan
         times = [_unix(each) for each in self._blocks]
-        duty = float(self._plan.get("duty", 1.0))
+        duty = float(plan.get("duty", 1.0))
         gaps = [later - earlier for earlier, later in pairwise(times)]
         gaps = gaps or [(each - state.began) / duty for each in times]
-        waits = (1 - duty) * _USUAL * median(gaps) if gaps else 0.0
-        limits = float(self._plan.get("block_limit", 0.0) + self._plan.get("pause", 0.0))
-        return max([began, *times[-1:]]) + limits + waits + _LATE
+        usual = median(gaps) if gaps else 0.0
+        allowed = float(plan.get("block_limit", 0.0) + plan.get("pause", 0.0)) + _LATE
+        allowed += (1 - duty) * _USUAL * usual
+        began = max(state.resumed or state.began, self._came)
+        twice = 2 * len(plan.get("blocks", ())) * usual
+        return max([began, *times[-1:]]) + allowed, time.time() - max(twice, allowed)
 
 
 def _unix(case: Case) -> float:
