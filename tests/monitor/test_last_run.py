@@ -9,7 +9,7 @@ from tests.report import sample as reports
 
 from fabricheck.errors import FabricheckError
 from fabricheck.monitor import last_run
-from fabricheck.monitor.exposition import render
+from fabricheck.monitor.exposition import PLAIN, render
 from fabricheck.monitor.last_run import (
     SIZES,
     LastNight,
@@ -267,3 +267,4 @@ def test_a_process_that_does_not_end_is_ended_and_the_report_tried_again(
     source.read()
     assert source.problem == ""
     assert source.page is not None
+    assert b"fabricheck_verdict_passed" in source.page[PLAIN]

@@ -85,14 +85,14 @@ class _Parsed:
         """The samples; parsed again only if it is another one, or was written to."""
         status = path.stat()
         key = session or (path, status.st_mtime_ns, status.st_size)
-        if key != self._key:
-            self._samples, self._problem, self._key = (), None, key
+        # A record may be mended without another session.
+        if key != self._key or (session and self._problem):
+            self._samples, self._problem, self._key = (), None, None
             try:
                 self._samples = tuple(self._parse(path, session))
             except FabricheckError as error:
                 self._problem = error
-                # A record may be mended without another session.
-                self._key = None if session else key
+            self._key = key
         if self._problem:
             raise self._problem
         return self._samples
@@ -155,20 +155,16 @@ class LastNight:
         """
         nights = self._nights()
         self._refuse_older(max((_unix(each.time) for each in nights), default=0))
-        for night in nights:
-            for each in self._of(night.system, self._perflogs, night.session):
-                if each.family.name in OF_NIGHT:
+        wanted = [(night.system, self._perflogs, night.session) for night in nights]
+        if not nights and any(self._reports.glob("*.json")):
+            wanted = [("", newest_report(self._reports), "")]
+        for system, path, session in wanted:
+            parsed = self._parsed.setdefault(system, _Parsed(self._parse))
+            for each in parsed.of(path, session):
+                if session and each.family.name in OF_NIGHT:
                     yield each._replace(family=FAMILIES[OF_NIGHT[each.family.name]])
                 elif each.family.source is Source.NIGHT:
                     yield each
-        if not nights:
-            found = list(self._reports.glob("*.json"))[:1] and newest_report(self._reports)
-            for each in self._of("", found) if found else ():
-                if each.family.source is Source.NIGHT:
-                    yield each
-
-    def _of(self, system: str, path: Path, session: str = "") -> tuple[Sample, ...]:
-        return self._parsed.setdefault(system, _Parsed(self._parse)).of(path, session)
 
     def _nights(self) -> Sequence[Session]:
         """The last night of each system, but of those that have had none for long."""
