@@ -3,7 +3,7 @@
 import itertools
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from fabricheck.benchmarks import registry
@@ -55,7 +55,7 @@ def available_placements(
 
 
 @dataclass(frozen=True, init=False)
-class Case:  # noqa: PLW1641 - the dataclass makes it
+class Case:
     """A benchmark on a placement.
 
     As a parameter of a check it is shown by its fields, as ReFrame shows parameters of their own:
@@ -81,12 +81,6 @@ class Case:  # noqa: PLW1641 - the dataclass makes it
 
     def __str__(self) -> str:
         return self.benchmark
-
-    def __eq__(self, other: object) -> bool:
-        # ReFrame's -E compares parameters with texts: 'benchmark == "latency"'.
-        if isinstance(other, str):
-            return self.benchmark == other
-        return isinstance(other, Case) and astuple(self) == astuple(other)
 
     @property
     def shown(self) -> str:
