@@ -95,7 +95,7 @@ class Done:
     Attributes:
         directory: what it left behind.
         codes: exit code of each step.
-        exit_code: 0 if all is well, 1 if something is critical or a regression is new, 2 if a step
+        exit_code: 0 if all is well, 1 if something is critical or a regression holds, 2 if a step
             could not do its work.
         summary: what was delivered, in lines.
     """
