@@ -306,4 +306,7 @@ def test_the_site_is_built_strictly(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert (tmp_path / "site" / "how-to" / "red-or-untrusted.html").is_file()
     home = (tmp_path / "site" / "index.html").read_text()
+    assert re.findall(r'<script[^>]*src="(?:https?:)?//[^"]*', home) == []
     assert re.findall(r'(?:src|href)="(?:https?:)?//[^"]*\.(?:js|css|woff2?)', home) == []
+    assert "scripts/iframe-worker.js" in home
+    assert "What it needs." in home

@@ -1,6 +1,7 @@
 """New sites are written from what the tools say, and told what they lack."""
 
 import re
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -294,6 +295,18 @@ def test_a_complete_site_lacks_nothing(suite: Path) -> None:
 def test_what_fails_a_run_is_wrong(suite: Path, changes: dict[str, object], words: str) -> None:
     found = {said: effect for said, effect in remarks(suite, **changes).items() if words in said}
     assert list(found.values()) == [Effect.WRONG]
+
+
+@pytest.mark.parametrize("store", ["", "/store"])
+def test_spack_is_asked_for_where_its_environment_is_not_left_out(
+    suite: Path, monkeypatch: pytest.MonkeyPatch, store: str
+) -> None:
+    monkeypatch.setenv("A_STORE", store)
+    monkeypatch.setattr("shutil.which", lambda name: None if name == "spack" else name)
+    compilers = {"env_cc": sys.executable, "env_cxx": sys.executable}
+    spack = {"env_features": ["mpi", "spack"], "env_prefix_variable": "A_STORE"}
+    said = remarks(suite, **compilers, **spack)
+    assert any("spack is not on PATH here" in words for words in said) == bool(store)
 
 
 def test_an_mpi_below_srun_needs_its_pmi(

@@ -1,6 +1,7 @@
 """What a site file still lacks: what would fail a run, and what would make it see less."""
 
 import functools
+import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -176,7 +177,9 @@ def _environment_remarks(environment: Mapping[str, Any]) -> Iterator[Remark]:
     if "spack" in offered:
         if "mpi_spec" not in extras:
             yield _wrong("with the feature spack it needs extras.mpi_spec")
-        if shutil.which("spack") is None:
+        variable = environment.get("prefix_variable")
+        is_there = variable is None or bool(os.environ.get(variable))
+        if is_there and shutil.which("spack") is None:
             yield _wrong(
                 "spack is not on PATH here: ci/spack-bootstrap installs it; "
                 "without the feature spack CMake builds what needs no Spack"
