@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any, TypeVar
@@ -27,6 +28,7 @@ from tests.monitor.test_rules import PLACE
 from tests.report import sample as reports
 from tests.stress.made import block, place
 
+from fabricheck.record.entries import moment
 from fabricheck.stress.scheduler import birth
 
 pytestmark = pytest.mark.e2e
@@ -250,8 +252,17 @@ def test_from_a_counter_to_a_message_and_back(
     until(more_marks, lambda: (web.alerts, loop.query("fabricheck:ecn_marked_packets:rate5m")))
     until(lambda: web.alerts["HighECNRate"] == "resolved")
 
-    # The stress ends, and with it its series.
+    # The program of its allreduce is taken away: no latency is left of that, and the alert comes.
     stress.append(block("9.1", at=time.time()))
+    until(lambda: loop.query("mpi_allreduce_latency_us"))
+    failing = replace(block("10.1", level="untrusted"), samples=())
+    for each in range(10, 40):
+        stress.append(replace(failing, id=f"{each}.1", time=moment(time.time())))
+    until(lambda: web.alerts.get("StressFailing") == "firing", lambda: web.alerts)
+    assert not loop.query('fabricheck_stress_latency_seconds{operation="allreduce"}')
+
+    # The stress ends, and with it its series.
+    stress.append(block("40.1", at=time.time()))
     until(lambda: loop.query("mpi_allreduce_latency_us"))
     stress.change(ended=time.time(), why="a stop was asked for")
     until(lambda: not loop.query("mpi_allreduce_latency_us"))
