@@ -151,3 +151,25 @@ def test_the_site_says_what_the_links_are() -> None:
     assert links == Links(Rate(25, 0.8, 0.75), 1, 2, 1024, Link.ETHERNET, False, 1.5)
     assert read_links(extras, 2, 1, rdma=False, datagram=False).rate is None
     assert read_links({}, 2, 0, rdma=True, datagram=True) == Links(None, 0, 2, datagram=True)
+
+
+def inside(benchmark: str, metric: Metric, value: float, rate: str = "5e9") -> Curve:
+    points = (Point(8192, MappingProxyType({(metric, "avg"): value}), None, None),)
+    return Curve(benchmark, "mpi_probe", "0.1.0", None, {"copy_rate": rate}, points)
+
+
+@pytest.mark.parametrize("benchmark", ["bw", "bibw", "mbw_mr"])
+def test_no_bandwidth_inside_a_node_is_above_twice_what_all_ranks_copy(benchmark: str) -> None:
+    assert impossible(inside(benchmark, Metric.BANDWIDTH, 10_000), None) == ()
+    (objection,) = impossible(inside(benchmark, Metric.BANDWIDTH, 10_001), None)
+    assert "expected at most 10000 MB/s at 8KiB inside a node" in objection
+
+
+def test_no_message_inside_a_node_takes_less_than_its_copy() -> None:
+    assert impossible(inside("latency", Metric.LATENCY, 0.8193), None) == ()
+    assert len(impossible(inside("latency", Metric.LATENCY, 0.8191), None)) == 1
+    assert impossible(inside("bcast", Metric.LATENCY, 0.1), None) == (), "its root is done before"
+
+
+def test_a_program_that_does_not_say_what_it_copies_is_not_too_fast() -> None:
+    assert impossible(bandwidth(1e9), None) == ()

@@ -1,5 +1,7 @@
 #include "mpi_probe/report.hpp"
 
+#include "common/copy_rate.hpp"
+
 namespace mpi_probe {
 
 namespace {
@@ -51,6 +53,14 @@ std::vector<bench::Column> columns_of(const Options& options) {
     return columns;
 }
 
+// Bytes a second that all ranks together copy at the most; on rank 0.
+double copies_of_all() {
+    const double mine = bench::copy_rate();
+    double all = 0;
+    bench::check(MPI_Reduce(&mine, &all, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD), "MPI_Reduce");
+    return all;
+}
+
 } // namespace
 
 bench::Report begin_report(const World& world, const Options& options,
@@ -63,6 +73,8 @@ bench::Report begin_report(const World& world, const Options& options,
     add_facts(report, world);
     if (device) {
         bench::gpu::add_facts(report, world, *device);
+    } else {
+        report.fact("copy_rate", copies_of_all());
     }
     std::vector<bench::Column> columns = columns_of(options);
     if (options.full) {

@@ -1,7 +1,9 @@
-"""What the links between nodes allow, whatever was measured before: ceilings, floors, least times.
+"""What links and memory allow, whatever was measured before: ceilings, floors, least times.
 
 A value that is better than the links allow can't be true: the data took another way. Where no
 reference judges a bandwidth of large messages, the share of the link that it reaches does.
+
+Inside a node each byte is copied at least once by some rank, which a core does fastest in cache.
 
 Bounds are on the safe side: the largest packets (4096 bytes of payload) unless the site names the
 MTU, the smallest headers of the fabric, and as many links as the ports that moved packets. A
@@ -9,7 +11,7 @@ message between two nodes crosses two cards and PCIe twice; the fastest adapters
 than 0.6 us for this (NVIDIA, ConnectX-6 user manual), so half of it is a bound that none reaches.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +23,10 @@ from fabricheck.judge.link_rate import Link, Rate, ceiling, headers, read_rate
 from fabricheck.judge.reference import Derived, Reference
 from fabricheck.units import amount, format_size
 
+COPY_RATE = "copy_rate"
+"""What a program says of its ranks: bytes a second that they copy, all together."""
+_COPIED = 2e-6
+"""Of it in MB/s; twice, since the other thread of a core may have halved it."""
 _LEAST_LATENCY = 0.3
 _LARGEST_MTU = 4096
 _FILLS_LINK_ALONE = 1 << 20
@@ -89,9 +95,18 @@ def read_links(
     )
 
 
-def impossible(curve: Curve, links: Links) -> tuple[str, ...]:
-    """A sentence for each value that is better than the links allow."""
+def impossible(curve: Curve, links: Links | None) -> tuple[str, ...]:
+    """A sentence for each value that is better than the links allow; without any, than memory."""
     benchmark = find(curve.benchmark)
+    if links is None:
+        most = float(curve.metadata.get(COPY_RATE, "inf")) * _COPIED
+        return tuple(
+            f"expected at most {amount(most, 'MB/s')} at {format_size(size)} inside a node, found "
+            f"{amount(rate, 'MB/s')}, more than twice what all ranks together copied in the same "
+            "run: the data were not copied, or a clock is wrong"
+            for size, rate in _moved(curve, benchmark)
+            if rate > most
+        )
     return tuple(
         sentence
         for point in curve.points
@@ -101,6 +116,16 @@ def impossible(curve: Curve, links: Links) -> tuple[str, ...]:
         )
         if sentence
     )
+
+
+def _moved(curve: Curve, benchmark: Benchmark) -> Iterator[tuple[int, float]]:
+    """MB/s that ranks passed on from memory to memory at each size, by bandwidth or latency."""
+    for point in curve.points:
+        if point.size and (rate := point.values.get((Metric.BANDWIDTH, "avg"))):
+            yield point.size, rate
+        latency = point.values.get((Metric.LATENCY, "avg"))
+        if point.size and latency and benchmark.family in _ONE_WAY:
+            yield point.size, point.size / latency
 
 
 def derived(curve: Curve, links: Links) -> dict[str, Derived]:

@@ -127,8 +127,8 @@ class BenchmarkCase(Judged):
         found = self._measured.examine(self._setting())
         self._record(found)
         objections = found.objections
-        if not objections and found.curve and (links := self._find_links()):
-            objections = impossible(found.curve, links)
+        if not objections and found.curve:
+            objections = impossible(found.curve, self._find_links())
         self.refuse_disturbed(objections, found.disturbances)
         if objections:
             self.distrust(objections)

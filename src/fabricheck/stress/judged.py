@@ -56,7 +56,7 @@ def judge_block(
     objections = list(evidence.objections)
     curve = evidence.curve
     links = find_links(measurement, setting) if curve and not objections else None
-    if curve and links:
+    if curve and not objections:
         objections += impossible(curve, links)
     fabric = []
     samples: list[Sample] = []
