@@ -1,6 +1,7 @@
 #include "allreduce_lab/engine.hpp"
 
 #include "allreduce_lab/tar.hpp"
+#include "common/interrupt.hpp"
 #include "common/statistics.hpp"
 
 #include <algorithm>
@@ -9,19 +10,24 @@ namespace allreduce_lab {
 
 namespace {
 
-double calibrated_bound(Meeting& meeting, const Options& options, const Context& context,
-                        in_addr address, const std::vector<Bucket>& buckets) {
+double calibrated_bound(Meeting& meeting, Options options, const Context& context, in_addr address,
+                        const std::vector<Bucket>& buckets) {
+    options.skip_loss = options.halt_loss = 100; // of a sum that nobody uses
     const std::vector<Bucket> largest = {
         *std::max_element(buckets.begin(), buckets.end(), [](const Bucket& a, const Bucket& b) {
             return a.elements < b.elements;
         })};
-    const auto transport =
-        udp_transport(meeting, options, address, shards_of(options, largest), options.timeout);
+    const auto transport = udp_transport(meeting, options, address, shards_of(options, largest),
+                                         options.timeout, true);
     Tar tar(options, largest, *transport, options.spread);
     std::vector<double> samples;
     for (std::uint64_t sum = 0; sum < options.calibration; ++sum) {
         std::fill(largest[0].data, largest[0].data + largest[0].elements, 0.0F);
-        meeting.barrier();
+        for (const int signal : meeting.exchange(bench::interrupted_by())) {
+            if (signal != 0) {
+                throw Interrupted(signal);
+            }
+        }
         meeting.together(
             "calibration", [&] { (void)tar.run(0); }, [&] { context->closeConnections(); });
         samples.push_back(std::max(tar.stages()[0].seconds, tar.stages()[1].seconds));

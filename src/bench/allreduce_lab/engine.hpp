@@ -4,9 +4,17 @@
 #include "allreduce_lab/transport.hpp"
 
 #include <memory>
+#include <stdexcept>
 #include <vector>
 
 namespace allreduce_lab {
+
+/// A rank was told to end before its sums began. All ranks throw it.
+class Interrupted : public std::runtime_error {
+  public:
+    explicit Interrupted(int which) : std::runtime_error("interrupted"), signal(which) {}
+    int signal;
+};
 
 struct Engine {
     std::unique_ptr<Transport> transport; ///< of the transpose allreduces
@@ -16,7 +24,7 @@ struct Engine {
 };
 
 /// Calibrates t_B for optireduce, unless it is given: stage_bound() of --calibration sums of the
-/// largest bucket, over the same transport with a bound that is never reached.
+/// largest bucket, over the same transport with a bound that is never reached. Throws Interrupted.
 Engine engine(Meeting& meeting, const Options& options, Scheme scheme, const Context& context,
               in_addr address, const std::vector<Bucket>& buckets);
 

@@ -10,6 +10,7 @@
 #include "common/interface.hpp"
 #include "common/interrupt.hpp"
 #include "common/output.hpp"
+#include "common/report.hpp"
 
 #include <algorithm>
 #include <array>
@@ -26,6 +27,8 @@ using namespace bench;
 
 using Host = std::array<char, 64>;
 
+constexpr std::uint64_t kMuch = std::uint64_t{1} << 28; // floats of all ranks: seconds to make
+
 std::vector<std::string> hosts_of(Meeting& meeting) {
     Host own{};
     (void)gethostname(own.data(), own.size() - 1);
@@ -36,13 +39,6 @@ std::vector<std::string> hosts_of(Meeting& meeting) {
         }
     }
     return names;
-}
-
-// The transform rounds; all else sums whole numbers.
-double tolerance(const Options& options, Scheme scheme) {
-    constexpr double kOfRounding = 5e-3;
-    const bool rounds = scheme == Scheme::Optireduce && options.spread;
-    return rounds ? kOfRounding * options.size : 0.0;
 }
 
 std::optional<Bounded> bounded_of(Meeting& meeting, const Engine& scheme, bool failed) {
@@ -71,7 +67,8 @@ class Run {
     Run(Options& options, Meeting& meeting, in_addr address)
         : options_(options), meeting_(meeting), address_(address),
           memory_(std::max(options.elements, options.floats()) * sizeof(float), 0),
-          buckets_(buckets_of(options, reinterpret_cast<float*>(memory_.data()))) {}
+          buckets_(buckets_of(options, reinterpret_cast<float*>(memory_.data()))),
+          results_(options.schemes.size()) {}
 
     void measure_all(Rendezvous& rendezvous) {
         meeting_.together(
@@ -83,7 +80,7 @@ class Run {
             bursts = std::make_unique<Bursts>(meeting_, address_);
             const std::vector<Bucket> vector = {{buckets_.front().data, options_.elements}};
             Engine ring = engine(meeting_, options_, Scheme::Ring, context_, address_, vector);
-            const Work probe = work(ring, Scheme::Ring, vector, 0.0);
+            const Work probe = work(ring, vector, 0.0);
             environment_ = tail_environment(meeting_, options_, probe, *bursts);
             if (!environment_->failure.empty() || environment_->signal != 0) {
                 results_[0].failure = environment_->failure;
@@ -94,8 +91,8 @@ class Run {
         std::vector<Work> works;
         for (const Scheme scheme : options_.schemes) {
             engines_.push_back(engine(meeting_, options_, scheme, context_, address_, buckets_));
-            works.push_back(work(engines_.back(), scheme, buckets_,
-                                 static_cast<double>(options_.compute) * 1e-3));
+            works.push_back(
+                work(engines_.back(), buckets_, static_cast<double>(options_.compute) * 1e-3));
         }
         results_ = measure(meeting_, options_, works);
     }
@@ -124,17 +121,20 @@ class Run {
     void fail(const RankLost& lost) {
         results_[0].failure = std::string(lost.what()) + ", before the first sum";
     }
+    void interrupt(int signal) { results_[0].signal = signal; }
 
   private:
-    Work work(const Engine& engine, Scheme scheme, const std::vector<Bucket>& buckets,
-              double compute) {
+    Work work(const Engine& engine, const std::vector<Bucket>& buckets, double compute) {
         Allreduce* const allreduce = engine.allreduce.get();
         std::size_t elements = 0;
         for (const Bucket& bucket : buckets) {
             elements += bucket.elements;
         }
-        return {buckets.front().data, elements, tolerance(options_, scheme),
+        return {buckets.front().data, elements,
                 [buckets, allreduce, compute] { return train(*allreduce, buckets, compute); },
+                [this, buckets, allreduce](Turn turn) {
+                    return compare(*allreduce, buckets, turn, options_.size);
+                },
                 [this] { context_->closeConnections(); }};
     }
 
@@ -147,7 +147,7 @@ class Run {
     std::vector<std::string> hosts_;
     std::optional<Environment> environment_;
     std::vector<Engine> engines_;
-    std::vector<Result> results_{1};
+    std::vector<Result> results_; ///< of each scheme
     std::string failure_;
     int signal_ = 0;
 };
@@ -156,6 +156,13 @@ int run(Options& options) {
     const std::string reason = options.rank == 0 ? why_not_writable(options.json) : std::string();
     if (!reason.empty()) {
         throw UsageError("option --json: " + options.json + " cannot be written: " + reason);
+    }
+    if (options.rank == 0 && options.floats() * static_cast<std::uint64_t>(options.size) > kMuch) {
+        std::FILE* const stream = table_stream(options.json);
+        print(stream, "# %.3g GB for each sum: its data are made%s outside the timed part\n",
+              static_cast<double>(options.floats() * sizeof(float)) * kToGiga,
+              options.validate ? ", and looked at," : "");
+        (void)std::fflush(stream);
     }
     const in_addr address = address_of("--tcp-device", options.device);
     const bool realtime = take_place(options);
@@ -166,6 +173,8 @@ int run(Options& options) {
         whole.measure_all(rendezvous);
     } catch (const RankLost& lost) {
         whole.fail(lost);
+    } catch (const Interrupted& interrupted) {
+        whole.interrupt(interrupted.signal);
     }
     return whole.tell_all(realtime);
 }

@@ -16,10 +16,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A lossy sum's error is of the order of its loss; far more means that something else was summed.
-// One rank may have lost all that was lost, and its own part is off by as many parts as there are
-// ranks.
-constexpr double kMostErrorOverLoss = 5.0; // times the square of the ranks
+// Of what a sum is off by because of contributions that it lacks, beside what these make on
+// average: 8 standard deviations of a sum of squares, and of how many it says something.
+constexpr double kDeviations = 8.0;
+constexpr std::uint64_t kFewest = 64;
 
 /// What each rank says after a sum.
 struct Word {
@@ -43,7 +43,7 @@ const char* sentence_of(const std::string& words) {
 
 Word sum_once(Meeting& meeting, const Options& options, const Work& work, Turn turn) {
     Word word;
-    fill(work.data, work.elements, turn, options.rank);
+    fill({work.data, work.elements}, turn, options.rank);
     if (options.inject_error && options.rank == options.size - 1) {
         work.data[work.elements / 2] += 1.0F;
     }
@@ -60,7 +60,7 @@ Word sum_once(Meeting& meeting, const Options& options, const Work& work, Turn t
     if (word.trouble.front() != 0) {
         work.give_up();
     } else if (options.validate) {
-        word.deviation = compare(work.data, work.elements, turn, options.size, work.tolerance);
+        word.deviation = work.compare(turn);
     }
     return word;
 }
@@ -96,29 +96,32 @@ std::string troubles(const std::vector<Word>& words, std::uint64_t iteration) {
     return text;
 }
 
+std::string wrong_words(const Deviation::Wrong& wrong) {
+    const std::string index = std::to_string(wrong.index);
+    return wrong.block ? "wrong block from element " + index + ": expected an error of at most " +
+                             number(wrong.expected) + " (root mean square) in what lacks nothing" +
+                             ", found " + number(wrong.found)
+                       : "wrong element " + index + ": expected " + number(wrong.expected) +
+                             ", found " + number(wrong.found);
+}
+
 // Why the sum cannot be accepted, or nothing.
-std::string judge(const std::vector<Word>& words, const Outcome& outcome, std::uint64_t iteration) {
-    const bool exact = outcome.lost == 0;
-    const double loss = outcome.expected == 0 ? 0.0
-                                              : static_cast<double>(outcome.lost) /
-                                                    static_cast<double>(outcome.expected);
-    const auto ranks = static_cast<double>(words.size());
-    const double most = kMostErrorOverLoss * loss * ranks * ranks;
+std::string judge(const std::vector<Word>& words, std::uint64_t iteration) {
     if (std::string found = troubles(words, iteration); !found.empty()) {
         return found;
     }
     for (std::size_t rank = 0; rank < words.size(); ++rank) {
         const Deviation& deviation = words[rank].deviation;
-        if (exact && deviation.wrong) {
-            return where(iteration, rank) + ": wrong element " +
-                   std::to_string(deviation.wrong->index) + ": expected " +
-                   number(deviation.wrong->expected) + ", found " + number(deviation.wrong->found);
+        if (deviation.wrong) {
+            return where(iteration, rank) + ": " + wrong_words(*deviation.wrong);
         }
-        if (!exact && !(deviation.error <= most * deviation.energy)) {
-            return where(iteration, rank) + ": a loss of " + number(100 * loss) +
-                   " % explains no relative error of " +
-                   number(100 * std::sqrt(deviation.error / deviation.energy)) +
-                   " % of the sum: something else was summed";
+        const Deviation::Lacking& lacking = deviation.lacking;
+        const double spread = kDeviations * std::sqrt(2.0 / static_cast<double>(lacking.count));
+        if (lacking.count >= kFewest &&
+            !(std::fabs(lacking.found / lacking.expected - 1) <= spread)) {
+            return where(iteration, rank) + ": expected what lacks contributions of ranks to be " +
+                   "off by " + number(std::sqrt(lacking.expected)) + ", found " +
+                   number(std::sqrt(lacking.found)) + ": something else was summed";
         }
     }
     return {};
@@ -126,12 +129,17 @@ std::string judge(const std::vector<Word>& words, const Outcome& outcome, std::u
 
 void note_errors(Result& result, const std::vector<Word>& words, std::size_t elements) {
     double error = 0.0;
+    bool summed = false;
     for (const Word& word : words) {
+        summed = summed || word.deviation.energy > 0.0;
         if (word.deviation.energy > 0.0) {
             const double rms = std::sqrt(word.deviation.energy / static_cast<double>(elements));
             error = std::max(error, word.deviation.error / word.deviation.energy);
             result.peak = std::max(result.peak, word.deviation.peak / rms);
         }
+    }
+    if (!summed) {
+        return;
     }
     ++result.inexact;
     result.error += (error - result.error) / static_cast<double>(result.inexact);
@@ -147,16 +155,24 @@ bool note(Result& result, const std::vector<Word>& words, const Options& options
         slowest = std::max(slowest, word.seconds);
         result.signal = result.signal == 0 ? word.signal : result.signal;
     }
-    if (outcome.skipped == 0) {
-        result.failure = judge(words, outcome, iteration);
+    if (result.signal != 0) { // which cuts a sum short
+        return false;
     }
-    if (!result.failure.empty() || result.signal != 0) {
+    result.failure = judge(words, iteration);
+    if (!result.failure.empty()) {
         return false;
     }
     if (iteration >= options.warmup) {
         add(result.outcome, outcome);
         result.seconds.push_back(slowest);
-        if (outcome.lost > 0 && outcome.skipped == 0 && options.validate) {
+        if (options.validate) {
+            const std::uint64_t before = result.exact;
+            for (const Word& word : words) {
+                result.exact += word.deviation.exact;
+            }
+            result.unchecked += result.exact == before ? 1 : 0;
+        }
+        if (outcome.lost > 0 && options.validate) {
             note_errors(result, words, work.elements);
         }
     }
@@ -185,6 +201,9 @@ std::vector<Result> measure(Meeting& meeting, const Options& options,
                 word.stop = iteration >= options.warmup && options.time_budget &&
                             seconds_since(begin) >= *options.time_budget;
                 const std::vector<Word> words = meeting.exchange(word);
+                if (!troubles(words, iteration).empty()) {
+                    meeting.barrier(); // names a rank whose end was the trouble of the others
+                }
                 more = more && !words.front().stop;
                 going = note(results[each], words, options, works[each], iteration);
             } catch (const RankLost& lost) {

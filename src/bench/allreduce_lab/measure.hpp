@@ -16,6 +16,8 @@ struct Result {
     double error = 0.0;          ///< mean square error of a sum over its mean square: mean of sums
     double peak = 0.0;           ///< largest error over the root of that mean square
     std::uint64_t inexact = 0;   ///< sums that lost packets, whose errors these are
+    std::uint64_t unchecked = 0; ///< sums of which no float had one value that it could have
+    std::uint64_t exact = 0;     ///< floats that were compared with the one that they must have
     std::string failure;         ///< why it ended early; empty if it did not
     int signal = 0;
 };
@@ -24,9 +26,9 @@ struct Result {
 struct Work {
     float* data;
     std::size_t elements;
-    double tolerance; ///< of an element, where nothing was lost
     std::function<Outcome()> sum;
-    std::function<void()> give_up; ///< lets peers that wait for this rank know
+    std::function<Deviation(Turn)> compare; ///< with what it must be
+    std::function<void()> give_up;          ///< lets peers that wait for this rank know
 };
 
 /// Warms up, then times the `sum` of each work in turn, again and again, each time on new data and

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <fcntl.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <random>
@@ -43,16 +44,23 @@ Clock::time_point after(double seconds) {
            std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
 }
 
-bool ready(int descriptor, short events, Clock::time_point deadline) {
+// Whether one of them is, in time.
+bool ready(pollfd* entries, std::size_t count, Clock::time_point deadline) {
+    constexpr std::int64_t kHour = 3'600'000; // then it looks again
     while (true) {
         const auto left =
             std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
-        pollfd entry{descriptor, events, 0};
-        const int found = poll(&entry, 1, static_cast<int>(std::max<std::int64_t>(left, 0)));
+        const int found =
+            poll(entries, count, static_cast<int>(std::clamp<std::int64_t>(left, 0, kHour)));
         if (found > 0 || (found == 0 && left <= 0)) {
             return found > 0;
         }
     }
+}
+
+bool ready(int descriptor, short events, Clock::time_point deadline) {
+    pollfd entry{descriptor, events, 0};
+    return ready(&entry, 1, deadline);
 }
 
 Ending read_all(int descriptor, void* data, std::size_t bytes, Clock::time_point deadline) {
@@ -124,6 +132,19 @@ sockaddr_in bound(const Descriptor& socket, in_addr address) {
     return own;
 }
 
+// The kernel alone would try for two minutes.
+bool connect_until(const Descriptor& socket, sockaddr_in address, Clock::time_point deadline) {
+    const int flags = fcntl(socket.number(), F_GETFL);
+    (void)fcntl(socket.number(), F_SETFL, flags | O_NONBLOCK);
+    int error = connect(socket.number(), plain(address), sizeof address) == 0 ? 0 : errno;
+    if (error == EINPROGRESS && ready(socket.number(), POLLOUT, deadline)) {
+        socklen_t length = sizeof error;
+        (void)getsockopt(socket.number(), SOL_SOCKET, SO_ERROR, &error, &length);
+    }
+    (void)fcntl(socket.number(), F_SETFL, flags);
+    return error == 0;
+}
+
 } // namespace
 
 Meeting::Meeting(Rendezvous& rendezvous, int rank, int size, in_addr address, double timeout)
@@ -157,18 +178,26 @@ void Meeting::gather_ranks(Rendezvous& rendezvous, in_addr address) {
     peers_.resize(static_cast<std::size_t>(size_));
     const auto deadline = after(timeout_);
     int missing = size_ - 1;
-    while (missing > 0 && ready(listener.number(), POLLIN, deadline)) {
-        Descriptor peer(accept4(listener.number(), nullptr, nullptr, SOCK_CLOEXEC));
-        Hello hello{};
-        // Somebody else's connection says something else, or nothing.
-        const auto soon = std::min(deadline, after(1.0));
-        if (peer.number() >= 0 &&
-            read_all(peer.number(), &hello, sizeof hello, soon) == Ending::Done &&
-            hello.run_word == run_word_ && hello.rank > 0 && hello.rank < size_ &&
-            peers_[static_cast<std::size_t>(hello.rank)].number() < 0) {
-            send_at_once(peer);
-            peers_[static_cast<std::size_t>(hello.rank)] = std::move(peer);
-            --missing;
+    std::vector<Descriptor> callers; // who has not said yet who it is: somebody else says nothing
+    while (missing > 0) {
+        std::vector<pollfd> entries = {{listener.number(), POLLIN, 0}};
+        for (const Descriptor& caller : callers) {
+            entries.push_back({caller.number(), POLLIN, 0});
+        }
+        if (!ready(entries.data(), entries.size(), deadline)) {
+            break;
+        }
+        for (std::size_t each = callers.size(); each-- > 0;) {
+            if (entries[each + 1].revents != 0) {
+                missing -= let_in(std::move(callers[each])) ? 1 : 0;
+                callers.erase(callers.begin() + static_cast<std::ptrdiff_t>(each));
+            }
+        }
+        if (entries.front().revents != 0) {
+            Descriptor caller(accept4(listener.number(), nullptr, nullptr, SOCK_CLOEXEC));
+            if (caller.number() >= 0) {
+                callers.push_back(std::move(caller));
+            }
         }
     }
     std::string names;
@@ -184,6 +213,19 @@ void Meeting::gather_ranks(Rendezvous& rendezvous, in_addr address) {
     }
 }
 
+// A rank's words are there at once, or they are none.
+bool Meeting::let_in(Descriptor caller) {
+    Hello hello{};
+    if (read_all(caller.number(), &hello, sizeof hello, Clock::now()) != Ending::Done ||
+        hello.run_word != run_word_ || hello.rank <= 0 || hello.rank >= size_ ||
+        peers_[static_cast<std::size_t>(hello.rank)].number() >= 0) {
+        return false;
+    }
+    send_at_once(caller);
+    peers_[static_cast<std::size_t>(hello.rank)] = std::move(caller);
+    return true;
+}
+
 void Meeting::come_to_rank_0(Rendezvous& rendezvous) {
     rendezvous.wait({kKey});
     const std::vector<char> data = rendezvous.get(kKey);
@@ -196,8 +238,9 @@ void Meeting::come_to_rank_0(Rendezvous& rendezvous) {
     run_word_ = place.run_word;
     Descriptor socket = tcp_socket();
     const Hello hello{run_word_, rank_};
-    if (connect(socket.number(), plain(place.address), sizeof place.address) != 0 ||
-        write_all(socket.number(), &hello, sizeof hello, after(timeout_)) != Ending::Done) {
+    const auto deadline = after(timeout_);
+    if (!connect_until(socket, place.address, deadline) ||
+        write_all(socket.number(), &hello, sizeof hello, deadline) != Ending::Done) {
         throw UsageError("rank 0 does not answer at " + words_of(place.address) +
                          ": it has ended, or its key is of an earlier run; give each run a "
                          "--prefix of its own, and --tcp-device one that all ranks reach");

@@ -79,6 +79,7 @@ class Meeting {
     };
 
     void gather_ranks(Rendezvous& rendezvous, in_addr address);
+    bool let_in(Descriptor caller);
     void come_to_rank_0(Rendezvous& rendezvous);
     void exchange(const void* word, void* words, std::size_t bytes);
     void collect(const void* word, char* words, std::size_t bytes);

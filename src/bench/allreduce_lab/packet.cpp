@@ -5,10 +5,11 @@ namespace allreduce_lab {
 namespace {
 
 constexpr unsigned kMagic = 0xA7;
-constexpr unsigned kVersion = 1;
+constexpr unsigned kVersion = 2;
 constexpr unsigned kByte = 8;
 constexpr unsigned kNibble = 4;
 constexpr unsigned kLowNibble = 0xF;
+constexpr unsigned kLacks = 0x7; // of the high nibble of the last byte; the rest marks the last
 
 // Network order.
 template <class Whole>
@@ -41,7 +42,8 @@ void write_packet(unsigned char* packet, const PacketHeader& header) {
     packet = put(packet, header.bucket);
     packet = put(packet, header.offset);
     packet = put(packet, header.timeout);
-    *packet = static_cast<unsigned char>((header.last ? 1U : 0U) << kNibble | header.incast);
+    const unsigned high = (header.last ? kLacks + 1 : 0U) | header.lacks;
+    *packet = static_cast<unsigned char>(high << kNibble | header.incast);
 }
 
 bool read_packet(const unsigned char* packet, std::size_t bytes, PacketHeader& header) {
@@ -56,9 +58,11 @@ bool read_packet(const unsigned char* packet, std::size_t bytes, PacketHeader& h
     next = take(next, header.bucket);
     next = take(next, header.offset);
     next = take(next, header.timeout);
-    header.last = *next >> kNibble == 1;
+    const unsigned high = *next >> kNibble;
+    header.last = high > kLacks;
+    header.lacks = static_cast<std::uint8_t>(high & kLacks);
     header.incast = *next & kLowNibble;
-    return *next >> kNibble <= 1 && header.incast > 0;
+    return header.incast > 0 && (header.lacks == 0 || header.kind != PacketKind::Scatter);
 }
 
 } // namespace allreduce_lab

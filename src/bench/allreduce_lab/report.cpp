@@ -51,8 +51,15 @@ bench::Row row_of(const Options& options, Scheme scheme, const Result& result) {
             {"exposed", times(exposed), "s"},
             {"tail", bench::percentile_of_sorted(ascending, {99'000}) / median, "1"},
             {"bandwidth", static_cast<double>(bytes) / median, "B/s"},
-            {"valid",
-             options.validate && result.failure.empty() ? bench::Value(true) : bench::Value()}};
+            {"checked",
+             static_cast<double>(result.exact) /
+                 static_cast<double>(options.floats() * static_cast<std::uint64_t>(options.size) *
+                                     result.seconds.size()),
+             "1"},
+            {"sums_unchecked", result.unchecked, "1"},
+            {"valid", options.validate && result.failure.empty() && result.unchecked == 0
+                          ? bench::Value(true)
+                          : bench::Value()}};
 }
 
 using Counts = std::vector<std::pair<const char*, std::uint64_t>>;

@@ -11,8 +11,9 @@ namespace allreduce_lab {
 /// What came of one stage of one bucket.
 struct Slot {
     std::vector<float> data;
-    std::vector<std::uint8_t> have; ///< of each source, of each piece
-    std::vector<std::uint8_t> last; ///< of each source
+    std::vector<std::uint8_t> have;  ///< of each source, of each piece
+    std::vector<std::uint8_t> lacks; ///< the same: contributions that it lacks
+    std::vector<std::uint8_t> last;  ///< of each source
     std::vector<std::uint32_t> highest;
     std::uint64_t total = 0;
     std::uint64_t ended = 0; ///< sources whose last pieces came

@@ -1,6 +1,7 @@
 #include "allreduce_lab/tar.hpp"
 
 #include "allreduce_lab/hadamard.hpp"
+#include "common/interrupt.hpp"
 
 #include <algorithm>
 #include <stdexcept>
@@ -10,6 +11,7 @@ namespace allreduce_lab {
 namespace {
 
 constexpr double kPercent = 100.0;
+constexpr double kOfRounding = 5e-3; // of the transform, for each rank
 
 } // namespace
 
@@ -26,47 +28,73 @@ std::vector<std::size_t> shards_of(const Options& options, const std::vector<Buc
 Tar::Tar(const Options& options, std::vector<Bucket> buckets, Transport& transport, bool spread)
     : options_(options), buckets_(std::move(buckets)), transport_(transport), spread_(spread),
       ranks_(static_cast<std::size_t>(options.size)), rank_(static_cast<std::size_t>(options.rank)),
-      places_(ranks_) {
-    for (const Bucket& bucket : buckets_) {
-        missing_.resize(std::max(missing_.size(), bucket.elements / options.hadamard_block + 1));
+      places_(ranks_), summed_(buckets_.size()) {
+    const std::vector<std::size_t> shards = shards_of(options, buckets_);
+    for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
+        const std::size_t all = filled(buckets_[bucket].elements);
+        if (spread_) {
+            blocks_.resize(std::max(blocks_.size(), all));
+            missing_.resize(std::max(missing_.size(), all / options.hadamard_block));
+            summed_[bucket].padding.resize(all - buckets_[bucket].elements);
+        }
+        Came& came = summed_[bucket].came;
+        came.shard = shards[bucket];
+        came.piece = transport.piece();
+        came.lacks.resize(ranks_ * came.pieces());
     }
 }
 
 Outcome Tar::run(std::size_t bucket) {
-    const auto [data, elements] = buckets_[bucket];
-    const std::size_t block = options_.hadamard_block;
+    Summed& summed = summed_[bucket];
     shard_ = transport_.shard(sequence_);
-    filled_ = (elements + block - 1) / block * block;
-    float* const work = transport_.work();
-    std::copy(data, data + elements, work);
-    std::fill(work + elements, work + shard_ * ranks_, 0.0F);
-    const std::uint64_t seed = options_.seed + sequence_;
-    if (spread_) {
-        hadamard(work, filled_, block, seed);
-    }
+    filled_ = filled(buckets_[bucket].elements);
+    summed.seed = options_.seed + sequence_;
+    lay_out(buckets_[bucket], summed.seed);
     stages_[0] = exchange(PacketKind::Scatter);
-    sum_own_shard();
+    sum_own_shard(summed.came);
     stages_[1] = exchange(PacketKind::Gather);
-    gather_shards();
+    gather_shards(summed.came);
     ++sequence_;
     Outcome result = outcome();
     const double loss = kPercent * static_cast<double>(result.lost) /
                         static_cast<double>(std::max<std::uint64_t>(result.expected, 1));
-    if (loss > static_cast<double>(options_.halt_loss)) {
+    const bool interrupted = bench::interrupted_by() != 0; // which ends stages at once
+    if (!interrupted && loss > static_cast<double>(options_.halt_loss)) {
         throw std::runtime_error("lost " + std::to_string(loss) + " % of a bucket, more than " +
                                  std::to_string(options_.halt_loss) +
                                  " % (--halt-loss): training on would do harm");
     }
-    if (loss > static_cast<double>(options_.skip_loss)) {
+    summed.skipped = interrupted || loss > static_cast<double>(options_.skip_loss);
+    if (summed.skipped) {
         result.skipped = 1;
         return result;
     }
-    if (spread_) {
-        scale_blocks();
-        inverse_hadamard(work, filled_, block, seed);
-    }
-    std::copy(work, work + elements, data);
+    bring_back(buckets_[bucket], summed);
     return result;
+}
+
+void Tar::lay_out(const Bucket& bucket, std::uint64_t seed) {
+    float* const work = transport_.work();
+    float* const vector = spread_ ? blocks_.data() : work;
+    std::copy(bucket.data, bucket.data + bucket.elements, vector);
+    std::fill(vector + bucket.elements, vector + filled_, 0.0F);
+    if (spread_) {
+        hadamard(vector, filled_, options_.hadamard_block, seed);
+        wire().lay(vector, work);
+    }
+    std::fill(work + filled_, work + shard_ * ranks_, 0.0F);
+}
+
+void Tar::bring_back(const Bucket& bucket, Summed& summed) {
+    const float* vector = transport_.work();
+    if (spread_) {
+        wire().take_up(vector, blocks_.data());
+        scale_blocks(summed.came);
+        inverse_hadamard(blocks_.data(), filled_, options_.hadamard_block, summed.seed);
+        vector = blocks_.data();
+        std::copy(vector + bucket.elements, vector + filled_, summed.padding.begin());
+    }
+    std::copy(vector, vector + bucket.elements, bucket.data);
 }
 
 StageEnd Tar::exchange(PacketKind stage) {
@@ -78,14 +106,14 @@ StageEnd Tar::exchange(PacketKind stage) {
 }
 
 // The mean of what came, times the ranks: whatever is missing, the expectation is the sum.
-void Tar::sum_own_shard() {
-    float* const own = transport_.work() + shard_of(rank_, sequence_, ranks_) * shard_;
-    for (std::size_t begin = 0; begin < shard_; begin += transport_.piece()) {
+void Tar::sum_own_shard(Came& came) {
+    const std::size_t whose = shard_of(rank_, sequence_, ranks_);
+    float* const own = transport_.work() + whose * shard_;
+    for (std::size_t begin = 0, piece = 0; begin < shard_; begin += transport_.piece(), ++piece) {
         const std::size_t end = std::min(begin + transport_.piece(), shard_);
         std::size_t contributions = 1;
         for (std::size_t rank = 0; rank < ranks_; ++rank) {
-            if (rank == rank_ ||
-                !transport_.has(PacketKind::Scatter, rank, begin / transport_.piece())) {
+            if (rank == rank_ || !transport_.has(PacketKind::Scatter, rank, piece)) {
                 continue;
             }
             ++contributions;
@@ -100,41 +128,51 @@ void Tar::sum_own_shard() {
                 own[index] *= scale;
             }
         }
+        transport_.set_lacks(piece, ranks_ - contributions);
+        came.of(whose, piece) = transport_.own_lacks(piece);
     }
 }
 
-void Tar::gather_shards() {
-    std::fill(missing_.begin(), missing_.end(), 0);
+// What nobody summed for us: spread over blocks, zeros only make these smaller, which is mended
+// afterwards; without the transform the own part, times the ranks, is the best guess.
+void Tar::gather_shards(Came& came) {
     for (std::size_t rank = 0; rank < ranks_; ++rank) {
         if (rank == rank_) {
             continue;
         }
-        const std::size_t place = shard_of(rank, sequence_, ranks_) * shard_;
+        const std::size_t whose = shard_of(rank, sequence_, ranks_);
+        float* const work = transport_.work() + whose * shard_;
         const float* const other = transport_.from(PacketKind::Gather, rank);
-        for (std::size_t begin = 0; begin < shard_; begin += transport_.piece()) {
+        for (std::size_t begin = 0, piece = 0; begin < shard_;
+             begin += transport_.piece(), ++piece) {
             const std::size_t end = std::min(begin + transport_.piece(), shard_);
-            if (transport_.has(PacketKind::Gather, rank, begin / transport_.piece())) {
-                std::copy(other + begin, other + end, transport_.work() + place + begin);
-            } else {
-                keep_or_clear(place + begin, place + end);
+            if (transport_.has(PacketKind::Gather, rank, piece)) {
+                std::copy(other + begin, other + end, work + begin);
+                came.of(whose, piece) = transport_.lacks(rank, piece);
+                continue;
+            }
+            came.of(whose, piece) = Came::kNothing;
+            for (std::size_t index = begin; index < end; ++index) {
+                work[index] = spread_ ? 0.0F : work[index] * static_cast<float>(ranks_);
             }
         }
     }
 }
 
-// Nobody summed this for us. Spread over a block, zeros only make the block smaller, which is
-// mended afterwards; without the transform the own part, times the ranks, is the best guess.
-void Tar::keep_or_clear(std::size_t begin, std::size_t end) {
-    float* const work = transport_.work();
-    for (std::size_t index = begin; index < end; ++index) {
-        work[index] = spread_ ? 0.0F : work[index] * static_cast<float>(ranks_);
-        if (index < filled_) {
-            ++missing_[index / options_.hadamard_block];
+void Tar::scale_blocks(const Came& came) {
+    std::fill(missing_.begin(), missing_.end(), 0);
+    for (std::size_t whose = 0; whose < ranks_; ++whose) {
+        for (std::size_t piece = 0; piece < came.pieces(); ++piece) {
+            const std::size_t begin = whose * shard_ + piece * came.piece;
+            if (came.at(begin) != Came::kNothing) {
+                continue;
+            }
+            const std::size_t end = std::min(begin + came.piece, (whose + 1) * shard_);
+            for (std::size_t place = begin; place < std::min(end, filled_); ++place) {
+                ++missing_[wire().block_at(place)];
+            }
         }
     }
-}
-
-void Tar::scale_blocks() {
     const std::size_t block = options_.hadamard_block;
     for (std::size_t begin = 0; begin < filled_; begin += block) {
         const std::uint32_t missing = missing_[begin / block];
@@ -142,11 +180,57 @@ void Tar::scale_blocks() {
             continue;
         }
         const float scale = static_cast<float>(block) / static_cast<float>(block - missing);
-        float* const work = transport_.work() + begin;
-        for (std::size_t index = 0; index < block; ++index) {
-            work[index] *= scale;
+        for (std::size_t index = begin; index < begin + block; ++index) {
+            blocks_[index] *= scale;
         }
     }
+}
+
+Deviation Tar::compare(std::size_t bucket, const Stretch& part, Turn turn, int ranks) {
+    const Summed& summed = summed_[bucket];
+    if (summed.skipped) {
+        Deviation result;
+        result.wrong = compare_own(part, turn, options_.rank).wrong;
+        return result;
+    }
+    const auto& lacks = summed.came.lacks;
+    if (std::any_of(lacks.begin(), lacks.end(), [](std::uint8_t each) { return each > 0; })) {
+        return compare_lossy(summed, part, turn, ranks);
+    }
+    return allreduce_lab::compare(part, turn, ranks, spread_ ? kOfRounding * ranks : 0.0);
+}
+
+Deviation Tar::compare_lossy(const Summed& summed, const Stretch& part, Turn turn, int ranks) {
+    const std::size_t block = options_.hadamard_block;
+    const std::size_t count = filled(part.count);
+    const Wire order(count / block, block);
+    std::vector<float> expected(count);
+    fill_with_sum({expected.data(), part.count, part.first}, turn, ranks);
+    Deviation result =
+        allreduce_lab::compare(part.data, expected.data(), part.count, 0.0); // for its error alone
+    result.wrong.reset();
+    result.exact = 0;
+    std::vector<float> found(part.data, part.data + part.count);
+    std::vector<float> own(count);
+    if (spread_) {
+        found.insert(found.end(), summed.padding.begin(), summed.padding.end());
+        for (std::vector<float>* each : {&expected, &found}) {
+            hadamard(each->data(), count, block, summed.seed);
+            order.lay(each->data(), own.data());
+            each->swap(own);
+        }
+    } else {
+        found.resize(count);
+        fill({own.data(), part.count, part.first}, turn, options_.rank);
+        std::transform(own.begin(), own.end(), own.begin(),
+                       [&](float each) { return each * static_cast<float>(ranks); });
+    }
+    look_at({found.data(), expected.data(), spread_ ? nullptr : own.data(), part.count}, ranks,
+            block, order, summed.came, result);
+    if (result.wrong) {
+        result.wrong->index += part.first;
+    }
+    return result;
 }
 
 Outcome Tar::outcome() const {

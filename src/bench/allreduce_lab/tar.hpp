@@ -1,6 +1,7 @@
 // The transpose allreduce: each rank sums one shard for all.
 #pragma once
 
+#include "allreduce_lab/check.hpp"
 #include "allreduce_lab/schedule.hpp"
 #include "allreduce_lab/transport.hpp"
 
@@ -21,16 +22,37 @@ class Tar : public Allreduce {
 
     /// Throws std::runtime_error if more is lost than --halt-loss.
     Outcome run(std::size_t bucket) override;
+    /// Each float that lacks nothing, by its value; the rest of them by what it lacks (look_at()).
+    Deviation compare(std::size_t bucket, const Stretch& part, Turn turn, int ranks) override;
 
     /// Of the last bucket: scatter and gather.
     [[nodiscard]] const std::array<StageEnd, 2>& stages() const { return stages_; }
 
   private:
+    /// How a bucket was summed last.
+    struct Summed {
+        bool skipped = false;
+        std::uint64_t seed = 0;
+        Came came;
+        std::vector<float>
+            padding; ///< what became of it, without which no transform has an inverse
+    };
+
     StageEnd exchange(PacketKind stage);
-    void sum_own_shard();
-    void gather_shards();
-    void keep_or_clear(std::size_t begin, std::size_t end);
-    void scale_blocks();
+    void sum_own_shard(Came& came);
+    void gather_shards(Came& came);
+    void lay_out(const Bucket& bucket, std::uint64_t seed);
+    void bring_back(const Bucket& bucket, Summed& summed);
+    [[nodiscard]] Deviation compare_lossy(const Summed& summed, const Stretch& part, Turn turn,
+                                          int ranks);
+    [[nodiscard]] Wire wire() const {
+        return {filled_ / options_.hadamard_block, options_.hadamard_block};
+    }
+    [[nodiscard]] std::size_t filled(std::size_t elements) const {
+        return (elements + options_.hadamard_block - 1) / options_.hadamard_block *
+               options_.hadamard_block;
+    }
+    void scale_blocks(const Came& came);
     [[nodiscard]] Outcome outcome() const;
 
     const Options& options_;
@@ -40,7 +62,9 @@ class Tar : public Allreduce {
     std::size_t ranks_;
     std::size_t rank_;
     std::vector<std::size_t> places_;
+    std::vector<float> blocks_;          ///< where they are transformed
     std::vector<std::uint32_t> missing_; ///< floats of each block
+    std::vector<Summed> summed_;         ///< of each bucket
     std::array<StageEnd, 2> stages_{};
     std::uint64_t sequence_ = 0;
     std::size_t shard_ = 0;

@@ -48,6 +48,9 @@ class TcpTransport : public Transport {
                            std::size_t /*piece*/) const override {
         return true;
     }
+    [[nodiscard]] std::uint8_t lacks(std::size_t /*rank*/, std::size_t /*piece*/) const override {
+        return 0;
+    }
 
   private:
     Context context_;

@@ -42,6 +42,17 @@ Outcome train(Allreduce& allreduce, const std::vector<Bucket>& buckets, double c
     return outcome;
 }
 
+Deviation compare(Allreduce& allreduce, const std::vector<Bucket>& buckets, Turn turn, int ranks) {
+    Deviation total;
+    std::size_t first = 0;
+    for (std::size_t index = 0; index < buckets.size(); ++index) {
+        const auto [data, elements] = buckets[index];
+        add(total, allreduce.compare(index, {data, elements, first}, turn, ranks));
+        first += elements;
+    }
+    return total;
+}
+
 void add(Outcome& total, const Outcome& outcome) {
     total.expected += outcome.expected;
     total.lost += outcome.lost;

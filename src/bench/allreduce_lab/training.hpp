@@ -13,6 +13,9 @@ std::vector<Bucket> buckets_of(const Options& options, float* data);
 /// bytes as it and those before it have. Computing is waiting: it needs no core of the host's.
 Outcome train(Allreduce& allreduce, const std::vector<Bucket>& buckets, double compute);
 
+/// What each of them was found to be, as parts of the vector.
+Deviation compare(Allreduce& allreduce, const std::vector<Bucket>& buckets, Turn turn, int ranks);
+
 void add(Outcome& total, const Outcome& outcome);
 
 } // namespace allreduce_lab

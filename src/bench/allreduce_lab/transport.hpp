@@ -3,6 +3,7 @@
 
 #include "allreduce_lab/allreduce.hpp"
 #include "allreduce_lab/bounds.hpp"
+#include "allreduce_lab/check.hpp"
 #include "allreduce_lab/packet.hpp"
 
 #include <cstddef>
@@ -26,7 +27,7 @@ class Transport {
     Transport(int size, std::vector<std::size_t> shards, std::size_t piece)
         : size_(size), shards_(std::move(shards)), piece_(piece),
           largest_(*std::max_element(shards_.begin(), shards_.end())),
-          work_(largest_ * static_cast<std::size_t>(size)) {}
+          work_(largest_ * static_cast<std::size_t>(size)), own_lacks_(pieces(largest_)) {}
     virtual ~Transport() = default;
     Transport(const Transport&) = delete;
     Transport& operator=(const Transport&) = delete;
@@ -39,12 +40,20 @@ class Transport {
     /// What came from that rank in that stage of the bucket just exchanged.
     [[nodiscard]] virtual const float* from(PacketKind stage, std::size_t rank) const = 0;
     [[nodiscard]] virtual bool has(PacketKind stage, std::size_t rank, std::size_t piece) const = 0;
+    /// How many contributions a piece that this rank summed lacks, which its gather tells the
+    /// others, up to Came::kMany.
+    void set_lacks(std::size_t piece, std::size_t count) {
+        own_lacks_[piece] = static_cast<std::uint8_t>(std::min<std::size_t>(count, Came::kMany));
+    }
+    /// What that rank told of a piece that it summed.
+    [[nodiscard]] virtual std::uint8_t lacks(std::size_t rank, std::size_t piece) const = 0;
 
     [[nodiscard]] float* work() { return work_.data(); }
     [[nodiscard]] std::size_t piece() const { return piece_; }
     [[nodiscard]] std::size_t shard(std::uint64_t bucket) const {
         return shards_[bucket % shards_.size()];
     }
+    [[nodiscard]] std::uint8_t own_lacks(std::size_t piece) const { return own_lacks_[piece]; }
 
   protected:
     [[nodiscard]] int size() const { return size_; }
@@ -59,6 +68,7 @@ class Transport {
     std::size_t piece_;
     std::size_t largest_;
     std::vector<float> work_;
+    std::vector<std::uint8_t> own_lacks_; ///< of each piece
 };
 
 /// Over gloo's connections: nothing is lost, and the slowest peer is waited for.
@@ -88,9 +98,9 @@ class UdpTransport : public Transport {
 };
 
 /// Over datagrams: a stage ends after `bound` seconds whatever is missing, one of a smaller bucket
-/// after as much less.
+/// after as much less. One that `calibrates` ends once nothing has come for long, too.
 std::unique_ptr<UdpTransport> udp_transport(Meeting& meeting, const Options& options,
                                             in_addr address, std::vector<std::size_t> shards,
-                                            double bound);
+                                            double bound, bool calibrates = false);
 
 } // namespace allreduce_lab

@@ -5,6 +5,7 @@
 #include "allreduce_lab/transport.hpp"
 #include "common/arguments.hpp"
 #include "common/clock.hpp"
+#include "common/interrupt.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -28,17 +29,25 @@ constexpr double kLeastBound = 2e-3;     // seconds: a thread may be woken that 
 constexpr double kLeastPatience = 5e-4;  // seconds: as that of a shorter wait
 constexpr double kLongestDelay = 10.0;   // seconds; a longer one is no echo of ours
 constexpr int kReceiveBuffer = 8 << 20;  // a stage of every sender while this rank computes
-constexpr int kSendBuffer = 256 << 10;   // more would only stand in a queue
+constexpr int kSendBuffer = 128 << 10;   // 167 KB of packets; more would only stand in a queue
+constexpr double kQueueFull = 500e-6;    // seconds until it is tried again
+constexpr double kLongestWait = 0.2;     // seconds between two looks at a signal
 constexpr std::size_t kLargestDatagram = 65507;
+// Of a calibration, which must see what comes late: no packet for so many typical stages, between
+// these limits in seconds, ends a scatter; a gather, which such a rank begins late, after longer.
+constexpr double kSilence = 20.0;
+constexpr double kLeastSilence = 0.1;
+constexpr double kMostSilence = 0.5;
+constexpr double kSilenceOfGather = 3.0;
 
 class Udp : public UdpTransport {
   public:
     Udp(Meeting& meeting, const Options& options, in_addr address, std::vector<std::size_t> shards,
-        double bound)
+        double bound, bool calibrates)
         : UdpTransport(meeting.size(), std::move(shards), options.payload / sizeof(float)),
           own_(static_cast<std::size_t>(meeting.rank())),
           ranks_(static_cast<std::size_t>(meeting.size())), run_(meeting.run_word()),
-          inject_loss_(options.inject_loss), bound_(bound),
+          inject_loss_(options.inject_loss), bound_(bound), calibrates_(calibrates),
           socket_(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)),
           early_{EarlyEnd(bound), EarlyEnd(bound)}, incast_(meeting.size()),
           rate_(options.rate == 0 ? 0.0 : static_cast<double>(options.rate) * 1e6 / 8,
@@ -51,6 +60,7 @@ class Udp : public UdpTransport {
             for (Slot& slot : stages) {
                 slot.data.resize(ranks_ * largest());
                 slot.have.resize(ranks_ * pieces(largest()));
+                slot.lacks.resize(slot.have.size());
                 slot.last.resize(ranks_);
                 slot.highest.resize(ranks_);
             }
@@ -73,6 +83,9 @@ class Udp : public UdpTransport {
     [[nodiscard]] bool has(PacketKind stage, std::size_t rank, std::size_t piece) const override {
         return slot(stage, current_).have[rank * pieces(largest()) + piece] != 0;
     }
+    [[nodiscard]] std::uint8_t lacks(std::size_t rank, std::size_t piece) const override {
+        return slot(PacketKind::Gather, current_).lacks[rank * pieces(largest()) + piece];
+    }
     [[nodiscard]] const Odd& odd() const override { return odd_; }
     [[nodiscard]] double rate() const override { return rate_.bytes_per_second(); }
     [[nodiscard]] const Arrivals& arrivals() const override { return arrivals_; }
@@ -91,6 +104,8 @@ class Udp : public UdpTransport {
     void echo(PacketHeader header, const sockaddr_in& source);
     std::size_t send_some(PacketKind stage, const std::vector<std::size_t>& places, double time);
     void wait(double until, bool to_send);
+    void drop_errors();
+    [[nodiscard]] double silence(PacketKind stage) const;
     // Of the times of the largest bucket. What a small one takes is not its bytes alone.
     [[nodiscard]] double scale_of(std::uint64_t bucket) const {
         return std::max(static_cast<double>(shard(bucket)) / static_cast<double>(largest()),
@@ -103,6 +118,7 @@ class Udp : public UdpTransport {
     std::uint32_t run_;
     std::uint64_t inject_loss_;
     double bound_;
+    bool calibrates_;
     Descriptor socket_;
     std::vector<sockaddr_in> peers_;
     std::array<EarlyEnd, 2> early_;
@@ -142,6 +158,9 @@ void Udp::open(Meeting& meeting, in_addr address) {
         // FORCE is for root only; the others are cut to what the kernel allows.
         (void)setsockopt(socket_.number(), SOL_SOCKET, option, &bytes, sizeof bytes);
     }
+    // Without it, what a full queue of this host drops counts as sent.
+    const int yes = 1;
+    (void)setsockopt(socket_.number(), IPPROTO_IP, IP_RECVERR, &yes, sizeof yes);
     peers_ = meeting.exchange_ports(socket_, address);
 }
 
@@ -174,19 +193,22 @@ StageEnd Udp::exchange(PacketKind stage, std::uint64_t bucket,
             end.end = End::Full;
             break;
         }
-        if (time >= begin + bound) {
+        if (time >= begin + bound || bench::interrupted_by() != 0) {
             end.end = End::Bound;
             break;
         }
         const bool all_said_last = own.ended == ranks_ - 1 && sent_ == to_send_;
-        const double give_up = std::max(own.last_time, begin) +
-                               std::max(early.patience(end.expected) * scale, kLeastPatience);
-        if (all_said_last && !received && time >= give_up) {
+        const bool may_give_up = all_said_last || (calibrates_ && sent_ == to_send_);
+        const double patience = all_said_last
+                                    ? std::max(early.patience(end.expected) * scale, kLeastPatience)
+                                    : silence(stage);
+        const double give_up = std::max(own.last_time, begin) + patience;
+        if (may_give_up && !received && time >= give_up) {
             end.end = End::Early;
             break;
         }
         if (!received && sent == 0) {
-            const double until = all_said_last ? std::min(give_up, begin + bound) : begin + bound;
+            const double until = may_give_up ? std::min(give_up, begin + bound) : begin + bound;
             const bool paced = sent_ < to_send_ && next_send_ > time;
             wait(paced ? std::min(next_send_, until) : until, sent_ < to_send_ && !paced);
         }
@@ -195,8 +217,22 @@ StageEnd Udp::exchange(PacketKind stage, std::uint64_t bucket,
     end.seconds = bench::steady_seconds() - begin;
     end.lost = end.expected - own.total;
     odd_.unsent += to_send_ - sent_;
-    learn(stage, end, end.end == End::Early ? own.last_time - begin : end.seconds);
+    learn(stage, end, end.end == End::Early ? std::max(own.last_time - begin, 0.0) : end.seconds);
     return end;
+}
+
+double Udp::silence(PacketKind stage) const {
+    const double typical = early_[static_cast<std::size_t>(stage)].typical();
+    const double scatter = std::max(std::clamp(kSilence * typical, kLeastSilence, kMostSilence),
+                                    std::min(typical, bound_ / 2));
+    return stage == PacketKind::Scatter ? scatter : kSilenceOfGather * scatter;
+}
+
+// Of peers that have ended; who is gone is found out over the connections of the meeting.
+void Udp::drop_errors() {
+    msghdr message{};
+    while (recvmsg(socket_.number(), &message, MSG_ERRQUEUE | MSG_DONTWAIT) >= 0) {
+    }
 }
 
 bool Udp::receive_some() {
@@ -208,6 +244,9 @@ bool Udp::receive_some() {
     for (int index = 0; index < count; ++index) {
         const auto each = static_cast<std::size_t>(index);
         take(received_[each].data(), in_[each].msg_len, sources_[each]);
+    }
+    if (count < 0 && errno != EAGAIN && errno != EINTR) {
+        drop_errors();
     }
     return count > 0;
 }
@@ -269,6 +308,7 @@ void Udp::take_piece(const PacketHeader& header, const unsigned char* payload, s
     std::memcpy(place.data.data() + source * largest() + header.offset / sizeof(float), payload,
                 bytes);
     have = 1;
+    place.lacks[source * pieces(largest()) + header.offset / piece_bytes] = header.lacks;
     place.came(source, header.last, bench::steady_seconds());
     arrivals_.note(ahead == 0 && header.kind == stage_ ? place.last_time - begin_ : 0.0);
     odd_.reordered += header.offset < place.highest[source] ? 1 : 0;
@@ -288,7 +328,7 @@ void Udp::echo(PacketHeader header, const sockaddr_in& source) {
 // As many as the rate and the socket take now; pieces go round the receivers of a group.
 std::size_t Udp::send_some(PacketKind stage, const std::vector<std::size_t>& places, double time) {
     const double rate = rate_.bytes_per_second();
-    if (rate > 0.0 && next_send_ > time) {
+    if (next_send_ > time) {
         return 0;
     }
     const std::size_t count = pieces(shard(current_));
@@ -314,6 +354,7 @@ std::size_t Udp::send_some(PacketKind stage, const std::vector<std::size_t>& pla
         header.bucket = static_cast<std::uint16_t>(current_);
         header.offset = static_cast<std::uint32_t>(which * piece() * sizeof(float));
         header.timeout = timeouts_[static_cast<std::size_t>(stage)];
+        header.lacks = stage == PacketKind::Gather ? own_lacks(which) : std::uint8_t{0};
         header.last = which + std::max(kLastPieces, count / 100) >= count;
         header.incast = static_cast<std::uint8_t>(incast_.wanted());
         write_packet(headers_[filled].data(), header);
@@ -333,6 +374,11 @@ std::size_t Udp::send_some(PacketKind stage, const std::vector<std::size_t>& pla
                                 : sendmmsg(socket_.number(), out_.data(),
                                            static_cast<unsigned>(filled), MSG_DONTWAIT);
     if (out <= 0 && filled > 0) {
+        if (errno == ENOBUFS) {
+            next_send_ = time + kQueueFull;
+        } else if (errno != EAGAIN) {
+            drop_errors();
+        }
         return 0;
     }
     const std::size_t done =
@@ -346,7 +392,7 @@ std::size_t Udp::send_some(PacketKind stage, const std::vector<std::size_t>& pla
 }
 
 void Udp::wait(double until, bool to_send) {
-    const double left = std::max(until - bench::steady_seconds(), 0.0);
+    const double left = std::clamp(until - bench::steady_seconds(), 0.0, kLongestWait);
     const timespec limit{static_cast<std::time_t>(left),
                          static_cast<long>((left - std::floor(left)) * 1e9)};
     pollfd entry{socket_.number(), static_cast<short>(to_send ? POLLIN | POLLOUT : POLLIN), 0};
@@ -377,8 +423,8 @@ void Udp::learn(PacketKind stage, const StageEnd& end, double needed) {
 
 std::unique_ptr<UdpTransport> udp_transport(Meeting& meeting, const Options& options,
                                             in_addr address, std::vector<std::size_t> shards,
-                                            double bound) {
-    return std::make_unique<Udp>(meeting, options, address, std::move(shards), bound);
+                                            double bound, bool calibrates) {
+    return std::make_unique<Udp>(meeting, options, address, std::move(shards), bound, calibrates);
 }
 
 } // namespace allreduce_lab

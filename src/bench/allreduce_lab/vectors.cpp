@@ -19,30 +19,82 @@ float element(Turn turn, int rank, std::size_t index) {
     return static_cast<float>(static_cast<int>(bits >> kHigh) - kHalf);
 }
 
+float sum_of_elements(Turn turn, int ranks, std::size_t index) {
+    float sum = 0.0F;
+    for (int rank = 0; rank < ranks; ++rank) {
+        sum += element(turn, rank, index);
+    }
+    return sum;
+}
+
+template <class Expect>
+Deviation compare_with(const float* found, std::size_t count, double tolerance, Expect expect) {
+    Deviation result;
+    for (std::size_t index = 0; index < count; ++index) {
+        const double expected = expect(index);
+        const double error = std::fabs(double{found[index]} - expected);
+        if (!result.wrong && !(error <= tolerance)) {
+            result.wrong = {index, expected, double{found[index]}};
+        }
+        result.error += error * error;
+        result.energy += expected * expected;
+        result.peak = std::max(result.peak, error);
+    }
+    result.exact = count;
+    return result;
+}
+
+Deviation placed(Deviation deviation, std::size_t first) {
+    if (deviation.wrong) {
+        deviation.wrong->index += first;
+    }
+    return deviation;
+}
+
 } // namespace
 
-void fill(float* data, std::size_t count, Turn turn, int rank) {
-    for (std::size_t index = 0; index < count; ++index) {
-        data[index] = element(turn, rank, index);
+void fill(const Stretch& part, Turn turn, int rank) {
+    for (std::size_t index = 0; index < part.count; ++index) {
+        part.data[index] = element(turn, rank, part.first + index);
     }
 }
 
-Deviation compare(const float* data, std::size_t count, Turn turn, int ranks, double tolerance) {
-    Deviation result;
-    for (std::size_t index = 0; index < count; ++index) {
-        float expected = 0.0F;
-        for (int rank = 0; rank < ranks; ++rank) {
-            expected += element(turn, rank, index);
-        }
-        const double error = std::fabs(double{data[index]} - double{expected});
-        if (!result.wrong && !(error <= tolerance)) {
-            result.wrong = {index, expected, data[index]};
-        }
-        result.error += error * error;
-        result.energy += double{expected} * double{expected};
-        result.peak = std::max(result.peak, error);
+void fill_with_sum(const Stretch& part, Turn turn, int ranks) {
+    for (std::size_t index = 0; index < part.count; ++index) {
+        part.data[index] = sum_of_elements(turn, ranks, part.first + index);
     }
-    return result;
+}
+
+Deviation compare(const float* found, const float* expected, std::size_t count, double tolerance) {
+    return compare_with(found, count, tolerance,
+                        [=](std::size_t index) { return double{expected[index]}; });
+}
+
+Deviation compare(const Stretch& part, Turn turn, int ranks, double tolerance) {
+    return placed(compare_with(part.data, part.count, tolerance,
+                               [=](std::size_t index) {
+                                   return double{sum_of_elements(turn, ranks, part.first + index)};
+                               }),
+                  part.first);
+}
+
+Deviation compare_own(const Stretch& part, Turn turn, int rank) {
+    return placed(compare_with(part.data, part.count, 0.0,
+                               [=](std::size_t index) {
+                                   return double{element(turn, rank, part.first + index)};
+                               }),
+                  part.first);
+}
+
+void add(Deviation& total, const Deviation& part) {
+    total.wrong = total.wrong ? total.wrong : part.wrong;
+    total.error += part.error;
+    total.energy += part.energy;
+    total.peak = std::max(total.peak, part.peak);
+    total.exact += part.exact;
+    total.lacking.expected += part.lacking.expected;
+    total.lacking.found += part.lacking.found;
+    total.lacking.count += part.lacking.count;
 }
 
 } // namespace allreduce_lab

@@ -28,7 +28,7 @@ std::string plain(double number);
 std::uint64_t parse_count(std::string_view option, std::string_view text, std::uint64_t minimum,
                           std::uint64_t maximum);
 
-/// A positive, finite number of seconds, e.g. "0.5".
+/// A positive number of seconds up to 1e7, e.g. "0.5".
 double parse_seconds(std::string_view option, const std::string& text);
 
 /// "MAX", "MIN:" or "MIN:MAX" in bytes; what is not given keeps its default.

@@ -1,9 +1,11 @@
 #include "allreduce_lab/bounds.hpp"
+#include "allreduce_lab/check.hpp"
 #include "allreduce_lab/hadamard.hpp"
 #include "allreduce_lab/packet.hpp"
 #include "allreduce_lab/schedule.hpp"
 #include "allreduce_lab/slot.hpp"
 #include "allreduce_lab/vectors.hpp"
+#include "allreduce_lab/wire.hpp"
 
 #include <doctest/doctest.h>
 
@@ -23,7 +25,7 @@ std::vector<float> summed(std::size_t count, Turn turn, int ranks) {
     std::vector<float> total(count, 0.0F);
     std::vector<float> own(count);
     for (int rank = 0; rank < ranks; ++rank) {
-        fill(own.data(), count, turn, rank);
+        fill({own.data(), count}, turn, rank);
         for (std::size_t index = 0; index < count; ++index) {
             total[index] += own[index];
         }
@@ -37,35 +39,35 @@ TEST_CASE("the sum of the ranks' vectors is what it must be, exactly, up to 255 
     for (const int ranks : {1, 2, 7, 255}) {
         const Turn turn{3, 17};
         std::vector<float> total = summed(500, turn, ranks);
-        CHECK_FALSE(compare(total.data(), total.size(), turn, ranks, 0.0).wrong);
-        CHECK(compare(total.data(), total.size(), turn, ranks, 0.0).error == 0.0);
+        CHECK_FALSE(compare({total.data(), total.size()}, turn, ranks, 0.0).wrong);
+        CHECK(compare({total.data(), total.size()}, turn, ranks, 0.0).error == 0.0);
         total[123] += 1.0F;
-        const Deviation deviation = compare(total.data(), total.size(), turn, ranks, 0.0);
+        const Deviation deviation = compare({total.data(), total.size()}, turn, ranks, 0.0);
         REQUIRE(deviation.wrong);
         CHECK(deviation.wrong->index == 123);
         CHECK(deviation.wrong->found - deviation.wrong->expected == 1.0F);
         CHECK(deviation.peak == 1.0);
-        CHECK_FALSE(compare(total.data(), total.size(), turn, ranks, 1.0).wrong);
+        CHECK_FALSE(compare({total.data(), total.size()}, turn, ranks, 1.0).wrong);
     }
 }
 
 TEST_CASE("another sum, another seed and a shifted vector are found wrong, and so is NaN") {
     std::vector<float> total = summed(100, {3, 17}, 4);
-    CHECK(compare(total.data(), 100, {3, 18}, 4, 0.0).wrong);
-    CHECK(compare(total.data(), 100, {4, 17}, 4, 0.0).wrong);
-    CHECK(compare(total.data() + 1, 99, {3, 17}, 4, 0.0).wrong);
+    CHECK(compare({total.data(), 100}, {3, 18}, 4, 0.0).wrong);
+    CHECK(compare({total.data(), 100}, {4, 17}, 4, 0.0).wrong);
+    CHECK(compare({total.data() + 1, 99}, {3, 17}, 4, 0.0).wrong);
     total[5] = std::nanf("");
-    CHECK(compare(total.data(), 100, {3, 17}, 4, 1e9).wrong->index == 5);
+    CHECK(compare({total.data(), 100}, {3, 17}, 4, 1e9).wrong->index == 5);
 }
 
 TEST_CASE("a packet's header is read as it was written, byte by byte in network order") {
     const PacketHeader header{
-        0x01020304, PacketKind::Gather, 7, 0x0A0B0C0D, 0x1112, 0x21222324, 0x3132, true, 15};
+        0x01020304, PacketKind::Gather, 7, 0x0A0B0C0D, 0x1112, 0x21222324, 0x3132, true, 5, 15};
     std::array<unsigned char, kHeaderBytes> packet{};
     write_packet(packet.data(), header);
     const std::array<unsigned char, kHeaderBytes> expected = {
-        0xA7, 0x11, 7,    1,    2,    3,    4,    0x0A, 0x0B, 0x0C,
-        0x0D, 0x11, 0x12, 0x21, 0x22, 0x23, 0x24, 0x31, 0x32, 0x1F};
+        0xA7, 0x21, 7,    1,    2,    3,    4,    0x0A, 0x0B, 0x0C,
+        0x0D, 0x11, 0x12, 0x21, 0x22, 0x23, 0x24, 0x31, 0x32, 0xDF};
     CHECK(packet == expected);
     PacketHeader found;
     REQUIRE(read_packet(packet.data(), packet.size(), found));
@@ -74,10 +76,10 @@ TEST_CASE("a packet's header is read as it was written, byte by byte in network 
     CHECK(again == packet);
     CHECK_FALSE(read_packet(packet.data(), packet.size() - 1, found));
     for (const auto& [index, value] : {std::pair<std::size_t, unsigned char>{0, 0xA6}, // magic
-                                       {1, 0x21},                                      // version
-                                       {1, 0x13},                                      // kind
-                                       {19, 0x2F},                                     // last
-                                       {19, 0x10}}) {                                  // incast
+                                       {1, 0x11},                                      // version
+                                       {1, 0x23},                                      // kind
+                                       {1, 0x20},     // a scatter lacks nothing
+                                       {19, 0xD0}}) { // incast
         auto wrong = packet;
         wrong[index] = value;
         CHECK_FALSE(read_packet(wrong.data(), wrong.size(), found));
@@ -94,7 +96,7 @@ TEST_CASE("of a million packets of noise, those that are read are written back t
         }
         if (packet % 2 == 0) { // or none would come past the first two bytes
             bytes[0] = 0xA7;
-            bytes[1] = static_cast<unsigned char>(0x10U | (noise() % 4));
+            bytes[1] = static_cast<unsigned char>(0x20U | (noise() % 4));
         }
         // On the heap and as long as it is, so that a sanitizer sees a byte read too many.
         const std::vector<unsigned char> sent(
@@ -114,10 +116,10 @@ TEST_CASE("of a million packets of noise, those that are read are written back t
 
 TEST_CASE("the Hadamard transform keeps lengths, sums and, with its inverse, everything") {
     std::vector<float> a(4096);
-    fill(a.data(), a.size(), {1, 2}, 0);
+    fill({a.data(), a.size()}, {1, 2}, 0);
     const std::vector<float> before = a;
     std::vector<float> b(4096);
-    fill(b.data(), b.size(), {1, 2}, 1);
+    fill({b.data(), b.size()}, {1, 2}, 1);
     std::vector<float> sum(4096);
     double energy = 0.0;
     for (std::size_t index = 0; index < a.size(); ++index) {
@@ -157,6 +159,134 @@ TEST_CASE("what is lost of a spread block is unbiased, over the signs") {
         mean += (block[5] + block[6]) / kSeeds; // the neighbour's truth is 0
     }
     CHECK(mean == doctest::Approx(truth).epsilon(0.02));
+}
+
+TEST_CASE("neighbours on the wire are of different blocks, and each float has one place there") {
+    for (const auto& [blocks, block] :
+         {std::pair<std::size_t, std::size_t>{33, 256}, {1, 64}, {65, 4}, {200, 8}}) {
+        CAPTURE(blocks);
+        const Wire wire(blocks, block);
+        std::vector<float> from(blocks * block);
+        for (std::size_t index = 0; index < from.size(); ++index) {
+            from[index] = static_cast<float>(index);
+        }
+        std::vector<float> sent(from.size(), -1.0F);
+        wire.lay(from.data(), sent.data());
+        std::size_t same = 0;
+        for (std::size_t place = 0; place < sent.size(); ++place) {
+            REQUIRE(wire.block_at(place) == static_cast<std::size_t>(sent[place]) / block);
+            same += place > 0 && wire.block_at(place) == wire.block_at(place - 1) ? 1 : 0;
+        }
+        CHECK(same == (blocks == 1 ? block - 1 : 0));
+        std::vector<float> back(from.size());
+        wire.take_up(sent.data(), back.data());
+        CHECK(back == from);
+    }
+}
+
+namespace {
+
+constexpr int kRanks = 4;
+constexpr std::size_t kBlock = 64;
+constexpr std::size_t kElements = 8 * kBlock - 7;
+
+/// A bucket of which a rank lost a gathered piece, and another piece lacks a contribution.
+struct Lossy {
+    Lossy() {
+        came.shard = 8 * kBlock / kRanks;
+        came.piece = 32;
+        came.lacks.assign(8 * kBlock / came.piece, 0);
+        came.of(1, 2) = Came::kNothing;
+        came.of(3, 0) = 1;
+        fill_with_sum({sum.data(), kElements}, {1, 2}, kRanks);
+        std::vector<float> own(sum.size());
+        fill({own.data(), kElements}, {1, 2}, 3);
+        // As a rank would have it: blocks whose missing part is zero are scaled up.
+        for (std::vector<float>* each : {&sum, &own}) {
+            hadamard(each->data(), each->size(), kBlock, 9);
+            std::vector<float> sent(each->size());
+            wire.lay(each->data(), sent.data());
+            each->swap(sent);
+        }
+        found = sum;
+        std::vector<double> missing(8);
+        for (std::size_t place = 0; place < found.size(); ++place) {
+            missing[wire.block_at(place)] += came.at(place) == Came::kNothing ? 1 : 0;
+        }
+        for (std::size_t place = 0; place < found.size(); ++place) {
+            if (came.at(place) == 1) {
+                found[place] = (found[place] - own[place]) * kRanks / (kRanks - 1);
+            }
+            const double there = kBlock - missing[wire.block_at(place)];
+            found[place] *=
+                came.at(place) == Came::kNothing ? 0.0F : static_cast<float>(kBlock / there);
+        }
+    }
+
+    [[nodiscard]] Deviation looked_at() const {
+        Deviation result;
+        look_at({found.data(), sum.data(), nullptr, kElements}, kRanks, kBlock, wire, came, result);
+        return result;
+    }
+
+    Wire wire{8, kBlock};
+    Came came;
+    std::vector<float> sum = std::vector<float>(8 * kBlock);
+    std::vector<float> found;
+};
+
+} // namespace
+
+TEST_CASE("of a sum that lost packets all is right, and zeros, or one float, are wrong") {
+    const Lossy right;
+    const Deviation found = right.looked_at();
+    CHECK_FALSE(found.wrong);
+    CHECK(found.exact == kElements - 64);
+    CHECK(found.lacking.count == 32);
+    CHECK(found.lacking.found / found.lacking.expected == doctest::Approx(1).epsilon(0.5));
+    Lossy zeros;
+    zeros.found.assign(zeros.found.size(), 0.0F);
+    REQUIRE(zeros.looked_at().wrong);
+    CHECK(zeros.looked_at().wrong->block);
+    for (const std::size_t place :
+         {std::size_t{5}, right.came.shard + 70}) { // that never came, too
+        Lossy one;
+        one.found[place] += 1.0F;
+        REQUIRE(one.looked_at().wrong);
+        CHECK(one.looked_at().wrong->index == one.wire.block_at(place) * kBlock);
+    }
+    Lossy nan;
+    nan.found[7] = std::nanf("");
+    CHECK(nan.looked_at().wrong);
+    Lossy other;
+    for (std::size_t place = 3 * other.came.shard; place < 3 * other.came.shard + 32; ++place) {
+        other.found[place] *= 3;
+    }
+    CHECK(other.looked_at().lacking.found > 5 * other.looked_at().lacking.expected);
+}
+
+TEST_CASE("without the transform the own part times the ranks stands in for what never came") {
+    Came came{64, 16, std::vector<std::uint8_t>(8, 0)};
+    came.of(1, 1) = Came::kNothing;
+    std::vector<float> sum(128);
+    fill_with_sum({sum.data(), 120}, {1, 2}, 2);
+    std::vector<float> own(128);
+    fill({own.data(), 120}, {1, 2}, 0);
+    std::vector<float> found = sum;
+    for (float& each : own) {
+        each *= 2;
+    }
+    std::copy(own.begin() + 80, own.begin() + 96, found.begin() + 80);
+    const auto looked_at = [&] {
+        Deviation result;
+        look_at({found.data(), sum.data(), own.data(), 120}, 2, 64, Wire(2, 64), came, result);
+        return result;
+    };
+    CHECK_FALSE(looked_at().wrong);
+    CHECK(looked_at().exact == 104);
+    found[85] += 1.0F;
+    REQUIRE(looked_at().wrong);
+    CHECK(looked_at().wrong->index == 64);
 }
 
 TEST_CASE("t_B lets a share of the packets be late, but none of a typical stage") {

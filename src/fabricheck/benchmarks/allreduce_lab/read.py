@@ -39,7 +39,9 @@ def curve(result: ProgramResult, name: str = "") -> Curve:
         count = result.need(row, "iterations", int)
         least += 2 * (ranks - 1) / ranks * result.need(row, "size", int) * count
         if row.get("valid") is not True:
-            result.refuse(f"expected sums of {scheme} that were looked at, found that none was")
+            unchecked = row.get("sums_unchecked")
+            told = f"{unchecked} of which nothing was compared" if unchecked else "none"
+            result.refuse(f"expected sums of {scheme} that were looked at, found {told}")
         if scheme is Metric.OPTIREDUCE:
             values |= dict(result.values(row, "loss", Metric.ERROR_RATIO))
         elif found.metrics == (Metric.TAIL,):
