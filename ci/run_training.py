@@ -15,6 +15,9 @@ from typing import Any
 from fabricheck.benchmarks.allreduce_lab.entries import MODELS, PROGRAM, Model
 from fabricheck.errors import EXIT_BAD_INPUT, FabricheckError
 
+_GUIDE = ", ".join(
+    f"{each.tr_timeout} for {each.script}" for each in MODELS.values() if each.script
+)
 USAGE = "usage: run_training.sh MASTER_ADDR RANK NODES DEV MODEL"
 HELP = f"""{USAGE}
 
@@ -29,6 +32,11 @@ Environment
   PREFIX         a word of the run, the same on all nodes and another one for each run (training)
   ITERATIONS     of each scheme (100)
   COMPUTE        milliseconds of an iteration's computing phase (0)
+  TR_TIMEOUT     milliseconds after which a stage of all gradients in one bucket ends, with
+                 OptiReduce; one of a smaller bucket has as much less (calibrated). The guide has
+                 {_GUIDE}
+  CORES          of the training, as taskset takes them (1-8 where there are 12; else any)
+  TR_THREADS_OFFSET  core of the thread that communicates (11)
   REDIS_PORT     (6199)
   DPDK_CFG       file of lines IP=MAC, one for each node, that the nodes are reached by (dpdk.cfg,
                  if it is there)
@@ -44,7 +52,6 @@ SCHEMES = {"ring": "ring", "bcube": "bcube", "transpose": "tar_tcp", "optireduce
 
 LEFT_OUT = "left out: NCCL with Ring and with Tree, which need GPUs"
 PAUSE = 5.0
-_TRAINING_CORES, _TRANSPORT_CORE = "1-8", 11
 _FEWEST_CORES = 12
 _MAC = re.compile(r"[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){5}")
 
@@ -142,19 +149,34 @@ def command(
         "--compute": environment.get("COMPUTE", "0"),
         "--iteration-count": environment.get("ITERATIONS", "100"),
         "--json": output,
-        "--tr-threads-offset": _TRANSPORT_CORE,
+        "--tr-threads-offset": environment.get("TR_THREADS_OFFSET", "11"),
     }
-    if scheme == "optireduce":
-        options["--tr-timeout"] = model.tr_timeout
+    if scheme == "optireduce" and "TR_TIMEOUT" in environment:
+        options["--tr-timeout"] = stage_limit(environment["TR_TIMEOUT"], model)
     words = [str(word) for pair in options.items() for word in pair]
-    has_cores = cores >= _FEWEST_CORES
+    has_cores = "CORES" in environment or cores >= _FEWEST_CORES
     return [
-        *(["taskset", "-c", _TRAINING_CORES] if has_cores else []),
+        *(["taskset", "-c", environment.get("CORES", "1-8")] if has_cores else []),
         environment.get("ALLREDUCE_LAB", PROGRAM),
         *words,
         *([] if has_cores else ["--relaxed"]),
         scheme,
     ]
+
+
+def stage_limit(given: str, model: Model) -> int:
+    """Milliseconds for a stage of the largest bucket.
+
+    Args:
+        given: for one of all gradients.
+        model: what is trained.
+
+    Raises:
+        FabricheckError: if it is no whole number above 0.
+    """
+    if not given.isdecimal() or not int(given):
+        raise FabricheckError(f"expected TR_TIMEOUT in whole milliseconds, found {given[:80]!r}")
+    return max(1, round(int(given) * max(model.buckets) / sum(model.buckets)))
 
 
 def result_line(document: Mapping[str, Any]) -> str:

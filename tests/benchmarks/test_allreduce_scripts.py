@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from ci import run_training as training
 
+from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE
 
 pytestmark = pytest.mark.integration
@@ -100,7 +101,7 @@ def test_training_runs_optireduce_alone_and_writes_its_log(program, tmp_path):
     assert done.returncode == 0
     [call] = calls(tmp_path)
     assert "--prefix night7.bert.optireduce" in call
-    assert "--tr-timeout 350" in call
+    assert "--tr-timeout" not in call
     log = tmp_path / "gloo_optireduce_bert_5_16.log"
     assert log.read_text() == "Time,Exposed,P50,P99,Loss\n2.5,0.5,2,4,0.001\n"
     assert {each.name for each in tmp_path.iterdir()} == {"allreduce_lab", "calls", log.name}
@@ -125,6 +126,19 @@ def test_training_runs_all_in_the_guides_order_and_says_what_is_left_out(
     assert len([*tmp_path.glob("gloo_*_vgg19_150_128.log")]) == 4
     (tmp_path / "fail").touch()
     assert training.run(asked, chosen) == 1
+
+
+def test_what_the_guide_says_to_adjust_are_variables(tmp_path):
+    """The bound is for one bucket of all gradients, of which the largest here has a tenth."""
+    asked = training.read_arguments(["10.0.0.1", "0", "2", "ens17", "bert"])
+    given = {"TR_TIMEOUT": "350", "CORES": "2-5", "TR_THREADS_OFFSET": "7"}
+    words = " ".join(training.command(asked, "optireduce", tmp_path, given, cores=4))
+    assert words.startswith("taskset -c 2-5 allreduce_lab ")
+    assert "--tr-threads-offset 7 --tr-timeout 34 optireduce" in words
+    assert "--tr-timeout" not in training.command(asked, "ring", tmp_path, given, cores=4)
+    for wrong in ("0", "1.5", "soon"):
+        with pytest.raises(FabricheckError, match="TR_TIMEOUT in whole milliseconds"):
+            training.command(asked, "optireduce", tmp_path, {"TR_TIMEOUT": wrong}, cores=4)
 
 
 @pytest.mark.parametrize(

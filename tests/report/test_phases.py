@@ -69,6 +69,28 @@ def test_a_figure_for_each_mode_and_number_of_ranks(perflogs):
     assert "openmpi tcp-2n from 480 us at N240 to 960 us at N480" in panels[1].words
 
 
+def test_both_paths_of_gpus_are_in_one_figure_with_their_ratio(write):
+    document = sample.report("latency")
+    document["cases"] += [
+        matmul_case("matmul_gpu_aware_blocking_np2", "openmpi", "rc_cuda-2n"),
+        matmul_case("matmul_gpu_staged_blocking_np2", "openmpi", "rc-2n"),
+        matmul_case("matmul_gpu_staged_blocking_np2", "openmpi", "tcp-2n"),
+        matmul_case("matmul_gpu_staged_blocking_np2", "mpich", "rc-2n"),
+    ]
+    slow = document["cases"][-3]["samples"]
+    for each in slow.values():
+        each["value"] *= 3
+    (figure,) = phase_figures(load(write(sample.announced(document))))
+    assert figure.title == "testbed:slurm, 2 ranks, blocking, GPUs"
+    assert [line.label for line in figure.panels[0].lines] == [
+        "openmpi rc_cuda-2n aware", "openmpi rc-2n staged", "openmpi tcp-2n staged",
+        "mpich rc-2n staged",
+    ]  # fmt: skip
+    (ratio,) = figure.panels[-1].lines
+    assert (ratio.label, ratio.sizes, ratio.values) == ("openmpi rc_cuda-2n", (240, 480), (3, 3))
+    assert "from 3 at N240 to 3 at N480" in figure.panels[-1].words
+
+
 def test_the_page_has_a_chart_for_each_phase(perflogs):
     run = load(perflogs)
     html = render(run, summarise(run))

@@ -164,7 +164,6 @@ TEST_CASE("what is lost of a spread block is unbiased, over the signs") {
 TEST_CASE("neighbours on the wire are of different blocks, and each float has one place there") {
     for (const auto& [blocks, block] :
          {std::pair<std::size_t, std::size_t>{33, 256}, {1, 64}, {65, 4}, {200, 8}}) {
-        CAPTURE(blocks);
         const Wire wire(blocks, block);
         std::vector<float> from(blocks * block);
         for (std::size_t index = 0; index < from.size(); ++index) {
@@ -192,7 +191,7 @@ constexpr std::size_t kElements = 8 * kBlock - 7;
 
 /// A bucket of which a rank lost a gathered piece, and another piece lacks a contribution.
 struct Lossy {
-    Lossy() {
+    Lossy() : sum(8 * kBlock), found(8 * kBlock) {
         came.shard = 8 * kBlock / kRanks;
         came.piece = 32;
         came.lacks.assign(8 * kBlock / came.piece, 0);
@@ -208,7 +207,7 @@ struct Lossy {
             wire.lay(each->data(), sent.data());
             each->swap(sent);
         }
-        found = sum;
+        std::copy(sum.begin(), sum.end(), found.begin());
         std::vector<double> missing(8);
         for (std::size_t place = 0; place < found.size(); ++place) {
             missing[wire.block_at(place)] += came.at(place) == Came::kNothing ? 1 : 0;
@@ -231,7 +230,7 @@ struct Lossy {
 
     Wire wire{8, kBlock};
     Came came;
-    std::vector<float> sum = std::vector<float>(8 * kBlock);
+    std::vector<float> sum;
     std::vector<float> found;
 };
 

@@ -97,4 +97,4 @@ def _scale(axes: Any, panel: Panel) -> None:
     axes.yaxis.set_major_formatter(lambda value, _: with_unit(value, unit, digits=1))
     axes.yaxis.set_minor_formatter(lambda *_: "")
     axes.set_xlabel(axis)
-    axes.set_ylabel(panel.title.lower() if is_bytes else "median time")
+    axes.set_ylabel("median time" if not is_bytes and unit != "1" else panel.title.lower())

@@ -67,7 +67,7 @@ class LabRun(Measurement):
     extras that are read: ``ucx_net_devices.tcp``, the interface, and ``allreduce_lab``:
     ``link_rate`` in Mbit/s, to which links are slowed down where the nodes are those of a testbed;
     ``elements`` of a sum, ``gradients`` in bytes that a model is scaled down to, ``compute`` in ms
-    of an iteration, and ``iterations``.
+    of an iteration, or of one of each model, and ``iterations``.
     """
 
     has_links = False
@@ -119,7 +119,9 @@ class LabRun(Measurement):
             model = MODELS[self._lab.model]
             buckets = model.scaled(own.get("gradients", sum(model.buckets)))
             given["--buckets"] = ",".join(map(str, buckets))
-            given["--compute"] = own.get("compute")
+            compute = own.get("compute")
+            each = compute if isinstance(compute, dict) else {self._lab.model: compute}
+            given["--compute"] = each.get(self._lab.model)
             if "gradients" in own:
                 # A bucket is filled up to whole blocks, which for a small one is not little.
                 given["--hadamard-block"] = 256

@@ -76,8 +76,8 @@ def benchmark_name(mode: str, ranks: int, path: str | None = None) -> str:
 
 
 _TRANSPORTS: Mapping[Path | None, tuple[str, ...]] = {
-    None: ("rc", "tcp", "shm"),
-    Path.STAGED: ("rc", "tcp", "shm"),
+    None: ("rc", "tcp", "ipoib", "shm"),
+    Path.STAGED: ("rc", "tcp", "ipoib", "shm"),
     Path.AWARE: ("rc_cuda", "tcp_cuda", "cuda_ipc"),
 }
 
