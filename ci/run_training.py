@@ -151,8 +151,10 @@ def command(
         "--json": output,
         "--tr-threads-offset": environment.get("TR_THREADS_OFFSET", "11"),
     }
-    if scheme == "optireduce" and "TR_TIMEOUT" in environment:
-        options["--tr-timeout"] = stage_limit(environment["TR_TIMEOUT"], model)
+    if scheme == "optireduce":
+        limit = environment.get("TR_TIMEOUT")
+        # As many as the paper has: buckets are large.
+        options |= {"--tr-timeout": stage_limit(limit, model)} if limit else {"--calibration": 20}
     words = [str(word) for pair in options.items() for word in pair]
     has_cores = "CORES" in environment or cores >= _FEWEST_CORES
     return [

@@ -168,13 +168,13 @@ def test_a_training_by_the_guides_words_is_the_programs_command():
     assert words[:4] == ["taskset", "-c", "1-8", "allreduce_lab"]
     assert words[-1] == "optireduce"
     given = dict(zip(words[4:-1:2], words[5:-1:2], strict=True))
-    assert given["--tr-timeout"] == "135"
+    assert "--tr-timeout" not in given
+    assert given["--calibration"] == "20"
     assert given["--tr-threads-offset"] == "11"
     assert given["--iteration-count"] == "7"
     few = training.command(asked, "transpose", Path("x.json"), {}, 2)
     assert few[0] == "allreduce_lab"
     assert few[-2:] == ["--relaxed", "tar_tcp"]
-    assert "--tr-timeout" not in few
     assert [each.tr_timeout for each in MODELS.values() if each.script] == [370, 350, 370, 370, 135]
 
 

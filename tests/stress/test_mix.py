@@ -1,8 +1,13 @@
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fabricheck.errors import FabricheckError
+from fabricheck.judge.references import CaseKey
+from fabricheck.launch.judging import find_references, of_sizes
+from fabricheck.provenance import SUITE
+from fabricheck.sites.files import read
 from fabricheck.stress.mix import Block, read_mix
 
 MIB = 1 << 20
@@ -53,3 +58,26 @@ def test_what_is_wrong_is_told_with_its_line(tmp_path: Path, line: str, message:
 def test_an_unknown_mix_names_those_there_are() -> None:
     with pytest.raises(FabricheckError, match=r"once, seed.*found '\.\./seed'"):
         read_mix("../seed")
+
+
+def stresses() -> list[tuple[str, str, dict[str, Any]]]:
+    """System, partition, and what its site file says of stress."""
+    return [
+        (system["name"], each["name"], each["extras"]["stress"])
+        for path in sorted((SUITE / "sites").glob("*.yaml"))
+        for system in read(path)["systems"]
+        for each in system["partitions"]
+        if "stress" in each.get("extras", {})
+    ]
+
+
+def test_every_block_of_a_shipped_site_has_a_reference() -> None:
+    found = set()
+    for system, partition, says in stresses():
+        for block in read_mix(says.get("mix", "seed")).blocks:
+            place = f"{system}:{partition}"
+            key = CaseKey(system, place, says["environ"], block.benchmark, says["placement"])
+            references, _ = find_references(key, ["MpiCollective"])
+            assert of_sizes(references, block.sizes), (system, block.words)
+            found.add(system)
+    assert found == {"local", "testbed", "roce25g-8n"}
