@@ -21,6 +21,8 @@ from fabricheck.errors import FabricheckError, ParseError
 from fabricheck.judge.levels import Level
 from fabricheck.judge.verdict import Subject, Verdict
 from fabricheck.launch.cases import Case
+from fabricheck.provenance import SUITE
+from fabricheck.sites.files import read
 
 GUIDE = Path(__file__).parents[1] / "data" / "seeds" / "optireduce-8n.csv"
 PARAMETERS = {
@@ -160,6 +162,20 @@ def test_a_scaled_training_has_buckets_and_blocks_that_fit_them():
     assert (given["--tail"], given["--compute"], given["--hadamard-block"]) == ("3.0", "10", "256")
     assert given["--halt-loss"] == "100"
     assert "--buckets" not in LabRun(Case("sum_idle", "tcp-4n")).options({})
+
+
+def test_the_computing_of_an_iteration_is_that_of_its_model():
+    """Of the guide's site each model has one, below the least time of its row."""
+    (system,) = read(SUITE / "sites" / "optireduce-8n.yaml")["systems"]
+    own = system["partitions"][0]["extras"]["allreduce_lab"]
+    for row in csv.DictReader(GUIDE.open()):
+        model = "".join(letter if letter.isalnum() else "_" for letter in row["model"].lower())
+        model = model.replace("gpt_2", "gpt2")
+        options = LabRun(Case(f"{model}_tail3", "tcp-8n")).options(own)
+        compute = int(options[options.index("--compute") + 1])
+        least = min(float(value) for name, value in row.items() if name.endswith("_s"))
+        assert 0.8 * least < compute / 1000 < least
+    assert "--compute" not in LabRun(Case("vgg19_tail3", "tcp-8n")).options(own)
 
 
 def test_a_training_by_the_guides_words_is_the_programs_command():

@@ -141,6 +141,11 @@ def test_what_the_guide_says_to_adjust_are_variables(tmp_path):
             training.command(asked, "optireduce", tmp_path, {"TR_TIMEOUT": wrong}, cores=4)
 
 
+def test_the_server_where_ranks_meet_is_installed_for_make_run():
+    packages = (SUITE / "ci" / "packages" / "runtime.txt").read_text().split()
+    assert "redis-server" in packages
+
+
 @pytest.mark.parametrize(
     ("told", "said"),
     [
