@@ -155,6 +155,7 @@ def command(
         limit = environment.get("TR_TIMEOUT")
         # As many as the paper has: buckets are large.
         options |= {"--tr-timeout": stage_limit(limit, model)} if limit else {"--calibration": 20}
+        options["--halt-loss"] = 100  # nothing is trained that it could harm: the log has the loss
     words = [str(word) for pair in options.items() for word in pair]
     has_cores = "CORES" in environment or cores >= _FEWEST_CORES
     return [

@@ -134,7 +134,7 @@ def test_what_the_guide_says_to_adjust_are_variables(tmp_path):
     given = {"TR_TIMEOUT": "350", "CORES": "2-5", "TR_THREADS_OFFSET": "7"}
     words = " ".join(training.command(asked, "optireduce", tmp_path, given, cores=4))
     assert words.startswith("taskset -c 2-5 allreduce_lab ")
-    assert "--tr-threads-offset 7 --tr-timeout 34 optireduce" in words
+    assert "--tr-threads-offset 7 --tr-timeout 34 --halt-loss 100 optireduce" in words
     assert "--tr-timeout" not in training.command(asked, "ring", tmp_path, given, cores=4)
     for wrong in ("0", "1.5", "soon"):
         with pytest.raises(FabricheckError, match="TR_TIMEOUT in whole milliseconds"):
