@@ -34,6 +34,14 @@ rules:
   date: 2026-11-21
 """
 LIMIT = 120.0
+DOING = """\
+import sys
+from pathlib import Path
+from fabricheck.monitor.stress import Stress
+for each in Stress(Path(sys.argv[1])).read():
+    if each.family.name == "fabricheck_stress_state" and each.value:
+        print(each.labels[1])
+"""
 
 
 class Controller:
@@ -49,8 +57,17 @@ class Controller:
         suite.write("references/testbed.yaml", RULES)
 
     def words(self, *words: str) -> list[str]:
-        path = f"PYTHONPATH={self.suite.root / 'src'}"
-        return ["env", path, sys.executable, "-m", "fabricheck", "stress", *words]
+        return [*self.python, "-m", "fabricheck", "stress", *words]
+
+    @property
+    def python(self) -> list[str]:
+        return ["env", f"PYTHONPATH={self.suite.root / 'src'}", sys.executable]
+
+    def doing(self) -> str:
+        """What the exporter of the login node says that it does."""
+        return self.slurm(
+            *self.python, "-c", DOING, str(self.suite.root / "reports")
+        ).stdout.strip()
 
     def command(self, *words: str) -> list[str]:
         return self.suite.testbed.command("login", *self.words(*words))
@@ -108,6 +125,7 @@ def test_one_runs_yields_to_a_user_goes_on_and_ends_after_a_block(
     stress.until(lambda: len(stress.blocks()) > 2, "three blocks")
     told = stress.status()
     assert (told["phase"], told["job"], told["dead"]) == ("running", job, {})
+    assert stress.doing() == "running"
     second = stress("start", "--name=t")
     assert second.returncode == 2
     assert f"found job {job}: stop it with 'fabricheck stress stop --name t'" in second.stderr
@@ -129,6 +147,7 @@ def test_one_runs_yields_to_a_user_goes_on_and_ends_after_a_block(
     stress.until(lambda: stress.state_of(user) in ("RUNNING", ""), "the user's job")
     sys.stdout.write(f"yielded in {time.monotonic() - asked:.1f} s\n")
     stress.until(lambda: stress.state_of(job) == "PENDING", "the stress waits")
+    assert stress.doing() == "preempted"
     before = len(stress.blocks())
     # Slurm lets two minutes pass before it starts a job again.
     stress.slurm("scontrol", "update", f"jobid={job}", "starttime=now")
