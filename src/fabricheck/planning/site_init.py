@@ -262,49 +262,42 @@ _HEAD = """\
 
 def _site(name: str, facts: Facts, hostname: str) -> dict[str, Any]:
     environments = _environments(name, facts)
-    names = [each["name"] for each in environments]
-    partitions = [_of_slurm(each, facts, names) for each in facts.partitions]
+    of_all = {"environs": [each["name"] for each in environments], "max_jobs": 1}
+    partitions = [_of_slurm(each, facts) for each in facts.partitions] or [_of_one_machine(facts)]
     return {
         "systems": [
             {
                 "name": name,
                 "descr": f"{name}, as its tools describe it",
                 "hostnames": [hostname],
-                "partitions": partitions or [_of_one_machine(facts, names)],
+                "partitions": [each | of_all for each in partitions],
             }
         ],
         "environments": environments,
     }
 
 
-def _of_slurm(partition: detect.Partition, facts: Facts, environs: list[str]) -> dict[str, Any]:
+def _of_slurm(partition: detect.Partition, facts: Facts) -> dict[str, Any]:
     hardware = facts.hardware[partition.name]
-    counts, count = [1], 2
-    while count <= partition.nodes:
-        counts.append(count)
-        count *= 2
+    counts = [2**power for power in range(partition.nodes.bit_length())] or [1]
     return {
         "name": partition.name,
         "descr": f"{partition.nodes} nodes",
         "scheduler": "squeue",
         "launcher": "srun",
         "access": [f"--partition={partition.name}"],
-        "environs": environs,
-        "max_jobs": 1,
         "features": [*_transports(hardware), *(f"nodes-{count}" for count in counts)],
         **_hardware(hardware),
         "sched_options": {"use_nodes_option": True},
     }
 
 
-def _of_one_machine(facts: Facts, environs: list[str]) -> dict[str, Any]:
+def _of_one_machine(facts: Facts) -> dict[str, Any]:
     return {
         "name": "here",
         "descr": "this machine, no scheduler",
         "scheduler": "local",
         "launcher": "mpirun",
-        "environs": environs,
-        "max_jobs": 1,
         "features": ["shm", "nodes-1"],
         **_hardware(facts.hardware.get("", Hardware())),
     }
