@@ -68,38 +68,34 @@ def rows(
     Raises:
         FabricheckError: for the first line that is not as the schema asks.
     """
+
+    def wrong(line: int, message: str) -> FabricheckError:
+        return FabricheckError(f"{path}: line {line}: {message}")
+
     text = enumerate(path.read_text("utf-8").splitlines(), start=1)
     lines = [(number, _cells(line)) for number, line in text if line[:1] != "#"]
     first, header = lines.pop(0) if lines else (1, [])
     if len({*header}) < len(header) or not columns.keys() - optional <= {*header} <= columns.keys():
-        raise FabricheckError(
-            f"{path}: line {first}: expected the columns {', '.join(columns)}, each once, found "
-            f"{', '.join(header)}: correct the header"
-        )
+        wanted, found = ", ".join(columns), ", ".join(header)
+        raise wrong(first, f"expected the columns {wanted}, each once, found {found}: correct them")
     named: dict[str, int] = {}
     at = header.index("name")
     a_row = maybe(one_of([cell for _, cells in lines for cell in cells[at : at + 1]]), "")
     for line, cells in lines:
         if len(cells) != len(header):
-            raise FabricheckError(
-                f"{path}: line {line}: expected {len(header)} cells, found {len(cells)}: correct "
-                "the commas and quotes"
-            )
+            counts = f"expected {len(header)} cells, found {len(cells)}"
+            raise wrong(line, f"{counts}: correct the commas and quotes")
         row = {}
         for column, cell in zip(header, cells, strict=True):
             reader = a_row if columns[column] is A_ROW else columns[column]
             try:
                 row[column] = reader.read(cell)
             except (FabricheckError, LookupError, ValueError) as error:
-                raise FabricheckError(
-                    f"{path}: line {line}: {column}: expected {reader.form}, found {cell!r}: "
-                    "correct it"
-                ) from error
+                asked = f"{column}: expected {reader.form}"
+                raise wrong(line, f"{asked}, found {cell!r}: correct it") from error
         if (before := named.setdefault(row["name"], line)) != line:
-            raise FabricheckError(
-                f"{path}: line {line}: expected each name once, found {row['name']} again, first "
-                f"at line {before}: remove one"
-            )
+            twice = f"found {row['name']} again, first at line {before}"
+            raise wrong(line, f"expected each name once, {twice}: remove one")
         yield row
 
 

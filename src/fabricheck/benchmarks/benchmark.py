@@ -144,5 +144,3 @@ FULL = frozenset({"full"})
 ACCEPTANCE = FULL | {"acceptance"}
 NIGHTLY = ACCEPTANCE | {"nightly"}
 SMOKE = NIGHTLY | {"smoke"}
-
-LATENCY_STATISTICS = ("avg", "p50", "p99")

@@ -68,7 +68,7 @@ def _check(folder: str, entries: ModuleType, taken: dict[tuple[str, str], str]) 
     if not {"FAMILIES", "BENCHMARKS"} <= vars(entries).keys():
         raise FabricheckError(f"{entries.__file__}: expected FAMILIES and BENCHMARKS: add them")
     families = {family.name for family in entries.FAMILIES}
-    checks = {name for family in entries.FAMILIES for name in family.checks}
+    checks = {*getattr(entries, "DERIVED", ()), *(c for f in entries.FAMILIES for c in f.checks)}
     for kind, names in (
         ("family", families), ("check class", checks), ("benchmark", entries.BENCHMARKS)
     ):  # fmt: skip
