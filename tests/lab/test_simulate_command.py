@@ -58,3 +58,10 @@ def test_the_measured_error_rates_can_be_printed():
     assert found.exit_code == 0
     assert "Campaigns of 120 series:" in found.stdout
     assert "| what is worse | 6 pairs |" in found.stdout
+
+
+@pytest.mark.lab
+def test_few_nodes_have_a_table_of_their_own():
+    found = simulate("locate", "--few", "--runs", "1").stdout
+    assert "| 3 | none | quiet | 1 | - | 0.0 % | 0.0 % | 0.0 % |" in found
+    assert "| 3 nodes | as the testbed | 1 |" in found
