@@ -81,7 +81,13 @@ class Controller:
         return self.suite.testbed.run("login", *command, timeout_seconds=900)
 
     def start(self) -> str:
-        done = self("start", "--name=t", f"--mix={self.suite.root / 'mix.yaml'}", "--for=20m")
+        done = self(
+            "start",
+            "--system=testbed",
+            "--name=t",
+            f"--mix={self.suite.root / 'mix.yaml'}",
+            "--for=20m",
+        )
         assert done.returncode == 0, done.stderr
         return str(re.findall(r"job (\d+)", done.stderr)[-1])
 
@@ -126,7 +132,7 @@ def test_one_runs_yields_to_a_user_goes_on_and_ends_after_a_block(
     told = stress.status()
     assert (told["phase"], told["job"], told["dead"]) == ("running", job, {})
     assert stress.doing() == "running"
-    second = stress("start", "--name=t")
+    second = stress("start", "--system=testbed", "--name=t")
     assert second.returncode == 2
     assert f"found job {job}: stop it with 'fabricheck stress stop --name t'" in second.stderr
     assert stress("servers").stdout.splitlines() == [

@@ -95,7 +95,9 @@ def test_a_node_that_dies_is_left_out_of_the_next_start(suite: Suite) -> None:
         suite.testbed.kill_daemon("slurmd.n2")
         stress.until(lambda: stress.status()["dead"] == {"n2": "Slurm says down*"}, "n2 is dead")
         stress("stop", "--now")
-        done = stress("start", "--name=t", f"--mix={suite.root / 'mix.yaml'}", "--for=20m")
+        done = stress(
+            "start", "--system=testbed", "--name=t", f"--mix={suite.root / 'mix.yaml'}", "--for=20m"
+        )
         assert "left out: n2: Slurm says down*; to keep users off it: scontrol" in done.stderr
         stress.until(stress.blocks, "a block of the others")
         assert {each.nodes for each in stress.blocks()} == {("n1", "n3")}
