@@ -11,7 +11,8 @@
 # With both commands the runs take turns, A-B-B-A, and in the end the state before is restored. From
 # the third pair on fabricheck accept is asked after each, and the campaign ends once it is clear. Runs
 # that are in ReFrame's results database are not made again: start the script anew after whatever
-# ended it, or with more pairs. What follows -- chooses the checks and their nodes.
+# ended it, or with more pairs. What follows -- chooses the checks and their nodes, and with --system
+# (or RFM_SYSTEM) the system where ReFrame would not find it by the name of this host.
 #
 #   ci/acceptance.sh fw28 --before 'ssh sw1 use-image 27' --after 'ssh sw1 use-image 28' \
 #       -- -n MpiPointToPoint -J nodelist=c[1-2]
