@@ -28,8 +28,6 @@ from fabricheck.transports.table import IPOIB, TRANSPORTS
 _COMMANDS = {"squeue": "sbatch", "slurm": "sbatch", "allocation": "salloc"}
 """What a scheduler of ReFrame needs on PATH; others are not looked at."""
 
-SURVEYS = ("FabricHealth", "NodeHealth", "PairHealth")
-"""Checks of every node."""
 _ON_GPUS = {each.feature for each in TRANSPORTS.values() if each.is_of_gpus}
 
 
@@ -114,8 +112,8 @@ def _partition_remarks(suite: Path, partition: Mapping[str, Any]) -> Iterator[Re
     if partition["scheduler"] not in LISTS_NODES:
         yield _weaker(
             f"{partition['scheduler']} does not tell ReFrame its nodes: "
-            f"{', '.join(SURVEYS)} and fabricheck stress cannot run there; only Slurm and machines "
-            "without a scheduler were ever tried"
+            "checks of health, which ask every node, and fabricheck stress cannot run there; only "
+            "Slurm and machines without a scheduler were ever tried"
         )
     elif partition["scheduler"] != "local" and "rdma" not in offered:
         yield _weaker("without the feature rdma nothing on InfiniBand or RoCE is measured")
