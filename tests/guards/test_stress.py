@@ -172,9 +172,15 @@ def test_one_runs_yields_to_a_user_goes_on_and_ends_after_a_block(
     medians = {each.benchmark for each in stress.suite.recorded() if each.check == "Stress"}
     assert medians == {"allreduce", "bcast"}
 
-    # At once: the block under way does not count, and the job does not come back.
+    # A node that fails is no user's job, though Slurm lets the stress wait again for both.
     job = stress.start()
     stress.until(stress.blocks, "a block")
+    stress.slurm("scontrol", "update", "nodename=n1", "state=down", "reason=test")
+    stress.until(lambda: stress.doing() == "requeued", "its node has failed")
+    stress.slurm("scontrol", "update", "nodename=n1", "state=resume")
+    assert stress("stop").returncode == 0
+
+    # At once: the block under way does not count, and the job does not come back.
     assert stress("stop", "--now").returncode == 0
     assert stress.state_of(job) == ""
     assert in_order(stress.blocks())
