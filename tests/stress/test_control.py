@@ -1,6 +1,7 @@
 """The verbs with a scheduler that stands in for Slurm's commands."""
 
 import os
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from fabricheck.stress.scheduler import (
     Local,
     Phase,
     Slurm,
+    birth,
     block_script,
     dead_nodes,
     job_script,
@@ -165,6 +167,23 @@ def test_a_process_of_this_machine_is_known_by_its_number_and_its_begin(tmp_path
     local.end(job)
     os.waitpid(int(job.partition(".")[0]), 0)
     assert local.standing("s", job).phase is Phase.GONE
+
+
+def test_the_block_under_way_ends_with_its_process(tmp_path: Path) -> None:
+    script, block = tmp_path / "job.sh", tmp_path / "block"
+    script.write_text(
+        f"setsid sh -c 'echo $$ >{block}.part; mv {block}.part {block}; exec sleep 60' & wait\n"
+    )
+    local = Local()
+    job = local.submit("s", script, tmp_path / "log", {})
+    while not block.exists():
+        time.sleep(0.01)
+    pid = int(block.read_text())
+    assert birth(pid)
+    local.end(job)
+    os.waitpid(int(job.partition(".")[0]), 0)
+    while birth(pid):
+        time.sleep(0.01)
 
 
 def test_silent_nodes_and_dead_ports_are_left_out(slurm: Stand) -> None:

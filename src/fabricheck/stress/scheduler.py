@@ -1,5 +1,6 @@
 """The job of a stress: one job of Slurm, or one process of this machine."""
 
+import contextlib
 import os
 import re
 import shlex
@@ -204,9 +205,12 @@ class Local:
             os.kill(pid, signal.SIGTERM)
 
     def end(self, job: str) -> None:
-        """KILL to its group."""
+        """KILL to its group, and to that of the block under way, which has one of its own."""
         if pid := _process(job):
-            os.killpg(pid, signal.SIGKILL)
+            blocks = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+            for group in (pid, *map(int, blocks)):
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(group, signal.SIGKILL)
 
 
 def _process(job: str) -> int:
