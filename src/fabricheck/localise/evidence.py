@@ -23,8 +23,8 @@ _FINEST: Final = 0.002
 """Noise is granted at least so much."""
 _MANY: Final = 32
 """Measurements of a round from which its median is known well enough to be taken out."""
-_FEW_NODES: Final = 64
-"""Up to so many nodes, bad ones take part in so many tests that their effects must be taken out."""
+_FEW_NODES: Final = 32
+"""Up to so many nodes, bad ones take part in so many tests that they move what is normal."""
 _ROUNDS_FOR_NORMAL: Final = 3
 _THREE: Final = 3
 """Nodes of which only two measure in a round, which then has nothing to compare them with."""
