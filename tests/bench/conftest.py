@@ -6,11 +6,12 @@ import itertools
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+from tests.bench.allreduce import COMMON, Start
 
 from fabricheck.transports import settings
 
@@ -217,3 +218,35 @@ def table_of() -> Callable[[subprocess.CompletedProcess], list[str]]:
         return done.stdout.splitlines()
 
     return lines
+
+
+@pytest.fixture
+def lab(openmpi: Build) -> Build:
+    return openmpi.of("allreduce_lab")
+
+
+@pytest.fixture
+def start(lab: Build, tmp_path: Path) -> Iterator[Start]:
+    """Starts one process for each rank; none is left behind."""
+    started: list[subprocess.Popen[str]] = []
+
+    def begin(
+        ranks: int, *arguments: str, place: tuple[str, ...] | None = None
+    ) -> list[subprocess.Popen[str]]:
+        meeting = place or ("--shared-path", str(tmp_path))
+        job = [
+            subprocess.Popen(
+                [lab.program, *COMMON, "--size", str(ranks), *meeting, f"-r{rank}", *arguments],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            for rank in range(ranks)
+        ]
+        started.extend(job)
+        return job
+
+    yield begin
+    for process in started:
+        process.kill()
+        process.communicate()

@@ -135,11 +135,7 @@ def nothing_but_the_first(command: Sequence[str]) -> str:
     ("broken", "on_node", "said"),
     [
         ("sinfo", "srun -N1", "expected sinfo to list the partitions, found: broken: run it"),
-        (
-            "srun",
-            "srun -N1 -p no",
-            "expected 'srun -N1 -p no' to run a command on a node, found: b",
-        ),
+        ("srun", "srun -N1 -p no", "expected 'srun -N1 -p no' to run a command on a node, f"),
         ("srum", "srum -N1", "expected 'srum -N1' to run a command on a node, found: broken"),
         ("none", "", "expected --on-node such as 'srun -N1', found '': each of the partitions c"),
         ("own", "srun -N1", "expected a partition, found partition compute, which is left out: br"),
