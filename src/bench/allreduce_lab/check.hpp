@@ -35,7 +35,7 @@ struct Compared {
     const float* expected;   ///< the sum of all contributions
     const float* substitute; ///< of pieces that never came; nullptr: zero, and the rest of its
                              ///< block scaled up
-    std::size_t elements; ///< what follows is padding
+    std::size_t elements;    ///< what follows is padding
 };
 
 /// Adds to `result` what is found: pieces that lack nothing, and those that never came, are exactly
