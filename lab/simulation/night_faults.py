@@ -43,7 +43,7 @@ def faults_of(cases: Sequence[Case]) -> Faults:
 
 @functools.cache
 def rules() -> tuple[dict[str, Any], ...]:
-    """The rules, each a fault for every combination of what it is told apart by."""
+    """The rules, each a fault for every combination of the fields under ``each``."""
     text = Path(__file__).with_name("night_faults.yaml").read_text()
     return tuple(yaml.safe_load(text)["faults"])
 
