@@ -49,7 +49,8 @@ def write(suite: Path) -> None:
         for family in MPI_FAMILIES
     ]
     system = {"name": "every", "hostnames": [".*"], "partitions": partitions}
-    (suite / "sites").mkdir()
+    for folder in ("sites", "reports"):
+        (suite / folder).mkdir()
     site = {"systems": [system], "environments": environments}
     (suite / "sites" / "every.yaml").write_text(yaml.safe_dump(site))
 
