@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
+from shlex import quote
 
 from reframe.core.backends import getlauncher
 from reframe.core.builtins import run_after, run_before, sanity_function, variable
@@ -83,7 +84,8 @@ class NodeSurvey(Judged):
         self.job.launcher.modifier = str(SURVEY)
         self.job.launcher.modifier_options = [str(rounds), str(self.num_tasks)]
         self.executable = str(NODE_PROBE)
-        self.executable_opts = probe_arguments(self.mpi, self.current_environ.cc)
+        asked = probe_arguments(self.mpi, self.current_environ.cc)
+        self.executable_opts = [quote(each) for each in asked]
 
     @sanity_function
     def examine(self) -> bool:
