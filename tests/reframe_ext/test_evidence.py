@@ -190,11 +190,20 @@ def test_a_job_that_never_began_is_told_apart(stage: Path) -> None:
     assert objection.startswith("expected the job to begin, found no output of it")
 
 
-def test_a_dead_node_is_the_only_fault(stage: Path) -> None:
-    append("err", "srun: error: Node failure on n2\n")(stage)
+STEP_IS_GONE = (
+    "srun: error: _server_read: fd 14 error reading header: Connection reset by peer\n"
+    "srun: error: step_launch_notify_io_failure: aborting, io error with slurmstepd on node 1\n"
+    "srun: error: Timed out waiting for job step to complete\n"
+)
+
+
+@pytest.mark.parametrize("said", ["srun: error: Node failure on n2\n", STEP_IS_GONE])
+def test_a_dead_node_is_the_only_fault(stage: Path, said: str) -> None:
+    append("err", said)(stage)
     drop("out")(stage)
     edit("witness.1", "exit 0\n", "")(stage)
     (objection,) = look(stage).objections
+    assert "Slurm lost node n2 in mid-job (" in objection
     assert "rank 1 on n2 never ended" in objection
 
 

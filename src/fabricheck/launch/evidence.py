@@ -33,6 +33,8 @@ _NODE_FAULT = re.compile(r"DUE TO NODE FAILURE|NODE_FAIL", re.I)
 # Slurm's "JOB 7 ON n1 CANCELLED ... DUE TO NODE FAILURE" names the node that ran the batch script,
 # not the one that failed; srun names that one.
 _LOST_NODE = re.compile(r"Node failure on (\S+)")
+# srun may see a node's end before Slurm does; it counts the nodes of the step from 0 then.
+_LOST_STEP = re.compile(r"io error with slurmstepd on node (\d+)")
 # What the scheduler of ReFrame that runs cases in one allocation says of its end.
 _ALLOCATION = re.compile(r"^fabricheck: allocation (.+)$", re.MULTILINE)
 _TIME_LIMIT = re.compile(r"DUE TO TIME LIMIT", re.I)
@@ -209,7 +211,11 @@ def scheduler_faults(directory: Path, errors: str, expected: Expectation) -> Ite
     never_ended = f" ({unfinished} never ended)" if unfinished else ""
     lost = _LOST_NODE.findall(errors)
     if not lost and starts and not _TIME_LIMIT.search(errors):
-        lost = list(expected.silent_nodes([start.host for start in starts]))
+        lost = list(expected.silent_nodes([start.host for start in starts])) or [
+            name
+            for place, name in enumerate(NodeSet.fromlist(list(hosts_seen(directory))))
+            if str(place) in _LOST_STEP.findall(errors)
+        ]
     if lost or _NODE_FAULT.search(errors):
         which = ", ".join(dict.fromkeys(lost))
         found = (
