@@ -66,7 +66,7 @@ class Case:
         placement: transport and nodes.
         sizes: of a block of a stress: message sizes in bytes, in place of the whole curve.
         iterations: of a block: how often at each.
-        number: of a block, from 1: tells it from others of the same benchmark.
+        number: of a block, from 1, unlike that of others of the same benchmark.
     """
 
     benchmark: str
