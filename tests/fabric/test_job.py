@@ -6,7 +6,7 @@ from tests.fabric.conftest import Grow, later, risen, snapshot_of, told
 
 from fabricheck.errors import FabricheckError
 from fabricheck.fabric.finding import Finding, tell
-from fabricheck.fabric.job import Node, common_rate, judge_job, read_nodes, readings
+from fabricheck.fabric.job import Node, common_rate, judge_job, link_use, read_nodes, readings
 from fabricheck.fabric.limits import Limits
 from fabricheck.judge.levels import Level
 
@@ -63,6 +63,41 @@ def test_the_rate_of_a_job_is_the_one_that_all_cards_tell(
 ) -> None:
     one = snapshot_of(tree, tmp_path)
     assert common_rate([Node(one, one), Node(one, later(one, **changes))]) == rate
+
+
+@pytest.mark.parametrize(
+    ("tree", "rises", "told"),
+    [
+        # 25 of the 250 GB that 200 Gbit/s carry in 10 s, in words of four bytes.
+        (
+            "mlx5_ib",
+            {"port_xmit_data": 25 * 10**9 // 4},
+            "received 0 %, sent 10 % of 200 Gbit/s",
+        ),
+        ("rxe", {}, "unknown, its bytes or its rate were not read"),
+    ],
+)
+def test_what_a_port_carried_is_a_share_of_its_rate(
+    tmp_path: Path, tree: str, rises: dict[str, int], told: str
+) -> None:
+    one = snapshot_of(tree, tmp_path)
+    (port,) = one.ports
+    used = dict(link_use([Node(one, risen(one, **rises))], ["n1", "n2"], Limits()))
+    assert used == {f"n1 {port}": told, "n2": "unknown, its ports were not read"}
+
+
+def test_what_a_port_carried_is_unknown_where_a_counter_is_none(tmp_path: Path) -> None:
+    one = snapshot_of("mlx5_ib", tmp_path)
+    (port,) = one.ports.values()
+    back = {key: value - 1 for key, value in port.counters.items()}
+    for node in (
+        Node(one, one),
+        Node(one, later(one, counters=back)),
+        Node(one, later(one, rate=None)),
+        Node(replace(one, ports={}), later(one)),
+    ):
+        ((_, told),) = link_use([node], ["n1"], Limits())
+        assert told == "unknown, its bytes or its rate were not read"
 
 
 def test_the_advice_names_the_nodes_of_the_job(tmp_path: Path) -> None:

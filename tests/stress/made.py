@@ -56,7 +56,8 @@ def place(path: Path, *blocks: Case, scheduler: str = "local", **state: object) 
     """The place of a stress with a plan, a state and blocks."""
     made = Place(path)
     numbers = {"seconds": 1, "duty": 1, "pause": 1, "block_limit": 300}
-    plan = {"system": "testbed", "scheduler": scheduler, "placement": "rc-8n", "blocks": [{}] * 4}
+    blocks_ = [{"setting": {"extras": {}, "features": []}}] * 4
+    plan = {"system": "testbed", "scheduler": scheduler, "placement": "rc-8n", "blocks": blocks_}
     made.write_plan({**plan, **numbers})
     made.change(session=SESSION, started=BEGIN, began=BEGIN, until=BEGIN + 3600, **state)
     for each in blocks:

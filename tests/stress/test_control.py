@@ -1,6 +1,7 @@
 """The verbs with a scheduler that stands in for Slurm's commands."""
 
 import os
+import re
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -8,7 +9,9 @@ from pathlib import Path
 
 import pytest
 from tests.stress.made import SESSION, block, place
+from typer.testing import CliRunner
 
+from fabricheck.cli.stress import app
 from fabricheck.errors import FabricheckError
 from fabricheck.stress import control, scheduler
 from fabricheck.stress.control import Wish
@@ -287,6 +290,18 @@ def test_a_name_is_needed_where_there_are_several(tmp_path: Path) -> None:
     with pytest.raises(FabricheckError, match=r"\(s, t\), found 'no name'"):
         control.place_of("", tmp_path)
     assert control.place_of("s", tmp_path).name == "s"
+
+
+@pytest.mark.parametrize("command", ["status", "servers"])
+def test_the_use_of_links_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    made = place(tmp_path / "s", block("1.1", nodes=2), ended=1.0)
+    monkeypatch.setattr(control, "place_of", lambda _: made)
+    text = CliRunner().invoke(app, [command]).stdout
+    for node in ("n1", "n2"):
+        assert re.search(rf"{node}.*: .*unknown, its ports were not read$", text, re.MULTILINE)
+    assert "link use" in text
 
 
 def test_scripts() -> None:

@@ -1,10 +1,12 @@
 """A block is judged as a case is: by references, by proof, by the ports below it."""
 
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
 import pytest
 from tests.fabric.conftest import later, risen, snapshot_of
+from tests.stress.made import block
 
 from fabricheck.benchmarks import registry
 from fabricheck.benchmarks.curve import Curve, Point
@@ -15,7 +17,7 @@ from fabricheck.launch import judging
 from fabricheck.launch.measurement import Evidence, Setting
 from fabricheck.record.entries import Case
 from fabricheck.stress import judged
-from fabricheck.stress.judged import judge_block, words_of
+from fabricheck.stress.judged import judge_block, links_of, words_of
 from fabricheck.stress.mix import Block
 
 pytestmark = pytest.mark.integration
@@ -114,3 +116,27 @@ def test_a_dead_port_is_the_cause(
     assert case.level == "untrusted"
     assert case.fabric_causes[0].startswith("link down on n1 mlx5_0:1")
     assert case.findings[0] == case.fabric_causes[0]
+
+
+@pytest.mark.parametrize(
+    ("placement", "told"),
+    [
+        ("rc-2n", {"n1 mlx5_0:1": "received 0 %, sent 20 % of 100 Gbit/s"}),
+        ("tcp-2n", {"n1": "unknown, its ports were not read"}),
+    ],
+)
+def test_the_use_of_links_is_told_of_the_ports_that_the_transport_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, placement: str, told: dict[str, str]
+) -> None:
+    before = snapshot_of("mlx5_roce", tmp_path / "node")
+    nodes = [Node(before, risen(before, 10.0, port_xmit_data=25 * 10**9 // 4))]
+    monkeypatch.setattr(judged, "read_nodes", lambda _: nodes)
+    plan = PLAN | {"placement": placement, "blocks": [{"setting": {"features": [], "extras": {}}}]}
+    assert links_of(plan, block("1.1", nodes=1)) == told
+
+
+def test_the_use_of_links_is_unknown_where_what_a_node_left_is_damaged(tmp_path: Path) -> None:
+    (tmp_path / "node.n1").write_text("nonsense\n")
+    plan = PLAN | {"placement": "rc-2n", "blocks": [{"setting": {"features": [], "extras": {}}}]}
+    case = replace(block("1.1", nodes=1), output=str(tmp_path))
+    assert links_of(plan, case) == {"n1": "unknown, its ports were not read"}

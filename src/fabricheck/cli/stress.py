@@ -123,7 +123,7 @@ def status(
     name: NameOption = "",
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
-    """Say what a stress is doing: job, iteration, blocks by level, the last five.
+    """Say what a stress is doing: job, iteration, blocks by level, the last five, use of links.
 
     Examples:
 
@@ -143,6 +143,8 @@ def status(
     typer.echo(f"iteration {told['iteration']}; blocks: {levels or 'none yet'}")
     for line in told["last"]:
         typer.echo(f"  {line}")
+    for port, carried in told["links"].items():
+        typer.echo(f"link use of {port} in the last block: {carried}")
     for node, why in told["dead"].items():
         typer.echo(f"{node}: {why}: left out at the next start; to keep users off it:")
         typer.echo(f"  {to_copy([node], why)[-1]}")
@@ -150,7 +152,7 @@ def status(
 
 @app.command()
 def servers(*, name: NameOption = "") -> None:
-    """Say what the nodes of the last block are: state, ranks, ports, marks and pauses.
+    """Say what the nodes of the last block are: state, ranks, ports, link use, marks, pauses.
 
     Examples:
 

@@ -1,21 +1,32 @@
 """Judging all nodes of a job from the snapshots in its working directory."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
+from fabricheck.fabric.counter import Role
 from fabricheck.fabric.finding import Finding
 from fabricheck.fabric.health import Reading, judge, read
 from fabricheck.fabric.limits import Limits
-from fabricheck.fabric.port import Snapshot
+from fabricheck.fabric.port import Port, Snapshot
 from fabricheck.fabric.snapshot import snapshot_of
-from fabricheck.fabric.state import compare_nodes
+from fabricheck.fabric.state import compare_nodes, ports_in_use
+from fabricheck.fabric.table import find
 from fabricheck.judge.levels import Level
 from fabricheck.nodes.told import files, read_told
+from fabricheck.units import share
 
 BEFORE, AFTER = "before", "after"
 """What ``rank.sh`` calls the moments before the program starts and after its end."""
 _IN_SOFTWARE = ("rxe", "rdma_rxe", "siw")
+# Direction, and bytes of one count.
+_CARRIED: Final[Mapping[Role | None, tuple[str, int]]] = {
+    Role.BYTES_SENT: ("sent", 1),
+    Role.WORDS_SENT: ("sent", 4),
+    Role.BYTES_RECEIVED: ("received", 1),
+    Role.WORDS_RECEIVED: ("received", 4),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +100,37 @@ def readings(nodes: Sequence[Node], limits: Limits) -> list[Reading]:
         if node.seconds >= 0
         for reading in read(node.before, node.after, node.seconds, limits)
     ]
+
+
+def link_use(
+    nodes: Sequence[Node], hosts: Sequence[str], limits: Limits
+) -> Iterator[tuple[str, str]]:
+    """What the ports of each host carried, as a share of their rate; unknown where none tells."""
+    left = {node.after.host: node for node in nodes}
+    for host in hosts:
+        node = left.get(host)
+        ports = ports_in_use(node.after, limits) if node else {}
+        if node is None or not ports:
+            yield host, "unknown, its ports were not read"
+            continue
+        yield from ((f"{host} {name}", _carried(node, port)) for name, port in ports.items())
+
+
+def _carried(node: Node, port: Port) -> str:
+    before = node.before.ports.get(port.name)
+    earlier = before.counters if before else {}
+    carried: dict[str, int] = {}
+    for (place, name), value in port.counters.items():
+        row = find(port.driver, place, name)
+        start = earlier.get((place, name), value + 1)
+        if row and row.role in _CARRIED and value >= start and value != row.ceiling:
+            way, factor = _CARRIED[row.role]
+            carried[way] = max((value - start) * factor, carried.get(way, 0))
+    if not carried or not port.rate or node.seconds <= 0:
+        return "unknown, its bytes or its rate were not read"
+    full = node.seconds * port.rate * 1e9 / 8
+    parts = ", ".join(f"{way} {share(each / full)}" for way, each in sorted(carried.items()))
+    return f"{parts} of {port.rate:g} Gbit/s"
 
 
 def _judge_node(node: Node, limits: Limits) -> list[Finding]:

@@ -17,7 +17,7 @@ from fabricheck.nodes.names import to_copy
 from fabricheck.provenance import SUITE, home
 from fabricheck.reframe_ext.config import find_system
 from fabricheck.report.files import write_whole
-from fabricheck.stress.judged import words_of
+from fabricheck.stress.judged import links_of, words_of
 from fabricheck.stress.medians import settle
 from fabricheck.stress.mix import PAGE, Mix, read_mix
 from fabricheck.stress.plan import as_request, make_plan
@@ -208,6 +208,7 @@ def status(place: Place) -> dict[str, Any]:
         "blocks": dict(Counter(each.level for each in blocks)),
         "until": state.until,
         "last": [f"{each.id} {words_of(each)}" for each in blocks[-5:]],
+        "links": links_of(place.read_plan(), blocks[-1]) if blocks else {},
         "dead": dead_nodes(blocks, _states(place)),
     }
 
@@ -222,9 +223,10 @@ def servers(place: Place) -> Iterator[str]:
     states = _states(place)
     for node in last.nodes:
         yield f"{node}: {states.get(node, 'no scheduler')}, {last.ranks_per_node} ranks"
-    given = place.read_plan()["blocks"][0]["setting"]
-    found = read_nodes(Path(last.output))
-    yield from describe([node.after for node in found], read_limits(given["extras"]))
+    plan = place.read_plan()
+    extras = plan["blocks"][0]["setting"]["extras"]
+    yield from describe([node.after for node in read_nodes(Path(last.output))], read_limits(extras))
+    yield from (f"{port}: link use {told}" for port, told in links_of(plan, last).items())
     for each in last.samples:
         if each.metric in ("ecn_rate", "pause_rate"):
             yield f"{each.metric.replace('_', ' ')} of the worst port: {each.value:.4g}/s"

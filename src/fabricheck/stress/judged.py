@@ -1,13 +1,16 @@
 """A finished block as a case of the record: proved, judged, with what its ports counted."""
 
+import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final
 
 from fabricheck.benchmarks.curve import split_variable
 from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.registry import FAMILIES
-from fabricheck.fabric.job import read_nodes, readings
+from fabricheck.errors import FabricheckError
+from fabricheck.fabric.job import link_use, read_nodes, readings
 from fabricheck.fabric.limits import read_limits
 from fabricheck.fabric.survey import worst_readings
 from fabricheck.judge.judgement import Judgement
@@ -28,6 +31,7 @@ from fabricheck.launch.judging import (
 from fabricheck.launch.measurement import Evidence, Measurement, Setting
 from fabricheck.record.entries import Case, Sample, moment
 from fabricheck.record.sessions import STRESS
+from fabricheck.transports import Placement
 from fabricheck.units import format_size, with_unit
 
 _COUNTED: Final = ("ecn_rate", "pause_rate")
@@ -148,6 +152,18 @@ def _sample(judged: Judgement) -> Sample:
         warning_lower=judged.good[0],
         warning_upper=judged.good[1],
     )
+
+
+def links_of(plan: Mapping[str, Any], block: Case) -> dict[str, str]:
+    """What the ports of each node carried in a block, as a share of their rate, or "unknown"."""
+    setting = plan["blocks"][0]["setting"]
+    nodes = []
+    # Of another transport the ports carry nothing, and their cables much.
+    if may_use_ports(Placement.read(plan["placement"]).transport, setting["features"]):
+        # What is damaged is a finding of the block.
+        with contextlib.suppress(FabricheckError):
+            nodes = read_nodes(Path(block.output))
+    return dict(link_use(nodes, block.nodes, read_limits(setting["extras"])))
 
 
 def words_of(case: Case) -> str:

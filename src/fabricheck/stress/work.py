@@ -24,7 +24,7 @@ from fabricheck.nodes.machine import read_machines
 from fabricheck.provenance import home
 from fabricheck.record.entries import Case
 from fabricheck.record.write import append
-from fabricheck.stress.judged import judge_block, words_of
+from fabricheck.stress.judged import judge_block, links_of, words_of
 from fabricheck.stress.medians import session_of, settle
 from fabricheck.stress.plan import blocks_of, setting_of
 from fabricheck.stress.scheduler import birth, block_script
@@ -150,6 +150,8 @@ class Worker:
         _tell(words_of(judged))
         for finding in judged.findings:
             _tell(f"  {finding}")
+        links = links_of(self._plan, judged)
+        _tell(f"  link use: {'; '.join(map(' '.join, links.items())) or 'unknown'}")
         if judged.result != "pass":
             (directory / _BAD).touch()
         prune(self._place.blocks)
