@@ -4,7 +4,8 @@ import json
 from typing import Any
 
 import pytest
-from tests.monitor.conftest import metrics_of, query_of
+import yaml
+from tests.monitor.conftest import ROOT, metrics_of, query_of
 
 from dashboard.render import FILE, render
 from fabricheck.fabric.limits import BANDS
@@ -90,3 +91,23 @@ def test_latency_and_marks_stand_on_two_axes() -> None:
     assert own == {"unit": "pps", "custom.axisPlacement": "right"}
     assert panel["fieldConfig"]["defaults"]["unit"] == "s"
     assert "marked_packets" in panel["targets"][1]["expr"]
+
+
+def test_grafana_takes_the_dashboard_and_prometheus_from_the_files_for_it() -> None:
+    place = ROOT / "ci" / "grafana" / "provisioning"
+    given = {each.parent.name: yaml.safe_load(each.read_text()) for each in place.glob("*/*.yml")}
+    assert {name: each["apiVersion"] for name, each in given.items()} == {
+        "datasources": 1,
+        "dashboards": 1,
+    }
+    (source,) = given["datasources"]["datasources"]
+    (asked,) = [each for each in BOARD["templating"]["list"] if each["type"] == "datasource"]
+    assert source["type"] == asked["query"] == "prometheus"
+    prometheus = yaml.safe_load((ROOT / "ci/prometheus/prometheus.yml").read_text())
+    (itself,) = (j for j in prometheus["scrape_configs"] if j["job_name"] == "prometheus")
+    assert source["url"] == f"http://{itself['static_configs'][0]['targets'][0]}"
+    assert source["jsonData"]["timeInterval"] == prometheus["global"]["scrape_interval"]
+    (provider,) = given["dashboards"]["providers"]
+    assert provider["type"] == "file"
+    page = (ROOT / "docs/how-to/monitoring.md").read_text()
+    assert f"fabricheck dashboard {provider['options']['path']}/{FILE.name}\n" in page

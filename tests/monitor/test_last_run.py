@@ -1,5 +1,6 @@
 """The last run and night: verdict, cases, ratios, nights; bounded, and never an old one's."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -18,8 +19,10 @@ from fabricheck.monitor.last_run import (
     of_nights,
     of_path,
     of_path_apart,
+    of_run,
 )
 from fabricheck.monitor.refresh import Readable, Reader
+from fabricheck.report.load import load_report, newest_report
 from fabricheck.runner.nights import GOOD, Nights
 
 CASE = 'system="testbed",partition="slurm",environment="{}",benchmark="{}",placement="{}"'
@@ -54,6 +57,13 @@ def test_a_good_run(suite: Suite) -> None:
     # 7.4 us at p50, as the sample has it.
     point = f'{case},statistic="p50",size_bytes="8"'
     assert told[f"fabricheck_case_latency_seconds{{{point}}}"] == pytest.approx(7.4e-6, rel=0.01)
+
+
+def test_a_defect_of_the_record_is_counted_beside_the_cases(suite: Suite) -> None:
+    suite.ran()
+    run = load_report(newest_report(suite.reports))
+    told = values(list(of_run(replace(run, defects=("it was cut",)))))
+    assert told['fabricheck_cases{system="testbed",status="incomplete"}'] == 1
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from fabricheck.record.entries import Sample as Measured
 from fabricheck.record.sessions import last
 from fabricheck.report.load import load, load_report, newest_report
 from fabricheck.report.run import Case, Run
+from fabricheck.report.status import Status
 from fabricheck.report.summary import summarise
 from fabricheck.runner.nights import Nights
 
@@ -224,6 +225,8 @@ def of_run(run: Run) -> Iterator[Sample]:
         for status in summary.counts:
             number = sum(case.status is status for case in own)
             yield from sample("fabricheck_cases", number, system, status)
+        if run.defects:
+            yield from sample("fabricheck_cases", len(run.defects), system, Status.INCOMPLETE)
     for labels, case in _worst(run.cases).items():
         yield from sample("fabricheck_case_severity", case.status.severity, *labels)
         shares = [share for each in case.samples if (share := _share(each)) is not None]
