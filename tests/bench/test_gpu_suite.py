@@ -27,7 +27,7 @@ if [ "$1" = --build ]; then
 fi
 """
 WAYS = {
-    "here": {"features": ["shm", "node-ranks-2", "nccl_node"], "extras": {"fake_gpu": True}},
+    "here": {"features": ["shm", "node_ranks_2", "nccl_node"], "extras": {"fake_gpu": True}},
     "strict": {},
     "bare": {"extras": {"fake_gpu": True}, "env_vars": [["FAKE_CUDA_DEVICES", "0"]]},
     "undriven": {"extras": {"fake_gpu": True}, "libraries": ("ucx",)},
@@ -43,7 +43,7 @@ def partition(name: str, libraries: dict[str, str]) -> dict[str, Any]:
     return {
         "name": name, "scheduler": "local", "launcher": "mpirun", "environs": ["openmpi"],
         "max_jobs": 1,
-        "features": ["gpu", "cuda_ipc", "nodes-1", *own.get("features", [])],
+        "features": ["gpu", "cuda_ipc", "nodes_1", *own.get("features", [])],
         "extras": {"max_message_size": 1 << 20, "time_budget": 0.02, "matrix_orders": [120],
                    **own.get("extras", {})},
         "env_vars": [["LD_LIBRARY_PATH", path], *own.get("env_vars", [])],

@@ -133,7 +133,7 @@ def test_collectives_that_the_mpi_reduces_need_an_mpi_with_cuda() -> None:
     assert needs["bcast_device_aware"] == ("cuda",)
     measured = launch.measurement(Case("alltoall_device_aware", "cuda_ipc-1n"))
     assert all("+cuda +cuda_collectives" in each for each in measured.environs)
-    assert measured.systems == ["+gpu +cuda_ipc +nodes-1"]
+    assert measured.systems == ["+gpu +cuda_ipc +nodes_1"]
 
 
 def test_managed_memory_is_measured_where_no_lane_must_read_it() -> None:

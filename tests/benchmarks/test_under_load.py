@@ -79,7 +79,7 @@ def test_it_runs_from_four_nodes_on_with_two_ranks_on_each(monkeypatch: pytest.M
     assert min(case.placement.num_nodes for case in found) == 4
     assert registry.part_of(NAME, "launch").measurement is UnderLoad  # type: ignore[union-attr]
     measured = UnderLoad(Case(NAME, "tcp-4n"))
-    assert measured.systems == ["+tcp +nodes-4 +node-ranks-2"]
+    assert measured.systems == ["+tcp +nodes_4 +node_ranks_2"]
     assert measured.ranks(Setting()).total == 8
     assert measured.ranks(Setting()).per_node == 2
     assert measured.sizes(Setting()) == (1024, 65536, 1048576, 4194304)

@@ -30,7 +30,7 @@ def write(suite: Path) -> None:
             "scheduler": "squeue",
             "launcher": launcher,
             "environs": list(MPI_FAMILIES),
-            "features": sorted(features | {"nodes-1", "nodes-2"}),
+            "features": sorted(features | {"nodes_1", "nodes_2"}),
             "extras": _EXTRAS,
             "sched_options": {"use_nodes_option": True},
         }

@@ -117,7 +117,7 @@ def expected_cases(system: str) -> set[tuple[str, str, str]]:
     cases = set()
     for partition in site["systems"][0]["partitions"]:
         features = set(partition["features"])
-        counts = [int(f.partition("-")[2]) for f in features if re.fullmatch(r"nodes-\d+", f)]
+        counts = [int(f.partition("_")[2]) for f in features if re.fullmatch(r"nodes_\d+", f)]
         every = [*placements(counts), *placements(counts, full=True)]
         offered = [p for p in map(Placement.read, every) if set(p.features) <= features]
         for benchmark in MPI_BENCHMARKS.values():

@@ -22,7 +22,7 @@ systems:
         scheduler: local
         launcher: mpirun
         environs: [gnu]
-        features: [shm, nodes-1, bound_ranks]
+        features: [shm, nodes_1, bound_ranks]
 environments:
   - {name: gnu, cc: sh, target_systems: [hpc]}
 """

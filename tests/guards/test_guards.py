@@ -65,7 +65,7 @@ def test_another_transport_than_asked_for_is_untrusted(suite: Suite) -> None:
 
 
 def test_variants_are_proved_by_what_each_library_says(suite: Suite) -> None:
-    suite.edit(SITE, "[tcp, shm, nodes-1", "[auto, ob1_tcp, ob1_shm, tcp, shm, nodes-1")
+    suite.edit(SITE, "[tcp, shm, nodes_1", "[auto, ob1_tcp, ob1_shm, tcp, shm, nodes_1")
     outcome = suite.run("auto-2n", "ob1_tcp-2n", "ob1_shm-1n")
     assert (outcome.reframe_exit, outcome.report_exit) == (0, 0)
     evidence = {case["placement"]: case["evidence"] for case in outcome.testcases}
@@ -76,13 +76,13 @@ def test_variants_are_proved_by_what_each_library_says(suite: Suite) -> None:
 
 
 def test_auto_that_ends_on_sockets_where_rdma_is_offered_is_told(suite: Suite) -> None:
-    suite.edit(SITE, "[tcp, shm, nodes-1", "[auto, rdma, tcp, shm, nodes-1")
+    suite.edit(SITE, "[tcp, shm, nodes_1", "[auto, rdma, tcp, shm, nodes_1")
     told = "UCX, left to choose, took tcp where the partition offers RDMA"
     assert_red(suite.run("auto-2n"), "critical", told)
 
 
 def test_ucx_where_open_mpi_was_to_do_without_is_untrusted(suite: Suite) -> None:
-    suite.edit(SITE, "[tcp, shm, nodes-1", "[ob1_tcp, tcp, shm, nodes-1")
+    suite.edit(SITE, "[tcp, shm, nodes_1", "[ob1_tcp, tcp, shm, nodes_1")
     allowed = "OMPI_MCA_opal_common_ucx_tls=any OMPI_MCA_opal_common_ucx_devices=any"
     suite.break_rank(f"export OMPI_MCA_pml=ucx UCX_TLS=tcp,self {allowed}")
     outcome = suite.run("ob1_tcp-2n")

@@ -64,7 +64,7 @@ def test_another_transport_than_rc_is_untrusted(
 
 def offer(suite: Suite, *features: str) -> None:
     """Let the partition offer more."""
-    suite.edit(SITE, "[rdma, nodes-2", f"[{', '.join(features)}, rdma, nodes-2")
+    suite.edit(SITE, "[rdma, nodes_2", f"[{', '.join(features)}, rdma, nodes_2")
 
 
 @pytest.mark.lab

@@ -108,7 +108,7 @@ def test_the_plan_is_the_listing_of_reframe(local: Plan) -> None:
 def test_every_case_that_is_left_out_has_a_reason(local: Plan) -> None:
     assert all(each.reason and each.case.lacking for each in local.left_out)
     reasons = {each.reason for each in local.left_out}
-    assert "partition here lacks nodes-2" in {reason.replace("rdma, ", "") for reason in reasons}
+    assert "partition here lacks nodes_2" in {reason.replace("rdma, ", "") for reason in reasons}
 
 
 @pytest.mark.parametrize("system", ["local", "testbed"])
@@ -127,9 +127,9 @@ def test_an_unknown_system_is_named() -> None:
 @pytest.mark.parametrize(
     ("specs", "has", "lacking"),
     [
-        (["+rdma +nodes-2"], {"rdma", "nodes-2"}, ()),
-        (["+rdma +nodes-2"], {"rdma"}, ("nodes-2",)),
-        (["+rdma +nodes-2"], set(), ("rdma", "nodes-2")),
+        (["+rdma +nodes_2"], {"rdma", "nodes_2"}, ()),
+        (["+rdma +nodes_2"], {"rdma"}, ("nodes_2",)),
+        (["+rdma +nodes_2"], set(), ("rdma", "nodes_2")),
         (["+a +b +c", "+d"], {"a"}, ("d",)),
         (["+mpi %mpi_family=mpich"], {"mpi"}, ("mpi_family=mpich",)),
         (["-shared"], {"shared"}, ("no shared",)),
@@ -165,7 +165,7 @@ def test_cases_are_left_out_for_what_is_lacking_and_for_the_run() -> None:
 
 
 def test_a_partition_without_gpus_has_one_reason_for_all_that_is_on_them() -> None:
-    case = dataclasses.replace(WITHOUT_DC, lacking=("gpu", "rc_cuda", "nodes-2"))
+    case = dataclasses.replace(WITHOUT_DC, lacking=("gpu", "rc_cuda", "nodes_2"))
     (out,) = divide("hpc", (case,)).left_out
     assert out.reason == "partition cpu lacks gpu"
 

@@ -14,7 +14,7 @@ systems:
   - name: hpc
     hostnames: [x]
     partitions:
-      - {name: cpu, scheduler: local, launcher: local, environs: [gnu], features: [rdma, nodes-2]}
+      - {name: cpu, scheduler: local, launcher: local, environs: [gnu], features: [rdma, nodes_2]}
 environments:
   - {name: gnu, target_systems: [hpc]}
 """

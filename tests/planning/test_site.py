@@ -66,7 +66,7 @@ def test_a_cluster_becomes_a_site(suite: Path) -> None:
     assert partition["access"] == ["--partition=compute"]
     assert partition["features"] == [
         *("tcp", "shm", "rdma"),
-        *("nodes-1", "nodes-2", "nodes-4", "nodes-8"),
+        *("nodes_1", "nodes_2", "nodes_4", "nodes_8"),
     ]
     assert partition["extras"] == {
         "fabric": "infiniband",
@@ -177,7 +177,7 @@ def test_a_machine_with_nothing_becomes_a_site_of_one_machine(suite: Path) -> No
     path = suite / "sites" / "laptop.yaml"
     write(path, "laptop", Facts(), "^laptop$")
     (partition,) = read(path)["systems"][0]["partitions"]
-    assert (partition["scheduler"], partition["features"]) == ("local", ["shm", "nodes-1"])
+    assert (partition["scheduler"], partition["features"]) == ("local", ["shm", "nodes_1"])
 
 
 def test_a_site_file_is_never_replaced(suite: Path) -> None:
@@ -227,7 +227,7 @@ SITE = {
                     "scheduler": "local",
                     "launcher": "mpirun",
                     "environs": ["gnu"],
-                    "features": ["shm", "nodes-1", "bound_ranks"],
+                    "features": ["shm", "nodes_1", "bound_ranks"],
                 }
             ],
         }
@@ -264,15 +264,15 @@ def test_a_complete_site_lacks_nothing(suite: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"features": ["rmda", "nodes-1", "bound_ranks"]}, "no check asks for the feature 'rmda'"),
-        ({"features": ["shm", "bound_ranks"]}, "no feature nodes-N"),
-        ({"features": ["ipoib", "nodes-2"]}, "names no interface for ipoib (such as ib0)"),
+        ({"features": ["rmda", "nodes_1", "bound_ranks"]}, "no check asks for the feature 'rmda'"),
+        ({"features": ["shm", "bound_ranks"]}, "no feature nodes_N"),
+        ({"features": ["ipoib", "nodes_2"]}, "names no interface for ipoib (such as ib0)"),
         (
-            {"features": ["rc_cuda", "nodes-2"]},
+            {"features": ["rc_cuda", "nodes_2"]},
             "it offers rc_cuda without the feature gpu",
         ),
         (
-            {"features": ["nccl_ib", "nodes-2"]},
+            {"features": ["nccl_ib", "nodes_2"]},
             "it offers nccl_ib without the feature gpu",
         ),
         ({"launcher": "srun-of-elsewhere"}, "srun-of-elsewhere is not on PATH"),
@@ -326,7 +326,7 @@ def test_an_mpi_below_srun_needs_its_pmi(
 def test_what_makes_a_run_see_less_is_told(
     suite: Path, extras: dict[str, object], words: str
 ) -> None:
-    features = ["rdma", "nodes-2", "bound_ranks"]
+    features = ["rdma", "nodes_2", "bound_ranks"]
     found = remarks(suite, features=features, extras=extras)
     assert set(found.values()) == {Effect.WEAKER}
     assert any(words in said for said in found)
@@ -363,7 +363,7 @@ def test_the_checks_of_every_node_are_named() -> None:
 
 
 def test_gpus_that_no_job_asks_for_are_told(suite: Path) -> None:
-    features = ["shm", "gpu", "cuda_ipc", "nodes-1", "bound_ranks"]
+    features = ["shm", "gpu", "cuda_ipc", "nodes_1", "bound_ranks"]
     (said,) = remarks(suite, features=features)
     assert "without extras.gpus_per_node jobs ask for no GPUs" in said
     (said,) = remarks(suite, features=features, extras={"gpus_per_node": 4})
@@ -395,5 +395,5 @@ def test_every_feature_is_described() -> None:
     page = (SUITE / "docs" / "reference" / "sites.md").read_text()
     # Variants of transports stand in docs/reference/transports.md.
     transports = {each.feature for each in TRANSPORTS.values()} - {"tcp", "rdma", "dc", "shm"}
-    features = [*(set(OF_PARTITION) - transports), *OF_ENVIRONMENT, "nodes-1", "node-ranks-N"]
+    features = [*(set(OF_PARTITION) - transports), *OF_ENVIRONMENT, "nodes_1", "node_ranks_N"]
     assert [each for each in features if f"`{each}`" not in page] == []

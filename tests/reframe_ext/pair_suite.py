@@ -52,7 +52,7 @@ class Ran:
         check: str,
         chosen: str,
         *,
-        features: Sequence[str] = ("rdma", "nodes-2", "inline"),
+        features: Sequence[str] = ("rdma", "nodes_2", "inline"),
         extras: Mapping[str, Any] = SLOW,
         programs: Sequence[Path] = (BIN,),
         variables: Mapping[str, str] | None = None,

@@ -23,7 +23,7 @@ systems:
         scheduler: local
         launcher: local
         environs: [builtin]
-        features: [shm, nodes-1]
+        features: [shm, nodes_1]
 environments:
   - {name: builtin, target_systems: [tiny]}
 """

@@ -8,8 +8,8 @@ from fabricheck.sites.files import offers
 from fabricheck.transports import Placement
 
 SITES = (
-    frozenset({"tcp", "shm", "nodes-1", "nodes-2", "nodes-12"}),
-    frozenset({"rdma", "nodes-2", "nodes-4", "full_nodes"}),
+    frozenset({"tcp", "shm", "nodes_1", "nodes_2", "nodes_12"}),
+    frozenset({"rdma", "nodes_2", "nodes_4", "full_nodes"}),
 )
 
 

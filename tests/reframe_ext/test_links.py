@@ -15,7 +15,7 @@ CONFIGURATION = """
 site_configuration = {
     "systems": [{"name": "linked", "hostnames": [".*"], "partitions": [{
         "name": "main", "scheduler": "local", "launcher": "local", "environs": ["builtin"],
-        "features": ["rdma", "nodes-2"], "extras": {"link_rate": 100, "fabric": "roce"},
+        "features": ["rdma", "nodes_2"], "extras": {"link_rate": 100, "fabric": "roce"},
     }]}],
     "environments": [{"name": "builtin"}],
 }

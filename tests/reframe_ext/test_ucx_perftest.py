@@ -30,7 +30,7 @@ class UcxRan(Ran):
             place,
             "ucx_perftest.py",
             f"benchmark == {benchmark!r}",
-            features=["shm", "nodes-1"],
+            features=["shm", "nodes_1"],
             extras={"max_message_size": 256, "time_budget": 0.001},
             programs=[programs],
         )

@@ -12,7 +12,7 @@ systems:
     descr: test
     hostnames: [x]
     partitions:
-      - {name: all, scheduler: local, launcher: local, environs: [mpi], features: [tcp, nodes-2]}
+      - {name: all, scheduler: local, launcher: local, environs: [mpi], features: [tcp, nodes_2]}
 environments:
   - {name: mpi, cxx: sh, target_systems: [cluster], extras: {mpi_family: mpich}}
 """
@@ -40,7 +40,7 @@ def test_what_exists_is_accepted(suite: Path) -> None:
             Selection("cluster", transports=("rc",)),
             "transport 'rc', which needs the feature 'rdma'",
         ),
-        (Selection("cluster", nodes=(2, 4)), "found 4 nodes, which needs .*nodes-4"),
+        (Selection("cluster", nodes=(2, 4)), "found 4 nodes, which needs .*nodes_4"),
         (Selection("cluster", environments=("lam",)), r"environment of system cluster \(mpi\)"),
         (Selection("cluster", tags=("weekly",)), "expected a tag of smoke, nightly, acceptance"),
     ],

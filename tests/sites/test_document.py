@@ -24,7 +24,7 @@ systems:
         scheduler: squeue
         launcher: srun
         environs: [openmpi]
-        features: [rdma, nodes-2]
+        features: [rdma, nodes_2]
         extras:
           link_rate: 100
           ucx_net_devices: {rdma: 'mlx5_0:1'}
@@ -128,7 +128,7 @@ PARTITION = "systems > hpc > partitions > cpu"
             "features: [rdma,",
             "features: rdma #",
             9,
-            "expected a list of names, each once, found 'rdma'",
+            "expected a list of features, each once, found 'rdma'",
         ),
         ("        launcher: srun\n", "", 5, "expected the keys launcher, found none: add them"),
         ("{mpi_family: openmpi,", "{family: openmpi,", 17, "unknown key 'family'"),
@@ -136,6 +136,7 @@ PARTITION = "systems > hpc > partitions > cpu"
         ("    hostnames: ['^login']\n", "    hostnames: []\n", 3, "regular expressions of host"),
         ("['^login']", "['[']", 3, "expected a regular expression of host names, found '['"),
         ("features: [mpi]", 'features: ["mpi\\n"]', 16, "found 'mpi\\n'"),
+        ("nodes_2]", "nodes-2]", 9, "expected a name of letters, digits and '_', found 'nodes-2'"),
         ("environs: [openmpi]", "environs: [openmpi, openmpi]", 8, "a list of names, each once"),
         ("    cc: mpicc\n", "    prefix_variable: MPI\n", 14, "expected the keys cc, cxx beside"),
         ("environments:", "systems_: null\nenvironments:", 13, "unknown key 'systems_'"),

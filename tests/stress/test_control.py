@@ -245,7 +245,7 @@ def test_what_is_not_allowed_is_refused_before_anything_begins(
 @pytest.mark.parametrize(
     ("says", "message"),
     [
-        ({"environ": "openmpi", "placement": "rc-4n"}, "main, which lacks rdma, nodes-4: correct"),
+        ({"environ": "openmpi", "placement": "rc-4n"}, "main, which lacks rdma, nodes_4: correct"),
         ({"environ": "mpich", "placement": "tcp-2n"}, "main, which lacks environment mpich: corr"),
     ],
 )
@@ -255,7 +255,7 @@ def test_a_site_that_allows_what_it_has_not_is_told(
     partition = {
         "name": "main",
         "scheduler": "squeue",
-        "features": ["tcp", "nodes-2"],
+        "features": ["tcp", "nodes_2"],
         "environs": ["openmpi"],
         "extras": {"stress": says},
     }

@@ -23,14 +23,14 @@ def test_a_placement_reads_back(text: str) -> None:
 
 
 def test_features_name_transport_and_nodes() -> None:
-    assert Placement.read("ud-4n").features == ("rdma", "nodes-4")
-    assert Placement.read("uc-2n").features == ("rdma", "nodes-2")
-    assert Placement.read("rc_mlx5-2n").features == ("rc_mlx5", "nodes-2")
+    assert Placement.read("ud-4n").features == ("rdma", "nodes_4")
+    assert Placement.read("uc-2n").features == ("rdma", "nodes_2")
+    assert Placement.read("rc_mlx5-2n").features == ("rc_mlx5", "nodes_2")
 
 
 def test_all_cores_are_a_placement_of_their_own_that_a_site_must_offer() -> None:
     full = Placement.read("rc-2n-full")
-    assert full.features == ("rdma", "nodes-2", "full_nodes")
+    assert full.features == ("rdma", "nodes_2", "full_nodes")
     assert set(placements([2], full=True)).isdisjoint(placements([2]))
     # Between ranks of one node shared memory carries what the transport carries between nodes.
     assert full.carrier.lanes == full.transport.lanes | MEMORY_LANES

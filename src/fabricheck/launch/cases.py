@@ -11,7 +11,7 @@ from fabricheck.sites.files import offers
 from fabricheck.transports import Placement, placements
 from fabricheck.transports.table import Memory
 
-_NODES = re.compile(r"nodes-(?P<count>[1-9]\d*)", re.ASCII)
+_NODES = re.compile(r"nodes_(?P<count>[1-9]\d*)", re.ASCII)
 
 
 def available_placements(
@@ -24,7 +24,7 @@ def available_placements(
 ) -> list[str]:
     """Every placement of MPI that a partition of some site offers.
 
-    What a site writes down as features is the whole choice: transports, node counts (``nodes-N``)
+    What a site writes down as features is the whole choice: transports, node counts (``nodes_N``)
     and ``full_nodes``. A case that no site could run is not made, except for one where there would
     be none at all: a check must have a case.
 

@@ -209,10 +209,10 @@ class _Known:
         site = read(nearest(folders("sites", suite), f"{system}.yaml"))
         partitions = site["systems"][0]["partitions"]
         counts = {
-            int(feature.removeprefix("nodes-"))
+            int(feature.removeprefix("nodes_"))
             for partition in partitions
             for feature in partition.get("features", ())
-            if re.fullmatch(r"nodes-\d+", feature)
+            if re.fullmatch(r"nodes_\d+", feature)
         }
         self._system = system
         self._partitions = [each["name"] for each in partitions]

@@ -99,7 +99,7 @@ def _partition_remarks(suite: Path, partition: Mapping[str, Any]) -> Iterator[Re
     for feature in features.unknown(offered, features.OF_PARTITION):
         yield _wrong(
             f"no check asks for the feature {feature!r}: correct it, known are "
-            f"nodes-N, {', '.join(features.OF_PARTITION)}"
+            f"nodes_N, {', '.join(features.OF_PARTITION)}"
         )
     for reader in (read_limits, read_rate):
         yield from _refusal(reader, extras)
@@ -122,8 +122,8 @@ def _partition_remarks(suite: Path, partition: Mapping[str, Any]) -> Iterator[Re
             f"extras.gpus_per_node is for the launcher srun; with "
             f"{partition['launcher']} give the GPUs in 'access'"
         )
-    if not any(feature.startswith("nodes-") for feature in offered):
-        yield _wrong("no feature nodes-N, so no case has nodes to run on")
+    if not any(feature.startswith("nodes_") for feature in offered):
+        yield _wrong("no feature nodes_N, so no case has nodes to run on")
     yield from _advice(offered, extras)
 
 

@@ -286,7 +286,7 @@ def _of_slurm(partition: detect.Partition, facts: Facts) -> dict[str, Any]:
         "scheduler": "squeue",
         "launcher": "srun",
         "access": [f"--partition={partition.name}"],
-        "features": [*_transports(hardware), *(f"nodes-{count}" for count in counts)],
+        "features": [*_transports(hardware), *(f"nodes_{count}" for count in counts)],
         **_hardware(hardware),
         "sched_options": {"use_nodes_option": True},
     }
@@ -298,7 +298,7 @@ def _of_one_machine(facts: Facts) -> dict[str, Any]:
         "descr": "this machine, no scheduler",
         "scheduler": "local",
         "launcher": "mpirun",
-        "features": ["shm", "nodes-1"],
+        "features": ["shm", "nodes_1"],
         **_hardware(facts.hardware.get("", Hardware())),
     }
 

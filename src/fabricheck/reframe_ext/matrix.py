@@ -38,7 +38,7 @@ class Case:
         partition: name of the partition.
         environ: name of the environment; empty where the partition is lacking something already.
         tags: the runs and groups that it belongs to.
-        lacking: what partition or environment lack for it, as terms such as ``rdma``, ``nodes-4``
+        lacking: what partition or environment lack for it, as terms such as ``rdma``, ``nodes_4``
             and ``mpi_family=openmpi``; empty for a case that runs.
         variables: of a case that runs, what it measures, such as ``latency_p50_1KiB``; empty for
             one that is judged by no reference.
@@ -115,7 +115,7 @@ def lacking_terms(specs: Iterable[str], fits: Callable[[str], bool]) -> tuple[st
     """The terms that keep the nearest of several specifications from fitting.
 
     Args:
-        specs: such as ``+rdma +nodes-2``, of which one must fit.
+        specs: such as ``+rdma +nodes_2``, of which one must fit.
         fits: whether a specification fits.
 
     Returns:

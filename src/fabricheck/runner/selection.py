@@ -158,7 +158,7 @@ def _check_offered(system: dict[str, Any], selection: Selection) -> None:
         feature for partition in system["partitions"] for feature in partition.get("features", ())
     }
     asked = {f"transport {name!r}": find(name).feature for name in selection.transports}
-    asked |= {f"{count} nodes": f"nodes-{count}" for count in selection.nodes}
+    asked |= {f"{count} nodes": f"nodes_{count}" for count in selection.nodes}
     for words, feature in asked.items():
         if feature not in features:
             raise FabricheckError(

@@ -19,8 +19,8 @@ OF_PARTITION: Mapping[str, str] = {
     "quiet_interfaces": "nothing but the job uses the nodes' interfaces",
     "shared_cores": "the nodes are namespaces of one machine",
 }
-"""Features of a partition, beside ``nodes-N``, ``node-ranks-N`` (N ranks on each node),
-``allreduce-nodes-N`` (N nodes for the schemes of allreduce_lab) and ``training-MODEL``."""
+"""Features of a partition, beside ``nodes_N``, ``node_ranks_N`` (N ranks on each node),
+``allreduce_nodes_N`` (N nodes for the schemes of allreduce_lab) and ``training_MODEL``."""
 
 OF_ENVIRONMENT: Mapping[str, str] = {
     "cuda": "the UCX of its MPI has CUDA",
@@ -35,7 +35,7 @@ OF_ENVIRONMENT: Mapping[str, str] = {
 }
 """Features of an environment."""
 
-_COUNTS = re.compile(r"(?:nodes|node-ranks|allreduce-nodes)-[1-9]\d*|training-\w+", re.ASCII)
+_COUNTS = re.compile(r"(?:nodes|node_ranks|allreduce_nodes)_[1-9]\d*|training_\w+", re.ASCII)
 
 
 def unknown(features: list[str], known: Mapping[str, str]) -> list[str]:

@@ -56,7 +56,7 @@ class Placement:
         """What a partition must offer: the transport, the number of nodes, all of their cores."""
         return (
             self.transport.feature,
-            f"nodes-{self.num_nodes}",
+            f"nodes_{self.num_nodes}",
             *(["full_nodes"] if self.full else []),
         )
 

@@ -165,7 +165,7 @@ BENCHMARKS: Mapping[str, Lab] = {
                 *SCHEMES,
                 Metric.ERROR_RATIO,
                 runs=FULL if name == "vgg19" else ACCEPTANCE,
-                needs=(f"training-{name}",),
+                needs=(f"training_{name}",),
                 tail=tail,
                 model=name,
             )

@@ -20,7 +20,7 @@ from fabricheck.transports.statement import TransportReport
 from fabricheck.transports.table import Counter
 
 _HERE = Path(__file__).parent
-_NODES = re.compile(r"allreduce-nodes-(\d+)", re.ASCII)
+_NODES = re.compile(r"allreduce_nodes_(\d+)", re.ASCII)
 _SHARE_SENT = 0.5
 """Of what a rank sends at least: a bounded transport leaves some of it."""
 
@@ -63,7 +63,7 @@ def _cases(wanted: Callable[[Lab], bool]) -> list[Case]:
 class LabRun(Measurement):
     """All schemes of a benchmark in turns, in the network that it names.
 
-    Partition features: ``allreduce-nodes-N``, and ``training-MODEL`` for each model. Partition
+    Partition features: ``allreduce_nodes_N``, and ``training_MODEL`` for each model. Partition
     extras that are read: ``ucx_net_devices.tcp``, the interface, and ``allreduce_lab``:
     ``link_rate`` in Mbit/s, to which links are slowed down where the nodes are those of a testbed;
     ``elements`` of a sum, ``gradients`` in bytes that a model is scaled down to, ``compute`` in ms
@@ -74,7 +74,7 @@ class LabRun(Measurement):
 
     def __init__(self, case: Case) -> None:
         self._lab = BENCHMARKS[case.benchmark]
-        needs = (f"allreduce-nodes-{case.placement.num_nodes}", "tcp", *self._lab.needs)
+        needs = (f"allreduce_nodes_{case.placement.num_nodes}", "tcp", *self._lab.needs)
         super().__init__(
             self._lab, case.placement, ["+gloo"], [" ".join(f"+{each}" for each in needs)]
         )

@@ -53,7 +53,7 @@ class Multiplication(Measurement):
     """A matrix multiplication on one placement with one MPI, at every order.
 
     The ranks are those of the benchmark, dealt out evenly; a partition says with features
-    ``node-ranks-N`` how many it can have on each node. Partition extras that are read beside those
+    ``node_ranks_N`` how many it can have on each node. Partition extras that are read beside those
     of every program with MPI: ``matrix_orders``, the orders of the matrices, rising, and
     ``time_budget``; on GPUs ``gpus_per_node``, ``gpu_arch`` and ``fake_gpu``.
     """
@@ -61,7 +61,7 @@ class Multiplication(Measurement):
     def __init__(self, case: Case) -> None:
         self._entry = BENCHMARKS[case.benchmark]
         place = case.placement
-        offered_ranks = f"node-ranks-{self._entry.ranks // place.num_nodes}"
+        offered_ranks = f"node_ranks_{self._entry.ranks // place.num_nodes}"
         needs, own = (("cuda",), ("gpu",)) if self._entry.path else ((), ())
         system = " ".join(f"+{each}" for each in (*own, *place.features, offered_ranks))
         environs = mpi.with_family(place.transport.name, needs=needs)

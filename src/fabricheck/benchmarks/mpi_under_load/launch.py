@@ -27,13 +27,13 @@ def cases(family: str) -> list[Case]:
 class UnderLoad(Measurement):
     """Allreduce beside an incast, on one placement with one MPI.
 
-    Partition feature that it needs: ``node-ranks-2``. Partition extras that are read beside those
+    Partition feature that it needs: ``node_ranks_2``. Partition extras that are read beside those
     of every program with MPI: ``max_message_size`` and ``time_budget``.
     """
 
     def __init__(self, case: Case) -> None:
         place = case.placement
-        system = " ".join(f"+{each}" for each in (*place.features, f"node-ranks-{_RANKS}"))
+        system = " ".join(f"+{each}" for each in (*place.features, f"node_ranks_{_RANKS}"))
         environs = mpi.with_family(place.transport.name)
         super().__init__(BENCHMARKS[case.benchmark], place, environs, [system])
         # The two ranks of a node talk to each other too.

@@ -46,7 +46,7 @@ def cases(family: str) -> list[Case]:
 
 def _node_counts() -> list[int]:
     """The numbers of nodes that sites speak of."""
-    prefix = "nodes-"
+    prefix = "nodes_"
     return sorted(
         {
             int(feature.removeprefix(prefix))
@@ -70,7 +70,7 @@ def _fitting(topology: Topology) -> list[int]:
 
 def _rooms(count: int) -> list[str]:
     """The features that say that so many nodes, or more, can be had."""
-    return [f"nodes-{each}" for each in _node_counts() if each >= count]
+    return [f"nodes_{each}" for each in _node_counts() if each >= count]
 
 
 def rdma_stream_options(extras: Mapping[str, Any], method: str) -> list[str]:
