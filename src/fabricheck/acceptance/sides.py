@@ -10,7 +10,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import polars as pl
-from reframe.frontend.reporting.utility import QuerySelectorTestcase, is_uuid, parse_query_spec
 
 from fabricheck.acceptance.pairs import SIDES
 from fabricheck.errors import FabricheckError
@@ -19,6 +18,7 @@ from fabricheck.history.provenance import Provenance
 from fabricheck.history.selection import Selection
 from fabricheck.history.store import History
 from fabricheck.judge.levels import Level
+from fabricheck.reframe_ext.reframe import is_uuid, query_of
 
 _NIGHTS = 30
 _LEAST_NIGHTS = 12
@@ -115,7 +115,7 @@ def _selected(history: History, text: str, series: Selection) -> pl.DataFrame:
     return history.values(series).filter(pl.col("session").is_in(wanted)).collect()
 
 
-def _parsed(text: str) -> QuerySelectorTestcase | None:
+def _parsed(text: str) -> Any:
     """What ReFrame makes of a selection; ``None`` if it is no such: then it may be a name."""
     if not text:
         raise _no_selection(text, "nothing")
@@ -124,7 +124,7 @@ def _parsed(text: str) -> QuerySelectorTestcase | None:
     if is_uuid(text) and ":" in text:
         raise _no_selection(text, "a part of a session")
     try:
-        return parse_query_spec(text)
+        return query_of(text)
     except (ValueError, OverflowError) as error:
         raise _no_selection(text, str(error)) from error
 
@@ -136,12 +136,12 @@ def _no_selection(text: str, found: str) -> FabricheckError:
     )
 
 
-def _sessions(history: History, query: QuerySelectorTestcase, text: str) -> list[str]:
+def _sessions(history: History, query: Any, text: str) -> list[str]:
     """Names of the sessions of the history that a query selects."""
     return sorted({each.session for each in history.sessions() if _fits(query, each.info, text)})
 
 
-def _fits(query: QuerySelectorTestcase, info: Mapping[str, Any], text: str) -> bool:
+def _fits(query: Any, info: Mapping[str, Any], text: str) -> bool:
     if query.by_session_uuid():
         return bool(query.uuid == info.get("uuid"))
     if query.by_time_period():

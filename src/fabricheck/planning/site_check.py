@@ -9,9 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from reframe.core.config import load_config
 from reframe.core.exceptions import ReframeError
-from reframe.core.systems import System
 
 from fabricheck.errors import FabricheckError
 from fabricheck.fabric.limits import read_limits
@@ -20,6 +18,7 @@ from fabricheck.judge.reference_file import exists, load, path_of
 from fabricheck.localise import recorded
 from fabricheck.provenance import folders
 from fabricheck.reframe_ext.config import site_configuration, usable_sites
+from fabricheck.reframe_ext.reframe import make_system
 from fabricheck.reframe_ext.slurm import LISTS_NODES
 from fabricheck.sites import features
 from fabricheck.sites.files import PAGE, nearest, read
@@ -211,14 +210,11 @@ def _pmi_remarks(site: Mapping[str, Any]) -> list[Remark]:
 
 def _reframe_remarks(suite: Path, site: Mapping[str, Any]) -> list[Remark]:
     """What ReFrame itself refuses: schedulers, launchers, and all else that it reads."""
-    config = load_config()
-    config.update_config(site_configuration(suite), "sites/")
+    configuration = site_configuration(suite)
     try:
         for system in site["systems"]:
             where = f"system {system['name']}"
-            config.validate()
-            config.select_subconfig(system["name"])
-            System.create(config)
+            make_system(configuration, system["name"])
     except (ReframeError, ValueError, TypeError) as error:
         reason = ": ".join(str(each).split("\n")[0] for each in (error, error.__cause__) if each)
         return [_wrong(f"{where}: ReFrame can't use it: {reason}")]

@@ -17,16 +17,21 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
-import reframe.core.runtime as rt
 from ClusterShell.NodeSet import NodeSet
-from reframe.core.backends import register_scheduler
 from reframe.core.exceptions import JobSchedulerError
 from reframe.core.schedulers import Job
-from reframe.core.schedulers.slurm import SqueueJobScheduler, _SlurmJob
 from reframe.utility.typecheck import Duration
 
 from fabricheck.asking import told
 from fabricheck.launch.slurm import Allocation, Given, inside, without_slurm
+from fabricheck.reframe_ext.reframe import (
+    SlurmJob,
+    SqueueJobScheduler,
+    extras_of,
+    nodes_in_state,
+    nodes_of,
+    register_scheduler,
+)
 
 NAME: Final = "allocation"
 ENDED: Final = "fabricheck: allocation"
@@ -36,7 +41,7 @@ _GRACE_SECONDS: Final = 5
 _POLL_SECONDS: Final = 0.5
 
 
-class CaseJob(_SlurmJob):
+class CaseJob(SlurmJob):
     """A job of ReFrame: a job of Slurm of its own, or a script that starts steps."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -81,8 +86,7 @@ class AllocationScheduler(SqueueJobScheduler):
 
     def __init__(self) -> None:
         super().__init__()
-        prefix = self._config_prefix.removesuffix("sched_options")
-        wanted = rt.runtime().get_option(f"{prefix}extras")["allocation"]
+        wanted = extras_of(self)["allocation"]
         self._size: int = wanted["nodes"]
         self._seconds = float(Duration(wanted["time"]))
         self._side_by_side: bool = wanted.get("side_by_side", False)
@@ -100,8 +104,7 @@ class AllocationScheduler(SqueueJobScheduler):
             super().submit(job)
             return
         type(self)._count += 1
-        job._submit_time, job._state = time.time(), "PENDING"
-        job._jobid = f"waits/{self._count}"
+        job.put(submit_time=time.time(), state="PENDING", jobid=f"waits/{self._count}")
         self._advance(job)
 
     def poll(self, *jobs: CaseJob | None) -> None:
@@ -139,7 +142,7 @@ class AllocationScheduler(SqueueJobScheduler):
                 continue
             if job.process:
                 self._end(job, "CANCELLED")
-            job._state = "CANCELLED"
+            job.put(state="CANCELLED")
 
     def filternodes_by_state(self, nodelist: Iterable[Any], state: str) -> set[Any]:
         """Nodes in a state; those of the allocation are as good as idle."""
@@ -209,10 +212,10 @@ class AllocationScheduler(SqueueJobScheduler):
 
     def _ask(self, job: CaseJob) -> Allocation:
         """Ask for the site's size, or for as many as there are."""
-        there = self.filternodes_by_state(self.filternodes(job, self.allnodes()), "avail")
+        there = nodes_in_state(job, nodes_of(job), "avail")
         nodes = max(job.num_nodes, min(self._size, len(there)))
         try:
-            return Allocation([*job.sched_access, *job.cli_options], nodes, self._seconds)
+            return Allocation(job.asked, nodes, self._seconds)
         except FileNotFoundError:
             raise JobSchedulerError(
                 "expected salloc on PATH, found none: the scheduler 'allocation' needs Slurm"
@@ -227,7 +230,7 @@ class AllocationScheduler(SqueueJobScheduler):
         nodes = sorted((free * 2)[first : first + job.num_nodes], key=held.nodes.index)
         type(self)._begun += 1
         job.nodes, job.allocation, job.began = nodes, held, time.time()
-        job._jobid = f"{held.job}/{job.jobid.partition('/')[2]}"
+        job.put(jobid=f"{held.job}/{job.jobid.partition('/')[2]}")
         variables = step_variables(job, held)
         # Appended to: who looks after the job has words to add.
         with (
@@ -235,7 +238,7 @@ class AllocationScheduler(SqueueJobScheduler):
             (job.place / job.stderr).open("a") as errors,
         ):
             job.process = subprocess.Popen(
-                [job.place / job.script_filename],
+                [job.place / job.script],
                 cwd=job.place,
                 stdin=subprocess.DEVNULL,
                 stdout=out,
@@ -243,7 +246,7 @@ class AllocationScheduler(SqueueJobScheduler):
                 env={**without_slurm(os.environ), **variables},
                 start_new_session=True,
             )
-        job._state = "RUNNING"
+        job.put(state="RUNNING")
         self.running.append(job)
 
     def _look_after(self, job: CaseJob) -> None:
@@ -261,7 +264,7 @@ class AllocationScheduler(SqueueJobScheduler):
         if code and not job.allocation.alive():
             _say(job, f"{ENDED} {job.allocation.job} ended: {job.allocation.words()}")
         state = "TIMEOUT" if job.killed_at else "FAILED" if code else "COMPLETED"
-        job._exitcode = code
+        job.put(exitcode=code)
         self._end(job, state)
 
     def _end(self, job: CaseJob, state: str) -> None:
@@ -274,12 +277,12 @@ class AllocationScheduler(SqueueJobScheduler):
         job.process.wait()
         if running:
             _signal_steps(job, "KILL")
-        job._state, job._completion_time = state, time.time()
+        job.put(state=state, completion_time=time.time())
         self.running.remove(job)
 
     def _never_began(self, job: CaseJob, why: str) -> None:
         _say(job, f"{ENDED} {why}")
-        job._state = "CANCELLED"
+        job.put(state="CANCELLED")
 
     def _release(self) -> None:
         if self._held:

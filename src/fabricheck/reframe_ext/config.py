@@ -10,7 +10,6 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from reframe.core import logging
 from reframe.core.exceptions import ConfigError
 
 from fabricheck.benchmarks import ADDED
@@ -20,6 +19,7 @@ from fabricheck.provenance import SUITE, folders, home
 from fabricheck.reframe_ext import allocation
 from fabricheck.reframe_ext.again import retry_disturbed
 from fabricheck.reframe_ext.recorder import HANDLER
+from fabricheck.reframe_ext.reframe import log_files
 from fabricheck.sites.files import Sites, read_sites
 from fabricheck.transports import MPI_FAMILIES
 
@@ -59,7 +59,7 @@ def _forget_first_log() -> None:
     own = str(Path(tempfile.gettempdir()) / "rfm-")
     # Without a logger there is none.
     with contextlib.suppress(AttributeError):
-        for path in logging.log_files():
+        for path in log_files():
             if path.startswith(own):
                 Path(path).unlink(missing_ok=True)
 

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from reframe.core.builtins import run_after, run_before, sanity_function, variable
-from reframe.core.logging import getlogger
 
 from fabricheck.benchmarks.curve import variable_name
 from fabricheck.benchmarks.metrics import Metric
@@ -17,6 +16,7 @@ from fabricheck.judge.levels import worst
 from fabricheck.judge.references import Reference, Tolerance
 from fabricheck.judge.verdict import Verdict
 from fabricheck.reframe_ext.judged import Judged, Values
+from fabricheck.reframe_ext.reframe import getlogger
 from fabricheck.reframe_ext.slurm import usable_nodes
 from fabricheck.transports.witness import RANK_WRAPPER
 

@@ -10,8 +10,6 @@ from typing import Any, Final, NoReturn
 import reframe as rfm
 from reframe.core.builtins import loggable_as, run_after, run_before, variable, xfail
 from reframe.core.exceptions import PerformanceError, ReframeError, SanityError
-from reframe.core.logging import getlogger
-from reframe.core.runtime import runtime
 from reframe.utility import sanity as sn
 
 from fabricheck.errors import FabricheckError
@@ -27,6 +25,7 @@ from fabricheck.provenance import SUITE, commit, session
 from fabricheck.reframe_ext.again import DISTURBED_AGAIN
 from fabricheck.reframe_ext.fabric_health import FabricHealth
 from fabricheck.reframe_ext.matrix import name_of
+from fabricheck.reframe_ext.reframe import attempt, getlogger, without_deprecated
 
 CHOSEN: Final = "FABRICHECK_CHOSEN"
 """Environment variable with the file of the cases of a night within a budget; without one, or if
@@ -73,16 +72,6 @@ class Judged(FabricHealth, rfm.RunOnlyRegressionTest):
     def benchmark_name(self) -> str:
         """The benchmark without its placement, which a parameter is shown with."""
         return str(self.benchmark)
-
-    @classmethod
-    def loggable_attrs(cls) -> list[tuple[str, str | None]]:
-        """What ReFrame hands to its log with every line, but not its old name of ``env_vars``.
-
-        Reading a deprecated name walks the whole stack for a warning that is not shown; that was
-        half of a dry run's time.
-        """
-        reframe_class: Any = type(cls)
-        return [each for each in reframe_class.loggable_attrs(cls) if each[0] != "variables"]
 
     @run_after("init", always_last=True)
     def keep_to_the_chosen(self) -> None:
@@ -173,7 +162,7 @@ class Judged(FabricHealth, rfm.RunOnlyRegressionTest):
             SanityError: if it was disturbed.
         """
         disturbances = [*self._find_disturbances(suspect=bool(objections)), *noticed]
-        is_second = int(runtime().current_run) > 0
+        is_second = attempt() > 1
         if not disturbances or (is_second and self.fabric_causes_found()):
             return
         if is_second and not objections:
@@ -270,7 +259,7 @@ class Judged(FabricHealth, rfm.RunOnlyRegressionTest):
 
 def _runs_again() -> bool:
     """Whether a disturbed case has a second run before it."""
-    return bool(os.environ.get(DISTURBED_AGAIN)) and int(runtime().current_run) == 0
+    return bool(os.environ.get(DISTURBED_AGAIN)) and attempt() == 1
 
 
 @functools.cache
@@ -282,9 +271,7 @@ def _chosen(path: str) -> dict[str, dict[str, list[str]]]:
     return found
 
 
-# Each instance of a test would look for its caller twice, since ReFrame deprecates this alias of
-# `env_vars`: two fifths of the time to load the checks.
-del Judged._rfm_var_space.vars["variables"]
+without_deprecated(Judged)
 
 
 _LOAD_FACTOR = 8

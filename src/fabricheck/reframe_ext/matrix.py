@@ -14,6 +14,7 @@ import tempfile
 import traceback
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,9 @@ from fabricheck.benchmarks import ADDED
 from fabricheck.benchmarks.registry import CHECKS
 from fabricheck.errors import EXIT_BAD_INPUT, EXIT_FAULT, FabricheckError
 from fabricheck.provenance import home
+from fabricheck.reframe_ext import reframe
 from fabricheck.reframe_ext.command import environment
 from fabricheck.reframe_ext.slurm import lacking_of_scheduler
-
-Rule = Callable[[Any, list[str]], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,23 +136,21 @@ def _term(term: str) -> str:
     return f"no {term[1:]}" if term.startswith("-") else term.lstrip("+%")
 
 
-def _cases(tests: Sequence[Any], system: Any, part_fits: Rule, env_fits: Rule) -> list[Case]:
+def _cases(tests: Sequence[Any], system: Any) -> list[Case]:
     found = []
     names = {test.unique_name: _case(test, "", "", ()).name for test in tests}
     for test in tests:
-        sides = (names[needed] for needed, _ in test.user_deps() if needed in names)
+        sides = (names[needed] for needed in reframe.dependencies(test) if needed in names)
         needs = tuple(dict.fromkeys(sides))
         for partition in system.partitions:
-            lacking = lacking_terms(test.valid_systems, lambda spec: part_fits(partition, [spec]))  # noqa: B023
+            lacking = lacking_terms(test.valid_systems, partial(reframe.fits, partition))
             lacking = lacking or lacking_of_scheduler(test, partition)
             if lacking:
                 found.append(_case(test, partition.name, "", lacking))
                 continue
             for environ in partition.environs:
-                lacking = lacking_terms(
-                    test.valid_prog_environs,
-                    lambda spec: env_fits(environ, [spec]),  # noqa: B023
-                )
+                offers = partial(reframe.fits_environ, partition, environ)
+                lacking = lacking_terms(test.valid_prog_environs, offers)
                 variables = () if lacking else _variables(test, partition, environ)
                 case = _case(test, partition.name, environ.name, lacking, variables)
                 found.append(replace(case, needs=needs))
@@ -163,7 +161,7 @@ def _variables(test: Any, partition: Any, environ: Any) -> tuple[str, ...]:
     """What a judged test will measure; it asks its partition for the sizes."""
     if type(test).__name__ not in CHECKS:
         return ()
-    test._current_partition, test._current_environ = partition, environ
+    reframe.place(test, partition, environ)
     return tuple(test.measured_values())
 
 
@@ -187,24 +185,10 @@ def _case(
 
 
 def _write(suite: Path, system: str, path: Path) -> None:
-    """Load everything as ``reframe`` does, a test that can't be made being an error."""
-    from reframe.core import config, logging, runtime  # noqa: PLC0415
-    from reframe.frontend.loader import RegressionCheckLoader  # noqa: PLC0415
-
-    site = config.load_config("<builtin>", str(suite / "reframe-config.py"))
-    site.validate()
-    site.select_subconfig(system)
-    runtime.init_runtime(site)
-    logging.configure_logging(site, warn_as_error=True)
-    loader = RegressionCheckLoader([str(suite / "checks"), *ADDED], recurse=True)
-    tests = loader.load_all(force=True)
-    cases = _cases(
-        [test for test in tests if not test.is_fixture()],
-        runtime.runtime().system,
-        # What the listing itself asks; ReFrame has no public name for the two.
-        runtime._is_valid_part,
-        runtime._is_valid_env,
+    found, tests = reframe.load_tests(
+        suite / "reframe-config.py", system, [str(suite / "checks"), *ADDED]
     )
+    cases = _cases([test for test in tests if not test.is_fixture()], found)
     path.write_text(json.dumps([asdict(case) for case in cases]))
 
 

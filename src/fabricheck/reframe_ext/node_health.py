@@ -7,7 +7,6 @@ from shlex import quote
 
 from reframe.core.backends import getlauncher
 from reframe.core.builtins import run_after, run_before, sanity_function, variable
-from reframe.core.logging import getlogger
 
 from fabricheck.benchmarks.curve import variable_name
 from fabricheck.benchmarks.metrics import Metric
@@ -27,6 +26,7 @@ from fabricheck.node_health.software import probe_arguments, version_in
 from fabricheck.node_health.survey import Line, Survey
 from fabricheck.nodes.names import fold
 from fabricheck.reframe_ext.judged import Judged, Values
+from fabricheck.reframe_ext.reframe import getlogger, put_before
 from fabricheck.reframe_ext.slurm import usable_nodes
 
 _ROUNDS = 5
@@ -81,8 +81,7 @@ class NodeSurvey(Judged):
             self.job.launcher.options += ["--mpi=none"]
         # Of the launchers srun alone hands its standard input to every task.
         rounds = _ROUNDS if self._launcher == "srun" and not self.mpi else 0
-        self.job.launcher.modifier = str(SURVEY)
-        self.job.launcher.modifier_options = [str(rounds), str(self.num_tasks)]
+        put_before(self.job.launcher, str(SURVEY), [str(rounds), str(self.num_tasks)])
         self.executable = str(NODE_PROBE)
         asked = probe_arguments(self.mpi, self.current_environ.cc)
         self.executable_opts = [quote(each) for each in asked]

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from reframe.core.builtins import run_after, run_before, variable
 from reframe.core.exceptions import ReframeError
-from reframe.core.logging import getlogger
 
 from fabricheck.judge.judgement import Judgement
 from fabricheck.judge.references import Reference, Tolerance
@@ -22,6 +21,7 @@ from fabricheck.localise.located import (
     write_told,
 )
 from fabricheck.reframe_ext.case import BuiltCase
+from fabricheck.reframe_ext.reframe import getlogger
 from fabricheck.reframe_ext.slurm import usable_nodes
 
 

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from reframe.core.exceptions import ReframeError
-from reframe.core.runtime import emit_loadenv_commands
 
 from fabricheck.asking import told
 from fabricheck.history.provenance import alike
 from fabricheck.nodes.machine import read_machines
 from fabricheck.record.write import append
+from fabricheck.reframe_ext.reframe import emit_loadenv_commands
 
 # Spack's prefixes end in the hash of what is installed there.
 _SPACK = re.compile(r"/([^/]+-[a-z0-9]{32})/")

@@ -12,7 +12,6 @@ from typing import Any
 
 from reframe.core.exceptions import ForceExitError
 from reframe.core.logging import register_log_handler
-from reframe.core.runtime import runtime
 
 from fabricheck.errors import FabricheckError
 from fabricheck.launch.times import script_end
@@ -22,6 +21,7 @@ from fabricheck.record.reframe_report import ODD, case_of
 from fabricheck.record.write import append
 from fabricheck.reframe_ext.command import UNRECORDED
 from fabricheck.reframe_ext.provenance import Provenance
+from fabricheck.reframe_ext.reframe import attempt, dependencies, logged_test
 
 HANDLER = "fabricheck"
 
@@ -40,7 +40,7 @@ class Recorder(logging.Handler):
         Raises:
             ForceExitError: if it can't be recorded; a run without its record must not go on.
         """
-        check = record.__dict__["__rfm_check__"]
+        check = logged_test(record)
         if check.is_dry_run() or os.environ.get(UNRECORDED):
             return
         try:
@@ -63,9 +63,9 @@ def logged_case(check: Any, fields: dict[str, Any]) -> Case:
     given["fixture"] = check.is_fixture()
     if (seconds := given.get("seconds")) and (ended := script_end(Path(check.stagedir))):
         given["seconds"] = {**seconds, "judging": max(0.0, time.time() - ended)}
-    given["dependencies_actual"] = check.user_deps()
+    given["dependencies_actual"] = [(name,) for name in dependencies(check)]
     given["binding"] = check.current_partition.extras.get("pin", "")
-    return case_of(given, session(), moment(), runtime().current_run + 1)
+    return case_of(given, session(), moment(), attempt())
 
 
 @register_log_handler(HANDLER)

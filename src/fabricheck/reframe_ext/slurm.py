@@ -5,6 +5,7 @@ from typing import Any
 from reframe.core.exceptions import ReframeError
 
 from fabricheck.launch.slurm import node_states
+from fabricheck.reframe_ext.reframe import flexible_nodes, nodes_in_state, nodes_of
 
 LISTS_NODES = ("slurm", "squeue", "allocation", "local")
 """Schedulers that list their nodes, as checks of every node (``surveys_nodes``) need."""
@@ -33,7 +34,7 @@ def usable_nodes(job: Any, partition: str, check: str) -> tuple[int, dict[str, s
     if scheduler.registered_name == "local":
         return 1, {}
     try:
-        nodes = list(scheduler.filternodes(job, scheduler.allnodes()))
+        nodes = nodes_of(job)
     except NotImplementedError:
         raise ReframeError(
             "expected a scheduler that lists its nodes (slurm, squeue, local), found "
@@ -41,11 +42,11 @@ def usable_nodes(job: Any, partition: str, check: str) -> tuple[int, dict[str, s
         ) from None
     known = node_states()
     states = {node.name: known.get(node.name, "unknown") for node in nodes}
-    asked = job.sched_flex_alloc_nodes
+    asked = flexible_nodes(job)
     if isinstance(asked, int):
         return asked, states
     state = _IDLE if asked.lower() == "idle" else asked.lower()
-    usable = scheduler.filternodes_by_state(nodes, state)
+    usable = nodes_in_state(job, nodes, state)
     if not usable:
         found = ", ".join(f"{name} {state}" for name, state in sorted(states.items()))
         raise ReframeError(

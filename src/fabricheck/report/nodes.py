@@ -1,23 +1,11 @@
-"""Names of nodes, short; and what node health found of their prerequisites, for the page."""
+"""What node health found of the prerequisites of nodes, for the page."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
-
-from ClusterShell.NodeSet import NodeSetException
-from reframe.utility import nodelist_abbrev
 
 from fabricheck.judge.levels import Level
 from fabricheck.report.run import Run
 from fabricheck.report.status import Status
-
-
-def abbreviated(nodes: Sequence[str]) -> str:
-    """The nodes as ``n[1-4]``; one after the other where a name isn't one of a node."""
-    try:
-        return str(nodelist_abbrev(nodes))
-    except (NodeSetException, ValueError):
-        return ", ".join(nodes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ import jinja2
 from markupsafe import Markup
 
 from fabricheck.localise.nodes import words as node_words
+from fabricheck.nodes.names import fold
 from fabricheck.report import canvas, charts
 from fabricheck.report.changes import FILTERS, event_views, history_verdict
 from fabricheck.report.coverage import missing, remarks
@@ -19,7 +20,7 @@ from fabricheck.report.history_view import HistoryView
 from fabricheck.report.matrix import Matrix, build_matrix
 from fabricheck.report.matrix_parts import parts
 from fabricheck.report.nights import packed_json
-from fabricheck.report.nodes import abbreviated, node_tables
+from fabricheck.report.nodes import node_tables
 from fabricheck.report.offline import require_offline
 from fabricheck.report.phase_charts import phase_chart
 from fabricheck.report.phases import PhaseFigure, phase_figures
@@ -162,7 +163,7 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"nodes": abbreviated, "figure": figure, **FILTERS}
+    environment.filters |= {"nodes": fold, "figure": figure, **FILTERS}
     return environment
 
 

@@ -8,9 +8,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from fabricheck.nodes.names import fold
 from fabricheck.record.entries import Sample
 from fabricheck.report.matrix import Column, Matrix, Row, build_matrix, key_figures, worst_status
-from fabricheck.report.nodes import abbreviated
 from fabricheck.report.run import Case, Run
 from fabricheck.report.status import Status
 from fabricheck.report.summary import Problem, Summary, of_fabric, ran_again, reference_legend
@@ -101,7 +101,7 @@ def _problem(problem: Problem, console: Console) -> list[Text]:
         (f" {problem.subject}", "bold"),
     )
     if problem.nodes:
-        text.append(f" on {abbreviated(problem.nodes)}", "cyan")
+        text.append(f" on {fold(problem.nodes)}", "cyan")
     if problem.layer:
         text.append(f" ({problem.layer})", "bold")
     text.append(f": {problem.causes[0]}")

@@ -19,11 +19,11 @@ from typing import Any, Final
 
 from fabricheck.errors import FabricheckError
 from fabricheck.locks import BusyError, held
+from fabricheck.nodes.names import fold
 from fabricheck.provenance import home
 from fabricheck.record.entries import NIGHT
 from fabricheck.record.sessions import last
 from fabricheck.report.files import write_whole
-from fabricheck.report.nodes import abbreviated
 from fabricheck.report.status import Status
 from fabricheck.runner.nights import STEPS, Night, Nights, failed_steps
 
@@ -366,7 +366,7 @@ def _found(found: Mapping[str, Any]) -> list[str]:
     lines = [found["fabric"]]
     lines += [f"NOT MEASURED: {found['lacking']}"] if found["lacking"] else []
     for each in found["problems"][:_PROBLEMS]:
-        where = f" on {abbreviated(each['nodes'])}" if each["nodes"] else ""
+        where = f" on {fold(each['nodes'])}" if each["nodes"] else ""
         lines.append(f"{each['status']} {each['subject']}{where}: {each['causes'][0]}")
     left = len(found["problems"]) - _PROBLEMS
     return lines + ([f"... and {left} more: see {PAGE}"] if left > 0 else [])

@@ -8,12 +8,12 @@ from typing import Any
 import reframe as rfm
 from reframe.core.builtins import run_before
 from reframe.core.environments import Environment
-from reframe.core.runtime import emit_loadenv_commands
 
 from fabricheck.judge.references import Reference, Tolerance
 from fabricheck.provenance import SUITE, commit
 from fabricheck.reframe_ext.case import BuiltCase, over
 from fabricheck.reframe_ext.provenance import Provenance
+from fabricheck.reframe_ext.reframe import emit_loadenv_commands
 from fabricheck.stress.plan import VARIABLE, Programs, blocks_of, setting_as_data
 
 _REQUEST = json.loads(Path(os.environ[VARIABLE]).read_text())

@@ -1,0 +1,166 @@
+"""The one door to what ReFrame keeps private or does not document.
+
+No other module of ours imports, reads or sets such a name. ``tests/reframe_ext/test_contract.py``
+lists them all: for each it has a test of what we need of it, and it refuses them anywhere else.
+"""
+
+import logging
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from reframe.core import config, runtime
+from reframe.core.backends import register_scheduler
+from reframe.core.logging import configure_logging, getlogger, log_files
+from reframe.core.runtime import emit_loadenv_commands
+from reframe.core.schedulers.slurm import SqueueJobScheduler, _SlurmJob
+from reframe.core.systems import System
+
+__all__ = [
+    "SqueueJobScheduler",
+    "emit_loadenv_commands",
+    "getlogger",
+    "log_files",
+    "register_scheduler",
+]
+
+_OF_A_JOB: Final = ("jobid", "state", "exitcode", "submit_time", "completion_time")
+
+
+class SlurmJob(_SlurmJob):
+    """A job of ReFrame's Slurm back ends, which others than they may run."""
+
+    def put(self, **known: Any) -> None:
+        """Set what only its scheduler knows: id, state, exit code, and when it began and ended."""
+        for name, value in known.items():
+            assert name in _OF_A_JOB, name
+            setattr(self, f"_{name}", value)
+
+    @property
+    def script(self) -> str:
+        """The script that ReFrame has written for it."""
+        return str(self.script_filename)
+
+    @property
+    def asked(self) -> list[str]:
+        """Options of the partition and of the command line."""
+        return [*self.sched_access, *self.cli_options]
+
+
+def extras_of(scheduler: Any) -> Any:
+    """The extras of the partition that a scheduler was made for."""
+    prefix = scheduler._config_prefix.removesuffix("sched_options")
+    return runtime.runtime().get_option(f"{prefix}extras")
+
+
+def nodes_of(job: Any) -> list[Any]:
+    """The nodes that a job may have by its partition and options.
+
+    Raises:
+        NotImplementedError: if its scheduler can't list them.
+    """
+    return list(job.scheduler.filternodes(job, job.scheduler.allnodes()))
+
+
+def nodes_in_state(job: Any, nodes: Iterable[Any], state: str) -> Collection[Any]:
+    """Those of the nodes that are in a state of Slurm's."""
+    found: Collection[Any] = job.scheduler.filternodes_by_state(nodes, state)
+    return found
+
+
+def flexible_nodes(job: Any) -> int | str:
+    """``--flex-alloc-nodes``: how many nodes, or the state of those that are meant."""
+    asked: int | str = job.sched_flex_alloc_nodes
+    return asked
+
+
+def put_before(launcher: Any, program: str, options: Sequence[str]) -> None:
+    """Let a launcher be launched by a program."""
+    launcher.modifier, launcher.modifier_options = program, list(options)
+
+
+def attempt() -> int:
+    """Which attempt of its cases ReFrame is at: 1, and more for retries."""
+    return int(runtime.runtime().current_run) + 1
+
+
+def dependencies(test: Any) -> list[str]:
+    """The names of the tests that one depends on."""
+    return [name for name, _ in test.user_deps()]
+
+
+def logged_test(record: logging.LogRecord) -> Any:
+    """The test whose result ReFrame logs."""
+    return record.__dict__["__rfm_check__"]
+
+
+def without_deprecated(test_class: Any) -> None:
+    """Take the deprecated alias of ``env_vars`` from a class of tests.
+
+    ReFrame looks for the caller of each access to it, through the whole stack: when a test is made,
+    which was two fifths of the time to load the checks, and with every line of its log.
+    """
+    del test_class._rfm_var_space.vars["variables"]
+
+
+def fits(partition: Any, specification: str) -> bool:
+    """Whether a partition of the system is one of ``valid_systems``."""
+    return partition in runtime.valid_sysenv_comb([specification], [], check_environs=False)
+
+
+def fits_environ(partition: Any, environ: Any, specification: str) -> bool:
+    """Whether an environment of a partition is one of ``valid_prog_environs``."""
+    found = runtime.valid_sysenv_comb([], [specification], check_systems=False)
+    return environ in found[partition]
+
+
+def place(test: Any, partition: Any, environ: Any) -> None:
+    """Let a test believe that it was set up there."""
+    test._current_partition, test._current_environ = partition, environ
+
+
+def load_tests(configuration: Path, system: str, folders: Sequence[str]) -> tuple[Any, list[Any]]:
+    """A system, and every test as ``reframe`` loads it; one that can't be made is an error.
+
+    ReFrame's runtime can be made only once in a process.
+    """
+    from reframe.frontend.loader import RegressionCheckLoader  # noqa: PLC0415
+
+    site = config.load_config("<builtin>", str(configuration))
+    site.validate()
+    site.select_subconfig(system)
+    runtime.init_runtime(site)
+    configure_logging(site, warn_as_error=True)
+    loader = RegressionCheckLoader(list(folders), recurse=True)
+    return runtime.runtime().system, loader.load_all(force=True)
+
+
+def make_system(configuration: dict[str, Any], system: str) -> None:
+    """Make a system of a configuration, as ReFrame does when it begins.
+
+    Raises:
+        ReframeError, ValueError, TypeError: for what ReFrame refuses.
+    """
+    site = config.load_config()
+    site.update_config(configuration, "sites/")
+    site.validate()
+    site.select_subconfig(system)
+    System.create(site)
+
+
+def is_uuid(text: str) -> bool:
+    """Whether a text is the name that ReFrame gives a session."""
+    from reframe.frontend.reporting.utility import is_uuid  # noqa: PLC0415
+
+    return bool(is_uuid(text))
+
+
+def query_of(text: str) -> Any:
+    """A selection of sessions as ``--performance-compare`` reads it.
+
+    Raises:
+        ValueError, OverflowError: if it is none.
+    """
+    from reframe.frontend.reporting.utility import parse_query_spec  # noqa: PLC0415
+
+    return parse_query_spec(text)
