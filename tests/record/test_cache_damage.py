@@ -64,7 +64,7 @@ def test_a_store_may_be_removed_or_copied_at_any_moment(logs: Path, store: Path)
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", "{}", '{"sources 0": [], "roots": []}', '{"sources 1": [{}], "roots": []}']
+    "text", ["", "[]", "{}", '{"sources 1": [], "roots": []}', '{"sources 2": [{}], "roots": []}']
 )
 def test_a_damaged_index_is_told(logs: Path, store: Path, text: str) -> None:
     record(logs, case(0))

@@ -12,7 +12,7 @@ from fabricheck.record.entries import Setup
 Schema = Mapping[str, PolarsDataType]
 
 CASE: Final[Schema] = {
-    each.name: pl.Int32 if each.type is int else pl.String for each in fields(Setup)
+    each.name: pl.String if each.type is str else pl.Int32 for each in fields(Setup)
 }
 """What the series of one case have in common: they are measured by the same jobs."""
 

@@ -17,8 +17,7 @@ from fabricheck.history.provenance import Provenance, runs_of
 from fabricheck.history.selection import Selection
 from fabricheck.history.series import Series, SeriesKey
 from fabricheck.history.sessions import sessions_by_time
-from fabricheck.record.cache import Cache, Outcome
-from fabricheck.record.columns import Source
+from fabricheck.record.cache import Cache, Outcome, Source
 from fabricheck.record.entries import Nodes, Session, from_line
 from fabricheck.record.imports import IMPORTED
 from fabricheck.record.read import Kind, Problem

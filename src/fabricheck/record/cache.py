@@ -1,7 +1,7 @@
 """The record in columns: Parquet files of each record file, derived and deletable.
 
-An index says of which file, and of how much of it, they were made. A record file that only grew is
-read on from where it was left; any other that changed is read anew.
+A record file is that of a month: once the month is over it does not change, and is not read again.
+One that changed since the last refresh, as that of this month, is read whole.
 """
 
 import json
@@ -9,10 +9,11 @@ import os
 import re
 import uuid
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
+from itertools import count
 from pathlib import Path
 from typing import Final
 
@@ -20,19 +21,50 @@ import polars as pl
 
 from fabricheck.errors import FabricheckError
 from fabricheck.locks import held
-from fabricheck.record.columns import EMPTY, Reading, Source
-from fabricheck.record.read import (
-    Kind,
-    read_bytes,
-    record_files,
-    shown,
-)
+from fabricheck.record.columns import EMPTY, read_columns
+from fabricheck.record.read import Kind, Problem, read_bytes, record_files, shown
 
 INDEX: Final = "index.json"
-_VERSION: Final = "sources 1"
+_VERSION: Final = "sources 2"
 _PART: Final = re.compile(r"([0-9a-f]{24})([0-9a-f]{8})\.(cases|samples|others)\.parquet")
 _LOCK: Final = ".lock"
 _PATIENCE: Final = 10.0
+_UNREAD: Final = (Kind.LOST, Kind.UNREAD)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What was read of a record file.
+
+    Attributes:
+        path: the file.
+        number: of the file in the cache; the upper half of the numbers of its cases.
+        stamp: device, inode, size and times of change as it was read.
+        size: bytes of its whole lines, unpacked.
+        checksum: CRC-32 of these bytes.
+        lines: how many lines that was; likewise cases and values.
+        part: name of its Parquet files.
+        state: their checksums.
+        problems: kind, line, and detail of each.
+    """
+
+    path: str
+    number: int
+    stamp: str
+    size: int
+    checksum: int
+    lines: int
+    cases: int
+    values: int
+    part: str
+    state: str
+    problems: Sequence[tuple[str, int, str]]
+
+    @property
+    def found(self) -> list[Problem]:
+        """What is wrong with its lines."""
+        path = Path(self.path)
+        return [Problem(Kind(kind), path, line, detail) for kind, line, detail in self.problems]
 
 
 @dataclass(slots=True)
@@ -141,15 +173,13 @@ class Cache:
         """
         outcome = Outcome()
         files = self._files()
-        number = max((source.number for source in self.sources.values()), default=0)
         found: dict[str, Source] = {}
         outcome.anew = [shown(Path(path)) for path in self.sources if Path(path) not in files]
+        numbers = count(max((source.number for source in self.sources.values()), default=0) + 1)
         for path in files:
             before = self.sources.get(str(path))
-            if before is None:
-                number += 1
-                before = Source(str(path), number)
-            found[str(path)] = self._brought_up(path, before, now, outcome)
+            number = before.number if before else next(numbers)
+            found[str(path)] = self._brought_up(path, number, before, now, outcome)
         self._save(found)
         return outcome
 
@@ -167,45 +197,51 @@ class Cache:
             files += below
         return sorted(set(files))
 
-    def _brought_up(self, path: Path, before: Source, now: datetime, outcome: Outcome) -> Source:
-        stamp = _stamp(path)
-        usable = self.is_whole(before) and not 0 < before.due <= now.timestamp()
-        if stamp == before.stamp and usable:
-            outcome.unchanged += 1
-            return before
-        data, problems = read_bytes(path)
-        grown = usable and zlib.crc32(memoryview(data)[: before.offset]) == before.checksum
-        if before.part and not grown:
-            outcome.anew.append(shown(path))
-        start = before if grown else Source(before.path, before.number)
-        reading = Reading(path, start, data, problems, now)
-        kept = [each for each in start.problems if each[0] not in (Kind.CUT, Kind.LOST)]
-        after = reading.source(stamp)
-        if reading.rows["cases"].is_empty() and reading.rows["others"].is_empty() and grown:
-            after = replace(after, part=before.part, state=before.state)
-        else:
-            after = self._write(after, start if grown else None, reading.rows)
-        told = [(str(each.kind), each.line, each.detail) for each in reading.problems]
-        outcome.files += reading.lines > 0
-        outcome.unchanged += not reading.lines
-        outcome.cases += reading.rows["cases"].height
-        outcome.values += reading.rows["samples"].height
-        outcome.problems += len(told)
-        outcome.unread += [
-            str(each) for each in reading.problems if each.kind in (Kind.LOST, Kind.UNREAD)
-        ]
-        return replace(after, problems=(*kept, *told))
-
-    def _write(
-        self, source: Source, before: Source | None, rows: dict[str, pl.DataFrame]
+    def _brought_up(
+        self, path: Path, number: int, before: Source | None, now: datetime, outcome: Outcome
     ) -> Source:
+        stamp = _stamp(path)
+        known = before if before and self.is_whole(before) else None
+        # A line of the future comes of age without a change of its file.
+        if known and stamp == known.stamp and Kind.FUTURE not in _kinds(known):
+            outcome.unchanged += 1
+            return known
+        data, problems = read_bytes(path)
+        grown = known if known and _begins_with(data, known) else None
+        if before and not grown:
+            outcome.anew.append(shown(path))
+        columns = read_columns(path, data, number, now)
+        size = data.rfind(b"\n") + 1
+        told = [(str(each.kind), each.line, each.detail) for each in (*problems, *columns.problems)]
         part = _part()
-        for kind, new in rows.items():
-            path = self._parquet(part, kind)
-            known = [pl.read_parquet(self._parquet(before.part, kind))] if before else []
-            with writing(self.directory):
-                pl.concat([*known, new]).write_parquet(path, compression="zstd")
-        return replace(source, part=part, state=self._state(part))
+        after = Source(
+            path=str(path),
+            number=number,
+            stamp=stamp,
+            size=size,
+            checksum=zlib.crc32(memoryview(data)[:size]),
+            lines=columns.lines,
+            cases=columns.rows["cases"].height,
+            values=columns.rows["samples"].height,
+            part=part,
+            state=self._write(part, columns.rows),
+            problems=told,
+        )
+        was = (grown.lines, grown.cases, grown.values) if grown else (0, 0, 0)
+        is_new = (after.lines, after.cases, after.values) != was
+        outcome.files += is_new
+        outcome.unchanged += not is_new
+        outcome.cases += after.cases - was[1]
+        outcome.values += after.values - was[2]
+        outcome.problems += len(set(told) - set(map(tuple, grown.problems if grown else ())))
+        outcome.unread += [str(each) for each in after.found if each.kind in _UNREAD]
+        return after
+
+    def _write(self, part: str, rows: Mapping[str, pl.DataFrame]) -> str:
+        with writing(self.directory):
+            for kind, frame in rows.items():
+                frame.write_parquet(self._parquet(part, kind), compression="zstd")
+            return self._state(part)
 
     def _save(self, sources: dict[str, Source]) -> None:
         index = {
@@ -266,6 +302,15 @@ def is_part(path: Path) -> bool:
     if not found or found[2] != _proof(found[1]):
         return False
     return path.is_file() and not path.is_symlink()
+
+
+def _kinds(source: Source) -> set[str]:
+    return {kind for kind, *_ in source.problems}
+
+
+def _begins_with(data: bytes, source: Source) -> bool:
+    """Whether a file only grew since it was read."""
+    return zlib.crc32(memoryview(data)[: source.size]) == source.checksum
 
 
 def _part() -> str:

@@ -7,12 +7,13 @@ is the default is left out (docs/how-to/history.md).
 import json
 import math
 import re
-import types
 import zlib
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from datetime import UTC, datetime
-from typing import Any, ClassVar, Final, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, Final
+
+import msgspec
 
 from fabricheck.benchmarks.curve import variable_name
 from fabricheck.transports.placement import written
@@ -20,7 +21,8 @@ from fabricheck.transports.placement import written
 HEAD: Final = b'{"crc":"'
 _DIGITS: Final = 8
 _BODY: Final = len(HEAD) + _DIGITS + len(b'",')
-_LARGEST: Final = 2**63
+Count = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
+Size = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 MOMENT: Final = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00"
 """The one form in which a point of time is written: RFC 3339 in UTC, whole seconds."""
 
@@ -42,7 +44,7 @@ class Sample:
 
     metric: str
     statistic: str = ""
-    size: int | None = None
+    size: Size | None = None
     value: float | None = None
     unit: str = ""
     level: str = ""
@@ -87,10 +89,10 @@ class Setup:
     check: str
     benchmark: str = ""
     transport: str = ""
-    num_nodes: int = 0
+    num_nodes: Count = 0
     layout: str = ""
-    ranks: int = 0
-    ranks_per_node: int = 0
+    ranks: Count = 0
+    ranks_per_node: Count = 0
     binding: str = ""
     program: str = ""
     options: str = ""
@@ -151,8 +153,8 @@ class Case(Setup):
     fail_reason: str = ""
     needs: tuple[str, ...] = ()
     fixture: bool = False
-    attempt: int = 1
-    repeat: int | None = None
+    attempt: Count = 1
+    repeat: Count | None = None
     nodes: tuple[str, ...] = ()
     job: str = ""
     evidence: str = ""
@@ -221,7 +223,7 @@ class Session:
     time: str
     session: str
     system: str
-    announced: int = 0
+    announced: Count = 0
     lacking: str = ""
     report: str = ""
     info: Mapping[str, Any] = field(default_factory=dict)
@@ -239,7 +241,17 @@ NIGHT, RUN, LOCATE, ACCEPTANCE = "night", "run", "locate", "acceptance"
 """Kinds of sessions."""
 
 Entry = Case | Nodes | Session
-_KINDS: Final[Mapping[str, type[Entry]]] = {each.KIND: each for each in (Case, Nodes, Session)}
+_DECODERS: Final[Mapping[str, msgspec.json.Decoder[Any]]] = {
+    each.KIND: msgspec.json.Decoder(each) for each in (Case, Nodes, Session)
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    kind: str
+
+
+_KIND: Final = msgspec.json.Decoder(_Kind)
 
 
 def moment(seconds: float | None = None) -> str:
@@ -301,64 +313,18 @@ def from_line(line: bytes) -> Entry:
             "expected a line as it was written, found another checksum: it was damaged or edited"
         )
     try:
-        given = json.loads(line, parse_constant=_refuse)
-        entry = _KINDS[given.pop("kind")]
-        del given["crc"]
-        made: Entry = _made(entry, given)
-        _check_moment(made.time)
+        # Fields of later versions are left out.
+        kind = _KIND.decode(line).kind
+        entry: Entry = _DECODERS[kind].decode(line)
+        _check_moment(entry.time)
     except KeyError as error:
-        raise ValueError(f"expected an entry of the record with {error}, found none") from None
-    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise ValueError(f"expected an entry of the record, found the kind {error}") from None
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"expected an entry of the record, found: {error}") from None
-    return made
+    return entry
 
 
 def _check_moment(time: str) -> None:
     if not re.fullmatch(MOMENT, time, re.ASCII):
         raise ValueError(f"time {time!r:.80} in place of one such as {moment(0)}")
     datetime.fromisoformat(time)
-
-
-def _refuse(constant: str) -> Any:
-    raise ValueError(f"{constant} in place of a number")
-
-
-def _made(kind: type, given: Mapping[str, Any]) -> Any:
-    """A dataclass from what JSON says of it; fields of later versions are left out."""
-    hints = _HINTS[kind]
-    return kind(
-        **{name: _typed(hints[name], each) for name, each in given.items() if name in hints}
-    )
-
-
-_HINTS: Final = {
-    kind: {name: hint for name, hint in get_type_hints(kind).items() if name != "KIND"}
-    for kind in (*_KINDS.values(), Sample)
-}
-
-
-def _typed(hint: Any, given: Any) -> Any:  # noqa: PLR0911 - one for each kind of type
-    origin = get_origin(hint)
-    if origin in (Union, types.UnionType):
-        return None if given is None else _typed(get_args(hint)[0], given)
-    if origin is tuple and isinstance(given, list):
-        return tuple(_typed(get_args(hint)[0], each) for each in given)
-    if isinstance(given, dict):
-        if hint in _HINTS:
-            return _made(hint, given)
-        if origin is not None and issubclass(origin, Mapping):
-            return {name: _typed(get_args(hint)[1], each) for name, each in given.items()}
-    if hint is Any:
-        return given
-    if hint is float and isinstance(given, int) and not isinstance(given, bool):
-        return float(given)
-    if origin is None and type(given) is hint and _is_possible(given):
-        return given
-    raise ValueError(f"{given!r:.80} in place of {getattr(hint, '__name__', hint)}")
-
-
-def _is_possible(given: object) -> bool:
-    """Whether a number can be one of the record: all that are whole count something."""
-    if isinstance(given, float):
-        return math.isfinite(given)
-    return not isinstance(given, int) or 0 <= given < _LARGEST

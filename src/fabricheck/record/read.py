@@ -128,13 +128,13 @@ def _unpacked(packed: bytes, path: Path) -> tuple[bytes, list[Problem]]:
     return b"".join(parts), problems
 
 
-def whole_lines(data: bytes, path: Path, first: int = 1) -> tuple[list[bytes], list[Problem]]:
+def whole_lines(data: bytes, path: Path) -> tuple[list[bytes], list[Problem]]:
     """The whole lines of some bytes; one without its end is cut: its writer may be at work."""
     *lines, rest = data.split(b"\n")
     if not rest:
         return lines, []
     detail = "expected a newline at its end, found none"
-    return lines, [Problem(Kind.CUT, path, first + len(lines), detail)]
+    return lines, [Problem(Kind.CUT, path, len(lines) + 1, detail)]
 
 
 def entries(path: Path) -> tuple[list[Entry], list[Problem]]:
@@ -145,13 +145,19 @@ def entries(path: Path) -> tuple[list[Entry], list[Problem]]:
     """
     data, problems = read_bytes(path)
     lines, cut = whole_lines(data, path)
-    found = []
-    for number, line in enumerate(lines, start=1):
+    found = [entry for _, entry in decoded(lines, path, problems)]
+    return found, problems + cut
+
+
+def decoded(
+    lines: Iterable[bytes], path: Path, problems: list[Problem], first: int = 1
+) -> Iterator[tuple[int, Entry]]:
+    """The entries of some lines with their numbers; damaged ones are added to the problems."""
+    for number, line in enumerate(lines, start=first):
         try:
-            found.append(from_line(line))
+            yield number, from_line(line)
         except ValueError as error:
             problems.append(Problem(Kind.DAMAGED, path, number, str(error)))
-    return found, problems + cut
 
 
 @dataclass(frozen=True, slots=True)
