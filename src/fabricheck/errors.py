@@ -1,5 +1,8 @@
 """The one error family that users of fabricheck see."""
 
+import importlib
+from typing import Any
+
 EXIT_BAD_INPUT = 2
 EXIT_FAULT = 70
 """EX_SOFTWARE of sysexits.h: a fault of ours."""
@@ -13,6 +16,21 @@ class FabricheckError(Exception):
     """
 
     exit_code = EXIT_BAD_INPUT
+
+
+def optional(module: str, extra: str) -> Any:
+    """A module that only an extra of the package installs.
+
+    Raises:
+        FabricheckError: if it is not installed.
+    """
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        raise FabricheckError(
+            f"expected the Python package {error.name}, found none: install it with pip install "
+            f"'fabricheck[{extra}]'"
+        ) from error
 
 
 class ParseError(FabricheckError):

@@ -4,6 +4,7 @@ import base64
 import re
 import ssl
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -159,3 +160,9 @@ def test_only_who_knows_the_password_is_answered(
 def test_mistakes_are_told(place: Path, text: str, told: str) -> None:
     with pytest.raises(FabricheckError, match=told):
         read(config(place, text))
+
+
+def test_without_the_extra_its_name_is_said(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "bcrypt", None)
+    with pytest.raises(FabricheckError, match=r"bcrypt, found none.*fabricheck\[passwords\]"):
+        read(config(place, f"basic_auth_users: {{a: $2y$10${'x' * 53}}}\n"))

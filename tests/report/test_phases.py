@@ -1,6 +1,7 @@
 """Phases of matrix multiplications: figures of a run, on the page and in files."""
 
 import re
+import sys
 from typing import Any
 
 import pytest
@@ -130,6 +131,12 @@ def test_the_command_writes_them(perflogs, tmp_path, monkeypatch):
     with pytest.raises(SystemExit):
         main()
     assert len(list((tmp_path / "plots").glob("*.svg"))) == 2 * len(PHASES)
+
+
+def test_without_the_extra_its_name_is_said(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(FabricheckError, match=r"matplotlib, found none.*fabricheck\[plots\]"):
+        write_phases((), tmp_path)
 
 
 def test_nothing_to_draw_and_nowhere_to_write(perflogs, tmp_path):

@@ -9,10 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import bcrypt
-
 from fabricheck.documents import load, schema
-from fabricheck.errors import FabricheckError
+from fabricheck.errors import FabricheckError, optional
 
 _PAGE = "docs/how-to/monitoring.md"
 
@@ -31,7 +29,8 @@ class Users:
     def __init__(self, hashes: Mapping[str, str]) -> None:
         self._hashes = {name: each.encode() for name, each in hashes.items()}
         cost = max(int(each.split("$")[2]) for each in hashes.values())
-        self._nobody = bcrypt.hashpw(secrets.token_bytes(), bcrypt.gensalt(cost))
+        self._bcrypt = optional("bcrypt", "passwords")
+        self._nobody = self._bcrypt.hashpw(secrets.token_bytes(), self._bcrypt.gensalt(cost))
         self._right: set[bytes] = set()
         self._lock = threading.Lock()
 
@@ -51,7 +50,7 @@ class Users:
         known = self._hashes.get(name.decode(errors="replace"))
         with self._lock:
             try:
-                right = bcrypt.checkpw(password, known or self._nobody)
+                right = self._bcrypt.checkpw(password, known or self._nobody)
             except ValueError:
                 # bcrypt takes no more than 72 bytes.
                 return False

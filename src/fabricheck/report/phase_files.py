@@ -4,11 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
-from matplotlib.figure import Figure
-
 from fabricheck.benchmarks.metrics import Axis
-from fabricheck.errors import FabricheckError
+from fabricheck.errors import FabricheckError, optional
 from fabricheck.report.canvas import SERIES_COLORS
 from fabricheck.report.phases import Distribution, Panel, PhaseFigure
 from fabricheck.units import with_unit
@@ -27,6 +24,7 @@ def write_phases(figures: Sequence[PhaseFigure], directory: Path) -> list[Path]:
     Raises:
         FabricheckError: if there is nothing to draw, or a file cannot be written.
     """
+    mpl = optional("matplotlib", "plots")
     if not figures:
         raise FabricheckError(
             "expected values of a matrix multiplication, or of MPI on GPUs, in the record, found "
@@ -34,12 +32,13 @@ def write_phases(figures: Sequence[PhaseFigure], directory: Path) -> list[Path]:
         )
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        return [
-            path
-            for figure in figures
-            for panel in figure.panels
-            for path in _write(figure.title, panel, directory)
-        ]
+        with mpl.rc_context(_STYLE):
+            return [
+                path
+                for figure in figures
+                for panel in figure.panels
+                for path in _write(figure.title, panel, directory)
+            ]
     except OSError as error:
         raise FabricheckError(
             f"cannot write the plots into {directory}: {error.strerror or error}; name a directory "
@@ -48,20 +47,19 @@ def write_phases(figures: Sequence[PhaseFigure], directory: Path) -> list[Path]:
 
 
 def _write(title: str, panel: Panel | Distribution, directory: Path) -> list[Path]:
-    with mpl.rc_context(_STYLE):
-        drawn = _draw(title, panel)
-        paths = []
-        for form, metadata in _METADATA.items():
-            path = directory / f"{panel.name}.{form}"
-            part = path.with_name(f"{path.name}.part")
-            drawn.savefig(part, format=form, dpi=_DOTS_PER_INCH, metadata=metadata)
-            part.replace(path)
-            paths.append(path)
+    drawn = _draw(title, panel)
+    paths = []
+    for form, metadata in _METADATA.items():
+        path = directory / f"{panel.name}.{form}"
+        part = path.with_name(f"{path.name}.part")
+        drawn.savefig(part, format=form, dpi=_DOTS_PER_INCH, metadata=metadata)
+        part.replace(path)
+        paths.append(path)
     return paths
 
 
-def _draw(title: str, panel: Panel | Distribution) -> Figure:
-    figure = Figure(figsize=_INCHES, layout="constrained")
+def _draw(title: str, panel: Panel | Distribution) -> Any:
+    figure = optional("matplotlib.figure", "plots").Figure(figsize=_INCHES, layout="constrained")
     axes = figure.add_subplot()
     for number, line in enumerate(panel.lines):
         axes.plot(
