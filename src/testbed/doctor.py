@@ -32,9 +32,10 @@ _VERBS_PROGRAMS: Final = {
     "ucx_perftest": "ucx-utils",
     "ibv_devinfo": "ibverbs-utils",
 }
-_MPI_COMPILERS: Final = {
+_FOR_CASES: Final = {
     "mpicc.openmpi": "openmpi-bin libopenmpi-dev",
     "mpicc.mpich": "mpich libmpich-dev",
+    "redis-server": "redis-server",
 }
 
 
@@ -53,7 +54,7 @@ def examine(files: Layout) -> list[Check]:
         *_rights(),
         *_programs(),
         *_libraries(),
-        *_mpi(),
+        *_for_cases(),
         _network(),
         _cgroups(),
         _memory(),
@@ -108,11 +109,11 @@ def _package_version(package: str) -> str:
     return done.stdout.strip() if done.returncode == 0 else "not from a package"
 
 
-def _mpi() -> Iterator[Check]:
-    for name, package in _MPI_COMPILERS.items():
+def _for_cases() -> Iterator[Check]:
+    for name, package in _FOR_CASES.items():
         path = programs.find_program(name)
         if path is None:
-            found = "not found: the testbed starts, but has one MPI less to test"
+            found = "not found: the testbed starts, but no case that needs it can run"
             yield Check(name, WARNING, found, f"apt-get install {package}")
         else:
             yield Check(name, OK, f"{path} ({_package_version(package.split()[0])})")

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from fabricheck.errors import FabricheckError
+from fabricheck.planning import plan
 from fabricheck.planning.night import NightPlan, Weighed, selected
 from fabricheck.planning.plan import LeftOut, Plan, divide, make
 from fabricheck.planning.plan_text import check_lines, plan_lines
@@ -228,6 +229,19 @@ def test_what_meets_is_said_in_one_line(suite: Path) -> None:
 
 def test_without_a_file_nothing_has_a_reference(tmp_path: Path) -> None:
     assert check(tmp_path, of_cases(CASE)).without_reference == (CASE,)
+
+
+def test_a_program_that_cases_start_and_that_is_not_here_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    lab = dataclasses.replace(CASE, benchmark="tail3", placement="tcp-4n")
+    monkeypatch.setattr(plan, "read_cases", lambda *_: [CASE, lab, lab])
+    monkeypatch.setenv("PATH", str(tmp_path))
+    lines = [*plan_lines(make(SUITE, "local"), Estimate(0.0, 0.0, 0, 1))]
+    (remark,) = [line for line in lines if "redis-server" in line]
+    assert remark.startswith("2 cases of allreduce-lab start redis-server, which is not on PATH")
+    (tmp_path / "redis-server").touch(mode=0o755)
+    assert make(SUITE, "local").remarks == ()
 
 
 def test_the_text_names_cases_reasons_and_what_is_absent() -> None:

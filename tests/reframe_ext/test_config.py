@@ -11,6 +11,7 @@ from reframe.core.exceptions import ConfigError
 
 from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE
+from fabricheck.reframe_ext.command import UNRECORDED, command, configuration
 from fabricheck.reframe_ext.config import (
     configure_reframe,
     find_system,
@@ -155,6 +156,30 @@ def test_records_lie_beside_the_nearest_sites(
     assert configuration["systems"][0]["stagedir"] == str(near / "stage")
     (handler,) = configuration["logging"][0]["handlers_perflog"]
     assert handler["basedir"] == str(near / "perflogs")
+
+
+def test_what_is_only_planned_makes_no_directory_of_reports(
+    suite: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["reframe", "--system=cluster"])
+    monkeypatch.setenv(UNRECORDED, "1")
+    _, log = configure_reframe(suite)["logging"][0]["handlers"]
+    assert (log["name"], (suite / "reports").exists()) == (os.devnull, False)
+    monkeypatch.delenv(UNRECORDED)
+    _, log = configure_reframe(suite)["logging"][0]["handlers"]
+    assert (log["name"], (suite / "reports").exists()) == (f"{suite}/reports/reframe.log", True)
+
+
+def test_the_configuration_of_a_site_repository_is_taken(
+    suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = tmp_path / "near" / "reframe-config.py"
+    own.parent.mkdir()
+    monkeypatch.setenv("FABRICHECK_SITES", str(own.parent))
+    assert command(suite)[1] == f"--config-file={suite}/reframe-config.py"
+    own.touch()
+    assert command(suite)[1] == f"--config-file={own}"
+    assert configuration(suite) == own
 
 
 def test_a_place_that_is_not_there_is_named_with_its_variable(

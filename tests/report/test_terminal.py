@@ -63,6 +63,11 @@ def test_what_the_run_could_not_have_stands_below_the_verdict(judged):
     document["end"]["lacking"] = "nothing on RDMA: no QEMU, no kernel"
     text = shown(*judged(document), table=False)
     assert text.splitlines()[1] == "NOT MEASURED: nothing on RDMA: no QEMU, no kernel"
+    document["end"]["lacking"] = "nothing on RDMA devices: " + "no QEMU, " * 40
+    lines = shown(*judged(document), table=False).splitlines()
+    assert sum(line.count("QEMU,") for line in lines) == 40
+    assert max(len(line) for line in lines if "QEMU," in line) <= 100
+    assert len(lines) <= terminal.TEXT_LINES
 
 
 @pytest.mark.parametrize("tty", [True, False])

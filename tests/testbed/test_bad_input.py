@@ -62,6 +62,14 @@ def test_doctor_names_the_missing_package(tmp_path: Path) -> None:
     assert checks["slurmd"].level == doctor.OK
 
 
+def test_doctor_names_what_only_cases_need(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(programs, "find_program", lambda _: None)
+    checks = {check.name: check for check in doctor._for_cases()}
+    assert checks.keys() == {"mpicc.openmpi", "mpicc.mpich", "redis-server"}
+    assert checks["redis-server"].level == doctor.WARNING
+    assert checks["redis-server"].fix == "apt-get install redis-server"
+
+
 def test_missing_library_names_its_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(programs, "LIBRARY_DIRECTORY", tmp_path)
     monkeypatch.setattr(programs, "PACKAGE_OF", {})

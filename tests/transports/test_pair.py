@@ -139,6 +139,17 @@ def test_several_runs_in_one_job(tmp_path: Path, program: Path) -> None:
     assert ended.stdout.splitlines()[-1] == "pair: run 2 ended"
 
 
+def test_jobs_of_other_schedulers_have_ranks_and_ports_of_their_own(
+    tmp_path: Path, program: Path
+) -> None:
+    pbs = {"SLURM_PROCID": "", "SLURM_JOB_ID": "", "PBS_JOBID": f"{JOB}[3].server"}
+    server, client = (start(rank, tmp_path, program, **pbs, PMIX_RANK=str(rank)) for rank in (0, 1))
+    heard = client.communicate(timeout=60)[0]
+    assert (server.wait(60), client.returncode) == (0, 0)
+    assert f"-p {FIRST_PORT} " in heard
+    assert (tmp_path / f"pair.{JOB}.0.0").is_dir()
+
+
 def test_the_servers_of_all_runs_listen_before_the_first_client_starts(
     tmp_path: Path, program: Path
 ) -> None:

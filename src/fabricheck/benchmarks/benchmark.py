@@ -17,6 +17,7 @@ class Family:
         layer: the layer of the software whose speed it measures on a path between two ends:
             ``MPI``, ``UCX`` or ``verbs``; empty for what has no layers below it.
         has_references: false where a run is its own yardstick.
+        starts: programs that its jobs start beside the benchmark, on ``PATH`` of the nodes.
     """
 
     name: str
@@ -24,6 +25,7 @@ class Family:
     checks: tuple[str, ...]
     layer: str = ""
     has_references: bool = True
+    starts: tuple[str, ...] = ()
 
 
 class RanksRule(StrEnum):

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import textwrap
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -155,7 +156,9 @@ def _start_testbed(*, with_rdma: bool) -> str | None:
         testbed.up(state_dir, share=list(places()), rdma=True)
     except TestbedError as error:
         lacking = f"nothing on RDMA devices (partition {RDMA_PARTITION} of the testbed): {error}"
-        typer.secho(f"NOT MEASURED: {lacking}", fg=typer.colors.YELLOW, bold=True, err=True)
+        width = shutil.get_terminal_size((100, 24)).columns
+        words = textwrap.fill(f"NOT MEASURED: {lacking}", width)
+        typer.secho(words, fg=typer.colors.YELLOW, bold=True, err=True)
         testbed.up(state_dir, share=list(places()))
         return lacking
     return None

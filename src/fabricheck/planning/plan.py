@@ -1,9 +1,12 @@
 """The plan of a system: the cases that will run, and what keeps each other one from running."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from fabricheck.benchmarks.registry import FAMILIES, REGISTRY
 from fabricheck.errors import FabricheckError
 from fabricheck.reframe_ext.config import find_system, lacking_environments
 from fabricheck.reframe_ext.matrix import Case, read_cases
@@ -34,12 +37,14 @@ class Plan:
         left_out: what won't, each with its reason.
         absent: a sentence for each environment that is not installed and each partition that
             doesn't run: nothing is even considered there.
+        remarks: a sentence for each program that cases start and that is not here.
     """
 
     system: str
     cases: tuple[Case, ...]
     left_out: tuple[LeftOut, ...]
     absent: tuple[str, ...]
+    remarks: tuple[str, ...] = ()
 
 
 def make(
@@ -66,7 +71,8 @@ def make(
         for case in read_cases(suite, system)
         if holds(case.benchmark, case.placement, case.environ)
     ]
-    return divide(system, cases, tags, _absent(suite, system))
+    made = divide(system, cases, tags, _absent(suite, system))
+    return replace(made, remarks=tuple(_not_here(made.cases)))
 
 
 def divide(
@@ -108,3 +114,17 @@ def _absent(suite: Path, system: str) -> list[str]:
         "prefix"
         for each in lacking_environments(suite, system)
     ]
+
+
+def _not_here(cases: Sequence[Case]) -> Iterator[str]:
+    """A sentence for each program that cases start and that is not on PATH of this machine."""
+    families = Counter(
+        REGISTRY[each.benchmark].family for each in cases if each.benchmark in REGISTRY
+    )
+    for family, number in families.items():
+        for program in FAMILIES[family].starts:
+            if shutil.which(program) is None:
+                yield (
+                    f"{number} cases of {family} start {program}, which is not on PATH here, and "
+                    f"fail without it: install it on the nodes (Debian: {program})"
+                )

@@ -22,6 +22,7 @@ def plan_lines(plan: Plan, cost: Estimate) -> Iterator[str]:
     )
     for sentence in plan.absent:
         yield f"nothing with {sentence}"
+    yield from plan.remarks
     yield cost_line(cost)
     if plan.left_out:
         yield ""

@@ -15,8 +15,14 @@ def command(suite: Path) -> list[str]:
     """``reframe``, on the login node of the testbed while that is up, and its configuration."""
     return [
         str(suite / "ci" / "bin" / "reframe"),
-        f"--config-file={suite / 'reframe-config.py'}",
+        f"--config-file={configuration(suite)}",
     ]
+
+
+def configuration(suite: Path) -> Path:
+    """ReFrame's configuration: of the nearest place that has one, such as a site repository."""
+    found = [place / "reframe-config.py" for place in places(suite)]
+    return next(filter(Path.exists, found), found[-1])
 
 
 def environment(suite: Path, **more: str) -> dict[str, str]:

@@ -18,6 +18,7 @@ from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE, folders, home
 from fabricheck.reframe_ext import allocation
 from fabricheck.reframe_ext.again import retry_disturbed
+from fabricheck.reframe_ext.command import UNRECORDED
 from fabricheck.reframe_ext.recorder import HANDLER
 from fabricheck.reframe_ext.reframe import log_files
 from fabricheck.sites.files import Sites, read_sites
@@ -35,9 +36,11 @@ def configure_reframe(suite: Path = SUITE) -> dict[str, Any]:
     """
     retry_disturbed()
     try:
-        (home(suite) / "reports").mkdir(exist_ok=True)
+        reports = home(suite) / "reports"
     except FabricheckError as error:
         raise ConfigError(str(error)) from error
+    if UNRECORDED not in os.environ:
+        reports.mkdir(exist_ok=True)
     read = usable_sites(suite)
     broken = "; ".join(map(str, read.broken.values()))
     configuration = _configuration(suite, read)
@@ -278,7 +281,10 @@ def _logging(root: Path) -> dict[str, Any]:
             {"type": "stream", "name": "stdout", "level": "info", "format": "%(message)s"},
             {
                 "type": "file",
-                "name": str(root / "reports" / "reframe.log"),
+                # What records nothing leaves the log of a run under way as it is.
+                "name": os.devnull
+                if UNRECORDED in os.environ
+                else str(root / "reports" / "reframe.log"),
                 "level": level,
                 "format": "[%(asctime)s] %(levelname)s: %(check_info)s: %(message)s",
                 "append": False,

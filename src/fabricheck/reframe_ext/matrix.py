@@ -23,7 +23,7 @@ from fabricheck.benchmarks.registry import CHECKS
 from fabricheck.errors import EXIT_BAD_INPUT, EXIT_FAULT, FabricheckError
 from fabricheck.provenance import home
 from fabricheck.reframe_ext import reframe
-from fabricheck.reframe_ext.command import environment
+from fabricheck.reframe_ext.command import UNRECORDED, configuration, environment
 from fabricheck.reframe_ext.slurm import lacking_of_scheduler
 
 
@@ -84,7 +84,7 @@ def read_cases(suite: Path, system: str) -> list[Case]:
         ended = subprocess.run(
             [sys.executable, "-m", __name__, str(suite), system, written.name],
             cwd=home(suite),
-            env=environment(suite, RFM_SYSTEM=system),
+            env=environment(suite, RFM_SYSTEM=system, **{UNRECORDED: "1"}),
             capture_output=True,
             text=True,
             errors="replace",
@@ -186,7 +186,7 @@ def _case(
 
 def _write(suite: Path, system: str, path: Path) -> None:
     found, tests = reframe.load_tests(
-        suite / "reframe-config.py", system, [str(suite / "checks"), *ADDED]
+        configuration(suite), system, [str(suite / "checks"), *ADDED]
     )
     cases = _cases([test for test in tests if not test.is_fixture()], found)
     path.write_text(json.dumps([asdict(case) for case in cases]))

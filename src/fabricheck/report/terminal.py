@@ -1,5 +1,6 @@
 """The report on a terminal: the verdict, what is wrong, and the matrix."""
 
+import textwrap
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -61,7 +62,7 @@ def _verdict(run: Run, summary: Summary, console: Console) -> list[Text]:
         Text(f"{number} {status}", _style(status) if number else "dim")
         for status, number in summary.counts.items()
     ]
-    lacking = [Text(f"NOT MEASURED: {run.lacking}", _STYLES["yellow"])] if run.lacking else []
+    lacking = [Text(line, _STYLES["yellow"]) for line in _lacking(run, console)]
     again = [Text(ran_again(run), _STYLES["yellow"])] if run.ran_again else []
     lines = [
         head,
@@ -77,13 +78,18 @@ def _verdict(run: Run, summary: Summary, console: Console) -> list[Text]:
     return [*lines, Text(of_fabric(summary)), Text(run.which)]
 
 
+def _lacking(run: Run, console: Console) -> list[str]:
+    return textwrap.wrap(f"NOT MEASURED: {run.lacking}", console.width) if run.lacking else []
+
+
 def _resting(run: Run) -> str:
     return f", {len(run.not_due)} more not due tonight" if run.not_due else ""
 
 
 def _problem_lines(run: Run, summary: Summary, console: Console) -> list[Text]:
     """One entry for each problem, as many as the line budget holds, and how many were left out."""
-    budget = TEXT_LINES - 6 - bool(run.lacking) - bool(run.ran_again) - len(summary.shared)
+    above = len(_lacking(run, console)) + bool(run.ran_again) + len(summary.shared)
+    budget = TEXT_LINES - 6 - above
     lines: list[Text] = []
     for number, problem in enumerate(summary.problems):
         entry = _problem(problem, console)

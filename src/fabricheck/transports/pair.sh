@@ -26,9 +26,13 @@
 #   gone.RANK      last words of an end that is over
 #   verdict.RANK   why the watch of this end has ended its program
 
-rank=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-${SLURM_PROCID:-0}}}
+rank=${OMPI_COMM_WORLD_RANK:-${PMIX_RANK:-${PMI_RANK:-${SLURM_PROCID:-0}}}}
 other=$((1 - rank))
-meeting=pair.${SLURM_JOB_ID:-0}.${SLURM_STEP_ID:-0}.${SLURM_RESTART_COUNT:-0}
+# Of a number such as 17.server or 17[3], which PBS gives, the first digits.
+job=${SLURM_JOB_ID:-${PBS_JOBID:-${LSB_JOBID:-0}}}
+job=${job%%[!0-9]*}
+job=${job:-0}
+meeting=pair.$job.${SLURM_STEP_ID:-0}.${SLURM_RESTART_COUNT:-0}
 patience=${FABRICHECK_PAIR_WAIT:-30}
 grace=${FABRICHECK_PAIR_GRACE:-10}
 limit=${FABRICHECK_PAIR_LIMIT:-60}
@@ -41,7 +45,7 @@ said=
 complained=
 
 # Below the ports that the kernel gives out itself (32768 and up), each job in a range of its own.
-first_port=$((18515 + ${SLURM_JOB_ID:-0} % 300 * 40))
+first_port=$((18515 + job % 300 * 40))
 last_port=$((first_port + 39))
 port=$first_port
 

@@ -17,7 +17,10 @@ PROGRAM: Final = "allreduce_lab"
 PROGRAMS: Final = ("allreduce_lab",)
 FAMILIES: Final = (
     Family(
-        "allreduce-lab", "own program", ("AllreduceLab", "TailEnvironment", "TrainingIteration")
+        "allreduce-lab",
+        "own program",
+        ("AllreduceLab", "TailEnvironment", "TrainingIteration"),
+        starts=("redis-server",),
     ),
 )
 DERIVED: Final = ("TailGrowth", "NcclIteration")
