@@ -50,7 +50,7 @@ Example: RUN_ALL=1 PREFIX=night7 run_training.sh 192.168.1.100 0 2 ens17 bert
 SCHEMES = {"ring": "ring", "bcube": "bcube", "transpose": "tar_tcp", "optireduce": "optireduce"}
 """The guide's words for the algorithms of gloo, in its order, with those of the program."""
 
-LEFT_OUT = "left out: NCCL with Ring and with Tree, which need GPUs"
+LEFT_OUT = "left out: NCCL with Ring and with Tree, which need GPUs: the check NcclIteration"
 PAUSE = 5.0
 _FEWEST_CORES = 12
 _MAC = re.compile(r"[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){5}")

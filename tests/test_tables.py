@@ -101,7 +101,12 @@ def read(place: Path, reader: str) -> Any:
 def is_known(name: str, documents: str) -> bool:
     """Whether a name is that of something: in the documents, or as its program's options say."""
     derived = {program_name(each.program, each.options) for each in OF_PERFTEST.values()}
-    derived |= {benchmark_name(each.collective, each.scheme) for each in OF_NCCL.values()}
+    derived |= {
+        f"{each.model}_{each.tail}_nccl_{each.scheme}"
+        if each.model
+        else benchmark_name(each.collective, each.scheme)
+        for each in OF_NCCL.values()
+    }
     return name in derived or re.search(rf"`{name}\b", documents) is not None
 
 

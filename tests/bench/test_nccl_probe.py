@@ -135,3 +135,33 @@ def test_sizes_below_a_float_for_each_rank(nccl, fake_gpu):
 def test_help_and_version(nccl):
     assert "Usage: mpirun -n N nccl_probe COLLECTIVE" in nccl.run_alone("--help").stdout
     assert nccl.run_alone("-v").stdout == "nccl_probe 0.1.0\n"
+
+
+def test_an_iteration_sums_every_bucket_beside_its_computing(nccl, fake_gpu, tmp_path):
+    path = tmp_path / "result.json"
+    options = ("allreduce", "--scheme", "ring", "--buckets", "4096,65536,12", "--compute", "30")
+    more = ("-i", "3", "-x", "1", "--batch", "1", "-c", "--json", str(path))
+    done = fake_gpu.run(nccl, 2, *options, *more, *SHARED, over="shm")
+    assert done.returncode == 0, done.stderr
+    found = program_result.read(path.read_text(), "result")
+    (row,) = found.results
+    assert (row["size"], row["iterations"], row["valid"]) == (4096 + 65536 + 12, 3, True)
+    assert found.options["buckets"] == 3
+    # Computing is a wait, which nothing shortens.
+    assert row["time"]["min"] >= 0.030
+    wrong = fake_gpu.run(nccl, 2, *options, *more, *SHARED, "--inject-error", over="shm")
+    assert (wrong.returncode, len(own(wrong))) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("allgather", "--buckets", "4096"), "option --buckets is for allreduce"),
+        (("allreduce", "--buckets", "4096", "-m", "8"), "in place of --message-size"),
+        (("allreduce", "--compute", "30"), "option --compute needs --buckets"),
+    ],
+)
+def test_a_training_that_makes_no_sense_is_refused(nccl, fake_gpu, options, words):
+    done = fake_gpu.run(nccl, 2, *options, *SHARED, over="shm")
+    assert done.returncode == 2
+    assert words in done.stderr

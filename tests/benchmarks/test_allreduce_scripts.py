@@ -122,7 +122,10 @@ def test_training_runs_all_in_the_guides_order_and_says_what_is_left_out(
     assert training.run(asked, chosen) == 0
     ran = [line.split()[-1] for line in (tmp_path / "calls").read_text().splitlines()]
     assert ran == ["ring", "bcube", "tar_tcp", "optireduce"]
-    assert capsys.readouterr().out == "left out: NCCL with Ring and with Tree, which need GPUs\n"
+    assert (
+        capsys.readouterr().out
+        == "left out: NCCL with Ring and with Tree, which need GPUs: the check NcclIteration\n"
+    )
     assert len([*tmp_path.glob("gloo_*_vgg19_150_128.log")]) == 4
     (tmp_path / "fail").touch()
     assert training.run(asked, chosen) == 1

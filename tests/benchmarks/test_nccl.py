@@ -170,3 +170,49 @@ def test_older_words_for_algorithms_are_understood(tmp_path: Path, number: str, 
 def test_where_nccl_chooses_any_algorithm_is_right(tmp_path: Path) -> None:
     assert hear(tmp_path, CARDS + RING, "nccl_ib", "").objections == ()
     assert {each.scheme for each in BENCHMARKS.values()} == {"ring", "tree", "auto"}
+
+
+TRAINING = "gpt2_tail3_nccl_tree"
+SITE = {"gpus_per_node": 1, "allreduce_lab": {"compute": {"gpt2": 1250}}}
+
+
+def test_the_24_iterations_of_the_guide_have_cases_where_gpus_are() -> None:
+    cases = [each for each in launch.cases("nccl-training") if each.placement.num_nodes == 8]
+    assert len(cases) == 24
+    measured = launch.measurement(Case(TRAINING, "nccl_socket-8n"))
+    assert measured.systems == ["+gpu +nccl_socket +nodes_8 +training_gpt2 +tail3"]
+    assert measured.benchmark.recorded == ((Metric.NCCL_TREE, "avg"),)
+    ranks, started = job(TRAINING, "nccl_socket-8n", **SITE)
+    words = list(started.words)
+    assert (ranks, words[1:4]) == (Ranks(8, 1), ["allreduce", "--scheme", "tree"])
+    buckets = words[words.index("--buckets") + 1].split(",")
+    assert sum(map(int, buckets)) == 4 * 124439808
+    assert words[words.index("--compute") + 1] == "1250"
+    assert "-m" not in words
+
+
+def training(**more: Any) -> str:
+    found = json.loads(collective(4 * 124439808, **{"scheme": "tree", **more}))
+    found["options"]["buckets"] = 13
+    found["results"][0]["time"] = {"avg": 1.91, "min": 1.9, "max": 1.95, "p50": 1.91}
+    return json.dumps(found)
+
+
+def test_an_iteration_is_one_point_in_seconds_and_what_it_moved_is_known() -> None:
+    found = parse(training(), "out", TRAINING)
+    assert found.variables()["nccl_tree_avg"] == (1.91, "s")
+    assert launch._exchanged(found).payload == 4 * 124439808 * 200 // 2
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        (training(), "gpt2_tail3_nccl_ring"),
+        (training(), "llama_3_2_tail3_nccl_tree"),
+        (training(), "nccl_allreduce_tree"),
+        (training(), ""),
+    ],
+)
+def test_an_iteration_of_another_training_is_refused(text: str, name: str) -> None:
+    with pytest.raises(ParseError, match=r"whose buckets are 497759232 B in NCCL's tree"):
+        parse(text, "out", name)

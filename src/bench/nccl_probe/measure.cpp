@@ -3,7 +3,9 @@
 #include "mpi_probe/patterns.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
+#include <thread>
 
 namespace nccl_probe {
 
@@ -57,11 +59,38 @@ void Measurement::prepare(std::size_t count) {
     receive_.push(count * received() * sizeof(float));
 }
 
+void Measurement::iterate(const Call& call) const {
+    constexpr double kForward = 1.0 / 3;
+    const auto begin = std::chrono::steady_clock::now();
+    const auto compute_until = [&](double share) {
+        if (options_.compute > 0) {
+            std::this_thread::sleep_until(begin +
+                                          share * std::chrono::milliseconds(options_.compute));
+        }
+    };
+    std::size_t made = 0;
+    for (const std::uint64_t bytes : options_.buckets) {
+        const std::size_t begun = made * sizeof(float);
+        const std::size_t count = bytes / sizeof(float);
+        made += count;
+        compute_until(kForward +
+                      (1 - kForward) * static_cast<double>(made) / static_cast<double>(call.count));
+        session_.start({call.nccl, call.communicator, call.stream, call.ranks, call.send + begun,
+                        call.receive + begun, count});
+    }
+    session_.wait();
+    compute_until(1);
+}
+
 double Measurement::sample(const Call& call) const {
     barrier();
     const double start = MPI_Wtime();
     for (std::uint64_t done = 0; done < options_.batch; ++done) {
-        session_.start(call);
+        if (options_.buckets.empty()) {
+            session_.start(call);
+        } else {
+            iterate(call);
+        }
     }
     session_.wait();
     return (MPI_Wtime() - start) / static_cast<double>(options_.batch);

@@ -34,6 +34,8 @@ class Measurement {
     [[nodiscard]] std::size_t received() const;
     void prepare(std::size_t count);
     [[nodiscard]] double sample(const Call& call) const;
+    /// An iteration of a training, as allreduce_lab emulates it (allreduce_lab/training.hpp).
+    void iterate(const Call& call) const;
     [[nodiscard]] std::uint64_t fitting(double each) const;
     bool is_right(std::size_t count, std::uint64_t size);
 

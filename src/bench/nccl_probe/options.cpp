@@ -1,6 +1,7 @@
 #include "nccl_probe/options.hpp"
 
 #include <climits>
+#include <numeric>
 
 namespace nccl_probe {
 
@@ -9,6 +10,7 @@ namespace {
 using bench::UsageError;
 
 constexpr std::uint64_t kLargestSize = std::uint64_t{1} << 36U;
+constexpr std::size_t kMostBuckets = 1024;
 constexpr bench::Choices<Scheme, 3> kSchemes = {
     {{"auto", Scheme::Auto}, {"ring", Scheme::Ring}, {"tree", Scheme::Tree}}};
 
@@ -21,6 +23,12 @@ void check_combination(const Options& options) {
     if (options.scheme == Scheme::Tree && !collective.has_tree) {
         throw UsageError("option --scheme: NCCL has a tree for allreduce only, not for " + name);
     }
+    if (!options.buckets.empty() && (name != "allreduce" || !options.size_range.empty())) {
+        throw UsageError("option --buckets is for allreduce, and in place of --message-size");
+    }
+    if (options.compute > 0 && options.buckets.empty()) {
+        throw UsageError("option --compute needs --buckets, which get ready meanwhile");
+    }
     check_common(options);
 }
 
@@ -31,6 +39,9 @@ std::string_view scheme_name(Scheme scheme) {
 }
 
 std::vector<std::size_t> Options::counts(int ranks) const {
+    if (!buckets.empty()) {
+        return {std::accumulate(buckets.begin(), buckets.end(), std::uint64_t{0}) / sizeof(float)};
+    }
     std::vector<std::size_t> result;
     for (std::uint64_t size = minimum_size == 0 ? 1 : minimum_size; size <= maximum_size;
          size *= 2) {
@@ -54,6 +65,19 @@ bench::OptionTable table_of(Options& options) {
     table.count("x,warmup=N", options.warmup, {0, kMostRounds}, "samples before them");
     table.count("batch=N", options.batch, {1, kMostRounds},
                 "operations of a sample, launched one after the other");
+    constexpr std::uint64_t kLongest = 1'000'000;
+    table.value(
+        "buckets=BYTES,BYTES",
+        "an operation is an iteration of a training: a sum of each bucket, as they get ready",
+        "none",
+        [&options](const std::string& option, const std::string& text) {
+            options.buckets =
+                bench::parse_counts(option, text, sizeof(float), kLargestSize, kMostBuckets);
+        },
+        [&options](bench::JsonWriter& json) {
+            json.value(static_cast<std::uint64_t>(options.buckets.size()));
+        });
+    table.count("compute=MS", options.compute, {0, kLongest}, "of an iteration, beside the sums");
     table.choice("scheme", options.scheme, kSchemes,
                  "NCCL's algorithm, which NCCL_ALGO is set to; auto leaves it to NCCL");
     table.count("time-limit=SECONDS", options.time_limit, {1, kDay},

@@ -21,15 +21,17 @@ struct Options : bench::CommonOptions {
     std::string size_range; ///< as given
     std::uint64_t minimum_size = 8;
     std::uint64_t maximum_size = std::uint64_t{4} << 20U;
-    std::uint64_t iterations = 10; ///< samples
-    std::uint64_t warmup = 2;      ///< samples before them
-    std::uint64_t batch = 20;      ///< operations of a sample, one launched after the other
+    std::uint64_t iterations = 10;      ///< samples
+    std::uint64_t warmup = 2;           ///< samples before them
+    std::uint64_t batch = 20;           ///< operations of a sample, one launched after the other
+    std::vector<std::uint64_t> buckets; ///< bytes of each, as they get ready; none for the sweep
+    std::uint64_t compute = 0;          ///< milliseconds of an iteration without communication
     Scheme scheme = Scheme::Auto;
     std::uint64_t time_limit = 30; ///< seconds that an operation, or NCCL's start, may take
     std::optional<unsigned> gpu;
     bool share_gpu = false;
 
-    /// Floats of a block for each size of the sweep, which doubles.
+    /// Floats of a block for each size of the sweep, which doubles; of all buckets, if there are.
     [[nodiscard]] std::vector<std::size_t> counts(int ranks) const;
 };
 

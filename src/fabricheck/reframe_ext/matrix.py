@@ -185,9 +185,7 @@ def _case(
 
 
 def _write(suite: Path, system: str, path: Path) -> None:
-    found, tests = reframe.load_tests(
-        configuration(suite), system, [str(suite / "checks"), *ADDED]
-    )
+    found, tests = reframe.load_tests(configuration(suite), system, [str(suite / "checks"), *ADDED])
     cases = _cases([test for test in tests if not test.is_fixture()], found)
     path.write_text(json.dumps([asdict(case) for case in cases]))
 

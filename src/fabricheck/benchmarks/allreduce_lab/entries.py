@@ -23,7 +23,7 @@ FAMILIES: Final = (
         starts=("redis-server",),
     ),
 )
-DERIVED: Final = ("TailGrowth", "NcclIteration")
+DERIVED: Final = ("TailGrowth",)
 
 SCHEMES = (Metric.RING, Metric.BCUBE, Metric.TAR_TCP, Metric.OPTIREDUCE)
 """In the order of the guide, without those of NCCL, which need GPUs."""

@@ -1,7 +1,7 @@
 """How allreduce_lab is run: one rank on each node, which meet at a Redis of the job's own."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +58,13 @@ def _cases(wanted: Callable[[Lab], bool]) -> list[Case]:
         for lab in BENCHMARKS.values()
         if wanted(lab) and features.issuperset(lab.needs)
     ]
+
+
+def compute_of(model: str, own: Mapping[str, Any]) -> int | None:
+    """Milliseconds that an iteration of a model computes, by the extra ``allreduce_lab``."""
+    compute = own.get("compute")
+    found: int | None = compute.get(model) if isinstance(compute, dict) else compute
+    return found
 
 
 class LabRun(Measurement):
@@ -119,9 +126,7 @@ class LabRun(Measurement):
             model = MODELS[self._lab.model]
             buckets = model.scaled(own.get("gradients", sum(model.buckets)))
             given["--buckets"] = ",".join(map(str, buckets))
-            compute = own.get("compute")
-            each = compute if isinstance(compute, dict) else {self._lab.model: compute}
-            given["--compute"] = each.get(self._lab.model)
+            given["--compute"] = compute_of(self._lab.model, own)
             if "gradients" in own:
                 # A bucket is filled up to whole blocks, which for a small one is not little.
                 given["--hadamard-block"] = 256

@@ -3,9 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
+from fabricheck.benchmarks.allreduce_lab.entries import MODELS
+from fabricheck.benchmarks.allreduce_lab.launch import compute_of, iterations
 from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.gpu import Path
 from fabricheck.benchmarks.nccl_probe.entries import BENCHMARKS, OPERATIONS, PROGRAM, NcclBenchmark
+from fabricheck.benchmarks.nccl_probe.read import BYTES
 from fabricheck.launch import gpu, mpi
 from fabricheck.launch.cases import Case
 from fabricheck.launch.evidence import RESULT_JSON
@@ -23,11 +26,13 @@ _INSIDE = find("nccl_node").lanes
 
 def cases(family: str) -> list[Case]:
     """Each benchmark with each placement that it can run on."""
+    trainings = sorted({each.placement.num_nodes for each in iterations()})
     return [
-        Case(each.name, Placement(transport, _TWO - (transport.scope is Scope.INTRA_NODE)))
+        Case(each.name, Placement(transport, count))
         for each in BENCHMARKS.values()
         if each.family == family
         for transport in map(find, each.transports)
+        for count in (trainings if each.model else [_TWO - (transport.scope is Scope.INTRA_NODE)])
     ]
 
 
@@ -36,7 +41,9 @@ class Collective(Measurement):
 
     MPI only starts the ranks and tells them of each other, by shared memory or sockets. Where a
     single GPU is all there is, two ranks share it. Partition extras that are read beside those of
-    every program with MPI: ``gpus_per_node``, ``gpu_arch``, ``fake_gpu`` and ``max_message_size``.
+    every program with MPI: ``gpus_per_node``, ``gpu_arch``, ``fake_gpu`` and ``max_message_size``;
+    of a training ``allreduce_lab.compute``. Its features are ``training_MODEL``, and ``tail1_5`` or
+    ``tail3``: that other traffic makes such a tail, as ``ci/run_background.sh`` does.
     """
 
     def __init__(self, case: Case) -> None:
@@ -45,7 +52,9 @@ class Collective(Measurement):
         start = "shm" if place.transport.scope is Scope.INTRA_NODE else "tcp"
         self._start = replace(place, transport=find(start))
         environs = mpi.with_family(start, needs=["nccl"])
-        super().__init__(self._entry, place, environs, gpu.systems(place))
+        more = f" +training_{self._entry.model} +{self._entry.tail}" * bool(self._entry.model)
+        systems = [each + more for each in gpu.systems(place)]
+        super().__init__(self._entry, place, environs, systems)
 
     def ranks(self, setting: Setting) -> Ranks:
         """A rank on each GPU, two on one that is alone."""
@@ -55,9 +64,14 @@ class Collective(Measurement):
 
     def job(self, setting: Setting) -> Job:
         """The program, and before it the same with few repetitions and NCCL's log."""
-        sizes = self.sizes(setting)
         words = [setting.programs.program(PROGRAM), *self._entry.options, "--validate"]
-        words += ["-m", f"{sizes[0]}:{sizes[-1]}"]
+        if self._entry.model:
+            words += ["--buckets", ",".join(map(str, MODELS[self._entry.model].buckets))]
+            compute = compute_of(self._entry.model, setting.extras.get("allreduce_lab", {}))
+            words += ["--compute", str(compute or 0), "--batch", "1"]
+        else:
+            sizes = self.sizes(setting)
+            words += ["-m", f"{sizes[0]}:{sizes[-1]}"]
         if self._is_shared(setting):
             words.append("--share-gpu")
         more = {**gpu.variables(setting, Path.AWARE), **self._network(setting)}
@@ -120,7 +134,8 @@ def _devices(variable: str, ports: Ports, key: str) -> Mapping[str, str]:
 
 def _exchanged(curve: Curve) -> Load:
     """The least that a node exchanges: a root may only send or only receive."""
-    counts = [(point.size or 0, point.iterations or 0) for point in curve.points]
+    whole = int(curve.metadata.get(BYTES, 0))
+    counts = [(point.size or whole, point.iterations or 0) for point in curve.points]
     return Load(
         payload=sum(size * count for size, count in counts) // _TWO,
         calls=sum(count for _, count in counts),

@@ -1,5 +1,8 @@
-"""Curves of ``nccl_probe``."""
+"""Curves of ``nccl_probe``; of an iteration of a training one point."""
 
+from collections.abc import Sequence
+
+from fabricheck.benchmarks.allreduce_lab.entries import MODELS
 from fabricheck.benchmarks.curve import Curve, Point
 from fabricheck.benchmarks.gpu import program_name
 from fabricheck.benchmarks.metrics import Metric
@@ -11,6 +14,9 @@ from fabricheck.benchmarks.nccl_probe.entries import (
 )
 from fabricheck.benchmarks.program_result import ProgramResult
 
+BYTES = "Bytes"
+"""Metadata: what a rank sums in an iteration of a training."""
+
 _STATISTICS = {"bus_bandwidth": Metric.BANDWIDTH, "time": Metric.LATENCY}
 
 
@@ -20,7 +26,8 @@ def curve(result: ProgramResult, name: str = "") -> Curve:
     Raises:
         ParseError: if the registry has no such benchmark, or sizes don't rise.
     """
-    del name
+    if result.options.get("buckets"):
+        return _iteration(result, name)
     scheme = result.options.get("scheme")
     benchmark = benchmark_name(result.benchmark, str(scheme))
     if benchmark not in BENCHMARKS:
@@ -43,12 +50,37 @@ def curve(result: ProgramResult, name: str = "") -> Curve:
         )
         iterations = result.need(each, "iterations", int)
         points.append(Point(size, values, iterations, each.get("valid")))
+    return _curve(result, benchmark, points)
+
+
+def _iteration(result: ProgramResult, name: str) -> Curve:
+    """The one point of a training, whose other traffic and model the caller knows."""
+    entry = BENCHMARKS.get(name)
+    (row,) = result.results
+    sums = (result.options.get("scheme"), result.need(row, "size", int))
+    asked = (entry.scheme, sum(MODELS[entry.model].buckets)) if entry and entry.model else None
+    if entry is None or asked != sums:
+        known = ", ".join(each.name for each in BENCHMARKS.values() if each.model)
+        result.refuse(
+            f"expected the name of the benchmark (--benchmark) whose buckets are {sums[1]} B in "
+            f"NCCL's {sums[0]}, found {name or 'none'}: name one of {known}"
+        )
+    values = dict(result.values(row, "time", entry.metrics[0]))
+    point = Point(None, values, result.need(row, "iterations", int), row.get("valid"))
+    return _curve(result, name, [point], **{BYTES: str(sums[1])})
+
+
+def _curve(result: ProgramResult, benchmark: str, points: Sequence[Point], **more: str) -> Curve:
     return Curve(
         benchmark=benchmark,
         program=program_name(PROGRAM, result.metadata()),
         version=result.version,
         datatype=None,
-        metadata={**result.metadata(), SHARED: str(result.options.get("share_gpu", False))},
+        metadata={
+            **result.metadata(),
+            SHARED: str(result.options.get("share_gpu", False)),
+            **more,
+        },
         points=tuple(points),
         is_whole=True,
     )
