@@ -17,6 +17,7 @@ import typer.main
 import yaml
 from tests.test_layout import DOCUMENTS, ROOT, text_of
 
+from fabricheck.cli.application import COMMANDS as LISTED
 from fabricheck.cli.application import build
 from fabricheck.fabric.limits import BANDS
 from fabricheck.node_health.rules import RULES
@@ -102,6 +103,10 @@ def refused(words: tuple[str, ...]) -> str:
         command = command.get_command(context, rest[0])
         if command is None:
             return f"no command {rest[0]}"
+
+
+def test_the_list_of_commands_has_the_first_sentence_of_each() -> None:
+    assert {name: each.help.partition("\n\n")[0] for name, each in APP.commands.items()} == LISTED
 
 
 def test_commands_are_found() -> None:

@@ -130,6 +130,36 @@ def test_it_tells_its_version(tmp_path: Path) -> None:
 
 
 @pytest.mark.integration
+@pytest.mark.parametrize(
+    ("command", "slow"),
+    [
+        ("--help", ("fabricheck.cli.trend", "numpy")),
+        ("trend --store no", ("scipy.stats", "ruptures")),
+    ],
+)
+def test_a_command_imports_no_more_than_it_needs(
+    command: str, slow: tuple[str, str], tmp_path: Path
+) -> None:
+    done = shell(command, tmp_path, PYTHONPROFILEIMPORTTIME="1")
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "fabricheck.cli" in imported
+    assert imported.isdisjoint(slow)
+
+
+@pytest.mark.integration
+def test_a_shell_completes_options_of_every_command() -> None:
+    asked = {"_FABRICHECK_COMPLETE": "complete_bash", "COMP_WORDS": "fabricheck trend --sin"}
+    variables = {**os.environ, **asked, "COMP_CWORD": "2"}
+    done = subprocess.run(
+        [Path(sys.executable).with_name("fabricheck")],
+        env=variables,
+        capture_output=True,
+        check=True,
+    )
+    assert done.stdout.split() == [b"--since"]
+
+
+@pytest.mark.integration
 @pytest.mark.parametrize("command", ["report none.json", "testbed --help"])
 @pytest.mark.parametrize("streams", ["2>&- >/dev/full", "2>&- >&-", "2>/dev/full >/dev/full"])
 def test_without_standard_error_the_code_stands(command: str, streams: str, tmp_path: Path) -> None:

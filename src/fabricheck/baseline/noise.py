@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy.special import ndtri, stdtrit
 
 from fabricheck.benchmarks.metrics import Direction
 from fabricheck.trend.robust import Array, finest_spread, spreads
@@ -131,5 +131,5 @@ def _factor(own: Array, pool: Array, rate: float, outliers: float) -> float:
     nights = len(own)
     # Of 20 nights one may be an outlier, so the lower of two neighbours is taken.
     inside = max(float(np.quantile(each, 1 - outliers, method="lower")) for each in (own, pool))
-    tails = max(1.0, inside / float(stats.norm.isf(outliers)))
-    return float(stats.t.isf(rate, nights - 1)) * tails * float(np.sqrt(1 + np.pi / (2 * nights)))
+    tails = max(1.0, inside / -float(ndtri(outliers)))
+    return -float(stdtrit(nights - 1, rate)) * tails * float(np.sqrt(1 + np.pi / (2 * nights)))

@@ -136,4 +136,6 @@ def _dispatch(arguments: Sequence[str]) -> None:
             ) from error
     from fabricheck.cli import application  # noqa: PLC0415
 
-    application.build(list(arguments[:1]))()
+    # A shell that completes a word asks for options of any command.
+    completes = "_FABRICHECK_COMPLETE" in os.environ
+    application.build([] if completes else [*arguments, "--help"][:1])()

@@ -1,49 +1,55 @@
 """The frame of the command line, and the list of its commands."""
 
 import importlib
-from importlib.metadata import version
+from collections.abc import Sequence
 from typing import Annotated, Final
 
 import typer
 
-from fabricheck.provenance import SUITE, commit
-
-COMMANDS: Final = (
-    "init",
-    "run",
-    "parse",
-    "judge",
-    "report",
-    "explain",
-    "scaling",
-    "trend",
-    "locate",
-    "accept",
-    "nightly",
-    "plan",
-    "exporter",
-    "dashboard",
-)
-GROUPS: Final = (
-    "testbed",
-    "history",
-    "baseline",
-    "references",
-    "site",
-    "metrics",
-    "stress",
-    "topology",
-)
+COMMANDS: Final = {
+    "init": "Write a repository for private systems: site files, references, nightly, pipeline.",
+    "run": "Run the checks of a system, and show the verdict.",
+    "parse": "Read the output of a benchmark: sizes, columns, units and validation.",
+    "judge": "Judge a measured curve: what is wrong, then the level on the last line.",
+    "report": "Show what the last night found: verdict, problems, matrix, and one offline page.",
+    "explain": "Line up verbs, UCX and MPI on the path of a case, and name the layer at fault.",
+    "scaling": "Show time, bytes on the wire, effective bandwidth and parallel efficiency by node.",
+    "trend": "Say what changed: events first, then what was judged.",
+    "locate": "Name the node or link that is slower than its peers.",
+    "accept": "Compare runs before a change with runs after it: accept, reject or inconclusive.",
+    "nightly": "Run a night: checks, history, trend, page, summary; ci/nightly.sh is for cron.",
+    "plan": "Show the matrix of a system, and for every case that is left out what it lacks.",
+    "exporter": "Serve metrics for Prometheus: the last run and night, or the ports of this node.",
+    "dashboard": "Write the dashboard for Grafana: verdict, latency, congestion and links.",
+    "testbed": "A Slurm cluster whose nodes are namespaces on this machine.",
+    "history": "Read, show and export what was measured, night by night.",
+    "baseline": "Propose, compare, accept and expire references that come from the history.",
+    "references": "List and check the references of a system.",
+    "site": "Write and check the file of a site.",
+    "metrics": "Write metrics into a file instead of serving them.",
+    "stress": "Keep a fabric under load between the nights, and judge every block.",
+    "topology": "Show and check leaves, spines and routes.",
+}
+"""The commands, each a module of its name, and the first sentence of its help."""
 
 
 def _tell_version(asked: bool) -> None:  # noqa: FBT001
     if asked:
+        from importlib.metadata import version  # noqa: PLC0415
+
+        from fabricheck.provenance import SUITE, commit  # noqa: PLC0415
+
         typer.echo(f"fabricheck {version('fabricheck')} ({commit(SUITE) or 'no commit'})")
         raise typer.Exit
 
 
-def build(wanted: list[str]) -> typer.Typer:
-    """The application; with only the wanted command if there is such, as each import takes time."""
+def build(wanted: Sequence[str]) -> typer.Typer:
+    """The application.
+
+    Args:
+        wanted: the one command that is needed, as each import takes time. If none has this name,
+            only the first sentences of all. If empty, all commands, whole.
+    """
     app = typer.Typer(
         name="fabricheck",
         help="Regression tests for MPI and RDMA fabrics.",
@@ -55,13 +61,16 @@ def build(wanted: list[str]) -> typer.Typer:
 
     # With a callback, a lone command keeps its name instead of becoming the whole application.
     app.callback()(_of_all)
-    known = (*COMMANDS, *GROUPS)
-    for name in [name for name in wanted if name in known] or known:
+    known = [name for name in wanted if name in COMMANDS]
+    for name in known or COMMANDS:
+        if wanted and not known:
+            app.command(name, help=COMMANDS[name])(lambda: None)
+            continue
         module = importlib.import_module(f"fabricheck.cli.{name}")
-        if name in GROUPS:
-            app.add_typer(module.app, name=name)
+        if hasattr(module, "app"):
+            app.add_typer(module.app, name=name, help=COMMANDS[name])
         else:
-            app.command(name=name)(getattr(module, name))
+            app.command(name)(getattr(module, name))
     return app
 
 

@@ -27,10 +27,7 @@ if TYPE_CHECKING:
     from fabricheck.baseline.apply import Change
     from fabricheck.baseline.proposal import Proposal
 
-app = typer.Typer(
-    help="Propose, compare, accept and expire references that come from the history.",
-    no_args_is_help=True,
-)
+app = typer.Typer(no_args_is_help=True)
 
 _PROPOSALS = home() / "reports" / "baseline"
 

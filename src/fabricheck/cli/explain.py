@@ -37,7 +37,7 @@ def explain(
     ] = "",
     machine: JsonOption = False,
 ) -> None:
-    """Line up verbs, UCX and MPI on the path of a case, and name the layer that is at fault.
+    """Line up verbs, UCX and MPI on the path of a case, and name the layer at fault.
 
     Any words that match exactly one case are enough.
 

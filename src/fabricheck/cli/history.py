@@ -27,10 +27,7 @@ if TYPE_CHECKING:
     from fabricheck.history.series import Series
     from fabricheck.history.store import Status
 
-app = typer.Typer(
-    help="Read, show and export what was measured, night by night.",
-    no_args_is_help=True,
-)
+app = typer.Typer(no_args_is_help=True)
 
 DEFAULT_PERFLOGS = home() / "perflogs"
 

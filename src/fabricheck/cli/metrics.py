@@ -15,7 +15,7 @@ from fabricheck.report.files import write_whole
 if TYPE_CHECKING:
     from fabricheck.monitor.refresh import Readable
 
-app = typer.Typer(help="Write metrics into a file instead of serving them.", no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True)
 
 PortsOption = Annotated[
     bool, typer.Option("--ports", help="The RDMA ports of this node, instead of the last run.")

@@ -12,7 +12,7 @@ from fabricheck.provenance import SUITE
 SystemOption = Annotated[
     str, typer.Option(help="ReFrame's name of the system.", show_default=False)
 ]
-app = typer.Typer(no_args_is_help=True, help="List and check the references of a system.")
+app = typer.Typer(no_args_is_help=True)
 
 
 @app.command("list")

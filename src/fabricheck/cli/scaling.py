@@ -37,7 +37,7 @@ def scaling(
     ] = None,
     machine: JsonOption = False,
 ) -> None:
-    """Show time, bytes on the wire, effective bandwidth and parallel efficiency by nodes.
+    """Show time, bytes on the wire, effective bandwidth and parallel efficiency by node.
 
     The bytes are the least that the busiest rank must send or receive; the efficiency is the
     effective bandwidth over that of two nodes (docs/reference/osu.md).

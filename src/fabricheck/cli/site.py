@@ -12,7 +12,7 @@ from fabricheck.cli.output import tell
 from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE, home
 
-app = typer.Typer(no_args_is_help=True, help="Write and check the file of a site.")
+app = typer.Typer(no_args_is_help=True)
 
 NameArgument = Annotated[
     str, typer.Argument(help="Name of the system and of its file.", metavar="NAME")

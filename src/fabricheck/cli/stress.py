@@ -15,9 +15,7 @@ from fabricheck.nodes.names import to_copy
 if TYPE_CHECKING:
     from fabricheck.stress.control import Wish
 
-app = typer.Typer(
-    help="Keep a fabric under load between the nights, and judge every block.", no_args_is_help=True
-)
+app = typer.Typer(no_args_is_help=True)
 
 _LAST_LINES = 50
 

@@ -12,7 +12,7 @@ from fabricheck.errors import FabricheckError
 from fabricheck.localise.topology import Topology, as_json, flows_for_paths, nodes_in
 from fabricheck.nodes.names import fold
 
-app = typer.Typer(no_args_is_help=True, help="Show and check leaves, spines and routes.")
+app = typer.Typer(no_args_is_help=True)
 
 FileArgument = Annotated[
     Path | None,

@@ -5,7 +5,6 @@ from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 from scipy.special import ndtr, ndtri
 
 from fabricheck.trend.robust import Array
@@ -71,5 +70,9 @@ def adjusted(p: npt.ArrayLike) -> Array:
     Benjamini and Hochberg (1995, *Controlling the false discovery rate*) for the series, Bonferroni
     for the detectors.
     """
-    q: Array = stats.false_discovery_control(np.asarray(p, dtype=float))
-    return np.minimum(1.0, _DETECTORS * q)
+    given = np.asarray(p, dtype=float)
+    falling = np.argsort(given)[::-1]
+    share = given[falling] * len(given) / np.arange(len(given), 0, -1)
+    q = np.empty_like(given)
+    q[falling] = np.minimum.accumulate(share)
+    return np.asarray(np.minimum(1.0, _DETECTORS * q))

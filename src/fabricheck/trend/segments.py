@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import ruptures
 from scipy import ndimage
 
 from fabricheck.trend.ranks import rank_test
@@ -100,6 +99,9 @@ def _longer(correlation: Array) -> Array:
 def _steps(
     values: Array, standard: Array, correlation: Array, settings: Settings, smallest: float
 ) -> list[Step]:
+    # It imports half of SciPy, and most series have no step.
+    import ruptures  # noqa: PLC0415
+
     penalty = settings.penalty * np.log(len(values))
     segmentation = ruptures.KernelCPD(kernel="linear", min_size=SHORTEST).fit(standard)
     bounds = segmentation.predict(pen=penalty * _longer(correlation))

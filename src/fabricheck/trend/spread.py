@@ -5,7 +5,7 @@ or hardly.
 """
 
 import numpy as np
-from scipy import stats
+from scipy.special import ndtr
 
 from fabricheck.trend.robust import (
     NORMAL_MAD,
@@ -69,7 +69,7 @@ def _compare(matrix: Array, nights: int, most: int) -> tuple[Array, Array]:
         correlation = persistence(centred, np.maximum(spreads(centred), 1e-12))
         correlation = np.maximum(correlation, _SHARED)
         deviate = deviate / np.sqrt(inflation(correlation, new.shape[1]))
-    p = np.where(judged, stats.norm.sf(deviate), 1.0)
+    p = np.where(judged, ndtr(-deviate), 1.0)
     return p, np.where(judged & np.isfinite(ratio), ratio, 1.0)
 
 

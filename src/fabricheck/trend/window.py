@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from fabricheck.trend.robust import (
     Array,
@@ -71,7 +71,8 @@ def tail(values: Array, sums: Array, draws: int, extra: Array, bound: float) -> 
     generating = draws * np.log(total) + extra * theta**2 / 2
     deviate = np.sqrt(np.maximum(2 * (theta * sums - generating), _CENTRE**2))
     correction = 1 / np.maximum(theta * np.sqrt(curvature), _CENTRE) - 1 / deviate
-    found = stats.norm.sf(deviate) + stats.norm.pdf(deviate) * correction
+    density = np.exp(-(deviate**2) / 2) / np.sqrt(2 * np.pi)
+    found = ndtr(-deviate) + density * correction
     return np.where(deviate > _CENTRE, np.clip(found, 1e-300, 0.5), 0.5)
 
 
@@ -164,8 +165,8 @@ def visible(rows: Rows, settings: Settings) -> Array:
     correlation = persistence(history - level[:, None], scale)
     worth = count * (1 - correlation) / (1 + correlation)
     variance = inflation(correlation, _NORMALLY) + _LEVEL_VARIANCE * _NORMALLY / worth
-    asked = stats.t.isf(settings.alarm_p * _WORSE_SHARE / _LOOKS[_NORMALLY], worth)
-    needed = (asked + stats.norm.ppf(_SEEN)) * np.sqrt(variance / _NORMALLY) * scale
+    asked = -stdtrit(worth, settings.alarm_p * _WORSE_SHARE / _LOOKS[_NORMALLY])
+    needed = (asked + ndtri(_SEEN)) * np.sqrt(variance / _NORMALLY) * scale
     # A few nights that all remember each other can show nothing.
     found[judged] = np.where(
         asked < _HOPELESS, np.maximum(needed, settings.smallest_change), np.nan
@@ -193,7 +194,7 @@ def _look(rows: Rows, nights: int, settings: Settings, alarms: Alarms) -> None:
     worth = count * (1 - correlation) / (1 + correlation)
     wave = inflation(correlation, nights)
     score = np.sign(gain) * np.sqrt(np.abs(gain) / (wave + _LEVEL_VARIANCE * nights / worth))
-    p = stats.t.sf(np.abs(score), worth)
+    p = stdtr(worth, -np.abs(score))
     asked = np.flatnonzero(np.abs(score) > _ASKED)
     drawn = _drawn(
         history[asked] - level[asked, None],
@@ -244,7 +245,7 @@ def _drawn(history: Array, recent: Array, scale: Array, wave: Array, worth: Arra
     sign = np.where(total < 0, -1.0, 1.0)
     level = _LEVEL_VARIANCE * nights**2 / (worth * wave) * np.nanvar(before, axis=1)
     p = tail(before * sign[:, None], np.abs(total) / np.sqrt(wave), nights, level, _REACH)
-    return np.asarray(stats.t.sf(stats.norm.isf(p), worth))
+    return np.asarray(stdtr(worth, ndtri(p)))
 
 
 def level_and_scale(history: Array, logarithmic: Flags) -> tuple[Array, Array]:
