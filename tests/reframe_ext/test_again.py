@@ -1,113 +1,144 @@
-from types import SimpleNamespace
-from typing import Any
+"""Which cases ReFrame runs a second time, and what those that wait for others find then."""
+
+import os
+import subprocess
+from pathlib import Path
 
 import pytest
-from reframe.frontend import dependencies, executors
-from reframe.frontend.executors import Runner
+from tests.reframe_ext.test_links import REFRAME
+
+from fabricheck.reframe_ext.again import DISTURBED_AGAIN
+
+pytestmark = pytest.mark.integration
+
+CONFIGURATION = """
+site_configuration = {
+    "systems": [{"name": "two", "hostnames": [".*"], "partitions": [{
+        "name": "main", "scheduler": "local", "launcher": "local", "environs": ["a", "b"],
+    }]}],
+    "environments": [{"name": "a"}, {"name": "b"}],
+}
+"""
+SUITE = """
+import reframe as rfm
+from reframe.core.builtins import run_after, sanity_function, variable
+from reframe.core.exceptions import SanityError
 from reframe.utility import udeps
 
-from fabricheck.judge.levels import Level
-from fabricheck.reframe_ext import again
+from fabricheck.reframe_ext.again import RunsAgain, latest
+from fabricheck.reframe_ext.reframe import attempt
+
+FIRST = {
+    ("Upper", "a"): "disturbed",
+    ("Lower", "b"): "disturbed",
+    ("Critical", "a"): "critical",
+    ("Critical", "b"): "untrusted",
+}
 
 
-def task(name: str, level: str | None = None, deps: tuple[str, ...] = ()) -> Any:
-    """A finished case; as those that depend on it know it, it is its name alone."""
+class Case(RunsAgain, rfm.RunOnlyRegressionTest):
+    valid_systems = ["*"]
+    valid_prog_environs = ["*"]
+    executable = "true"
+    level = variable(str, value="")
+    findings = variable(list, value=[])
+    needs = ()
 
-    class Case(str):
-        __slots__ = ("deps",)
-        deps: tuple[str, ...]
+    @run_after("init")
+    def wait(self):
+        for name in self.needs:
+            self.depends_on(name, udeps.by_case)
 
-    case = Case(name)
-    case.deps = deps
-    check = SimpleNamespace() if level is None else SimpleNamespace(level=level)
-    return SimpleNamespace(check=check, testcase=case)
-
-
-class Stats:
-    def failed(self, *_run: int) -> list[Any]:
-        return [
-            task("build"),
-            task("critical", Level.CRITICAL),
-            task("disturbed", Level.DISTURBED),
-            task("untrusted", Level.UNTRUSTED),
-        ]
-
-    def skipped(self, *_run: int) -> list[Any]:
-        return [
-            task("ratio", deps=("good", "disturbed")),
-            task("hopeless ratio", deps=("critical", "disturbed")),
-            task("without program", deps=("build",)),
-            task("ratio of it", deps=("disturbed", "without program")),
-        ]
-
-    def num_cases(self) -> int:
-        return 7
+    @sanity_function
+    def end(self):
+        name, environ = type(self).__name__, self.current_environ.name
+        found = [latest(each, self.current_partition, self.current_environ) for each in self.needs]
+        with open(RAN, "a") as ran:
+            print(environ, name, attempt(), *(each.level for each in found), file=ran)
+        self.level = FIRST.get((name, environ), "good") if attempt() == 1 else "second"
+        self.findings = [f"{name} was {self.level}"]
+        if self.level in ("disturbed", "critical", "untrusted"):
+            raise SanityError(self.level)
+        return True
 
 
-def test_disturbed_cases_run_again_and_what_was_skipped_for_them_alone(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    runner = SimpleNamespace(_stats=Stats())
-    seen: list[Any] = []
-
-    def retry(runner: Any, cases: Any) -> None:
-        seen.extend(
-            (runner._stats.failed(), runner._stats.skipped(), runner._stats.num_cases(), cases)
-        )
-
-    monkeypatch.setattr(again, "_ALL", retry)
-    again._retry(runner, ["cases"])
-    failed, skipped, number, cases = seen
-    assert [each.testcase for each in failed] == ["disturbed"]
-    assert [each.testcase for each in skipped] == ["ratio"]
-    assert (number, cases) == (7, ["cases"])
-    assert isinstance(runner._stats, Stats)
+@rfm.simple_test
+class Upper(Case): ...
 
 
-def test_retries_that_nobody_narrowed_are_reframes_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    own = Runner._retry_failed
-    again.retry_disturbed()
-    assert Runner._retry_failed is own
-    monkeypatch.setattr(Runner, "_retry_failed", own)
-    monkeypatch.setenv(again.DISTURBED_AGAIN, "1")
-    again.retry_disturbed()
-    assert Runner._retry_failed is again._retry
+@rfm.simple_test
+class Lower(Case): ...
 
 
-def case_of(name: str, environ: str, *deps: str) -> executors.TestCase:
-    check = SimpleNamespace(
-        unique_name=name, user_deps=lambda: [(each, udeps.by_case) for each in deps]
+@rfm.simple_test
+class Critical(Case): ...
+
+
+@rfm.simple_test
+class Ratio(Case):
+    needs = ("Upper", "Lower")
+
+
+@rfm.simple_test
+class Hopeless(Case):
+    needs = ("Upper", "Critical")
+
+
+@rfm.simple_test
+class Build(RunsAgain, rfm.RunOnlyRegressionTest):
+    valid_systems = ["*"]
+    valid_prog_environs = ["a"]
+    executable = "true"
+
+    @sanity_function
+    def fail(self):
+        with open(RAN, "a") as ran:
+            print("a", "Build", attempt(), file=ran)
+        raise SanityError("it is not built")
+
+
+@rfm.simple_test
+class Program(Case):
+    valid_prog_environs = ["a"]
+    needs = ("Build",)
+"""
+FIRST = {
+    *(f"{environ} {name} 1" for environ in "ab" for name in ("Upper", "Lower", "Critical")),
+    "a Build 1",
+}
+
+
+def run(place: Path, **env: str) -> tuple[set[str], str]:
+    """What ran, each with its attempt and the levels of what it waited for; what ReFrame prints."""
+    (place / "config.py").write_text(CONFIGURATION)
+    (place / "suite.py").write_text(f"RAN = {str(place / 'ran')!r}\n{SUITE}")
+    options = ("config-file=config.py", "checkpath=suite.py", "max-retries=1", "run")
+    done = subprocess.run(
+        [REFRAME, f"--prefix={place}", *(f"--{each}" for each in options)],
+        cwd=place,
+        env={**os.environ, "RFM_WARN_AS_ERROR": "1", **env},
+        capture_output=True,
+        text=True,
+        check=False,
     )
-    partition = SimpleNamespace(name="main", fullname="here:main")
-    return executors.TestCase(check, partition, SimpleNamespace(name=environ))
+    assert done.returncode == 1, done.stdout + done.stderr
+    return set((place / "ran").read_text().splitlines()), done.stdout
 
 
-def test_a_ratio_finds_its_sides_whichever_of_them_run_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """ReFrame itself looks for a side with one MPI only where it runs again with the other."""
-    cases = [
-        case_of(name, environ, *(("upper", "lower") if name == "ratio" else ()))
-        for environ in ("openmpi", "mpich")
-        for name in ("upper", "lower", "ratio")
-    ]
-    names = [("upper", "openmpi"), ("lower", "mpich"), ("ratio", "openmpi"), ("ratio", "mpich")]
-    running = [
-        each.clone() for each in cases if (each.check.unique_name, each.environ.name) in names
-    ]
-
-    def retry(_runner: Any, cases: Any) -> None:
-        graph, _ = dependencies.build_deps(running, cases)
-        dependencies.toposort(graph, is_subgraph=True)
-
-    monkeypatch.setattr(again, "_ALL", retry)
-    own = dependencies.build_deps
-    again._retry(SimpleNamespace(_stats=Stats()), cases)
-    assert dependencies.build_deps is own
-    ratios = {each.environ.name: each.deps for each in running if each.deps}
-    assert {name: {each.check.unique_name for each in deps} for name, deps in ratios.items()} == {
-        "openmpi": {"upper", "lower"},
-        "mpich": {"upper", "lower"},
+def test_disturbed_cases_run_again_and_what_was_skipped_for_them_alone(tmp_path: Path) -> None:
+    ran, printed = run(tmp_path, **{DISTURBED_AGAIN: "1"})
+    again = {
+        "a Upper 2",
+        "b Lower 2",
+        # A ratio finds its sides whichever of them ran again.
+        "a Ratio 2 second good",
+        "b Ratio 2 good second",
     }
-    upper = next(each for each in ratios["openmpi"] if each.check.unique_name == "upper")
-    assert upper is running[0], "what runs again, not what it was before"
+    assert ran == FIRST | again
+    assert "its first run counts, which nothing disturbed: Critical was untrusted" in printed
+    assert "FAILED" in printed, "what counts is not lost behind the second runs"
+
+
+def test_retries_that_nobody_narrowed_are_reframes_own(tmp_path: Path) -> None:
+    ran, _ = run(tmp_path)
+    assert {"a Critical 2", "b Critical 2", "a Build 2"} <= ran

@@ -8,12 +8,13 @@ from reframe.core.exceptions import ReframeError
 from reframe.utility import sanity as sn
 
 from fabricheck.errors import FabricheckError
+from fabricheck.reframe_ext.again import RunsAgain
 from fabricheck.reframe_ext.allocation import AllocationScheduler
 from fabricheck.reframe_ext.cmake_build import CMakeBuild
 from fabricheck.reframe_ext.spack_build import SpackBuild
 
 
-class BenchBuild(rfm.CompileOnlyRegressionTest):
+class BenchBuild(RunsAgain, rfm.CompileOnlyRegressionTest):
     """The programs that checks run, built once for each environment.
 
     An environment with the feature ``spack`` gets the OSU Micro-Benchmarks and our programs from

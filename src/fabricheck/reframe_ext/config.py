@@ -17,7 +17,6 @@ from fabricheck.benchmarks.benchmark import RUNS
 from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE, folders, home
 from fabricheck.reframe_ext import allocation
-from fabricheck.reframe_ext.again import retry_disturbed
 from fabricheck.reframe_ext.command import UNRECORDED
 from fabricheck.reframe_ext.recorder import HANDLER
 from fabricheck.reframe_ext.reframe import log_files
@@ -34,7 +33,6 @@ def configure_reframe(suite: Path = SUITE) -> dict[str, Any]:
         ConfigError: for what ``site_configuration`` refuses. ReFrame prints it in one line, where
             anything else would end in a traceback.
     """
-    retry_disturbed()
     try:
         reports = home(suite) / "reports"
     except FabricheckError as error:

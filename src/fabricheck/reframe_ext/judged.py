@@ -22,7 +22,7 @@ from fabricheck.launch.disturbance import NOTICED, find_disturbances
 from fabricheck.launch.judging import find_references, in_order
 from fabricheck.launch.times import LOOK, times
 from fabricheck.provenance import SUITE, commit, session
-from fabricheck.reframe_ext.again import DISTURBED_AGAIN
+from fabricheck.reframe_ext.again import DISTURBED_AGAIN, RunsAgain
 from fabricheck.reframe_ext.fabric_health import FabricHealth
 from fabricheck.reframe_ext.matrix import name_of
 from fabricheck.reframe_ext.reframe import attempt, getlogger, without_deprecated
@@ -34,7 +34,7 @@ it is empty, all run."""
 Values = Mapping[str, tuple[float | None, str]]
 
 
-class Judged(FabricHealth, rfm.RunOnlyRegressionTest):
+class Judged(RunsAgain, FabricHealth, rfm.RunOnlyRegressionTest):
     """A check whose values are judged against the reference file of the system.
 
     What was wrong with the RDMA ports that it used stands beside the verdict on its values.

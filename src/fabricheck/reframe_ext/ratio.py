@@ -15,6 +15,7 @@ from fabricheck.judge.verdict import Verdict, judge_values
 from fabricheck.launch.cases import Case
 from fabricheck.launch.measurement import Measurement
 from fabricheck.launch.ratio import Ratio
+from fabricheck.reframe_ext.again import latest
 from fabricheck.reframe_ext.case import BenchmarkCase
 from fabricheck.reframe_ext.judged import Judged, Values
 
@@ -59,7 +60,8 @@ class RatioCase(Judged):
     @sanity_function
     def divide(self) -> bool:
         """Divide the sides; a case without a trusted curve has none."""
-        upper, lower = map(self.getdep, self._sides)
+        where = self.current_partition, self.current_environ
+        upper, lower = (latest(side, *where) for side in self._sides)
         try:
             self._ratios = self._ratio.divide(upper.trusted_curve(), lower.trusted_curve())
         except FabricheckError as error:
