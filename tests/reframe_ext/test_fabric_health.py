@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.fabric.conftest import unpack
 
-from fabricheck.record.reframe_report import case_of
+from fabricheck.record.reframe_report import adds, case_of
 from fabricheck.reframe_ext.again import DISTURBED_AGAIN
 from fabricheck.report.build import build_case
 
@@ -60,11 +60,8 @@ def run(tmp_path: Path, check: Path | None = None, **env: str) -> tuple[int, dic
     """ReFrame's exit code and the only case of its record."""
     root = unpack("rxe", tmp_path / "tree")
     config = tmp_path / "config.py"
-    settings = json.dumps(configuration(int(env.get("GID_INDEX", "1"))))
-    config.write_text(
-        "import json\nfrom fabricheck.reframe_ext.again import retry_disturbed\nretry_disturbed()\n"
-        f"site_configuration = json.loads({settings!r})\n"
-    )
+    settings = configuration(int(env.get("GID_INDEX", "1")))
+    config.write_text(f"site_configuration = {settings!r}\n")
     done = subprocess.run(
         [
             REFRAME, f"--config-file={config}", f"--checkpath={check or SUITE}", "--run",
@@ -163,6 +160,14 @@ def test_a_fault_that_counters_tell_is_named_beside_a_second_disturbance(tmp_pat
     first, second = disturbed(tmp_path, DURING=down)
     assert (first["level"], second["level"]) == ("disturbed", "critical")
     assert second["findings"][0].startswith("link down on ")
+
+
+def test_a_case_that_nothing_disturbed_runs_once(tmp_path: Path) -> None:
+    down = f'echo "1: DOWN" >"$TREE/{PORT}/state"; echo >>"$TREE/ran"'
+    first, *again = disturbed(tmp_path, DURING=down)
+    assert first["level"] == "critical"
+    assert [adds(case_of(each, "s", "2026-11-22T00:00:00+00:00", 2)) for each in again] == [False]
+    assert (tmp_path / "tree" / "ran").read_text() == "\n"
 
 
 @pytest.mark.parametrize("verdict", ["critical", "untrusted", "good"])

@@ -16,7 +16,8 @@ def fold(names: Iterable[str]) -> str:
     names = list(names)
     try:
         return str(NodeSet.fromlist(names))
-    except NodeSetException:
+    except (NodeSetException, ValueError):
+        # Not as ClusterShell writes them, or of more digits than Python reads.
         return ",".join(names)
 
 

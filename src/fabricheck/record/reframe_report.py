@@ -241,8 +241,10 @@ def entries_of_report(text: str | bytes, path: Path) -> tuple[list[Entry], list[
     for attempt, run in enumerate(runs, start=1):
         for given in run:
             try:
-                case = {**given, "system": given.get("system") or system}
-                cases.append(case_of(case, session, ended, attempt))
+                fields = {**given, "system": given.get("system") or system}
+                case = case_of(fields, session, ended, attempt)
+                if attempt == 1 or adds(case):
+                    cases.append(case)
             except (*ODD, FabricheckError) as error:
                 number = len(cases) + len(problems) + 1
                 detail = f"case {number}: {in_words(error)}"
@@ -258,6 +260,12 @@ def entries_of_report(text: str | bytes, path: Path) -> tuple[list[Entry], list[
         resting=resting.unpack(_text(info, resting.EXTRA)),
     )
     return [*cases, end], problems
+
+
+def adds(retry: Case) -> bool:
+    """Whether a retry came so far that it adds to the first run."""
+    waited = retry.result in ("skip", "fail_deps")
+    return not waited and retry.fail_phase not in ("startup", "setup")
 
 
 def _integer(digits: str) -> float:
