@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from fabricheck.report.generated import write_or_check
-from fabricheck.transports import TRANSPORTS, Ports, Transport, families, settings
+from fabricheck.sites.extras import PartitionExtras
+from fabricheck.transports import TRANSPORTS, Transport, families, settings
 from fabricheck.transports.families import CHOICES, Choice
 from fabricheck.transports.table import Counter
 
@@ -110,12 +111,12 @@ def shown(key: str, value: object) -> str:
     return hex(value) if key == "pkey" and isinstance(value, int) else str(value)
 
 
-def from_site(cases: Iterable[tuple[str, str]], extras: Mapping[str, object]) -> dict[str, str]:
+def from_site(cases: Iterable[tuple[str, str]], given: Mapping[str, object]) -> dict[str, str]:
     """The variables that come with some extras, out of several cases."""
     found: dict[str, str] = {}
     for case in cases:
-        plain = settings(*case, Ports.read({}))
-        chosen = settings(*case, Ports.read(extras)).items()
+        plain = settings(*case, PartitionExtras().ports)
+        chosen = settings(*case, PartitionExtras.of(given).ports).items()
         for name, value in chosen - plain.items():
             found[name] = f"{found[name]} or {value}" if name in found else value
     return dict(sorted(found.items()))

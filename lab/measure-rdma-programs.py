@@ -23,6 +23,7 @@ from fabricheck.cli.door import DOOR
 from fabricheck.errors import FabricheckError
 from fabricheck.report.files import write_whole
 from fabricheck.report.generated import insert
+from fabricheck.sites.extras import FabricHealthExtra, PartitionExtras
 from fabricheck.transports.pair import PAIR_WRAPPER, arguments, read_runs
 from testbed import Testbed
 from testbed.errors import TestbedError
@@ -40,7 +41,7 @@ class NodePair:
 
     def __init__(self, testbed: Testbed) -> None:
         self.testbed = testbed
-        self.extras: dict[str, object] = {"gid_index": 1, "fabric_health": {"mtu": 4096}}
+        self.extras = PartitionExtras(gid_index=1, fabric_health=FabricHealthExtra(mtu=4096))
 
     def program(self, name: str) -> str:
         """Path of one of our programs."""

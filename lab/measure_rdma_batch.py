@@ -9,6 +9,7 @@ from fabricheck.benchmarks.rdma_batch import in_turns
 from fabricheck.benchmarks.rdma_batch.entries import COMPARISONS, Comparison
 from fabricheck.benchmarks.rdma_batch.launch import rdma_batch_options
 from fabricheck.errors import FabricheckError
+from fabricheck.sites.extras import PartitionExtras
 from fabricheck.units import format_size
 
 DOCUMENT = "docs/reference/programs/rdma_batch.md"
@@ -29,7 +30,7 @@ _SWEEPS = (
 class Pair(Protocol):
     """Two nodes, with what their ports need."""
 
-    extras: dict[str, object]
+    extras: PartitionExtras
 
     def program(self, name: str) -> str:
         """Path of one of our programs."""

@@ -17,6 +17,7 @@ from fabricheck.benchmarks.rdma_stream import read as rdma_stream
 from fabricheck.benchmarks.rdma_stream.entries import TOPOLOGIES
 from fabricheck.benchmarks.rdma_stream.launch import rdma_stream_options
 from fabricheck.errors import FabricheckError
+from fabricheck.sites.extras import PartitionExtras
 from fabricheck.transports import Ports, settings
 from fabricheck.units import format_size
 from testbed import Testbed, layout
@@ -44,7 +45,7 @@ class Pair(Protocol):
     """Two nodes, with what their ports need."""
 
     testbed: Testbed
-    extras: dict[str, object]
+    extras: PartitionExtras
 
     def program(self, name: str) -> str:
         """Path of one of our programs."""

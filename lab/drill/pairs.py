@@ -15,6 +15,7 @@ from fabricheck.localise.located import dead_ports, locate, write_told
 from fabricheck.localise.recorded import load
 from fabricheck.localise.verdict_text import Located
 from fabricheck.provenance import SUITE
+from fabricheck.sites.extras import PartitionExtras
 from fabricheck.transports.witness import RANK_WRAPPER
 from testbed import Testbed
 
@@ -22,7 +23,7 @@ from testbed import Testbed
 _SECONDS: Final = 240.0
 # What sites/testbed.yaml says of the partition main.
 _FEATURES: Final = ("tcp", "bound_ranks", "quiet_interfaces", "shared_cores")
-_EXTRAS: Final = {"ucx_net_devices": {"tcp": "eth0"}, "pin": "cyclic"}
+_EXTRAS: Final = PartitionExtras(ucx_net_devices={"tcp": "eth0"}, pin="cyclic")
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from fabricheck.judge.levels import Level
 from fabricheck.judge.verdict import Subject, Verdict
 from fabricheck.launch.cases import Case
 from fabricheck.provenance import SUITE
+from fabricheck.sites.extras import AllreduceExtra, PartitionExtras
 from fabricheck.sites.files import read
 
 GUIDE = Path(__file__).parents[1] / "data" / "seeds" / "optireduce-8n.csv"
@@ -127,7 +128,7 @@ def test_a_fact_that_does_not_hold_is_critical_unless_it_is_noise(scheme, second
     assert verdict.level is Level.CRITICAL
     for (shorter, longer), finding in zip(pairs, verdict.findings, strict=True):
         assert f"no longer with {shorter} than with {longer}" in finding
-    noisy = {"allreduce_lab": {"noise": 0.15}}
+    noisy = PartitionExtras(allreduce_lab=AllreduceExtra(noise=0.15))
     assert judge.refine(good, Subject(curve, None, noisy)).level is Level.GOOD
 
 
@@ -155,19 +156,19 @@ def test_sites_get_the_cases_of_their_nodes_and_models():
 
 def test_a_scaled_training_has_buckets_and_blocks_that_fit_them():
     options = LabRun(Case("bert_large_tail3", "tcp-4n")).options(
-        {"gradients": 196_608, "compute": 10, "elements": 16384, "iterations": 50, "link_rate": 9}
+        AllreduceExtra(gradients=196_608, compute=10, elements=16384, iterations=50, link_rate=9)
     )
     given = dict(zip(options[:-1:2], options[1::2], strict=False))
     assert len(given["--buckets"].split(",")) == 5
     assert (given["--tail"], given["--compute"], given["--hadamard-block"]) == ("3.0", "10", "256")
     assert given["--halt-loss"] == "100"
-    assert "--buckets" not in LabRun(Case("sum_idle", "tcp-4n")).options({})
+    assert "--buckets" not in LabRun(Case("sum_idle", "tcp-4n")).options(AllreduceExtra())
 
 
 def test_the_computing_of_an_iteration_is_that_of_its_model():
     """Of the guide's site each model has one, below the least time of its row."""
     (system,) = read(SUITE / "sites" / "optireduce-8n.yaml")["systems"]
-    own = system["partitions"][0]["extras"]["allreduce_lab"]
+    own = PartitionExtras.of(system["partitions"][0]["extras"]).allreduce_lab
     for row in csv.DictReader(GUIDE.open()):
         model = "".join(letter if letter.isalnum() else "_" for letter in row["model"].lower())
         model = model.replace("gpt_2", "gpt2")

@@ -25,6 +25,7 @@ from fabricheck.judge.verdict import Subject, judge_curve
 from fabricheck.launch import gpu
 from fabricheck.launch.cases import Case
 from fabricheck.launch.measurement import Evidence, Job, Setting
+from fabricheck.sites.extras import PartitionExtras
 from fabricheck.transports.families import PROTOCOL_TABLES
 
 H100 = {"gpu": ["NVIDIA H100", "NVIDIA H100"], "gpu_arch": ["90", "90"]}
@@ -65,7 +66,9 @@ def job(name: str, placement: str, provider: str = "mpi_probe", **extras: object
         program=lambda name: f"/built/{name}",
         command=lambda benchmark: [f"/osu/{benchmark.osu_program}"],
     )
-    setting = Setting(extras=extras, launcher="srun", mpi="openmpi", pmi="pmix", build=build)
+    setting = Setting(
+        extras=PartitionExtras.of(extras), launcher="srun", mpi="openmpi", pmi="pmix", build=build
+    )
     return launch.measurement(Case(name, placement)).job(setting)
 
 
@@ -157,7 +160,9 @@ def test_managed_memory_is_measured_where_no_lane_must_read_it() -> None:
 def test_devices_are_held_against_the_site(
     environment: Mapping[str, Any], extras: Mapping[str, Any], words: str
 ) -> None:
-    found = gpu.examine(Evidence(curve(1.0, environment=environment)), Setting(extras=extras))
+    found = gpu.examine(
+        Evidence(curve(1.0, environment=environment)), Setting(extras=PartitionExtras.of(extras))
+    )
     if not words:
         assert found.objections == ()
     else:

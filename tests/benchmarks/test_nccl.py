@@ -19,6 +19,7 @@ from fabricheck.judge.levels import Level
 from fabricheck.judge.verdict import Subject, judge_curve
 from fabricheck.launch.cases import Case
 from fabricheck.launch.measurement import Job, Ranks, Setting
+from fabricheck.sites.extras import PartitionExtras
 from fabricheck.transports import find
 from fabricheck.transports.nccl import read_nccl_logs, report_of_nccl
 from fabricheck.transports.statement import TransportReport
@@ -55,7 +56,9 @@ def job(name: str, placement: str, **extras: object) -> tuple[Ranks, Job]:
     build = SimpleNamespace(
         provider="mpi_probe", yield_library="", ucx_info="", program=lambda name: f"/built/{name}"
     )
-    setting = Setting(extras=extras, launcher="srun", mpi="openmpi", pmi="pmix", build=build)
+    setting = Setting(
+        extras=PartitionExtras.of(extras), launcher="srun", mpi="openmpi", pmi="pmix", build=build
+    )
     measured = launch.measurement(Case(name, placement))
     return measured.ranks(setting), measured.job(setting)
 

@@ -15,6 +15,7 @@ from fabricheck.errors import FabricheckError
 from fabricheck.launch import mpi
 from fabricheck.launch.cases import Case
 from fabricheck.launch.measurement import Evidence, Job, Setting
+from fabricheck.sites.extras import PartitionExtras
 
 NAME = "allreduce_under_load"
 
@@ -83,7 +84,9 @@ def test_it_runs_from_four_nodes_on_with_two_ranks_on_each(monkeypatch: pytest.M
     assert measured.ranks(Setting()).total == 8
     assert measured.ranks(Setting()).per_node == 2
     assert measured.sizes(Setting()) == (1024, 65536, 1048576, 4194304)
-    setting = Setting(extras={"max_message_size": 65536, "time_budget": 0.5}, build=Programs())
+    setting = Setting(
+        extras=PartitionExtras(max_message_size=65536, time_budget=0.5), build=Programs()
+    )
     monkeypatch.setattr(mpi, "start", lambda _place, _setting, words: Job(words=words))
     assert measured.job(setting).words == [
         "/bin/mpi_under_load", "-m", "1024,65536", "--validate", "--json", "result.json",

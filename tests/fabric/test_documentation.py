@@ -10,6 +10,7 @@ import yaml
 
 from fabricheck.fabric.limits import read_limits
 from fabricheck.fabric.survey import VALUES
+from fabricheck.sites.extras import PartitionExtras
 
 pytestmark = pytest.mark.integration
 
@@ -25,7 +26,7 @@ def test_the_tables_are_those_of_the_code() -> None:
 
 def test_the_example_is_a_partitions_extras() -> None:
     (example,) = re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL)
-    limits = read_limits(yaml.safe_load(example)["extras"])
+    limits = read_limits(PartitionExtras.of(yaml.safe_load(example)["extras"]))
     assert limits.devices == ("mlx5_0:1", "mlx5_1:1")
     assert limits.bands["loss"].critical == 0.01
 

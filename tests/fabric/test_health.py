@@ -11,6 +11,7 @@ from fabricheck.fabric.finding import Finding
 from fabricheck.fabric.health import judge, missing
 from fabricheck.fabric.limits import Limits, read_limits
 from fabricheck.judge.levels import Level
+from fabricheck.sites.extras import PartitionExtras
 
 pytestmark = pytest.mark.integration
 
@@ -109,7 +110,9 @@ def test_each_rule_sees_what_it_guards(
 def test_bands_of_the_site_count(tmp_path: Path) -> None:
     before = snapshot_of("rxe", tmp_path)
     after = risen(before, out_of_seq_request=34, rcvd_pkts=2125)
-    loose = read_limits({"fabric_health": {"bands": {"soft_loss": [0.01, None]}}})
+    loose = read_limits(
+        PartitionExtras.of({"fabric_health": {"bands": {"soft_loss": [0.01, None]}}})
+    )
     (finding,) = judged(before, after, loose)
     assert finding.level is Level.WARNING
     assert "warning above 1 %" in finding.found

@@ -18,6 +18,7 @@ from fabricheck.judge.link_rate import (
     judge_share,
     read_rate,
 )
+from fabricheck.sites.extras import LinkShares, PartitionExtras
 
 RATE = Rate(100.0, warning=0.9, critical=0.75)
 
@@ -91,14 +92,13 @@ def test_small_messages_alone_say_nothing_about_the_link():
 
 
 def test_only_a_partition_with_a_rate_is_judged():
-    assert read_rate({}) is None
-    assert read_rate({"link_rate": 200}) == Rate(200, 0.9, 0.75)
-    assert read_rate({"link_rate": 200, "link_shares": {"critical": 0.5}}) == Rate(200, 0.9, 0.5)
+    assert read_rate(PartitionExtras()) is None
+    assert read_rate(PartitionExtras(link_rate=200)) == Rate(200, 0.9, 0.75)
+    half = PartitionExtras(link_rate=200, link_shares=LinkShares(critical=0.5))
+    assert read_rate(half) == Rate(200, 0.9, 0.5)
 
 
-@pytest.mark.parametrize(
-    "shares", [{"warning": 1.1}, {"critical": 0.95}, {"critical": -0.1}, {"good": 0.9}]
-)
+@pytest.mark.parametrize("shares", [{"warning": 1.1}, {"critical": 0.95}, {"critical": -0.1}])
 def test_shares_that_make_no_sense_are_refused(shares):
     with pytest.raises(FabricheckError, match="expected link_shares with"):
-        read_rate({"link_rate": 200, "link_shares": shares})
+        read_rate(PartitionExtras(link_rate=200, link_shares=LinkShares(**shares)))

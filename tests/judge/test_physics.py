@@ -12,6 +12,7 @@ from fabricheck.judge.link_rate import Link, Rate, ceiling
 from fabricheck.judge.physics import Links, derived, impossible, least_time, read_links
 from fabricheck.judge.references import Reference, Tolerance
 from fabricheck.judge.verdict import judge_curve
+from fabricheck.sites.extras import PartitionExtras
 
 MIB = 1 << 20
 RATE = Rate(100.0, warning=0.9, critical=0.75)
@@ -140,17 +141,21 @@ def test_small_messages_datagrams_and_unknown_links_have_no_floor(links: Links, 
 
 
 def test_the_site_says_what_the_links_are() -> None:
-    extras = {
-        "link_rate": 25,
-        "link_shares": {"warning": 0.8},
-        "fabric": "roce",
-        "fabric_health": {"mtu": 1024},
-        "least_latency": 1.5,
-    }
+    extras = PartitionExtras.of(
+        {
+            "link_rate": 25,
+            "link_shares": {"warning": 0.8},
+            "fabric": "roce",
+            "fabric_health": {"mtu": 1024},
+            "least_latency": 1.5,
+        }
+    )
     links = read_links(extras, 2, 1, rdma=True, datagram=False)
     assert links == Links(Rate(25, 0.8, 0.75), 1, 2, 1024, Link.ETHERNET, False, 1.5)
     assert read_links(extras, 2, 1, rdma=False, datagram=False).rate is None
-    assert read_links({}, 2, 0, rdma=True, datagram=True) == Links(None, 0, 2, datagram=True)
+    assert read_links(PartitionExtras(), 2, 0, rdma=True, datagram=True) == Links(
+        None, 0, 2, datagram=True
+    )
 
 
 def inside(benchmark: str, metric: Metric, value: float, rate: str = "5e9") -> Curve:

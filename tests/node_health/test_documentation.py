@@ -6,11 +6,11 @@ from pathlib import Path
 import yaml
 from tests.node_health.survey import survey
 
-from fabricheck.documents import schema
 from fabricheck.node_health.expectations import Expectations, read_expectations
 from fabricheck.node_health.rules import RULES
+from fabricheck.sites.extras import NodeHealthExtra, PartitionExtras
 
-KEYS = schema("fabricheck.sites", "site.schema.json").schema["$defs"]["node_health"]["properties"]
+KEYS = NodeHealthExtra.schema()["properties"]
 TEXT = (Path(__file__).parents[2] / "docs" / "reference" / "node-health.md").read_text()
 
 
@@ -39,9 +39,12 @@ def test_every_key_has_its_row_with_its_default():
     rows = dict(re.findall(r"^\| `(\w+)` \|[^|\n]+\| `([^`\n]+)` \|$", TEXT, re.MULTILINE))
     assert rows.keys() == KEYS.keys()
     defaults = {key: yaml.safe_load(text) for key, text in rows.items()}
-    assert read_expectations([], {"node_health": defaults}) == Expectations()
+    given = NodeHealthExtra.of({**defaults, "transparent_hugepages": ("always", "madvise")})
+    assert given == NodeHealthExtra(versions=defaults["versions"])
+    assert Expectations().versions == defaults["versions"]
 
 
 def test_the_example_is_one():
     (example,) = re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL)
-    assert read_expectations([], yaml.safe_load(example)["extras"]) != Expectations()
+    extras = PartitionExtras.of(yaml.safe_load(example)["extras"])
+    assert read_expectations([], extras) != Expectations()

@@ -1,6 +1,7 @@
 """Every prerequisite broken once, and seen; what does not apply says why."""
 
 import dataclasses
+from typing import Any
 
 import pytest
 from tests.node_health.survey import CARD, SOFTWARE, line_of, lines_of, node, survey
@@ -13,8 +14,13 @@ from fabricheck.node_health.judging import findings, judge, most_unmet, unreache
 from fabricheck.node_health.rules import RULES
 from fabricheck.node_health.software import probe_arguments
 from fabricheck.node_health.survey import Survey
+from fabricheck.sites.extras import NodeHealthExtra
 
 WITH_MPI = {"family": "openmpi"}
+
+
+def held_to(**health: Any) -> Expectations:
+    return Expectations(health=NodeHealthExtra(**health))
 
 
 def expecting(**expected: object) -> Survey:
@@ -41,12 +47,12 @@ BROKEN = [
     ("clock", survey(skews={"n1": Skew(2.5, 0.004), "n2": Skew(0.0, 0.004)}), "n1",
      "2.5 s ahead of the other nodes (±4 ms), expected at most 128 ms"),
     ("memlock", survey(node(memlock=65536)), "n1", "64KiB, expected unlimited"),
-    ("memlock", survey(node(memlock=65536), expected=Expectations(memlock=1 << 20)), "n1",
+    ("memlock", survey(node(memlock=65536), expected=held_to(memlock=1 << 20)), "n1",
      "64KiB, expected at least 1MiB"),
     ("hugepages", survey(node(transparent_hugepages="never")), "n1",
      "transparent: never, expected transparent always or madvise"),
     ("hugepages", survey(node(hugepages={1 << 21: 7}),
-                         expected=Expectations(hugepages={1 << 21: 8})), "n1",
+                         expected=held_to(hugepages={"2MiB": 8})), "n1",
      "7 reserved of 2MiB, expected at least 8 reserved of 2MiB"),
     ("governor", survey(node(governors={0: "powersave", 1: "performance"})), "n1",
      "powersave on 1 of 2 CPUs, expected performance"),
@@ -59,7 +65,7 @@ BROKEN = [
      "mlx5_0:1 at distance 21 from the job's CPUs, expected at most 10"),
     ("mtu", survey(node(1), node(2), node(3, interfaces={"ens1": 1500})), "n3",
      "RDMA 1 1500 here, RDMA 1 9000 on n[1-2]"),
-    ("mtu", expecting(mtu={"ens1": 4200}), "n1", "expected ens1 4200"),
+    ("mtu", survey(expected=held_to(mtu={"ens1": 4200})), "n1", "expected ens1 4200"),
     ("mtu", expecting(interfaces=("eth7",)), "n1", "eth7 is missing"),
     ("mpi version", survey(node(1), node(2), node(3, versions={"openmpi": "Open MPI v5.0.1",
                                                                "ucx": "1.13", "osu": ""}),
@@ -177,7 +183,9 @@ def test_a_limit_does_not_bind_a_process_that_may_lock():
 def test_an_old_mpi_is_no_fault_where_the_site_says_so():
     versions = {"openmpi": "Open MPI v3.1.6", "ucx": "1.13", "osu": ""}
     old = survey(
-        node(versions=versions), expected=Expectations(versions={"openmpi": "3.1"}), **WITH_MPI
+        node(versions=versions),
+        expected=held_to(versions={"openmpi": "3.1"}),
+        **WITH_MPI,
     )
     assert line_of("mpi version", old).level is Level.GOOD
 
@@ -225,7 +233,7 @@ def test_the_interface_below_each_card_may_have_another_name_on_each_node():
 
 def test_a_node_with_the_expected_mtu_is_right_whatever_the_others_have():
     nodes = [node(1), node(2, interfaces={"ens1": 1500})]
-    surveyed = survey(*nodes, expected=Expectations(mtu={"ens1": 9000}))
+    surveyed = survey(*nodes, expected=held_to(mtu={"ens1": 9000}))
     assert line_of("mtu", surveyed, "n1").level is Level.GOOD
     assert line_of("mtu", surveyed, "n2").level is Level.CRITICAL
 

@@ -7,6 +7,7 @@ import pytest
 from fabricheck.benchmarks.registry import REGISTRY, part_of
 from fabricheck.launch.cases import Case
 from fabricheck.launch.measurement import Job, Measurement, Setting
+from fabricheck.sites.extras import PartitionExtras
 from fabricheck.transports import Placement, find
 
 BUILD = SimpleNamespace(
@@ -18,7 +19,9 @@ BUILD = SimpleNamespace(
     command=lambda benchmark: ["/built/mpi_probe", benchmark.name],
 )
 SETTING = {
-    "extras": {"ucx_net_devices": {"rdma": "mlx5_0:1", "tcp": "eth0"}, "time_budget": 0.05},
+    "extras": PartitionExtras(
+        ucx_net_devices={"rdma": "mlx5_0:1", "tcp": "eth0"}, time_budget=0.05
+    ),
     "features": ("shared_cores",),
     "launcher": "srun",
     "mpi": "openmpi",
@@ -58,10 +61,10 @@ def test_ranks_on_other_nodes_get_what_the_case_has_set_already() -> None:
 
 
 def test_streams_take_their_messages_from_the_command_line_or_fewer_in_the_time_there_is() -> None:
-    def messages(extras: dict[str, object], chosen: int = 100_000) -> str:
+    def messages(extras: PartitionExtras, chosen: int = 100_000) -> str:
         _, job = started("rdma_stream_t2", extras=extras, chosen={"messages": chosen})
         return job.words[job.words.index("--nmsg") + 1]
 
-    assert (messages({}), messages({}, 7)) == ("100000", "7")
-    slow = {"time_budget": 0.001, "typical": {"latency": 100, "bandwidth": 100}}
+    assert (messages(PartitionExtras()), messages(PartitionExtras(), 7)) == ("100000", "7")
+    slow = PartitionExtras(time_budget=0.001, typical={"latency": 100, "bandwidth": 100})
     assert messages(slow) == "100"

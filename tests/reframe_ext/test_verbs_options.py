@@ -5,8 +5,9 @@ import pytest
 from fabricheck.benchmarks.perftest.launch import perftest_options
 from fabricheck.benchmarks.rdma_batch.launch import rdma_batch_options
 from fabricheck.launch.verbs import ports
+from fabricheck.sites.extras import PartitionExtras
 
-EIGHT = {"ucx_net_devices": {"rdma": "a:1,b:2,c:1"}}
+EIGHT = PartitionExtras(ucx_net_devices={"rdma": "a:1,b:2,c:1"})
 
 
 @pytest.mark.parametrize(
@@ -23,6 +24,7 @@ EIGHT = {"ucx_net_devices": {"rdma": "a:1,b:2,c:1"}}
     ],
 )
 def test_what_the_site_says_is_passed_on_and_nothing_else(extras, perftest, rdma_batch):
+    extras = PartitionExtras.of(extras)
     assert " ".join(perftest_options(extras, "RC")) == f"-F -c RC {perftest}".strip()
     one = "--num-initiator-dev 1 --num-target-dev 1 --wait 60"
     assert " ".join(rdma_batch_options(extras, 1)) == f"{rdma_batch} {one}".strip()

@@ -2,18 +2,19 @@
 
 import json
 import re
+import runpy
 import textwrap
 from collections.abc import Callable
-from importlib import resources
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
-from fabricheck.documents import schema
 from fabricheck.errors import FabricheckError
 from fabricheck.fabric.limits import BANDS
 from fabricheck.provenance import SUITE
-from fabricheck.sites.files import known_extras, read
+from fabricheck.sites.extras import PartitionExtras
+from fabricheck.sites.files import read, site_schema
 
 SITE = """\
 systems:
@@ -106,7 +107,13 @@ PARTITION = "systems > hpc > partitions > cpu"
         ("link_rate: 100", "fabric_health: {bands: {enc: [1, 2]}}", 11, "did you mean 'ecn'"),
         ("link_rate: 100", "fabric_health: {bands: {ecn: [1]}}", 11, "[warning, critical], each"),
         ("link_rate: 100", "fabric_health: {bands: {ecn: ['1', 2]}}", 11, "a number or null"),
-        ("link_rate: 100", "gid_index: -1", 11, "expected a whole number, 0 or more, found -1"),
+        ("link_rate: 100", "gid_index: -1", 11, "expected a whole number of 0 to 255, found -1"),
+        ("link_rate: 100", "gid_index: '3'", 11, "expected a whole number of 0 to 255, found '3'"),
+        ("link_rate: 100", "service_level: true", 11, "a whole number of 0 to 15, found True"),
+        ("link_rate: 100", "pkey: 0", 11, "a whole number of 1 to 0xffff, found 0"),
+        ("link_rate: 100", "pkey: '0x8001'", 11, "a whole number of 1 to 0xffff, found '0x8001'"),
+        ("link_rate: 100", "link_shares: {good: 0.9}", 11, "unknown key 'good': known are warning"),
+        ("link_rate: 100", "allocation: {nodes: 2}", 11, "the keys time, found none: add them"),
         ("link_rate: 100", "service_level: 16", 11, "a whole number of 0 to 15, found 16"),
         ("link_rate: 100", "pkey: 0x1ffff", 11, "a whole number of 1 to 0xffff, found 131071"),
         (
@@ -243,30 +250,49 @@ def test_the_examples_of_the_page_are_sites(written: Callable[[str], Path]) -> N
     assert names == ["mycluster", "mycluster"]
 
 
-def test_every_extra_that_the_library_reads_is_known() -> None:
-    code = "\n".join(
-        path.read_text()
-        for root in ("src/fabricheck", "checks")
-        for path in (SUITE / root).rglob("*.py")
+def test_extras_are_read_by_name() -> None:
+    """Where a mapping is asked for a key, a misspelt one is a default, and mypy sees nothing."""
+    raw = re.compile(
+        r"""extras"?[\])]*(\.get\(|\.items\(|\[["'])|["']\w+["'] (not )?in (\w+\.)*extras\b"""
+        r"""|extras: (Mapping|dict)\b"""
     )
-    asked = set(re.findall(r"\bextras(?:\.get\(|\[)\"(\w+)\"", code))
-    assert len(asked) > 10
-    assert asked <= {*known_extras("partition"), *known_extras("environment")}
+    found = [
+        f"{path}:{number}: {line.strip()}"
+        for root in ("src/fabricheck", "checks", "ci", "lab")
+        for path in (SUITE / root).rglob("*.py")
+        for number, line in enumerate(path.read_text().splitlines(), start=1)
+        if raw.search(line)
+    ]
+    assert found == []
 
 
 def test_every_band_can_be_given() -> None:
-    fabric = schema("fabricheck.sites", "site.schema.json").schema["$defs"]["fabric_health"]
-    assert fabric["properties"]["bands"]["properties"].keys() == BANDS.keys()
+    assert site_schema().schema["$defs"]["bands"]["properties"].keys() == BANDS.keys()
 
 
-def test_every_extra_is_described() -> None:
-    page = (SUITE / "docs" / "reference" / "sites.md").read_text()
-    every = [*known_extras("partition"), *known_extras("environment")]
-    assert [name for name in every if f"| `{name}` |" not in page] == []
+def test_the_page_has_every_extra_as_the_code_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["document-extras", "--check"])
+    script = SUITE / "ci" / "document-extras.py"
+    assert runpy.run_path(str(script))["main"]() == 0
+
+
+def test_extras_survive_json() -> None:
+    given = {
+        "link_rate": 100,
+        "allreduce_lab": {"noise": 0.1},
+        "allocation": {"nodes": 2, "time": "2h"},
+    }
+    extras = PartitionExtras.of(given)
+    assert extras.allocation is not None
+    assert (extras.allocation.nodes, extras.allocation.side_by_side) == (2, False)
+    assert PartitionExtras.of(json.loads(json.dumps(asdict(extras)))).allreduce_lab.noise == 0.1
 
 
 def test_the_schema_is_a_schema() -> None:
-    from jsonschema import Draft202012Validator  # noqa: PLC0415
+    site_schema().check_schema(site_schema().schema)
 
-    text = resources.files("fabricheck.sites").joinpath("site.schema.json").read_text()
-    Draft202012Validator.check_schema(json.loads(text))
+
+def test_every_form_of_an_extra_is_defined() -> None:
+    tree = site_schema().schema
+    named = set(re.findall(r"#/\$defs/(\w+)", json.dumps(tree)))
+    assert named == tree["$defs"].keys()

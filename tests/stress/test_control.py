@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from fabricheck.cli.stress import app
 from fabricheck.errors import FabricheckError
+from fabricheck.sites.extras import StressExtra
 from fabricheck.stress import control, scheduler
 from fabricheck.stress.control import Wish
 from fabricheck.stress.scheduler import (
@@ -257,10 +258,9 @@ def test_a_site_that_allows_what_it_has_not_is_told(
         "scheduler": "squeue",
         "features": ["tcp", "nodes_2"],
         "environs": ["openmpi"],
-        "extras": {"stress": says},
     }
     monkeypatch.setattr(control, "REPORTS", tmp_path)
-    monkeypatch.setattr(control, "_partition", lambda wish: partition)
+    monkeypatch.setattr(control, "_partition", lambda wish: (partition, StressExtra.of(says)))
     with pytest.raises(FabricheckError, match=message):
         control.start(Wish(system="hpc"), print)
 

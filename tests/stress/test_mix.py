@@ -1,5 +1,4 @@
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -7,6 +6,7 @@ from fabricheck.errors import FabricheckError
 from fabricheck.judge.references import CaseKey
 from fabricheck.launch.judging import find_references, of_sizes
 from fabricheck.provenance import SUITE
+from fabricheck.sites.extras import PartitionExtras, StressExtra
 from fabricheck.sites.files import read
 from fabricheck.stress.mix import Block, read_mix
 
@@ -60,23 +60,23 @@ def test_an_unknown_mix_names_those_there_are() -> None:
         read_mix("../seed")
 
 
-def stresses() -> list[tuple[str, str, dict[str, Any]]]:
+def stresses() -> list[tuple[str, str, StressExtra]]:
     """System, partition, and what its site file says of stress."""
     return [
-        (system["name"], each["name"], each["extras"]["stress"])
+        (system["name"], each["name"], stress)
         for path in sorted((SUITE / "sites").glob("*.yaml"))
         for system in read(path)["systems"]
         for each in system["partitions"]
-        if "stress" in each.get("extras", {})
+        if (stress := PartitionExtras.of(each.get("extras")).stress)
     ]
 
 
 def test_every_block_of_a_shipped_site_has_a_reference() -> None:
     found = set()
     for system, partition, says in stresses():
-        for block in read_mix(says.get("mix", "seed")).blocks:
+        for block in read_mix(says.mix).blocks:
             place = f"{system}:{partition}"
-            key = CaseKey(system, place, says["environ"], block.benchmark, says["placement"])
+            key = CaseKey(system, place, says.environ, block.benchmark, says.placement)
             references, _ = find_references(key, ["MpiCollective"])
             assert of_sizes(references, block.sizes), (system, block.words)
             found.add(system)

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from fabricheck.errors import FabricheckError
 from fabricheck.fabric.counter import Band, Bands, Measure
+from fabricheck.sites.extras import FabricHealthExtra, PartitionExtras
 
 _SEED = "the ECN bands of the MPI AI cluster benchmark: good below 100/s, heavy above 500/s"
 _OWN = "our choice"
@@ -55,32 +55,31 @@ class Limits:
     rate: float | None = None
     width: int | None = None
     mtu: int | None = None
-    least_events: int = 10
+    least_events: int = FabricHealthExtra().least_events
     ignore: frozenset[str] = frozenset()
     bands: Bands = field(default_factory=lambda: BANDS)
 
 
-def read_limits(extras: Mapping[str, Any]) -> Limits:
+def read_limits(extras: PartitionExtras) -> Limits:
     """The limits of a partition.
 
     Args:
-        extras: the partition's extras, as the schema of site files has them. Of these
-            ``ucx_net_devices``, ``gid_index``, ``link_rate`` and ``fabric_health`` are read.
+        extras: ``ucx_net_devices``, ``gid_index``, ``link_rate`` and ``fabric_health`` are read.
 
     Raises:
         FabricheckError: for a warning limit above its critical one.
     """
-    own = extras.get("fabric_health", {})
-    devices = extras.get("ucx_net_devices", {}).get("rdma", "")
+    own = extras.fabric_health
+    devices = extras.ucx_net_devices.get("rdma", "")
     return Limits(
         devices=() if devices in _NO_DEVICES else tuple(map(_port, devices.split(","))),
-        gid_index=extras.get("gid_index"),
-        rate=extras.get("link_rate"),
-        width=own.get("link_width"),
-        mtu=own.get("mtu"),
-        least_events=own.get("least_events") or 10,
-        ignore=frozenset(own.get("ignore", ())),
-        bands=_bands(own.get("bands", {})),
+        gid_index=extras.gid_index,
+        rate=extras.link_rate,
+        width=own.link_width,
+        mtu=own.mtu,
+        least_events=own.least_events,
+        ignore=frozenset(own.ignore),
+        bands=_bands(own.bands),
     )
 
 

@@ -8,12 +8,12 @@ headers (RETH of a write's first packet, IPv6, VLAN tags) and acknowledgements o
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.metrics import Metric
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.levels import Level
+from fabricheck.sites.extras import PartitionExtras
 from fabricheck.units import amount, format_size, share
 
 _MB_OF_GIGABIT = 125
@@ -26,8 +26,6 @@ _LRH, _VCRC = 8, 2
 _IPV4, _UDP = 20, 8
 _ETHERNET = 8 + 14 + 4 + 12
 
-# Below these shares of the ceiling, at the size where the curve comes closest to it.
-_WARNING_SHARE, _CRITICAL_SHARE = 0.9, 0.75
 _FILLS_LINK = 64 << 10
 
 
@@ -53,7 +51,7 @@ class Rate:
     critical: float
 
 
-def read_rate(extras: Mapping[str, Any]) -> Rate | None:
+def read_rate(extras: PartitionExtras) -> Rate | None:
     """The rate of a partition's links, if its extras give one.
 
     Args:
@@ -62,22 +60,15 @@ def read_rate(extras: Mapping[str, Any]) -> Rate | None:
     Raises:
         FabricheckError: for shares that make no sense.
     """
-    if "link_rate" not in extras:
+    if extras.link_rate is None:
         return None
-    shares = {
-        "warning": _WARNING_SHARE,
-        "critical": _CRITICAL_SHARE,
-        **extras.get("link_shares", {}),
-    }
-    if set(shares) != {"warning", "critical"} or not (
-        0 <= shares["critical"] <= shares["warning"] <= 1
-    ):
+    warning, critical = extras.link_shares.warning, extras.link_shares.critical
+    if not 0 <= critical <= warning <= 1:
         raise FabricheckError(
             "expected link_shares with 0 <= critical <= warning <= 1, found "
-            f"{', '.join(f'{name} {share}' for name, share in shares.items())}: "
-            "correct the site file"
+            f"warning {warning}, critical {critical}: correct the site file"
         )
-    return Rate(extras["link_rate"], **shares)
+    return Rate(extras.link_rate, warning, critical)
 
 
 def headers(link: Link, *, datagram: bool) -> int:

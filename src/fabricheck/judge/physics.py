@@ -11,9 +11,8 @@ message between two nodes crosses two cards and PCIe twice; the fastest adapters
 than 0.6 us for this (NVIDIA, ConnectX-6 user manual), so half of it is a bound that none reaches.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from fabricheck.benchmarks.benchmark import Benchmark
 from fabricheck.benchmarks.curve import Curve, variable_name
@@ -21,6 +20,7 @@ from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.registry import find
 from fabricheck.judge.link_rate import Link, Rate, ceiling, headers, read_rate
 from fabricheck.judge.reference import Derived, Reference
+from fabricheck.sites.extras import PartitionExtras
 from fabricheck.units import amount, format_size
 
 COPY_RATE = "copy_rate"
@@ -67,7 +67,7 @@ class Links:
 
 
 def read_links(
-    extras: Mapping[str, Any], nodes: int, number: int, *, rdma: bool, datagram: bool
+    extras: PartitionExtras, nodes: int, number: int, *, rdma: bool, datagram: bool
 ) -> Links:
     """The links of a case, from the extras of its partition.
 
@@ -83,15 +83,15 @@ def read_links(
     Raises:
         FabricheckError: for shares of the link that make no sense.
     """
-    layer = _FABRICS.get(extras.get("fabric", ""), Link.INFINIBAND)
+    layer = _FABRICS.get(extras.fabric, Link.INFINIBAND)
     return Links(
         rate=read_rate(extras) if rdma else None,
         number=number,
         nodes=nodes,
-        mtu=extras.get("fabric_health", {}).get("mtu") or _LARGEST_MTU,
+        mtu=extras.fabric_health.mtu or _LARGEST_MTU,
         layer=layer,
         datagram=datagram,
-        least_latency=extras.get("least_latency", _LEAST_LATENCY),
+        least_latency=extras.least_latency,
     )
 
 

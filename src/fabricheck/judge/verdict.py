@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.gpu import FAKE_DEVICE, is_fake
@@ -12,6 +12,7 @@ from fabricheck.judge.judgement import Judgement, judge_value
 from fabricheck.judge.levels import Level, worst
 from fabricheck.judge.reference import Derived, Reference, Tolerance, is_lower_better
 from fabricheck.judge.shape import falling_latency, poor_best
+from fabricheck.sites.extras import PartitionExtras
 
 __all__ = ["Judgement", "Subject", "Verdict", "judge_curve", "judge_value", "judge_values"]
 
@@ -43,7 +44,7 @@ class Subject(NamedTuple):
 
     curve: Curve
     tolerance: Tolerance | None
-    extras: Mapping[str, Any] = MappingProxyType({})
+    extras: PartitionExtras = PartitionExtras()
     features: Collection[str] = ()
 
 

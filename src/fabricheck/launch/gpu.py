@@ -22,7 +22,7 @@ def variables(setting: Setting, path: Path) -> Mapping[str, str]:
 
     Partition extra that is read: ``fake_gpu``.
     """
-    fake = {"FABRICHECK_FAKE_GPU": "1"} if setting.extras.get("fake_gpu") else {}
+    fake = {"FABRICHECK_FAKE_GPU": "1"} if setting.extras.fake_gpu else {}
     return {**fake, **(PROTOCOL_TABLES if path is Path.STAGED else {})}
 
 
@@ -31,7 +31,7 @@ def with_gpus(job: Job, setting: Setting) -> Job:
 
     Partition extra that is read: ``gpus_per_node``.
     """
-    count = setting.extras.get("gpus_per_node")
+    count = setting.extras.gpus_per_node
     if count is None or setting.launcher != "srun":
         return job
     return replace(job, options=[*job.options, f"--gpus-per-node={count}"])
@@ -49,12 +49,12 @@ def examine(found: Evidence, setting: Setting) -> Evidence:
 
 
 def _device_objections(curve: Curve, setting: Setting) -> Sequence[str]:
-    names, arch = curve.metadata.get("gpu", ""), setting.extras.get("gpu_arch")
+    names, arch = curve.metadata.get("gpu", ""), setting.extras.gpu_arch
     if not names:
         return ["expected the names of the ranks' GPUs in the result, found none: it is no "
                 "measurement on GPUs"]  # fmt: skip
     if is_fake(curve.program):
-        if setting.extras.get("fake_gpu"):
+        if setting.extras.fake_gpu:
             return ()
         return [
             f"expected a GPU, found {FAKE_DEVICE!r}, the driver of the suite's own tests: remove "

@@ -1,8 +1,9 @@
 """What the evidence of a case comes to: its links, references and verdict, the fabric below it."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from fabricheck.benchmarks import registry
 from fabricheck.benchmarks.benchmark import MpiBenchmark
@@ -20,6 +21,7 @@ from fabricheck.judge.verdict import Subject, Verdict, judge_curve
 from fabricheck.launch.measurement import Measurement, Setting
 from fabricheck.nodes.told import SCRIPT
 from fabricheck.provenance import folders
+from fabricheck.sites.extras import PartitionExtras
 from fabricheck.transports.table import Counter, Scope, Transport
 from fabricheck.transports.witness import Witness, by_host, read_witnesses
 from fabricheck.units import share
@@ -192,16 +194,15 @@ def in_order(
     return [*tell(causes), *findings, *tell(remarks)], tell(critical)
 
 
-def _extras_with_rate(transport: Transport, setting: Setting) -> Mapping[str, Any]:
+def _extras_with_rate(transport: Transport, setting: Setting) -> PartitionExtras:
     """The partition's extras; where they give no rate, with the one that all cards tell."""
-    if "link_rate" in setting.extras or not may_use_ports(transport, setting.features):
+    if setting.extras.link_rate is not None or not may_use_ports(transport, setting.features):
         return setting.extras
     try:
-        rate = common_rate(read_nodes(setting.stage))
+        return replace(setting.extras, link_rate=common_rate(read_nodes(setting.stage)))
     except FabricheckError:
         # A damaged snapshot is a finding of the fabric's health.
         return setting.extras
-    return setting.extras if rate is None else {**setting.extras, "link_rate": rate}
 
 
 def _ports_used(witnesses: Iterable[Witness]) -> int:

@@ -10,6 +10,7 @@ from fabricheck.benchmarks import registry
 from fabricheck.benchmarks.benchmark import Benchmark, MpiBenchmark
 from fabricheck.benchmarks.curve import Curve
 from fabricheck.errors import FabricheckError
+from fabricheck.sites.extras import PartitionExtras
 from fabricheck.transports import Placement
 
 
@@ -60,7 +61,7 @@ class Setting:
     """
 
     partition: str = ""
-    extras: Mapping[str, Any] = field(default_factory=dict)
+    extras: PartitionExtras = field(default_factory=PartitionExtras)
     features: Collection[str] = ()
     launcher: str = ""
     cores: int | None = None
@@ -184,7 +185,7 @@ class Measurement(ABC):
         least, most = self.benchmark.min_size, self.benchmark.max_size
         if least is None or most is None:
             return ()
-        return registry.sweep(least, min(setting.extras.get("max_message_size", most), most))
+        return registry.sweep(least, min(setting.extras.max_message_size or most, most))
 
 
 def cores_of_a_node(setting: Setting) -> int:

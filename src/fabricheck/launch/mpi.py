@@ -13,7 +13,6 @@ from fabricheck.launch.slurm import silent_nodes
 from fabricheck.transports import (
     MPI_FAMILIES,
     Placement,
-    Ports,
     Transport,
     choice,
     families,
@@ -59,11 +58,11 @@ def start(
         more: environment variables of the program.
     """
     transport = placement.transport.name
-    variables = {**settings(setting.mpi, transport, Ports.read(setting.extras)), **more}
+    variables = {**settings(setting.mpi, transport, setting.extras.ports), **more}
     if placement.full:
         variables = inside_nodes_too(variables)
-    if "pin" in setting.extras:
-        variables["FABRICHECK_PIN"] = setting.extras["pin"]
+    if setting.extras.pin:
+        variables["FABRICHECK_PIN"] = setting.extras.pin
     if "shared_cores" in setting.features:
         variables["FABRICHECK_YIELD"] = setting.programs.yield_library
     named = [*setting.variables, *variables]
@@ -125,7 +124,7 @@ def examine(
             silent_nodes=silent_nodes,
             choice=chosen,
             offers=setting.features,
-            interfaces=interfaces(path or transport, Ports.read(setting.extras)),
+            interfaces=interfaces(path or transport, setting.extras.ports),
             result=result,
             exchanges=exchanges,
             exchanged=exchanged,

@@ -75,7 +75,7 @@ def start(
         runs: options of each run; at least one run.
         more: environment variables, without ``FABRICHECK_PAIR_`` and in small letters.
     """
-    pin = {"FABRICHECK_PIN": setting.extras["pin"]} if "pin" in setting.extras else {}
+    pin = {"FABRICHECK_PIN": setting.extras.pin} if setting.extras.pin else {}
     return Job(
         words=[str(PAIR_WRAPPER), *arguments(command, common, runs)],
         variables={

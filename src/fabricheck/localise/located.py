@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from fabricheck.errors import FabricheckError
 from fabricheck.launch.evidence import RESULT_JSON
@@ -23,13 +23,13 @@ KEPT: Final = "located.json"
 """What the rounds don't say: topology, states of all nodes, what ports counted, dead ports."""
 
 
-def topology_of(chosen: str, extras: Mapping[str, Any]) -> Path | None:
-    """The file with what is known of a fabric, ``chosen`` or a partition's; ``None`` if nothing is.
+def topology_of(name: str) -> Path | None:
+    """The file of that name with what is known of a fabric; ``None`` if nothing is.
 
     Raises:
         FabricheckError: if there is no such file.
     """
-    path = of_partition(SUITE, {"topology": chosen} if chosen else extras)
+    path = of_partition(SUITE, name)
     if path and not path.is_file():
         raise FabricheckError(
             f"expected what is known of the fabric in {path}, found no such file: name another, or "

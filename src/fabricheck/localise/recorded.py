@@ -54,13 +54,11 @@ def load(path: Path) -> Topology:
     return found
 
 
-def of_partition(suite: Path, extras: Mapping[str, Any]) -> Path | None:
+def of_partition(suite: Path, name: str) -> Path | None:
     """The file of a partition's extra ``topology``, in sites/ of the nearest place that has it;
     ``None`` without one.
     """
-    if "topology" not in extras:
-        return None
-    return nearest(folders("sites", suite), extras["topology"])
+    return nearest(folders("sites", suite), name) if name else None
 
 
 def _reader(text: str) -> Callable[[str], Topology] | None:

@@ -2,15 +2,12 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
+from fabricheck.sites.extras import NodeHealthExtra, PartitionExtras
 from fabricheck.units import parse_size
-
-EXTRA = "node_health"
 
 # docs/SETUP.md of the MPI AI Cluster Benchmark: Open MPI 4, UCX 1.12 and OSU 7, or newer.
 _VERSIONS = {"openmpi": "4.0", "ucx": "1.12", "osu": "7.0"}
-_STEP_OF_NTP = 0.128
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,46 +18,38 @@ class Expectations:
         rdma: whether the partition offers RDMA at all.
         rdma_ports: the ports that the site names, such as ``mlx5_0:1``; empty for any.
         interfaces: the interfaces that the site names for TCP.
-        versions: the least version of each program.
-        memlock: least memory that a process may lock, in bytes; ``None`` for unlimited.
-        transparent_hugepages: modes that are welcome.
-        hugepages: least number of reserved pages for each size in bytes.
-        governor: frequency governor.
-        numa_distance: greatest distance between the job's CPUs and the card, in the kernel's units.
-        mtu: MTU of interfaces in bytes, for those whose value matters and not only that all agree.
-        clock_skew: how far a clock may be from the others, in seconds.
+        health: what the site file says of them.
     """
 
     rdma: bool = False
     rdma_ports: tuple[str, ...] = ()
     interfaces: tuple[str, ...] = ()
-    versions: Mapping[str, str] = field(default_factory=lambda: dict(_VERSIONS))
-    memlock: int | None = None
-    transparent_hugepages: tuple[str, ...] = ("always", "madvise")
-    hugepages: Mapping[int, int] = field(default_factory=dict)
-    governor: str = "performance"
-    numa_distance: int = 10
-    mtu: Mapping[str, int] = field(default_factory=dict)
-    clock_skew: float = _STEP_OF_NTP
+    health: NodeHealthExtra = field(default_factory=NodeHealthExtra)
+
+    @property
+    def memlock(self) -> int | None:
+        """Least memory that a process may lock, in bytes; ``None`` for unlimited."""
+        return None if isinstance(self.health.memlock, str) else self.health.memlock
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        """The least version of each program."""
+        return {**_VERSIONS, **self.health.versions}
+
+    @property
+    def hugepages(self) -> Mapping[int, int]:
+        """Least number of reserved pages for each size in bytes."""
+        return {parse_size(size): count for size, count in self.health.hugepages.items()}
 
 
-def read_expectations(features: Collection[str], extras: Mapping[str, Any]) -> Expectations:
+def read_expectations(features: Collection[str], extras: PartitionExtras) -> Expectations:
     """The expectations of a partition with these features and extras of a site file."""
-    given = dict(extras.get(EXTRA, {}))
-    if given.get("memlock") == "unlimited":
-        given["memlock"] = None
-    if "versions" in given:
-        given["versions"] = {**_VERSIONS, **given["versions"]}
-    if "hugepages" in given:
-        given["hugepages"] = {parse_size(size): n for size, n in given["hugepages"].items()}
-    if "transparent_hugepages" in given:
-        given["transparent_hugepages"] = tuple(given["transparent_hugepages"])
-    devices = extras.get("ucx_net_devices", {})
+    devices = extras.ucx_net_devices
     return Expectations(
         rdma="rdma" in features,
         rdma_ports=_names(devices.get("rdma", "")),
         interfaces=_names(devices.get("tcp", "")),
-        **given,
+        health=extras.node_health,
     )
 
 

@@ -31,7 +31,7 @@ def clock(node: Facts, survey: Survey) -> Answer:
     """Its clock agrees with the others, so far as the exchange can tell."""
     if node.node not in survey.skews:
         return not_applicable("one node, no other clock to compare with")
-    skew, limit = survey.skews[node.node], survey.expected.clock_skew
+    skew, limit = survey.skews[node.node], survey.expected.health.clock_skew
     bounds = f"±{seconds(skew.uncertainty)}"
     way = "ahead of" if skew.seconds > 0 else "behind"
     found = f"{seconds(abs(skew.seconds))} {way} the other nodes ({bounds})"
@@ -80,8 +80,8 @@ def hugepages(node: Facts, survey: Survey) -> Answer:
         if node.hugepages.get(size, 0) < count
     ]
     mode = node.transparent_hugepages
-    if mode and mode not in expected.transparent_hugepages:
-        missing.append(f"expected transparent {' or '.join(expected.transparent_hugepages)}")
+    if mode and mode not in expected.health.transparent_hugepages:
+        missing.append(f"expected transparent {' or '.join(expected.health.transparent_hugepages)}")
     if missing:
         return unmet(", ".join(found + missing))
     if not mode and not expected.hugepages:
@@ -96,7 +96,7 @@ def governor(node: Facts, survey: Survey) -> Answer:
     if not node.governors:
         why = "virtual machine" if node.virtual else "the kernel has no cpufreq driver here"
         return not_applicable(f"no CPU frequency scaling here: {why}")
-    wanted = survey.expected.governor
+    wanted = survey.expected.health.governor
     others = Counter(name for name in node.governors.values() if name != wanted)
     if others:
         found = ", ".join(f"{name} on {count}" for name, count in others.items())
@@ -143,7 +143,7 @@ def numa(node: Facts, survey: Survey) -> Answer:
     if None in distances.values():
         return unknown("the kernel does not tell how far the job's CPUs are from the card")
     found = ", ".join(f"{name} at distance {distance}" for name, distance in distances.items())
-    limit = survey.expected.numa_distance
+    limit = survey.expected.health.numa_distance
     if any(distance is not None and distance > limit for distance in distances.values()):
         return unmet(
             f"{found} from the job's CPUs, expected at most {limit}: give jobs the CPUs beside it"
@@ -164,7 +164,7 @@ def _distance(node: Facts, card: int) -> int | None:
 
 def mtu(node: Facts, survey: Survey) -> Answer:
     """Its interfaces take packets as large as the other nodes send."""
-    expected = survey.expected.mtu
+    expected = survey.expected.health.mtu
     found = _mtus(node, survey)
     words = _mtu_words(found)
     if not found:
@@ -185,7 +185,7 @@ def mtu(node: Facts, survey: Survey) -> Answer:
 def _mtus(node: Facts, survey: Survey) -> dict[str, int | None]:
     """The MTUs that matter, each by a name that is the same on every node."""
     expected = survey.expected
-    names = {name: name for name in (*expected.interfaces, *expected.mtu)}
+    names = {name: name for name in (*expected.interfaces, *expected.health.mtu)}
     for number, port in enumerate(_used_ports(node, survey), start=1):
         if port.interface and port.interface not in names:
             names[f"RDMA {number}"] = port.interface

@@ -21,6 +21,7 @@ from fabricheck.reframe_ext.config import site_configuration, usable_sites
 from fabricheck.reframe_ext.reframe import make_system
 from fabricheck.reframe_ext.slurm import LISTS_NODES
 from fabricheck.sites import features
+from fabricheck.sites.extras import EnvironmentExtras, PartitionExtras
 from fabricheck.sites.files import PAGE, nearest, read
 from fabricheck.transports.table import IPOIB, TRANSPORTS
 
@@ -94,7 +95,8 @@ def _about(what: str, remarks: Iterable[Remark]) -> list[Remark]:
 
 
 def _partition_remarks(suite: Path, partition: Mapping[str, Any]) -> Iterator[Remark]:
-    offered, extras = partition.get("features", []), partition.get("extras", {})
+    offered = partition.get("features", [])
+    extras = PartitionExtras.of(partition.get("extras"))
     for feature in features.unknown(offered, features.OF_PARTITION):
         yield _wrong(
             f"no check asks for the feature {feature!r}: correct it, known are "
@@ -102,7 +104,7 @@ def _partition_remarks(suite: Path, partition: Mapping[str, Any]) -> Iterator[Re
         )
     for reader in (read_limits, read_rate):
         yield from _refusal(reader, extras)
-    if (path := recorded.of_partition(suite, extras)) is not None:
+    if (path := recorded.of_partition(suite, extras.topology)) is not None:
         yield from _refusal(recorded.load, path)
     command = _COMMANDS.get(partition["scheduler"])
     for needed in filter(None, (command, partition["launcher"])):
@@ -116,7 +118,7 @@ def _partition_remarks(suite: Path, partition: Mapping[str, Any]) -> Iterator[Re
         )
     elif partition["scheduler"] != "local" and "rdma" not in offered:
         yield _weaker("without the feature rdma nothing on InfiniBand or RoCE is measured")
-    if "gpus_per_node" in extras and partition["launcher"] != "srun":
+    if extras.gpus_per_node is not None and partition["launcher"] != "srun":
         yield _weaker(
             f"extras.gpus_per_node is for the launcher srun; with "
             f"{partition['launcher']} give the GPUs in 'access'"
@@ -126,9 +128,9 @@ def _partition_remarks(suite: Path, partition: Mapping[str, Any]) -> Iterator[Re
     yield from _advice(offered, extras)
 
 
-def _advice(offered: list[str], extras: Mapping[str, Any]) -> Iterator[Remark]:
+def _advice(offered: list[str], extras: PartitionExtras) -> Iterator[Remark]:
     """What makes the proof or the judgement weaker than it could be."""
-    devices = extras.get("ucx_net_devices", {})
+    devices = extras.ucx_net_devices
     if IPOIB in offered and IPOIB not in devices:
         yield _wrong(
             f"it offers {IPOIB}, and extras.ucx_net_devices names no interface "
@@ -145,7 +147,7 @@ def _advice(offered: list[str], extras: Mapping[str, Any]) -> Iterator[Remark]:
         )
     if "bound_ranks" not in offered:
         yield _weaker("without the feature bound_ranks two ranks may share a core unseen")
-    if "gpu" in offered and "gpus_per_node" not in extras:
+    if "gpu" in offered and extras.gpus_per_node is None:
         yield _weaker(
             "without extras.gpus_per_node jobs ask for no GPUs, and two ranks "
             "of NCCL share one, whose speed nothing judges"
@@ -157,22 +159,22 @@ def _advice(offered: list[str], extras: Mapping[str, Any]) -> Iterator[Remark]:
         "fabric": "the link's headers are taken to be the smallest ones, InfiniBand's",
         "ucx_net_devices": "perftest takes the first card, and no port is missed when it is gone",
     }
-    if extras.get("fabric") == "roce":
+    if extras.fabric == "roce":
         consequences["gid_index"] = "UCX and perftest each choose a RoCE address of their own"
     for extra, consequence in consequences.items():
-        if extra not in extras:
+        if getattr(extras, extra) in (None, "", {}):
             yield _weaker(f"without extras.{extra} {consequence}")
 
 
 def _environment_remarks(environment: Mapping[str, Any]) -> Iterator[Remark]:
-    offered, extras = environment.get("features", []), environment.get("extras", {})
+    offered = environment.get("features", [])
     for feature in features.unknown(offered, features.OF_ENVIRONMENT):
         yield _wrong(
             f"no check asks for the feature {feature!r}: correct it, known "
             f"are {', '.join(features.OF_ENVIRONMENT)}"
         )
     if "spack" in offered:
-        if "mpi_spec" not in extras:
+        if not EnvironmentExtras.of(environment.get("extras")).mpi_spec:
             yield _wrong("with the feature spack it needs extras.mpi_spec")
         variable = environment.get("prefix_variable")
         is_there = variable is None or bool(os.environ.get(variable))
@@ -203,7 +205,7 @@ def _pmi_remarks(site: Mapping[str, Any]) -> list[Remark]:
             "the MPI speaks: pmix for Open MPI, pmi2 for MPICH"
         )
         for each in site["environments"]
-        if "mpi" in each.get("features", []) and "pmi" not in each.get("extras", {})
+        if "mpi" in each.get("features", []) and not EnvironmentExtras.of(each.get("extras")).pmi
         if each["name"] in started
     ]
 

@@ -312,7 +312,7 @@ def _transports(hardware: Hardware) -> list[str]:
 
 
 def _hardware(hardware: Hardware) -> dict[str, Any]:
-    extras: dict[str, Any] = {}
+    given: dict[str, Any] = {}
     devices = {}
     # Of several interfaces, which one is for the data only the site knows.
     interfaces = hardware.lanes.get("tcp", set()) - {"lo"}
@@ -322,12 +322,12 @@ def _hardware(hardware: Hardware) -> dict[str, Any]:
     if active:
         first = active[0]
         same = [port for port in active if port.gigabits == first.gigabits]
-        extras["fabric"] = "infiniband" if first.layer == "InfiniBand" else "roce"
+        given["fabric"] = "infiniband" if first.layer == "InfiniBand" else "roce"
         if first.gigabits:
-            extras["link_rate"] = first.gigabits
+            given["link_rate"] = first.gigabits
         devices["rdma"] = ",".join(map(str, same))
     if devices:
-        extras["ucx_net_devices"] = devices
+        given["ucx_net_devices"] = devices
     found: dict[str, Any] = {}
     if hardware.processor:
         found["processor"] = {
@@ -335,7 +335,7 @@ def _hardware(hardware: Hardware) -> dict[str, Any]:
             "num_cpus_per_core": hardware.processor.num_cpus_per_core,
             "num_sockets": hardware.processor.num_sockets,
         }
-    return {**found, "extras": extras} if extras else found
+    return {**found, "extras": given} if given else found
 
 
 def _environments(name: str, facts: Facts) -> list[dict[str, Any]]:

@@ -32,6 +32,7 @@ from fabricheck.reframe_ext.reframe import (
     nodes_of,
     register_scheduler,
 )
+from fabricheck.sites.extras import PartitionExtras
 
 NAME: Final = "allocation"
 ENDED: Final = "fabricheck: allocation"
@@ -86,11 +87,12 @@ class AllocationScheduler(SqueueJobScheduler):
 
     def __init__(self) -> None:
         super().__init__()
-        wanted = extras_of(self)["allocation"]
-        self._size: int = wanted["nodes"]
-        self._seconds = float(Duration(wanted["time"]))
-        self._side_by_side: bool = wanted.get("side_by_side", False)
-        self._after_builds: bool = wanted.get("after_builds", False)
+        wanted = PartitionExtras.of(extras_of(self)).allocation
+        assert wanted is not None, "sites without it are left out"
+        self._size = wanted.nodes
+        self._seconds = float(Duration(wanted.time))
+        self._side_by_side = wanted.side_by_side
+        self._after_builds = wanted.after_builds
         self._held: Allocation | Given | None = None
 
     def make_job(self, *args: Any, **kwargs: Any) -> CaseJob:

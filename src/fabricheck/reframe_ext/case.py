@@ -27,6 +27,7 @@ from fabricheck.launch.judging import find_links, find_verdict
 from fabricheck.launch.measurement import Evidence, Measurement, Setting
 from fabricheck.reframe_ext.build import BenchBuild
 from fabricheck.reframe_ext.judged import Judged, Values
+from fabricheck.sites.extras import EnvironmentExtras, PartitionExtras
 from fabricheck.transports.witness import RANK_WRAPPER
 
 _TOLD = "told.out"
@@ -175,17 +176,18 @@ class BenchmarkCase(Judged):
         return self._curve
 
     def _setting(self) -> Setting:
-        partition, environ = self.current_partition, self.current_environ
+        partition = self.current_partition
+        environment = EnvironmentExtras.of(self.current_environ.extras)
         # Before a run, when the matrix is planned, ReFrame has not put the build in its place yet.
         build = getattr(self, "build", None)
         return Setting(
             partition=partition.fullname,
-            extras=partition.extras,
+            extras=PartitionExtras.of(partition.extras),
             features=partition.features,
             launcher=partition.launcher_type.registered_name,
             cores=partition.processor.num_cores,
-            mpi=environ.extras.get("mpi_family", ""),
-            pmi=environ.extras.get("pmi", ""),
+            mpi=environment.mpi_family,
+            pmi=environment.pmi,
             build=build.programs if isinstance(build, BenchBuild) else None,
             variables=tuple(self.env_vars),
             chosen={name: getattr(self, name) for name in self.settable},

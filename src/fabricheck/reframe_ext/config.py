@@ -20,6 +20,7 @@ from fabricheck.reframe_ext import allocation
 from fabricheck.reframe_ext.command import UNRECORDED
 from fabricheck.reframe_ext.recorder import HANDLER
 from fabricheck.reframe_ext.reframe import log_files
+from fabricheck.sites.extras import EnvironmentExtras, PartitionExtras
 from fabricheck.sites.files import Sites, read_sites
 from fabricheck.transports import MPI_FAMILIES
 
@@ -201,7 +202,7 @@ def _is_lacking(environment: dict[str, Any]) -> bool:
 def _resolve(environment: dict[str, Any]) -> dict[str, Any]:
     """An environment in ReFrame's schema, its MPI family and its prefix checked."""
     name, resolved = environment["name"], dict(environment)
-    family = environment.get("extras", {}).get("mpi_family")
+    family = EnvironmentExtras.of(environment.get("extras")).mpi_family
     if "mpi" in environment.get("features", ()) and family not in MPI_FAMILIES:
         raise FabricheckError(
             f"expected an MPI family ({', '.join(MPI_FAMILIES)}) as extras.mpi_family of "
@@ -230,9 +231,8 @@ def _running_systems(site: dict[str, Any]) -> list[dict[str, Any]]:
             if running is None or each["name"] in running.split()
         ]
         for each in partitions:
-            if each["scheduler"] == allocation.NAME and allocation.NAME not in each.get(
-                "extras", {}
-            ):
+            wanted = PartitionExtras.of(each.get("extras")).allocation
+            if each["scheduler"] == allocation.NAME and wanted is None:
                 raise FabricheckError(
                     f"expected nodes and time of the allocation of partition {each['name']} of "
                     f"system {system['name']}, found none: give its extras 'allocation: "

@@ -11,6 +11,7 @@ from fabricheck.fabric.finding import Finding
 from fabricheck.fabric.limits import Limits, read_limits
 from fabricheck.judge.levels import Level
 from fabricheck.launch.judging import LOOK_AGAIN, judge_fabric, judge_segments, may_use_ports
+from fabricheck.sites.extras import PartitionExtras
 from fabricheck.transports import find
 from fabricheck.transports.table import Counter
 from fabricheck.transports.witness import RANK_WRAPPER
@@ -83,4 +84,4 @@ class FabricHealth(rfm.RegressionTestPlugin):
     @property
     def fabric_limits(self) -> Limits:
         """What the partition expects of its fabric."""
-        return read_limits(self.current_partition.extras)
+        return read_limits(PartitionExtras.of(self.current_partition.extras))

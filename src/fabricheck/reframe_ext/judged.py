@@ -26,6 +26,7 @@ from fabricheck.reframe_ext.again import DISTURBED_AGAIN, RunsAgain
 from fabricheck.reframe_ext.fabric_health import FabricHealth
 from fabricheck.reframe_ext.matrix import name_of
 from fabricheck.reframe_ext.reframe import attempt, getlogger, without_deprecated
+from fabricheck.sites.extras import EnvironmentExtras, PartitionExtras
 
 CHOSEN: Final = "FABRICHECK_CHOSEN"
 """Environment variable with the file of the cases of a night within a budget; without one, or if
@@ -85,14 +86,15 @@ class Judged(RunsAgain, FabricHealth, rfm.RunOnlyRegressionTest):
     @run_after("setup")
     def name_origin(self) -> None:
         """Record what is known before the run."""
-        self.mpi = self.current_environ.extras.get("mpi_family", "")
+        self.mpi = EnvironmentExtras.of(self.current_environ.extras).mpi_family
         self.commit = commit(SUITE)
         self.session = session()
 
     @run_after("setup")
     def wait_bounded(self) -> None:
         """End a job that does not begin, as on a partition whose nodes went down meanwhile."""
-        self.max_pending_time = self.current_partition.extras.get("max_pending_time")
+        extras = PartitionExtras.of(self.current_partition.extras)
+        self.max_pending_time = extras.max_pending_time
 
     @run_after("setup")
     def find_references(self) -> None:

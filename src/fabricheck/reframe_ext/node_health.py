@@ -28,6 +28,7 @@ from fabricheck.nodes.names import fold
 from fabricheck.reframe_ext.judged import Judged, Values
 from fabricheck.reframe_ext.reframe import getlogger, put_before
 from fabricheck.reframe_ext.slurm import usable_nodes
+from fabricheck.sites.extras import PartitionExtras
 
 _ROUNDS = 5
 _UNMET = variable_name(Metric.UNMET, "max", None)
@@ -130,7 +131,7 @@ class NodeSurvey(Judged):
         return Verdict(levels[_UNMET], judgements, findings(self._lines))
 
     def _resolve(self) -> tuple[dict[str, Reference], Tolerance | None]:
-        limit = self._expected.clock_skew * 1e6
+        limit = self._expected.health.clock_skew * 1e6
         return {
             _UNMET: Reference(0, None, None, Metric.UNMET.row.unit),
             _CLOCK_SKEW: Reference(0, None, limit, Metric.CLOCK_SKEW.row.unit),
@@ -139,7 +140,7 @@ class NodeSurvey(Judged):
     @property
     def _expected(self) -> Expectations:
         partition = self.current_partition
-        return read_expectations(partition.features, partition.extras)
+        return read_expectations(partition.features, PartitionExtras.of(partition.extras))
 
     @property
     def _is_alone(self) -> bool:

@@ -23,6 +23,7 @@ from fabricheck.localise.located import (
 from fabricheck.reframe_ext.case import BuiltCase
 from fabricheck.reframe_ext.reframe import getlogger
 from fabricheck.reframe_ext.slurm import usable_nodes
+from fabricheck.sites.extras import PartitionExtras
 
 
 class PairSurvey(BuiltCase):
@@ -67,7 +68,9 @@ class PairSurvey(BuiltCase):
         # ReFrame keeps the files of a case that failed in the stage, which the next run clears.
         kept = Path(self.outputdir)
         shutil.copy(Path(self.stagedir) / RESULT_JSON, kept)
-        known = topology_of(str(self.topology), self.current_partition.extras)
+        known = topology_of(
+            str(self.topology) or PartitionExtras.of(self.current_partition.extras).topology
+        )
         dead = dead_ports(Path(self.stagedir))
         write_told(kept, known, self._states, self._counted(), dead)
         located = locate(kept)

@@ -22,6 +22,7 @@ from fabricheck.record.write import append
 from fabricheck.reframe_ext.command import UNRECORDED
 from fabricheck.reframe_ext.provenance import Provenance
 from fabricheck.reframe_ext.reframe import attempt, dependencies, logged_test
+from fabricheck.sites.extras import PartitionExtras
 
 HANDLER = "fabricheck"
 
@@ -64,7 +65,7 @@ def logged_case(check: Any, fields: dict[str, Any]) -> Case:
     if (seconds := given.get("seconds")) and (ended := script_end(Path(check.stagedir))):
         given["seconds"] = {**seconds, "judging": max(0.0, time.time() - ended)}
     given["dependencies_actual"] = [(name,) for name in dependencies(check)]
-    given["binding"] = check.current_partition.extras.get("pin", "")
+    given["binding"] = PartitionExtras.of(check.current_partition.extras).pin
     return case_of(given, session(), moment(), attempt())
 
 

@@ -11,6 +11,7 @@ from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE, home
 from fabricheck.reframe_ext.cmake_build import BENCH_SOURCES, PROBE
 from fabricheck.reframe_ext.linkage import check_mpi
+from fabricheck.sites.extras import EnvironmentExtras
 
 OSU = "osu-micro-benchmarks"
 BENCH = "fabricheck-bench"
@@ -79,13 +80,14 @@ class SpackBuild:
     build_system = "Spack"
 
     def __init__(self, environ: Any, stage: Path, *, dry_run: bool) -> None:
-        self._family = environ.extras.get("mpi_family")
+        extras = EnvironmentExtras.of(environ.extras)
+        self._family = extras.mpi_family
         self._stage, self._dry_run = stage, dry_run
         self._installed: dict[str, Installed] = {}
         self.mpi_version = ""
         self._specs = [f"{BENCH}~mpi"]
         if "mpi" in environ.features:
-            if not (mpi := environ.extras.get("mpi_spec")):
+            if not (mpi := extras.mpi_spec):
                 raise FabricheckError(
                     f"expected Spack's name of the MPI, such as ^openmpi, as extras.mpi_spec of "
                     f"environment {environ.name}, found none: correct the site file, or remove its "

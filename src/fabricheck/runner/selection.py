@@ -13,6 +13,7 @@ from fabricheck.errors import FabricheckError
 from fabricheck.judge.reference_file import exists, load, path_of
 from fabricheck.provenance import folders
 from fabricheck.reframe_ext.config import find_system, lacking_environments
+from fabricheck.sites.extras import EnvironmentExtras
 from fabricheck.transports import TRANSPORTS, families, find
 from fabricheck.transports.placement import parts
 
@@ -103,7 +104,10 @@ def lacking(suite: Path, selection: Selection) -> list[str]:
         for environment in lacking_environments(suite, selection.system)
         if not selection.environments or environment["name"] in selection.environments
         if not selection.transports
-        or any(environment["extras"]["mpi_family"] in families(t) for t in selection.transports)
+        or any(
+            EnvironmentExtras.of(environment.get("extras")).mpi_family in families(t)
+            for t in selection.transports
+        )
     ]
 
 

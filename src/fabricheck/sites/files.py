@@ -10,6 +10,7 @@ from typing import Any
 from fabricheck.documents import Document, load, schema
 from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE, folders
+from fabricheck.sites.extras import EnvironmentExtras, PartitionExtras
 
 PAGE = "docs/reference/sites.md"
 
@@ -27,24 +28,23 @@ def read(path: Path) -> dict[str, Any]:
             f"expected the lists 'systems' and 'environments' in the site file {path}, "
             f"found no such keys: see {PAGE}"
         )
-    document.check(_schema())
+    document.check(site_schema())
     for keys, what in _twice(site):
         raise document.error(keys, f"expected {what} of one name once in a file: rename one")
     _check_environments(document)
     return site
 
 
-def known_extras(of: str) -> tuple[str, ...]:
-    """The extras that the schema knows.
-
-    Args:
-        of: ``partition`` or ``environment``.
-    """
-    return tuple(_schema().schema["$defs"][f"{of}_extras"]["properties"])
-
-
-def _schema() -> Any:
-    return schema("fabricheck.sites", "site.schema.json")
+@functools.cache
+def site_schema() -> Any:
+    """The validator of site files: ``site.schema.json`` with the extras."""
+    own = schema("fabricheck.sites", "site.schema.json")
+    extras = {
+        "partition_extras": PartitionExtras.schema(),
+        "environment_extras": EnvironmentExtras.schema(),
+    }
+    tree = {**own.schema, "$defs": {**own.schema["$defs"], **extras}}
+    return type(own)(tree, format_checker=own.format_checker)
 
 
 def _twice(site: dict[str, Any]) -> Iterator[tuple[Sequence[str | int], str]]:
@@ -175,8 +175,8 @@ def offers(suite: Path = SUITE) -> tuple[frozenset[str], ...]:
     return tuple(dict.fromkeys(found))
 
 
-def extras_of(partition: str, suite: Path = SUITE) -> Mapping[str, Any]:
-    """What the site file says of a partition beside ReFrame's own keys.
+def extras_of(partition: str, suite: Path = SUITE) -> PartitionExtras:
+    """The extras of a partition.
 
     Args:
         partition: ``SYSTEM:PARTITION``.
@@ -191,8 +191,7 @@ def extras_of(partition: str, suite: Path = SUITE) -> Mapping[str, Any]:
             f"expected a partition of some site ({', '.join(known)}), found {partition!r}: write "
             "SYSTEM:PARTITION"
         )
-    extras: Mapping[str, Any] = known[partition].get("extras", {})
-    return extras
+    return PartitionExtras.of(known[partition].get("extras"))
 
 
 def _partitions(suite: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -17,6 +17,7 @@ from fabricheck.nodes.names import to_copy
 from fabricheck.provenance import SUITE, home
 from fabricheck.reframe_ext.config import find_system
 from fabricheck.report.files import write_whole
+from fabricheck.sites.extras import PartitionExtras, StressExtra
 from fabricheck.stress.judged import links_of, words_of
 from fabricheck.stress.medians import settle
 from fabricheck.stress.mix import PAGE, Mix, read_mix
@@ -105,9 +106,8 @@ def start(wish: Wish, tell: Tell) -> Place:
         FabricheckError: if the site does not allow it, one of that name runs, or it can't be
             planned or submitted.
     """
-    partition = _partition(wish)
-    says = partition["extras"]["stress"]
-    mix = read_mix(wish.mix or says.get("mix", "seed"))
+    partition, says = _partition(wish)
+    mix = read_mix(wish.mix or says.mix)
     _check_length(wish, says)
     if not _NAME.fullmatch(wish.name or wish.system):
         raise FabricheckError(
@@ -116,7 +116,7 @@ def start(wish: Wish, tell: Tell) -> Place:
         )
     place = Place(REPORTS / "stress" / (wish.name or wish.system))
     with place.alone("start") as lock:
-        request = _request(wish, partition, mix)
+        request = _request(wish, partition, says, mix)
         _refuse_second(place, request)
         close(place)
         request["exclude"] = _excluded(place, wish, tell)
@@ -224,18 +224,20 @@ def servers(place: Place) -> Iterator[str]:
     for node in last.nodes:
         yield f"{node}: {states.get(node, 'no scheduler')}, {last.ranks_per_node} ranks"
     plan = place.read_plan()
-    extras = plan["blocks"][0]["setting"]["extras"]
-    yield from describe([node.after for node in read_nodes(Path(last.output))], read_limits(extras))
+    limits = read_limits(PartitionExtras.of(plan["blocks"][0]["setting"]["extras"]))
+    yield from describe([node.after for node in read_nodes(Path(last.output))], limits)
     yield from (f"{port}: link use {told}" for port, told in links_of(plan, last).items())
     for each in last.samples:
         if each.metric in ("ecn_rate", "pause_rate"):
             yield f"{each.metric.replace('_', ' ')} of the worst port: {each.value:.4g}/s"
 
 
-def _partition(wish: Wish) -> dict[str, Any]:
+def _partition(wish: Wish) -> tuple[dict[str, Any], StressExtra]:
     _, system = find_system(SUITE, wish.system)
-    allowed: dict[str, dict[str, Any]] = {
-        each["name"]: each for each in system["partitions"] if "stress" in each.get("extras", {})
+    allowed: dict[str, tuple[dict[str, Any], StressExtra]] = {
+        each["name"]: (each, stress)
+        for each in system["partitions"]
+        if (stress := PartitionExtras.of(each.get("extras")).stress)
     }
     if not allowed:
         raise FabricheckError(
@@ -251,8 +253,8 @@ def _partition(wish: Wish) -> dict[str, Any]:
     return allowed[wish.partition] if wish.partition else next(iter(allowed.values()))
 
 
-def _check_length(wish: Wish, says: dict[str, Any]) -> None:
-    most = seconds_of(says.get("longest", "24h"))
+def _check_length(wish: Wish, says: StressExtra) -> None:
+    most = seconds_of(says.longest)
     if wish.seconds > most:
         raise FabricheckError(
             f"expected at most {most:g} s of stress, which the site file allows "
@@ -262,12 +264,11 @@ def _check_length(wish: Wish, says: dict[str, Any]) -> None:
         raise FabricheckError(f"expected a duty above 0 and up to 1, found {wish.duty:g}")
 
 
-def _request(wish: Wish, partition: dict[str, Any], mix: Mix) -> dict[str, Any]:
-    says = partition["extras"]["stress"]
-    place = Placement.read(says["placement"])
+def _request(wish: Wish, partition: dict[str, Any], says: StressExtra, mix: Mix) -> dict[str, Any]:
+    place = Placement.read(says.placement)
     lacking = [each for each in place.features if each not in partition.get("features", ())]
-    if says["environ"] not in partition["environs"]:
-        lacking.append(f"environment {says['environ']}")
+    if says.environ not in partition["environs"]:
+        lacking.append(f"environment {says.environ}")
     if lacking:
         raise FabricheckError(
             f"expected what stress names in partition {partition['name']}, which lacks "
@@ -277,10 +278,10 @@ def _request(wish: Wish, partition: dict[str, Any], mix: Mix) -> dict[str, Any]:
         "system": wish.system,
         "partition": partition["name"],
         "scheduler": "local" if partition["scheduler"] == "local" else "slurm",
-        "environ": says["environ"],
-        "placement": says["placement"],
+        "environ": says.environ,
+        "placement": says.placement,
         "nodes": place.num_nodes,
-        "options": says.get("options", []),
+        "options": says.options,
         "seconds": wish.seconds,
         "duty": wish.duty,
         "most_iterations": wish.most_iterations,

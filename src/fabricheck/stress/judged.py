@@ -31,6 +31,7 @@ from fabricheck.launch.judging import (
 from fabricheck.launch.measurement import Evidence, Measurement, Setting
 from fabricheck.record.entries import Case, Sample, moment
 from fabricheck.record.sessions import STRESS
+from fabricheck.sites.extras import PartitionExtras
 from fabricheck.transports import Placement
 from fabricheck.units import format_size, with_unit
 
@@ -163,7 +164,7 @@ def links_of(plan: Mapping[str, Any], block: Case) -> dict[str, str]:
         # What is damaged is a finding of the block.
         with contextlib.suppress(FabricheckError):
             nodes = read_nodes(Path(block.output))
-    return dict(link_use(nodes, block.nodes, read_limits(setting["extras"])))
+    return dict(link_use(nodes, block.nodes, read_limits(PartitionExtras.of(setting["extras"]))))
 
 
 def words_of(case: Case) -> str:

@@ -14,6 +14,7 @@ from fabricheck.launch.measurement import Build, Setting
 from fabricheck.provenance import home
 from fabricheck.reframe_ext import command as reframe
 from fabricheck.reframe_ext.cmake_build import WANTED
+from fabricheck.sites.extras import PartitionExtras
 from fabricheck.stress.mix import Block, Mix
 
 VARIABLE: Final = "FABRICHECK_STRESS_REQUEST"
@@ -58,7 +59,7 @@ def setting_as_data(setting: Setting, programs: Programs) -> dict[str, Any]:
     """A setting as JSON has it."""
     return {
         **{name: getattr(setting, name) for name in _PLAIN},
-        "extras": dict(setting.extras),
+        "extras": asdict(setting.extras),
         "features": list(setting.features),
         "build": asdict(programs),
     }
@@ -71,7 +72,7 @@ def setting_of(given: Mapping[str, Any], stage: Path) -> Setting:
     """The setting of a block that runs in a directory."""
     return Setting(
         **{name: given[name] for name in _PLAIN},
-        extras=given["extras"],
+        extras=PartitionExtras.of(given["extras"]),
         features=given["features"],
         build=Programs(**given["build"]),
         stage=stage,

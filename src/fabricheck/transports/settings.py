@@ -3,16 +3,10 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from fabricheck.errors import FabricheckError
 from fabricheck.transports.families import MPIS, Statement, choice, ucx_variables
 from fabricheck.transports.table import IPOIB, TRANSPORTS, Counter, Scope, Transport, find
-
-_LARGEST_SERVICE_LEVEL = 15
-# Bit 15 of a pkey says full member; UCX and MVAPICH2 ask for the partition by the other bits.
-_MEMBERSHIP = 0x8000
-_LARGEST_PKEY = 0xFFFF
 
 # Launchers that must be told the names of variables give the ranks these all the same.
 _GIVEN_ANYWAY = "OMPI_"
@@ -38,27 +32,6 @@ class Ports:
     service_level: int | None = None
     pkey: int | None = None
 
-    @classmethod
-    def read(cls, extras: Mapping[str, Any]) -> "Ports":
-        """Those of a partition's extras.
-
-        Args:
-            extras: ``ucx_net_devices``, ``fabric`` (``roce`` or ``infiniband``; without it a
-                ``gid_index`` says RoCE), ``gid_index``, ``service_level`` and ``pkey`` are read.
-
-        Raises:
-            FabricheckError: for a value that makes no sense.
-        """
-        gid_index = _whole(extras, "gid_index", 0, 255)
-        pkey = _whole(extras, "pkey", 1, _LARGEST_PKEY)
-        return cls(
-            devices=extras.get("ucx_net_devices", {}),
-            is_roce=extras.get("fabric", "roce" if gid_index is not None else "") == "roce",
-            gid_index=gid_index,
-            service_level=_whole(extras, "service_level", 0, _LARGEST_SERVICE_LEVEL),
-            pkey=None if pkey is None else pkey & ~_MEMBERSHIP,
-        )
-
     def named(self, key: str) -> tuple[tuple[str, str], ...]:
         """Device and port of each device of a key; empty where it names none but ``all``."""
         text = self.devices.get(key, "")
@@ -69,18 +42,6 @@ class Ports:
 
 ANY_PORTS = Ports()
 """What a site gives that says nothing of its ports."""
-
-
-def _whole(extras: Mapping[str, Any], key: str, least: int, most: int) -> int | None:
-    value = extras.get(key)
-    if value is None:
-        return None
-    if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
-        return value
-    raise FabricheckError(
-        f"expected a whole number of {least} to {most} as extras.{key} of the partition, found "
-        f"{value!r}: correct the site file"
-    )
 
 
 def ucx_settings(transport: str, ports: Ports = ANY_PORTS) -> dict[str, str]:

@@ -32,7 +32,7 @@ def refine(verdict: Verdict, subject: Subject) -> Verdict:
     """
     if not BENCHMARKS[subject.curve.benchmark].model:
         return verdict
-    noise = float(subject.extras.get("allreduce_lab", {}).get("noise", 0.0))
+    noise = subject.extras.allreduce_lab.noise
     found = missed(averages(subject.curve), noise)
     levels = [verdict.level, *[Level.CRITICAL] * len(found)]
     return Verdict(worst(levels), verdict.judgements, (*found, *verdict.findings))

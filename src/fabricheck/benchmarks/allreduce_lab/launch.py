@@ -1,9 +1,8 @@
 """How allreduce_lab is run: one rank on each node, which meet at a Redis of the job's own."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from fabricheck.benchmarks.allreduce_lab.entries import BENCHMARKS, MODELS, PROGRAM, Lab
 from fabricheck.benchmarks.allreduce_lab.read import LEAST_BYTES
@@ -13,8 +12,9 @@ from fabricheck.launch.cases import Case
 from fabricheck.launch.evidence import RESULT_JSON, Expectation, examine
 from fabricheck.launch.measurement import Evidence, Job, Measurement, Ranks, Setting
 from fabricheck.launch.slurm import silent_nodes
+from fabricheck.sites.extras import AllreduceExtra
 from fabricheck.sites.files import offers
-from fabricheck.transports import Placement, Ports, find
+from fabricheck.transports import Placement, find
 from fabricheck.transports.gpu_memory import Load
 from fabricheck.transports.statement import TransportReport
 from fabricheck.transports.table import Counter
@@ -60,13 +60,6 @@ def _cases(wanted: Callable[[Lab], bool]) -> list[Case]:
     ]
 
 
-def compute_of(model: str, own: Mapping[str, Any]) -> int | None:
-    """Milliseconds that an iteration of a model computes, by the extra ``allreduce_lab``."""
-    compute = own.get("compute")
-    found: int | None = compute.get(model) if isinstance(compute, dict) else compute
-    return found
-
-
 class LabRun(Measurement):
     """All schemes of a benchmark in turns, in the network that it names.
 
@@ -93,13 +86,13 @@ class LabRun(Measurement):
 
     def job(self, setting: Setting) -> Job:
         """A Redis on the first node, and a rank on each."""
-        own: dict[str, Any] = setting.extras.get("allreduce_lab", {})
-        device = Ports.read(setting.extras).devices.get("tcp", "")
+        own = setting.extras.allreduce_lab
+        device = setting.extras.ucx_net_devices.get("tcp", "")
         redis = _HERE / "redis.sh"
         return Job(
             words=[
                 str(_HERE / "rank.sh"),
-                str(own.get("link_rate", 0)),
+                str(own.link_rate or 0),
                 setting.programs.program(PROGRAM),
                 *self.options(own),
                 *(["--tcp-device", device] if device else []),
@@ -110,7 +103,7 @@ class LabRun(Measurement):
             launcher_options=["--mpi=none"] if setting.launcher == "srun" else [],
         )
 
-    def options(self, own: dict[str, Any]) -> list[str]:
+    def options(self, own: AllreduceExtra) -> list[str]:
         """Options of the program, beside those that say where it runs.
 
         Args:
@@ -119,18 +112,18 @@ class LabRun(Measurement):
         given = {
             "--json": RESULT_JSON,
             "--tail": self._lab.tail,
-            "--elements": own.get("elements"),
-            "--iteration-count": own.get("iterations"),
+            "--elements": own.elements,
+            "--iteration-count": own.iterations,
         }
         if self._lab.model:
             model = MODELS[self._lab.model]
-            buckets = model.scaled(own.get("gradients", sum(model.buckets)))
+            buckets = model.scaled(own.gradients or sum(model.buckets))
             given["--buckets"] = ",".join(map(str, buckets))
-            given["--compute"] = compute_of(self._lab.model, own)
-            if "gradients" in own:
+            given["--compute"] = own.compute_of(self._lab.model)
+            if own.gradients:
                 # A bucket is filled up to whole blocks, which for a small one is not little.
                 given["--hadamard-block"] = 256
-        if "link_rate" in own:
+        if own.link_rate:
             # Of a few packets half are soon lost: a bucket that is skipped is enough.
             given["--halt-loss"] = 100 if Metric.OPTIREDUCE in self._lab.schemes else None
         words = [str(word) for pair in given.items() if pair[1] is not None for word in pair]
@@ -151,7 +144,7 @@ class LabRun(Measurement):
                 bound=False,
                 quiet="quiet_interfaces" in setting.features,
                 silent_nodes=silent_nodes,
-                interfaces=[*filter(None, [Ports.read(setting.extras).devices.get("tcp")])],
+                interfaces=[*filter(None, [setting.extras.ucx_net_devices.get("tcp")])],
                 result=RESULT_JSON,
                 exchanged=_exchanged,
                 says=_says,

@@ -78,13 +78,13 @@ class Multiplication(Measurement):
 
     def sizes(self, setting: Setting) -> tuple[int, ...]:
         """The orders of the matrices."""
-        return tuple(setting.extras.get("matrix_orders", ORDERS))
+        return tuple(setting.extras.matrix_orders or ORDERS)
 
     def job(self, setting: Setting) -> Job:
         """The program and what makes it this benchmark."""
         orders = ",".join(map(str, self.sizes(setting)))
         options = ["-n", orders, "--validate", "--json", RESULT_JSON]
-        if budget := setting.extras.get("time_budget"):
+        if budget := setting.extras.time_budget:
             options += ["--time-budget", str(budget)]
         words = [setting.programs.program(PROGRAM), *self._entry.options, *options]
         if not self._entry.path:

@@ -46,14 +46,14 @@ class UnderLoad(Measurement):
 
     def sizes(self, setting: Setting) -> tuple[int, ...]:
         """Those of the benchmark that the site takes."""
-        most = setting.extras.get("max_message_size", SIZES[-1])
+        most = setting.extras.max_message_size or SIZES[-1]
         return tuple(size for size in SIZES if size <= most)
 
     def job(self, setting: Setting) -> Job:
         """The program."""
         sizes = ",".join(map(str, self.sizes(setting)))
         options = ["-m", sizes, "--validate", "--json", RESULT_JSON]
-        if budget := setting.extras.get("time_budget"):
+        if budget := setting.extras.time_budget:
             options += ["--time-budget", str(budget)]
         return mpi.start(self._path, setting, [setting.programs.program(PROGRAM), *options])
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from fabricheck.benchmarks.allreduce_lab.entries import MODELS
-from fabricheck.benchmarks.allreduce_lab.launch import compute_of, iterations
+from fabricheck.benchmarks.allreduce_lab.launch import iterations
 from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.gpu import Path
 from fabricheck.benchmarks.nccl_probe.entries import BENCHMARKS, OPERATIONS, PROGRAM, NcclBenchmark
@@ -58,7 +58,7 @@ class Collective(Measurement):
 
     def ranks(self, setting: Setting) -> Ranks:
         """A rank on each GPU, two on one that is alone."""
-        each = setting.extras.get("gpus_per_node", 1)
+        each = setting.extras.gpus_per_node or 1
         nodes = self.placement.num_nodes
         return Ranks(_TWO, _TWO) if each * nodes < _TWO else Ranks(each * nodes, each)
 
@@ -67,7 +67,7 @@ class Collective(Measurement):
         words = [setting.programs.program(PROGRAM), *self._entry.options, "--validate"]
         if self._entry.model:
             words += ["--buckets", ",".join(map(str, MODELS[self._entry.model].buckets))]
-            compute = compute_of(self._entry.model, setting.extras.get("allreduce_lab", {}))
+            compute = setting.extras.allreduce_lab.compute_of(self._entry.model)
             words += ["--compute", str(compute or 0), "--batch", "1"]
         else:
             sizes = self.sizes(setting)
@@ -107,11 +107,11 @@ class Collective(Measurement):
 
     def _is_shared(self, setting: Setting) -> bool:
         ranks = self.ranks(setting)
-        return ranks.per_node > int(setting.extras.get("gpus_per_node", 1))
+        return ranks.per_node > (setting.extras.gpus_per_node or 1)
 
     def _network(self, setting: Setting) -> Mapping[str, str]:
         """What makes NCCL use the network of the transport, at the site's ports."""
-        ports = Ports.read(setting.extras)
+        ports = setting.extras.ports
         if self.placement.transport.name == "nccl_socket":
             return {"NCCL_NET": "Socket", **_devices("NCCL_SOCKET_IFNAME", ports, "tcp")}
         if self.placement.transport.name != "nccl_ib":

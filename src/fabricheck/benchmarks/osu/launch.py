@@ -90,7 +90,7 @@ class Osu(Measurement):
         """Options of the program of an entry, in the sizes of this measurement."""
         sizes, extras = self.sizes(setting), setting.extras
         if by_osu:
-            return osu_options.options(entry, sizes, extras.get("osu_iterations"))
+            return osu_options.options(entry, sizes, extras.osu_iterations)
         options = ["--json", RESULT_JSON]
         if sizes:
             options += ["-c", "-m", f"{sizes[0]}:{sizes[-1]}"]
@@ -98,7 +98,7 @@ class Osu(Measurement):
             options.append(f"-z{','.join(map(str, osu_options.PERCENTILES))}")
         if entry.datatype:
             options += ["-T", entry.datatype]
-        if budget := extras.get("time_budget"):
+        if budget := extras.time_budget:
             options += ["--time-budget", str(budget)]
         return options
 
@@ -108,7 +108,7 @@ class Osu(Measurement):
         """How often OSU's program exchanges messages of each size; ours says it itself."""
         if not by_osu:
             return None
-        iterations = setting.extras.get("osu_iterations")
+        iterations = setting.extras.osu_iterations
         return osu_options.exchanges(entry, self.sizes(setting), iterations)
 
 
@@ -141,8 +141,9 @@ class Counted(Osu):
 
     def _counted(self, setting: Setting) -> Setting:
         """The site's choices for a night, which are not those of the case, replaced."""
-        extras = {name: each for name, each in setting.extras.items() if name != "time_budget"}
-        return replace(setting, extras={**extras, "osu_iterations": self._case.iterations})
+        extras = setting.extras
+        counted = replace(extras, time_budget=None, osu_iterations=self._case.iterations)
+        return replace(setting, extras=counted)
 
 
 class Startup(Osu):

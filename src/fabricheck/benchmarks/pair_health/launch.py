@@ -12,7 +12,6 @@ from fabricheck.launch.cases import Case, available_placements
 from fabricheck.launch.evidence import RESULT_JSON
 from fabricheck.launch.measurement import Evidence, Job, Measurement, Ranks, Setting
 from fabricheck.localise.located import FEWEST_NODES, ROUND_SECONDS, dead_ports, topology_of
-from fabricheck.transports import Ports
 from fabricheck.transports.table import Counter
 
 _PORTS: Final = Path(__file__).with_name("ports.sh")
@@ -58,7 +57,7 @@ class Pairs(Measurement):
     def job(self, setting: Setting) -> Job:
         """The program, and what steers it."""
         steer = [sys.executable, "-m", "fabricheck.localise.steer"]
-        if path := topology_of(setting.chosen.get("topology", ""), setting.extras):
+        if path := topology_of(setting.chosen.get("topology") or setting.extras.topology):
             steer.append(f"--topology={path}")
         if setting.chosen.get("full"):
             steer.append("--full")
@@ -84,7 +83,7 @@ class Pairs(Measurement):
         transport = self.placement.transport
         if transport.counter not in _KINDS:
             return []
-        named = Ports.read(setting.extras).named(transport.port)
+        named = setting.extras.ports.named(transport.port)
         devices = [f"{name}:{port}" if port else name for name, port in named]
         return ["sh", str(_PORTS), _KINDS[transport.counter], *devices]
 

@@ -1,9 +1,8 @@
 """How perftest is run: sizes and iterations, proof by settings and packets."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from fabricheck.benchmarks.budget import iterations, thin
 from fabricheck.benchmarks.curve import Curve
@@ -16,7 +15,8 @@ from fabricheck.judge.link_rate import above_ceiling, read_rate
 from fabricheck.launch import pair
 from fabricheck.launch.cases import Case
 from fabricheck.launch.measurement import Evidence, Job, Setting
-from fabricheck.launch.verbs import address, flat, mtu, ports
+from fabricheck.launch.verbs import address, flat, ports
+from fabricheck.sites.extras import PartitionExtras
 from fabricheck.transports.proof import Proof, prove_packets
 from fabricheck.transports.witness import Witness
 from fabricheck.units import MIB
@@ -35,7 +35,7 @@ _LEAST_MTU = 1024
 cases = pair.cases
 
 
-def perftest_options(extras: Mapping[str, Any], connection: str) -> list[str]:
+def perftest_options(extras: PartitionExtras, connection: str) -> list[str]:
     """Options of perftest: the first port, over this connection (``RC``, ``UC``, ``UD``)."""
     device, number = ports(extras)[0]
     given = {"-d": device or None, "-i": number or None}
@@ -66,8 +66,9 @@ class Perftest(pair.Pair):
         """The sizes in bytes; datagrams end at the MTU, a sparse sweep leaves sizes out."""
         sizes = super().sizes(setting)
         if self._connection == "UD":
-            sizes = tuple(size for size in sizes if size <= (mtu(setting.extras) or _LEAST_MTU))
-        return thin(sizes, setting.extras.get("size_step"))
+            mtu = setting.extras.fabric_health.mtu or _LEAST_MTU
+            sizes = tuple(size for size in sizes if size <= mtu)
+        return thin(sizes, setting.extras.size_step)
 
     def job(self, setting: Setting) -> Job:
         """Both ends must be of the same version; a run with every size may take longer."""
@@ -84,26 +85,26 @@ class Perftest(pair.Pair):
             len(self._runs(setting)),
             read=partial(self._read, setting),
             prove=partial(self._prove, setting.extras),
-            explain=partial(perftest.cause, gid_index=setting.extras.get("gid_index")),
+            explain=partial(perftest.cause, gid_index=setting.extras.gid_index),
         )
         return replace(found, disturbances=perftest.disturbances(setting.text(setting.stderr)))
 
     def _runs(self, setting: Setting) -> list[tuple[str, ...]]:
         """One run with every size, or one for each."""
-        budget = setting.extras.get("time_budget")
+        budget = setting.extras.time_budget
         sizes = self.sizes(setting)
         if budget is None and sizes[-1] == _ALL_SIZES and len(sizes) == len(super().sizes(setting)):
             return [_WHOLE_SWEEP]
         return [
             (
                 *(() if len(sizes) == 1 else ("-s", str(size))),
-                *(() if budget is None else ("-n", str(self._count(size, setting.extras)))),
+                *(() if budget is None else ("-n", str(self._count(size, budget, setting.extras)))),
             )
             for size in sizes
         ]
 
-    def _count(self, size: int, extras: Mapping[str, Any]) -> int:
-        count = iterations(size, extras["time_budget"], **extras.get("typical", {}))
+    def _count(self, size: int, budget: float, extras: PartitionExtras) -> int:
+        count = iterations(size, budget, **extras.typical)
         # A list of requests is posted as a whole.
         posted = perftest.posted_at_once(self._entry)
         return max(1, count // posted) * posted
@@ -114,19 +115,17 @@ class Perftest(pair.Pair):
         check_complete(curve, self.sizes(setting), source)
         return perftest.confirm(curve, self._entry, self._asked(setting.extras), source)
 
-    def _asked(self, extras: Mapping[str, Any]) -> dict[str, str]:
+    def _asked(self, extras: PartitionExtras) -> dict[str, str]:
         """What perftest must say that it used."""
         asked = {
             table.CONNECTION: self._connection,
-            table.GID_INDEX: extras.get("gid_index"),
-            table.MTU: mtu(extras),
+            table.GID_INDEX: extras.gid_index,
+            table.MTU: extras.fabric_health.mtu,
             table.DEVICE: ports(extras)[0][0] or None,
         }
         return {name: str(value) for name, value in asked.items() if value is not None}
 
-    def _prove(
-        self, extras: Mapping[str, Any], curve: Curve, witnesses: Sequence[Witness]
-    ) -> Proof:
+    def _prove(self, extras: PartitionExtras, curve: Curve, witnesses: Sequence[Witness]) -> Proof:
         """What perftest says that it used, and the packets that each port has sent."""
         device = ":".join(filter(None, ports(extras)[0]))
         packets = prove_packets(perftest.least_packets(curve), witnesses, device)

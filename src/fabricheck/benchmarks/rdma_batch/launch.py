@@ -1,9 +1,8 @@
 """How rdma_batch is run: sweeps of batches, and comparisons inside one job."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from fabricheck.benchmarks.benchmark import ProgramBenchmark
 from fabricheck.benchmarks.budget import iterations, thin
@@ -19,6 +18,7 @@ from fabricheck.launch import pair
 from fabricheck.launch.cases import Case
 from fabricheck.launch.measurement import Evidence, Job, Setting
 from fabricheck.launch.verbs import address, flat, ports, wrong_mtu
+from fabricheck.sites.extras import PartitionExtras
 from fabricheck.transports.proof import Proof, prove_packets
 from fabricheck.transports.witness import Witness
 
@@ -34,7 +34,7 @@ _SINGLE_BATCHES, _BATCHES, _FEWEST_BATCHES = 1000, 128, 10
 cases = pair.cases
 
 
-def rdma_batch_options(extras: Mapping[str, Any], devices: int) -> list[str]:
+def rdma_batch_options(extras: PartitionExtras, devices: int) -> list[str]:
     """Options of rdma_batch: so many ports of each node, or as many as the site names."""
     named = [":".join(filter(None, port)) for port in ports(extras)][:devices]
     given = {
@@ -68,7 +68,7 @@ class _Batches(pair.Pair):
 
     def sizes(self, setting: Setting) -> tuple[int, ...]:
         """The sizes in bytes; a sparse sweep leaves sizes out."""
-        return thin(super().sizes(setting), setting.extras.get("size_step"))
+        return thin(super().sizes(setting), setting.extras.size_step)
 
 
 class BatchSweep(_Batches):
@@ -170,11 +170,11 @@ class BatchComparison(_Batches):
         )
         return in_turns.turns(self._entry, self.sizes(setting), how)
 
-    def _count(self, extras: Mapping[str, Any], size: int) -> int:
+    def _count(self, extras: PartitionExtras, size: int) -> int:
         """Batches of a run, or as many as fit into the time budget."""
-        if "time_budget" not in extras:
+        if extras.time_budget is None:
             return _SINGLE_BATCHES if self._entry.batch == 1 else _BATCHES
-        fitting = iterations(size, extras["time_budget"], **extras.get("typical", {}))
+        fitting = iterations(size, extras.time_budget, **extras.typical)
         return max(_FEWEST_BATCHES, fitting // self._entry.batch)
 
 
@@ -184,25 +184,23 @@ _UNCHECKED = (
 )
 
 
-def _own_options(extras: Mapping[str, Any], devices: int) -> list[str]:
+def _own_options(extras: PartitionExtras, devices: int) -> list[str]:
     options = rdma_batch_options(extras, devices)
-    if "time_budget" in extras:
-        options += ["--time-budget", str(extras["time_budget"])]
-    return options
+    return [*options, *flat({"--time-budget": extras.time_budget})]
 
 
-def _explain(extras: Mapping[str, Any], words: str) -> str | None:
+def _explain(extras: PartitionExtras, words: str) -> str | None:
     """The cause that the words of both ends name."""
     if "/rdma_batch on PATH of" in words:
         return (
             "expected rdma_batch to be built, found that it was not: install libibverbs-dev "
             "(Debian) or rdma-core's headers where the suite builds its programs"
         )
-    return perftest.cause(words, extras.get("gid_index"))
+    return perftest.cause(words, extras.gid_index)
 
 
 def _moved(
-    extras: Mapping[str, Any],
+    extras: PartitionExtras,
     rows: Sequence[Row],
     witnesses: Sequence[Witness],
     used: int,

@@ -15,8 +15,8 @@ def refine(verdict: Verdict, subject: Subject) -> Verdict:
     """The verdict with lost messages, and with streams that share a link unevenly, before all."""
     found = stream_findings(
         subject.curve,
-        even=float(subject.extras.get("stream_share", EVEN)),
-        lost=float(subject.extras.get("stream_loss", 0.0)),
+        even=subject.extras.stream_share,
+        lost=subject.extras.stream_loss,
     )
     level = worst([verdict.level, *(level for level, _ in found)])
     return Verdict(level, verdict.judgements, (*(each for _, each in found), *verdict.findings))

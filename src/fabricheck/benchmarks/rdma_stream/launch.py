@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.rdma_stream.entries import BENCHMARKS, PROGRAM, Topology
@@ -11,8 +10,9 @@ from fabricheck.launch.cases import Case
 from fabricheck.launch.evidence import RESULT_JSON
 from fabricheck.launch.measurement import Evidence, Job, Measurement, Ranks, Setting
 from fabricheck.launch.verbs import address, flat, ports, wrong_mtu
+from fabricheck.sites.extras import PartitionExtras
 from fabricheck.sites.files import offers
-from fabricheck.transports import Placement, Ports, find
+from fabricheck.transports import Placement, find
 from fabricheck.transports.gpu_memory import Load
 from fabricheck.transports.settings import listing
 
@@ -73,10 +73,10 @@ def _rooms(count: int) -> list[str]:
     return [f"nodes_{each}" for each in _node_counts() if each >= count]
 
 
-def rdma_stream_options(extras: Mapping[str, Any], method: str) -> list[str]:
+def rdma_stream_options(extras: PartitionExtras, method: str) -> list[str]:
     """Options of rdma_stream: the first RDMA port, or for datagrams the network interface."""
     if method == "udp":
-        return flat({"--dev": Ports.read(extras).devices.get("tcp")})
+        return flat({"--dev": extras.ucx_net_devices.get("tcp")})
     if method == "mpi":
         return []
     device, number = ports(extras)[0]
@@ -139,7 +139,7 @@ class Streams(Measurement):
     def examine(self, setting: Setting) -> Evidence:
         """As of every program with MPI; the path MTU must be the one asked for."""
         # Where the suite pins three ranks or more, nodes may have two CPUs.
-        crowded = self.ranks(setting).per_node > 2 and "pin" in setting.extras  # noqa: PLR2004
+        crowded = self.ranks(setting).per_node > 2 and bool(setting.extras.pin)  # noqa: PLR2004
         found = mpi.examine(
             self,
             self.placement,
@@ -161,7 +161,7 @@ class Streams(Measurement):
 
     def _words(self, setting: Setting) -> list[str]:
         receivers = len(self._nodes) // (1 + self._entry.topology.transmitters)
-        is_slow = "time_budget" in setting.extras
+        is_slow = setting.extras.time_budget is not None
         options = {
             "--nrx": receivers,
             "--nlink": len(self._nodes) - receivers,
@@ -177,16 +177,16 @@ class Streams(Measurement):
         own = rdma_stream_options(setting.extras, self._entry.method)
         return [setting.programs.program(PROGRAM), *self._entry.options, *own, *words]
 
-    def _pace(self, extras: Mapping[str, Any]) -> float:
+    def _pace(self, extras: PartitionExtras) -> float:
         """Time in us from one message to the next where the path is as usual."""
         usual = _TYPICAL_DATAGRAM if self._entry.method == "udp" else _TYPICAL
-        typical = {**usual, **extras.get("typical", {})}
+        typical = {**usual, **extras.typical}
         each = typical["latency"] + self._size / typical["bandwidth"]
         return float(self._entry.topology.transmitters * each)
 
     def _messages(self, setting: Setting) -> int:
         chosen = int(setting.chosen["messages"])
-        if (budget := setting.extras.get("time_budget")) is None:
+        if (budget := setting.extras.time_budget) is None:
             return chosen
         fitting = int(_BUDGETS * budget * _MEGA / self._pace(setting.extras))
         return max(_FEWEST_MESSAGES, min(chosen, fitting))

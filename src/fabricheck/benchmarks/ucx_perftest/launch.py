@@ -14,7 +14,7 @@ from fabricheck.errors import FabricheckError, ParseError
 from fabricheck.launch import pair
 from fabricheck.launch.cases import Case
 from fabricheck.launch.measurement import Evidence, Job, Setting
-from fabricheck.transports import Ports, interfaces, ucx_settings
+from fabricheck.transports import interfaces, ucx_settings
 from fabricheck.transports.gpu_memory import Load
 from fabricheck.transports.proof import Proof, prove
 from fabricheck.transports.statement import read_lanes
@@ -44,17 +44,17 @@ class UcxPerftest(pair.Pair):
 
     def sizes(self, setting: Setting) -> tuple[int, ...]:
         """The sizes in bytes; a sparse sweep leaves sizes out."""
-        return thin(super().sizes(setting), setting.extras.get("size_step"))
+        return thin(super().sizes(setting), setting.extras.size_step)
 
     def job(self, setting: Setting) -> Job:
         """One run, which holds every size; its batch lies where both ends read it."""
-        budget = setting.extras.get("time_budget", _TIME_BUDGET)
-        typical = setting.extras.get("typical", {})
+        budget = setting.extras.time_budget or _TIME_BUDGET
+        typical = setting.extras.typical
         counts = {size: iterations(size, budget, **typical) for size in self.sizes(setting)}
         batch = ucx_perftest.batch_name(self._entry.name)
         options = ("-b", batch, *ucx_perftest.OUTPUT_OPTIONS)
         job = pair.start(setting, self._entry.program, options, [()], limit=_SLOWEST_BATCH)
-        ports = Ports.read(setting.extras)
+        ports = setting.extras.ports
         return replace(
             job,
             variables={**ucx_settings(self.placement.transport.name, ports), **job.variables},
@@ -92,7 +92,7 @@ class UcxPerftest(pair.Pair):
         answered = Metric.LATENCY in self._entry.metrics
         calls = sum(point.iterations or 0 for point in curve.points) if answered else 0
         transport = self.placement.transport
-        named = interfaces(transport, Ports.read(setting.extras))
+        named = interfaces(transport, setting.extras.ports)
         return prove(
             transport,
             Load(payload, calls),

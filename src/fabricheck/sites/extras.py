@@ -1,0 +1,271 @@
+"""What a site file says beside ReFrame's own keys: extras of partitions and environments.
+
+Each class here is the schema of its keys and has their defaults; what a single value must look like
+is a definition of ``site.schema.json``. Of the docstrings ``ci/document-extras.py`` writes the
+tables of docs/reference/sites.md: a meaning, and ``Default:`` where the value needs words.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, field, fields
+from typing import Any, Self, get_args
+
+from fabricheck.transports.settings import Ports
+
+# Bit 15 of a pkey says full member; UCX and MVAPICH2 ask for the partition by the other bits.
+_PARTITION = 0x7FFF
+
+
+def _key(form: str, default: Any = None) -> Any:
+    """A key of a section.
+
+    Args:
+        form: the definition that its value must fit.
+        default: its default, or what makes it.
+    """
+    if callable(default):
+        return field(default_factory=default, metadata={"form": form})
+    return field(default=default, metadata={"form": form})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """A mapping in a site file."""
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any] | None) -> Self:
+        """The section of a site file that was checked, of what ReFrame made of it, or ``asdict``.
+
+        Args:
+            given: its keys; ReFrame adds ``scheduler`` and ``launcher`` to extras.
+        """
+        found = {each: given[each.name] for each in fields(cls) if given and each.name in given}
+        return cls(
+            **{
+                key.name: value if key.metadata else _section(key).of(value)
+                for key, value in found.items()
+                if value is not None
+            }
+        )
+
+    @classmethod
+    def schema(cls) -> dict[str, Any]:
+        """The JSON schema of the section, beside the definitions of ``site.schema.json``."""
+        return {
+            "type": "object",
+            "additionalProperties": False,
+            "properties": {
+                each.name: {"$ref": f"#/$defs/{each.metadata['form']}"}
+                if each.metadata
+                else _section(each).schema()
+                for each in fields(cls)
+            },
+            "required": [each.name for each in fields(cls) if each.default is each.default_factory],
+        }
+
+
+def _section(key: Field[Any]) -> type[Section]:
+    """The section below a key that has no form of its own."""
+    kind: type[Section] = (get_args(key.type) or (key.type,))[0]
+    return kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllocationExtra(Section):
+    """What a partition with ``scheduler: allocation`` may take."""
+
+    nodes: int = _key("above", MISSING)
+    time: str = _key("duration", MISSING)
+    side_by_side: bool = _key("flag", default=False)
+    after_builds: bool = _key("flag", default=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllreduceExtra(Section):
+    """The networks and models of ``allreduce_lab``."""
+
+    link_rate: int | None = _key("megabits")
+    elements: int | None = _key("count")
+    gradients: int | None = _key("count")
+    compute: int | Mapping[str, int] | None = _key("compute")
+    iterations: int | None = _key("count")
+    noise: float = _key("share", 0.0)
+
+    def compute_of(self, model: str) -> int | None:
+        """Milliseconds that an iteration of a model computes."""
+        return self.compute.get(model) if isinstance(self.compute, Mapping) else self.compute
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FabricHealthExtra(Section):
+    """What RDMA ports are held to."""
+
+    mtu: int | None = _key("count")
+    link_width: int | None = _key("count")
+    least_events: int = _key("above", 10)
+    ignore: Sequence[str] = _key("counters", ())
+    bands: Mapping[str, Sequence[float | None]] = _key("bands", dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkShares(Section):
+    """The shares of a link below which a bandwidth is a warning or critical."""
+
+    warning: float = _key("share", 0.9)
+    critical: float = _key("share", 0.75)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeHealthExtra(Section):
+    """What nodes must offer."""
+
+    versions: Mapping[str, str] = _key("versions", dict)
+    memlock: int | str = _key("memlock", "unlimited")
+    transparent_hugepages: Sequence[str] = _key("hugepage_modes", ("always", "madvise"))
+    hugepages: Mapping[str, int] = _key("hugepages", dict)
+    governor: str = _key("text", "performance")
+    numa_distance: int = _key("count", 10)
+    mtu: Mapping[str, int] = _key("mtus", dict)
+    clock_skew: float = _key("seconds", 0.128)  # the step of NTP
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StressExtra(Section):
+    """Who may stress a partition, and how."""
+
+    environ: str = _key("name", MISSING)
+    placement: str = _key("placement", MISSING)
+    mix: str = _key("text", "seed")
+    longest: str = _key("duration", "24h")
+    options: Sequence[str] = _key("texts", ())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionExtras(Section):
+    """What is said of a partition.
+
+    Attributes:
+        ucx_net_devices: `UCX_NET_DEVICES` for `tcp`, for `ipoib` (needed where that is offered) and
+            for `rdma` (all RDMA transports). Without it UCX takes every device, and two interfaces
+            share the data. Default: none
+        fabric: `infiniband`, `roce` or `ethernet`: what joins the nodes; the headers of its packets
+            bound what a value can be
+            ([references.md](../how-to/references.md#what-a-link-allows)).
+            Default: the larger bound
+        least_latency: us: no message between two nodes is faster, faster values are untrusted.
+        service_level: service level of RDMA connections, 0 to 15, on RoCE the frames' priority
+            ([transports.md](transports.md#what-a-site-says-of-its-ports)).
+            Default: the fabric's own
+        pkey: partition key of RDMA connections, of UCX and MVAPICH2. Default: the first
+        gid_index: RoCE: the entry of the port's GID table to use for `rc`, `ud` and `dc`
+            (`show_gids`, or `/sys/class/infiniband/*/ports/*/gids/`). Not for InfiniBand.
+            Default: UCX's choice
+        link_rate: Gbit/s that every RDMA port must have, and that bandwidths and latencies are held
+            against ([references.md](../how-to/references.md#what-a-link-allows),
+            [perftest.md](perftest.md#levels-against-the-link-rate)). Default: ports: not checked;
+            MPI and UCX: the rate that all cards of the job report
+        link_shares: the shares of it below which a bandwidth is a warning or critical.
+        fabric_health: what else RDMA ports are held to:
+            [fabric-health.md](fabric-health.md#extras-of-a-partition). Default: its defaults
+        max_message_size: largest message in bytes. Default: the benchmark's own, 4 MiB or 1 MiB
+        time_budget: seconds for each message size; fewer iterations where they would take longer.
+            Default: OSU's iteration counts
+        typical: what is usual here, as `{latency: 2, bandwidth: 10000}` (us, MB/s): how many
+            messages of `ucx_perftest` and perftest fit into `time_budget`, as these programs count
+            but know no time. Default: 2 us, 10 000 MB/s
+        topology: a file of `sites/` with what is known of leaves, spines and routes, such as
+            `mycluster.topology` ([localisation.md](../how-to/localisation.md#topology)).
+            Default: nothing is known
+        stream_loss: the share of the datagrams of a stream that may be lost, where receivers wait
+            for cores that others have ([programs/](programs)).
+        stream_share: how far the rates of streams into one receiver may lie from their mean, as a
+            share, before it is a warning ([programs/](programs)).
+        stress: allows [stress](../how-to/stress.md) here: `environ`, `placement` such as `rc-8n`,
+            and if wanted `mix`, `longest` and `options` of sbatch. Default: none is allowed
+        size_step: for slow fabrics: perftest and `ucx_perftest` measure their smallest size, 8 B,
+            from there each size so many times the one before, and the largest.
+            Default: every doubling
+        allocation: what a partition with `scheduler: allocation` may take, as
+            `{nodes: 4, time: 2h}` ([below](#many-cases-in-one-job)); `side_by_side: true` lets
+            cases run at the same time on nodes that they don't share, `after_builds: true` lets
+            them begin when no build of ReFrame is running, for nodes that share cores with the
+            login node. Default: one case at a time, beside builds
+        max_pending_time: how long a job may wait to begin, such as `10m`: one for a node that went
+            down would wait for ever. Default: no bound
+        osu_iterations: iterations of each size, for OSU, which counts and knows no time budget.
+            Default: OSU's own
+        allreduce_lab: `link_rate` (Mbit/s: each rank behind a link of its own, on a testbed),
+            `elements` of a sum, `gradients` (bytes that a model is scaled down to), `compute` (ms
+            of an iteration, or of one of each model: `{gpt2: 1250}`; without it an iteration only
+            moves its gradients, and the guide's seconds mean nothing), `iterations`, `noise`
+            ([programs/allreduce_lab.md](programs/allreduce_lab.md)).
+            Default: the program's own; whole models
+        matrix_orders: orders of the matrices that `mpi_matmul` multiplies
+            ([programs/mpi_matmul.md](programs/mpi_matmul.md)). Default: its default
+        gpus_per_node: GPUs of each node, which jobs on GPUs ask for:
+            [gpu.md](../how-to/gpu.md#what-the-site-file-says). Default: as the scheduler gives
+        gpu_arch: the architecture that they must have, such as `'90'`. Default: not checked
+        fake_gpu: `true` lets the driver of the suite's own tests pass, judged by nothing.
+            Default: refused
+        pin: `cyclic`: bind rank r to CPU r modulo the CPUs of the machine, where the scheduler
+            doesn't bind. Default: not bound by us
+        node_health: what nodes must offer: [node-health.md](node-health.md#what-a-site-expects).
+            Default: its defaults
+    """
+
+    ucx_net_devices: Mapping[str, str] = _key("devices", dict)
+    fabric: str = _key("fabric", "")
+    least_latency: float = _key("positive", 0.3)
+    service_level: int | None = _key("service_level")
+    pkey: int | None = _key("pkey")
+    gid_index: int | None = _key("gid_index")
+    link_rate: float | None = _key("gigabits")
+    link_shares: LinkShares = field(default_factory=LinkShares)
+    fabric_health: FabricHealthExtra = field(default_factory=FabricHealthExtra)
+    max_message_size: int | None = _key("bytes")
+    time_budget: float | None = _key("positive")
+    typical: Mapping[str, float] = _key("typical", dict)
+    topology: str = _key("topology", "")
+    stream_loss: float = _key("share", 0.0)
+    stream_share: float = _key("share", 0.05)
+    stress: StressExtra | None = None
+    size_step: int | None = _key("size_step")
+    allocation: AllocationExtra | None = None
+    max_pending_time: str | None = _key("duration")
+    osu_iterations: int | None = _key("count")
+    allreduce_lab: AllreduceExtra = field(default_factory=AllreduceExtra)
+    matrix_orders: Sequence[int] = _key("matrix_orders", ())
+    gpus_per_node: int | None = _key("above")
+    gpu_arch: str | None = _key("gpu_arch")
+    fake_gpu: bool = _key("flag", default=False)
+    pin: str = _key("pin", "")
+    node_health: NodeHealthExtra = field(default_factory=NodeHealthExtra)
+
+    @property
+    def ports(self) -> Ports:
+        """The ports that it gives to the suite; a ``gid_index`` without a ``fabric`` says RoCE."""
+        return Ports(
+            devices=self.ucx_net_devices,
+            is_roce=self.fabric == "roce" or (not self.fabric and self.gid_index is not None),
+            gid_index=self.gid_index,
+            service_level=self.service_level,
+            pkey=self.pkey and self.pkey & _PARTITION,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnvironmentExtras(Section):
+    """What is said of an environment.
+
+    Attributes:
+        mpi_family: `openmpi`, `mpich`, `mvapich2`, `mvapich2_nemesis` (its build for Ethernet) or
+            `mvapich`: which settings make it use a transport, and how it proves it
+            ([transports.md](transports.md)).
+        mpi_spec: with the feature `spack`: the MPI as Spack names it, such as `^openmpi`
+            ([spack.md](../how-to/spack.md)).
+        pmi: what `srun --mpi` must speak: `pmix` for Open MPI, `pmi2` for MPICH and MVAPICH2. The
+            wrong one starts N worlds of one rank, which the suite reports.
+    """
+
+    mpi_family: str = _key("name", "")
+    mpi_spec: str = _key("text", "")
+    pmi: str = _key("name", "")
