@@ -1,0 +1,43 @@
+"""A node dies under a stress of real Slurm, watched by the exporter and a real Prometheus."""
+
+import shlex
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from tests.guards.test_stress import Controller, stress
+from tests.monitor.test_exporter import Exporter
+from tests.monitor.test_loop import Loop, Web, stack, until
+
+__all__ = ["stack", "stress"]
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("guards")]
+LATENCY = "fabricheck_stress_latency_seconds"
+
+
+def test_a_node_that_dies_under_a_stress_is_an_alert_and_leaves_no_latency(
+    stress: Controller, stack: ExitStack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite = stress.suite
+    stress.start()
+    stress.until(lambda: len(stress.blocks()) > 2, "three blocks")
+    # The nodes' network is their own; the exporter is where Prometheus is, and asks Slurm there.
+    login = shlex.join(suite.testbed.command("login"))
+    suite.write(
+        "ci/bin/on-login",
+        f'#!/bin/sh\nshift\n[ -z "${{SLURM_CONF:-}}" ] || exec "$@"\nexec {login} "$@"\n',
+    )
+    monkeypatch.setenv("PYTHONPATH", str(suite.root / "src"))
+    web = Web()
+    stack.callback(web.close)
+    exporter = Exporter(f"--reports={suite.root / 'reports'}")
+    stack.callback(exporter.stop)
+    loop = Loop(tmp_path, web, {"fabricheck": exporter.port}, stack)
+    until(lambda: loop.query(LATENCY))
+    assert not {each for each in web.alerts if each.startswith("Stress")}
+
+    # The next test's ``up`` replaces a testbed that has lost a node.
+    suite.testbed.kill_node("n2")
+    until(lambda: web.alerts.get("StressNodeDead") == "firing", lambda: web.alerts)
+    until(lambda: web.alerts.get("StressDown") == "firing", lambda: web.alerts)
+    until(lambda: not loop.query(LATENCY), lambda: loop.query(LATENCY))
+    assert "StressNodeDead" not in web.resolved
