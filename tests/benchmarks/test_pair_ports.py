@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from fabricheck.benchmarks.pair_health import launch
+from fabricheck.schedulers import launcher_of
 
 pytestmark = pytest.mark.integration
 
@@ -27,7 +28,7 @@ def test_ports_that_are_not_there_are_down(tmp_path: Path) -> None:
 
 def test_nodes_with_a_dead_port_are_left_out(tmp_path: Path) -> None:
     def options() -> str:
-        command = ["sh", str(FOLDER / "without.sh")]
+        command = ["sh", str(FOLDER / "without.sh"), launcher_of("srun").leaving_out]
         return subprocess.run(
             command, cwd=tmp_path, check=True, capture_output=True, text=True
         ).stdout

@@ -29,7 +29,7 @@ from tests.report import sample as reports
 from tests.stress.made import block, place
 
 from fabricheck.record.entries import moment
-from fabricheck.stress.scheduler import birth
+from fabricheck.schedulers.local import birth
 
 pytestmark = pytest.mark.e2e
 MARKED = "sys/class/infiniband/*/ports/1/hw_counters/np_ecn_marked_roce_packets"

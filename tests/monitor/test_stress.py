@@ -14,7 +14,8 @@ from fabricheck.monitor import stress
 from fabricheck.monitor.exposition import PLAIN, render
 from fabricheck.monitor.stress import Doing, Stress
 from fabricheck.record.entries import Case
-from fabricheck.stress.scheduler import Phase, Standing
+from fabricheck.schedulers.protocol import Phase, Standing
+from fabricheck.schedulers.slurm import SLURM
 from fabricheck.stress.state import Place
 
 MIB = 1 << 20
@@ -24,6 +25,8 @@ ALLOWED = 331
 
 class Scheduler:
     """Says what it is told to say."""
+
+    name, is_silent = SLURM.name, staticmethod(SLURM.is_silent)
 
     def __init__(self) -> None:
         self.says: Standing | None = Standing(Phase.RUNNING)
@@ -35,7 +38,7 @@ class Scheduler:
         return self.nodes
 
     def standing(self, name: str, job: str) -> Standing:
-        assert (name, job) in {("s", "17"), ("t", "18")}
+        assert (name, job) in {("fabricheck-stress-s", "17"), ("fabricheck-stress-t", "18")}
         self.asked += 1
         if self.says is None:
             raise FabricheckError("expected an answer of squeue, found none")

@@ -6,16 +6,16 @@ import pytest
 
 from fabricheck.errors import FabricheckError
 from fabricheck.planning.detect import (
-    Partition,
     Port,
     Processor,
     read_ibv_devinfo,
     read_lscpu,
     read_mpi_types,
-    read_sinfo,
     read_spack_find,
     read_ucx_info,
 )
+from fabricheck.schedulers.protocol import Partition
+from fabricheck.schedulers.slurm import SLURM
 
 IBV_DEVINFO = """\
 hca_id:\tmlx5_0
@@ -72,13 +72,13 @@ def test_partitions_that_are_up_have_all_their_nodes() -> None:
         "compute|60|up|1-0|n[1-60]\ncompute|4|up|1-0|n[7-10]\ndebug|2|up|9:00|d1\nold|9|down|x|\n"
     )
     compute = Partition("compute", 64, "n[1-60],n[7-10]")
-    assert read_sinfo(said) == [compute, Partition("debug", 2, "d1")]
-    assert read_sinfo("") == []
+    assert SLURM.partitions(lambda _: said) == [compute, Partition("debug", 2, "d1")]
+    assert SLURM.partitions(lambda _: "") == []
 
 
 def test_another_sinfo_is_named() -> None:
     with pytest.raises(FabricheckError, match=r"expected lines of sinfo .* found 'usage: sinfo'"):
-        read_sinfo("usage: sinfo\n")
+        SLURM.partitions(lambda _: "usage: sinfo\n")
 
 
 FLAT = [

@@ -24,8 +24,8 @@ from fabricheck.reframe_ext.fabric_survey import FabricSurvey
 from fabricheck.reframe_ext.judged import CHOSEN
 from fabricheck.reframe_ext.matrix import Case, lacking_terms, read_cases
 from fabricheck.reframe_ext.node_health import NodeSurvey
+from fabricheck.reframe_ext.nodes import lacking_of_scheduler
 from fabricheck.reframe_ext.pair_health import PairSurvey
-from fabricheck.reframe_ext.slurm import lacking_of_scheduler
 from fabricheck.runner.selection import Selection
 
 pytestmark = pytest.mark.integration

@@ -9,8 +9,8 @@ from reframe.core.backends import getlauncher, getscheduler
 from reframe.core.schedulers import Job, JobScheduler
 from reframe.core.schedulers.slurm import SqueueJobScheduler, _SlurmJob
 
-from fabricheck.launch.slurm import Given, inside, without_slurm
-from fabricheck.reframe_ext.allocation import NAME, AllocationScheduler, CaseJob, step_variables
+from fabricheck.reframe_ext.allocation import NAME, AllocationScheduler, CaseJob
+from fabricheck.schedulers.allocation import Given, inside, step_variables, without_job
 
 ROOT = Path(__file__).parents[2]
 
@@ -85,7 +85,7 @@ def test_a_case_on_a_part_of_the_nodes_is_told_of_these(tmp_path: Path) -> None:
 def test_nothing_of_an_outer_job_is_handed_on() -> None:
     assert inside(OUTER)
     assert not inside({"SLURM_CONF": "here"})
-    assert without_slurm(OUTER) == {"SLURM_CONF": "/etc/slurm.conf", "PATH": "/bin"}
+    assert without_job(OUTER) == {"SLURM_CONF": "/etc/slurm.conf", "PATH": "/bin"}
 
 
 def test_options_of_its_own_are_no_plain_case() -> None:

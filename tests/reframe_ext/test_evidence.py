@@ -1,14 +1,16 @@
 """Each guard broken once: the stage directory of a good job, with one thing wrong."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from tests.benchmarks.results import document
 
 from fabricheck.launch.evidence import RESULT_JSON, Expectation, examine
 from fabricheck.launch.measurement import Evidence
+from fabricheck.schedulers.slurm import Slurm
 from fabricheck.transports import choice, find
 
 SIZES = (1, 2, 4)
@@ -61,6 +63,19 @@ def stage(tmp_path: Path) -> Path:
     return tmp_path
 
 
+class Asked(Slurm):
+    """Slurm, which holds nodes for dead."""
+
+    dead: ClassVar[Sequence[str]] = ()
+
+    def node_states(self) -> dict[str, str]:
+        return dict.fromkeys(self.dead, "down*")
+
+
+class WithoutFirst(Asked):
+    dead = ("n1",)
+
+
 def look(stage: Path, transport: str = "tcp", num_nodes: int = 2, **more: object) -> Evidence:
     return examine(
         stage,
@@ -74,9 +89,9 @@ def look(stage: Path, transport: str = "tcp", num_nodes: int = 2, **more: object
             sizes=SIZES,
             bound=True,
             quiet=True,
+            **{"scheduler": Asked(), **more},  # type: ignore[arg-type]
             choice=choice("openmpi", transport),
             result=RESULT_JSON,
-            **more,  # type: ignore[arg-type]
         ),
     )
 
@@ -312,7 +327,7 @@ def test_the_node_that_srun_names_is_the_lost_one(stage: Path) -> None:
 def test_a_node_that_took_the_error_output_with_it_is_asked_for(stage: Path) -> None:
     for rank in (0, 1):
         edit(f"witness.{rank}", "exit 0\n", "")(stage)
-    found = look(stage, silent_nodes=lambda hosts: [host for host in hosts if host == "n1"])
+    found = look(stage, scheduler=WithoutFirst())
     assert "Slurm lost node n1 in mid-job (rank 0 on n1, rank 1 on n2" in found.objections[0]
     assert found.hosts == ("n1", "n2")
 

@@ -10,6 +10,7 @@ import pytest
 from fabricheck.benchmarks.curve import Curve
 from fabricheck.launch import spack_verify
 from fabricheck.launch.measurement import Evidence
+from fabricheck.schedulers import launcher_of
 from fabricheck.transports import choice, find
 
 BY_SPACK = SimpleNamespace(ucx_info="/store/ucx/bin/ucx_info", mpi_version="MPICH Version: 4.0.2")
@@ -26,14 +27,14 @@ def listing(stage: Path, *transports: str) -> None:
 
 
 def test_only_a_ucx_below_spacks_programs_is_asked() -> None:
-    (asked,) = spack_verify.questions(BY_SPACK, ON_UCX, "mpirun")
+    (asked,) = spack_verify.questions(BY_SPACK, ON_UCX, launcher_of("mpirun"))
     assert asked == (
         "env -u UCX_LOG_FILE -u UCX_LOG_LEVEL -u SLURM_HOSTFILE /store/ucx/bin/ucx_info -d "
         "> ucx_info.txt 2>&1"
     )
     assert (
-        spack_verify.questions(BY_CMAKE, ON_UCX, "mpirun")
-        == spack_verify.questions(BY_SPACK, OF_ITS_OWN, "mpirun")
+        spack_verify.questions(BY_CMAKE, ON_UCX, launcher_of("mpirun"))
+        == spack_verify.questions(BY_SPACK, OF_ITS_OWN, launcher_of("mpirun"))
         == []
     )
 
@@ -47,7 +48,7 @@ def test_the_ucx_of_a_node_is_asked_wherever_the_script_runs(tmp_path: Path) -> 
     for tool in (store, tmp_path / "srun"):
         tool.chmod(0o755)
     (asked,) = spack_verify.questions(
-        SimpleNamespace(ucx_info=str(store), mpi_version=""), ON_UCX, "srun"
+        SimpleNamespace(ucx_info=str(store), mpi_version=""), ON_UCX, launcher_of("srun")
     )
     subprocess.run(
         ["sh", "-c", asked],

@@ -13,19 +13,13 @@ from typer.testing import CliRunner
 
 from fabricheck.cli.stress import app
 from fabricheck.errors import FabricheckError
+from fabricheck.schedulers.local import Local, birth
+from fabricheck.schedulers.protocol import Phase
+from fabricheck.schedulers.slurm import Slurm
 from fabricheck.sites.extras import StressExtra
 from fabricheck.stress import control, scheduler
 from fabricheck.stress.control import Wish
-from fabricheck.stress.scheduler import (
-    Local,
-    Phase,
-    Slurm,
-    birth,
-    block_script,
-    dead_nodes,
-    job_script,
-    scheduler_for,
-)
+from fabricheck.stress.scheduler import block_script, dead_nodes, job_script, scheduler_for
 from fabricheck.units import seconds_of
 
 pytestmark = pytest.mark.integration
@@ -70,7 +64,9 @@ SHOWN = {"placement": "tcp-2n", "environ": "openmpi", "duty": 1, "pause": 0}
 
 def test_a_job_yields_comes_back_and_ends_after_a_block(slurm: Stand, tmp_path: Path) -> None:
     calls = slurm("sbatch", "17;cluster")
-    assert Slurm().submit("s", tmp_path / "job.sh", tmp_path / "log", PLAN) == "17"
+    assert (
+        Slurm().submit("fabricheck-stress-s", tmp_path / "job.sh", tmp_path / "log", PLAN) == "17"
+    )
     words = calls.read_text().split()
     assert {
         "--job-name=fabricheck-stress-s",
@@ -113,7 +109,7 @@ def test_a_job_that_slurm_has_forgotten_is_gone_and_silence_is_not(slurm: Stand)
 
 def test_a_job_of_that_number_and_another_name_is_none(slurm: Stand) -> None:
     calls = slurm("squeue")
-    assert Slurm().standing("rx", "1").phase is Phase.GONE
+    assert Slurm().standing("fabricheck-stress-rx", "1").phase is Phase.GONE
     assert "--jobs=1 --name=fabricheck-stress-rx --format" in calls.read_text()
 
 
@@ -126,9 +122,9 @@ def test_a_scheduler_that_hangs_is_waited_for_as_long_as_the_caller_says(slurm: 
 def test_a_job_that_waits_is_cancelled_and_one_that_runs_is_told(slurm: Stand) -> None:
     calls = slurm("scancel")
     slurm("squeue", "PENDING|Resources|")
-    Slurm().ask_to_stop("s", "17")
+    Slurm().stop("s", "17")
     slurm("squeue", "RUNNING|None|n1")
-    Slurm().ask_to_stop("s", "17")
+    Slurm().stop("s", "17")
     assert calls.read_text().splitlines() == ["17", "--batch --signal=TERM 17"]
 
 
@@ -166,9 +162,9 @@ def test_a_process_of_this_machine_is_known_by_its_number_and_its_begin(tmp_path
     job = local.submit("s", script, tmp_path / "log", {})
     assert local.standing("s", job).phase is Phase.RUNNING
     assert local.standing("s", f"{job}1").phase is Phase.GONE
-    local.ask_to_stop("s", f"{job}1")
+    local.stop("s", f"{job}1")
     assert local.standing("s", job).phase is Phase.RUNNING
-    local.end(job)
+    local.stop("s", job, now=True)
     os.waitpid(int(job.partition(".")[0]), 0)
     assert local.standing("s", job).phase is Phase.GONE
 
@@ -184,7 +180,7 @@ def test_the_block_under_way_ends_with_its_process(tmp_path: Path) -> None:
         time.sleep(0.01)
     pid = int(block.read_text())
     assert birth(pid)
-    local.end(job)
+    local.stop("s", job, now=True)
     os.waitpid(int(job.partition(".")[0]), 0)
     while birth(pid):
         time.sleep(0.01)
@@ -194,7 +190,7 @@ def test_silent_nodes_and_dead_ports_are_left_out(slurm: Stand) -> None:
     slurm("sinfo", "n1 idle\nn2 down*\nn9 down*")
     cause = "link down on n4 mlx5_0:1: the port is DOWN (Polling): look at the cable"
     blocks = [block("1.1"), replace(block("1.2"), fabric_causes=(cause,))]
-    found = dead_nodes(blocks, Slurm().node_states())
+    found = dead_nodes(blocks, Slurm(), Slurm().node_states())
     assert found == {"n2": "Slurm says down*", "n4": cause}
 
 

@@ -27,8 +27,8 @@ def init(
         str,
         typer.Option(
             metavar="COMMAND",
-            help="Asks for the hardware on a node instead of here, such as 'srun -N1 -p compute'; "
-            "srun is asked for a node of each partition.",
+            help="Asks for the hardware on a node instead of here; the scheduler's launcher is "
+            "asked for a node of each partition.",
             show_default=False,
         ),
     ] = "",

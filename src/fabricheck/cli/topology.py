@@ -11,6 +11,7 @@ from fabricheck.cli.output import write_json
 from fabricheck.errors import FabricheckError
 from fabricheck.localise.topology import Topology, as_json, flows_for_paths, nodes_in
 from fabricheck.nodes.names import fold
+from fabricheck.schedulers import here
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -83,11 +84,12 @@ def _topology(file: Path | None) -> Topology:
 
     if file is not None:
         return recorded.load(file)
-    found = recorded.slurm(_ask("scontrol", "show", "topology"))
+    question = here().topology
+    found = recorded.read(_ask(*question))
     if not found.leaves:
         raise FabricheckError(
-            "expected leaf switches from scontrol show topology, found none: Slurm has no "
-            "topology.conf here; name a recorded FILE"
+            f"expected leaf switches from {' '.join(question)}, found none: the scheduler has no "
+            "topology here; name a recorded FILE"
         )
     return found
 

@@ -13,6 +13,7 @@ from fabricheck.benchmarks.parser import check_complete, parse
 from fabricheck.benchmarks.registry import find
 from fabricheck.errors import FabricheckError
 from fabricheck.launch.measurement import Evidence
+from fabricheck.schedulers.protocol import UNKNOWN, Scheduler
 from fabricheck.transports import Choice, Transport
 from fabricheck.transports.gpu_memory import Load
 from fabricheck.transports.proof import Proof, prove
@@ -29,15 +30,8 @@ from fabricheck.transports.witness import (
 RESULT_JSON = "result.json"
 """What a program of the suite writes in the job's directory."""
 
-_NODE_FAULT = re.compile(r"DUE TO NODE FAILURE|NODE_FAIL", re.I)
-# Slurm's "JOB 7 ON n1 CANCELLED ... DUE TO NODE FAILURE" names the node that ran the batch script,
-# not the one that failed; srun names that one.
-_LOST_NODE = re.compile(r"Node failure on (\S+)")
-# srun may see a node's end before Slurm does; it counts the nodes of the step from 0 then.
-_LOST_STEP = re.compile(r"io error with slurmstepd on node (\d+)")
 # What the scheduler of ReFrame that runs cases in one allocation says of its end.
 _ALLOCATION = re.compile(r"^fabricheck: allocation (.+)$", re.MULTILINE)
-_TIME_LIMIT = re.compile(r"DUE TO TIME LIMIT", re.I)
 _WRONG_DATA = re.compile(r"wrong data at .*")
 # Debian's Open MPI below a PMI that it doesn't speak doesn't even make a world of one.
 _NO_WORLD = re.compile(r"MPI_COMM_WORLD has (?P<size>\d+)|OPAL ERROR: Unreachable.*")
@@ -45,7 +39,7 @@ _NO_WORLD = re.compile(r"MPI_COMM_WORLD has (?P<size>\d+)|OPAL ERROR: Unreachabl
 # on a BTL is what Open MPI was asked to say, those on help what it says of messages before, and
 # that on a node what MPICH says of an abort.
 _LAUNCHER_LINE = re.compile(
-    r"(srun|slurmstepd|mpirun|mpiexec)\b.*:|Terminated$|\[\S+\] mca: bml: Using "
+    r"(mpirun|mpiexec)\b.*:|Terminated$|\[\S+\] mca: bml: Using "
     r"|Abort\(\d+\) on node \d+ .*called MPI_Abort|\[\S+\] (Set MCA parameter|\d+ more process)"
 )
 _FRAMED = re.compile(
@@ -71,7 +65,7 @@ class Expectation:
         sizes: message sizes in bytes that the sweep must have; empty for a barrier.
         bound: whether each rank must have a CPU of its own to run on.
         quiet: whether the nodes' interfaces carry nothing but the job.
-        silent_nodes: asks the scheduler which of some hosts are down or don't respond.
+        scheduler: what ran it.
         choice: how the MPI was made to use the transport; ``None`` for a program without MPI.
         offers: features of the partition.
         interfaces: those that a transport over sockets must use; empty where any will do.
@@ -89,7 +83,7 @@ class Expectation:
     sizes: Sequence[int]
     bound: bool
     quiet: bool
-    silent_nodes: Callable[[Sequence[str]], Sequence[str]] = lambda _: ()
+    scheduler: Scheduler = UNKNOWN
     choice: Choice | None = None
     offers: Collection[str] = ()
     interfaces: Collection[str] = ()
@@ -209,14 +203,15 @@ def scheduler_faults(directory: Path, errors: str, expected: Expectation) -> Ite
     starts = unfinished_ranks(directory)
     unfinished = ", ".join(map(str, starts))
     never_ended = f" ({unfinished} never ended)" if unfinished else ""
-    lost = _LOST_NODE.findall(errors)
-    if not lost and starts and not _TIME_LIMIT.search(errors):
-        lost = list(expected.silent_nodes([start.host for start in starts])) or [
+    scheduler = expected.scheduler
+    lost = scheduler.lost_node.findall(errors)
+    if not lost and starts and not scheduler.time_limit.search(errors):
+        lost = list(scheduler.silent_nodes([start.host for start in starts])) or [
             name
             for place, name in enumerate(NodeSet.fromlist(list(hosts_seen(directory))))
-            if str(place) in _LOST_STEP.findall(errors)
+            if str(place) in scheduler.lost_place.findall(errors)
         ]
-    if lost or _NODE_FAULT.search(errors):
+    if lost or scheduler.node_fault.search(errors):
         which = ", ".join(dict.fromkeys(lost))
         found = (
             f"node {which}"
@@ -224,7 +219,7 @@ def scheduler_faults(directory: Path, errors: str, expected: Expectation) -> Ite
             else f"a node of {', '.join(hosts_seen(directory)) or 'the job'}"
         )
         yield (
-            f"node failure: Slurm lost {found} in mid-job{never_ended}: "
+            f"node failure: {scheduler.name} lost {found} in mid-job{never_ended}: "
             "look at that node and its link, then run again"
         )
     elif match := _ALLOCATION.search(errors):
@@ -232,14 +227,14 @@ def scheduler_faults(directory: Path, errors: str, expected: Expectation) -> Ite
             f"the allocation did not last: {match[1]}{never_ended}: the case was cut short or "
             "never began; run it again"
         )
-    elif _TIME_LIMIT.search(errors):
+    elif scheduler.time_limit.search(errors):
         yield (
-            f"time limit: Slurm ended the job before the benchmark did{never_ended}: "
+            f"time limit: {scheduler.name} ended the job before the benchmark did{never_ended}: "
             "a hang, or a fabric far slower than expected"
         )
 
 
-def _last_words(errors: str) -> str:
+def _last_words(errors: str, scheduler: Scheduler) -> str:
     """The program's last line, or the launcher's, which only says that something ended.
 
     What Open MPI writes in a frame mostly explains what an abort is; where nobody said anything
@@ -247,7 +242,8 @@ def _last_words(errors: str) -> str:
     """
     lines = [line.strip() for line in reversed(_FRAMED.sub("", errors).splitlines())]
     lines = [line for line in lines if line]
-    own = (line for line in lines if not _LAUNCHER_LINE.match(line))
+    theirs = (_LAUNCHER_LINE, scheduler.own_line)
+    own = (line for line in lines if not any(each.match(line) for each in theirs))
     framed = (" ".join(match["first"].split()) for match in _FRAMED.finditer(errors))
     return next(own, lines[0] if lines else next(framed, "nothing"))
 
@@ -255,7 +251,7 @@ def _last_words(errors: str) -> str:
 def rank_faults(directory: Path, errors: str, expected: Expectation) -> Iterator[str]:
     """Which ranks failed, never ended or never began."""
     unfinished = ", ".join(map(str, unfinished_ranks(directory)))
-    last_words = _last_words(errors)
+    last_words = _last_words(errors, expected.scheduler)
     try:
         witnesses = read_witnesses(directory)
     except FabricheckError as error:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.gpu import FAKE_DEVICE, Path, is_fake
 from fabricheck.launch.measurement import Evidence, Job, Setting
+from fabricheck.schedulers import launcher_of
 from fabricheck.transports import Placement
 from fabricheck.transports.families import PROTOCOL_TABLES
 
@@ -31,10 +32,10 @@ def with_gpus(job: Job, setting: Setting) -> Job:
 
     Partition extra that is read: ``gpus_per_node``.
     """
-    count = setting.extras.gpus_per_node
-    if count is None or setting.launcher != "srun":
+    count, option = setting.extras.gpus_per_node, launcher_of(setting.launcher).of_job_gpus
+    if count is None or not option:
         return job
-    return replace(job, options=[*job.options, f"--gpus-per-node={count}"])
+    return replace(job, options=[*job.options, option.format(count)])
 
 
 def examine(found: Evidence, setting: Setting) -> Evidence:

@@ -21,6 +21,7 @@ from fabricheck.judge.verdict import Subject, Verdict, judge_curve
 from fabricheck.launch.measurement import Measurement, Setting
 from fabricheck.nodes.told import SCRIPT
 from fabricheck.provenance import folders
+from fabricheck.schedulers.protocol import Launcher
 from fabricheck.sites.extras import PartitionExtras
 from fabricheck.transports.table import Counter, Scope, Transport
 from fabricheck.transports.witness import Witness, by_host, read_witnesses
@@ -33,18 +34,22 @@ _MOST_AGAIN_OF_MANY: Final = 0.05
 of the testbed had up to 0.25 % between two ranks, up to 1.1 % in collectives, up to 1.9 % in matrix
 multiplication, whose ranks compute while data come (docs/explanation/method.md, "Disturbed")."""
 
-LOOK_AGAIN: Final = (
-    "status=$?",
-    # Seconds; a node that doesn't answer must not keep the job.
-    "[ $status -eq 0 ] || timeout 30 env -u SLURM_HOSTFILE srun --mpi=none "
-    "--nodelist=$SLURM_JOB_NODELIST --ntasks-per-node=1 --ntasks=$SLURM_NNODES "
-    f"sh -c '{SCRIPT} after ports adapters >>node.$(hostname)'",
-    "(exit $status)",
-)
-"""Commands behind a program of ``srun`` that take the last snapshot of ports for killed ranks.
 
-An MPI that gives up takes the wrappers of all ranks with it, and a link that is down may be why it
-gave up."""
+def look_again(launcher: Launcher) -> list[str]:
+    """Commands behind a program that take the last snapshot of ports for killed ranks.
+
+    An MPI that gives up takes the wrappers of all ranks with it, and a link that is down may be why
+    it gave up. None where the launcher can't start one command on each node.
+    """
+    if not launcher.on_each_node:
+        return []
+    return [
+        "status=$?",
+        # Seconds; a node that doesn't answer must not keep the job.
+        f"[ $status -eq 0 ] || timeout 30 env {launcher.on_each_node} "
+        f"sh -c '{SCRIPT} after ports adapters >>node.$(hostname)'",
+        "(exit $status)",
+    ]
 
 
 def may_use_ports(transport: Transport, features: Collection[str]) -> bool:

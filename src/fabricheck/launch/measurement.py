@@ -48,10 +48,11 @@ class Setting:
         partition: full name of the partition.
         extras: what the site file says of it beside ReFrame's own keys.
         features: what it offers.
+        scheduler: ReFrame's name of its scheduler.
         launcher: ReFrame's name of its launcher.
         cores: of a node, where the site says so.
         mpi: family of the MPI; empty without.
-        pmi: what ``srun --mpi`` must speak.
+        pmi: what the launcher must speak to the MPI.
         build: the programs of the environment; ``None`` where nothing is built.
         variables: names of the environment variables that the case has already.
         chosen: values of the variables that the check leaves to the command line.
@@ -63,6 +64,7 @@ class Setting:
     partition: str = ""
     extras: PartitionExtras = field(default_factory=PartitionExtras)
     features: Collection[str] = ()
+    scheduler: str = ""
     launcher: str = ""
     cores: int | None = None
     mpi: str = ""

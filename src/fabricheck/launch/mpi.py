@@ -9,7 +9,7 @@ from fabricheck.launch import spack_verify
 from fabricheck.launch.evidence import Expectation
 from fabricheck.launch.evidence import examine as examine_job
 from fabricheck.launch.measurement import Evidence, Job, Measurement, Setting
-from fabricheck.launch.slurm import silent_nodes
+from fabricheck.schedulers import launcher_of, scheduler_of
 from fabricheck.transports import (
     MPI_FAMILIES,
     Placement,
@@ -49,7 +49,7 @@ def start(
     Partition extras that are read: those of ``Ports`` and ``pin`` (``cyclic`` where the scheduler
     doesn't bind ranks). With the feature ``shared_cores`` (nodes that are namespaces of one
     machine), ranks yield when they outnumber the cores. Environment extras: ``mpi_family`` and
-    ``pmi`` (what ``srun --mpi`` must speak).
+    ``pmi`` (what the launcher must speak to it).
 
     Args:
         placement: a ``full`` one has ranks that exchange data inside a node too.
@@ -66,13 +66,12 @@ def start(
     if "shared_cores" in setting.features:
         variables["FABRICHECK_YIELD"] = setting.programs.yield_library
     named = [*setting.variables, *variables]
-    own = ["--mpi=" + setting.pmi, "--kill-on-bad-exit=1"] if setting.launcher == "srun" else []
+    launcher = launcher_of(setting.launcher)
+    own = [option.format(pmi=setting.pmi) for option in launcher.with_mpi]
     return Job(
         words=words,
         variables=variables,
-        before=spack_verify.questions(
-            setting.programs, choice(setting.mpi, transport), setting.launcher
-        ),
+        before=spack_verify.questions(setting.programs, choice(setting.mpi, transport), launcher),
         launcher_options=[*own, *launcher_options(setting.mpi, setting.launcher, named)],
     )
 
@@ -121,7 +120,7 @@ def examine(
             sizes=measurement.sizes(setting),
             bound="bound_ranks" in setting.features if bound is None else bound,
             quiet="quiet_interfaces" in setting.features,
-            silent_nodes=silent_nodes,
+            scheduler=scheduler_of(setting.scheduler),
             choice=chosen,
             offers=setting.features,
             interfaces=interfaces(path or transport, setting.extras.ports),

@@ -17,7 +17,7 @@ from fabricheck.launch.evidence import (
     scheduler_faults,
 )
 from fabricheck.launch.measurement import Evidence, Job, Measurement, Ranks, Setting
-from fabricheck.launch.slurm import silent_nodes
+from fabricheck.schedulers import launcher_of, scheduler_of
 from fabricheck.transports import Placement, find
 from fabricheck.transports.pair import (
     PAIR_WRAPPER,
@@ -82,7 +82,7 @@ def start(
             **{f"FABRICHECK_PAIR_{name.upper()}": str(value) for name, value in more.items()},
             **pin,
         },
-        launcher_options=["--mpi=none"] if setting.launcher == "srun" else [],
+        launcher_options=launcher_of(setting.launcher).without_mpi,
     )
 
 
@@ -114,7 +114,7 @@ def examine(
         sizes=pair.sizes(setting),
         bound="bound_ranks" in setting.features,
         quiet="quiet_interfaces" in setting.features,
-        silent_nodes=silent_nodes,
+        scheduler=scheduler_of(setting.scheduler),
     )
     if faults := _faults(expected, setting, errors, explain):
         return Evidence(hosts=hosts_seen(directory), objections=faults)

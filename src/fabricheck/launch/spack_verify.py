@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from fabricheck.launch.measurement import Build, Evidence
+from fabricheck.schedulers.protocol import Launcher
 from fabricheck.transports import Choice, Transport
 from fabricheck.transports.ucx_info import objection
 
@@ -15,17 +16,16 @@ def asks_ucx(build: Build, choice: Choice) -> bool:
     return bool(build.ucx_info) and choice.is_on_ucx
 
 
-def questions(build: Build, choice: Choice, launcher: str) -> list[str]:
+def questions(build: Build, choice: Choice, launcher: Launcher) -> list[str]:
     """Commands before the run, on a node of the job; they take as long as UCX's start.
 
-    A script in an allocation runs where the allocation was asked for, so ``srun`` brings them to a
-    node. Without the variables of the ranks' logs, or this would leave one among them.
+    A script in an allocation runs where the allocation was asked for, so a launcher that can brings
+    them to a node. Without the variables of the ranks' logs, or this would leave one among them.
     """
     if not asks_ucx(build, choice):
         return []
-    on_node = "srun --mpi=none --nodes=1 --ntasks=1 " if launcher == "srun" else ""
-    without = "env -u UCX_LOG_FILE -u UCX_LOG_LEVEL -u SLURM_HOSTFILE"
-    return [f"{without} {on_node}{build.ucx_info} -d > {LISTING} 2>&1"]
+    words = ["env -u UCX_LOG_FILE -u UCX_LOG_LEVEL", launcher.on_one_node, build.ucx_info]
+    return [f"{' '.join(filter(None, words))} -d > {LISTING} 2>&1"]
 
 
 def confirm(

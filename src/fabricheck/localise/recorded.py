@@ -11,11 +11,12 @@ from fabricheck.errors import FabricheckError
 from fabricheck.inputs import read_file
 from fabricheck.localise.topology import Topology, from_json, nodes_in
 from fabricheck.provenance import folders
+from fabricheck.schedulers.slurm import SLURM
 from fabricheck.sites.files import nearest
 
 _WAYS: Final = (
-    "scontrol show topology, ibnetdiscover (with the output of ibroute for each switch after it), "
-    "lines of NODE and lldpcli -f json show neighbors, or names and values with the key leaves"
+    f"{' '.join(SLURM.topology)}, ibnetdiscover (with the output of ibroute for each switch after "
+    "it), lines of NODE and lldpcli -f json show neighbors, or names and values with the key leaves"
 )
 _PAGE: Final = "docs/how-to/localisation.md"
 _SLURM: Final = re.compile(r"^(?:SwitchName|BlockName)=", re.M)
@@ -52,6 +53,12 @@ def load(path: Path) -> Topology:
     if not found.leaves:
         raise FabricheckError(f"{path}: expected the leaf switch of a node, found none")
     return found
+
+
+def read(text: str) -> Topology:
+    """What a tool says of a topology; an empty one where it says none of the kinds."""
+    reader = _reader(text)
+    return reader(text) if reader else Topology({})
 
 
 def of_partition(suite: Path, name: str) -> Path | None:

@@ -16,7 +16,8 @@ from fabricheck.errors import FabricheckError
 from fabricheck.judge.levels import Level
 from fabricheck.monitor.catalog import FAMILIES, Sample, Source, sample
 from fabricheck.record.entries import Case, from_line
-from fabricheck.stress.scheduler import Phase, Standing, dead_nodes, scheduler_for
+from fabricheck.schedulers.protocol import Phase, Standing
+from fabricheck.stress.scheduler import dead_nodes, scheduler_for
 from fabricheck.stress.state import Place, State, places
 
 _SECOND = 1e-6
@@ -197,8 +198,9 @@ class _Follower:
             with contextlib.suppress(FabricheckError):
                 self._plan = self._plan or self._place.read_plan()
                 scheduler = scheduler_for(self._plan, _PATIENCE)
-                self._standing = scheduler.standing(self._place.name, state.job)
-                self._dead = dead_nodes([*self._blocks][-1:], scheduler.node_states())
+                self._standing = scheduler.standing(self._place.job_name, state.job)
+                states = scheduler.node_states()
+                self._dead = dead_nodes([*self._blocks][-1:], scheduler, states)
             self._asked = time.monotonic()
         if self._standing is None:
             return Doing.UNKNOWN

@@ -11,8 +11,11 @@
 # shellcheck source=src/fabricheck/nodes/collect.sh
 . "${0%/*}/../nodes/collect.sh"
 
+# shellcheck source=src/fabricheck/schedulers/job.sh
+. "${0%/*}/../schedulers/job.sh"
+
 # The node as the scheduler calls it.
-node=${SLURMD_NODENAME:-}
+node=$job_node
 if [ -z "$node" ]; then
     read -r node </proc/sys/kernel/hostname
     node=${node%%.*}

@@ -11,6 +11,9 @@
 # Round 0 is the launch as a whole, whose answers are in the facts. All times in nanoseconds. The
 # exit code is the launcher's.
 
+# shellcheck source=src/fabricheck/schedulers/job.sh
+. "${0%/*}/../schedulers/job.sh"
+
 rounds=$1 nodes=$2
 shift 2
 
@@ -20,7 +23,7 @@ trap 'exit 2' HUP INT TERM
 mkfifo "$directory/questions" "$directory/answers" || exit 2
 
 part=clock.part
-echo "allocation ${SLURM_JOB_NODELIST:--}" >"$part"
+echo "allocation ${job_nodes:--}" >"$part"
 begin=$(date +%s%N)
 "$@" <"$directory/questions" >"$directory/answers" &
 launcher=$!

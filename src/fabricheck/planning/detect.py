@@ -5,26 +5,6 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from fabricheck.errors import FabricheckError
-
-SINFO_FORMAT = "%R|%D|%a|%l|%N"
-"""``sinfo -h -o``: partition, nodes, whether it is up, time limit, names of the nodes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Partition:
-    """A partition of Slurm.
-
-    Attributes:
-        name: its name.
-        nodes: how many nodes it has.
-        names: theirs.
-    """
-
-    name: str
-    nodes: int
-    names: str = ""
-
 
 @dataclass(frozen=True, slots=True)
 class Port:
@@ -55,29 +35,6 @@ class Processor:
     num_cpus: int
     num_cpus_per_core: int
     num_sockets: int
-
-
-def read_sinfo(text: str) -> list[Partition]:
-    """The partitions that are up, from ``sinfo -h -o`` with ``SINFO_FORMAT``.
-
-    Raises:
-        FabricheckError: for a line of another form.
-    """
-    nodes: dict[str, list[tuple[int, str]]] = {}
-    for line in filter(None, map(str.strip, text.splitlines())):
-        fields = line.split("|")
-        if len(fields) != len(SINFO_FORMAT.split("|")) or not fields[1].isdecimal():
-            raise FabricheckError(
-                f"expected lines of sinfo as partition|nodes|state|limit|names, found {line!r}: "
-                "see whether this sinfo is Slurm's"
-            )
-        # One partition has a line for each group of nodes with another limit or state.
-        if fields[2] == "up":
-            nodes.setdefault(fields[0], []).append((int(fields[1]), fields[4]))
-    return [
-        Partition(name, sum(count for count, _ in groups), ",".join(names for _, names in groups))
-        for name, groups in nodes.items()
-    ]
 
 
 def read_ibv_devinfo(text: str) -> list[Port]:
@@ -129,12 +86,9 @@ def read_spack_find(text: str) -> list[str]:
 
 
 def read_mpi_types(text: str) -> list[str]:
-    """What ``srun --mpi=list`` offers."""
-    return [
-        word
-        for word in re.findall(r"^\s*(\w+)\s*$", text.replace("srun:", ""), re.MULTILINE)
-        if word != "none"
-    ]
+    """What a launcher lists as what it can speak to an MPI, one word a line behind its name."""
+    found = re.findall(r"^(?:\w+:)?\s*(\w+)\s*$", text, re.MULTILINE)
+    return [word for word in found if word != "none"]
 
 
 def _flat(node: Mapping[str, object] | list[Mapping[str, object]]) -> Iterator[dict[str, str]]:

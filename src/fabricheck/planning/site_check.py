@@ -19,14 +19,11 @@ from fabricheck.localise import recorded
 from fabricheck.provenance import folders
 from fabricheck.reframe_ext.config import site_configuration, usable_sites
 from fabricheck.reframe_ext.reframe import make_system
-from fabricheck.reframe_ext.slurm import LISTS_NODES
+from fabricheck.schedulers import LAUNCHERS, launcher_of, scheduler_of
 from fabricheck.sites import features
 from fabricheck.sites.extras import EnvironmentExtras, PartitionExtras
 from fabricheck.sites.files import PAGE, nearest, read
 from fabricheck.transports.table import IPOIB, TRANSPORTS
-
-_COMMANDS = {"squeue": "sbatch", "slurm": "sbatch", "allocation": "salloc"}
-"""What a scheduler of ReFrame needs on PATH; others are not looked at."""
 
 _ON_GPUS = {each.feature for each in TRANSPORTS.values() if each.is_of_gpus}
 
@@ -106,22 +103,23 @@ def _partition_remarks(suite: Path, partition: Mapping[str, Any]) -> Iterator[Re
         yield from _refusal(reader, extras)
     if (path := recorded.of_partition(suite, extras.topology)) is not None:
         yield from _refusal(recorded.load, path)
-    command = _COMMANDS.get(partition["scheduler"])
-    for needed in filter(None, (command, partition["launcher"])):
+    scheduler, launcher = scheduler_of(partition["scheduler"]), launcher_of(partition["launcher"])
+    for needed in filter(None, (scheduler.command, launcher.name)):
         if needed not in ("local", "mpirun", "mpiexec") and shutil.which(needed) is None:
             yield _wrong(f"{needed} is not on PATH here, no job can start")
-    if partition["scheduler"] not in LISTS_NODES:
+    if not scheduler.lists_nodes:
         yield _weaker(
             f"{partition['scheduler']} does not tell ReFrame its nodes: "
             "checks of health, which ask every node, and fabricheck stress cannot run there; only "
             "Slurm and machines without a scheduler were ever tried"
         )
-    elif partition["scheduler"] != "local" and "rdma" not in offered:
+    elif not scheduler.is_alone and "rdma" not in offered:
         yield _weaker("without the feature rdma nothing on InfiniBand or RoCE is measured")
-    if extras.gpus_per_node is not None and partition["launcher"] != "srun":
+    if extras.gpus_per_node is not None and not launcher.of_job_gpus:
+        known = ", ".join(each.name for each in LAUNCHERS.values() if each.of_job_gpus)
         yield _weaker(
-            f"extras.gpus_per_node is for the launcher srun; with "
-            f"{partition['launcher']} give the GPUs in 'access'"
+            f"extras.gpus_per_node is for the launcher {known}; with {launcher.name} give the GPUs "
+            "in 'access'"
         )
     if not any(feature.startswith("nodes_") for feature in offered):
         yield _wrong("no feature nodes_N, so no case has nodes to run on")
@@ -191,22 +189,22 @@ def _environment_remarks(environment: Mapping[str, Any]) -> Iterator[Remark]:
 
 
 def _pmi_remarks(site: Mapping[str, Any]) -> list[Remark]:
-    """MPIs that srun would start as worlds of one rank."""
+    """MPIs that a launcher would start as worlds of one rank."""
     started = {
-        environ
+        environ: launcher
         for system in site["systems"]
         for partition in system["partitions"]
-        if partition["launcher"] == "srun"
+        if (launcher := launcher_of(partition["launcher"])).pmis
         for environ in partition["environs"]
     }
     return [
         _wrong(
-            f"environment {each['name']}: srun needs extras.pmi, what srun --mpi=list offers and "
-            "the MPI speaks: pmix for Open MPI, pmi2 for MPICH"
+            f"environment {name}: {started[name].name} needs extras.pmi, what "
+            f"{started[name].pmis} offers and the MPI speaks: pmix for Open MPI, pmi2 for MPICH"
         )
         for each in site["environments"]
+        if (name := each["name"]) in started
         if "mpi" in each.get("features", []) and not EnvironmentExtras.of(each.get("extras")).pmi
-        if each["name"] in started
     ]
 
 

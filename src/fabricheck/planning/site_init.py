@@ -6,7 +6,7 @@ import re
 import shlex
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,8 @@ from fabricheck.asking import MissingError, UnansweredError
 from fabricheck.errors import FabricheckError
 from fabricheck.planning import detect
 from fabricheck.provenance import SUITE
+from fabricheck.schedulers import LOCAL, SCHEDULERS, launcher_of
+from fabricheck.schedulers.protocol import Partition, Run, Scheduler
 from fabricheck.sites.files import read, read_sites
 from fabricheck.transports import MPI_FAMILIES, MPIS
 
@@ -35,9 +37,6 @@ _ALONE = {
 """What ``mpirun`` on one machine needs."""
 
 _VERBS_LANES = {"rc_verbs", "rc_mlx5"}
-# srun gives up where no node is free, instead of waiting longer than we do.
-_AT_ONCE = "--immediate=50"
-Run = Callable[[Sequence[str]], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +59,18 @@ class Facts:
     """What was found of a machine.
 
     Attributes:
-        partitions: those of Slurm that answered; none where there is no Slurm.
-        hardware: of a node of each partition, by its name; without Slurm, of ``""``.
+        scheduler: that of this machine.
+        partitions: those that answered; none without a scheduler.
+        hardware: of a node of each partition, by its name; without a scheduler, of ``""``.
         spack: MPIs for which the suite's Spack has installed OSU.
         mpis: MPI families whose compilers are on PATH.
-        pmis: what ``srun --mpi`` offers.
+        pmis: what the scheduler's launcher can speak to an MPI.
         programs: programs on PATH that checks without MPI use.
         missing: what could not be asked, in words.
     """
 
-    partitions: tuple[detect.Partition, ...] = ()
+    scheduler: Scheduler = LOCAL
+    partitions: tuple[Partition, ...] = ()
     hardware: Mapping[str, Hardware] = field(default_factory=dict)
     spack: tuple[str, ...] = ()
     mpis: tuple[str, ...] = ()
@@ -83,12 +84,12 @@ def gather(run: Run, on_node: Sequence[str] = (), *, alone: bool = False) -> Fac
 
     Args:
         run: runs a tool and gives its output (``asking.ask``).
-        on_node: what to put before commands about the hardware of a node, such as ``srun -N1``,
-            which is asked for a node of each partition.
-        alone: whether this machine is the whole site, also where Slurm's commands are.
+        on_node: what to put before commands about the hardware of a node; the scheduler's launcher
+            is asked for a node of each partition.
+        alone: whether this machine is the whole site, also where a scheduler's commands are.
 
     Raises:
-        FabricheckError: if sinfo or the command for a node fails, partitions share one such
+        FabricheckError: if the scheduler or the command for a node fails, partitions share one such
             command, or a tool says something that can't be read.
     """
     missing: list[str] = []
@@ -100,8 +101,9 @@ def gather(run: Run, on_node: Sequence[str] = (), *, alone: bool = False) -> Fac
             missing.extend([f"{what}: {shlex.join(command)}: {error}"] if what else [])
             return ""
 
-    every = () if alone else _partitions(run)
-    ways = dict(_ways(run, on_node, [each.name for each in every], missing))
+    scheduler, every = (LOCAL, []) if alone else _partitions(run)
+    names = [each.name for each in every]
+    ways = dict(_ways(run, on_node, scheduler.launcher.example, names, missing))
     if not ways:
         raise FabricheckError(f"expected a partition, found {missing[0]}: correct --on-node")
     hardware = {
@@ -124,12 +126,14 @@ def gather(run: Run, on_node: Sequence[str] = (), *, alone: bool = False) -> Fac
         missing += [f"MPI {each}: mpirun is {launched}'s" for each in mpis if each != launched]
         mpis = [each for each in mpis if each == launched]
     return Facts(
+        scheduler=scheduler,
         partitions=tuple(each for each in every if each.name in hardware),
         hardware=hardware,
         spack=tuple(name for name in found if name in MPI_FAMILIES),
         mpis=tuple(mpis),
-        # srun lists them on standard error.
-        pmis=tuple(detect.read_mpi_types(ask("PMIs", "sh", "-c", "srun --mpi=list 2>&1"))),
+        pmis=tuple(detect.read_mpi_types(ask("PMIs", "sh", "-c", f"{listing} 2>&1")))
+        if (listing := scheduler.launcher.pmis)
+        else (),
         programs=tuple(
             feature
             for feature, program in (("verbs", "ib_write_bw"), ("ucx", "ucx_perftest"))
@@ -139,30 +143,36 @@ def gather(run: Run, on_node: Sequence[str] = (), *, alone: bool = False) -> Fac
     )
 
 
-def _partitions(run: Run) -> Sequence[detect.Partition]:
-    try:
-        return detect.read_sinfo(run(("sinfo", "-h", "-o", detect.SINFO_FORMAT)))
-    except MissingError:
-        return ()
-    except UnansweredError as error:
-        raise FabricheckError(
-            f"expected sinfo to list the partitions, found: {error}: run it where Slurm answers, "
-            "or give --alone for this machine without Slurm; nothing was written"
-        ) from None
+def _partitions(run: Run) -> tuple[Scheduler, list[Partition]]:
+    """The first scheduler whose commands are there, and its partitions."""
+    for scheduler in filter(lambda each: each.lists, SCHEDULERS.values()):
+        try:
+            return scheduler, scheduler.partitions(run)
+        except MissingError:
+            continue
+        except UnansweredError as error:
+            name = scheduler.name
+            raise FabricheckError(
+                f"expected {scheduler.lists[0]} to list the partitions, found: {error}: run it "
+                f"where {name} answers, or give --alone for this machine without {name}; nothing "
+                "was written"
+            ) from None
+    return LOCAL, []
 
 
 def _ways(
-    run: Run, on_node: Sequence[str], partitions: Sequence[str], missing: list[str]
+    run: Run, on_node: Sequence[str], example: str, partitions: Sequence[str], missing: list[str]
 ) -> Iterator[tuple[str, Sequence[str]]]:
-    """The partitions that answer (without Slurm ``""``), each with what reaches a node of it."""
-    by_srun = bool(on_node) and Path(on_node[0]).name == "srun"
-    if (partitions and not on_node) or (len(partitions) > 1 and not by_srun):
+    """The partitions that answer (alone ``""``), each with what reaches a node of it."""
+    launcher = launcher_of(Path(on_node[0]).name if on_node else "")
+    own_launcher = bool(launcher.of_partition)
+    if (partitions and not on_node) or (len(partitions) > 1 and not own_launcher):
         raise FabricheckError(
-            f"expected --on-node such as 'srun -N1', found {shlex.join(on_node)!r}: each of the "
+            f"expected --on-node such as {example!r}, found {shlex.join(on_node)!r}: each of the "
             f"partitions {', '.join(partitions)} has nodes of its own; or give --alone for "
-            "this machine without Slurm; nothing was written"
+            "this machine without a scheduler; nothing was written"
         )
-    way = [*on_node, _AT_ONCE] if by_srun else on_node
+    way = [*on_node, *filter(None, [launcher.at_once])]
     if way:
         try:
             run((*way, "true"))
@@ -172,7 +182,7 @@ def _ways(
                 "correct --on-node; nothing was written"
             ) from None
     for name in partitions or [""]:
-        own = [*way, f"--partition={name}"] if by_srun and partitions else way
+        own = [*way, launcher.of_partition.format(name)] if own_launcher and partitions else way
         try:
             if own != way:
                 run((*own, "true"))
@@ -263,7 +273,7 @@ _HEAD = """\
 def _site(name: str, facts: Facts, hostname: str) -> dict[str, Any]:
     environments = _environments(name, facts)
     of_all = {"environs": [each["name"] for each in environments], "max_jobs": 1}
-    partitions = [_of_slurm(each, facts) for each in facts.partitions] or [_of_one_machine(facts)]
+    partitions = [_of_nodes(each, facts) for each in facts.partitions] or [_of_one_machine(facts)]
     return {
         "systems": [
             {
@@ -277,18 +287,15 @@ def _site(name: str, facts: Facts, hostname: str) -> dict[str, Any]:
     }
 
 
-def _of_slurm(partition: detect.Partition, facts: Facts) -> dict[str, Any]:
+def _of_nodes(partition: Partition, facts: Facts) -> dict[str, Any]:
     hardware = facts.hardware[partition.name]
     counts = [2**power for power in range(partition.nodes.bit_length())] or [1]
     return {
         "name": partition.name,
         "descr": f"{partition.nodes} nodes",
-        "scheduler": "squeue",
-        "launcher": "srun",
-        "access": [f"--partition={partition.name}"],
+        **facts.scheduler.partition_settings(partition.name),
         "features": [*_transports(hardware), *(f"nodes_{count}" for count in counts)],
         **_hardware(hardware),
-        "sched_options": {"use_nodes_option": True},
     }
 
 

@@ -17,13 +17,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
-from ClusterShell.NodeSet import NodeSet
 from reframe.core.exceptions import JobSchedulerError
 from reframe.core.schedulers import Job
 from reframe.utility.typecheck import Duration
 
-from fabricheck.asking import told
-from fabricheck.launch.slurm import Allocation, Given, inside, without_slurm
 from fabricheck.reframe_ext.reframe import (
     SlurmJob,
     SqueueJobScheduler,
@@ -31,6 +28,15 @@ from fabricheck.reframe_ext.reframe import (
     nodes_in_state,
     nodes_of,
     register_scheduler,
+)
+from fabricheck.schedulers import scheduler_of
+from fabricheck.schedulers.allocation import (
+    Allocation,
+    Given,
+    inside,
+    signal_steps,
+    step_variables,
+    without_job,
 )
 from fabricheck.sites.extras import PartitionExtras
 
@@ -184,7 +190,7 @@ class AllocationScheduler(SqueueJobScheduler):
             self._held = self._given() if inside(os.environ) else self._ask(job)
         if not self._held.granted():
             if job.max_pending_time and time.time() - self._held.asked > job.max_pending_time:
-                self._never_began(job, f"no nodes in time, salloc said {self._held.words()}")
+                self._never_began(job, f"no nodes in time, the last words: {self._held.words()}")
                 self._release()
             return False
         if job.num_nodes > len(self._held.nodes):
@@ -219,8 +225,10 @@ class AllocationScheduler(SqueueJobScheduler):
         try:
             return Allocation(job.asked, nodes, self._seconds)
         except FileNotFoundError:
+            needs = scheduler_of(NAME)
             raise JobSchedulerError(
-                "expected salloc on PATH, found none: the scheduler 'allocation' needs Slurm"
+                f"expected {needs.command} on PATH, found none: the scheduler {NAME!r} needs "
+                f"{needs.name}"
             ) from None
 
     def _begin(self, job: CaseJob) -> None:
@@ -245,7 +253,7 @@ class AllocationScheduler(SqueueJobScheduler):
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=errors,
-                env={**without_slurm(os.environ), **variables},
+                env={**without_job(os.environ), **variables},
                 start_new_session=True,
             )
         job.put(state="RUNNING")
@@ -259,7 +267,7 @@ class AllocationScheduler(SqueueJobScheduler):
             if job.time_limit and now - job.began > job.time_limit and not job.killed_at:
                 _say(job, f"*** CASE {job.jobid} CANCELLED DUE TO TIME LIMIT ***")
                 job.killed_at = now
-                _signal_steps(job, "TERM")
+                signal_steps(job.allocation.job, job.nodes, "TERM")
             elif job.killed_at and now - job.killed_at > _GRACE_SECONDS:
                 self._end(job, "TIMEOUT")
             return
@@ -271,14 +279,14 @@ class AllocationScheduler(SqueueJobScheduler):
 
     def _end(self, job: CaseJob, state: str) -> None:
         """Leave nothing of a case behind."""
-        assert job.process is not None, "it runs"
+        assert job.process is not None and job.allocation is not None, "it runs"
         running = job.process.poll() is None
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(job.process.pid, signal.SIGKILL)
             running = True
         job.process.wait()
         if running:
-            _signal_steps(job, "KILL")
+            signal_steps(job.allocation.job, job.nodes, "KILL")
         job.put(state=state, completion_time=time.time())
         self.running.remove(job)
 
@@ -292,56 +300,9 @@ class AllocationScheduler(SqueueJobScheduler):
         self._held = None
 
 
-def step_variables(job: CaseJob, held: Allocation | Given) -> dict[str, str]:
-    """What Slurm would say to the script of a job of this size on these nodes.
-
-    Steps on a part of the allocation are told their nodes by a file, which ``srun`` has a variable
-    for; other launchers read the list.
-    """
-    count, per_node = job.num_nodes, job.num_tasks_per_node or 1
-    listed = str(NodeSet.fromlist(job.nodes))
-    variables = {
-        "SLURM_JOB_ID": held.job,
-        "SLURM_JOBID": held.job,
-        "SLURM_JOB_NAME": job.name,
-        "SLURM_JOB_NODELIST": listed,
-        "SLURM_NODELIST": listed,
-        "SLURM_JOB_NUM_NODES": str(count),
-        "SLURM_NNODES": str(count),
-        "SLURM_NTASKS": str(job.num_tasks or count),
-        "SLURM_NPROCS": str(job.num_tasks or count),
-        "SLURM_TASKS_PER_NODE": f"{per_node}(x{count})" if count > 1 else str(per_node),
-        "SLURM_NTASKS_PER_NODE": str(per_node),
-        "SLURM_JOB_CPUS_PER_NODE": held.cpus,
-        "SLURM_SUBMIT_DIR": str(job.place),
-    }
-    if job.num_cpus_per_task:
-        variables["SLURM_CPUS_PER_TASK"] = str(job.num_cpus_per_task)
-    if job.launcher.registered_name == "srun" and count < len(held.nodes):
-        listing = job.place / "hosts.txt"
-        listing.write_text("".join(f"{node}\n" * per_node for node in job.nodes))
-        variables["SLURM_HOSTFILE"] = str(listing)
-    return variables
-
-
 def _say(job: CaseJob, words: str) -> None:
     with (job.place / job.stderr).open("a") as errors:
         errors.write(f"{words}\n")
-
-
-def _signal_steps(job: CaseJob, name: str) -> None:
-    """Send a signal to the ranks of a case that runs on its nodes."""
-    assert job.allocation is not None, "it runs"
-    listed = told(
-        ["squeue", "--steps", "--noheader", f"--jobs={job.allocation.job}", "-o", "%i %N"]
-    )
-    steps = [
-        step
-        for step, _, nodes in (line.partition(" ") for line in listed.splitlines())
-        if step.rpartition(".")[2].isdecimal() and set(NodeSet(nodes)) & set(job.nodes)
-    ]
-    if steps:
-        told(["scancel", f"--signal={name}", *steps])
 
 
 def _wait_for(processes: Sequence[subprocess.Popen[bytes]]) -> None:

@@ -184,6 +184,7 @@ class BenchmarkCase(Judged):
             partition=partition.fullname,
             extras=PartitionExtras.of(partition.extras),
             features=partition.features,
+            scheduler=partition.scheduler.registered_name,
             launcher=partition.launcher_type.registered_name,
             cores=partition.processor.num_cores,
             mpi=environment.mpi_family,

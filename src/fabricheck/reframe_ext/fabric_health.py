@@ -10,7 +10,8 @@ from fabricheck.errors import FabricheckError
 from fabricheck.fabric.finding import Finding
 from fabricheck.fabric.limits import Limits, read_limits
 from fabricheck.judge.levels import Level
-from fabricheck.launch.judging import LOOK_AGAIN, judge_fabric, judge_segments, may_use_ports
+from fabricheck.launch.judging import judge_fabric, judge_segments, look_again, may_use_ports
+from fabricheck.schedulers import launcher_of
 from fabricheck.sites.extras import PartitionExtras
 from fabricheck.transports import find
 from fabricheck.transports.table import Counter
@@ -41,10 +42,9 @@ class FabricHealth(rfm.RegressionTestPlugin):
     @run_before("run")
     def look_again_after_a_kill(self) -> None:
         """Take the last snapshot for ranks that could not, since the launcher killed them."""
-        if self.current_partition.launcher_type.registered_name != "srun" or not self.transport:
-            return
-        if self._may_use_ports():
-            self.postrun_cmds: list[str] = [*LOOK_AGAIN, *self.postrun_cmds]
+        if self.transport and self._may_use_ports():
+            launcher = launcher_of(self.current_partition.launcher_type.registered_name)
+            self.postrun_cmds: list[str] = [*look_again(launcher), *self.postrun_cmds]
 
     @run_after("performance")
     def refuse_unhealthy(self) -> None:

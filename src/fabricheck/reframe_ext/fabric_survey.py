@@ -16,8 +16,9 @@ from fabricheck.judge.levels import worst
 from fabricheck.judge.references import Reference, Tolerance
 from fabricheck.judge.verdict import Verdict
 from fabricheck.reframe_ext.judged import Judged, Values
+from fabricheck.reframe_ext.nodes import usable_nodes
 from fabricheck.reframe_ext.reframe import getlogger
-from fabricheck.reframe_ext.slurm import usable_nodes
+from fabricheck.schedulers import launcher_of
 from fabricheck.transports.witness import RANK_WRAPPER
 
 
@@ -57,8 +58,8 @@ class FabricSurvey(Judged):
         """Wait below the wrapper that looks at the ports before and after."""
         self.executable = str(RANK_WRAPPER)
         self.executable_opts = ["sleep", str(self.pause)]
-        if self.current_partition.launcher_type.registered_name == "srun":
-            self.job.launcher.options += ["--mpi=none"]
+        launcher = launcher_of(self.current_partition.launcher_type.registered_name)
+        self.job.launcher.options += launcher.without_mpi
 
     @sanity_function
     def read(self) -> bool:

@@ -24,7 +24,7 @@ from fabricheck.errors import EXIT_BAD_INPUT, EXIT_FAULT, FabricheckError
 from fabricheck.provenance import home
 from fabricheck.reframe_ext import reframe
 from fabricheck.reframe_ext.command import UNRECORDED, configuration, environment
-from fabricheck.reframe_ext.slurm import lacking_of_scheduler
+from fabricheck.reframe_ext.nodes import lacking_of_scheduler
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,6 @@ from fabricheck.judge.judgement import Judgement
 from fabricheck.judge.levels import worst
 from fabricheck.judge.references import Reference, Tolerance
 from fabricheck.judge.verdict import Verdict
-from fabricheck.launch.slurm import is_silent, node_states
 from fabricheck.node_health.clocks import SURVEY, skews
 from fabricheck.node_health.expectations import Expectations, read_expectations
 from fabricheck.node_health.facts import NODE_PROBE
@@ -26,8 +25,10 @@ from fabricheck.node_health.software import probe_arguments, version_in
 from fabricheck.node_health.survey import Line, Survey
 from fabricheck.nodes.names import fold
 from fabricheck.reframe_ext.judged import Judged, Values
+from fabricheck.reframe_ext.nodes import usable_nodes
 from fabricheck.reframe_ext.reframe import getlogger, put_before
-from fabricheck.reframe_ext.slurm import usable_nodes
+from fabricheck.schedulers import launcher_of, scheduler_of
+from fabricheck.schedulers.protocol import Scheduler
 from fabricheck.sites.extras import PartitionExtras
 
 _ROUNDS = 5
@@ -74,14 +75,12 @@ class NodeSurvey(Judged):
     @run_before("run")
     def launch(self) -> None:
         """Let the survey launch the probe in the way in which programs are launched here."""
-        if self._is_alone:
-            self.job.launcher = getlauncher("local")()
-        elif not self.mpi:
-            self.job.launcher = getlauncher("srun")()
-        if self._launcher == "srun":
-            self.job.launcher.options += ["--mpi=none"]
-        # Of the launchers srun alone hands its standard input to every task.
-        rounds = _ROUNDS if self._launcher == "srun" and not self.mpi else 0
+        scheduler = self._scheduler
+        if scheduler.launcher.name and (scheduler.is_alone or not self.mpi):
+            self.job.launcher = getlauncher(scheduler.launcher.name)()
+        launcher = launcher_of(self._launcher)
+        self.job.launcher.options += launcher.without_mpi
+        rounds = _ROUNDS if launcher.shares_input and not self.mpi else 0
         put_before(self.job.launcher, str(SURVEY), [str(rounds), str(self.num_tasks)])
         self.executable = str(NODE_PROBE)
         asked = probe_arguments(self.mpi, self.current_environ.cc)
@@ -98,7 +97,7 @@ class NodeSurvey(Judged):
         self.num_nodes = len(survey.nodes)
         self._skew = max((abs(each.seconds) for each in survey.skews.values()), default=None)
         left_out = {n: state for n, state in self._states.items() if n not in self.node_list}
-        self._lines = [*unreached(left_out, is_silent), *judge(survey)]
+        self._lines = [*unreached(left_out, self._scheduler.is_silent), *judge(survey)]
         self._show()
         self._record_versions(survey)
         return True
@@ -143,9 +142,8 @@ class NodeSurvey(Judged):
         return read_expectations(partition.features, PartitionExtras.of(partition.extras))
 
     @property
-    def _is_alone(self) -> bool:
-        """Whether there is no scheduler, and thus this machine only."""
-        return bool(self.job.scheduler.registered_name == "local")
+    def _scheduler(self) -> Scheduler:
+        return scheduler_of(self.job.scheduler.registered_name)
 
     @property
     def _launcher(self) -> str:
@@ -154,12 +152,12 @@ class NodeSurvey(Judged):
     def _read_survey(self) -> Survey:
         directory = Path(self.stagedir)
         nodes, exchange = read_record(
-            directory, directory / str(self.stderr), self.num_tasks, node_states
+            directory, directory / str(self.stderr), self.num_tasks, self._scheduler.known_states
         )
         return Survey(
             nodes,
             self._expected,
-            launcher="" if self._is_alone else self._launcher,
+            launcher="" if self._scheduler.is_alone else self._launcher,
             family=self.mpi,
             skews={} if self.mpi else skews(exchange, nodes),
         )

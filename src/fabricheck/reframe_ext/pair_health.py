@@ -21,8 +21,8 @@ from fabricheck.localise.located import (
     write_told,
 )
 from fabricheck.reframe_ext.case import BuiltCase
+from fabricheck.reframe_ext.nodes import usable_nodes
 from fabricheck.reframe_ext.reframe import getlogger
-from fabricheck.reframe_ext.slurm import usable_nodes
 from fabricheck.sites.extras import PartitionExtras
 
 

@@ -12,10 +12,10 @@ from fabricheck.history.provenance import alike
 from fabricheck.nodes.machine import read_machines
 from fabricheck.record.write import append
 from fabricheck.reframe_ext.reframe import emit_loadenv_commands
+from fabricheck.schedulers import scheduler_of
 
 # Spack's prefixes end in the hash of what is installed there.
 _SPACK = re.compile(r"/([^/]+-[a-z0-9]{32})/")
-_ASKED = dict.fromkeys(("slurm", "squeue", "allocation"), ("sinfo", "--version"))
 
 
 class Provenance:
@@ -76,7 +76,7 @@ class Provenance:
 @functools.cache
 def _scheduler(name: str) -> str:
     """The scheduler's name, and its version where it is known how to ask."""
-    return _first_line(_ASKED[name]) or name if name in _ASKED else str(name)
+    return scheduler_of(name).version() or name
 
 
 def _compiler(partition: Any, environ: Any) -> tuple[str, str]:
@@ -93,7 +93,3 @@ def _compiler(partition: Any, environ: Any) -> tuple[str, str]:
     asked = [*commands, f"{environ.cc} --version", f'realpath "$(command -v {environ.cc})"']
     said = told(["bash", "-c", "\n".join(asked)]).splitlines()
     return (said[0], said[-1]) if len(said) > 1 else ("", "")
-
-
-def _first_line(command: tuple[str, ...]) -> str:
-    return next(iter(told(command).splitlines()), "")

@@ -13,16 +13,18 @@ from fabricheck.errors import FabricheckError
 from fabricheck.fabric.job import read_nodes
 from fabricheck.fabric.limits import read_limits
 from fabricheck.fabric.survey import describe
-from fabricheck.nodes.names import to_copy
 from fabricheck.provenance import SUITE, home
+from fabricheck.record.entries import Case
 from fabricheck.reframe_ext.config import find_system
 from fabricheck.report.files import write_whole
+from fabricheck.schedulers.lines import to_copy
+from fabricheck.schedulers.protocol import UNKNOWN, Phase, Standing
 from fabricheck.sites.extras import PartitionExtras, StressExtra
 from fabricheck.stress.judged import links_of, words_of
 from fabricheck.stress.medians import settle
 from fabricheck.stress.mix import PAGE, Mix, read_mix
 from fabricheck.stress.plan import as_request, make_plan
-from fabricheck.stress.scheduler import Phase, Standing, dead_nodes, job_script, scheduler_for
+from fabricheck.stress.scheduler import dead_nodes, job_script, scheduler_for
 from fabricheck.stress.state import Place, State, places
 from fabricheck.stress.work import PERFLOGS
 from fabricheck.transports import Placement
@@ -94,9 +96,9 @@ def standing_of(place: Place) -> tuple[State, Standing]:
         return state, Standing(Phase.GONE, state.why)
     scheduler = scheduler_for(place.read_plan())
     # Who submitted it may have died before it could write the number down.
-    if not state.job and (job := scheduler.running(place.name)):
+    if not state.job and (job := scheduler.running(place.job_name)):
         state = place.change(job=job)
-    return state, scheduler.standing(place.name, state.job)
+    return state, scheduler.standing(place.job_name, state.job)
 
 
 def start(wish: Wish, tell: Tell) -> Place:
@@ -131,7 +133,7 @@ def start(wish: Wish, tell: Tell) -> Place:
         script = place.path / "job.sh"
         write_whole(script, job_script(place.path))
         plan = place.read_plan()
-        job = scheduler_for(plan).submit(place.name, script, place.log, plan)
+        job = scheduler_for(plan).submit(place.job_name, script, place.log, plan)
         place.change(job=job)
         tell(
             f"stress {place.name}: job {job}, {wish.seconds / 60:.3g} min of mix {mix.name} on "
@@ -155,11 +157,9 @@ def stop(place: Place, tell: Tell, *, now: bool = False) -> None:
     plan = place.read_plan()
     scheduler = scheduler_for(plan)
     place.stop_request.touch()
-    if now:
-        scheduler.end(state.job)
-    else:
+    if not now:
         tell(f"job {state.job} ends after the block under way")
-        scheduler.ask_to_stop(place.name, state.job)
+    scheduler.stop(place.job_name, state.job, now=now)
     wait_for_end(place, plan["block_limit"] + 60)
     close(place, "a stop was asked for")
     tell(f"stress {place.name} has ended: {(place.state() or state).why}")
@@ -174,7 +174,7 @@ def wait_for_end(place: Place, seconds: float) -> None:
     state = place.state() or State(session="")
     scheduler = scheduler_for(place.read_plan())
     limit = time.monotonic() + seconds
-    while scheduler.standing(place.name, state.job).phase is not Phase.GONE:
+    while scheduler.standing(place.job_name, state.job).phase is not Phase.GONE:
         if time.monotonic() > limit:
             raise FabricheckError(
                 f"expected job {state.job} to end within {seconds:g} s, found it running: end it "
@@ -209,7 +209,7 @@ def status(place: Place) -> dict[str, Any]:
         "until": state.until,
         "last": [f"{each.id} {words_of(each)}" for each in blocks[-5:]],
         "links": links_of(place.read_plan(), blocks[-1]) if blocks else {},
-        "dead": dead_nodes(blocks, _states(place)),
+        "dead": _dead(place, blocks),
     }
 
 
@@ -220,7 +220,7 @@ def servers(place: Place) -> Iterator[str]:
     if not blocks:
         raise FabricheckError(f"expected a block of stress {place.name}, found none yet: wait")
     last = blocks[-1]
-    states = _states(place)
+    states = scheduler_for(place.read_plan()).known_states()
     for node in last.nodes:
         yield f"{node}: {states.get(node, 'no scheduler')}, {last.ranks_per_node} ranks"
     plan = place.read_plan()
@@ -277,7 +277,7 @@ def _request(wish: Wish, partition: dict[str, Any], says: StressExtra, mix: Mix)
     return {
         "system": wish.system,
         "partition": partition["name"],
-        "scheduler": "local" if partition["scheduler"] == "local" else "slurm",
+        "scheduler": partition["scheduler"],
         "environ": says.environ,
         "placement": says.placement,
         "nodes": place.num_nodes,
@@ -291,7 +291,7 @@ def _request(wish: Wish, partition: dict[str, Any], says: StressExtra, mix: Mix)
 
 def _refuse_second(place: Place, request: dict[str, Any]) -> None:
     state, standing = standing_of(place)
-    job = scheduler_for(request).running(place.name)
+    job = scheduler_for(request).running(place.job_name)
     if standing.phase is not Phase.GONE:
         job = job or state.job
     if job:
@@ -301,19 +301,20 @@ def _refuse_second(place: Place, request: dict[str, Any]) -> None:
         )
 
 
-def _states(place: Place) -> dict[str, str]:
-    """The scheduler's word for the state of each node; empty where it does not answer."""
+def _dead(place: Place, blocks: Sequence[Case]) -> dict[str, str]:
+    """The nodes not to take again; where the scheduler does not answer, those with dead ports."""
     try:
-        return scheduler_for(place.read_plan()).node_states()
+        scheduler = scheduler_for(place.read_plan())
     except FabricheckError:
-        return {}
+        scheduler = UNKNOWN
+    return dead_nodes(blocks, scheduler, scheduler.known_states())
 
 
 def _excluded(place: Place, wish: Wish, tell: Tell) -> list[str]:
     state = place.state()
     dead: dict[str, str] = {}
     if state and not wish.forget:
-        dead = dead_nodes(place.recent(state.session), _states(place))
+        dead = _dead(place, place.recent(state.session))
     for node, why in dead.items():
         tell(f"left out: {node}: {why}; to keep users off it: {to_copy([node], why)[-1]}")
     return sorted({*wish.exclude, *dead})

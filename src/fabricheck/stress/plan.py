@@ -65,7 +65,7 @@ def setting_as_data(setting: Setting, programs: Programs) -> dict[str, Any]:
     }
 
 
-_PLAIN: Final = ("partition", "launcher", "cores", "mpi", "pmi")
+_PLAIN: Final = ("partition", "scheduler", "launcher", "cores", "mpi", "pmi")
 
 
 def setting_of(given: Mapping[str, Any], stage: Path) -> Setting:

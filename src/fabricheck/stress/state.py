@@ -69,6 +69,11 @@ class Place:
         return self.path.name
 
     @property
+    def job_name(self) -> str:
+        """What its job is called, of which there is one at a time."""
+        return f"fabricheck-stress-{self.name}"
+
+    @property
     def blocks(self) -> Path:
         """Where each block has its directory."""
         return self.path / "blocks"

@@ -24,10 +24,12 @@ from fabricheck.nodes.machine import read_machines
 from fabricheck.provenance import home
 from fabricheck.record.entries import Case
 from fabricheck.record.write import append
+from fabricheck.schedulers import scheduler_of
+from fabricheck.schedulers.local import birth
 from fabricheck.stress.judged import judge_block, links_of, words_of
 from fabricheck.stress.medians import session_of, settle
 from fabricheck.stress.plan import blocks_of, setting_of
-from fabricheck.stress.scheduler import birth, block_script
+from fabricheck.stress.scheduler import block_script
 from fabricheck.stress.state import Place
 
 PERFLOGS: Final = home() / "perflogs"
@@ -35,7 +37,7 @@ _KEPT: Final = 20
 _BAD_KEPT: Final = 100
 _BAD: Final = "bad"
 _TERM_GRACE: Final = 20
-# After a stop or a preemption, Slurm takes a moment to tell.
+# After a stop or a preemption, a scheduler takes a moment to tell.
 _ASK_PREEMPTED: Final = 5
 _POLL: Final = 0.2
 
@@ -56,7 +58,8 @@ class Worker:
         self._blocks = blocks_of(self._plan["blocks"])
         self._stop = threading.Event()
         self._hour, self._told = 0, ""
-        self._job = os.environ.get("SLURM_JOB_ID", "")
+        self._scheduler = scheduler_of(self._plan["scheduler"])
+        self._job = self._scheduler.job(os.environ)
 
     def run(self) -> None:
         """Run blocks until the time is over, a stop is asked for, or the job is preempted.
@@ -77,7 +80,7 @@ class Worker:
             if not state.began:
                 until = now + self._plan["seconds"]
                 state = self._place.change(began=now, until=until)
-            restarts = int(os.environ.get("SLURM_RESTART_COUNT", "0"))
+            restarts = self._scheduler.restarts(os.environ)
             if restarts:
                 _tell(f"the job was taken back and goes on, restart {restarts}")
             here = self._job or f"{os.getpid()}.{birth(os.getpid())}"
@@ -222,23 +225,19 @@ class Worker:
             self._stop.wait(min(left, 1.0))
 
     def _yield_if_taken(self) -> None:
-        """Come back no more if Slurm is taking the nodes away: it ends this process.
+        """Come back no more if the scheduler is taking the nodes away: it ends this process.
 
         A job that is preempted is put back into the queue at once, and starts again when its nodes
         are free; one that was cancelled is not.
         """
         end = time.monotonic() + _ASK_PREEMPTED
         while self._job and time.monotonic() < end:
-            asked = ["scontrol", "-o", "show", "job", self._job]
-            told = subprocess.run(asked, capture_output=True, text=True, check=False).stdout
-            words = dict(word.partition("=")[::2] for word in told.split())
-            preempted = words.get("PreemptTime", "None") != "None"
-            if preempted or words.get("JobState", "RUNNING") != "RUNNING":
+            preempted = self._scheduler.is_preempted(self._job)
+            if preempted is not None:
                 _tell("not counted: the nodes are taken away")
                 if preempted and not self._place.stop_request.exists():
                     self._place.change(yielded=time.time())
-                    requeue = ["scontrol", "requeue", self._job]
-                    subprocess.run(requeue, capture_output=True, check=False)
+                    self._scheduler.requeue(self._job)
                 while True:
                     time.sleep(1)
             time.sleep(_POLL)

@@ -26,13 +26,12 @@
 #   gone.RANK      last words of an end that is over
 #   verdict.RANK   why the watch of this end has ended its program
 
-rank=${OMPI_COMM_WORLD_RANK:-${PMIX_RANK:-${PMI_RANK:-${SLURM_PROCID:-0}}}}
+# shellcheck source=src/fabricheck/schedulers/job.sh
+. "${0%/*}/../schedulers/job.sh"
+
+rank=${job_rank:-0}
 other=$((1 - rank))
-# Of a number such as 17.server or 17[3], which PBS gives, the first digits.
-job=${SLURM_JOB_ID:-${PBS_JOBID:-${LSB_JOBID:-0}}}
-job=${job%%[!0-9]*}
-job=${job:-0}
-meeting=pair.$job.${SLURM_STEP_ID:-0}.${SLURM_RESTART_COUNT:-0}
+meeting=pair.$job.$job_step.$job_restarts
 patience=${FABRICHECK_PAIR_WAIT:-30}
 grace=${FABRICHECK_PAIR_GRACE:-10}
 limit=${FABRICHECK_PAIR_LIMIT:-60}

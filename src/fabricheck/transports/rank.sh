@@ -20,7 +20,10 @@
 # shellcheck source=src/fabricheck/nodes/collect.sh
 . "${0%/*}/../nodes/collect.sh"
 
-rank=${OMPI_COMM_WORLD_RANK:-${PMIX_RANK:-${PMI_RANK:-${SLURM_PROCID:-0}}}}
+# shellcheck source=src/fabricheck/schedulers/job.sh
+. "${0%/*}/../schedulers/job.sh"
+
+rank=${job_rank:-0}
 
 counters() {
     for file in /sys/class/net/*/statistics/[rt]x_bytes /sys/class/net/*/statistics/[rt]x_packets; do
@@ -52,9 +55,8 @@ allowed_cpus() {
 }
 
 host=$(hostname)
-first=${SLURM_LOCALID:-${OMPI_COMM_WORLD_LOCAL_RANK:-${MPI_LOCALRANKID:-0}}}
 tell() { # MOMENT GROUP ...
-    if [ "$first" -ne 0 ]; then return; fi
+    if [ "${job_local_rank:-0}" -ne 0 ]; then return; fi
     moment=$1
     shift
     collect "$moment" "$host" "$@" >>"node.$host"
@@ -95,7 +97,7 @@ witness="witness.$rank"
 {
     echo "rank $rank"
     echo "host $host"
-    echo "allocation ${SLURM_JOB_NODELIST:-}"
+    echo "allocation $job_nodes"
     printf 'cpus ' && allowed_cpus
     printf 'below_ports' && interfaces_of_ports
     printf '\nipoib' && interfaces_of_infiniband
@@ -118,7 +120,7 @@ fi
 ended_by_force=
 trap 'ended_by_force=yes' TERM
 
-ranks=${OMPI_COMM_WORLD_SIZE:-${PMI_SIZE:-${SLURM_NTASKS:-1}}}
+ranks=${job_ranks:-1}
 read -r began _ </proc/uptime
 if [ -n "${FABRICHECK_YIELD:-}" ] && [ "$ranks" -gt "$cpus" ]; then
     LD_PRELOAD=$FABRICHECK_YIELD "$@"

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from fabricheck.errors import FabricheckError
+from fabricheck.schedulers import HOSTS
+from fabricheck.schedulers.protocol import Launcher
 from fabricheck.transports.families import MPIS, Statement, choice, ucx_variables
 from fabricheck.transports.table import IPOIB, TRANSPORTS, Counter, Scope, Transport, find
 
@@ -184,8 +185,6 @@ _OF_SITE = {
 }
 
 
-HOSTS_SCRIPT = Path(__file__).with_name("hosts.sh")
-
 _LIST = "hosts.list"
 
 
@@ -204,22 +203,21 @@ class Listing:
     variables: Mapping[str, str] = field(default_factory=dict)
 
 
-def listing(places: Sequence[int], num_nodes: int, launcher: str, family: str) -> Listing:
+def listing(places: Sequence[int], num_nodes: int, launcher: Launcher, family: str) -> Listing:
     """How a launcher is told the node of each rank; nothing on one node.
 
     Args:
         places: number of the node of each rank, from 0.
         num_nodes: nodes of the job.
-        launcher: ReFrame's name of the launcher.
+        launcher: of the partition.
         family: MPI family, whose ``mpirun`` it is.
     """
     if num_nodes == 1:
         return Listing()
-    commands = [f"{HOSTS_SCRIPT} {' '.join(map(str, places))} >{_LIST}"]
-    if launcher == "srun":
-        # "arbitrary" is Slurm's word for the order of SLURM_HOSTFILE (srun(1), --distribution).
-        options = [f"--ntasks={len(places)}", "--distribution=arbitrary"]
-        return Listing(commands, options, {"SLURM_HOSTFILE": _LIST})
+    commands = [f"{HOSTS} {' '.join(map(str, places))} >{_LIST}"]
+    if launcher.list_variable:
+        options = [option.format(len(places)) for option in launcher.listed]
+        return Listing(commands, options, {launcher.list_variable: _LIST})
     if family == "openmpi":
         return Listing(commands, ["--hostfile", _LIST, "--map-by", "seq"])
     return Listing(commands, ["-f", _LIST])

@@ -11,7 +11,7 @@ from fabricheck.benchmarks.metrics import Metric
 from fabricheck.launch.cases import Case
 from fabricheck.launch.evidence import RESULT_JSON, Expectation, examine
 from fabricheck.launch.measurement import Evidence, Job, Measurement, Ranks, Setting
-from fabricheck.launch.slurm import silent_nodes
+from fabricheck.schedulers import launcher_of, scheduler_of
 from fabricheck.sites.extras import AllreduceExtra
 from fabricheck.sites.files import offers
 from fabricheck.transports import Placement, find
@@ -100,7 +100,7 @@ class LabRun(Measurement):
             ],
             before=[f"{redis} start {device}"],
             after=[f"{redis} stop"],
-            launcher_options=["--mpi=none"] if setting.launcher == "srun" else [],
+            launcher_options=launcher_of(setting.launcher).without_mpi,
         )
 
     def options(self, own: AllreduceExtra) -> list[str]:
@@ -143,7 +143,7 @@ class LabRun(Measurement):
                 sizes=(),
                 bound=False,
                 quiet="quiet_interfaces" in setting.features,
-                silent_nodes=silent_nodes,
+                scheduler=scheduler_of(setting.scheduler),
                 interfaces=[*filter(None, [setting.extras.ucx_net_devices.get("tcp")])],
                 result=RESULT_JSON,
                 exchanged=_exchanged,

@@ -12,14 +12,13 @@ host='' port=''
 # shellcheck disable=SC1091
 . ./redis.env
 program=$1; shift
-# Those of an mpirun come first: below it, Slurm's are the same in all ranks.
-size=${OMPI_COMM_WORLD_SIZE:-${PMI_SIZE:-${SLURM_NTASKS:-}}}
-rank=${OMPI_COMM_WORLD_RANK:-${PMIX_RANK:-${PMI_RANK:-${SLURM_PROCID:-}}}}
-if [[ -z $size || -z $rank ]]; then
+# shellcheck source=src/fabricheck/schedulers/job.sh
+. "${0%/*}/../../schedulers/job.sh"
+if [[ -z $job_ranks || -z $job_rank ]]; then
   echo "rank.sh: expected rank and size of Open MPI, PMI or Slurm in the environment, found none: use another launcher" >&2
   exit 2
 fi
-set -- "$program" --size "$size" --rank "$rank" \
-  --redis-host "$host" --redis-port "$port" --prefix "${SLURM_JOB_ID:-0}.${SLURM_RESTART_COUNT:-0}" "$@"
+set -- "$program" --size "$job_ranks" --rank "$job_rank" \
+  --redis-host "$host" --redis-port "$port" --prefix "$job.$job_restarts" "$@"
 ((rate == 0)) || exec "${0%/*}/shaped_link.sh" "$rate" "$@"
 exec "$@"

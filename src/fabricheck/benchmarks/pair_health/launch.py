@@ -12,6 +12,7 @@ from fabricheck.launch.cases import Case, available_placements
 from fabricheck.launch.evidence import RESULT_JSON
 from fabricheck.launch.measurement import Evidence, Job, Measurement, Ranks, Setting
 from fabricheck.localise.located import FEWEST_NODES, ROUND_SECONDS, dead_ports, topology_of
+from fabricheck.schedulers import launcher_of
 from fabricheck.transports.table import Counter
 
 _PORTS: Final = Path(__file__).with_name("ports.sh")
@@ -71,11 +72,11 @@ class Pairs(Measurement):
             RESULT_JSON,
         ]
         job = mpi.start(self.placement, setting, [setting.programs.program(PROGRAM), *options])
-        told = self._ports(setting)
-        if setting.launcher != "srun" or not told:
+        told, leaving_out = self._ports(setting), launcher_of(setting.launcher).leaving_out
+        if not leaving_out or not told:
             return job
         # The shell runs it when the nodes have told their ports. MPI would wait for a dead one.
-        without = f"$(sh {shlex.quote(str(_WITHOUT))})"
+        without = f"$(sh {shlex.quote(str(_WITHOUT))} {shlex.quote(leaving_out)})"
         return replace(job, told=told, launcher_options=[*job.launcher_options, without])
 
     def _ports(self, setting: Setting) -> list[str]:

@@ -24,4 +24,6 @@ else
         grep -qs ACTIVE "$state" || down="$down $name"
     done
 fi
-echo "${down:+down}${down:-up}" >"port.${SLURMD_NODENAME:-$(hostname)}"
+# shellcheck source=src/fabricheck/schedulers/job.sh
+. "${0%/*}/../../schedulers/job.sh"
+echo "${down:+down}${down:-up}" >"port.${job_node:-$(hostname)}"

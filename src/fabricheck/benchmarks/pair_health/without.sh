@@ -1,6 +1,9 @@
 #!/bin/sh
-# Prints the options of srun that leave out the nodes with a port that is down, as ports.sh said in
-# the working directory; nothing where all are up.
+# Prints the options of a launcher that leave out the nodes with a port that is down, as ports.sh said
+# in the working directory; nothing where all are up.
+#
+# usage: without.sh FORMAT
+#   FORMAT   of printf: the nodes to leave out, with commas; how many are left, twice
 
 up=0
 down=
@@ -8,4 +11,5 @@ for file in port.*; do
     if ! { [ -r "$file" ] && read -r state _ <"$file"; }; then continue; fi
     if [ "$state" = up ]; then up=$((up + 1)); else down="$down,${file#port.}"; fi
 done
-if [ -n "$down" ]; then echo "--exclude=${down#,} --nodes=$up --ntasks=$up"; fi
+# shellcheck disable=SC2059 # the launcher's options
+if [ -n "$down" ]; then printf -- "$1\n" "${down#,}" "$up" "$up"; fi

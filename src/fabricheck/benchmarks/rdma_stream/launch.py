@@ -10,6 +10,7 @@ from fabricheck.launch.cases import Case
 from fabricheck.launch.evidence import RESULT_JSON
 from fabricheck.launch.measurement import Evidence, Job, Measurement, Ranks, Setting
 from fabricheck.launch.verbs import address, flat, ports, wrong_mtu
+from fabricheck.schedulers import launcher_of
 from fabricheck.sites.extras import PartitionExtras
 from fabricheck.sites.files import offers
 from fabricheck.transports import Placement, find
@@ -127,12 +128,13 @@ class Streams(Measurement):
         """The program, who streams to whom, at which pace, and each rank on its node."""
         job = mpi.start(self.placement, setting, self._words(setting))
         count = self.placement.num_nodes
-        listed = listing(self._nodes, count, setting.launcher, setting.mpi)
+        launcher = launcher_of(setting.launcher)
+        listed = listing(self._nodes, count, launcher, setting.mpi)
         return replace(
             job,
             variables={**job.variables, **listed.variables},
             before=[*job.before, *listed.commands],
-            options=[f"--nodes={count}"] if setting.launcher == "srun" else [],
+            options=[*filter(None, [launcher.of_job_nodes.format(count)])],
             launcher_options=[*job.launcher_options, *listed.options],
         )
 

@@ -3,17 +3,12 @@
 #
 # usage: hosts.sh NODE ...
 #   NODE is the number of the node of a rank, from 0, in the order of the ranks; the nodes are those of
-#   the allocation that Slurm, PBS or LSF gave, in its order, or this host where there is none.
+#   the allocation that the scheduler gave, in its order, or this host where there is none.
 
-if [ -n "${SLURM_JOB_NODELIST:-}" ]; then
-    hosts=$(scontrol show hostnames "$SLURM_JOB_NODELIST")
-elif [ -n "${PBS_NODEFILE:-}" ]; then
-    hosts=$(awk '!seen[$0]++' "$PBS_NODEFILE")
-elif [ -n "${LSB_DJOB_HOSTFILE:-}" ]; then
-    hosts=$(awk '!seen[$0]++' "$LSB_DJOB_HOSTFILE")
-else
-    hosts=$(hostname)
-fi
+# shellcheck source=src/fabricheck/schedulers/job.sh
+. "${0%/*}/job.sh"
+
+hosts=$(job_hosts)
 for node in "$@"; do
     host=$(echo "$hosts" | sed -n "$((node + 1))p")
     if [ -z "$host" ]; then

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck.launch.slurm import silent_nodes
+from fabricheck.schedulers.slurm import SLURM
 
 pytestmark = pytest.mark.integration
 
@@ -16,9 +16,9 @@ def test_nodes_that_are_down_or_do_not_respond_are_named(
     sinfo.write_text(f"#!/bin/sh\nprintf '{LISTED}\\n'\n")
     sinfo.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
-    assert silent_nodes(["n1", "n2", "n3", "n4", "n5", "n9"]) == ("n2", "n3", "n5")
+    assert SLURM.silent_nodes(["n1", "n2", "n3", "n4", "n5", "n9"]) == ("n2", "n3", "n5")
 
 
 def test_without_slurm_nothing_is_silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert silent_nodes(["n1"]) == ()
+    assert SLURM.silent_nodes(["n1"]) == ()

@@ -1,4 +1,4 @@
-"""What Slurm knows about nodes, and nodes of Slurm that a process holds or was started in."""
+"""Nodes of Slurm that a process holds or was started in, and steps on a part of them."""
 
 import atexit
 import contextlib
@@ -8,38 +8,12 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from ClusterShell.NodeSet import NodeSet
 
 from fabricheck.asking import told
-
-
-def silent_nodes(hosts: Iterable[str]) -> tuple[str, ...]:
-    """Those of the hosts that Slurm holds for down, failing or not responding.
-
-    A node that dies takes the job's error output with it when it was the one that ran the batch
-    script; ``sinfo`` then is the only witness. No hosts where there is no Slurm to ask.
-    """
-    states = node_states()
-    return tuple(host for host in sorted(set(hosts)) if is_silent(states.get(host, "")))
-
-
-def node_states() -> dict[str, str]:
-    """Slurm's word for the state of each node, as in sinfo(1); empty without Slurm."""
-    listed = told(["sinfo", "--noheader", "--Node", "--format=%N %T"])
-    return dict(line.split() for line in listed.splitlines())
-
-
-def allocation_state(job: str) -> str:
-    """Slurm's word for the state of a job, such as ``RUNNING``; empty for one that is gone."""
-    return told(["squeue", "--noheader", f"--jobs={job}", "--format=%T"]).strip()
-
-
-def is_silent(state: str) -> bool:
-    """Whether a node in this state is down or failing; a ``*`` says that it doesn't respond."""
-    return state.endswith("*") or state.startswith(("down", "fail"))
-
+from fabricheck.schedulers.slurm import SRUN
 
 _HOLD: Final = 'echo "$SLURM_JOB_ID $SLURM_JOB_NODELIST $SLURM_JOB_CPUS_PER_NODE"; exec cat >&2'
 _GRACE_SECONDS: Final = 5
@@ -68,7 +42,7 @@ class Allocation:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._words,
-            env=without_slurm(os.environ),
+            env=without_job(os.environ),
             start_new_session=True,
         )
         self.asked = time.time()
@@ -92,7 +66,7 @@ class Allocation:
         """Whether it is asked for or held; Slurm takes it back when a node dies."""
         if self._salloc.poll() is not None:
             return False
-        return not self.job or allocation_state(self.job) == "RUNNING"
+        return not self.job or _runs(self.job)
 
     def words(self) -> str:
         """What salloc said last, without that the allocation is gone."""
@@ -128,7 +102,7 @@ class Given:
 
     def alive(self) -> bool:
         """Whether it still runs."""
-        return allocation_state(self.job) == "RUNNING"
+        return _runs(self.job)
 
     def words(self) -> str:
         """Nobody but Slurm's log knows why."""
@@ -143,13 +117,56 @@ def inside(environment: Mapping[str, str]) -> bool:
     return "SLURM_JOB_ID" in environment and "SLURM_JOB_NODELIST" in environment
 
 
-def without_slurm(environment: Mapping[str, str]) -> dict[str, str]:
+def without_job(environment: Mapping[str, str]) -> dict[str, str]:
     """An environment without what Slurm says of the job that this process may be part of."""
     return {
         name: value
         for name, value in environment.items()
         if name in _KEPT or not name.startswith(("SLURM_", "SBATCH_", "SALLOC_", "SRUN_"))
     }
+
+
+def step_variables(job: Any, held: Allocation | Given) -> dict[str, str]:
+    """What Slurm would say to the script of a job of ReFrame of this size on these nodes.
+
+    Steps on a part of the allocation are told their nodes by a file, which ``srun`` has a variable
+    for; other launchers read the list.
+    """
+    count, per_node = job.num_nodes, job.num_tasks_per_node or 1
+    words = {
+        "JOB_ID JOBID": held.job,
+        "JOB_NAME": job.name,
+        "JOB_NODELIST NODELIST": NodeSet.fromlist(job.nodes),
+        "JOB_NUM_NODES NNODES": count,
+        "NTASKS NPROCS": job.num_tasks or count,
+        "TASKS_PER_NODE": f"{per_node}(x{count})" if count > 1 else per_node,
+        "NTASKS_PER_NODE": per_node,
+        "JOB_CPUS_PER_NODE": held.cpus,
+        "SUBMIT_DIR": job.place,
+        **({"CPUS_PER_TASK": job.num_cpus_per_task} if job.num_cpus_per_task else {}),
+    }
+    variables = {f"SLURM_{name}": str(words[names]) for names in words for name in names.split()}
+    if job.launcher.registered_name == SRUN.name and count < len(held.nodes):
+        listing = job.place / "hosts.txt"
+        listing.write_text("".join(f"{node}\n" * per_node for node in job.nodes))
+        variables[SRUN.list_variable] = str(listing)
+    return variables
+
+
+def signal_steps(allocation: str, nodes: Iterable[str], name: str) -> None:
+    """Send a signal to all ranks on some nodes of an allocation."""
+    listed = told(["squeue", "--steps", "--noheader", f"--jobs={allocation}", "-o", "%i %N"])
+    steps = [
+        step
+        for step, _, where in (line.partition(" ") for line in listed.splitlines())
+        if step.rpartition(".")[2].isdecimal() and set(NodeSet(where)) & set(nodes)
+    ]
+    if steps:
+        told(["scancel", f"--signal={name}", *steps])
+
+
+def _runs(job: str) -> bool:
+    return told(["squeue", "--noheader", f"--jobs={job}", "--format=%T"]).strip() == "RUNNING"
 
 
 def _is_readable(descriptor: int) -> bool:

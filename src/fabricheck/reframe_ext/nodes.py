@@ -4,19 +4,13 @@ from typing import Any
 
 from reframe.core.exceptions import ReframeError
 
-from fabricheck.launch.slurm import node_states
 from fabricheck.reframe_ext.reframe import flexible_nodes, nodes_in_state, nodes_of
-
-LISTS_NODES = ("slurm", "squeue", "allocation", "local")
-"""Schedulers that list their nodes, as checks of every node (``surveys_nodes``) need."""
-
-# A node that has just ended a job is as good as idle.
-_IDLE = "idle|idle+completing"
+from fabricheck.schedulers import scheduler_of
 
 
 def lacking_of_scheduler(test: Any, partition: Any) -> tuple[str, ...]:
     """What the scheduler of a partition lacks for a test, in words."""
-    lists_nodes = partition.scheduler.registered_name in LISTS_NODES
+    lists_nodes = scheduler_of(partition.scheduler.registered_name).lists_nodes
     surveys = getattr(test, "surveys_nodes", False)
     return ("a scheduler that lists its nodes",) if surveys and not lists_nodes else ()
 
@@ -30,25 +24,25 @@ def usable_nodes(job: Any, partition: str, check: str) -> tuple[int, dict[str, s
     Raises:
         ReframeError: if the scheduler can't list its nodes, or if no node can run a job.
     """
-    scheduler = job.scheduler
-    if scheduler.registered_name == "local":
+    name = job.scheduler.registered_name
+    scheduler, asked = scheduler_of(name), flexible_nodes(job)
+    if scheduler.is_alone:
         return 1, {}
     try:
         nodes = nodes_of(job)
     except NotImplementedError:
         raise ReframeError(
             "expected a scheduler that lists its nodes (slurm, squeue, local), found "
-            f"{scheduler.registered_name}: leave the check out with -x {check}"
+            f"{name}: leave the check out with -x {check}"
         ) from None
-    known = node_states()
+    known = scheduler.known_states()
     states = {node.name: known.get(node.name, "unknown") for node in nodes}
-    asked = flexible_nodes(job)
     if isinstance(asked, int):
         return asked, states
-    state = _IDLE if asked.lower() == "idle" else asked.lower()
+    state = scheduler.idle if asked.lower() == "idle" else asked.lower()
     usable = nodes_in_state(job, nodes, state)
     if not usable:
-        found = ", ".join(f"{name} {state}" for name, state in sorted(states.items()))
+        found = ", ".join(f"{node} {state}" for node, state in sorted(states.items()))
         raise ReframeError(
             f"expected a node in state {asked!r} in partition {partition}, found "
             f"{found or 'no node'}: wait, or bring one back"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck.launch.slurm import Allocation
+from fabricheck.schedulers.allocation import Allocation
 
 pytestmark = pytest.mark.integration
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck.transports.settings import HOSTS_SCRIPT, listing
+from fabricheck.schedulers import HOSTS, launcher_of
+from fabricheck.transports.settings import listing
 
 pytestmark = pytest.mark.integration
 
@@ -20,7 +21,7 @@ def ask(place: Path, *nodes: str, **environment: str) -> subprocess.CompletedPro
         if not name.startswith(("SLURM", "PBS", "LSB"))
     }
     return subprocess.run(
-        [HOSTS_SCRIPT, *nodes],
+        [HOSTS, *nodes],
         env={**clean, "PATH": f"{place}:{clean['PATH']}", **environment},
         capture_output=True,
         text=True,
@@ -68,12 +69,12 @@ def test_without_a_scheduler_there_is_this_host(tmp_path):
     ],
 )
 def test_each_launcher_has_its_way_to_take_the_list(launcher, family, options):
-    found = listing(PLACES, 2, launcher, family)
+    found = listing(PLACES, 2, launcher_of(launcher), family)
     assert found.options == options
-    assert found.commands == [f"{HOSTS_SCRIPT} 0 1 1 >hosts.list"]
+    assert found.commands == [f"{HOSTS} 0 1 1 >hosts.list"]
     assert (found.variables == {"SLURM_HOSTFILE": "hosts.list"}) is (launcher == "srun")
 
 
 def test_one_node_needs_no_list():
-    found = listing([0, 0, 0], 1, "srun", "openmpi")
+    found = listing([0, 0, 0], 1, launcher_of("srun"), "openmpi")
     assert (found.commands, found.options) == ([], [])

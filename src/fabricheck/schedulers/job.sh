@@ -1,0 +1,32 @@
+# shellcheck shell=sh disable=SC2034 # each script takes what it needs
+# What launcher and scheduler say of a job and of this rank of it: for scripts to source, and the one
+# place that knows the names of their variables. A scheduler is a word in each line that it has one for.
+#
+#   job, job_step, job_restarts               numbers, 0 where nothing says them
+#   job_nodes                                 as the scheduler writes them; empty without one
+#   job_node                                  this node as the scheduler calls it, likewise
+#   job_rank, job_local_rank, job_ranks       empty where nothing says them
+
+job=${SLURM_JOB_ID:-${PBS_JOBID:-${LSB_JOBID:-0}}}
+# Of a number such as 17.server or 17[3], which PBS gives, the first digits.
+job=${job%%[!0-9]*}
+job=${job:-0}
+job_step=${SLURM_STEP_ID:-0}
+job_restarts=${SLURM_RESTART_COUNT:-0}
+job_nodes=${SLURM_JOB_NODELIST:-}
+job_node=${SLURMD_NODENAME:-}
+# A launcher's come first: below mpirun, the scheduler's are the same in all ranks.
+job_rank=${OMPI_COMM_WORLD_RANK:-${PMIX_RANK:-${PMI_RANK:-${SLURM_PROCID:-}}}}
+job_local_rank=${OMPI_COMM_WORLD_LOCAL_RANK:-${MPI_LOCALRANKID:-${SLURM_LOCALID:-}}}
+job_ranks=${OMPI_COMM_WORLD_SIZE:-${PMI_SIZE:-${SLURM_NTASKS:-}}}
+
+# The hosts of the job in the scheduler's order, one a line; this host without a scheduler.
+job_hosts() {
+    if [ -n "$job_nodes" ]; then
+        scontrol show hostnames "$job_nodes"
+    elif [ -n "${PBS_NODEFILE:-${LSB_DJOB_HOSTFILE:-}}" ]; then
+        awk '!seen[$0]++' "${PBS_NODEFILE:-$LSB_DJOB_HOSTFILE}"
+    else
+        hostname
+    fi
+}

@@ -1,0 +1,197 @@
+"""Slurm: its commands, its words, and what its launcher takes."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+from fabricheck.asking import PATIENCE, UnansweredError, ask, told
+from fabricheck.errors import FabricheckError
+from fabricheck.schedulers.protocol import Launcher, Partition, Phase, Run, Scheduler, Standing
+
+_ALLOCATION: Final = "--nodelist=$SLURM_JOB_NODELIST --ntasks-per-node=1 --ntasks=$SLURM_NNODES"
+
+SRUN: Final = Launcher(
+    name="srun",
+    without_mpi=("--mpi=none",),
+    with_mpi=("--mpi={pmi}", "--kill-on-bad-exit=1"),
+    pmis="srun --mpi=list",
+    shares_input=True,
+    on_one_node="-u SLURM_HOSTFILE srun --mpi=none --nodes=1 --ntasks=1",
+    on_each_node=f"-u SLURM_HOSTFILE srun --mpi=none {_ALLOCATION}",
+    leaving_out="--exclude=%s --nodes=%d --ntasks=%d",
+    # "arbitrary" is Slurm's word for the order of SLURM_HOSTFILE (srun(1), --distribution).
+    listed=("--ntasks={}", "--distribution=arbitrary"),
+    list_variable="SLURM_HOSTFILE",
+    of_job_gpus="--gpus-per-node={}",
+    of_job_nodes="--nodes={}",
+    of_partition="--partition={}",
+    # It gives up where no node is free, instead of waiting longer than we do.
+    at_once="--immediate=50",
+    example="srun -N1",
+)
+
+# Signals go to the batch shell alone: the block under way comes to its end.
+_STRESS: Final = (
+    *("--dependency=singleton", "--requeue", "--open-mode=append", "--exclusive", "--nice"),
+    "--signal=B:TERM@60",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slurm(Scheduler):
+    """Slurm by its own commands; nothing needs accounting.
+
+    Attributes:
+        before: what to put before a command.
+        patience: seconds for an answer.
+    """
+
+    name: str = "Slurm"
+    command: str = "sbatch"
+    before: tuple[str, ...] = ()
+    patience: float = PATIENCE
+
+    lists_nodes: ClassVar[bool] = True
+    launcher: ClassVar[Launcher] = SRUN
+    # Partition, nodes, whether it is up, time limit, names of the nodes.
+    lists: ClassVar[tuple[str, ...]] = ("sinfo", "-h", "-o", "%R|%D|%a|%l|%N")
+    topology: ClassVar[tuple[str, ...]] = ("scontrol", "show", "topology")
+    # A node that has just ended a job is as good as idle.
+    idle: ClassVar[str] = "idle|idle+completing"
+
+    # "JOB 7 ON n1 CANCELLED ... DUE TO NODE FAILURE" names the node that ran the batch script, not
+    # the one that failed; srun names that one.
+    node_fault: ClassVar[re.Pattern[str]] = re.compile(r"DUE TO NODE FAILURE|NODE_FAIL", re.I)
+    lost_node: ClassVar[re.Pattern[str]] = re.compile(r"Node failure on (\S+)")
+    # srun may see a node's end before Slurm does; it counts the nodes of the step from 0 then.
+    lost_place: ClassVar[re.Pattern[str]] = re.compile(r"io error with slurmstepd on node (\d+)")
+    time_limit: ClassVar[re.Pattern[str]] = re.compile(r"DUE TO TIME LIMIT", re.I)
+    own_line: ClassVar[re.Pattern[str]] = re.compile(r"(srun|slurmstepd)\b.*:")
+
+    def asked_by(self, before: tuple[str, ...], patience: float) -> Scheduler:
+        """The same, asked with words before each of its commands, and so many seconds to answer."""
+        return replace(self, before=before, patience=patience)
+
+    def version(self) -> str:
+        """What it says of its version; empty where it says nothing."""
+        return told(["sinfo", "--version"]).partition("\n")[0]
+
+    def node_states(self) -> dict[str, str]:
+        """Its word for the state of each node, as in sinfo(1)."""
+        listed = self._ask("sinfo", "--noheader", "--Node", "--format=%N %T")
+        return dict(line.split() for line in listed.splitlines())
+
+    def is_silent(self, state: str) -> bool:
+        """Whether a node in this state is down or failing; a ``*`` says that it doesn't respond."""
+        return state.endswith("*") or state.startswith(("down", "fail"))
+
+    def keep_off(self, nodes: str, reason: str) -> list[str]:
+        """Lines for an administrator to copy: what leaves nodes out, what keeps users off them."""
+        return [
+            f"without: --exclude={nodes}",
+            f"as an administrator: scontrol update nodename={nodes} state=drain reason='{reason}'",
+        ]
+
+    def job(self, environment: Mapping[str, str]) -> str:
+        """The number of the job that a process is part of; empty outside."""
+        return environment.get("SLURM_JOB_ID", "")
+
+    def restarts(self, environment: Mapping[str, str]) -> int:
+        """How often that job began again."""
+        return int(environment.get("SLURM_RESTART_COUNT", "0"))
+
+    def running(self, name: str) -> str:
+        """The job of a name that waits or runs; empty if there is none."""
+        listed = self._ask("squeue", "--noheader", f"--name={name}", "--format=%i").split()
+        return listed[0] if listed else ""
+
+    def submit(self, name: str, script: Path, log: Path, plan: Mapping[str, Any]) -> str:
+        """Submit the job: one by name, that yields to others and comes back after them."""
+        minutes = -(-int(plan["seconds"] + plan["block_limit"] + 120) // 60)
+        exclude = [f"--exclude={','.join(plan['exclude'])}"] if plan["exclude"] else []
+        ranks = max(each["ranks"][0] for each in plan["blocks"])
+        wanted = [f"--nodes={plan['nodes']}", f"--ntasks={ranks}", f"--time={minutes}", *exclude]
+        files = [f"--output={log}", f"--error={log}"]
+        words = [f"--job-name={name}", *_STRESS, *wanted, *files, *plan["options"], str(script)]
+        return self._ask("sbatch", "--parsable", *words).split(";")[0]
+
+    def standing(self, name: str, job: str) -> Standing:
+        """What the job of a name and number is doing."""
+        if not job:
+            return Standing(Phase.GONE)
+        which = (f"--jobs={job}", f"--name={name}", "--format=%T|%r|%N")
+        listed = self._ask("squeue", "--noheader", *which, gone="Invalid")
+        if not listed:
+            return Standing(Phase.GONE)
+        state, why, nodes = listed.splitlines()[0].split("|")
+        if state in ("RUNNING", "COMPLETING"):
+            return Standing(Phase.RUNNING, state, nodes)
+        waiting = state in ("PENDING", "REQUEUED", "SUSPENDED", "CONFIGURING", "REQUEUE_HOLD")
+        return Standing(Phase.WAITING, why, nodes) if waiting else Standing(Phase.GONE, state)
+
+    def is_preempted(self, job: str) -> bool | None:
+        """Whether another job takes the nodes of one; ``None`` where nobody does and it goes on."""
+        shown = told(["scontrol", "-o", "show", "job", job])
+        words = dict(word.partition("=")[::2] for word in shown.split())
+        if words.get("PreemptTime", "None") != "None":
+            return True
+        return None if words.get("JobState", "RUNNING") == "RUNNING" else False
+
+    def requeue(self, job: str) -> None:
+        """Let a job wait again from its beginning."""
+        told(["scontrol", "requeue", job])
+
+    def stop(self, name: str, job: str, *, now: bool = False) -> None:
+        """TERM to the batch shell; a job that waits has no block to wait for, and is cancelled."""
+        now = now or self.standing(name, job).phase is Phase.WAITING
+        self._ask("scancel", *(() if now else ("--batch", "--signal=TERM")), job, gone="Invalid")
+
+    def partitions(self, run: Run) -> list[Partition]:
+        """The partitions that are up."""
+        nodes: dict[str, list[tuple[int, str]]] = {}
+        for line in filter(None, map(str.strip, run(self.lists).splitlines())):
+            fields = line.split("|")
+            if len(fields) != len(self.lists[-1].split("|")) or not fields[1].isdecimal():
+                raise FabricheckError(
+                    f"expected lines of sinfo as partition|nodes|state|limit|names, found {line!r}:"
+                    " see whether this sinfo is Slurm's"
+                )
+            # One partition has a line for each group of nodes with another limit or state.
+            if fields[2] == "up":
+                nodes.setdefault(fields[0], []).append((int(fields[1]), fields[4]))
+        return [
+            Partition(name, sum(count for count, _ in groups), ",".join(each for _, each in groups))
+            for name, groups in nodes.items()
+        ]
+
+    def partition_settings(self, name: str) -> dict[str, Any]:
+        """What the site file says of a partition: scheduler, launcher, access, options."""
+        return {
+            "scheduler": "squeue",
+            "launcher": SRUN.name,
+            "access": [SRUN.of_partition.format(name)],
+            "sched_options": {"use_nodes_option": True},
+        }
+
+    def _ask(self, *command: str, gone: str = "") -> str:
+        """What a command prints; nothing where it says that the job is gone.
+
+        Raises:
+            FabricheckError: if it fails.
+        """
+        try:
+            return ask([*self.before, *command], self.patience).strip()
+        except UnansweredError as error:
+            if gone and gone in str(error):
+                return ""
+            raise FabricheckError(
+                f"expected an answer of {command[0]}, found: {error}: run it where Slurm is, with "
+                "a partition and options that Slurm takes (stress.options in the site file)"
+            ) from None
+
+
+SLURM: Final = Slurm()
+ROWS: Final = {**dict.fromkeys(("slurm", "squeue"), SLURM), "allocation": Slurm(command="salloc")}
+"""By ReFrame's names of them; ``allocation`` is the suite's own, which asks for nodes by salloc."""
