@@ -15,7 +15,7 @@ from typing import Any
 import typer.main
 
 from fabricheck.cli.application import build
-from fabricheck.report.generated import write_or_check
+from generated import write_or_check
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "reference" / "commands.md"
 

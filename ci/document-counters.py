@@ -14,7 +14,7 @@ from pathlib import Path
 from fabricheck.fabric.counter import Band, Counter, Measure
 from fabricheck.fabric.limits import BANDS
 from fabricheck.fabric.table import KERNEL_DRIVERS, TABLE
-from fabricheck.report.generated import write_or_check
+from generated import write_or_check
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "reference" / "fabric-health.md"
 TITLES = {

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from fabricheck.report.generated import write_or_check
 from fabricheck.sites.extras import EnvironmentExtras, PartitionExtras, Section
+from generated import write_or_check
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "reference" / "sites.md"
 _KEY = re.compile(r"^    (\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from fabricheck.monitor.catalog import CATALOG, Family, Source
-from fabricheck.report.generated import write_or_check
 from fabricheck.report.status import Status
+from generated import write_or_check
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "reference" / "metrics.md"
 

@@ -11,11 +11,11 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from fabricheck.report.generated import write_or_check
 from fabricheck.sites.extras import PartitionExtras
 from fabricheck.transports import TRANSPORTS, Transport, families, settings
 from fabricheck.transports.families import CHOICES, Choice
 from fabricheck.transports.table import Counter
+from generated import write_or_check
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "reference" / "transports.md"
 MUST_MOVE = {

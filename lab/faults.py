@@ -33,7 +33,7 @@ from drill.scene import Scene
 from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE
 from fabricheck.report.files import write_whole
-from fabricheck.report.generated import insert
+from generated import insert
 from testbed.errors import TestbedError
 
 LIST = SUITE / "lab" / "faults.yaml"

@@ -32,7 +32,7 @@ from fabricheck.errors import FabricheckError
 from fabricheck.localise.verdict_text import lines
 from fabricheck.provenance import SUITE
 from fabricheck.report.files import write_whole
-from fabricheck.report.generated import insert
+from generated import insert
 from testbed import Testbed, fabric, faults
 from testbed.errors import TestbedError
 

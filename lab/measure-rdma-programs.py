@@ -22,9 +22,9 @@ from pathlib import Path
 from fabricheck.cli.door import DOOR
 from fabricheck.errors import FabricheckError
 from fabricheck.report.files import write_whole
-from fabricheck.report.generated import insert
 from fabricheck.sites.extras import FabricHealthExtra, PartitionExtras
 from fabricheck.transports.pair import PAIR_WRAPPER, arguments, read_runs
+from generated import insert
 from testbed import Testbed
 from testbed.errors import TestbedError
 

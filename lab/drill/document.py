@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from drill.drill import Outcome, Sight
 from drill.fault import Fault, Key
-from fabricheck.report.generated import END, begin
 from fabricheck.report.status import Status
+from generated import END, begin
 
 COMMAND = "lab/faults.py"
 HEAD = (

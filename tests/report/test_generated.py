@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fabricheck.errors import FabricheckError
-from fabricheck.report.generated import END, begin, insert, write_or_check
+from generated import END, begin, insert, write_or_check
 
 MARK = begin("make tables")
 TEXT = f"a\n{MARK}\nold\n{END}\nb\n{MARK}{END}\nc\n"

@@ -1,0 +1,1 @@
+../lab/generated.py
