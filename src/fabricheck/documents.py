@@ -19,8 +19,6 @@ from yaml.composer import Composer
 
 from fabricheck.errors import FabricheckError
 
-# Far more than anybody writes, and little enough to be read at once.
-_MOST_BYTES = 8 << 20
 _LARGEST = 1 << 63
 
 _TAG = "tag:yaml.org,2002:"
@@ -183,13 +181,7 @@ def _read(path: Path, what: str) -> str:
         # A pipe would be waited for, for ever.
         if not stat.S_ISREG(path.stat().st_mode):
             raise FabricheckError(f"{path}: expected {what}, found no regular file: remove it")
-        with path.open("rb") as file:
-            content = file.read(_MOST_BYTES + 1)
-        if len(content) > _MOST_BYTES:
-            raise FabricheckError(
-                f"{path}: expected {what} of {_MOST_BYTES >> 20} MiB at most, found more: split it"
-            )
-        return content.decode("utf-8")
+        return path.read_text(encoding="utf-8")
     except OSError as error:
         raise FabricheckError(
             f"{path}: expected {what}, but it cannot be read ({error.strerror})"
