@@ -82,7 +82,7 @@ def test_what_a_port_carried_is_a_share_of_its_rate(
 ) -> None:
     one = snapshot_of(tree, tmp_path)
     (port,) = one.ports
-    used = dict(link_use([Node(one, risen(one, **rises))], ["n1", "n2"], Limits()))
+    used = link_use([Node(one, risen(one, **rises))], ["n1", "n2"], Limits())
     assert used == {f"n1 {port}": told, "n2": "unknown, its ports were not read"}
 
 
@@ -96,7 +96,7 @@ def test_what_a_port_carried_is_unknown_where_a_counter_is_none(tmp_path: Path) 
         Node(one, later(one, rate=None)),
         Node(replace(one, ports={}), later(one)),
     ):
-        ((_, told),) = link_use([node], ["n1"], Limits())
+        (told,) = link_use([node], ["n1"], Limits()).values()
         assert told == "unknown, its bytes or its rate were not read"
 
 

@@ -1,6 +1,6 @@
 """Judging all nodes of a job from the snapshots in its working directory."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -102,18 +102,16 @@ def readings(nodes: Sequence[Node], limits: Limits) -> list[Reading]:
     ]
 
 
-def link_use(
-    nodes: Sequence[Node], hosts: Sequence[str], limits: Limits
-) -> Iterator[tuple[str, str]]:
+def link_use(nodes: Sequence[Node], hosts: Sequence[str], limits: Limits) -> dict[str, str]:
     """What the ports of each host carried, as a share of their rate; unknown where none tells."""
-    left = {node.after.host: node for node in nodes}
-    for host in hosts:
-        node = left.get(host)
-        ports = ports_in_use(node.after, limits) if node else {}
-        if node is None or not ports:
-            yield host, "unknown, its ports were not read"
-            continue
-        yield from ((f"{host} {name}", _carried(node, port)) for name, port in ports.items())
+    used = {
+        f"{node.after.host} {name}": _carried(node, port)
+        for node in nodes
+        for name, port in ports_in_use(node.after, limits).items()
+    }
+    told = {each.partition(" ")[0] for each in used}
+    unread = [host for host in hosts if host not in told]
+    return used | dict.fromkeys(unread, "unknown, its ports were not read")
 
 
 def _carried(node: Node, port: Port) -> str:

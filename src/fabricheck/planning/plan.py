@@ -1,7 +1,7 @@
 """The plan of a system: the cases that will run, and what keeps each other one from running."""
 
+import itertools
 import shutil
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -118,13 +118,10 @@ def _absent(suite: Path, system: str) -> list[str]:
 
 def _not_here(cases: Sequence[Case]) -> Iterator[str]:
     """A sentence for each program that cases start and that is not on PATH of this machine."""
-    families = Counter(
-        REGISTRY[each.benchmark].family for each in cases if each.benchmark in REGISTRY
-    )
-    for family, number in families.items():
-        for program in FAMILIES[family].starts:
-            if shutil.which(program) is None:
-                yield (
-                    f"{number} cases of {family} start {program}, which is not on PATH here, and "
-                    f"fail without it: install it on the nodes (Debian: {program})"
-                )
+    used = [REGISTRY[each.benchmark].family for each in cases if each.benchmark in REGISTRY]
+    for family in filter(used.count, FAMILIES):
+        for program in itertools.filterfalse(shutil.which, FAMILIES[family].starts):
+            yield (
+                f"{used.count(family)} cases of {family} start {program}, which is not on PATH "
+                f"here, and fail without it: install it on the nodes (Debian: {program})"
+            )

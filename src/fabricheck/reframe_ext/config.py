@@ -35,11 +35,10 @@ def configure_reframe(suite: Path = SUITE) -> dict[str, Any]:
             anything else would end in a traceback.
     """
     try:
-        reports = home(suite) / "reports"
+        if UNRECORDED not in os.environ:
+            (home(suite) / "reports").mkdir(exist_ok=True)
     except FabricheckError as error:
         raise ConfigError(str(error)) from error
-    if UNRECORDED not in os.environ:
-        reports.mkdir(exist_ok=True)
     read = usable_sites(suite)
     broken = "; ".join(map(str, read.broken.values()))
     configuration = _configuration(suite, read)
@@ -273,16 +272,15 @@ def _logging(root: Path) -> dict[str, Any]:
     # ReFrame computes all attributes of a case for each line that it logs: with its debug lines
     # that is a third of a case's own time.
     level = os.environ.get("FABRICHECK_LOG_LEVEL", "verbose")
+    # What records nothing leaves the log of a run under way as it is.
+    log = os.devnull if UNRECORDED in os.environ else str(root / "reports" / "reframe.log")
     return {
         "level": level,
         "handlers": [
             {"type": "stream", "name": "stdout", "level": "info", "format": "%(message)s"},
             {
                 "type": "file",
-                # What records nothing leaves the log of a run under way as it is.
-                "name": os.devnull
-                if UNRECORDED in os.environ
-                else str(root / "reports" / "reframe.log"),
+                "name": log,
                 "level": level,
                 "format": "[%(asctime)s] %(levelname)s: %(check_info)s: %(message)s",
                 "append": False,

@@ -88,8 +88,8 @@ def _resting(run: Run) -> str:
 
 def _problem_lines(run: Run, summary: Summary, console: Console) -> list[Text]:
     """One entry for each problem, as many as the line budget holds, and how many were left out."""
-    above = len(_lacking(run, console)) + bool(run.ran_again) + len(summary.shared)
-    budget = TEXT_LINES - 6 - above
+    above = [*_lacking(run, console), *summary.shared]
+    budget = TEXT_LINES - 6 - bool(run.ran_again) - len(above)
     lines: list[Text] = []
     for number, problem in enumerate(summary.problems):
         entry = _problem(problem, console)

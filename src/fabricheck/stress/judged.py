@@ -164,7 +164,7 @@ def links_of(plan: Mapping[str, Any], block: Case) -> dict[str, str]:
         # What is damaged is a finding of the block.
         with contextlib.suppress(FabricheckError):
             nodes = read_nodes(Path(block.output))
-    return dict(link_use(nodes, block.nodes, read_limits(PartitionExtras.of(setting["extras"]))))
+    return link_use(nodes, block.nodes, read_limits(PartitionExtras.of(setting["extras"])))
 
 
 def words_of(case: Case) -> str:

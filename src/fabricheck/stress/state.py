@@ -18,7 +18,6 @@ from fabricheck.record.entries import Case, from_line, to_line
 from fabricheck.record.write import append_whole, locked
 from fabricheck.report.files import write_whole
 
-"""The name of the check under which the record has stress."""
 _MOST_BYTES: Final = 64 << 20
 _TAIL: Final = 1 << 20
 _PLANNED: Final = {"scheduler", "placement", "blocks", "seconds", "duty", "pause", "block_limit"}

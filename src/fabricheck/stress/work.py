@@ -153,8 +153,8 @@ class Worker:
         _tell(words_of(judged))
         for finding in judged.findings:
             _tell(f"  {finding}")
-        links = links_of(self._plan, judged)
-        _tell(f"  link use: {'; '.join(map(' '.join, links.items())) or 'unknown'}")
+        links = map(" ".join, links_of(self._plan, judged).items())
+        _tell(f"  link use: {'; '.join(links) or 'unknown'}")
         if judged.result != "pass":
             (directory / _BAD).touch()
         prune(self._place.blocks)

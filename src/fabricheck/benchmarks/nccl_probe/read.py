@@ -55,19 +55,18 @@ def curve(result: ProgramResult, name: str = "") -> Curve:
 
 def _iteration(result: ProgramResult, name: str) -> Curve:
     """The one point of a training, whose other traffic and model the caller knows."""
-    entry = BENCHMARKS.get(name)
     (row,) = result.results
-    sums = (result.options.get("scheme"), result.need(row, "size", int))
-    asked = (entry.scheme, sum(MODELS[entry.model].buckets)) if entry and entry.model else None
-    if entry is None or asked != sums:
-        known = ", ".join(each.name for each in BENCHMARKS.values() if each.model)
+    scheme, size = result.options.get("scheme"), result.need(row, "size", int)
+    trainings = [each for each in BENCHMARKS.values() if each.model and each.scheme == scheme]
+    known = [each.name for each in trainings if sum(MODELS[each.model].buckets) == size]
+    if name not in known:
         result.refuse(
-            f"expected the name of the benchmark (--benchmark) whose buckets are {sums[1]} B in "
-            f"NCCL's {sums[0]}, found {name or 'none'}: name one of {known}"
+            f"expected the name of the benchmark (--benchmark) whose buckets are {size} B in "
+            f"NCCL's {scheme}, found {name or 'none'}: name one of {', '.join(known)}"
         )
-    values = dict(result.values(row, "time", entry.metrics[0]))
+    values = dict(result.values(row, "time", BENCHMARKS[name].metrics[0]))
     point = Point(None, values, result.need(row, "iterations", int), row.get("valid"))
-    return _curve(result, name, [point], **{BYTES: str(sums[1])})
+    return _curve(result, name, [point], **{BYTES: str(size)})
 
 
 def _curve(result: ProgramResult, benchmark: str, points: Sequence[Point], **more: str) -> Curve:
@@ -76,11 +75,7 @@ def _curve(result: ProgramResult, benchmark: str, points: Sequence[Point], **mor
         program=program_name(PROGRAM, result.metadata()),
         version=result.version,
         datatype=None,
-        metadata={
-            **result.metadata(),
-            SHARED: str(result.options.get("share_gpu", False)),
-            **more,
-        },
+        metadata={**result.metadata(), SHARED: str(result.options.get("share_gpu", False)), **more},
         points=tuple(points),
         is_whole=True,
     )
