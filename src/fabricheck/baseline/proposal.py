@@ -9,13 +9,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+import msgspec
 
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.reference import CaseKey, Reference
 from fabricheck.report.files import write_whole
 
-_FORMAT = 1
 _CASE = ("check", "partition", "environ", "benchmark", "placement")
 
 
@@ -160,6 +161,7 @@ class Proposal:
         refused: cases that get none.
         steps: steps that are accepted with the references.
         others: all other cases of the history that can have references.
+        format: of the file.
     """
 
     system: str
@@ -167,6 +169,7 @@ class Proposal:
     refused: tuple[Refused, ...]
     steps: tuple[Step, ...]
     others: tuple[Case, ...]
+    format: Literal[1] = 1
 
     def part(self, fields: Mapping[str, Sequence[str | int]]) -> "Proposal":
         """The part for cases whose fields have these values."""
@@ -190,7 +193,7 @@ class Proposal:
 
 def as_json(proposal: Proposal) -> dict[str, Any]:
     """The proposal as data."""
-    return {"format": _FORMAT, **asdict(proposal)}
+    return asdict(proposal)
 
 
 def path_of(directory: Path, system: str) -> Path:
@@ -221,45 +224,14 @@ def read(directory: Path, system: str) -> Proposal:
     """
     path = path_of(directory, system)
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-        if data.pop("format") != _FORMAT:
-            raise FabricheckError(
-                f"expected a proposal of this version at {path}, found another: propose anew"
-            )
-        return Proposal(
-            data["system"],
-            tuple(_proposed(each) for each in data["proposed"]),
-            tuple(Refused(_case(each["case"]), tuple(each["reasons"])) for each in data["refused"]),
-            tuple(
-                Step(each["date"], each["words"], tuple(each["series"])) for each in data["steps"]
-            ),
-            tuple(_case(each) for each in data["others"]),
-        )
+        return msgspec.json.decode(path.read_bytes(), type=Proposal)
     except FileNotFoundError:
         raise FabricheckError(
             f"expected a proposal at {path}, found none: make one with fabricheck baseline propose"
         ) from None
     except OSError as error:
         raise FabricheckError(f"cannot read {path}: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except ValueError as error:
         raise FabricheckError(
-            f"expected a proposal at {path}, found something else ({error!r}): propose anew"
+            f"expected a proposal at {path}, found something else ({error}): propose anew"
         ) from error
-
-
-def _proposed(data: dict[str, Any]) -> Proposed:
-    variables = {
-        name: Reference(**{**each, "warning": tuple(each["warning"])})
-        for name, each in data["variables"].items()
-    }
-    own = {
-        "case": _case(data["case"]),
-        "state": State(data["state"]),
-        "variables": variables,
-        "steps": tuple(data["steps"]),
-    }
-    return Proposed(**{**data, **own})
-
-
-def _case(data: dict[str, Any]) -> Case:
-    return Case(data["check"], CaseKey(**data["key"]))

@@ -11,7 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
+
+import msgspec
 
 from fabricheck.errors import FabricheckError
 from fabricheck.report.files import write_whole
@@ -31,8 +33,6 @@ _NAME: Final = "%Y%m%dT%H%M%SZ"
 _COMPLETE: Final = "night.json"
 _LATE: Final = 1.5
 """After so many intervals without a completed night, one is missing."""
-_LONGEST: Final = timedelta(days=3650)
-_CODE: Final = 255
 _SKEW: Final = timedelta(minutes=5)
 """What clocks of two machines may differ before a night is dated in the future."""
 
@@ -212,6 +212,14 @@ class Nights:
         return problems
 
 
+@dataclass(frozen=True, slots=True)
+class _Complete:
+    """What is believed of a complete night's file."""
+
+    codes: dict[str, Annotated[int, msgspec.Meta(ge=-255, le=255)]]
+    every_hours: Annotated[float, msgspec.Meta(gt=0, lt=87600)] = 24.0
+
+
 def _read(directory: Path, began: datetime) -> Night:
     path = directory / _COMPLETE
     try:
@@ -220,17 +228,11 @@ def _read(directory: Path, began: datetime) -> Night:
     except OSError:
         return Night(directory, began, complete=False)
     try:
-        told = json.loads(record)
-        codes = {str(step): int(code) for step, code in told["codes"].items()}
-        every = timedelta(hours=float(told.get("every_hours", 24)))
-        known = timedelta(0) < every < _LONGEST and all(
-            abs(code) <= _CODE for code in codes.values()
-        )
-        if not known:
-            return Night(directory, began, complete=True, failed=[_COMPLETE])
-        return Night(directory, began, True, failed_steps(told["codes"]), codes, every)  # noqa: FBT003
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError):
+        told = msgspec.json.decode(record, type=_Complete)
+    except (ValueError, RecursionError):
         return Night(directory, began, complete=True, failed=[_COMPLETE])
+    failed, every = failed_steps(told.codes), timedelta(hours=told.every_hours)
+    return Night(directory, began, True, failed, told.codes, every)  # noqa: FBT003
 
 
 def _what_happened(night: Night) -> str:

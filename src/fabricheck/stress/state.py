@@ -10,7 +10,9 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
+
+import msgspec
 
 from fabricheck.errors import FabricheckError
 from fabricheck.locks import held
@@ -20,6 +22,7 @@ from fabricheck.report.files import write_whole
 
 _MOST_BYTES: Final = 64 << 20
 _TAIL: Final = 1 << 20
+_Read = TypeVar("_Read")
 _PLANNED: Final = {"scheduler", "placement", "blocks", "seconds", "duty", "pause", "block_limit"}
 
 
@@ -112,8 +115,7 @@ class Place:
         Raises:
             FabricheckError: if it is damaged.
         """
-        given = self._read("state.json")
-        return None if given is None else _made(State, given, self.path / "state.json")
+        return self._read("state.json", State)
 
     def change(self, **changes: Any) -> State:
         """Change the state, as one step that no other process comes between."""
@@ -130,7 +132,7 @@ class Place:
         Raises:
             FabricheckError: if there is none, or something else.
         """
-        given = self._read("plan.json")
+        given = self._read("plan.json", dict[str, Any])
         if given is None or not given.keys() >= _PLANNED:
             found = "none" if given is None else "something else"
             raise FabricheckError(
@@ -187,17 +189,17 @@ class Place:
             if self.lines.stat().st_size > _MOST_BYTES:
                 self.lines.replace(self.lines.with_suffix(".jsonl.1"))
 
-    def _read(self, name: str) -> dict[str, Any] | None:
+    def _read(self, name: str, kind: type[_Read]) -> _Read | None:
         path = self.path / name
         try:
-            given = json.loads(path.read_text())
+            return msgspec.json.decode(path.read_bytes(), type=kind)
         except FileNotFoundError:
             return None
         except ValueError as error:
             raise FabricheckError(
-                f"expected JSON in {path}, found: {error}: remove the file and start again"
+                f"expected what a stress wrote in {path}, found something else ({error}): remove "
+                "the file and start again"
             ) from None
-        return given if isinstance(given, dict) else {}
 
 
 def places(reports: Path) -> list[Place]:
@@ -208,14 +210,3 @@ def places(reports: Path) -> list[Place]:
     """
     root = reports / "stress"
     return [Place(each.parent) for each in sorted(root.glob("*/state.json"))]
-
-
-def _made(kind: type[State], given: Mapping[str, Any], path: Path) -> State:
-    try:
-        state = kind(**given)
-        return replace(state, until=float(state.until), ended=float(state.ended))
-    except (TypeError, ValueError) as error:
-        raise FabricheckError(
-            f"expected the state of a stress in {path}, found something else ({error}): remove the "
-            "file and start again"
-        ) from None
