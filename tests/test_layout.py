@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
 
 from fabricheck.benchmarks.registry import CHECKS, REGISTRY, folder_of
 
@@ -182,8 +183,9 @@ def test_locks_agree_with_the_pinned_dependencies():
     extras = project["optional-dependencies"]
 
     def missing(pins: list[str], lock: str) -> list[str]:
-        names = {re.split(r"[ ;]", line)[0].lower() for line in lock.splitlines()}
-        return [pin for pin in pins if pin.partition(";")[0].lower() not in names]
+        locked = dict(re.findall(r"^([\w.-]+)==([^\s;]+)", lock, re.MULTILINE))
+        wanted = map(Requirement, pins)
+        return [str(w) for w in wanted if locked.get(w.name.lower(), "0") not in w.specifier]
 
     assert missing([*project["dependencies"], *extras["build"]], runtime) == []
     assert (
