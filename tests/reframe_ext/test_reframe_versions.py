@@ -49,7 +49,7 @@ def command(request: pytest.FixtureRequest, tmp_path: Path) -> Command:
     def run(*words: object, codes: tuple[int, ...] = (0,)) -> str:
         done = subprocess.run(
             list(map(str, words)),
-            cwd=ROOT,
+            cwd=home,
             env={**os.environ, **own},
             capture_output=True,
             text=True,
