@@ -15,6 +15,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from fabricheck.sites.extras import EnvironmentExtras, PartitionExtras, Section
+from fabricheck.transports import MPIS
 from generated import write_or_check
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "reference" / "sites.md"
@@ -42,7 +43,11 @@ def main() -> int:
         f"| `{name}` | {words} | {value} |" for name, words, value in meanings(PartitionExtras())
     ]
     environment = ["| extra | meaning |", "|---|---|"]
-    environment += [f"| `{name}` | {words} |" for name, words, _ in meanings(EnvironmentExtras())]
+    families = ", ".join(f"`{name}`" for name in MPIS)
+    environment += [
+        f"| `{name}` | {words.replace('MPIS', families)} |"
+        for name, words, _ in meanings(EnvironmentExtras())
+    ]
     tables = ["\n".join(partition), "\n".join(environment)]
     return write_or_check(__doc__, DOCUMENT, "ci/document-extras.py", tables)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from fabricheck.sites.extras import PartitionExtras
 from fabricheck.transports import TRANSPORTS, Transport, families, settings
-from fabricheck.transports.families import CHOICES, Choice
+from fabricheck.transports.families import MPIS, Choice
 from fabricheck.transports.table import Counter
 from generated import write_or_check
 
@@ -70,7 +70,7 @@ def variables() -> Iterator[str]:
     """What makes each MPI use each transport: what all have in common, then what differs."""
     yield "| MPI | says what it chose in | always | transports, with what each adds |"
     yield "|---|---|---|---|"
-    for family, choices in CHOICES.items():
+    for family, choices in ((name, mpi.choices) for name, mpi in MPIS.items()):
         for statement in dict.fromkeys(each.statement for each in choices.values()):
             alike = {name: c for name, c in choices.items() if c.statement is statement}
             common = shared(alike.values())

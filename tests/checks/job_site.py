@@ -6,7 +6,7 @@ from pathlib import Path
 import yaml
 
 from fabricheck.reframe_ext.config import site_configuration as _site_configuration
-from fabricheck.transports import MPI_FAMILIES, TRANSPORTS
+from fabricheck.transports import MPIS, TRANSPORTS
 
 LAUNCHERS = ("srun", "mpirun", "mpiexec")
 
@@ -29,7 +29,7 @@ def write(suite: Path) -> None:
             "name": launcher,
             "scheduler": "squeue",
             "launcher": launcher,
-            "environs": list(MPI_FAMILIES),
+            "environs": list(MPIS),
             "features": sorted(features | {"nodes_1", "nodes_2"}),
             "extras": _EXTRAS,
             "sched_options": {"use_nodes_option": True},
@@ -46,7 +46,7 @@ def write(suite: Path) -> None:
             "extras": {"mpi_family": family, "pmi": _PMI.get(family, "pmi2")},
             "target_systems": ["every"],
         }
-        for family in MPI_FAMILIES
+        for family in MPIS
     ]
     system = {"name": "every", "hostnames": [".*"], "partitions": partitions}
     for folder in ("sites", "reports"):

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from tests.checks import job_site
 
-from fabricheck.transports import MPI_FAMILIES, TRANSPORTS, Placement, families
+from fabricheck.transports import MPIS, TRANSPORTS, Placement, families
 
 pytestmark = pytest.mark.integration
 
@@ -65,7 +65,7 @@ def scripts(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], d
     return found
 
 
-@pytest.mark.parametrize("family", MPI_FAMILIES)
+@pytest.mark.parametrize("family", MPIS)
 @pytest.mark.parametrize("launcher", job_site.LAUNCHERS)
 def test_job_scripts_are_those_that_were_read(
     scripts: dict[tuple[str, str], dict[str, str]], launcher: str, family: str

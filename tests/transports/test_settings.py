@@ -2,8 +2,7 @@ import pytest
 
 from fabricheck.errors import FabricheckError
 from fabricheck.sites.extras import PartitionExtras
-from fabricheck.transports import TRANSPORTS, Ports, launcher_options, settings, ucx_settings
-from fabricheck.transports.families import CHOICES
+from fabricheck.transports import MPIS, TRANSPORTS, Ports, launcher_options, settings, ucx_settings
 from fabricheck.transports.table import Counter, Scope
 
 ON_UCX = [name for name, transport in TRANSPORTS.items() if transport.ucx_tls]
@@ -69,7 +68,7 @@ def test_mvapich2_takes_several_devices_and_looks_for_all() -> None:
 
 def test_mvapich2_needs_no_port_inside_a_node() -> None:
     inside = settings("mvapich2", "shm", SITE.ports)
-    assert inside == CHOICES["mvapich2"]["shm"].variables
+    assert inside == MPIS["mvapich2"].choices["shm"].variables
 
 
 @pytest.mark.parametrize(
@@ -90,7 +89,7 @@ def test_a_fabric_is_roce_where_the_site_says_so(extras: dict[str, object], is_r
 def test_ob1_takes_the_interface_of_the_site() -> None:
     ports = SITE.ports
     assert settings("openmpi", "ob1_tcp", ports)["OMPI_MCA_btl_tcp_if_include"] == "eth0"
-    assert settings("openmpi", "ob1_shm", ports) == CHOICES["openmpi"]["ob1_shm"].variables
+    assert settings("openmpi", "ob1_shm", ports) == MPIS["openmpi"].choices["ob1_shm"].variables
     assert not any(name.startswith("UCX") for name in settings("openmpi", "ob1_tcp", ports))
 
 

@@ -2,7 +2,6 @@ import pytest
 
 from fabricheck.errors import FabricheckError
 from fabricheck.transports import (
-    MPI_FAMILIES,
     MPIS,
     TRANSPORTS,
     Statement,
@@ -10,7 +9,7 @@ from fabricheck.transports import (
     families,
     find,
 )
-from fabricheck.transports.families import CHOICES, PROTOCOL_TABLES
+from fabricheck.transports.families import PROTOCOL_TABLES
 from fabricheck.transports.table import Counter, Scope
 
 ON_UCX = [name for name, transport in TRANSPORTS.items() if transport.ucx_tls]
@@ -56,11 +55,11 @@ def test_lanes_are_of_the_counters_that_must_move(transport) -> None:
 
 def test_families_on_ucx_have_all_its_transports() -> None:
     for family in ("openmpi", "mpich", "mvapich"):
-        assert set(ON_UCX) <= set(CHOICES[family])
+        assert set(ON_UCX) <= set(MPIS[family].choices)
 
 
 def test_families_are_those_that_have_the_transport() -> None:
-    assert families("shm") == MPI_FAMILIES
+    assert families("shm") == tuple(MPIS)
     assert families("rc") == families("ud") == ("openmpi", "mpich", "mvapich2", "mvapich")
     assert families("dc") == families("auto") == ("openmpi", "mpich", "mvapich")
     assert families("tcp") == families("ipoib")
@@ -87,7 +86,7 @@ def test_an_unknown_family_is_named() -> None:
         choice("intelmpi", "tcp")
 
 
-@pytest.mark.parametrize("family", MPI_FAMILIES)
+@pytest.mark.parametrize("family", MPIS)
 def test_every_choice_makes_the_library_speak(family: str) -> None:
     speaks = {
         Statement.UCX: {"UCX_LOG_LEVEL": "info"},
@@ -96,13 +95,13 @@ def test_every_choice_makes_the_library_speak(family: str) -> None:
         Statement.BTL: {"OMPI_MCA_btl_base_verbose": "1"},
         Statement.DEVICE: {"FABRICHECK_DEVICE_OF_MPI": "ch3:"},
     }
-    for chosen in CHOICES[family].values():
+    for chosen in MPIS[family].choices.values():
         assert speaks[chosen.statement].items() <= chosen.variables.items()
         assert bool(chosen.said) == (not chosen.is_on_ucx)
 
 
 def test_what_mvapich2_must_say_is_what_it_was_told() -> None:
-    for chosen in CHOICES["mvapich2"].values():
+    for chosen in MPIS["mvapich2"].choices.values():
         assert chosen.said.items() <= chosen.variables.items()
 
 
@@ -115,7 +114,7 @@ def test_the_settings_of_the_ai_cluster_are_one_entry() -> None:
 
 
 def test_no_two_transports_of_a_family_are_the_same() -> None:
-    for choices in CHOICES.values():
+    for choices in (mpi.choices for mpi in MPIS.values()):
         # IPoIB differs by its port.
         chosen = [
             (find(name).port, *sorted(each.variables.items())) for name, each in choices.items()

@@ -11,7 +11,7 @@ from fabricheck.launch.evidence import examine as examine_job
 from fabricheck.launch.measurement import Evidence, Job, Measurement, Setting
 from fabricheck.schedulers import launcher_of, scheduler_of
 from fabricheck.transports import (
-    MPI_FAMILIES,
+    MPIS,
     Placement,
     Transport,
     choice,
@@ -33,7 +33,7 @@ def with_family(*transports: str, needs: Sequence[str] = ()) -> list[str]:
         transports: names of transports.
         needs: features that the environment must have beside ``mpi``.
     """
-    common = [family for family in MPI_FAMILIES if all(family in families(t) for t in transports)]
+    common = [family for family in MPIS if all(family in families(t) for t in transports)]
     features = " ".join(f"+{feature}" for feature in ("mpi", *needs))
     return [f"{features} %mpi_family={family}" for family in common]
 

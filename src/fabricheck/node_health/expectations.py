@@ -4,10 +4,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from fabricheck.sites.extras import NodeHealthExtra, PartitionExtras
+from fabricheck.transports import MPIS
 from fabricheck.units import parse_size
 
-# docs/SETUP.md of the MPI AI Cluster Benchmark: Open MPI 4, UCX 1.12 and OSU 7, or newer.
-_VERSIONS = {"openmpi": "4.0", "ucx": "1.12", "osu": "7.0"}
+# docs/SETUP.md of the MPI AI Cluster Benchmark.
+_VERSIONS = {"ucx": "1.12", "osu": "7.0"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,8 @@ class Expectations:
     @property
     def versions(self) -> Mapping[str, str]:
         """The least version of each program."""
-        return {**_VERSIONS, **self.health.versions}
+        mpis = {name: mpi.least for name, mpi in MPIS.items() if mpi.least}
+        return {**mpis, **_VERSIONS, **self.health.versions}
 
     @property
     def hugepages(self) -> Mapping[int, int]:

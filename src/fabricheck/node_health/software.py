@@ -23,7 +23,7 @@ def programs(family: str) -> tuple[str, ...]:
     """The programs whose version a node is asked for, in an environment with that MPI or none."""
     if not family:
         return ("ucx",)
-    ucx = ("ucx",) if MPIS[family].is_on_ucx else ()
+    ucx = ("ucx",) if MPIS[family].ucx else ()
     return (family, *ucx, "osu")
 
 

@@ -21,21 +21,12 @@ from fabricheck.provenance import SUITE
 from fabricheck.schedulers import LOCAL, SCHEDULERS, launcher_of
 from fabricheck.schedulers.protocol import Partition, Run, Scheduler
 from fabricheck.sites.files import read, read_sites
-from fabricheck.transports import MPI_FAMILIES, MPIS
+from fabricheck.transports import MPIS
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 
 # Only the suite's own environment knows its store, and what is measured with Spack's OSU needs it.
 _MPIS_OF_OSU = ("--format", "{^mpi.name} {^mpi.variants}", "osu-micro-benchmarks")
-_ALONE = {
-    "openmpi": [
-        ["OMPI_MCA_rmaps_base_oversubscribe", "1"],
-        ["OMPI_ALLOW_RUN_AS_ROOT", "1"],
-        ["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"],
-    ]
-}
-"""What ``mpirun`` on one machine needs."""
-
 _VERBS_LANES = {"rc_verbs", "rc_mlx5"}
 
 
@@ -122,14 +113,17 @@ def gather(run: Run, on_node: Sequence[str] = (), *, alone: bool = False) -> Fac
         for name, mpi in MPIS.items()
         if mpi.compilers and ask("", mpi.compilers[0], "--version")
     ]
-    if not every and (launched := _launched(ask("MPI of mpirun", "mpirun", "--version"))):
-        missing += [f"MPI {each}: mpirun is {launched}'s" for each in mpis if each != launched]
-        mpis = [each for each in mpis if each == launched]
+    said = "" if every else ask("MPI of mpirun", "mpirun", "--version")
+    if launched := [name for name, mpi in MPIS.items() if mpi.launcher in said]:
+        missing += [
+            f"MPI {each}: mpirun is {launched[0]}'s" for each in mpis if each not in launched
+        ]
+        mpis = [each for each in mpis if each in launched]
     return Facts(
         scheduler=scheduler,
         partitions=tuple(each for each in every if each.name in hardware),
         hardware=hardware,
-        spack=tuple(name for name in found if name in MPI_FAMILIES),
+        spack=tuple(name for name in found if name in MPIS),
         mpis=tuple(mpis),
         pmis=tuple(detect.read_mpi_types(ask("PMIs", "sh", "-c", f"{listing} 2>&1")))
         if (listing := scheduler.launcher.pmis)
@@ -189,12 +183,6 @@ def _ways(
             yield name, own
         except UnansweredError as error:
             missing.append(f"partition {name}, which is left out: {error}")
-
-
-def _launched(said: str) -> str:
-    """The family of a launcher."""
-    words = {"Open MPI": "openmpi", "HYDRA": "mpich"}
-    return next((family for word, family in words.items() if word in said), "")
 
 
 def unmeasured(facts: Facts) -> Iterator[str]:
@@ -364,7 +352,7 @@ def _environments(name: str, facts: Facts) -> list[dict[str, Any]]:
                 "ftn": "",
                 "features": ["mpi", *(["spack"] if in_spack else [])],
                 "extras": extras,
-                **({} if facts.partitions else {"env_vars": _ALONE.get(family, [])}),
+                **({} if facts.partitions else {"env_vars": [*MPIS[family].alone.items()]}),
                 "target_systems": [name],
             }
         )

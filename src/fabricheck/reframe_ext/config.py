@@ -22,7 +22,7 @@ from fabricheck.reframe_ext.recorder import HANDLER
 from fabricheck.reframe_ext.reframe import log_files
 from fabricheck.sites.extras import EnvironmentExtras, PartitionExtras
 from fabricheck.sites.files import Sites, read_sites
-from fabricheck.transports import MPI_FAMILIES
+from fabricheck.transports import MPIS
 
 _FALLBACK = "local"
 
@@ -202,10 +202,10 @@ def _resolve(environment: dict[str, Any]) -> dict[str, Any]:
     """An environment in ReFrame's schema, its MPI family and its prefix checked."""
     name, resolved = environment["name"], dict(environment)
     family = EnvironmentExtras.of(environment.get("extras")).mpi_family
-    if "mpi" in environment.get("features", ()) and family not in MPI_FAMILIES:
+    if "mpi" in environment.get("features", ()) and family not in MPIS:
         raise FabricheckError(
-            f"expected an MPI family ({', '.join(MPI_FAMILIES)}) as extras.mpi_family of "
-            f"environment {name}, found {family!r}: correct the site file"
+            f"expected an MPI family ({', '.join(MPIS)}) as extras.mpi_family of "
+            f"environment {name}, found {family or None!r}: correct the site file"
         )
     if variable := resolved.pop("prefix_variable", None):
         for compiler in ("cc", "cxx"):

@@ -257,9 +257,8 @@ class EnvironmentExtras(Section):
     """What is said of an environment.
 
     Attributes:
-        mpi_family: `openmpi`, `mpich`, `mvapich2`, `mvapich2_nemesis` (its build for Ethernet) or
-            `mvapich`: which settings make it use a transport, and how it proves it
-            ([transports.md](transports.md)).
+        mpi_family: MPIS (`mvapich2_nemesis` is MVAPICH2's build for Ethernet): which settings make
+            it use a transport, and how it proves it ([transports.md](transports.md)).
         mpi_spec: with the feature `spack`: the MPI as Spack names it, such as `^openmpi`
             ([spack.md](../how-to/spack.md)).
         pmi: what `srun --mpi` must speak: `pmix` for Open MPI, `pmi2` for MPICH and MVAPICH2. The

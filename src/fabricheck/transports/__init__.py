@@ -1,7 +1,6 @@
 """How data travels: one table of settings and proofs for each MPI family and transport."""
 
 from fabricheck.transports.families import (
-    MPI_FAMILIES,
     MPIS,
     Choice,
     Statement,
@@ -21,7 +20,6 @@ from fabricheck.transports.table import TRANSPORTS, Transport, find
 
 __all__ = [
     "MPIS",
-    "MPI_FAMILIES",
     "TRANSPORTS",
     "Choice",
     "Placement",

@@ -10,7 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from fabricheck.errors import FabricheckError
-from fabricheck.tables import many, one_of, pattern, rows
+from fabricheck.tables import NAME, TEXT, Cell, many, maybe, one_of, pattern, rows
 from fabricheck.transports.table import TRANSPORTS, Memory
 
 
@@ -66,161 +66,104 @@ def ucx_variables(transport: str) -> Mapping[str, str]:
     return {**_UCX_LOGGING, **beside, "UCX_TLS": TRANSPORTS[transport].ucx_tls}
 
 
-# Open MPI leaves UCX for ob1 without a word unless the pml is named, and refuses UCX over TCP and
-# shared memory unless every UCX transport and device is allowed.
-_OPENMPI: Mapping[str, str] = {
-    "OMPI_MCA_pml": "ucx",
-    "OMPI_MCA_osc": "ucx",
-    "OMPI_MCA_opal_common_ucx_tls": "any",
-    "OMPI_MCA_opal_common_ucx_devices": "any",
-}
-
-# What the settings of the MPI AI Cluster Benchmark say beside UCX's ("--mca btl ^openib,tcp").
-_OPENMPI_BESIDE: Mapping[str, Mapping[str, str]] = {
-    "ud_verbs_sm": {"OMPI_MCA_btl": "^openib,tcp"},
-}
-
-# MPICH moves messages inside a node by its own shared memory, which says nothing about UCX, unless
-# NOLOCAL is set. MVAPICH, the successor of MVAPICH2, is built on MPICH and keeps its variables.
-_MPICH: Mapping[str, str] = {
-    "MPIR_CVAR_CH4_NETMOD": "ucx",
-    "MPIR_CVAR_NOLOCAL": "1",
-}
-
-
-def _on_ucx(fixed: Mapping[str, str], beside: Mapping[str, Mapping[str, str]]) -> dict[str, Choice]:
-    return {
-        name: Choice(
-            Statement.PROTOCOLS if transport.memory is Memory.GPU else Statement.UCX,
-            {**fixed, **beside.get(name, {}), **ucx_variables(name)},
-        )
-        for name, transport in TRANSPORTS.items()
-        if transport.ucx_tls
-    }
-
-
-def _ob1(btl: str) -> Choice:
-    """Open MPI without UCX: nothing of it in messages, in windows or below the collectives.
-
-    At verbosity 1 Open MPI tells the BTL that it takes to each peer. Its name for shared memory is
-    vader up to 4.1; 5.0 says sm and takes the old name too.
-    """
-    return Choice(
-        Statement.BTL,
-        {
-            "OMPI_MCA_pml": "ob1",
-            "OMPI_MCA_btl": f"{btl},self",
-            "OMPI_MCA_osc": "^ucx",
-            "OMPI_MCA_coll": "^hcoll,ucc",
-            "OMPI_MCA_btl_base_verbose": "1",
-        },
-        {"btl": btl},
-    )
-
-
-def _mvapich2(**said: str) -> Choice:
-    """MVAPICH2 speaks verbs itself.
-
-    Level 2 lists the parameters as the library applied them. Binding is the scheduler's.
-    """
-    return Choice(
-        Statement.PARAMETERS,
-        {"MV2_SHOW_ENV_INFO": "2", "MV2_ENABLE_AFFINITY": "0", **said},
-        said,
-    )
-
-
-_DEVICE = "ch3:nemesis"
-
-
-def _nemesis(**variables: str) -> Choice:
-    """MVAPICH2 built for its Ethernet channel: a library of its own, which has no RDMA.
-
-    It tells nothing at run time, and its build for RDMA ignores these variables; so each rank's
-    wrapper looks up what the library that the rank loads was built for.
-    """
-    return Choice(
-        Statement.DEVICE, {"FABRICHECK_DEVICE_OF_MPI": "ch3:", **variables}, {"device": _DEVICE}
-    )
-
-
-# MVAPICH2's hybrid begins with 512 ranks or more unless told otherwise, and then takes a reliable
-# connection to the peers that it talks to most (ch3_init.c of 2.3.7).
-CHOICES: Mapping[str, Mapping[str, Choice]] = {
-    "openmpi": {
-        **_on_ucx(_OPENMPI, _OPENMPI_BESIDE),
-        "ob1_tcp": _ob1("tcp"),
-        "ob1_shm": _ob1("vader"),
-    },
-    "mpich": _on_ucx(_MPICH, {}),
-    "mvapich2": {
-        "rc": _mvapich2(MV2_USE_ONLY_UD="0", MV2_USE_UD_HYBRID="0"),
-        "ud": _mvapich2(MV2_USE_ONLY_UD="1"),
-        "hybrid": _mvapich2(
-            MV2_USE_ONLY_UD="0", MV2_USE_UD_HYBRID="1", MV2_HYBRID_ENABLE_THRESHOLD="2"
-        ),
-        "shm": _mvapich2(MV2_USE_SHARED_MEM="1"),
-    },
-    "mvapich2_nemesis": {
-        "tcp": _nemesis(MPIR_CVAR_NEMESIS_NETMOD="tcp"),
-        "shm": _nemesis(MPIR_CVAR_CH3_NOLOCAL="0"),
-        "ipoib": _nemesis(MPIR_CVAR_NEMESIS_NETMOD="tcp"),
-    },
-    "mvapich": _on_ucx(_MPICH, {}),
-}
-
-
 @dataclass(frozen=True, slots=True)
 class Mpi:
-    """What is known of an MPI family beside its transports, a row of mpi.csv.
+    """An MPI family: a row of mpi.csv, and its rows of choices.csv.
 
     Attributes:
         name: of the family.
         printed: how its version string begins, from its library and from its own tools.
         command: what prints that.
-        spec: what names it to Spack.
-        pmi: what ``srun --mpi`` should speak to it, the best first.
+        least: the least version that nodes must have; empty for any.
+        launcher: how its own launchers name themselves.
+        spec: what names it to Spack; empty where the suite's Spack has none.
         compilers: for C and C++, where several MPIs stand beside each other on ``PATH``.
-        naming: its launchers that hand on a variable only where it is named.
+        pmi: what ``srun --mpi`` should speak to it, the best first.
+        hosts: options of its launchers for a list of hosts, with ``{}`` for the file.
+        given: first letters of the variables that its launchers hand on unasked; empty for all.
+        alone: variables for its launchers on one machine.
+        ucx: variables that make it use UCX; none where it can't.
+        choices: how it is made to use each transport that it has.
     """
 
     name: str
     printed: str
     command: str
+    least: str
+    launcher: str
     spec: str
-    pmi: tuple[str, ...]
     compilers: tuple[str, ...]
-    naming: tuple[str, ...]
+    pmi: tuple[str, ...]
+    hosts: str
+    given: str
+    alone: Mapping[str, str]
+    ucx: Mapping[str, str]
+    choices: Mapping[str, Choice]
 
-    @property
-    def is_on_ucx(self) -> bool:
-        """Whether UCX carries the data of some transport."""
-        return any(each.is_on_ucx for each in CHOICES[self.name].values())
 
-
+_ASSIGNED = many(pattern(r"[A-Za-z][A-Za-z0-9_]+=[^\s=]+", "NAME=value"))
+_ASSIGNMENTS = Cell(
+    _ASSIGNED.form, lambda cell: dict(word.split("=") for word in _ASSIGNED.read(cell))
+)
 _COLUMNS = {
-    "name": one_of(CHOICES.keys()),
-    "printed": pattern(r"[A-Z][A-Za-z0-9 ]+ (v|Version)", "MPICH Version"),
-    "command": one_of(("ompi_info --version", "mpichversion")),
-    "spec": pattern(rf"\^({'|'.join(CHOICES)})( fabrics=(mrail|nemesis))?", "^mpich"),
+    "name": NAME,
+    "printed": pattern(r"[A-Z][A-Za-z0-9() ]+", "MPICH Version"),
+    "command": pattern(r"[a-z_]+( --?version)?", "mpichversion"),
+    "least": maybe(pattern(r"[0-9]+([.][0-9]+)*", "4.0"), ""),
+    "launcher": TEXT,
+    "spec": maybe(pattern(r"\^[a-z0-9-]+( [a-z]+=[a-z]+)?", "^mpich"), ""),
+    "compilers": many(pattern(r"mpi[a-z.]+", "mpicc.mpich")),
     "pmi": many(one_of(("pmix", "pmi2"))),
-    "compilers": many(pattern(r"mpi(cc|cxx)\.(openmpi|mpich)", "mpicc.mpich")),
-    "naming": many(one_of(("mpirun", "mpiexec"))),
+    "hosts": pattern(r"-.* \{\}.*", "-f {}"),
+    "given": maybe(pattern("[A-Z_]+_", "OMPI_"), ""),
+    "alone": _ASSIGNMENTS,
+    "ucx": _ASSIGNMENTS,
 }
-MPIS: Mapping[str, Mpi] = {
-    row["name"]: Mpi(**row) for row in rows(Path(__file__).with_name("mpi.csv"), _COLUMNS)
-}
-MPI_FAMILIES = tuple(MPIS)
-if lacking := CHOICES.keys() - MPIS.keys():
-    raise FabricheckError(
-        f"{Path(__file__).with_name('mpi.csv')}: expected a row for each MPI family, found none "
-        f"for {', '.join(sorted(lacking))}: add it"
-    )
+
+
+def read_mpis(folder: Path) -> dict[str, Mpi]:
+    """The families of the tables mpi.csv and choices.csv in a folder.
+
+    Raises:
+        FabricheckError: for the first line that is not as it must be.
+    """
+    found = {
+        row["name"]: {**row, "choices": _on_ucx(row["ucx"])}
+        for row in rows(folder / "mpi.csv", _COLUMNS)
+    }
+    known = {name: name for family in found for name in (f"{family}:{t}" for t in TRANSPORTS)}
+    columns = {
+        "name": Cell("FAMILY:TRANSPORT of mpi.csv and transports.csv", known.__getitem__),
+        "statement": one_of({each.name.lower(): each for each in Statement}),
+        "variables": _ASSIGNMENTS,
+        "said": _ASSIGNMENTS,
+    }
+    for row in rows(folder / "choices.csv", columns):
+        family, _, transport = row["name"].partition(":")
+        mpi, variables = found[family], row["variables"]
+        if beside := mpi["choices"].get(transport):
+            variables = {**mpi["ucx"], **variables, **beside.variables}
+        mpi["choices"][transport] = Choice(row["statement"], variables, row["said"])
+    return {name: Mpi(**row) for name, row in found.items()}
+
+
+def _on_ucx(fixed: Mapping[str, str]) -> dict[str, Choice]:
+    return {
+        name: Choice(
+            Statement.PROTOCOLS if transport.memory is Memory.GPU else Statement.UCX,
+            {**fixed, **ucx_variables(name)},
+        )
+        for name, transport in TRANSPORTS.items()
+        if fixed and transport.ucx_tls
+    }
+
+
+MPIS: Mapping[str, Mpi] = read_mpis(Path(__file__).parent)
 
 
 def families(transport: str) -> tuple[str, ...]:
     """The MPI families that can use a transport."""
-    return tuple(family for family, choices in CHOICES.items() if transport in choices)
+    return tuple(name for name, mpi in MPIS.items() if transport in mpi.choices)
 
 
 def choice(family: str, transport: str) -> Choice:
@@ -229,14 +172,14 @@ def choice(family: str, transport: str) -> Choice:
     Raises:
         FabricheckError: for an unknown family or transport, and for one that the family lacks.
     """
-    if family not in CHOICES:
+    if family not in MPIS:
         raise FabricheckError(
-            f"expected an MPI family of the table ({', '.join(MPI_FAMILIES)}), found {family!r}: "
+            f"expected an MPI family of the table ({', '.join(MPIS)}), found {family!r}: "
             "give the environment one of these as extras.mpi_family"
         )
-    if transport not in CHOICES[family]:
+    if transport not in MPIS[family].choices:
         raise FabricheckError(
             f"expected an MPI that has transport {transport} "
             f"({', '.join(families(transport)) or 'none has'}), found {family}: choose another"
         )
-    return CHOICES[family][transport]
+    return MPIS[family].choices[transport]

@@ -9,8 +9,7 @@ from fabricheck.schedulers.protocol import Launcher
 from fabricheck.transports.families import MPIS, Statement, choice, ucx_variables
 from fabricheck.transports.table import IPOIB, TRANSPORTS, Counter, Scope, Transport, find
 
-# Launchers that must be told the names of variables give the ranks these all the same.
-_GIVEN_ANYWAY = "OMPI_"
+_OWN_LAUNCHERS = ("mpirun", "mpiexec")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +86,7 @@ def settings(family: str, transport: str, ports: Ports = ANY_PORTS) -> dict[str,
     """Environment variables that make an MPI family use a transport and say so.
 
     Args:
-        family: one of ``MPI_FAMILIES``.
+        family: one of ``MPIS``.
         transport: name of the transport.
         ports: what the site gives.
 
@@ -119,9 +118,10 @@ def launcher_options(family: str, launcher: str, variables: Iterable[str]) -> li
         launcher: ReFrame's name of the launcher.
         variables: names of the variables that the case sets.
     """
-    if family not in MPIS or launcher not in MPIS[family].naming:
+    given = MPIS[family].given if family in MPIS else ""
+    if not given or launcher not in _OWN_LAUNCHERS:
         return []
-    named = [name for name in variables if not name.startswith(_GIVEN_ANYWAY)]
+    named = [name for name in variables if not name.startswith(given)]
     return [option for name in named for option in ("-x", name)]
 
 
@@ -218,6 +218,4 @@ def listing(places: Sequence[int], num_nodes: int, launcher: Launcher, family: s
     if launcher.list_variable:
         options = [option.format(len(places)) for option in launcher.listed]
         return Listing(commands, options, {launcher.list_variable: _LIST})
-    if family == "openmpi":
-        return Listing(commands, ["--hostfile", _LIST, "--map-by", "seq"])
-    return Listing(commands, ["-f", _LIST])
+    return Listing(commands, MPIS[family].hosts.format(_LIST).split())
