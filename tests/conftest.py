@@ -1,7 +1,7 @@
 """Tiers: how much machine a test may use. A module is ``unit`` unless it says otherwise.
 
 unit         nothing but this process: no other process, no waiting for a clock, no network
-integration  other processes: stand-ins for launchers, ReFrame's dry runs, killed commands
+integration  other processes: stand-ins for launchers, ReFrame's dry runs, killed commands; pages
 e2e          what is real: testbed, guest, browser, ranks of MPI
 lab          hours of one question: error rates, kill loops, the table of faults, comparisons
 """

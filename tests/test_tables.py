@@ -41,7 +41,7 @@ OPEN = (
 NEAR = ("node", "nodes", "night", "nights")
 """Words of the catalogue, labels and sources, that are one letter from another of them."""
 
-FEW = 12
+FEW = 8
 """Mutations of each column of a table that the gate tries; ``lab`` tries all."""
 
 

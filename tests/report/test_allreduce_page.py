@@ -12,6 +12,8 @@ from fabricheck.report.page import render
 from fabricheck.report.phase_files import write_phases
 from fabricheck.report.summary import summarise
 
+pytestmark = pytest.mark.integration
+
 GOOD = dict(zip(SCHEMES, (2.66, 2.99, 2.36, 1.41), strict=True))
 
 

@@ -7,6 +7,8 @@ from fabricheck.report import charts
 from fabricheck.report.curves import groups
 from fabricheck.report.matrix import build_matrix
 
+pytestmark = pytest.mark.integration
+
 STATISTICS = ("p50", "avg", "p99", "max")
 ENVIRONS = ("mpich", "openmpi")
 

@@ -13,6 +13,8 @@ from fabricheck.report.offline import outside_resources
 from fabricheck.report.page import render
 from fabricheck.report.summary import summarise
 
+pytestmark = pytest.mark.integration
+
 LIMIT = 3_000_000
 
 
@@ -106,7 +108,7 @@ def test_what_was_not_measured_is_told_with_its_reason(everything):
 
 
 def test_what_the_run_could_not_have_is_told(page):
-    document = sample.report()
+    document = sample.report("barrier")
     document["end"]["lacking"] = "nothing on RDMA: no QEMU, no kernel"
     assert "nothing on RDMA: no QEMU, no kernel" in section(page(document), "not-measured")
 
@@ -142,7 +144,7 @@ def test_text_from_the_record_is_never_markup(page):
 
 @pytest.mark.parametrize("variant", sample.VARIANTS)
 def test_every_variant_makes_a_page(page, variant):
-    document = sample.only(sample.VARIANTS[variant](), "barrier", "bcast")
+    document = sample.only(sample.VARIANTS[variant](), "barrier")
     assert outside_resources(page(document)) == []
 
 

@@ -14,6 +14,8 @@ from fabricheck.report.offline import outside_resources
 from fabricheck.report.page import render
 from fabricheck.report.summary import summarise
 
+pytestmark = pytest.mark.integration
+
 SERIES = 500
 
 

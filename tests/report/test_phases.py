@@ -15,6 +15,8 @@ from fabricheck.report.phase_files import write_phases
 from fabricheck.report.phases import phase_figures
 from fabricheck.report.summary import summarise
 
+pytestmark = pytest.mark.integration
+
 PHASES = ["total", "transfer_a", "broadcast_b", "compute", "transfer_c"]
 PNG = b"\x89PNG\r\n\x1a\n"
 
