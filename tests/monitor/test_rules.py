@@ -124,3 +124,14 @@ def test_rules_use_what_there_is_and_hold_no_limit_of_a_band() -> None:
         assert numbers & {limit for limit in limits if limit > 1} == set()
     named = re.findall(r'band=~?"([\w|]+)"', str(ALERTS))
     assert {"ecn", "pfc"} < {each for bands in named for each in bands.split("|")} <= BANDS.keys()
+
+
+def test_what_one_alert_silences_has_the_labels_that_must_be_equal() -> None:
+    tests = [each for case in CASES for each in case.get("alert_rule_test", ())]
+    config = yaml.safe_load((PLACE / "alertmanager.yml").read_text())
+    for rule in config["inhibit_rules"]:
+        for side in ("source_matchers", "target_matchers"):
+            (names,) = (each.split("=")[1].strip(' ~"') for each in rule[side])
+            seen = [test["exp_alerts"] for test in tests if re.fullmatch(names, test["alertname"])]
+            labels = [each["exp_labels"].keys() for alerts in seen for each in alerts]
+            assert any(each >= {*rule["equal"]} for each in labels), names
