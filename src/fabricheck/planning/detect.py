@@ -1,8 +1,7 @@
 """What tools say of a machine, as far as a site file needs it, each read from its output."""
 
-import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 
@@ -60,12 +59,12 @@ def read_ucx_info(text: str) -> dict[str, set[str]]:
 
 def read_lscpu(text: str) -> Processor | None:
     """The processor in the output of ``lscpu --json``; ``None`` where it doesn't say."""
+    # Newer versions nest the fields.
+    fields = dict(re.findall(r'"field":\s*"([^"]+?):?",\s*"data":\s*"([^"]*)"', text))
     try:
-        fields = {each["field"].rstrip(":"): each["data"] for each in _flat(json.loads(text))}
-        threads = int(fields["Thread(s) per core"])
-        sockets = int(fields["Socket(s)"])
+        threads, sockets = int(fields["Thread(s) per core"]), int(fields["Socket(s)"])
         return Processor(int(fields["CPU(s)"]), threads, sockets)
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError):
         return None
 
 
@@ -89,16 +88,6 @@ def read_mpi_types(text: str) -> list[str]:
     """What a launcher lists as what it can speak to an MPI, one word a line behind its name."""
     found = re.findall(r"^(?:\w+:)?\s*(\w+)\s*$", text, re.MULTILINE)
     return [word for word in found if word != "none"]
-
-
-def _flat(node: Mapping[str, object] | list[Mapping[str, object]]) -> Iterator[dict[str, str]]:
-    """Fields of lscpu, which newer versions nest."""
-    if isinstance(node, list):
-        for each in node:
-            yield {"field": str(each["field"]), "data": str(each.get("data"))}
-            yield from _flat(each.get("children", []))  # type: ignore[arg-type]
-    else:
-        yield from _flat(node["lscpu"])  # type: ignore[arg-type]
 
 
 def _blocks(text: str, head: str) -> Iterator[tuple[str, str]]:

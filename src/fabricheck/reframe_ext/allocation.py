@@ -33,6 +33,7 @@ from fabricheck.schedulers import scheduler_of
 from fabricheck.schedulers.allocation import (
     Allocation,
     Given,
+    Held,
     inside,
     signal_steps,
     step_variables,
@@ -54,7 +55,7 @@ class CaseJob(SlurmJob):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.own = False
-        self.allocation: Allocation | Given | None = None
+        self.allocation: Held | None = None
         self.process: subprocess.Popen[bytes] | None = None
         self.nodes: list[str] = []
         self.began = 0.0
@@ -99,7 +100,7 @@ class AllocationScheduler(SqueueJobScheduler):
         self._seconds = float(Duration(wanted.time))
         self._side_by_side = wanted.side_by_side
         self._after_builds = wanted.after_builds
-        self._held: Allocation | Given | None = None
+        self._held: Held | None = None
 
     def make_job(self, *args: Any, **kwargs: Any) -> CaseJob:
         """A job that may run in the allocation."""
@@ -160,12 +161,9 @@ class AllocationScheduler(SqueueJobScheduler):
         return found
 
     def _fits(self, job: CaseJob) -> bool:
-        most = self._given().nodes if inside(os.environ) else range(self._size)
+        most = Given(os.environ).nodes if inside(os.environ) else range(self._size)
         limit = job.time_limit or 0
         return job.is_plain and job.num_nodes <= len(most) and limit <= self._seconds
-
-    def _given(self) -> Given:
-        return Given(os.environ)
 
     def _advance(self, job: CaseJob) -> None:
         if self.finished(job):
@@ -179,7 +177,7 @@ class AllocationScheduler(SqueueJobScheduler):
         """Whether the allocation is there, large and long enough, and nothing else runs."""
         if self._after_builds and any(build.state == "RUNNING" for build in self.builds):
             return False
-        if self.running and not (self._side_by_side and self._apart(job)):
+        if self.running and not (self._side_by_side and len(self._free()) >= job.num_nodes):
             return False
         held = self._held
         if held and (not held.alive() or held.ends - time.time() < (job.time_limit or 0)):
@@ -187,7 +185,7 @@ class AllocationScheduler(SqueueJobScheduler):
         if job.state != "PENDING":
             return False
         if self._held is None:
-            self._held = self._given() if inside(os.environ) else self._ask(job)
+            self._held = Given(os.environ) if inside(os.environ) else self._ask(job)
         if not self._held.granted():
             if job.max_pending_time and time.time() - self._held.asked > job.max_pending_time:
                 self._never_began(job, f"no nodes in time, the last words: {self._held.words()}")
@@ -201,14 +199,11 @@ class AllocationScheduler(SqueueJobScheduler):
             return False
         return True
 
-    def _apart(self, job: CaseJob) -> bool:
-        return bool(self._held and len(self._free()) >= job.num_nodes)
-
     def _free(self) -> list[str]:
         taken = {node for each in self.running for node in each.nodes}
         return [node for node in self._held.nodes if node not in taken] if self._held else []
 
-    def _lose(self, job: CaseJob, held: Allocation | Given) -> None:
+    def _lose(self, job: CaseJob, held: Held) -> None:
         """Forget an allocation that has ended or is too short; a new one is asked for."""
         words, was_there = held.words(), bool(held.job)
         gone = not held.alive()

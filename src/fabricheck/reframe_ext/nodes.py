@@ -5,7 +5,7 @@ from typing import Any
 from reframe.core.exceptions import ReframeError
 
 from fabricheck.reframe_ext.reframe import flexible_nodes, nodes_in_state, nodes_of
-from fabricheck.schedulers import scheduler_of
+from fabricheck.schedulers import SCHEDULERS, scheduler_of
 
 
 def lacking_of_scheduler(test: Any, partition: Any) -> tuple[str, ...]:
@@ -31,12 +31,13 @@ def usable_nodes(job: Any, partition: str, check: str) -> tuple[int, dict[str, s
     try:
         nodes = nodes_of(job)
     except NotImplementedError:
+        known = ", ".join(each for each, row in SCHEDULERS.items() if row.lists_nodes)
         raise ReframeError(
-            "expected a scheduler that lists its nodes (slurm, squeue, local), found "
-            f"{name}: leave the check out with -x {check}"
+            f"expected a scheduler that lists its nodes ({known}), found {name}: leave the check "
+            f"out with -x {check}"
         ) from None
-    known = scheduler.known_states()
-    states = {node.name: known.get(node.name, "unknown") for node in nodes}
+    said = scheduler.known_states()
+    states = {node.name: said.get(node.name, "unknown") for node in nodes}
     if isinstance(asked, int):
         return asked, states
     state = scheduler.idle if asked.lower() == "idle" else asked.lower()

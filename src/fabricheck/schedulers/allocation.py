@@ -20,17 +20,50 @@ _GRACE_SECONDS: Final = 5
 _KEPT: Final = ("SLURM_CONF",)
 
 
-class Allocation:
-    """Nodes that ``salloc`` holds for as long as a pipe from this process is open.
-
-    However this process ends, the kernel closes the pipe, and the nodes are given back.
+class Held:
+    """Nodes of a job of Slurm.
 
     Attributes:
-        job: its number in Slurm; empty until it is granted.
+        job: its number; empty until it is granted.
         nodes: its nodes.
         cpus: the CPUs of its nodes, as Slurm writes them.
         asked: when it was asked for, in seconds since the epoch.
         ends: when its time is over, likewise.
+    """
+
+    job = cpus = ""
+    nodes: tuple[str, ...] = ()
+    asked, ends = 0.0, float("inf")
+
+    def granted(self) -> bool:
+        """Whether the nodes are there."""
+        return bool(self.job)
+
+    def alive(self) -> bool:
+        """Whether it is asked for or held; Slurm takes it back when a node dies."""
+        return not self.job or _runs(self.job)
+
+    def words(self) -> str:
+        """Why it ended, as far as anything says it."""
+        return "it is the one that ReFrame was started in: start again in another"
+
+    def release(self) -> None:
+        """Give back what is not another's."""
+
+
+class Given(Held):
+    """The allocation that ReFrame was started in, which is not ours to give back."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self.job = environment["SLURM_JOB_ID"]
+        self.nodes = tuple(NodeSet(environment["SLURM_JOB_NODELIST"]))
+        self.cpus = environment.get("SLURM_JOB_CPUS_PER_NODE", "")
+
+
+class Allocation(Held):
+    """Nodes that ``salloc`` holds for as long as a pipe from this process is open.
+
+    However this process ends, the kernel closes the pipe, and the nodes are given back.
     """
 
     def __init__(self, options: Sequence[str], nodes: int, seconds: float) -> None:
@@ -45,11 +78,7 @@ class Allocation:
             env=without_job(os.environ),
             start_new_session=True,
         )
-        self.asked = time.time()
-        self._seconds = seconds
-        self.ends = float("inf")
-        self.job = self.cpus = ""
-        self.nodes: tuple[str, ...] = ()
+        self.asked, self._seconds = time.time(), seconds
         atexit.register(self.release)
 
     def granted(self) -> bool:
@@ -60,13 +89,11 @@ class Allocation:
                 self.job, listed, self.cpus = words
                 self.nodes = tuple(NodeSet(listed))
                 self.ends = time.time() + self._seconds
-        return bool(self.job)
+        return super().granted()
 
     def alive(self) -> bool:
         """Whether it is asked for or held; Slurm takes it back when a node dies."""
-        if self._salloc.poll() is not None:
-            return False
-        return not self.job or _runs(self.job)
+        return self._salloc.poll() is None and super().alive()
 
     def words(self) -> str:
         """What salloc said last, without that the allocation is gone."""
@@ -85,33 +112,6 @@ class Allocation:
             self._salloc.wait(_GRACE_SECONDS)
 
 
-class Given:
-    """The allocation that ReFrame was started in, which is not ours to give back."""
-
-    asked = 0.0
-    ends = float("inf")
-
-    def __init__(self, environment: Mapping[str, str]) -> None:
-        self.job = environment["SLURM_JOB_ID"]
-        self.nodes = tuple(NodeSet(environment["SLURM_JOB_NODELIST"]))
-        self.cpus = environment.get("SLURM_JOB_CPUS_PER_NODE", "")
-
-    def granted(self) -> bool:
-        """It is there."""
-        return True
-
-    def alive(self) -> bool:
-        """Whether it still runs."""
-        return _runs(self.job)
-
-    def words(self) -> str:
-        """Nobody but Slurm's log knows why."""
-        return "it is the one that ReFrame was started in: start again in another"
-
-    def release(self) -> None:
-        """Left to its owner."""
-
-
 def inside(environment: Mapping[str, str]) -> bool:
     """Whether this process was started in an allocation."""
     return "SLURM_JOB_ID" in environment and "SLURM_JOB_NODELIST" in environment
@@ -126,7 +126,7 @@ def without_job(environment: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def step_variables(job: Any, held: Allocation | Given) -> dict[str, str]:
+def step_variables(job: Any, held: Held) -> dict[str, str]:
     """What Slurm would say to the script of a job of ReFrame of this size on these nodes.
 
     Steps on a part of the allocation are told their nodes by a file, which ``srun`` has a variable

@@ -24,4 +24,5 @@ def to_copy(names: Iterable[str], why: str) -> list[str]:
     if odd:
         return [f"no line to copy: expected names of hosts, found {odd[0]!a}"]
     reason = re.sub(r"[^\w .:,()/-]", "", why, flags=re.ASCII)[:_LONGEST]
-    return here().keep_off(fold(names), f"fabricheck: {reason}")
+    words = {"nodes": fold(names), "reason": f"fabricheck: {reason}"}
+    return [line.format(**words) for line in here().keep_off]

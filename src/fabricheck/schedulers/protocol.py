@@ -7,6 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
+from fabricheck.asking import PATIENCE, told
 from fabricheck.errors import FabricheckError
 
 Run = Callable[[Sequence[str]], str]
@@ -104,17 +105,30 @@ class Scheduler:
         lists_nodes: whether its nodes are known, as checks of every node (``surveys_nodes``) need.
         is_alone: whether this machine is all there is.
         launcher: what starts a program without MPI once on each node; empty: the partition's.
+        lists: prints its partitions.
         topology: prints what it knows of the switches.
+        says_version: prints its version.
+        job_variable: the environment variable with the number of a job.
+        restarts_variable: and the one with how often it began again.
+        keep_off: lines for an administrator: what leaves nodes out, what keeps users off them.
         idle: ReFrame's word for the states of nodes that can run a job now.
+        before: what to put before a command of it.
+        patience: seconds for an answer.
     """
 
     name: str
     command: str = ""
+    before: tuple[str, ...] = ()
+    patience: float = PATIENCE
     lists_nodes: ClassVar[bool] = False
     is_alone: ClassVar[bool] = False
     launcher: ClassVar[Launcher] = Launcher(name="")
     lists: ClassVar[tuple[str, ...]] = ()
     topology: ClassVar[tuple[str, ...]] = ()
+    says_version: ClassVar[tuple[str, ...]] = ()
+    job_variable: ClassVar[str] = ""
+    restarts_variable: ClassVar[str] = ""
+    keep_off: ClassVar[tuple[str, ...]] = ("without: {nodes}",)
     idle: ClassVar[str] = "idle"
 
     node_fault: ClassVar[re.Pattern[str]] = _NEVER
@@ -128,13 +142,9 @@ class Scheduler:
     own_line: ClassVar[re.Pattern[str]] = _NEVER
     """A line of them that is its own, not the program's."""
 
-    def asked_by(self, before: tuple[str, ...], patience: float) -> "Scheduler":
-        """The same, asked with words before each of its commands, and so many seconds to answer."""
-        return self
-
     def version(self) -> str:
         """What it says of its version; empty where it says nothing."""
-        return ""
+        return told(self.says_version).partition("\n")[0] if self.says_version else ""
 
     def node_states(self) -> dict[str, str]:
         """Its word for the state of each node; empty for one that knows of none.
@@ -164,17 +174,13 @@ class Scheduler:
         states = self.known_states()
         return tuple(host for host in sorted(set(hosts)) if self.is_silent(states.get(host, "")))
 
-    def keep_off(self, nodes: str, reason: str) -> list[str]:
-        """Lines for an administrator to copy: what leaves nodes out, what keeps users off them."""
-        return [f"without: {nodes}"]
+    def job(self, environment: Mapping[str, str]) -> tuple[str, int]:
+        """The number of the job that a process is part of, and how often that began again.
 
-    def job(self, environment: Mapping[str, str]) -> str:
-        """The number of the job that a process is part of; empty outside."""
-        return ""
-
-    def restarts(self, environment: Mapping[str, str]) -> int:
-        """How often that job began again."""
-        return 0
+        The number is empty outside of one.
+        """
+        number = environment.get(self.job_variable, "")
+        return number, int(environment.get(self.restarts_variable, 0))
 
     def running(self, name: str) -> str:
         """The job of a name that waits or runs; empty if there is none."""

@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
-from fabricheck.asking import PATIENCE, UnansweredError, ask, told
+from fabricheck.asking import UnansweredError, ask, told
 from fabricheck.errors import FabricheckError
 from fabricheck.schedulers.protocol import Launcher, Partition, Phase, Run, Scheduler, Standing
 
@@ -41,23 +41,23 @@ _STRESS: Final = (
 
 @dataclass(frozen=True, kw_only=True)
 class Slurm(Scheduler):
-    """Slurm by its own commands; nothing needs accounting.
-
-    Attributes:
-        before: what to put before a command.
-        patience: seconds for an answer.
-    """
+    """Slurm by its own commands; nothing needs accounting."""
 
     name: str = "Slurm"
     command: str = "sbatch"
-    before: tuple[str, ...] = ()
-    patience: float = PATIENCE
 
     lists_nodes: ClassVar[bool] = True
     launcher: ClassVar[Launcher] = SRUN
     # Partition, nodes, whether it is up, time limit, names of the nodes.
     lists: ClassVar[tuple[str, ...]] = ("sinfo", "-h", "-o", "%R|%D|%a|%l|%N")
     topology: ClassVar[tuple[str, ...]] = ("scontrol", "show", "topology")
+    says_version: ClassVar[tuple[str, ...]] = ("sinfo", "--version")
+    job_variable: ClassVar[str] = "SLURM_JOB_ID"
+    restarts_variable: ClassVar[str] = "SLURM_RESTART_COUNT"
+    keep_off: ClassVar[tuple[str, ...]] = (
+        "without: --exclude={nodes}",
+        "as an administrator: scontrol update nodename={nodes} state=drain reason='{reason}'",
+    )
     # A node that has just ended a job is as good as idle.
     idle: ClassVar[str] = "idle|idle+completing"
 
@@ -70,14 +70,6 @@ class Slurm(Scheduler):
     time_limit: ClassVar[re.Pattern[str]] = re.compile(r"DUE TO TIME LIMIT", re.I)
     own_line: ClassVar[re.Pattern[str]] = re.compile(r"(srun|slurmstepd)\b.*:")
 
-    def asked_by(self, before: tuple[str, ...], patience: float) -> Scheduler:
-        """The same, asked with words before each of its commands, and so many seconds to answer."""
-        return replace(self, before=before, patience=patience)
-
-    def version(self) -> str:
-        """What it says of its version; empty where it says nothing."""
-        return told(["sinfo", "--version"]).partition("\n")[0]
-
     def node_states(self) -> dict[str, str]:
         """Its word for the state of each node, as in sinfo(1)."""
         listed = self._ask("sinfo", "--noheader", "--Node", "--format=%N %T")
@@ -86,21 +78,6 @@ class Slurm(Scheduler):
     def is_silent(self, state: str) -> bool:
         """Whether a node in this state is down or failing; a ``*`` says that it doesn't respond."""
         return state.endswith("*") or state.startswith(("down", "fail"))
-
-    def keep_off(self, nodes: str, reason: str) -> list[str]:
-        """Lines for an administrator to copy: what leaves nodes out, what keeps users off them."""
-        return [
-            f"without: --exclude={nodes}",
-            f"as an administrator: scontrol update nodename={nodes} state=drain reason='{reason}'",
-        ]
-
-    def job(self, environment: Mapping[str, str]) -> str:
-        """The number of the job that a process is part of; empty outside."""
-        return environment.get("SLURM_JOB_ID", "")
-
-    def restarts(self, environment: Mapping[str, str]) -> int:
-        """How often that job began again."""
-        return int(environment.get("SLURM_RESTART_COUNT", "0"))
 
     def running(self, name: str) -> str:
         """The job of a name that waits or runs; empty if there is none."""

@@ -4,6 +4,7 @@ import re
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,8 +19,8 @@ _ON_LOGIN: Final = str(SUITE / "ci" / "bin" / "on-login")
 
 def scheduler_for(plan: Mapping[str, Any], patience: float = PATIENCE) -> Scheduler:
     """The scheduler of a plan's partition, which has so many seconds for an answer."""
-    scheduler = scheduler_of(plan["scheduler"])
-    return scheduler.asked_by((_ON_LOGIN, plan["system"]), patience)
+    before = (_ON_LOGIN, plan["system"])
+    return replace(scheduler_of(plan["scheduler"]), before=before, patience=patience)
 
 
 def dead_nodes(

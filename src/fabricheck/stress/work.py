@@ -59,7 +59,7 @@ class Worker:
         self._stop = threading.Event()
         self._hour, self._told = 0, ""
         self._scheduler = scheduler_of(self._plan["scheduler"])
-        self._job = self._scheduler.job(os.environ)
+        self._job, self._restarts = self._scheduler.job(os.environ)
 
     def run(self) -> None:
         """Run blocks until the time is over, a stop is asked for, or the job is preempted.
@@ -80,11 +80,10 @@ class Worker:
             if not state.began:
                 until = now + self._plan["seconds"]
                 state = self._place.change(began=now, until=until)
-            restarts = self._scheduler.restarts(os.environ)
-            if restarts:
-                _tell(f"the job was taken back and goes on, restart {restarts}")
+            if self._restarts:
+                _tell(f"the job was taken back and goes on, restart {self._restarts}")
             here = self._job or f"{os.getpid()}.{birth(os.getpid())}"
-            self._place.change(restarts=restarts, job=here, resumed=now)
+            self._place.change(restarts=self._restarts, job=here, resumed=now)
             self._session, self._until = state.session, state.until
             done = self._place.recent(self._session)
             iteration, block = following(done, len(self._blocks))
