@@ -55,7 +55,8 @@ def test_the_first_rank_of_a_node_looks_before_and_after(grow: Grow, stage: Path
 
 @pytest.mark.parametrize("name", ["SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID"])
 def test_the_other_ranks_of_a_node_do_not_look(grow: Grow, stage: Path, name: str) -> None:
-    run(stage, grow("rxe"), ["true"], **{name: "1"})
+    # Below mpirun, Slurm's number is that of mpirun's own daemon: 0 for all ranks.
+    run(stage, grow("rxe"), ["true"], **{"SLURM_LOCALID": "0", name: "1"})
     assert read_nodes(stage) == []
 
 
