@@ -18,7 +18,7 @@ from fabricheck.history.provenance import Provenance
 from fabricheck.history.selection import Selection
 from fabricheck.history.store import History
 from fabricheck.judge.levels import Level
-from fabricheck.reframe_ext.reframe import is_uuid, query_of
+from fabricheck.reframe_ext.reframe import query_of
 
 _NIGHTS = 30
 _LEAST_NIGHTS = 12
@@ -104,29 +104,29 @@ def _values(history: History, texts: Sequence[str], side: str, series: Selection
 
 
 def _selected(history: History, text: str, series: Selection) -> pl.DataFrame:
-    query = _parsed(text)
-    if query is None:
-        wanted = [text]
-    elif query.by_session():
-        wanted = _sessions(history, query, text)
+    if not text:
+        raise _no_selection(text, "nothing")
+    if "?" not in text and ":" not in text:
+        named = (each.session for each in history.sessions() if each.info.get("uuid") == text)
+        wanted = [text, *named]
     else:
-        start, end = (datetime.fromtimestamp(edge, UTC) for edge in query.time_period)
-        return history.values(Selection(series.fields, start, end)).collect()
+        query = _parsed(text)
+        if query.sess_filter is None:
+            start, end = (datetime.fromtimestamp(edge, UTC) for edge in query.time_period)
+            return history.values(Selection(series.fields, start, end)).collect()
+        wanted = _sessions(history, query, text)
     return history.values(series).filter(pl.col("session").is_in(wanted)).collect()
 
 
 def _parsed(text: str) -> Any:
-    """What ReFrame makes of a selection; ``None`` if it is no such: then it may be a name."""
-    if not text:
-        raise _no_selection(text, "nothing")
-    if "?" not in text and ":" not in text and not is_uuid(text):
-        return None
-    if is_uuid(text) and ":" in text:
-        raise _no_selection(text, "a part of a session")
+    """What ReFrame makes of a selection."""
     try:
-        return query_of(text)
+        query = query_of(text)
     except (ValueError, OverflowError) as error:
         raise _no_selection(text, str(error)) from error
+    if query.uuid is not None:
+        raise _no_selection(text, "a part of a session")
+    return query
 
 
 def _no_selection(text: str, found: str) -> FabricheckError:
@@ -142,9 +142,7 @@ def _sessions(history: History, query: Any, text: str) -> list[str]:
 
 
 def _fits(query: Any, info: Mapping[str, Any], text: str) -> bool:
-    if query.by_session_uuid():
-        return bool(query.uuid == info.get("uuid"))
-    if query.by_time_period():
+    if query.time_period:
         start, end = query.time_period
         if not start <= info.get("time_start_unix", 0) < end:
             return False

@@ -148,13 +148,6 @@ def make_system(configuration: dict[str, Any], system: str) -> None:
     System.create(site)
 
 
-def is_uuid(text: str) -> bool:
-    """Whether a text is the name that ReFrame gives a session."""
-    from reframe.frontend.reporting.utility import is_uuid  # noqa: PLC0415
-
-    return bool(is_uuid(text))
-
-
 def query_of(text: str) -> Any:
     """A selection of sessions as ``--performance-compare`` reads it.
 
