@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fabricheck.fabric.counter import Role
-from fabricheck.tables import A_ROW, TEXT, many, maybe, one_of, pattern, rows
+from fabricheck.tables import A_ROW, TEXT, Cell, maybe, one_of, pattern, rows
 
 
 class Kind(StrEnum):
@@ -29,7 +29,7 @@ class Source(StrEnum):
     EXPORTER = "exporter"
     RUN = "run"
     NIGHT = "night"
-    NIGHTS = "nights"
+    SCHEDULE = "schedule"
     PORTS = "ports"
     STRESS = "stress"
     LIMITS = "limits"
@@ -67,15 +67,16 @@ class Sample(NamedTuple):
 
 
 _LABELS = (
-    "benchmark|band|commit|counter|device|direction|environment|level|name|node|nodes|operation"
+    "benchmark|band|commit|counter|device|direction|environment|level|name|operation"
     "|partition|placement|port|priority|session|size|size_bytes|source|state|statistic|status|step"
-    "|system"
+    r"|system|(?<!size )(?<!size_bytes )node|((?<=size )|(?<=size_bytes ))nodes"
 )
+_LISTED = maybe(pattern(f"({_LABELS})( ({_LABELS}))*", "node device port"), "")
 _COLUMNS = {
     "name": pattern("(fabricheck|mpi|rdma)_[a-z_]+", "fabricheck_cases"),
     "kind": one_of(Kind),
     "unit": maybe(one_of(("s", "B", "B/s", "packets", "frames")), ""),
-    "labels": many(pattern(_LABELS, "node")),
+    "labels": Cell(_LISTED.form, lambda text: tuple(_LISTED.read(text).split())),
     "source": one_of(Source),
     "meaning": maybe(TEXT, ""),
     "same as": A_ROW,

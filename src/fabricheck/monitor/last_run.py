@@ -198,7 +198,7 @@ class Schedule:
         reports: the suite's directory of reports.
     """
 
-    name = Source.NIGHTS
+    name = Source.SCHEDULE
 
     def __init__(self, reports: Path) -> None:
         self._nights = Nights(reports / "nights")
