@@ -6,17 +6,18 @@ same rules are asked about each term of ``valid_systems`` and ``valid_prog_envir
 ReFrame's runtime can be made only once, this runs in a process of its own.
 """
 
-import json
 import re
 import subprocess
 import sys
 import tempfile
 import traceback
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from fabricheck.benchmarks import ADDED
 from fabricheck.benchmarks.registry import CHECKS
@@ -61,9 +62,6 @@ class Case:
         return name_of(self.check, self.benchmark, self.placement)
 
 
-_LISTS = ("tags", "lacking", "variables", "needs")
-
-
 def name_of(check: str, benchmark: str, placement: str) -> str:
     """The name of a case wherever it runs."""
     return " ".join(filter(None, (check, benchmark, placement)))
@@ -101,8 +99,7 @@ def read_cases(suite: Path, system: str) -> list[Case]:
                 f"the cases of system {system} could not be listed, exit code {ended.returncode}: "
                 f"{words}\n{ended.stderr}"
             )
-        rows = json.loads(Path(written.name).read_text())
-    return [Case(**{**row, **{name: tuple(row[name]) for name in _LISTS}}) for row in rows]
+        return msgspec.json.decode(Path(written.name).read_bytes(), type=list[Case])
 
 
 def _last_words(errors: str) -> str:
@@ -187,7 +184,7 @@ def _case(
 def _write(suite: Path, system: str, path: Path) -> None:
     found, tests = reframe.load_tests(configuration(suite), system, [str(suite / "checks"), *ADDED])
     cases = _cases([test for test in tests if not test.is_fixture()], found)
-    path.write_text(json.dumps([asdict(case) for case in cases]))
+    path.write_bytes(msgspec.json.encode(cases))
 
 
 def _is_mendable(error: BaseException) -> bool:
