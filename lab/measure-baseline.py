@@ -23,7 +23,7 @@ import numpy as np
 from fabricheck.baseline.noise import Rates, estimates, is_too_noisy
 from fabricheck.benchmarks.metrics import Direction
 from fabricheck.history.series import Series
-from fabricheck.history.store import History, Request
+from fabricheck.history.store import History
 from fabricheck.trend.robust import Array
 from fabricheck.trend.segments import change_points
 from fabricheck.trend.settings import Settings
@@ -70,7 +70,7 @@ def simulated(world: str, window: int, count: int, noise: Sequence[Array]) -> It
 def recorded(window: int) -> Iterator[Case]:
     """Stretches of the recorded rounds of latencies, in their order."""
     with tempfile.TemporaryDirectory() as directory, History.open(Path(directory)) as history:
-        history.refresh(Request(perflogs=[RECORDED]))
+        history.refresh(perflogs=[RECORDED])
         series = [each for each in history.series() if each.key.direction is Direction.LOWER]
     for case in cases_of(series):
         rounds = min(len(values) for group in case.values() for values in group)

@@ -116,10 +116,10 @@ def act(action: str, store: Path, root: Path) -> None:
 
 def refresh(store: Path, root: Path) -> int:
     """Read what is new."""
-    from fabricheck.history.store import History, Request  # noqa: PLC0415
+    from fabricheck.history.store import History  # noqa: PLC0415
 
     with History.open(store) as history:
-        return history.refresh(Request(perflogs=[root])).values
+        return history.refresh(perflogs=[root]).values
 
 
 def series_of(store: Path, _: Path) -> int:

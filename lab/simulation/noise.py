@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from fabricheck.errors import FabricheckError
-from fabricheck.history.store import History, Request
+from fabricheck.history.store import History
 from fabricheck.trend.robust import NORMAL_MAD, Array
 from fabricheck.trend.segments import running_median
 
@@ -31,7 +31,7 @@ def read_noise(source: Path = RECORDED) -> list[Array]:
         FabricheckError: if there is no series with enough values that differ.
     """
     with tempfile.TemporaryDirectory() as directory, History.open(Path(directory)) as history:
-        history.refresh(Request(perflogs=[source]))
+        history.refresh(perflogs=[source])
         found = list(history.series())
     noise = []
     for series in found:

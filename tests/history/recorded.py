@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from fabricheck.history.store import History, Request, Status
+from fabricheck.history.store import History, Status
 from fabricheck.record.cache import Outcome
 from fabricheck.record.entries import Case, Sample
 from fabricheck.record.write import append, file_of
@@ -64,7 +64,7 @@ def record(root: Path, *cases: Case) -> Path:
 def read(store: Path, *roots: Path, **options: Any) -> Outcome:
     """Refresh a history."""
     with History.open(store) as history:
-        return history.refresh(Request(**{"perflogs": roots, "now": NOW, **options}))
+        return history.refresh(**{"perflogs": roots, "now": NOW, **options})
 
 
 def table(store: Path) -> pl.DataFrame:

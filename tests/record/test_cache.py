@@ -20,7 +20,7 @@ from tests.history.recorded import NOW, case, problems, read, record, status, ta
 
 from fabricheck.errors import FabricheckError
 from fabricheck.history.selection import Selection
-from fabricheck.history.store import History, Request
+from fabricheck.history.store import History
 from fabricheck.record import cache
 from fabricheck.record.entries import Sample, to_line
 
@@ -293,7 +293,7 @@ def test_a_full_disk_leaves_the_history_as_it_was(
     with monkeypatch.context() as patched, History.open(store) as history:
         patched.setattr(Path, "replace", full)
         with pytest.raises(FabricheckError, match=r"No space.*make room"):
-            history.refresh(Request(now=NOW))
+            history.refresh(now=NOW)
     assert table(store).equals(before)
     read(store)
     assert table(store).height == 8
@@ -311,11 +311,11 @@ SCRIPT = """
 import sys
 from datetime import datetime
 from pathlib import Path
-from fabricheck.history.store import History, Request
+from fabricheck.history.store import History
 
 with History.open(Path(sys.argv[1])) as history:
     print("begun", flush=True)
-    history.refresh(Request([Path(sys.argv[2])], now=datetime.fromisoformat(sys.argv[3])))
+    history.refresh([Path(sys.argv[2])], now=datetime.fromisoformat(sys.argv[3]))
 """
 
 

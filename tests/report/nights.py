@@ -9,7 +9,7 @@ import numpy as np
 
 from fabricheck.history import frame
 from fabricheck.history.series import Series, SeriesKey
-from fabricheck.history.store import History, Request
+from fabricheck.history.store import History
 from fabricheck.record import entries
 from fabricheck.record.entries import Sample
 from fabricheck.record.write import append
@@ -104,7 +104,7 @@ def recorded(
     store = directory / "history"
     now = datetime.fromisoformat(run.ended) + timedelta(days=1)
     with History.open(store) as history:
-        history.refresh(Request(perflogs=[directory / "nights"], now=now))
+        history.refresh(perflogs=[directory / "nights"], now=now)
     return read_history_view(store, run, [directory / "sites"], [directory / "references"])
 
 

@@ -9,7 +9,7 @@ from tests.report import chromium, sample
 from tests.report.chromium import all_drawn, find, start
 
 from fabricheck.history.selection import Selection
-from fabricheck.history.store import History, Request
+from fabricheck.history.store import History
 from fabricheck.localise.effects import by_leaf, of_findings, of_nodes, of_pairs
 from fabricheck.localise.located import locate
 from fabricheck.report.load import load
@@ -98,7 +98,7 @@ def test_earlier_accusations_are_counted_and_shown(tmp_path: Path) -> None:
         sample.write({"cases": [each], "end": None}, tmp_path / f"perflogs{number}")
     with History.open(tmp_path / "store") as history:
         roots = [tmp_path / f"perflogs{number}" for number in range(3)]
-        history.refresh(Request(roots, now=datetime(2026, 12, 1, tzinfo=UTC)))
+        history.refresh(roots, now=datetime(2026, 12, 1, tzinfo=UTC))
         found = accusations(history, Selection({"system": ("testbed",)}))
     assert [(each.time.day, each.words.split(",")[0]) for each in found.accused] == [
         (1, "n3 sends at 0.40 of its peers")

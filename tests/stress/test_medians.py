@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tests.stress.made import BEGIN, SESSION, block, place
 
-from fabricheck.history.store import History, Request
+from fabricheck.history.store import History
 from fabricheck.record.entries import Case, from_line
 from fabricheck.stress.medians import settle
 
@@ -78,7 +78,7 @@ def test_the_history_has_each_hour_as_a_session_of_its_own(tmp_path: Path) -> No
     settle(place(tmp_path / "s", *blocks), SESSION, tmp_path / "perflogs", ended=True)
     with History.open(tmp_path / "history") as history:
         now = datetime.fromtimestamp(BEGIN + 86400, UTC)
-        history.refresh(Request([tmp_path / "perflogs"], now=now))
+        history.refresh([tmp_path / "perflogs"], now=now)
         (p50,) = [each for each in history.series() if each.key.statistic == "p50"]
     assert p50.key.check == "Stress"
     assert list(p50.values) == [10.5, 12.5, 14.5]

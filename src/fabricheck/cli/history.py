@@ -69,12 +69,12 @@ def refresh(
 
         fabricheck history refresh --perflogs /srv/host1/perflogs --perflogs /srv/host2/perflogs
     """
-    from fabricheck.history.store import History, Request  # noqa: PLC0415
+    from fabricheck.history.store import History  # noqa: PLC0415
 
     with History.open(store) as history:
         of_suite = not perflogs and not history.roots()
         places = perflogs or ([DEFAULT_PERFLOGS] if of_suite else [])
-        outcome = history.refresh(Request(perflogs=places))
+        outcome = history.refresh(places)
     if machine:
         write_json(asdict(outcome))
         return

@@ -3,7 +3,7 @@
 import time as clock
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
@@ -28,19 +28,6 @@ _IDENTITY: Final = (*_COARSE, "transport", "num_nodes", "layout", "ranks", "prog
 
 _LONGEST: Final = timedelta(days=2)
 """No session takes longer: what it ran on is written at its begin."""
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What a refresh is to do.
-
-    Attributes:
-        perflogs: directories or files of the record to read from now on, beside those known.
-        now: the time that no line may be later than.
-    """
-
-    perflogs: Sequence[Path] = ()
-    now: datetime = field(default_factory=lambda: datetime.now(UTC))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,17 +83,21 @@ class History:
         with Cache.to_read(directory) as cache:
             yield cls(cache)
 
-    def refresh(self, request: Request) -> Outcome:
+    def refresh(self, perflogs: Sequence[Path] = (), now: datetime | None = None) -> Outcome:
         """Read what is new, all or nothing.
+
+        Args:
+            perflogs: directories or files of the record to read from now on, beside those known.
+            now: the time that no line may be later than; that of the clock, if none is given.
 
         Raises:
             FabricheckError: if something stands against it; the history is then as it was.
         """
         began = clock.monotonic()
-        for root in request.perflogs:
+        for root in perflogs:
             if (place := root.absolute()) not in self._cache.roots:
                 self._cache.roots.append(place)
-        outcome = self._cache.refresh(request.now)
+        outcome = self._cache.refresh(now or datetime.now(UTC))
         outcome.seconds = clock.monotonic() - began
         return outcome
 
