@@ -29,8 +29,8 @@ class SlurmJob(_SlurmJob):
     """A job of ReFrame's Slurm back ends, which others than they may run."""
 
     def put(self, **known: Any) -> None:
-        """Set what only its scheduler knows: ``jobid``, ``state``, ``exitcode``, ``submit_time`` and
-        ``completion_time``.
+        """Set what only its scheduler knows: ``jobid``, ``state``, ``exitcode``, ``submit_time``
+        and ``completion_time``.
         """
         for name, value in known.items():
             setattr(self, f"_{name}", value)
