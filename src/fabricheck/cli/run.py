@@ -156,8 +156,7 @@ def _start_testbed(*, with_rdma: bool) -> str | None:
         testbed.up(state_dir, share=list(places()), rdma=True)
     except TestbedError as error:
         lacking = f"nothing on RDMA devices (partition {RDMA_PARTITION} of the testbed): {error}"
-        width = shutil.get_terminal_size((100, 24)).columns
-        words = textwrap.fill(f"NOT MEASURED: {lacking}", width)
+        words = textwrap.fill(f"NOT MEASURED: {lacking}", shutil.get_terminal_size((100, 24))[0])
         typer.secho(words, fg=typer.colors.YELLOW, bold=True, err=True)
         testbed.up(state_dir, share=list(places()))
         return lacking

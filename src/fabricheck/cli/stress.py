@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -58,8 +59,7 @@ class Target:
         )
 
 
-def _tell(words: str) -> None:
-    typer.echo(words, err=True)
+_tell = partial(typer.echo, err=True)
 
 
 @app.command()

@@ -116,14 +116,9 @@ class Collective(Measurement):
             return {"NCCL_NET": "Socket", **_devices("NCCL_SOCKET_IFNAME", ports, "tcp")}
         if self.placement.transport.name != "nccl_ib":
             return {}
-        more = {"NCCL_NET": "IB", **_devices("NCCL_IB_HCA", ports, "rdma")}
-        for name, value in (
-            ("NCCL_IB_GID_INDEX", ports.gid_index),
-            ("NCCL_IB_SL", ports.service_level),
-        ):
-            if value is not None:
-                more[name] = str(value)
-        return more
+        given = {"NCCL_IB_GID_INDEX": ports.gid_index, "NCCL_IB_SL": ports.service_level}
+        more = {name: str(value) for name, value in given.items() if value is not None}
+        return {"NCCL_NET": "IB", **_devices("NCCL_IB_HCA", ports, "rdma"), **more}
 
 
 def _devices(variable: str, ports: Ports, key: str) -> Mapping[str, str]:
@@ -136,10 +131,8 @@ def _exchanged(curve: Curve) -> Load:
     """The least that a node exchanges: a root may only send or only receive."""
     whole = int(curve.metadata.get(BYTES, 0))
     counts = [(point.size or whole, point.iterations or 0) for point in curve.points]
-    return Load(
-        payload=sum(size * count for size, count in counts) // _TWO,
-        calls=sum(count for _, count in counts),
-    )
+    payload = sum(size * count for size, count in counts) // _TWO
+    return Load(payload, calls=sum(count for _, count in counts))
 
 
 measurement = Collective

@@ -1,6 +1,7 @@
 """Curves of ``nccl_probe``; of an iteration of a training one point."""
 
 from collections.abc import Sequence
+from itertools import chain
 
 from fabricheck.benchmarks.allreduce_lab.entries import MODELS
 from fabricheck.benchmarks.curve import Curve, Point
@@ -43,11 +44,8 @@ def curve(result: ProgramResult, name: str = "") -> Curve:
                 f"expected a size above {points[-1].size}, found {size}: results are repeated or "
                 "out of order"
             )
-        values = dict(
-            value
-            for field, metric in _STATISTICS.items()
-            for value in result.values(each, field, metric)
-        )
+        fields = (result.values(each, *field) for field in _STATISTICS.items())
+        values = dict(chain.from_iterable(fields))
         iterations = result.need(each, "iterations", int)
         points.append(Point(size, values, iterations, each.get("valid")))
     return _curve(result, benchmark, points)
