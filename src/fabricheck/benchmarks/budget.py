@@ -1,6 +1,9 @@
 """How long a benchmark may take: at each size, and by leaving sizes out."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+
+TYPICAL: Mapping[str, float] = {"latency": 2.0, "bandwidth": 10_000.0}
+"""What an empty message usually takes, in us, and what a large one usually reaches, in MB/s."""
 
 _MEGA = 1_000_000
 _DENSE_ABOVE = 8
@@ -8,16 +11,16 @@ _FEWEST_ITERATIONS = 10
 _MOST_ITERATIONS = 10_000
 
 
-def iterations(size: int, budget: float, latency: float = 2.0, bandwidth: float = 10_000.0) -> int:
+def iterations(size: int, budget: float, typical: Mapping[str, float]) -> int:
     """How many round trips fit into a time budget, for programs that know a count but no time.
 
     Args:
         size: message size in bytes.
         budget: seconds.
-        latency: what an empty message usually takes, in us.
-        bandwidth: what a large one usually reaches, in MB/s.
+        typical: what a site gives of ``TYPICAL``.
     """
-    round_trip = 2 * (latency + size / bandwidth)
+    usual = {**TYPICAL, **typical}
+    round_trip = 2 * (usual["latency"] + size / usual["bandwidth"])
     fitting = int(budget * _MEGA / round_trip)
     return min(_MOST_ITERATIONS, max(_FEWEST_ITERATIONS, fitting))
 

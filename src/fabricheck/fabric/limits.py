@@ -31,9 +31,6 @@ BANDS: Mapping[str, Band] = {
 replaces them."""
 
 
-_NO_DEVICES = ("", "all")
-
-
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What ports are held to.
@@ -70,9 +67,9 @@ def read_limits(extras: PartitionExtras) -> Limits:
         FabricheckError: for a warning limit above its critical one.
     """
     own = extras.fabric_health
-    devices = extras.ucx_net_devices.get("rdma", "")
     return Limits(
-        devices=() if devices in _NO_DEVICES else tuple(map(_port, devices.split(","))),
+        # As UCX takes a device without a port: its first one.
+        devices=tuple(f"{name}:{port or 1}" for name, port in extras.ports.named("rdma")),
         gid_index=extras.gid_index,
         rate=extras.link_rate,
         width=own.link_width,
@@ -81,12 +78,6 @@ def read_limits(extras: PartitionExtras) -> Limits:
         ignore=frozenset(own.ignore),
         bands=_bands(own.bands),
     )
-
-
-def _port(name: str) -> str:
-    """A device as UCX takes it; without a port it is the first one."""
-    name = name.strip()
-    return name if ":" in name else f"{name}:1"
 
 
 def _bands(own: Mapping[str, Sequence[float | None]]) -> Bands:

@@ -83,13 +83,12 @@ def read_links(
     Raises:
         FabricheckError: for shares of the link that make no sense.
     """
-    layer = _FABRICS.get(extras.fabric, Link.INFINIBAND)
     return Links(
         rate=read_rate(extras) if rdma else None,
         number=number,
         nodes=nodes,
         mtu=extras.fabric_health.mtu or _LARGEST_MTU,
-        layer=layer,
+        layer=_FABRICS.get(extras.fabric, Link.INFINIBAND),
         datagram=datagram,
         least_latency=extras.least_latency,
     )

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from fabricheck.benchmarks.benchmark import ProgramBenchmark
+from fabricheck.benchmarks.budget import thin
 from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.registry import REGISTRY
 from fabricheck.errors import FabricheckError
@@ -55,6 +56,10 @@ class Pair(Measurement):
         """Two ranks, on the nodes of the placement."""
         del setting
         return Ranks(_RANKS, _RANKS // self.placement.num_nodes)
+
+    def sizes(self, setting: Setting) -> tuple[int, ...]:
+        """The sizes in bytes; a sparse sweep leaves sizes out."""
+        return thin(super().sizes(setting), setting.extras.size_step)
 
 
 def start(

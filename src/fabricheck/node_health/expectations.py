@@ -46,18 +46,12 @@ class Expectations:
 
 def read_expectations(features: Collection[str], extras: PartitionExtras) -> Expectations:
     """The expectations of a partition with these features and extras of a site file."""
-    devices = extras.ucx_net_devices
     return Expectations(
         rdma="rdma" in features,
-        rdma_ports=_names(devices.get("rdma", "")),
-        interfaces=_names(devices.get("tcp", "")),
+        rdma_ports=extras.ports.names("rdma"),
+        interfaces=extras.ports.names("tcp"),
         health=extras.node_health,
     )
-
-
-def _names(devices: str) -> tuple[str, ...]:
-    """The names in a value of UCX_NET_DEVICES; none where it is 'all'."""
-    return () if devices == "all" else tuple(name for name in devices.split(",") if name)
 
 
 def version_numbers(text: str) -> tuple[int, ...]:

@@ -1,7 +1,9 @@
 """How a node stands to each prerequisite of the software that an environment has on it."""
 
 import re
+from functools import partial
 from pathlib import Path
+from typing import Final
 
 from fabricheck.node_health.answers import differing, met, not_applicable, unknown, unmet
 from fabricheck.node_health.expectations import version_numbers
@@ -21,10 +23,8 @@ _UNTOLD = {
 
 def programs(family: str) -> tuple[str, ...]:
     """The programs whose version a node is asked for, in an environment with that MPI or none."""
-    if not family:
-        return ("ucx",)
-    ucx = ("ucx",) if MPIS[family].ucx else ()
-    return (family, *ucx, "osu")
+    ucx = ("ucx",) if not family or MPIS[family].ucx else ()
+    return (family, *ucx, "osu") if family else ucx
 
 
 def probe_arguments(family: str, compiler: str) -> list[str]:
@@ -78,11 +78,7 @@ def mpi_version(node: Facts, survey: Survey) -> Answer:
     return _version(survey.family, node, survey)
 
 
-def ucx_version(node: Facts, survey: Survey) -> Answer:
-    """The UCX that the environment finds."""
-    return _version("ucx", node, survey)
-
-
-def osu_version(node: Facts, survey: Survey) -> Answer:
-    """The OSU benchmarks that the environment finds."""
-    return _version("osu", node, survey)
+ucx_version: Final = partial(_version, "ucx")
+"""The UCX that the environment finds."""
+osu_version: Final = partial(_version, "osu")
+"""The OSU benchmarks that the environment finds."""

@@ -7,7 +7,7 @@ import shlex
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -323,13 +323,7 @@ def _hardware(hardware: Hardware) -> dict[str, Any]:
         devices["rdma"] = ",".join(map(str, same))
     if devices:
         given["ucx_net_devices"] = devices
-    found: dict[str, Any] = {}
-    if hardware.processor:
-        found["processor"] = {
-            "num_cpus": hardware.processor.num_cpus,
-            "num_cpus_per_core": hardware.processor.num_cpus_per_core,
-            "num_sockets": hardware.processor.num_sockets,
-        }
+    found = {"processor": asdict(hardware.processor)} if hardware.processor else {}
     return {**found, "extras": given} if given else found
 
 
@@ -339,11 +333,8 @@ def _environments(name: str, facts: Facts) -> list[dict[str, Any]]:
         cc, cxx = MPIS[family].compilers if family in facts.mpis else ("mpicc", "mpicxx")
         pmi = next((each for each in MPIS[family].pmi if each in facts.pmis), None)
         in_spack = family in facts.spack
-        extras = {
-            "mpi_family": family,
-            **({"pmi": pmi} if pmi else {}),
-            **({"mpi_spec": MPIS[family].spec} if in_spack else {}),
-        }
+        spec = MPIS[family].spec if in_spack else None
+        said = {"mpi_family": family, "pmi": pmi, "mpi_spec": spec}
         found.append(
             {
                 "name": family,
@@ -351,7 +342,7 @@ def _environments(name: str, facts: Facts) -> list[dict[str, Any]]:
                 "cxx": cxx,
                 "ftn": "",
                 "features": ["mpi", *(["spack"] if in_spack else [])],
-                "extras": extras,
+                "extras": {key: value for key, value in said.items() if value},
                 **({} if facts.partitions else {"env_vars": [*MPIS[family].alone.items()]}),
                 "target_systems": [name],
             }

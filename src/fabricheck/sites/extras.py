@@ -5,9 +5,11 @@ is a definition of ``site.schema.json``. Of the docstrings ``ci/document-extras.
 tables of docs/reference/sites.md: a meaning, and ``Default:`` where the value needs words.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, Self, get_args
+
+import msgspec
 
 from fabricheck.transports.settings import Ports
 
@@ -22,9 +24,8 @@ def _key(form: str, default: Any = None) -> Any:
         form: the definition that its value must fit.
         default: its default, or what makes it.
     """
-    if callable(default):
-        return field(default_factory=default, metadata={"form": form})
-    return field(default=default, metadata={"form": form})
+    how: Any = {"default_factory" if callable(default) else "default": default}
+    return field(**how, metadata={"form": form})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,35 +39,23 @@ class Section:
         Args:
             given: its keys; ReFrame adds ``scheduler`` and ``launcher`` to extras.
         """
-        found = {each: given[each.name] for each in fields(cls) if given and each.name in given}
-        return cls(
-            **{
-                key.name: value if key.metadata else _section(key).of(value)
-                for key, value in found.items()
-                if value is not None
-            }
-        )
+        return msgspec.convert(given or {}, cls)
 
     @classmethod
     def schema(cls) -> dict[str, Any]:
         """The JSON schema of the section, beside the definitions of ``site.schema.json``."""
+
+        def form(key: Field[Any]) -> Any:
+            # A key without a form is a section, or none.
+            kind: Any = (get_args(key.type) or (key.type,))[0]
+            return {"$ref": f"#/$defs/{key.metadata['form']}"} if key.metadata else kind.schema()
+
         return {
             "type": "object",
             "additionalProperties": False,
-            "properties": {
-                each.name: {"$ref": f"#/$defs/{each.metadata['form']}"}
-                if each.metadata
-                else _section(each).schema()
-                for each in fields(cls)
-            },
+            "properties": {each.name: form(each) for each in fields(cls)},
             "required": [each.name for each in fields(cls) if each.default is each.default_factory],
         }
-
-
-def _section(key: Field[Any]) -> type[Section]:
-    """The section below a key that has no form of its own."""
-    kind: type[Section] = (get_args(key.type) or (key.type,))[0]
-    return kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,8 +91,8 @@ class FabricHealthExtra(Section):
     mtu: int | None = _key("count")
     link_width: int | None = _key("count")
     least_events: int = _key("above", 10)
-    ignore: Sequence[str] = _key("counters", ())
-    bands: Mapping[str, Sequence[float | None]] = _key("bands", dict)
+    ignore: tuple[str, ...] = _key("counters", ())
+    bands: Mapping[str, tuple[float | None, ...]] = _key("bands", dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +109,7 @@ class NodeHealthExtra(Section):
 
     versions: Mapping[str, str] = _key("versions", dict)
     memlock: int | str = _key("memlock", "unlimited")
-    transparent_hugepages: Sequence[str] = _key("hugepage_modes", ("always", "madvise"))
+    transparent_hugepages: tuple[str, ...] = _key("hugepage_modes", ("always", "madvise"))
     hugepages: Mapping[str, int] = _key("hugepages", dict)
     governor: str = _key("text", "performance")
     numa_distance: int = _key("count", 10)
@@ -136,7 +125,7 @@ class StressExtra(Section):
     placement: str = _key("placement", MISSING)
     mix: str = _key("text", "seed")
     longest: str = _key("duration", "24h")
-    options: Sequence[str] = _key("texts", ())
+    options: tuple[str, ...] = _key("texts", ())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,7 +222,7 @@ class PartitionExtras(Section):
     max_pending_time: str | None = _key("duration")
     osu_iterations: int | None = _key("count")
     allreduce_lab: AllreduceExtra = field(default_factory=AllreduceExtra)
-    matrix_orders: Sequence[int] = _key("matrix_orders", ())
+    matrix_orders: tuple[int, ...] = _key("matrix_orders", ())
     gpus_per_node: int | None = _key("above")
     gpu_arch: str | None = _key("gpu_arch")
     fake_gpu: bool = _key("flag", default=False)

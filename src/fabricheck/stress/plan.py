@@ -4,7 +4,7 @@ import json
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -57,15 +57,11 @@ class Programs:
 
 def setting_as_data(setting: Setting, programs: Programs) -> dict[str, Any]:
     """A setting as JSON has it."""
-    return {
-        **{name: getattr(setting, name) for name in _PLAIN},
-        "extras": asdict(setting.extras),
-        "features": list(setting.features),
-        "build": asdict(programs),
-    }
+    said = asdict(replace(setting, build=programs))
+    return {name: said[name] for name in (*_PLAIN, "extras", "build")}
 
 
-_PLAIN: Final = ("partition", "scheduler", "launcher", "cores", "mpi", "pmi")
+_PLAIN: Final = ("partition", "scheduler", "launcher", "cores", "mpi", "pmi", "features")
 
 
 def setting_of(given: Mapping[str, Any], stage: Path) -> Setting:
@@ -73,7 +69,6 @@ def setting_of(given: Mapping[str, Any], stage: Path) -> Setting:
     return Setting(
         **{name: given[name] for name in _PLAIN},
         extras=PartitionExtras.of(given["extras"]),
-        features=given["features"],
         build=Programs(**given["build"]),
         stage=stage,
         stdout="out",

@@ -32,12 +32,20 @@ class Ports:
     service_level: int | None = None
     pkey: int | None = None
 
-    def named(self, key: str) -> tuple[tuple[str, str], ...]:
-        """Device and port of each device of a key; empty where it names none but ``all``."""
+    def names(self, key: str) -> tuple[str, ...]:
+        """The devices of a key, as the site has them; empty where it names none but ``all``."""
         text = self.devices.get(key, "")
-        if text in ("", "all"):
-            return ()
-        return tuple((name, port) for name, _, port in (d.partition(":") for d in text.split(",")))
+        return () if text == "all" else tuple(filter(None, map(str.strip, text.split(","))))
+
+    def named(self, key: str) -> tuple[tuple[str, str], ...]:
+        """Device and port of each of them."""
+        return tuple((name, port) for name, _, port in (d.partition(":") for d in self.names(key)))
+
+    def variables(self, gid_index: str, service_level: str, pkey: str = "") -> dict[str, str]:
+        """What the site gives, by a library's names for it; none where that has no name."""
+        values = {gid_index: self.gid_index, service_level: self.service_level, pkey: self.pkey}
+        given = {name: value for name, value in values.items() if name and value is not None}
+        return {name: hex(value) if name == pkey else str(value) for name, value in given.items()}
 
 
 ANY_PORTS = Ports()
@@ -132,13 +140,7 @@ def _ucx_ports(transport: Transport, ports: Ports) -> dict[str, str]:
     elif not transport.port and transport.scope is Scope.INTER_NODE:
         variables["UCX_NET_DEVICES"] = "all"
     if transport.counter in (Counter.RDMA, Counter.ANY):
-        for name, value in (
-            ("UCX_IB_GID_INDEX", ports.gid_index),
-            ("UCX_IB_SL", ports.service_level),
-            ("UCX_IB_PKEY", None if ports.pkey is None else hex(ports.pkey)),
-        ):
-            if value is not None:
-                variables[name] = str(value)
+        variables |= ports.variables("UCX_IB_GID_INDEX", "UCX_IB_SL", "UCX_IB_PKEY")
     return variables
 
 
@@ -155,14 +157,8 @@ def _mvapich2_ports(transport: Transport, ports: Ports) -> dict[str, str]:
         variables["FABRICHECK_DEVICES"] = "MV2_IBA_HCA"
     if ports.is_roce:
         variables["MV2_USE_RoCE"] = "1"
-    for name, value in (
-        ("MV2_DEFAULT_GID_INDEX", ports.gid_index),
-        ("MV2_DEFAULT_SERVICE_LEVEL", ports.service_level),
-        ("MV2_DEFAULT_PKEY", None if ports.pkey is None else hex(ports.pkey)),
-    ):
-        if value is not None:
-            variables[name] = str(value)
-    return variables
+    names = ("MV2_DEFAULT_GID_INDEX", "MV2_DEFAULT_SERVICE_LEVEL", "MV2_DEFAULT_PKEY")
+    return {**variables, **ports.variables(*names)}
 
 
 def _btl_ports(transport: Transport, ports: Ports) -> dict[str, str]:

@@ -9,6 +9,7 @@ from fabricheck.launch import gpu, mpi
 from fabricheck.launch.cases import Case, available_placements
 from fabricheck.launch.evidence import RESULT_JSON
 from fabricheck.launch.measurement import Evidence, Job, Measurement, Ranks, Setting
+from fabricheck.launch.verbs import flat
 from fabricheck.transports import Placement
 from fabricheck.transports.gpu_memory import Load
 from fabricheck.transports.table import Memory, Scope
@@ -84,8 +85,7 @@ class Multiplication(Measurement):
         """The program and what makes it this benchmark."""
         orders = ",".join(map(str, self.sizes(setting)))
         options = ["-n", orders, "--validate", "--json", RESULT_JSON]
-        if budget := setting.extras.time_budget:
-            options += ["--time-budget", str(budget)]
+        options += flat({"--time-budget": setting.extras.time_budget})
         words = [setting.programs.program(PROGRAM), *self._entry.options, *options]
         if not self._entry.path:
             return mpi.start(self._path, setting, words)

@@ -12,6 +12,7 @@ from fabricheck.launch.cases import Case, available_placements
 from fabricheck.launch.cases import cases as each_on_each
 from fabricheck.launch.evidence import RESULT_JSON
 from fabricheck.launch.measurement import Evidence, Job, Measurement, Ranks, Setting
+from fabricheck.launch.verbs import flat
 
 _FEWEST_NODES = 4
 _RANKS = 2
@@ -53,8 +54,7 @@ class UnderLoad(Measurement):
         """The program."""
         sizes = ",".join(map(str, self.sizes(setting)))
         options = ["-m", sizes, "--validate", "--json", RESULT_JSON]
-        if budget := setting.extras.time_budget:
-            options += ["--time-budget", str(budget)]
+        options += flat({"--time-budget": setting.extras.time_budget})
         return mpi.start(self._path, setting, [setting.programs.program(PROGRAM), *options])
 
     def examine(self, setting: Setting) -> Evidence:

@@ -116,15 +116,13 @@ class Collective(Measurement):
             return {"NCCL_NET": "Socket", **_devices("NCCL_SOCKET_IFNAME", ports, "tcp")}
         if self.placement.transport.name != "nccl_ib":
             return {}
-        given = {"NCCL_IB_GID_INDEX": ports.gid_index, "NCCL_IB_SL": ports.service_level}
-        more = {name: str(value) for name, value in given.items() if value is not None}
-        return {"NCCL_NET": "IB", **_devices("NCCL_IB_HCA", ports, "rdma"), **more}
+        asked = ports.variables("NCCL_IB_GID_INDEX", "NCCL_IB_SL")
+        return {"NCCL_NET": "IB", **_devices("NCCL_IB_HCA", ports, "rdma"), **asked}
 
 
 def _devices(variable: str, ports: Ports, key: str) -> Mapping[str, str]:
     """Devices by their exact names, which a = asks of NCCL."""
-    named = [f"{name}:{port}" if port else name for name, port in ports.named(key)]
-    return {variable: f"={','.join(named)}"} if named else {}
+    return {variable: f"={','.join(names)}"} if (names := ports.names(key)) else {}
 
 
 def _exchanged(curve: Curve) -> Load:

@@ -21,6 +21,7 @@ from fabricheck.launch.measurement import (
     Setting,
     cores_of_a_node,
 )
+from fabricheck.launch.verbs import flat
 from fabricheck.transports import choice
 
 _BEGIN, _END = "launch.begin", "launch.end"
@@ -98,9 +99,7 @@ class Osu(Measurement):
             options.append(f"-z{','.join(map(str, osu_options.PERCENTILES))}")
         if entry.datatype:
             options += ["-T", entry.datatype]
-        if budget := extras.time_budget:
-            options += ["--time-budget", str(budget)]
-        return options
+        return [*options, *flat({"--time-budget": extras.time_budget})]
 
     def _exchanges_of(
         self, entry: MpiBenchmark, setting: Setting, *, by_osu: bool

@@ -84,8 +84,7 @@ class Pairs(Measurement):
         transport = self.placement.transport
         if transport.counter not in _KINDS:
             return []
-        named = setting.extras.ports.named(transport.port)
-        devices = [f"{name}:{port}" if port else name for name, port in named]
+        devices = setting.extras.ports.names(transport.port)
         return ["sh", str(_PORTS), _KINDS[transport.counter], *devices]
 
     def examine(self, setting: Setting) -> Evidence:

@@ -14,7 +14,7 @@ from fabricheck.benchmarks.perftest.judge import ceilings
 from fabricheck.judge.link_rate import above_ceiling, read_rate
 from fabricheck.launch import pair
 from fabricheck.launch.cases import Case
-from fabricheck.launch.measurement import Evidence, Job, Setting
+from fabricheck.launch.measurement import Evidence, Job, Measurement, Setting
 from fabricheck.launch.verbs import address, flat, ports
 from fabricheck.sites.extras import PartitionExtras
 from fabricheck.transports.proof import Proof, prove_packets
@@ -64,7 +64,7 @@ class Perftest(pair.Pair):
 
     def sizes(self, setting: Setting) -> tuple[int, ...]:
         """The sizes in bytes; datagrams end at the MTU, a sparse sweep leaves sizes out."""
-        sizes = super().sizes(setting)
+        sizes = Measurement.sizes(self, setting)
         if self._connection == "UD":
             mtu = setting.extras.fabric_health.mtu or _LEAST_MTU
             sizes = tuple(size for size in sizes if size <= mtu)
@@ -93,7 +93,8 @@ class Perftest(pair.Pair):
         """One run with every size, or one for each."""
         budget = setting.extras.time_budget
         sizes = self.sizes(setting)
-        if budget is None and sizes[-1] == _ALL_SIZES and len(sizes) == len(super().sizes(setting)):
+        every = Measurement.sizes(self, setting)
+        if budget is None and sizes == every and sizes[-1] == _ALL_SIZES:
             return [_WHOLE_SWEEP]
         return [
             (
@@ -104,7 +105,7 @@ class Perftest(pair.Pair):
         ]
 
     def _count(self, size: int, budget: float, extras: PartitionExtras) -> int:
-        count = iterations(size, budget, **extras.typical)
+        count = iterations(size, budget, extras.typical)
         # A list of requests is posted as a whole.
         posted = perftest.posted_at_once(self._entry)
         return max(1, count // posted) * posted

@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 
 from fabricheck.benchmarks.benchmark import ProgramBenchmark
-from fabricheck.benchmarks.budget import iterations, thin
+from fabricheck.benchmarks.budget import iterations
 from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.parser import check_complete
 from fabricheck.benchmarks.perftest import read as perftest
@@ -65,10 +65,6 @@ class _Batches(pair.Pair):
 
     def __init__(self, case: Case, entry: ProgramBenchmark) -> None:
         super().__init__(case, entry, "verbs")
-
-    def sizes(self, setting: Setting) -> tuple[int, ...]:
-        """The sizes in bytes; a sparse sweep leaves sizes out."""
-        return thin(super().sizes(setting), setting.extras.size_step)
 
 
 class BatchSweep(_Batches):
@@ -174,7 +170,7 @@ class BatchComparison(_Batches):
         """Batches of a run, or as many as fit into the time budget."""
         if extras.time_budget is None:
             return _SINGLE_BATCHES if self._entry.batch == 1 else _BATCHES
-        fitting = iterations(size, extras.time_budget, **extras.typical)
+        fitting = iterations(size, extras.time_budget, extras.typical)
         return max(_FEWEST_BATCHES, fitting // self._entry.batch)
 
 

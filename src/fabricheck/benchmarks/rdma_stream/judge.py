@@ -5,37 +5,28 @@ from fabricheck.benchmarks.rdma_stream.entries import BENCHMARKS
 from fabricheck.benchmarks.rdma_stream.read import MISSED, UNEVEN
 from fabricheck.judge.levels import Level, worst
 from fabricheck.judge.verdict import Subject, Verdict
+from fabricheck.sites.extras import PartitionExtras
 from fabricheck.units import share
-
-EVEN = 0.05
-"""How far streams that share a link may lie from their mean, as a share."""
 
 
 def refine(verdict: Verdict, subject: Subject) -> Verdict:
     """The verdict with lost messages, and with streams that share a link unevenly, before all."""
-    found = stream_findings(
-        subject.curve,
-        even=subject.extras.stream_share,
-        lost=subject.extras.stream_loss,
-    )
+    found = stream_findings(subject.curve, subject.extras)
     level = worst([verdict.level, *(level for level, _ in found)])
     return Verdict(level, verdict.judgements, (*(each for _, each in found), *verdict.findings))
 
 
-def stream_findings(
-    curve: Curve, *, even: float = EVEN, lost: float = 0.0
-) -> list[tuple[Level, str]]:
+def stream_findings(curve: Curve, extras: PartitionExtras) -> list[tuple[Level, str]]:
     """What is wrong with the streams, gravest first.
 
     Args:
         curve: of a benchmark of ``rdma_stream``.
-        even: how far the rate of a stream may lie from the mean of its receiver's, as a share.
-        lost: share of datagrams that may be lost; of messages that are repeated none may be.
+        extras: ``stream_share`` and ``stream_loss`` are read, the latter only for datagrams.
     """
     findings = []
     missed, apart = curve.metadata[MISSED], float(curve.metadata[UNEVEN])
     number, total = map(int, missed.split(" of "))
-    allowed = lost if BENCHMARKS[curve.benchmark].method == "udp" else 0.0
+    allowed = extras.stream_loss if BENCHMARKS[curve.benchmark].method == "udp" else 0.0
     most = f"at most {share(allowed)} of the messages lost" if allowed else "no lost message"
     if number > allowed * total:
         findings.append(
@@ -45,12 +36,13 @@ def stream_findings(
                 "receivers' CPUs where nothing repeats what is lost",
             )
         )
-    if apart > even:
+    if apart > extras.stream_share:
         findings.append(
             (
                 Level.WARNING,
-                f"expected streams into one receiver to share the link within {share(even)} of "
-                f"their mean, found one {share(apart)} away: one of the paths is slower",
+                "expected streams into one receiver to share the link within "
+                f"{share(extras.stream_share)} of their mean, found one {share(apart)} away: one "
+                "of the paths is slower",
             )
         )
     return findings

@@ -1,8 +1,8 @@
 """How rdma_stream is run: topologies, where their ranks are, and proof by its own count."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 
+from fabricheck.benchmarks.budget import TYPICAL
 from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.rdma_stream.entries import BENCHMARKS, PROGRAM, Topology
 from fabricheck.launch import mpi
@@ -24,8 +24,6 @@ _FEWEST_MESSAGES = 100
 _BLOCKS, _MESSAGES_OF_BLOCK, _MESSAGES_OF_SMALL_BLOCK = 10, 100, 10
 
 _MEGA = 1_000_000
-_TYPICAL: Mapping[str, float] = {"latency": 2.0, "bandwidth": 10_000.0}
-_TYPICAL_DATAGRAM: Mapping[str, float] = {"latency": 10.0, "bandwidth": 10_000.0}
 """Latency in us and bandwidth in MB/s; a datagram costs a call of the kernel on each side."""
 
 
@@ -181,7 +179,7 @@ class Streams(Measurement):
 
     def _pace(self, extras: PartitionExtras) -> float:
         """Time in us from one message to the next where the path is as usual."""
-        usual = _TYPICAL_DATAGRAM if self._entry.method == "udp" else _TYPICAL
+        usual = {**TYPICAL, "latency": 10.0} if self._entry.method == "udp" else TYPICAL
         typical = {**usual, **extras.typical}
         each = typical["latency"] + self._size / typical["bandwidth"]
         return float(self._entry.topology.transmitters * each)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from fabricheck.benchmarks.budget import iterations, thin
+from fabricheck.benchmarks.budget import iterations
 from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.parser import check_complete
@@ -42,15 +42,11 @@ class UcxPerftest(pair.Pair):
         self._entry = BENCHMARKS[case.benchmark]
         super().__init__(case, self._entry, "ucx")
 
-    def sizes(self, setting: Setting) -> tuple[int, ...]:
-        """The sizes in bytes; a sparse sweep leaves sizes out."""
-        return thin(super().sizes(setting), setting.extras.size_step)
-
     def job(self, setting: Setting) -> Job:
         """One run, which holds every size; its batch lies where both ends read it."""
         budget = setting.extras.time_budget or _TIME_BUDGET
         typical = setting.extras.typical
-        counts = {size: iterations(size, budget, **typical) for size in self.sizes(setting)}
+        counts = {size: iterations(size, budget, typical) for size in self.sizes(setting)}
         batch = ucx_perftest.batch_name(self._entry.name)
         options = ("-b", batch, *ucx_perftest.OUTPUT_OPTIONS)
         job = pair.start(setting, self._entry.program, options, [()], limit=_SLOWEST_BATCH)
