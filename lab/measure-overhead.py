@@ -13,6 +13,7 @@ example:
 
 import argparse
 import json
+import os
 import shlex
 import subprocess
 import sys
@@ -21,9 +22,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from fabricheck.record.sessions import last
+from fabricheck.report.load import load
+
 SUITE = Path(__file__).resolve().parents[1]
 FABRICHECK = Path(sys.executable).parent / "fabricheck"
 SBATCH = "#SBATCH "
+PARTS = ("waiting", "launch", "measuring")
 PLACING = ("--ntasks", "--nodes", "--partition", "--time")
 
 
@@ -31,20 +36,32 @@ def run_suite(options: list[str]) -> tuple[float, dict[str, Any]]:
     """Seconds that the suite took, and its run report."""
     before = set((SUITE / "reports").glob("run-*.json"))
     start = time.monotonic()
-    subprocess.run([FABRICHECK, "run", "--system=testbed", *options], cwd=SUITE, check=False)
+    keep = {**os.environ, "FABRICHECK_KEEP_REPORTS": "1"}
+    command = [FABRICHECK, "run", "--system=testbed", *options]
+    subprocess.run(command, cwd=SUITE, env=keep, check=False)
     seconds = time.monotonic() - start
     (report,) = set((SUITE / "reports").glob("run-*.json")) - before
-    return seconds, json.loads(report.read_text())
+    found: dict[str, Any] = json.loads(report.read_text())
+    newest = last(SUITE / "perflogs")
+    assert newest, "the run was recorded"
+    recorded = {
+        (case.id, case.environ): case for case in load(SUITE / "perflogs", newest.session).cases
+    }
+    for case in found["runs"][0]["testcases"]:
+        known = recorded.get((case["unique_name"], case["environ"]))
+        parts = {name: getattr(known, name, None) for name in PARTS}
+        case["seconds"] = {name: each for name, each in parts.items() if each is not None}
+    return seconds, found
 
 
 def phases(report: dict[str, Any], suite: float) -> list[str]:
     """Seconds of each phase: median of a case and sum of all, and the share that was measured."""
-    cases = [case for case in report["runs"][0]["testcases"] if case.get("seconds")]
+    cases = [case for case in report["runs"][0]["testcases"] if case["seconds"]]
     found: dict[str, list[float]] = {}
     for case in cases:
         for name in ("setup", "sanity", "performance"):
             found.setdefault(f"ReFrame: {name}", []).append(case[f"time_{name}"] or 0.0)
-        for name in ("waiting", "launch", "measuring"):
+        for name in PARTS:
             found.setdefault(name, []).append(case["seconds"].get(name, 0.0))
         known = sum(case["seconds"].values())
         found.setdefault("ReFrame: run beside these", []).append((case["time_run"] or 0) - known)

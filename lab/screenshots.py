@@ -22,7 +22,7 @@ from tests.report.chromium import find, start, wait_until  # noqa: E402
 
 from fabricheck.record.entries import Sample  # noqa: E402
 from fabricheck.report.history_view import read_history_view  # noqa: E402
-from fabricheck.report.load import load, load_report  # noqa: E402
+from fabricheck.report.load import load  # noqa: E402
 from fabricheck.report.page import write_page  # noqa: E402
 from fabricheck.report.run import Case  # noqa: E402
 from fabricheck.report.summary import summarise  # noqa: E402
@@ -58,16 +58,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--report", type=Path, metavar="RUN_REPORT.json")
+    parser.add_argument("--perflogs", type=Path, metavar="DIR")
     parser.add_argument("--history", type=Path, metavar="DIR")
     parser.add_argument("--out", type=Path, metavar="DIR", default=SUITE / "docs" / "images")
     arguments = parser.parse_args()
-    if bool(arguments.report) != bool(arguments.history):
-        parser.error("expected --report and --history, found one of them: name both or none")
+    if bool(arguments.perflogs) != bool(arguments.history):
+        parser.error("expected --perflogs and --history, found one of them: name both or none")
     with tempfile.TemporaryDirectory() as scratch:
         page = Path(scratch) / "page.html"
-        if arguments.report:
-            run = load_report(arguments.report)
+        if arguments.perflogs:
+            run = load(arguments.perflogs)
             past = read_history_view(
                 arguments.history, run, [SUITE / "sites"], [SUITE / "references"]
             )

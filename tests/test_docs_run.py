@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.report import reframe, sample
+from tests.report import sample
 from tests.report.nights import DAY, series_of, write_perflog
 from tests.test_docs import COMMANDS, ROOT
 
@@ -44,11 +44,8 @@ RUN = {
     "history export --format parquet --output history.parquet": 0,
     "report": 0,
     "report --json": 0,
-    "report reports/run-3.json --html fabric.html": 0,
     "explain latency openmpi tcp-2n": 0,
     "explain bw openmpi tcp-2n": 0,
-    "explain bw mpich tcp-2n --report reports/run-3.json": 0,
-    "explain allreduce mpich tcp-4n --report reports/run-3.json": 0,
     "scaling": 0,
     "scaling --json": 0,
     "scaling --benchmark allreduce --size 1KiB --size 1MiB": 0,
@@ -158,7 +155,6 @@ def place(tmp_path: Path) -> Path:
         case.update(mpi_version="", program_version="")
     sample.write(run, tmp_path / "perflogs")
     (tmp_path / "reports").mkdir()
-    reframe.write(run, tmp_path / "reports" / "run-3.json")
     nights = series_of(load(tmp_path / "perflogs"), nights=NIGHTS)
     before = [
         replace(each, times=each.times - DAY)

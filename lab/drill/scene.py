@@ -13,7 +13,8 @@ from drill.fault import DIES, Fault, Key
 from fabricheck.errors import FabricheckError
 from fabricheck.locks import held
 from fabricheck.provenance import SUITE
-from fabricheck.report.load import load_report
+from fabricheck.record.sessions import last
+from fabricheck.report.load import load
 from fabricheck.report.run import Run
 from fabricheck.transports.witness import unfinished_ranks
 from testbed import Testbed
@@ -144,13 +145,12 @@ class Scene:
                 ) from error
             finally:
                 _end(process)
-        reports = list((self.root / "reports").glob("run-*.json"))
-        if len(reports) != 1:
+        if not last(self.root / "perflogs"):
             raise FabricheckError(
-                f"expected a run report of ReFrame, found {len(reports)} (it ended with exit code "
+                "expected ReFrame to record the end of its session, found none (exit code "
                 f"{process.returncode}): its last words: {_last_words(log)}"
             )
-        return load_report(reports[0])
+        return load(self.root / "perflogs")
 
     def _command(self, partition: str, cases: list[Key]) -> list[str]:
         """ReFrame on the login node; where environments differ, it runs a few cases more."""

@@ -6,6 +6,7 @@ import socket
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from typing import Final
 
 from fabricheck.asking import told
 from fabricheck.errors import FabricheckError
@@ -62,7 +63,14 @@ def commit(directory: Path) -> str:
     ).strip()
 
 
+SESSION: Final = "FABRICHECK_SESSION"
+"""Environment variable with which a command names the session of the ReFrame that it starts."""
+
+
 @functools.cache
 def session() -> str:
     """Identity of this process as a session of measurements: when, where and which it is."""
-    return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{socket.gethostname()}-{os.getpid()}"
+    return (
+        os.environ.get(SESSION)
+        or f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{socket.gethostname()}-{os.getpid()}"
+    )

@@ -1,6 +1,5 @@
 """The suite itself on GPUs that are host memory: what it measures, proves, refuses and shows."""
 
-import json
 import os
 import re
 import subprocess
@@ -10,6 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.reframe_ext.recorded import measured
 
 from fabricheck.benchmarks.gpu import FAKE_DEVICE
 
@@ -96,10 +96,7 @@ def command(place: Path, *words: object, **variables: str) -> str:
 
 
 def cases(place: Path) -> dict[tuple[str, str], dict[str, Any]]:
-    (report,) = place.glob("reports/run-*.json")
-    found = json.loads(report.read_text())["runs"][-1]["testcases"]
-    measured = [case for case in found if not case["fixture"]]
-    return {(case["partition"], case["benchmark"]): case for case in measured}
+    return {(case["partition"], case["benchmark"]): case for case in measured(place)}
 
 
 def test_both_paths_are_proved_and_shown_beside_each_other(place: Path) -> None:
@@ -115,8 +112,7 @@ def test_both_paths_are_proved_and_shown_beside_each_other(place: Path) -> None:
     for path in ("aware", "staged"):
         case = found["here", f"matmul_gpu_{path}_blocking_np2"]
         assert (case["level"], case["program"]) == ("no-reference", "mpi_matmul (fake GPU)")
-    command(place, BIN / "fabricheck", "report", *place.glob("reports/run-*.json"),
-            "--html", "page.html")  # fmt: skip
+    command(place, BIN / "fabricheck", "report", "--html", "page.html")  # fmt: skip
     page = (place / "page.html").read_text()
     assert "bw_device_aware" in page
     assert "bw_device_staged" in page

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import typer
-from tests.report import reframe, sample
+from tests.report import sample
 
 from fabricheck import cli
 from fabricheck.cli.console import open_console
@@ -104,9 +104,9 @@ def test_without_a_place_for_the_log_the_sentence_still_comes(
         ("testbed status --state-dir none --json >&-", "output, found: Bad file descriptor"),
         ("testbed --help >/dev/full", "standard output, found: No space left on device"),
         ("parse - <&-", "found: Bad file descriptor"),
-        ("report $'caf\\xe9.json'", "expected arguments in utf-8, found 'caf"),
-        ("report '/x/[/red].json'", "cannot read the run report /x/[/red].json"),
-        ("report $(printf 'a%.0s' {1..300})", "File name too long"),
+        ("report --perflogs $'caf\\xe9.json'", "expected arguments in utf-8, found 'caf"),
+        ("report --perflogs '/x/[/red]'", "expected a record in /x/[/red], found no such"),
+        ("report --perflogs $(printf 'a%.0s' {1..300})", "File name too long"),
         ("testbed exec --state-dir none n1 true", "no testbed runs in"),
     ],
 )
@@ -160,7 +160,7 @@ def test_a_shell_completes_options_of_every_command() -> None:
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("command", ["report none.json", "testbed --help"])
+@pytest.mark.parametrize("command", ["report --perflogs none", "testbed --help"])
 @pytest.mark.parametrize("streams", ["2>&- >/dev/full", "2>&- >&-", "2>/dev/full >/dev/full"])
 def test_without_standard_error_the_code_stands(command: str, streams: str, tmp_path: Path) -> None:
     done = shell(f"{command} {streams}", tmp_path)
@@ -178,7 +178,7 @@ def shell(command: str, directory: Path, **variables: str) -> subprocess.Complet
 def test_a_working_directory_that_is_gone(tmp_path: Path) -> None:
     (tmp_path / "gone").mkdir()
     done = subprocess.run(
-        ["bash", "-c", f"cd gone && rmdir ../gone && {PROGRAM} report"],
+        ["bash", "-c", f"cd gone && rmdir ../gone && {PROGRAM} metrics write x --reports y"],
         cwd=tmp_path, text=True, capture_output=True, check=False,
     )  # fmt: skip
     assert done.returncode == 2
@@ -187,10 +187,10 @@ def test_a_working_directory_that_is_gone(tmp_path: Path) -> None:
 
 @pytest.mark.integration
 def test_what_the_locale_lacks_is_written_as_its_number(tmp_path: Path) -> None:
-    run = reframe.write(sample.report("latency"), tmp_path / "\N{RIGHTWARDS ARROW}.json")
-    done = shell(f"report {run}", tmp_path, PYTHONIOENCODING="iso-8859-1")
+    run = sample.write(sample.report("latency"), tmp_path / "\N{RIGHTWARDS ARROW}")
+    done = shell(f"report --perflogs {run}", tmp_path, PYTHONIOENCODING="iso-8859-1")
     assert (done.returncode, done.stderr) == (0, "")
-    assert "\\u2192.json" in done.stdout
+    assert "\\u2192" in done.stdout
 
 
 def test_control_characters_of_a_file_do_not_act_on_a_terminal(
@@ -206,7 +206,6 @@ def test_control_characters_of_a_file_do_not_act_on_a_terminal(
 @pytest.mark.parametrize(
     "command",
     [
-        ["report"],
         ["parse"],
         [
             "judge",
@@ -219,7 +218,6 @@ def test_control_characters_of_a_file_do_not_act_on_a_terminal(
             "--placement",
             "tcp-2n",
         ],
-        ["explain", "latency", "--report"],
         ["accept", "--sign", "me", "--comment", "fine", "--record"],
     ],
     ids=lambda command: command[0],

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.reframe_ext.recorded import measured, recorded
 from tests.testbeds import measured_again
 
 from fabricheck.judge.levels import Level
 from fabricheck.record.entries import Case, Sample
-from fabricheck.record.read import entries, record_files
 from testbed import Testbed
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -65,7 +65,7 @@ class Outcome:
         report_exit: exit code of ``fabricheck report --json``.
         record: what it printed.
         shown: the text of ``fabricheck report``.
-        testcases: the cases of ReFrame's run report, without builds.
+        testcases: the fields of the recorded cases, without builds; of their last attempt.
     """
 
     reframe_exit: int
@@ -82,7 +82,7 @@ class Outcome:
 
     @property
     def case(self) -> dict[str, Any]:
-        """The only case of the run report."""
+        """The only case of the run."""
         (case,) = self.testcases
         return case
 
@@ -187,32 +187,26 @@ class Suite:
     def outcome(self, code: int, output: str) -> Outcome:
         """What the run that just ended left behind; its output is shown if a test fails."""
         sys.stdout.write(output)
-        (path,) = (self.root / "reports").glob("run-*.json")
-        runs = json.loads(path.read_text())["runs"]
-        reported = self._report(path, "--json")
+        reported = self._report("--json")
+        cases = {(each["id"], each["environ"]): each for each in measured(self.root)}
         sys.stdout.write(reported.stdout + reported.stderr)
         return Outcome(
             code,
             output,
             reported.returncode,
-            json.loads(reported.stdout),
-            lambda: self._report(path).stdout,
-            [case for case in runs[-1]["testcases"] if not case["fixture"]],
+            json.loads(reported.stdout or "{}"),
+            lambda: self._report().stdout,
+            list(cases.values()),
         )
 
-    def _report(self, path: Path, *options: str) -> "subprocess.CompletedProcess[str]":
-        command: Sequence[str] = [str(PROGRAMS / "fabricheck"), "report", str(path), *options]
+    def _report(self, *options: str) -> "subprocess.CompletedProcess[str]":
+        place = f"--perflogs={self.root / 'perflogs'}"
+        command: Sequence[str] = [str(PROGRAMS / "fabricheck"), "report", place, *options]
         return subprocess.run(command, capture_output=True, text=True, check=False)
 
     def recorded(self) -> list[Case]:
         """The cases of the record, without builds."""
-        perflogs = self.root / "perflogs"
-        return [
-            entry
-            for path in (record_files(perflogs) if perflogs.exists() else ())
-            for entry in entries(path)[0]
-            if isinstance(entry, Case) and not entry.fixture
-        ]
+        return [e for e in recorded(self.root) if isinstance(e, Case) and not e.fixture]
 
     def samples(self) -> dict[str, Sample]:
         """The samples of the only case, by variable."""

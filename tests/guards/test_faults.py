@@ -159,7 +159,7 @@ def test_a_malformed_reference_file_fails_every_case(
     assert "Traceback" not in outcome.output
     assert outcome.record["counts"]["good"] == 0
     assert outcome.report_exit == 1
-    assert suite.recorded() == []
+    assert not any(each.samples for each in suite.recorded())
 
 
 @pytest.fixture
@@ -183,8 +183,7 @@ def test_a_full_disk_stops_the_run_and_leaves_no_half_record(suite: Suite, tiny_
     # The lines of the build and of the nodes are small enough.
     assert '"check":"MpiPointToPoint"' not in written
     assert written.endswith("\n") or not written
-    assert outcome.report_exit == 1
-    assert any("aborted" in defect for defect in outcome.record["defects"])
+    assert (outcome.report_exit, outcome.record) == (2, {}), "nothing was measured"
 
 
 def test_a_job_that_never_begins_ends_all_the_same(suite: Suite) -> None:

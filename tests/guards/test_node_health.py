@@ -39,7 +39,7 @@ def test_healthy_nodes_are_good_and_nothing_is_good_by_omission(suite: Suite) ->
     outcome = look(suite)
     assert (outcome.reframe_exit, outcome.report_exit) == (0, 0)
     assert outcome.case["level"] == "good"
-    assert outcome.case["node_list"] == ["n1", "n2"]
+    assert outcome.case["nodes"] == ("n1", "n2")
     found = levels(outcome)
     good = ("launch", "kernel", "clock", "mtu", "ucx version")
     assert {found[rule] for rule in good} == {"good"}
@@ -76,7 +76,7 @@ def test_a_node_that_was_not_reached_is_named(suite: Suite) -> None:
     suite.testbed.run("login", "scontrol", "update", "NodeName=n2", "State=DOWN", "Reason=test")
     outcome = look(suite)
     assert_red(outcome, "critical", "launch of n2: not reached: down when the job was submitted")
-    assert outcome.case["node_list"] == ["n1"]
+    assert outcome.case["nodes"] == ("n1",)
 
 
 def test_facts_that_are_cut_are_untrusted_and_name_their_node(suite: Suite) -> None:

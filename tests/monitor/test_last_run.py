@@ -22,7 +22,9 @@ from fabricheck.monitor.last_run import (
     of_run,
 )
 from fabricheck.monitor.refresh import Readable, Reader
-from fabricheck.report.load import load_report, newest_report
+from fabricheck.record.entries import Session
+from fabricheck.record.write import append
+from fabricheck.report.load import load
 from fabricheck.runner.nights import GOOD, Nights
 
 CASE = 'system="testbed",partition="slurm",environment="{}",benchmark="{}",placement="{}"'
@@ -37,14 +39,14 @@ def read(*sources: Readable) -> dict[str, float]:
 
 def both(suite: Suite) -> dict[str, float]:
     """What the newest run and the last night say; here nobody ran a night, if the test did not."""
-    return read(LastRun(suite.reports), LastNight(suite.reports, suite.perflogs))
+    return read(LastRun(suite.perflogs), LastNight(suite.reports, suite.perflogs))
 
 
 def test_a_good_run(suite: Suite) -> None:
     suite.ran()
     told = both(suite)
     assert told['fabricheck_verdict_passed{system="testbed"}'] == 1
-    info = 'session="3f0c7ab2-5a3e-4d0f-9a59-0d5a1c6b7e21",commit="0b0ad8f1",system="testbed"'
+    info = 'session="run0",commit="0b0ad8f1",system="testbed"'
     assert told[f"fabricheck_run_info{{{info}}}"] == 1
     assert not [name for name in told if name.startswith("fabricheck_night_")]
     assert told["mpi_benchmark_success"] == 1
@@ -60,8 +62,7 @@ def test_a_good_run(suite: Suite) -> None:
 
 
 def test_a_defect_of_the_record_is_counted_beside_the_cases(suite: Suite) -> None:
-    suite.ran()
-    run = load_report(newest_report(suite.reports))
+    run = load(suite.perflogs, suite.ran())
     told = values(list(of_run(replace(run, defects=("it was cut",)))))
     assert told['fabricheck_cases{system="testbed",status="incomplete"}'] == 1
 
@@ -126,7 +127,7 @@ def test_there_are_few_series_for_a_case(suite: Suite) -> None:
 
 
 def test_another_run_takes_the_place_of_all(suite: Suite) -> None:
-    source = LastRun(suite.reports)
+    source = LastRun(suite.perflogs)
     suite.ran(report=reports.with_critical())
     assert read(source)["mpi_benchmark_success"] == 0
     suite.ran(1, report=reports.report("latency"))
@@ -135,17 +136,16 @@ def test_another_run_takes_the_place_of_all(suite: Suite) -> None:
     assert not [name for name in told if "allreduce" in name]
 
 
-def test_a_run_that_cannot_be_read_leaves_nothing_of_the_one_before(suite: Suite) -> None:
-    source = LastRun(suite.reports)
+def test_a_damaged_run_leaves_nothing_of_the_one_before(suite: Suite) -> None:
+    source = LastRun(suite.perflogs)
     with pytest.raises(FabricheckError, match="found none"):
         read(source)
     suite.ran()
-    read(source)
-    cut = suite.ran(1)
-    cut.write_bytes(cut.read_bytes()[:1000])
-    for _ in range(2):
-        with pytest.raises(FabricheckError, match="the file is cut"):
-            read(source)
+    assert read(source)["mpi_benchmark_success"] == 1
+    suite.ran(1)
+    (file,) = suite.perflogs.glob("testbed/*/*.jsonl")
+    file.write_bytes(file.read_bytes()[:-1000])
+    assert read(source)["mpi_benchmark_success"] == 0
 
 
 def test_cases_that_differ_in_nothing_shown_are_told_by_the_worst(suite: Suite) -> None:
@@ -175,12 +175,12 @@ def test_a_small_run_leaves_the_night_as_it_was(suite: Suite) -> None:
     assert told[f"fabricheck_case_severity{{{CASE.format('mpich', 'allreduce', 'tcp-4n')}}}"] == 0
 
 
-def test_a_damaged_run_report_takes_no_night_along(suite: Suite) -> None:
+def test_a_run_that_is_gone_takes_no_night_along(suite: Suite) -> None:
     suite.night(reports.with_critical())
     night(suite.reports / "nights", 30)
-    suite.ran(1).write_text("{")
-    with pytest.raises(FabricheckError, match="the file is cut"):
-        read(LastRun(suite.reports))
+    end = Session(time="2026-11-21T07:00:00+00:00", session="gone", system="testbed")
+    append(suite.perflogs, [end])
+    assert read(LastRun(suite.perflogs))["mpi_benchmark_success"] == 0
     told = read(LastNight(suite.reports, suite.perflogs), Schedule(suite.reports))
     assert told[NIGHT] == 0
     assert "fabricheck_night_overdue_timestamp_seconds" in told
@@ -256,24 +256,26 @@ def test_a_damaged_end_of_a_night_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.integration
 def test_a_process_of_its_own_tells_the_same(suite: Suite) -> None:
-    path = suite.ran(report=reports.with_critical())
-    assert list(of_path_apart(path)) == list(of_path(path))
-    path.write_bytes(path.read_bytes()[:1000])
-    with pytest.raises(FabricheckError, match=r"run-0\.json.*the file is cut"):
-        list(of_path_apart(path))
+    session = suite.ran(report=reports.with_critical())
+    told = list(of_path_apart(suite.perflogs, session))
+    assert told == list(of_path(suite.perflogs, session))
+    with pytest.raises(FabricheckError, match="expected session 'none' in the record"):
+        list(of_path_apart(suite.perflogs, "none"))
 
 
 @pytest.mark.integration
 def test_a_process_that_does_not_end_is_ended_and_the_report_tried_again(
     suite: Suite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = suite.ran(report=reports.report())
-    source = Reader(LastRun(suite.reports, of_path_apart))
+    suite.ran(report=reports.report())
+    source = Reader(LastRun(suite.perflogs, of_path_apart))
     with monkeypatch.context() as slow:
         slow.setattr(last_run, "_PATIENCE", 0.001)
         source.read()
     assert source.page is None
-    assert source.problem.startswith(f"expected to read {path} within 0.001 s, found it unfin")
+    assert source.problem.startswith(
+        f"expected to read {suite.perflogs} within 0.001 s, found it unfin"
+    )
     source.read()
     assert source.problem == ""
     assert source.page is not None

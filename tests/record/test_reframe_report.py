@@ -1,6 +1,5 @@
-"""What ReFrame says of cases, as it logs them, and as its run reports and databases keep them."""
+"""What run reports and databases of ReFrame say of cases of other suites."""
 
-import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -8,49 +7,24 @@ from typing import Any
 import pytest
 
 from fabricheck.errors import FabricheckError
-from fabricheck.record.entries import Case, Sample
-from fabricheck.record.read import read_session
-from fabricheck.record.reframe_report import (
-    ODD,
-    case_of,
-    complete,
-    read_report,
-    run_of_report,
-)
-from fabricheck.record.write import append
+from fabricheck.record.entries import Case, Sample, Session
+from fabricheck.record.reframe_report import ODD, case_of, entries_of_report
 
 ENTRY: dict[str, Any] = {
-    "name": "MpiCollective %benchmark=allreduce %placement=rc-4n-full",
-    "display_name": "MpiCollective %benchmark=allreduce %placement=rc-4n-full",
-    "unique_name": "MpiCollective_3",
-    "system": "testbed",
-    "partition": "main",
-    "environ": "openmpi",
-    "benchmark": "allreduce",
-    "transport": "rc",
-    "placement": "rc-4n-full",
-    "num_nodes": 4,
-    "num_tasks": 256,
+    "name": "Stream %.repeat_no=3 %threads=4 /abc @hpc:cpu+gnu",
+    "display_name": "Stream %threads=4",
+    "unique_name": "Stream_3",
+    "system": "hpc",
+    "partition": "cpu",
+    "environ": "gnu",
     "result": "fail",
-    "level": "critical",
-    "levels": {"latency_p50_8B": "critical"},
-    "warning_bounds": {"latency_p50_8B": [None, 12.0]},
-    "findings": ["too slow"],
-    "session": "s1",
     "jobid": 17,
     "job_completion_time_unix": 1763700000.5,
-    "node_list": ["n1", "None"],
-    "perfvalues": {"testbed:main:latency_p50_8B": [50.0, 10.0, None, 0.5, "us", "fail"]},
-    "dependencies_actual": [["Build_1", "testbed:main", "openmpi"]],
+    "job_nodelist": ["n1", "n2", "None"],
+    "num_tasks": 256,
+    "perfvalues": {"hpc:cpu:triad": [50.0, 100.0, -0.1, None, "GB/s", "fail"]},
+    "dependencies_actual": [["Build_1", "hpc:cpu", "gnu"]],
     "stagedir": "/stage",
-}
-FOREIGN = {
-    **{each: ENTRY[each] for each in ("system", "partition", "environ", "result", "jobid")},
-    "name": "Stream %.repeat_no=3 %threads=4 /abc @hpc:cpu+gnu",
-    "job_completion_time_unix": 1763700000,
-    "job_nodelist": ["n1", "n2"],
-    "num_tasks": 0,
-    "perfvalues": {"hpc:cpu:triad": [50.0, 0, 0, None, "GB/s"]},
 }
 
 
@@ -66,51 +40,38 @@ def report(path: Path, *runs: list[dict[str, Any]], announced: int = 1) -> Path:
     return path
 
 
-def test_a_case_of_the_suite() -> None:
+def test_a_case_of_another_suite_is_named_by_its_parameters() -> None:
     case = built()
-    assert (case.transport, case.num_nodes, case.layout) == ("rc", 4, "full")
-    assert (case.ranks, case.ranks_per_node, case.job, case.nodes) == (256, 64, "17", ("n1",))
-    assert (case.check, case.needs, case.output) == ("MpiCollective", ("Build_1",), "/stage")
-    assert case.samples == (
-        Sample(
-            metric="latency", statistic="p50", size=8, value=50, unit="us", level="critical",
-            reference=10, upper=15, warning_upper=12,
-        ),
-    )  # fmt: skip
+    assert (case.benchmark, case.repeat, case.session) == ("Stream %threads=4", 3, "uuid")
+    assert (case.check, case.needs, case.output) == ("Stream", ("Build_1",), "/stage")
+    assert (case.transport, case.num_nodes, case.nodes) == ("", 3, ("n1", "n2"))
+    assert (case.ranks, case.ranks_per_node, case.job) == (256, 86, "17")
+    assert case.samples == (Sample(metric="triad", value=50, unit="GB/s", reference=100, lower=90),)
+    # A reference of 0 takes thresholds as they are, and one below 0 has its lower bound below it.
+    (sample,) = built(perfvalues={"x": [-9.0, -10.0, -0.1, 0.2, "C", "pass"]}).samples
+    assert (sample.lower, sample.upper, sample.result) == (-11.0, -8.0, "pass")
+    (sample,) = built(num_tasks=0, perfvalues={"triad": [50.0, 0, 0, None, "GB/s"]}).samples
+    assert (sample.lower, sample.upper) == (0, None)
 
 
 @pytest.mark.parametrize("name", ["", "\n", " ", " @here", " %.repeat_no=3"])
 def test_a_case_without_a_name_has_one(name: str) -> None:
-    case = case_of({**FOREIGN, "name": name, "display_name": ""}, "uuid", "")
+    case = built(name=name, display_name="")
     assert (case.check, case.benchmark, case.name) == ("unnamed", "unnamed check", "unnamed check")
-
-
-def test_a_case_of_another_suite_is_named_by_its_parameters() -> None:
-    case = case_of(FOREIGN, "uuid", "")
-    assert (case.benchmark, case.repeat, case.session) == ("Stream %threads=4", 3, "uuid")
-    assert (case.num_nodes, case.transport, case.samples[0].metric) == (2, "", "triad")
-    # A reference of 0 takes thresholds as they are, and one below 0 has its lower bound below it.
-    below = {**FOREIGN, "perfvalues": {"x": [-9.0, -10.0, -0.1, 0.2, "C", "pass"]}}
-    (sample,) = case_of(below, "uuid", "").samples
-    assert (sample.lower, sample.upper) == (-11.0, -8.0)
-    assert (case.samples[0].lower, case.samples[0].upper) == (0, None)
 
 
 @pytest.mark.parametrize(
     "changes",
     [
         {"partition": None},
-        {"num_nodes": -1},
-        {"num_nodes": True},
+        {"num_tasks": True},
         {"jobid": 1.5},
-        {"findings": "x"},
+        {"job_nodelist": "x"},
         {"job_completion_time_unix": 5},
         {"job_completion_time_unix": 1e300},
-        {"perfvalues": {"latency_p50_8B": [1, 2]}},
-        {"perfvalues": {"latency_p50_8B": [-1, None, None, None, "us", "pass"]}},
-        {"perfvalues": {"latency_p50_8B": [float("nan"), None, None, None, "us", "pass"]}},
-        {"perfvalues": {"nonsense": [1, None, None, None, "us", "pass"]}},
-        {"levels": ["x"]},
+        {"perfvalues": {"triad": [1, 2]}},
+        {"perfvalues": {"triad": [float("nan"), None, None, None, "us", "pass"]}},
+        {"perfvalues": {"": [1, None, None, None, "us", "pass"]}},
     ],
     ids=str,
 )
@@ -120,35 +81,21 @@ def test_an_entry_that_is_none_is_refused(changes: dict[str, Any]) -> None:
 
 
 def test_a_damaged_case_of_a_report_costs_only_itself(tmp_path: Path) -> None:
-    entries, problems = read_report(
-        report(tmp_path / "r.json", [ENTRY, {**ENTRY, "num_nodes": "two"}])
-    )
+    path = report(tmp_path / "r.json", [ENTRY, {**ENTRY, "num_tasks": "two"}])
+    entries, problems = entries_of_report(path.read_text(), path)
     assert len(entries) == 2
     assert "case 2" in problems[0].detail
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"runs": []}', "{" * 100000, '{"session_info": 1}'])
 def test_what_is_no_report_is_told_in_a_sentence(tmp_path: Path, text: str) -> None:
-    (tmp_path / "r.json").write_text(text)
-    with pytest.raises(FabricheckError, match="expected a ReFrame run report"):
-        read_report(tmp_path / "r.json")
+    with pytest.raises(ValueError, match="expected a ReFrame run report"):
+        entries_of_report(text, tmp_path / "r.json")
 
 
-def test_a_report_completes_the_record_once(tmp_path: Path) -> None:
-    skipped = {**ENTRY, "unique_name": "X", "result": "skip", "perfvalues": {}, "system": None}
-    skipped.update(job_completion_time_unix=None, session="<undefined>")
-    path = report(tmp_path / "r.json", [ENTRY, skipped], [ENTRY], announced=2)
-    perflogs = tmp_path / "perflogs"
-    # What was recorded as it ended stays as it was.
-    append(perflogs, [dataclasses.replace(built(), output="recorded")])
-    assert [complete(path, perflogs) for _ in range(2)] == ["s1", "s1"]
-    run = read_session(perflogs, "s1")
-    assert [(each.id, each.attempt, each.result) for each in run.cases] == [
-        ("MpiCollective_3", 1, "fail"),
-        ("X", 1, "skip"),
-        ("MpiCollective_3", 2, "fail"),
-    ]
-    assert run.cases[0].output == "recorded"
-    assert run.end is not None
-    assert (run.end.announced, run.end.info["kind"]) == (2, "before")
-    assert len(run_of_report(path).cases) == 3
+def test_each_attempt_is_a_case_and_the_last_entry_is_the_end(tmp_path: Path) -> None:
+    path = report(tmp_path / "r.json", [ENTRY], [ENTRY], announced=2)
+    *cases, end = entries_of_report(path.read_text(), path)[0]
+    assert [each.attempt for each in cases if isinstance(each, Case)] == [1, 2]
+    assert isinstance(end, Session)
+    assert (end.session, end.system, end.announced, end.info["kind"]) == ("u1", "hpc", 2, "before")

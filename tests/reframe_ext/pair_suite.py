@@ -1,12 +1,13 @@
 """Checks of pairs of nodes, run for real by ReFrame with programs that do as a test says."""
 
-import json
 import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from tests.reframe_ext.recorded import measured
 
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(__file__).with_name("bin")
@@ -72,7 +73,7 @@ class Ran:
             [
                 Path(sys.executable).parent / "reframe", f"--config-file={config}",
                 f"--checkpath={ROOT / 'checks' / check}", "--run", f"--prefix={place}",
-                f"--report-file={place / 'run.json'}", "--keep-stage-files", "-E", chosen,
+                "--keep-stage-files", "-E", chosen,
             ],
             cwd=place,
             env={
@@ -88,8 +89,7 @@ class Ran:
             check=False,
         )  # fmt: skip
         sys.stdout.write(done.stdout + done.stderr)
-        cases = json.loads((place / "run.json").read_text())["runs"][-1]["testcases"]
-        (self.case,) = [case for case in cases if not case["fixture"]]
+        (self.case,) = measured(place)
         self.level = self.case["level"]
         self.findings = self.case["findings"]
         self._place = place

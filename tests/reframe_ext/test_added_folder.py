@@ -1,13 +1,14 @@
 """A benchmark added as one folder elsewhere: measured, proved, judged, recorded and shown."""
 
-import json
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tests.reframe_ext import recorded
 from tests.reframe_ext.test_links import REFRAME
 
 pytestmark = pytest.mark.integration
@@ -54,11 +55,11 @@ def command(place: Path, *words: object, **variables: str) -> subprocess.Complet
     )
 
 
-def measured(place: Path, **variables: str) -> dict[str, object]:
+def measured(place: Path, **variables: str) -> dict[str, Any]:
     ran = command(place, REFRAME, "-C", "reframe-config.py", "-c", "folders", "-r", **variables)
-    assert (place / "reports" / "run-0.json").exists(), ran.stdout + ran.stderr
-    (case,) = json.loads((place / "reports" / "run-0.json").read_text())["runs"][-1]["testcases"]
-    return dict(case)
+    assert (place / "perflogs").exists(), ran.stdout + ran.stderr
+    (case,) = recorded.measured(place)
+    return case
 
 
 def fabricheck(place: Path, *words: object) -> str:
@@ -70,18 +71,18 @@ def fabricheck(place: Path, *words: object) -> str:
 def test_a_folder_is_all_that_a_benchmark_needs(place: Path) -> None:
     case = measured(place)
     assert case["name"] == "MemoryWalk %benchmark=walk %transport=shm %num_nodes=1"
-    assert (case["benchmark"], case["placement"], case["program"]) == ("walk", "shm-1n", "walk")
+    assert (case["benchmark"], case["transport"], case["program"]) == ("walk", "shm", "walk")
     assert (case["level"], case["result"]) == ("good", "pass")
     assert str(case["evidence"]).startswith("one process on ")
     assert case["reference_source"] == "four times what it usually is"
-    assert {name.rpartition(":")[2] for name in case["perfvalues"]} == {
+    assert {each.variable for each in case["samples"]} == {
         "latency_avg_1KiB", "latency_avg_2KiB", "latency_avg_4KiB",
     }  # fmt: skip
     store = place / "history"
     told = fabricheck(place, "history", "refresh", "--perflogs", "perflogs", "--store", store)
     assert "3 new values" in told
     page = place / "page.html"
-    fabricheck(place, "report", "reports/run-0.json", "--html", page, "--history", store)
+    fabricheck(place, "report", "--html", page, "--history", store)
     assert "Steps through memory, memory of a node: latency" in page.read_text()
     output = command(place, "sh", "folders/walk/walk.sh", "1024", "2048").stdout
     (place / "walk.out").write_text(output)

@@ -13,6 +13,7 @@ from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE
 from fabricheck.reframe_ext.command import UNRECORDED, command, configuration
 from fabricheck.reframe_ext.config import (
+    KEEP,
     configure_reframe,
     find_system,
     lacking_environments,
@@ -80,6 +81,18 @@ def test_a_system_of_which_nothing_runs_is_named(
     expected = rf"partition of system cluster \(main, rdma\) .* {VARIABLE}, found '{running}'"
     with pytest.raises(FabricheckError, match=expected):
         find_system(suite, "cluster")
+
+
+def test_reframe_keeps_its_own_reports_only_if_asked(
+    suite: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(KEEP, raising=False)
+    off = site_configuration(suite)
+    assert (off["storage"][0]["enable"], off["general"][0]["report_file"]) == (False, os.devnull)
+    monkeypatch.setenv(KEEP, "1")
+    kept = site_configuration(suite)
+    assert kept["storage"][0]["enable"]
+    assert kept["general"][0]["report_file"].endswith("/reports/run-{sessionid}.json")
 
 
 def test_an_environment_without_prefix_is_left_out_and_told(suite: Path) -> None:

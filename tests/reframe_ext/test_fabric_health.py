@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -9,8 +10,9 @@ from typing import Any
 
 import pytest
 from tests.fabric.conftest import unpack
+from tests.reframe_ext.recorded import LOGGING, measured
 
-from fabricheck.record.reframe_report import adds, case_of
+from fabricheck.record.entries import Case
 from fabricheck.reframe_ext.again import DISTURBED_AGAIN
 from fabricheck.report.build import build_case
 
@@ -34,13 +36,14 @@ def configuration(gid_index: int) -> dict[str, Any]:
     }
     system = {"name": "recorded", "hostnames": [".*"], "partitions": [partition]}
     builtin = {"name": "builtin", "features": ["verbs"]}
-    return {"systems": [system], "environments": [builtin]}
+    return {"systems": [system], "environments": [builtin], "logging": LOGGING}
 
 
 def test_a_job_looks_again_where_the_launcher_killed_the_ranks(tmp_path: Path) -> None:
     """The script that ReFrame would submit; srun is not here to run it."""
     config = configuration(1)
     config["systems"][0]["partitions"][0]["launcher"] = "srun"
+    del config["logging"]
     (tmp_path / "config.json").write_text(json.dumps(config))
     subprocess.run(
         [
@@ -57,17 +60,17 @@ def test_a_job_looks_again_where_the_launcher_killed_the_ranks(tmp_path: Path) -
 
 
 def run(tmp_path: Path, check: Path | None = None, **env: str) -> tuple[int, dict[str, Any]]:
-    """ReFrame's exit code and the only case of its record."""
+    """ReFrame's exit code and the last attempt of the only case of its record."""
     root = unpack("rxe", tmp_path / "tree")
     config = tmp_path / "config.py"
     settings = configuration(int(env.get("GID_INDEX", "1")))
-    config.write_text(f"site_configuration = {settings!r}\n")
+    recorder = "import fabricheck.reframe_ext.recorder"
+    config.write_text(f"{recorder}\nsite_configuration = {settings!r}\n")
     done = subprocess.run(
         [
             REFRAME, f"--config-file={config}", f"--checkpath={check or SUITE}", "--run",
             "--max-retries=1" if DISTURBED_AGAIN in env else "--max-retries=0",
             "--setvar=FabricHealth.pause=0", f"--prefix={tmp_path}",
-            f"--report-file={tmp_path / 'run.json'}",
         ],
         cwd=tmp_path,
         env={**os.environ, "FABRICHECK_NODE_ROOT": str(root), "TREE": str(root), **env},
@@ -76,14 +79,13 @@ def run(tmp_path: Path, check: Path | None = None, **env: str) -> tuple[int, dic
         check=False,
     )  # fmt: skip
     sys.stdout.write(done.stdout + done.stderr)
-    (case,) = json.loads((tmp_path / "run.json").read_text())["runs"][-1]["testcases"]
-    return done.returncode, case
+    return done.returncode, measured(tmp_path)[-1]
 
 
 def test_healthy_ports_leave_a_case_alone(tmp_path: Path) -> None:
     code, case = run(tmp_path)
-    assert (code, case["level"], case["findings"]) == (0, "good", [])
-    assert case["fabric_causes"] == []
+    assert (code, case["level"], case["findings"]) == (0, "good", ())
+    assert case["fabric_causes"] == ()
 
 
 def test_a_link_that_goes_down_makes_a_good_case_red(tmp_path: Path) -> None:
@@ -92,7 +94,7 @@ def test_a_link_that_goes_down_makes_a_good_case_red(tmp_path: Path) -> None:
     assert case["findings"][0].startswith("link down on ")
     assert case["fabric_causes"] == case["findings"][:1]
     assert "the port was ACTIVE before the run and is DOWN" in case["fail_reason"]
-    assert case["perfvalues"], "the values stay in the record"
+    assert case["samples"], "the values stay in the record"
 
 
 def test_a_warning_lets_a_case_pass(tmp_path: Path) -> None:
@@ -132,10 +134,10 @@ STOLEN = 'sleep 0.5; [ {} ] || echo "0 9000000000 0" >"$FABRICHECK_STEAL"; touch
 def disturbed(tmp_path: Path, **env: str) -> list[dict[str, Any]]:
     """All attempts of a case whose emulator waited for nine seconds."""
     (tmp_path / "schedstat").write_text("0 0 0\n")
+    shutil.rmtree(tmp_path / "perflogs", ignore_errors=True)
     steal = {"FABRICHECK_STEAL": str(tmp_path / "schedstat"), DISTURBED_AGAIN: "1"}
     run(tmp_path, None, **steal, **env)
-    runs = json.loads((tmp_path / "run.json").read_text())["runs"]
-    return [each for one in runs for each in one["testcases"]]
+    return measured(tmp_path)
 
 
 def test_a_disturbed_case_runs_once_more_and_that_counts(tmp_path: Path) -> None:
@@ -143,10 +145,8 @@ def test_a_disturbed_case_runs_once_more_and_that_counts(tmp_path: Path) -> None
     assert (first["level"], second["level"]) == ("disturbed", "untrusted")
     assert first["findings"][0].startswith("the hypervisor took ")
     assert first["findings"][1] == "what it gave: the peer never came"
-    assert second["findings"] == ["the peer never came"]
-    built = build_case(
-        [case_of(each, "s", "2026-11-22T00:00:00+00:00") for each in (first, second)]
-    )
+    assert second["findings"] == ("the peer never came",)
+    built = build_case([Case(**first), Case(**second)])
     assert built.status == "untrusted"
     assert built.disturbed_before == (first["findings"][0],)
 
@@ -164,9 +164,8 @@ def test_a_fault_that_counters_tell_is_named_beside_a_second_disturbance(tmp_pat
 
 def test_a_case_that_nothing_disturbed_runs_once(tmp_path: Path) -> None:
     down = f'echo "1: DOWN" >"$TREE/{PORT}/state"; echo >>"$TREE/ran"'
-    first, *again = disturbed(tmp_path, DURING=down)
-    assert first["level"] == "critical"
-    assert [adds(case_of(each, "s", "2026-11-22T00:00:00+00:00", 2)) for each in again] == [False]
+    (only,) = disturbed(tmp_path, DURING=down)
+    assert (only["level"], only["attempt"]) == ("critical", 1)
     assert (tmp_path / "tree" / "ran").read_text() == "\n"
 
 
@@ -183,13 +182,13 @@ def test_a_little_is_enough_where_a_case_is_not_good(tmp_path: Path, verdict: st
 def test_values_that_say_nothing_have_a_second_run(tmp_path: Path) -> None:
     found = disturbed(tmp_path, DURING="true", VERDICT="untrusted")
     assert [each["level"] for each in found] == ["disturbed", "untrusted"]
-    assert found[0]["findings"] == ["in this noise nothing is seen"]
+    assert found[0]["findings"] == ("in this noise nothing is seen",)
 
 
 @pytest.mark.parametrize("env", [{"TRANSPORT": "tcp"}, {"WRAPPER": "env"}])
 def test_cases_that_use_no_port_are_not_judged(tmp_path: Path, env: dict[str, str]) -> None:
     code, case = run(tmp_path, DURING=f'echo "1: DOWN" >"$TREE/{PORT}/state"', **env)
-    assert (code, case["findings"]) == (0, [])
+    assert (code, case["findings"]) == (0, ())
 
 
 def test_a_good_case_over_sockets_that_lost_segments_is_a_warning(tmp_path: Path) -> None:
@@ -207,13 +206,13 @@ def test_where_there_are_ports_auto_may_use_them(tmp_path: Path) -> None:
 
 def test_the_survey_lists_ports_and_records_what_they_can_tell(tmp_path: Path) -> None:
     code, case = run(tmp_path, SURVEY)
-    assert (code, case["level"], case["findings"]) == (0, "good", [])
+    assert (code, case["level"], case["findings"]) == (0, "good", ())
     port, lacking = case["ports"]
     assert "rxe0:1: ACTIVE, Ethernet, 10 Gbit/s (1X FDR10), RDMA MTU 4096 B over v0" in port
     assert "GID 1 fe80:" in port
     assert "all of counters" in lacking
-    assert set(case["perfvalues"]) == {"recorded:rdma:ecn_rate_max"}, "no packet, so no ratio"
-    assert case["levels"] == {"ecn_rate_max": "good"}
+    (sample,) = case["samples"]
+    assert (sample.variable, sample.level) == ("ecn_rate_max", "good"), "no packet, so no ratio"
 
 
 def test_the_survey_is_red_where_a_port_is(tmp_path: Path) -> None:

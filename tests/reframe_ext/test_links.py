@@ -1,24 +1,26 @@
 """Bounds from the link in a run of ReFrame: what it fails, and what it believes."""
 
-import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from tests.reframe_ext.recorded import LOGGING, measured
 
 pytestmark = pytest.mark.integration
 
 REFRAME = Path(sys.executable).parent / "reframe"
-CONFIGURATION = """
-site_configuration = {
-    "systems": [{"name": "linked", "hostnames": [".*"], "partitions": [{
+CONFIGURATION = f"""
+import fabricheck.reframe_ext.recorder
+site_configuration = {{
+    "systems": [{{"name": "linked", "hostnames": [".*"], "partitions": [{{
         "name": "main", "scheduler": "local", "launcher": "local", "environs": ["builtin"],
-        "features": ["rdma", "nodes_2"], "extras": {"link_rate": 100, "fabric": "roce"},
-    }]}],
-    "environments": [{"name": "builtin"}],
-}
+        "features": ["rdma", "nodes_2"], "extras": {{"link_rate": 100, "fabric": "roce"}},
+    }}]}}],
+    "environments": [{{"name": "builtin"}}],
+    "logging": {LOGGING},
+}}
 """
 
 
@@ -33,7 +35,6 @@ def test_a_link_judges_what_has_no_reference_and_refuses_what_it_cannot_carry(
             f"--checkpath={Path(__file__).with_name('links_suite.py')}",
             "--run",
             f"--prefix={tmp_path}",
-            f"--report-file={tmp_path / 'run.json'}",
         ],
         cwd=tmp_path,
         env={**os.environ, "RFM_WARN_AS_ERROR": "1"},
@@ -42,10 +43,11 @@ def test_a_link_judges_what_has_no_reference_and_refuses_what_it_cannot_carry(
         check=False,
     )
     sys.stdout.write(done.stdout + done.stderr)
-    run = json.loads((tmp_path / "run.json").read_text())["runs"][-1]
     found = {
-        case["check_params"]["share"] if "check_params" in case else case["share"]: case
-        for case in run["testcases"]
+        share: case
+        for case in measured(tmp_path)
+        for share in (0.5, 0.8, 0.95, 1.01)
+        if f"share={share}" in case["name"]
     }
     assert {share: (case["level"], case["result"]) for share, case in found.items()} == {
         0.5: ("critical", "fail"),

@@ -42,11 +42,11 @@ def test_a_good_run_is_believed(ran: Callable[..., Ran]) -> None:
     ]
     counts = [int(run.split()[3]) for run in runs]
     assert counts == sorted(counts, reverse=True), "large messages get fewer iterations"
-    assert [name.rpartition("_")[2] for name in good.case["perfvalues"]][::3] == [
+    assert [each.variable.rpartition("_")[2] for each in good.case["samples"]][::3] == [
         "2B", "8B", "256B", "8KiB", "64KiB",
     ]  # fmt: skip
     assert good.case["program_version"] == "6.06"
-    assert good.case["node_list"] == ["n0", "n1"]
+    assert good.case["nodes"] == ("n0", "n1")
     assert good.case["evidence"] == (
         "perftest used Device rxe1, Connection type RC, Mtu 4096, Link type Ethernet, GID index 1; "
         "ports sent 10000000 packets from n0, 10000000 packets from n1"
@@ -57,7 +57,7 @@ def test_a_fast_fabric_is_measured_in_one_run(ran: Callable[..., Ran]) -> None:
     whole = ran("ib_write_bw", extras={"gid_index": 1})
     assert whole.command == "ib_write_bw -F -c RC -x 1 ::: -a"
     assert whole.level == "no-reference", whole.findings
-    assert len(whole.case["perfvalues"]) == 2 * 23
+    assert len(whole.case["samples"]) == 2 * 23
 
 
 def test_datagrams_end_at_the_mtu(ran: Callable[..., Ran]) -> None:
@@ -72,8 +72,8 @@ def test_an_atomic_has_one_size(ran: Callable[..., Ran]) -> None:
     atomic = ran("ib_atomic_bw_events")
     assert atomic.command.startswith("ib_atomic_bw -e -F -c RC -x 1 ::: -n ")
     assert atomic.level == "no-reference", atomic.findings
-    assert list(atomic.case["perfvalues"]) == [
-        f"cards:rdma:{metric}_avg_8B" for metric in ("bandwidth", "message_rate")
+    assert [each.variable for each in atomic.case["samples"]] == [
+        f"{metric}_avg_8B" for metric in ("bandwidth", "message_rate")
     ]
 
 
@@ -117,7 +117,7 @@ def test_what_is_not_proved_is_not_believed(ran: Callable[..., Ran], kind: str) 
     assert doubtful.level == "untrusted"
     assert message in doubtful.findings[0]
     assert doubtful.case["result"] == "fail"
-    assert all(value[0] is None for value in doubtful.case["perfvalues"].values())
+    assert all(each.value is None for each in doubtful.case["samples"])
 
 
 def test_a_named_port_is_the_one_that_counts(ran: Callable[..., Ran]) -> None:

@@ -1,11 +1,12 @@
 """The case of a ratio: it waits for two others, and tells which of them has no figure."""
 
-import json
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tests.reframe_ext.recorded import measured
 from tests.reframe_ext.test_links import CONFIGURATION, REFRAME
 
 pytestmark = pytest.mark.integration
@@ -63,10 +64,10 @@ class TransportOrder(RatioCase):
 """
 
 
-def ratio(place: Path, sizes: str) -> dict[str, object]:
+def ratio(place: Path, sizes: str) -> dict[str, Any]:
     (place / "config.py").write_text(CONFIGURATION)
     (place / "suite.py").write_text(SUITE.replace("SIZES", sizes))
-    options = ("config-file=config.py", "checkpath=suite.py", "report-file=run.json", "run")
+    options = ("config-file=config.py", "checkpath=suite.py", "run")
     done = subprocess.run(
         [REFRAME, f"--prefix={place}", *(f"--{each}" for each in options)],
         cwd=place,
@@ -75,15 +76,14 @@ def ratio(place: Path, sizes: str) -> dict[str, object]:
         text=True,
         check=False,
     )
-    assert (place / "run.json").exists(), done.stdout + done.stderr
-    cases = json.loads((place / "run.json").read_text())["runs"][-1]["testcases"]
-    (found,) = [case for case in cases if case["benchmark"] == "transport_order"]
-    return dict(found)
+    found = [case for case in measured(place) if case["benchmark"] == "transport_order"]
+    assert found, done.stdout + done.stderr
+    return found[0]
 
 
 def test_two_medians_are_divided(tmp_path: Path) -> None:
     found = ratio(tmp_path, "(8,)")
-    assert [value[0] for value in found["perfvalues"].values()] == [2.5]
+    assert [each.value for each in found["samples"]] == [2.5]
     assert str(found["evidence"]).endswith("%transport=rc %num_nodes=2: 2.5 at 8")
     # The system has no reference file, so nothing judges what has been divided.
     assert found["level"] == "no-reference"

@@ -45,7 +45,7 @@ def test_a_good_sweep_is_believed(ran: Callable[..., Ran]) -> None:
     assert options.startswith("--enable-sess --enable-batch-transfer --op write ")
     assert "--all --sizes 8,256,8192,65536 --gid-index 1 " in options
     assert options.endswith(" --time-budget 0.05 ::: --json -")
-    assert [name.rpartition(":")[2] for name in good.case["perfvalues"]][:3] == [
+    assert [each.variable for each in good.case["samples"]][:3] == [
         "latency_min_8B", "latency_avg_8B", "bandwidth_avg_8B",
     ]  # fmt: skip
     assert good.case["program_version"] == "9.9.9"
@@ -59,7 +59,7 @@ def test_a_sweep_of_batches_has_the_bytes_of_a_batch_as_size(ran: Callable[..., 
     batches = ran("rdma_batch_write_batches")
     assert batches.level == "no-reference", batches.findings
     assert " --all-batch --batches 1,8,64 " in batches.command
-    names = {name.rpartition("_")[2] for name in batches.case["perfvalues"]}
+    names = {each.variable.rpartition("_")[2] for each in batches.case["samples"]}
     assert names == {"1KiB", "8KiB", "64KiB"}
 
 
@@ -98,7 +98,7 @@ def test_what_is_not_proved_is_not_believed(ran: Callable[..., Ran], kind: str) 
     doubtful = ran("rdma_batch_write", **fake)
     assert doubtful.level == "untrusted"
     assert message in " ".join(doubtful.findings)
-    assert all(value[0] is None for value in doubtful.case["perfvalues"].values())
+    assert all(each.value is None for each in doubtful.case["samples"])
 
 
 def test_two_programs_in_turns_give_a_ratio(ran: Callable[..., Ran]) -> None:
@@ -109,7 +109,7 @@ def test_two_programs_in_turns_give_a_ratio(ran: Callable[..., Ran]) -> None:
     assert len(runs) == 6
     assert runs[0].startswith("ib_read_lat -F -c RC -x 1 -s 8 -n ")
     assert "/rdma_batch --enable-sess --enable-batch-transfer --op read --buffer-size 8 " in runs[1]
-    ((value, *_),) = both.case["perfvalues"].values()
+    (value,) = (each.value for each in both.case["samples"])
     # The two programs' medians: 2.10 us, and what the fake of ours says of 8 bytes.
     assert value == pytest.approx(2.10 / 2.00, rel=0.01)
 

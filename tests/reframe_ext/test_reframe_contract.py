@@ -18,6 +18,7 @@ from reframe.core.backends import getlauncher, getscheduler
 from reframe.core.environments import Environment
 from reframe.core.exceptions import ReframeError
 from reframe.core.schedulers import JobScheduler
+from reframe.frontend import executors, reporting
 from reframe.frontend.loader import RegressionCheckLoader
 from reframe.utility import udeps
 
@@ -65,7 +66,7 @@ class One(rfm.RunOnlyRegressionTest):
     valid_systems = ["*"]
     valid_prog_environs = ["*"]
 """
-GENERIC = {"_state", "System"}
+GENERIC = {"_case", "_state", "System"}
 """Names that others than ReFrame have, too."""
 
 
@@ -163,6 +164,24 @@ def reads_queries() -> bool:
     return by_name.sess_filter == "kind=='night'" and len(by_time.time_period) == 2
 
 
+def reports_the_end() -> bool:
+    found: list[Any] = []
+    kept = reporting.RunReport
+    try:
+        door.at_the_end(lambda ended, info: found.append((ended, info["num_cases"])))
+        stats = executors.TestStats()
+        task = executors.RegressionTask(executors.generate_testcases([Plain()])[0])
+        stats.add_task(task)
+        task.do_skip("it need not run")
+        report = reporting.RunReport()
+        report.update_run_stats(stats)
+        report.save("/dev/null", link_to_last=False)
+    finally:
+        reporting.RunReport = kept
+    [([(_, ended)], number)] = found
+    return (ended.result, ended.partition, ended.attempt, number) == ("skip", "main", 1, 1)
+
+
 SQUEUE = door.SqueueJobScheduler
 KEPT: dict[str, Callable[[], object]] = {
     "_SlurmJob": lambda: job().name == "case",
@@ -185,6 +204,8 @@ KEPT: dict[str, Callable[[], object]] = {
     "modifier modifier_options": launched,
     "current_run": runs_again,
     "user_deps": waits,
+    "_case": lambda: vars(Plain())["_case"] is None and hasattr(executors.TestCase, "deps"),
+    "RunReport update_run_stats": reports_the_end,
     "__rfm_check__": lambda: "__rfm_check__" in logging.LoggerAdapter(check=Plain()).extra,
     "log_files": lambda: inspect.isfunction(door.log_files),
     "getlogger": lambda: callable(door.getlogger().info),

@@ -42,7 +42,7 @@ class Stopped(BenchmarkCase):
 def test_a_stopped_rank_fails_the_case_at_its_time_limit(tmp_path: Path) -> None:
     (tmp_path / "config.py").write_text(CONFIGURATION)
     (tmp_path / "suite.py").write_text(SUITE)
-    options = ("config-file=config.py", "checkpath=suite.py", "report-file=run.json", "run")
+    options = ("config-file=config.py", "checkpath=suite.py", "run")
     done = subprocess.run(
         [REFRAME, f"--prefix={tmp_path}", "--keep-stage-files", *(f"--{each}" for each in options)],
         cwd=tmp_path,
@@ -60,7 +60,7 @@ def test_a_stopped_rank_fails_the_case_at_its_time_limit(tmp_path: Path) -> None
         assert time.monotonic() < deadline, "the stopped program is still there"
         time.sleep(0.1)
     told = subprocess.run(
-        [sys.executable, "-m", "fabricheck", "report", tmp_path / "run.json"],
+        [sys.executable, "-m", "fabricheck", "report", f"--perflogs={tmp_path / 'perflogs'}"],
         capture_output=True,
         text=True,
         check=False,

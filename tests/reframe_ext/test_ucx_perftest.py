@@ -49,9 +49,9 @@ def test_a_good_run_is_believed(ran: Callable[..., UcxRan], benchmark: str) -> N
     # The system has no reference file, so nothing judges what has been proved.
     assert good.level == "no-reference", good.findings
     assert [line.split()[0] for line in good.batch] == [f"{benchmark}:{1 << n}" for n in range(9)]
-    values = good.case["perfvalues"]
-    assert len(values) == 2 * 9
-    assert all(value[0] > 0 for value in values.values())
+    samples = good.case["samples"]
+    assert len(samples) == 2 * 9
+    assert all(each.value > 0 for each in samples)
     assert good.case["program"] == PROGRAM
     assert good.case["program_version"] == good.case["ucx_version"] != ""
     assert "UCX lanes " in good.case["evidence"]

@@ -1,13 +1,12 @@
 import io
-import os
 
 import pytest
 from rich.console import Console
-from tests.report import reframe, sample
+from tests.report import sample
 
 from fabricheck.errors import FabricheckError
 from fabricheck.report import terminal
-from fabricheck.report.load import load, load_report
+from fabricheck.report.load import load
 from fabricheck.report.page import render
 from fabricheck.report.status import Status
 from fabricheck.report.summary import summarise
@@ -279,45 +278,3 @@ def test_the_night_of_a_system_is_asked_for(tmp_path):
         load(tmp_path, system="gamma")
     with pytest.raises(FabricheckError, match="expected session 'none' in the record"):
         load(tmp_path, "none")
-
-
-@pytest.mark.parametrize("variant", ["good", "everything", "failed-build"])
-def test_a_run_report_is_the_same_run(write, tmp_path, variant):
-    document = sample.VARIANTS[variant]()
-    told, recorded = (
-        load_report(reframe.write(document, tmp_path / "run.json")),
-        load(write(document)),
-    )
-    assert summarise(told).counts == summarise(recorded).counts
-    assert [_plain(case) for case in told.cases] == [_plain(case) for case in recorded.cases]
-
-
-def _plain(case):
-    values = [(each.variable, each.value, each.level) for each in case.samples]
-    return case.title, case.status, case.causes, case.nodes, values
-
-
-def test_a_run_report_stands_in_for_a_record_that_lacks_the_end(write, tmp_path):
-    reports = tmp_path / "reports"
-    perflogs = tmp_path / "perflogs"
-    with pytest.raises(FabricheckError, match=r"found none: run the checks first, or name"):
-        load(perflogs, reports=reports)
-    reports.mkdir()
-    document = sample.report("barrier")
-    for number, name in enumerate(("b.json", "a.json")):
-        reframe.write(document, reports / name)
-        os.utime(reports / name, (number, number))
-    assert load(perflogs, reports=reports).path == reports / "a.json"
-    write({**document, "end": {}})
-    killed = load(perflogs, reports=reports)
-    assert (killed.path, len(killed.defects)) == (perflogs, 1), "the reports are older"
-    # ReFrame wrote it behind the last case. Checks of others report no session.
-    reframe.write(document, reports / "c.json")
-    reframe.write(sample.report("bw"), reports / "d.json")
-    ended = load(perflogs, reports=reports)
-    assert (ended.path, ended.defects) == (reports / "c.json", ())
-    assert ended.session == sample.SESSION
-    reframe.write(sample.report("latency"), reports / "c.json")
-    assert len(load(perflogs, reports=reports).defects) == 1, "the report is of another session"
-    write(sample.report("barrier"))
-    assert load(perflogs, reports=reports).path == perflogs

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from tests.report import reframe, sample
+from tests.report import sample
 
 pytestmark = pytest.mark.integration
 
@@ -35,20 +35,14 @@ def test_exit_codes(fabricheck, write, variant, code):
 
 
 def test_the_newest_session_of_the_record_is_the_default(fabricheck, write, tmp_path):
-    (tmp_path / "reports").mkdir()
-    reframe.write(sample.report("barrier"), tmp_path / "reports" / "run-0.json")
-    assert "reports/run-0.json" in fabricheck("--no-table").stdout, "there is no record"
+    assert "found no such directory or file: run the checks" in fabricheck("--no-table").stderr
     write(sample.report("barrier"))
     assert f"record  {tmp_path / 'perflogs'}\n" in fabricheck("--no-table").stdout
 
 
-def test_record_and_reports_can_be_elsewhere(fabricheck, tmp_path):
+def test_the_record_can_be_elsewhere(fabricheck, tmp_path):
     sample.write(sample.report("barrier"), tmp_path / "record")
-    (tmp_path / "elsewhere").mkdir()
-    reframe.write(sample.report("barrier"), tmp_path / "elsewhere" / "run.json")
-    for name in ("--perflogs", "record"), ("--reports", "elsewhere"):
-        assert fabricheck(*name).returncode == 0
-    assert fabricheck(FABRICHECK_REPORTS="elsewhere").returncode == 0
+    assert fabricheck("--perflogs", "record").returncode == 0
     assert fabricheck(FABRICHECK_PERFLOGS="record").returncode == 0
 
 
@@ -81,16 +75,13 @@ def test_a_history_that_cannot_be_read_costs_the_comparison_and_not_the_page(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["none.json"], "cannot read the run report none.json: No such file"),
-        ([], "run the checks first"),
-        (["bad.json"], "the file is cut, damaged or no run report"),
-        (["good.json", "--html", "none/page.html"], "cannot write none/page.html"),
-        (["good.json", "--html", "good.json"], "found the run report good.json, which the page"),
+        (["--perflogs", "none"], "run the checks first"),
+        (["--session", "none"], "expected session 'none' in the record perflogs"),
+        (["--html", "none/page.html"], "cannot write none/page.html"),
     ],
 )
-def test_bad_input_is_one_sentence_and_exit_code_2(fabricheck, tmp_path, arguments, words):
-    (tmp_path / "bad.json").write_text('{"session_info"')
-    reframe.write(sample.report("barrier"), tmp_path / "good.json")
+def test_bad_input_is_one_sentence_and_exit_code_2(fabricheck, write, arguments, words):
+    write(sample.report("barrier"))
     done = fabricheck(*arguments)
     assert done.returncode == 2
     assert done.stdout == ""
@@ -108,4 +99,6 @@ def test_an_output_without_unicode_still_has_everything(fabricheck, write):
 def test_help_has_examples(fabricheck):
     done = fabricheck("--help", COLUMNS="100")
     assert done.returncode == 0
-    assert "fabricheck report reports/run-3.json --html fabric.html" in done.stdout
+    assert (
+        "fabricheck report --session 20261121T054159Z-login1-4711 --html fabric.html" in done.stdout
+    )

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from fabricheck.history.provenance import MACHINE, SOFTWARE
-from fabricheck.record.entries import Case, Nodes, Sample, moment
+from fabricheck.record.entries import Case, Nodes, Sample, Session, moment
 from fabricheck.record.write import append
 
 CASES, SIZES = 4, 400
@@ -33,7 +33,7 @@ def make(suite: Path, sample: str) -> Path:
 
 def reframe(suite: Path, options: list[str]) -> None:
     now = datetime.now(UTC)
-    session = f"{now:%Y%m%dT%H%M%S.%fZ}-{os.getpid()}"
+    session = os.environ["FABRICHECK_SESSION"]
     place = {"session": session, "system": "testbed", "partition": "main", "environ": "openmpi"}
     for case in range(CASES):
         facts = dict.fromkeys(MACHINE, "m"), dict.fromkeys(SOFTWARE, "s")
@@ -47,19 +47,18 @@ def reframe(suite: Path, options: list[str]) -> None:
         with (suite / JOURNAL).open("a") as journal:
             journal.write(f"{session} latency{case}\n")
         time.sleep(0.1)
-    number = len(list((suite / "reports").glob("run-*.json")))
-    # The run report of the session that was just recorded.
+    # The end of the session, with the cases of a sample beside those above.
     sample = json.loads((suite / SAMPLE).read_text())
-    sample["session_info"]["time_end"] = f"{now:%Y%m%dT%H%M%S}+0000"
-    # Those that it recorded itself are of the session as well.
-    sample["session_info"]["num_cases"] += CASES
+    end = sample["end"]
+    end |= {"session": session, "time": moment(), "announced": end["announced"] + CASES}
+    end["info"]["time_end"] = f"{now:%Y%m%dT%H%M%S}+0000"
     if "--mode=nightly" in options:
-        sample["session_info"]["kind"] = "nightly"
-    for case in sample["runs"][0]["testcases"]:
-        case["session"] = session
-        case["job_completion_time_unix"] = now.timestamp()
-    (suite / "part").write_text(json.dumps(sample))
-    (suite / "part").rename(suite / "reports" / f"run-{number}.json")
+        end["info"]["kind"] = "nightly"
+    cases = []
+    for case in sample["cases"]:
+        values = [Sample(**each) for each in case["samples"].values()]
+        cases.append(Case(**{**case, "session": session, "time": moment(), "samples": values}))
+    append(suite / "perflogs", [*cases, Session(**end)])
     for option in options:
         if option.startswith("--report-junit="):
             Path(option.partition("=")[2]).write_text("<testsuites/>")

@@ -11,15 +11,25 @@ from pathlib import Path
 import pytest
 
 from fabricheck.errors import FabricheckError
+from fabricheck.provenance import session
+from fabricheck.record.entries import Session, moment
 from fabricheck.record.resting import FIELDS, pack
-from fabricheck.report.load import load, load_report
+from fabricheck.record.write import append
+from fabricheck.report.load import load
 from fabricheck.runner.selection import Selection
 from fabricheck.runner.session import run
 
 pytestmark = pytest.mark.integration
 
 
-REPORT = '{"session_info": {"num_cases": 0, "uuid": "u1"}, "runs": []}'
+RECORDS = (
+    f"{sys.executable} -c 'import os; from pathlib import Path; "
+    "from fabricheck.record.entries import Session, moment; "
+    "from fabricheck.record.write import append; "
+    'append(Path("perflogs"), [Session(time=moment(), session=os.environ["FABRICHECK_SESSION"], '
+    'system="local")])\''
+)
+"""A line of shell that records the end of a session, as ReFrame does."""
 
 
 def put_reframe(suite: Path, script: str) -> None:
@@ -30,14 +40,14 @@ def put_reframe(suite: Path, script: str) -> None:
 
 
 def test_the_session_of_this_run_is_found(tmp_path: Path) -> None:
-    put_reframe(tmp_path, f"echo '{REPORT}' >reports/run-1.json; exit 1")
-    assert run(tmp_path, Selection("local")) == (1, "u1")
-    assert load(tmp_path / "perflogs", "u1").defects[0].startswith("no test case was run")
+    put_reframe(tmp_path, f"{RECORDS}; exit 1")
+    assert run(tmp_path, Selection("local")) == (1, session())
+    assert load(tmp_path / "perflogs", session()).defects[0].startswith("no test case was run")
 
 
 def test_what_the_run_lacks_is_left_to_the_record(tmp_path: Path) -> None:
     told = 'for each; do echo "$each"; done >options'
-    put_reframe(tmp_path, f"{told}\necho '{REPORT}' >reports/run-1.json")
+    put_reframe(tmp_path, f"{told}\n{RECORDS}")
     run(tmp_path, Selection("local"), "no RDMA: rx1, rx2 = none")
     assert "--session-extras=lacking=no%20RDMA%3A%20rx1%2C%20rx2%20%3D%20none" in (
         (tmp_path / "options").read_text().splitlines()
@@ -46,37 +56,24 @@ def test_what_the_run_lacks_is_left_to_the_record(tmp_path: Path) -> None:
 
 def test_a_night_within_a_budget_is_selected_and_recorded(tmp_path: Path) -> None:
     rests = {name: name for name in FIELDS}
-    report = REPORT.replace('"num_cases": 0', f'"num_cases": 0, "resting": "{pack([rests])}"')
     told = 'for each; do echo "$each"; done >options; echo "$FABRICHECK_CHOSEN" >chosen'
-    put_reframe(tmp_path, f"{told}\necho '{report}' >reports/run-1.json")
+    put_reframe(tmp_path, f"{told}\n{RECORDS}")
     tests = {"C latency tcp-2n": {"systems": ["local:here"], "environs": ["mpich"]}}
     run(tmp_path, Selection("local", chosen=tests, resting=(rests,)))
     options = (tmp_path / "options").read_text().splitlines()
     assert f"--session-extras=resting={pack([rests])}" in options
     assert json.loads(Path((tmp_path / "chosen").read_text().strip()).read_text()) == tests
-    assert load_report(tmp_path / "reports" / "run-1.json").not_due == ()
-    recorded = load(tmp_path / "perflogs")
-    assert recorded.resting == (rests,)
-    assert "resting" not in recorded.info
 
 
-def test_the_record_has_the_end_of_the_session(tmp_path: Path) -> None:
-    put_reframe(tmp_path, f"echo '{REPORT}' >reports/run-1.json")
-    run(tmp_path, Selection("local"))
-    assert [each.name for each in (tmp_path / "perflogs").rglob("*.jsonl")]
-
-
-def test_a_run_without_report_is_said(tmp_path: Path) -> None:
+@pytest.mark.parametrize("report", [False, True])
+def test_a_run_without_an_end_in_the_record_is_told(tmp_path: Path, *, report: bool) -> None:
     put_reframe(tmp_path, "exit 3")
-    with pytest.raises(FabricheckError, match="exit code 3"):
-        run(tmp_path, Selection("local"))
-
-
-def test_a_report_of_an_earlier_run_is_not_taken_for_this_one(tmp_path: Path) -> None:
-    put_reframe(tmp_path, "true")
     (tmp_path / "reports").mkdir()
-    (tmp_path / "reports" / "run-0.json").touch()
-    with pytest.raises(FabricheckError, match="expected a run report"):
+    if report:
+        (tmp_path / "reports" / "run-0.json").touch()
+        earlier = Session(time=moment(), session="earlier", system="local")
+        append(tmp_path / "perflogs", [earlier])
+    with pytest.raises(FabricheckError, match=r"expected the end of session .* exit code 3"):
         run(tmp_path, Selection("local"))
 
 
@@ -92,7 +89,7 @@ def test_two_runs_of_one_checkout_do_not_mix(tmp_path: Path) -> None:
 
 def test_on_a_terminal_one_line_stands_for_what_reframe_says(tmp_path: Path) -> None:
     case = "[       OK ] (1/2) NodeHealth /a63165b6 @local:main+builtin"
-    put_reframe(tmp_path, f"echo '{case}'; echo '{REPORT}' >reports/run-1.json")
+    put_reframe(tmp_path, f"echo '{case}'; {RECORDS}")
     code = (
         "import sys; from pathlib import Path; from fabricheck.runner.selection import Selection; "
         "from fabricheck.runner.session import run; run(Path(sys.argv[1]), Selection('local'))"

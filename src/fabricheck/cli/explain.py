@@ -8,7 +8,7 @@ from rich.text import Text
 
 from fabricheck.benchmarks.metrics import size_label
 from fabricheck.cli.console import open_console
-from fabricheck.cli.options import Asked, JsonOption, ReportOption, gathered
+from fabricheck.cli.options import Asked, JsonOption, gathered
 from fabricheck.cli.output import picked, write_json
 from fabricheck.judge.levels import Level
 from fabricheck.record.entries import Sample
@@ -30,7 +30,6 @@ def explain(
         ),
     ],
     *,
-    report: ReportOption = None,
     asked: Asked,
     partition: Annotated[
         str, typer.Option(help="Only cases of this partition.", show_default=False)
@@ -42,17 +41,17 @@ def explain(
     Any words that match exactly one case are enough.
 
     Exit code 0: the layer at fault is named, or nothing is wrong. 1: it is not known yet, and the
-    output says what to measure. 2: no such case or no usable run report.
+    output says what to measure. 2: no such case or session.
 
     Examples:
 
         fabricheck explain latency openmpi rc-2n
 
-        fabricheck explain "allreduce mpich tcp-4n" --report reports/run-3.json
+        fabricheck explain "allreduce mpich tcp-4n" --session 20261121T054159Z-login1-4711
 
         fabricheck explain bw openmpi rc-2n --json | jq .places
     """
-    run = asked.run(report)
+    run = asked.run()
     found = compare_layers(run, find_case(run, " ".join(case), partition))
     if machine:
         write_json(_as_json(run, found))

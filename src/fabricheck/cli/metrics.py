@@ -171,7 +171,7 @@ def sources(
     place = reports or home() / "reports"
     parse = of_path_apart if apart else of_path
     return [
-        LastRun(place, parse),
+        LastRun(place.resolve().parent / "perflogs", parse),
         LastNight(place, place.resolve().parent / "perflogs", parse),
         Schedule(place),
         Stress(place),

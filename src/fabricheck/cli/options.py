@@ -65,17 +65,6 @@ ReferencesOption = Annotated[
         show_default="references/ of each place",
     ),
 ]
-REPORT_HELP: Final = "ReFrame's run report. Default: the last night of the record."
-ReportOption = Annotated[
-    Path | None, typer.Option(metavar="FILE", help=REPORT_HELP, show_default=False)
-]
-ReportsOption = Annotated[
-    Path,
-    typer.Option(
-        envvar="FABRICHECK_REPORTS",
-        help="Run reports of ReFrame, which count where the record lacks the end of a session.",
-    ),
-]
 PerflogsOption = Annotated[
     Path,
     typer.Option(
@@ -99,24 +88,16 @@ class Asked:
         str, typer.Option(help="The last night of this system.", show_default="any")
     ] = ""
     perflogs: PerflogsOption = Path("perflogs")
-    reports: ReportsOption = Path("reports")
 
-    def run(self, report: Path | None) -> "Run":
-        """The run of a run report, if one is named, or of the session.
+    def run(self) -> "Run":
+        """The run of the session.
 
         Raises:
-            FabricheckError: if there is no such, it can't be read, or both are named.
+            FabricheckError: if there is none, or it can't be read.
         """
-        from fabricheck.report.load import load, load_report  # noqa: PLC0415
+        from fabricheck.report.load import load  # noqa: PLC0415
 
-        if report is None:
-            return load(self.perflogs, self.session, self.system, self.reports)
-        if self.session or self.system:
-            raise FabricheckError(
-                "expected a run report, or a session or system of the record, found both: leave "
-                "one out"
-            )
-        return load_report(report)
+        return load(self.perflogs, self.session, self.system)
 
 
 @dataclass(frozen=True, slots=True)

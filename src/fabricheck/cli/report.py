@@ -9,7 +9,6 @@ import typer
 from fabricheck.cli.console import open_console
 from fabricheck.cli.options import (
     REFERENCES,
-    REPORT_HELP,
     SITES,
     Asked,
     JsonOption,
@@ -26,8 +25,8 @@ from fabricheck.report.summary import Summary, of_fabric, reference_legend, summ
 if TYPE_CHECKING:
     from fabricheck.report.history_view import HistoryView
 
-HISTORY = "history"
-"""Directory of the history beside the run reports."""
+HISTORY = Path("reports/history")
+"""Where the history is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +38,7 @@ class Compared:
         typer.Option(
             metavar="DIR",
             help="History for the page (fabricheck history refresh brings it up to date).",
-            show_default="history in the directory of run reports, if there is one",
+            show_default="reports/history, if there is one",
         ),
     ] = None
     sites: SitesOption = field(default_factory=lambda: SITES)
@@ -48,10 +47,6 @@ class Compared:
 
 @gathered
 def report(
-    run_report: Annotated[
-        Path | None,
-        typer.Argument(metavar="[RUN_REPORT.json]", help=REPORT_HELP, show_default=False),
-    ] = None,
     *,
     asked: Asked,
     html: Annotated[
@@ -83,9 +78,7 @@ def report(
 
         fabricheck report
 
-        fabricheck report --session 20261121T054159Z-login1-4711
-
-        fabricheck report reports/run-3.json --html fabric.html
+        fabricheck report --session 20261121T054159Z-login1-4711 --html fabric.html
 
         fabricheck history refresh && fabricheck report --html fabric.html --history reports/history
 
@@ -93,17 +86,16 @@ def report(
 
         fabricheck report --plots phases
     """
-    run = asked.run(run_report)
-    beside = history_in(run_report.resolve().parent if run_report else asked.reports)
-    compared = replace(compared, history=compared.history or beside)
+    run = asked.run()
+    compared = replace(compared, history=compared.history or there(HISTORY))
     if plots is not None:
         _write_plots(run, plots)
     raise typer.Exit(show(run, html=html, table=table, machine=machine, compared=compared))
 
 
-def history_in(reports: Path) -> Path | None:
-    """The history beside run reports, if there is one."""
-    return found if (found := reports / HISTORY).is_dir() else None
+def there(history: Path) -> Path | None:
+    """The history, if there is one."""
+    return history if history.is_dir() else None
 
 
 def show(
@@ -119,11 +111,6 @@ def show(
     Raises:
         FabricheckError: if the history cannot be read, or the page not written.
     """
-    if html is not None and html.exists() and html.samefile(run.path):
-        raise FabricheckError(
-            f"expected --html with a file of its own, found the run report {html}, which the page "
-            "would replace: name another"
-        )
     summary = summarise(run)
     past, unread = _write_page(run, summary, html, compared) if html else (None, None)
     if machine:

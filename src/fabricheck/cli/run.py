@@ -11,7 +11,7 @@ import typer
 
 from fabricheck.cli.door import DOOR
 from fabricheck.cli.options import gathered
-from fabricheck.cli.report import Compared, history_in, show
+from fabricheck.cli.report import HISTORY, Compared, show, there
 from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE, home, places
 from fabricheck.report.load import load
@@ -140,7 +140,7 @@ def run(
     if junit:
         shutil.move(written, junit)
     reports = home() / "reports"
-    compared = Compared(history_in(reports))
+    compared = Compared(there(home() / HISTORY))
     found = load(home() / "perflogs", recorded)
     verdict = show(found, html=reports / "fabricheck.html", compared=compared)
     raise typer.Exit(verdict or min(code, 1))

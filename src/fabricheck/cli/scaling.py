@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 
 from fabricheck.cli.console import open_console
-from fabricheck.cli.options import Asked, JsonOption, ReportOption, gathered
+from fabricheck.cli.options import Asked, JsonOption, gathered
 from fabricheck.cli.output import write_json
 from fabricheck.errors import FabricheckError
 from fabricheck.report import scaling as steps_of
@@ -23,7 +23,6 @@ _Steps = Mapping[Curve, Sequence[Step]]
 @gathered
 def scaling(
     *,
-    report: ReportOption = None,
     asked: Asked,
     benchmark: Annotated[
         list[str] | None, typer.Option(help="Only these collectives.", show_default=False)
@@ -42,7 +41,7 @@ def scaling(
     The bytes are the least that the busiest rank must send or receive; the efficiency is the
     effective bandwidth over that of two nodes (docs/reference/osu.md).
 
-    Exit code 0: there is something to show. 2: nothing, or no usable run report.
+    Exit code 0: there is something to show. 2: nothing, or no such session.
 
     Examples:
 
@@ -52,7 +51,7 @@ def scaling(
 
         fabricheck scaling --json | jq '.curves[] | select(.benchmark == "alltoall")'
     """
-    run = asked.run(report)
+    run = asked.run()
     found = {
         curve: steps
         for curve, steps in steps_of.scaling(run).items()

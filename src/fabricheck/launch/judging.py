@@ -1,6 +1,6 @@
 """What the evidence of a case comes to: its links, references and verdict, the fabric below it."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -12,7 +12,8 @@ from fabricheck.errors import FabricheckError
 from fabricheck.fabric.finding import Finding, tell
 from fabricheck.fabric.job import common_rate, judge_job, read_nodes
 from fabricheck.fabric.limits import Limits
-from fabricheck.judge.levels import Level
+from fabricheck.judge.decide import Fabric
+from fabricheck.judge.levels import Level, worst
 from fabricheck.judge.physics import Links, derived, read_links
 from fabricheck.judge.reference import Derived
 from fabricheck.judge.reference_file import path_of
@@ -144,13 +145,12 @@ def judge_fabric(directory: Path, limits: Limits) -> list[Finding]:
         return [Finding(Level.CRITICAL, "fabric health", "", "", "was not judged", str(error))]
 
 
-def judge_segments(directory: Path, benchmark: str, level: Level = Level.CRITICAL) -> list[Finding]:
+def judge_segments(directory: Path, benchmark: str) -> list[Finding]:
     """Nodes of a job whose sockets had to send again what the network lost.
 
     Args:
         directory: where the job's ranks have left their witnesses.
         benchmark: that was measured.
-        level: of what is found.
     """
     entry = registry.REGISTRY.get(benchmark)
     between_two = entry and registry.FAMILIES[entry.family].layer
@@ -174,7 +174,7 @@ def judge_segments(directory: Path, benchmark: str, level: Level = Level.CRITICA
         if again >= _LEAST_AGAIN and again > most * sent:
             found.append(
                 Finding(
-                    level,
+                    Level.CRITICAL,
                     "TCP segments sent again",
                     host,
                     "",
@@ -186,17 +186,26 @@ def judge_segments(directory: Path, benchmark: str, level: Level = Level.CRITICA
     return found
 
 
-def in_order(
-    findings: Sequence[str], fabric: Sequence[Finding]
-) -> tuple[list[str], tuple[str, ...]]:
-    """All findings in order, and those of the fabric that are causes.
+def fabric_of(
+    ports: Iterable[Finding], lost: Collection[Finding] = (), level: Level = Level.CRITICAL
+) -> Fabric:
+    """What findings of the fabric below a case come to.
 
-    A dead link explains a slow value or a missing row, not the other way round.
+    Args:
+        ports: what is wrong with its ports.
+        lost: nodes whose sockets had to send again what the network lost.
+        level: how bad that is.
     """
-    critical = [finding for finding in fabric if finding.level is Level.CRITICAL]
+    found = [*ports, *(replace(each, level=level) for each in lost)]
+    critical = [finding for finding in found if finding.level is Level.CRITICAL]
     causes = [finding for finding in critical if finding.place]
-    remarks = [finding for finding in fabric if finding not in causes]
-    return [*tell(causes), *findings, *tell(remarks)], tell(critical)
+    return Fabric(
+        level=worst([Level.GOOD, *(each.level for each in found)]),
+        causes=tell(causes),
+        remarks=tell(finding for finding in found if finding not in causes),
+        critical=tell(critical),
+        faulty=bool(causes or lost),
+    )
 
 
 def _extras_with_rate(transport: Transport, setting: Setting) -> PartitionExtras:

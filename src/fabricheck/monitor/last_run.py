@@ -14,7 +14,7 @@ from fabricheck.monitor.catalog import FAMILIES, Sample, Source, sample
 from fabricheck.record.entries import NIGHT, Session
 from fabricheck.record.entries import Sample as Measured
 from fabricheck.record.sessions import last
-from fabricheck.report.load import load, load_report, newest_report
+from fabricheck.report.load import load
 from fabricheck.report.run import Case, Run
 from fabricheck.report.status import Status
 from fabricheck.report.summary import summarise
@@ -36,16 +36,16 @@ _LONG = 8 * 86400.0
 """Seconds; a system whose last night is so much older than the newest has no nights any more."""
 
 Parse = Callable[[Path, str], Iterable[Sample]]
-"""Makes samples of a run report, or of a session of the record in a directory; a FabricheckError
-says that it is damaged."""
+"""Makes samples of a session of the record in a directory; a FabricheckError says that it is
+damaged."""
 
 
-def of_path(path: Path, session: str = "") -> Iterable[Sample]:
-    """The samples of a run report, or of a session in the record, read in this process."""
-    return of_run(load(path, session) if session else load_report(path))
+def of_path(perflogs: Path, session: str) -> Iterable[Sample]:
+    """The samples of a session in the record, read in this process."""
+    return of_run(load(perflogs, session))
 
 
-def of_path_apart(path: Path, session: str = "") -> Iterator[Sample]:
+def of_path_apart(perflogs: Path, session: str) -> Iterator[Sample]:
     """The same, read in a process of its own: it takes neither memory nor the GIL of this one.
 
     Raises:
@@ -54,7 +54,7 @@ def of_path_apart(path: Path, session: str = "") -> Iterator[Sample]:
     """
     try:
         done = subprocess.run(
-            [sys.executable, "-m", __name__, path, session],
+            [sys.executable, "-m", __name__, perflogs, session],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -63,7 +63,7 @@ def of_path_apart(path: Path, session: str = "") -> Iterator[Sample]:
         )
     except subprocess.TimeoutExpired:
         raise TimeoutError(
-            f"expected to read {path} within {_PATIENCE:g} s, found it unfinished: it is tried "
+            f"expected to read {perflogs} within {_PATIENCE:g} s, found it unfinished: it is tried "
             "again; look whether this machine or its file system is overloaded"
         ) from None
     if done.returncode:
@@ -74,53 +74,51 @@ def of_path_apart(path: Path, session: str = "") -> Iterator[Sample]:
 
 
 class _Parsed:
-    """Samples of the last file or session that was parsed, and why it could not be."""
+    """Samples of the last session that was parsed, and why it could not be."""
 
     def __init__(self, parse: Parse) -> None:
         self._parse = parse
-        self._key: object = None
+        self._session = ""
         self._samples: tuple[Sample, ...] = ()
         self._problem: FabricheckError | None = None
 
-    def of(self, path: Path, session: str = "") -> tuple[Sample, ...]:
-        """The samples; parsed again only if it is another one, or was written to."""
-        status = path.stat()
-        key = session or (path, status.st_mtime_ns, status.st_size)
+    def of(self, perflogs: Path, session: str) -> tuple[Sample, ...]:
+        """The samples; parsed again only if it is another one, or could not be read."""
         # A record may be mended without another session.
-        if key != self._key or (session and self._problem):
-            self._samples, self._problem, self._key = (), None, None
+        if session != self._session or self._problem:
+            self._samples, self._problem, self._session = (), None, ""
             try:
-                self._samples = tuple(self._parse(path, session))
+                self._samples = tuple(self._parse(perflogs, session))
             except FabricheckError as error:
                 self._problem = error
-            self._key = key
+            self._session = session
         if self._problem:
             raise self._problem
         return self._samples
 
 
 class LastRun:
-    """Reads the newest run report, whatever it is of.
+    """Reads the newest session of the record that came to its end, whatever it is of.
 
     Args:
-        reports: the suite's directory of reports.
-        parse: how a report is read.
+        perflogs: the suite's record.
+        parse: how a session is read.
     """
 
     name = Source.RUN
 
-    def __init__(self, reports: Path, parse: Parse = of_path) -> None:
-        self._reports = reports
+    def __init__(self, perflogs: Path, parse: Parse = of_path) -> None:
+        self._perflogs = perflogs
         self._parsed = _Parsed(parse)
 
     def read(self) -> Iterator[Sample]:
         """What may be said of it now.
 
         Raises:
-            FabricheckError: if there is no run report, or the newest one is damaged.
+            FabricheckError: if there is none, or it is damaged.
             OSError: if it can't be read now; the next call tries again.
         """
-        for each in self._parsed.of(newest_report(self._reports)):
+        for each in self._parsed.of(self._perflogs, _newest(self._perflogs).session):
             if each.family.source is Source.RUN:
                 yield each
 
@@ -156,13 +154,11 @@ class LastNight:
         """
         nights = self._nights()
         self._refuse_older(max((_unix(each.time) for each in nights), default=0))
-        wanted = [(night.system, self._perflogs, night.session) for night in nights]
-        if not nights and any(self._reports.glob("*.json")):
-            wanted = [("", newest_report(self._reports), "")]
-        for system, path, session in wanted:
-            parsed = self._parsed.setdefault(system, _Parsed(self._parse))
-            for each in parsed.of(path, session):
-                if session and each.family.name in OF_NIGHT:
+        runs = [] if nights else [each for each in [last(self._perflogs)] if each]
+        for found in nights or runs:
+            parsed = self._parsed.setdefault(found.system, _Parsed(self._parse))
+            for each in parsed.of(self._perflogs, found.session):
+                if nights and each.family.name in OF_NIGHT:
                     yield each._replace(family=FAMILIES[OF_NIGHT[each.family.name]])
                 elif each.family.source is Source.NIGHT:
                     yield each
@@ -189,6 +185,15 @@ class LastNight:
                     f"expected the night of {night.began:%Y-%m-%d %H:%M} UTC in the record "
                     f"{self._perflogs}, found none that ended since: look at {night.directory}"
                 )
+
+
+def _newest(perflogs: Path) -> Session:
+    if found := last(perflogs):
+        return found
+    raise FabricheckError(
+        f"expected a session that came to its end in the record {perflogs}, found none: run the "
+        "checks first"
+    )
 
 
 class Schedule:

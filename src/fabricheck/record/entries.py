@@ -15,7 +15,8 @@ from typing import Annotated, Any, ClassVar, Final
 
 import msgspec
 
-from fabricheck.benchmarks.curve import variable_name
+from fabricheck.benchmarks.curve import split_variable, variable_name
+from fabricheck.judge.judgement import Judgement
 from fabricheck.transports.placement import written
 
 HEAD: Final = b'{"crc":"'
@@ -38,7 +39,7 @@ class Sample:
         value: the measured value in ``unit``; ``None`` when the case gave none.
         level: verdict on it: good, warning, no-reference, disturbed, critical or untrusted; empty
             where nobody judged it.
-        result: ReFrame's word for it where it is another than the case's, such as ``xfail``.
+        result: of another suite, ReFrame's word for it where it is another than the case's.
         reference: reference value in ``unit``; the critical and warning bounds likewise.
     """
 
@@ -54,6 +55,28 @@ class Sample:
     upper: float | None = None
     warning_lower: float | None = None
     warning_upper: float | None = None
+
+    @classmethod
+    def of(cls, judged: Judgement) -> "Sample":
+        """The sample of a value that was judged."""
+        metric, statistic, size = split_variable(judged.variable)
+        reference = judged.reference
+        lower, upper = reference.bounds() if reference else (None, None)
+        if (lower, upper) == (None, None):
+            reference = None
+        return cls(
+            metric=str(metric),
+            statistic=statistic,
+            size=size,
+            value=judged.value,
+            unit=judged.unit,
+            level=str(judged.level),
+            reference=reference.value if reference else None,
+            lower=lower,
+            upper=upper,
+            warning_lower=judged.good[0],
+            warning_upper=judged.good[1],
+        )
 
     @property
     def variable(self) -> str:
@@ -212,7 +235,6 @@ class Session:
         system: the system of its cases.
         announced: how many cases it began with, builds among them.
         lacking: what part of the system could not be measured, and why; empty for none.
-        report: ReFrame's run report.
         info: what ReFrame says of the session, with its ``--session-extras``.
         resting: the cases that a night within a budget left out: system, partition, environ,
             check, benchmark, placement, state (not due, overdue) and why.
@@ -225,7 +247,6 @@ class Session:
     system: str
     announced: Count = 0
     lacking: str = ""
-    report: str = ""
     info: Mapping[str, Any] = field(default_factory=dict)
     resting: tuple[Mapping[str, str], ...] = ()
 

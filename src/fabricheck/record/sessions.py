@@ -53,14 +53,15 @@ class Known:
         return replace(found, kind=kind, cases=self.cases + 1)
 
 
-def last(perflogs: Path, kind: str = NIGHT, system: str = "") -> Session | None:
+def last(perflogs: Path, kind: str = "", system: str = "", name: str = "") -> Session | None:
     """The newest session of a kind that came to its end; None if there is none.
 
     Only the lines of sessions are read, which stand above the partitions, the newest month first.
 
     Args:
         perflogs: directory of the record.
-        kind: of ``fabricheck.record.entries``.
+        kind: of ``fabricheck.record.entries``; any, if empty.
+        name: only the session of this name; any, if empty.
         system: only of this system; all, if empty.
 
     Raises:
@@ -72,8 +73,8 @@ def last(perflogs: Path, kind: str = NIGHT, system: str = "") -> Session | None:
             for path in paths
             if perflogs in (path, path.parent.parent)
             for each in entries(path)[0]
-            if isinstance(each, Session) and each.kind == kind
-            if system in ("", each.system)
+            if isinstance(each, Session) and kind in ("", each.kind)
+            if system in ("", each.system) and name in ("", each.session)
         ]
         if found:
             return max(found, key=lambda each: each.time)

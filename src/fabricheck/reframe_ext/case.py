@@ -131,8 +131,6 @@ class BenchmarkCase(Judged):
         if not objections and found.curve:
             objections = impossible(found.curve, self._find_links())
         self.refuse_disturbed(objections, found.disturbances)
-        if objections:
-            self.distrust(objections)
         self._curve = found.curve
         return True
 

@@ -25,6 +25,9 @@ from fabricheck.sites.files import Sites, read_sites
 from fabricheck.transports import MPIS
 
 _FALLBACK = "local"
+KEEP = "FABRICHECK_KEEP_REPORTS"
+"""Environment variable with which ReFrame keeps its run reports and its results database, for its
+own tools; nothing of the suite reads them."""
 
 
 def configure_reframe(suite: Path = SUITE) -> dict[str, Any]:
@@ -93,7 +96,8 @@ def site_configuration(suite: Path) -> dict[str, Any]:
 
 
 def _configuration(suite: Path, read: Sites) -> dict[str, Any]:
-    root = home(suite)
+    root, keep = home(suite), bool(os.environ.get(KEEP))
+    run_report = str(root / "reports" / "run-{sessionid}.json") if keep else os.devnull
     sites = sorted(
         read.read.values(), key=lambda site: bool(site["systems"][0]["name"] == _FALLBACK)
     )
@@ -112,7 +116,7 @@ def _configuration(suite: Path, read: Sites) -> dict[str, Any]:
             {
                 "check_search_recursive": True,
                 "check_search_path": [str(suite / "checks"), *ADDED],
-                "report_file": str(root / "reports" / "run-{sessionid}.json"),
+                "report_file": run_report,
                 "perf_info_level": "verbose",
                 "poll_rate_min": 5,
                 "keep_stage_files": True,
@@ -133,7 +137,7 @@ def _configuration(suite: Path, read: Sites) -> dict[str, Any]:
         ],
         "storage": [
             {
-                "enable": True,
+                "enable": keep,
                 "backend": "sqlite",
                 "sqlite_db_file": str(root / "reports" / "results.db"),
             }

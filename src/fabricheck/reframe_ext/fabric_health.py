@@ -4,13 +4,20 @@ from pathlib import Path
 
 import reframe as rfm
 from reframe.core.builtins import run_after, run_before
-from reframe.core.exceptions import PerformanceError, ReframeError
+from reframe.core.exceptions import ReframeError
 
 from fabricheck.errors import FabricheckError
 from fabricheck.fabric.finding import Finding
 from fabricheck.fabric.limits import Limits, read_limits
+from fabricheck.judge.decide import Fabric
 from fabricheck.judge.levels import Level
-from fabricheck.launch.judging import judge_fabric, judge_segments, look_again, may_use_ports
+from fabricheck.launch.judging import (
+    fabric_of,
+    judge_fabric,
+    judge_segments,
+    look_again,
+    may_use_ports,
+)
 from fabricheck.schedulers import launcher_of
 from fabricheck.sites.extras import PartitionExtras
 from fabricheck.transports import find
@@ -46,30 +53,27 @@ class FabricHealth(rfm.RegressionTestPlugin):
             launcher = launcher_of(self.current_partition.launcher_type.registered_name)
             self.postrun_cmds: list[str] = [*look_again(launcher), *self.postrun_cmds]
 
-    @run_after("performance")
-    def refuse_unhealthy(self) -> None:
-        """Fail a case whose fabric is in a critical state, whatever its values say."""
-        if self.level == Level.CRITICAL and not self.is_dry_run():
-            raise PerformanceError("; ".join(self.findings))
-
     def fabric_findings(self) -> list[Finding]:
         """What was wrong with the ports below this case; nothing for one that used none."""
         if self.is_dry_run() or not self.uses_ports():
             return []
         return judge_fabric(Path(self.stagedir), self.fabric_limits)
 
-    def lost_segments(self, level: Level = Level.CRITICAL) -> list[Finding]:
+    def lost_segments(self) -> list[Finding]:
         """What the sockets of the job's nodes had to send again, for a transport over them."""
         if self.is_dry_run() or not self.transport:
             return []
         if find(self.transport).counter is not Counter.NETDEV:
             return []
-        return judge_segments(Path(self.stagedir), self.benchmark, level)
+        return judge_segments(Path(self.stagedir), self.benchmark)
 
-    def fabric_causes_found(self) -> bool:
-        """Whether counters of the fabric tell a fault, which no load on the nodes makes."""
-        found = [*self.fabric_findings(), *self.lost_segments()]
-        return any(each.level is Level.CRITICAL and each.place for each in found)
+    def fabric(self, lost: Level = Level.CRITICAL) -> Fabric:
+        """What the counters of the fabric below this case show.
+
+        Args:
+            lost: how bad it is that a network lost segments of TCP.
+        """
+        return fabric_of(self.fabric_findings(), self.lost_segments(), lost)
 
     def uses_ports(self) -> bool:
         """Whether the case ran below the wrapper that looks at ports, on a transport of RDMA."""

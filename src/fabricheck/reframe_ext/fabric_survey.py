@@ -34,7 +34,6 @@ class FabricSurvey(Judged):
     benchmark = variable(str, value="fabric_health")
     placement = variable(str, value="", loggable=True)
     pause = variable(int, value=5, loggable=True)
-    ports = variable(list, value=[], loggable=True)
 
     valid_systems = ["+rdma"]  # noqa: RUF012 - a ReFrame variable, copied for each test
     valid_prog_environs = ["+verbs"]  # noqa: RUF012

@@ -8,20 +8,29 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 import reframe as rfm
-from reframe.core.builtins import loggable_as, run_after, run_before, variable, xfail
+from reframe.core.builtins import loggable_as, run_after, run_before, variable
 from reframe.core.exceptions import PerformanceError, ReframeError, SanityError
 from reframe.utility import sanity as sn
 
+from fabricheck.benchmarks.curve import split_variable
 from fabricheck.errors import FabricheckError
-from fabricheck.fabric.finding import Finding
+from fabricheck.judge.decide import (
+    Attempt,
+    Disturbance,
+    Outcome,
+    beside,
+    of_evidence,
+    of_verdict,
+)
 from fabricheck.judge.judgement import Judgement
-from fabricheck.judge.levels import Level, worst
+from fabricheck.judge.levels import Level
 from fabricheck.judge.references import CaseKey, Reference, Tolerance
 from fabricheck.judge.verdict import Verdict
 from fabricheck.launch.disturbance import NOTICED, find_disturbances
-from fabricheck.launch.judging import find_references, in_order
+from fabricheck.launch.judging import find_references
 from fabricheck.launch.times import LOOK, times
-from fabricheck.provenance import SUITE, commit, session
+from fabricheck.provenance import SUITE, commit
+from fabricheck.record.entries import Sample
 from fabricheck.reframe_ext.again import DISTURBED_AGAIN, RunsAgain
 from fabricheck.reframe_ext.fabric_health import FabricHealth
 from fabricheck.reframe_ext.matrix import name_of
@@ -48,25 +57,26 @@ class Judged(RunsAgain, FabricHealth, rfm.RunOnlyRegressionTest):
     transport = variable(str, value="", loggable=True)
     num_nodes = variable(int, value=0, loggable=True)
     level = variable(str, value="", loggable=True)
-    levels = variable(dict, value={}, loggable=True)
     findings = variable(list, value=[], loggable=True)
-    fabric_causes = variable(list, value=[], loggable=True)
-    warning_bounds = variable(dict, value={}, loggable=True)
-    reference_kind = variable(str, value="", loggable=True)
-    reference_source = variable(str, value="", loggable=True)
     mpi = variable(str, value="", loggable=True)
     mpi_version = variable(str, value="", loggable=True)
-    ucx_version = variable(str, value="", loggable=True)
-    program = variable(str, value="", loggable=True)
-    program_version = variable(str, value="", loggable=True)
-    node_list = variable(list, value=[], loggable=True)
-    evidence = variable(str, value="", loggable=True)
     commit = variable(str, value="", loggable=True)
-    session = variable(str, value="", loggable=True)
-    seconds = variable(dict, value={}, loggable=True)
+    fabric_causes = variable(list, value=[])
+    reference_kind = variable(str, value="")
+    reference_source = variable(str, value="")
+    ucx_version = variable(str, value="")
+    program = variable(str, value="")
+    program_version = variable(str, value="")
+    node_list = variable(list, value=[])
+    evidence = variable(str, value="")
+    seconds = variable(dict, value={})
+    ports = variable(list, value=[])
+    prerequisites = variable(list, value=[])
 
     sourcesdir = None
-    require_reference = True
+    samples: Sequence[Sample] = ()
+    _disturbance: Disturbance | None = None
+    _fails = False
 
     @loggable_as("benchmark")  # type: ignore[prop-decorator]
     @property
@@ -88,7 +98,6 @@ class Judged(RunsAgain, FabricHealth, rfm.RunOnlyRegressionTest):
         """Record what is known before the run."""
         self.mpi = EnvironmentExtras.of(self.current_environ.extras).mpi_family
         self.commit = commit(SUITE)
-        self.session = session()
 
     @run_after("setup")
     def wait_bounded(self) -> None:
@@ -122,21 +131,18 @@ class Judged(RunsAgain, FabricHealth, rfm.RunOnlyRegressionTest):
         self.perf_variables = {
             name: _constant(value, unit) for name, (value, unit) in values.items()
         }
-        if self.level in (Level.UNTRUSTED, Level.DISTURBED):
-            self.levels = dict.fromkeys(values, self.level)
-            self._show_references(values, {})
-        elif self.is_dry_run():
-            # Nothing is measured that a reference could judge.
-            self._show_references(values, {})
+        if self.is_dry_run():
+            # Nothing was measured that could be judged.
+            self._sample(values, {})
         else:
             self._judge(values)
         for line in [f"level {self.level}", *self.findings] if self.level else []:
             getlogger().info(f"     L: {line}")
 
     @run_after("performance")
-    def refuse_unreferenced(self) -> None:
-        """Fail a case that has values which nothing judges."""
-        if Level.NO_REFERENCE in self.levels.values() and not self.is_dry_run():
+    def refuse(self) -> None:
+        """Fail a case that is critical, and one that has values which nothing judges."""
+        if self._fails and not self.is_dry_run():
             raise PerformanceError("; ".join(self.findings))
 
     def distrust(self, objections: Sequence[str]) -> NoReturn:
@@ -145,56 +151,55 @@ class Judged(RunsAgain, FabricHealth, rfm.RunOnlyRegressionTest):
         Raises:
             SanityError: always.
         """
-        self.level = str(Level.UNTRUSTED)
-        fabric = [*self.fabric_findings(), *self.lost_segments()]
-        self.findings = self._in_order(objections, fabric)
-        gravest = dict.fromkeys([self.findings[0], objections[0]])
-        raise SanityError(f"{Level.UNTRUSTED}: {'; '.join(gravest)}")
+        self._end(beside(Level.UNTRUSTED, objections, self.fabric()), objections)
 
     def refuse_disturbed(self, objections: Sequence[str], noticed: Sequence[str] = ()) -> None:
-        """Mark a case as disturbed whose ranks lost their CPUs: it tells nothing of fabric or MPI.
-
-        A second run is believed all the same where counters of the fabric tell a fault.
+        """End a case whose evidence can't be trusted, or whose ranks lost their CPUs.
 
         Args:
-            objections: why it can't be trusted, beside that.
+            objections: why it can't be trusted, the gravest first.
             noticed: what the program noticed of other work itself.
 
         Raises:
-            SanityError: if it was disturbed.
+            SanityError: if its values say nothing.
         """
-        disturbances = [*self._find_disturbances(suspect=bool(objections)), *noticed]
-        is_second = attempt() > 1
-        if not disturbances or (is_second and self.fabric_causes_found()):
-            return
-        if is_second and not objections:
-            # What it measured decides whether load alone can be why.
-            self._disturbed_by = disturbances
-            return
-        self._disturbed(disturbances, objections)
+        self._disturbance = self._find_disturbance(noticed)
+        outcome = of_evidence(objections, self._disturbance, _attempt(), self.fabric())
+        if outcome:
+            self._end(outcome, objections)
 
-    _disturbed_by: Sequence[str] = ()
-
-    def _find_disturbances(self, *, suspect: bool) -> list[str]:
-        """What disturbed the ranks; of a suspect case that will run again, already a little."""
+    def _find_disturbance(self, noticed: Sequence[str] = ()) -> Disturbance:
         shared = "shared_cores" in self.current_partition.features
-        part = NOTICED if suspect and _runs_again() else 1.0
-        return find_disturbances(Path(self.stagedir), shared=shared, part=part)
+        much, some = (
+            tuple(find_disturbances(Path(self.stagedir), shared=shared, part=part))
+            for part in (1.0, NOTICED)
+        )
+        return Disturbance(much, some, tuple(noticed))
 
-    def _disturbed_a_little(self, verdict: Verdict) -> Sequence[str]:
-        suspect = verdict.level in (Level.CRITICAL, Level.UNTRUSTED)
-        if not suspect or self.fabric_causes_found():
-            return ()
-        found = self._find_disturbances(suspect=True)
-        if not found and verdict.level is Level.UNTRUSTED and _runs_again():
-            # Values that are proved and say nothing: their own noise hides what is asked.
-            return verdict.findings
-        return found
+    def _take(self, outcome: Outcome) -> None:
+        self.level, self.findings = str(outcome.level), list(outcome.findings)
+        self.fabric_causes, self._fails = list(outcome.causes), outcome.fails
 
-    def _disturbed(self, disturbances: Sequence[str], objections: Sequence[str]) -> NoReturn:
-        self.level = str(Level.DISTURBED)
-        self.findings = [*disturbances, *(f"what it gave: {each}" for each in objections)]
-        raise SanityError(f"{Level.DISTURBED}: {'; '.join(disturbances)}")
+    def _end(self, outcome: Outcome, objections: Sequence[str] = ()) -> NoReturn:
+        self._take(outcome)
+        gravest = dict.fromkeys([outcome.findings[0], *objections[:1]])
+        raise SanityError(f"{outcome.level}: {'; '.join(gravest)}")
+
+    def recorded(self) -> dict[str, Any]:
+        """What the record has of this case beside what it has of every case of ReFrame."""
+        names = (
+            *("transport", "num_nodes", "level", "evidence", "reference_kind", "reference_source"),
+            *("mpi", "mpi_version", "ucx_version", "program", "program_version", "commit"),
+        )
+        lists = ("findings", "fabric_causes", "ports", "prerequisites", "samples")
+        return {
+            "benchmark": self.benchmark_name,
+            "layout": "full" if str(self.placement).endswith("-full") else "",
+            "nodes": self.node_list,
+            **self.seconds,
+            **{name: getattr(self, name) for name in names},
+            **{name: tuple(getattr(self, name)) for name in lists},
+        }
 
     def measured_values(self) -> Values:
         """Value and unit of each performance variable; no values when the case is untrusted."""
@@ -219,49 +224,39 @@ class Judged(RunsAgain, FabricHealth, rfm.RunOnlyRegressionTest):
     def _judge(self, values: Values) -> None:
         references, tolerance = self._resolve()
         verdict = self.find_verdict(references, tolerance)
-        # The best of a whole curve is no matter of moments: its bounds allow for load.
-        whole = verdict.level is Level.CRITICAL and Level.CRITICAL not in {
-            each.level for each in verdict.judgements
-        }
-        by = self._disturbed_by or self._disturbed_a_little(verdict)
-        if by and not whole and not any(map(_is_beyond_load, verdict.judgements)):
-            self._disturbed(by, ())
         # TCP makes good what the network loses: alone that is a warning, else it may be why.
         lost = Level.CRITICAL if verdict.level is Level.CRITICAL else Level.WARNING
-        fabric = [*self.fabric_findings(), *self.lost_segments(lost)]
-        self.level = str(worst([verdict.level, *(finding.level for finding in fabric)]))
-        self.levels = {found.variable: str(found.level) for found in verdict.judgements}
-        self.findings = self._in_order(verdict.findings, fabric)
-        self.warning_bounds = {
-            found.variable: list(found.good) for found in verdict.judgements if found.reference
-        }
+        disturbance = self._disturbance or self._find_disturbance()
+        outcome = of_verdict(verdict, disturbance, _attempt(), self.fabric(lost))
+        if outcome.level is Level.DISTURBED:
+            self._end(outcome)
+        self._take(outcome)
         if tolerance:
             self.reference_kind, self.reference_source = tolerance.kind, tolerance.source
-        self._show_references(values, {j.variable: j.reference for j in verdict.judgements})
+        self._sample(values, {each.variable: each for each in outcome.judgements})
 
-    def _in_order(self, findings: Sequence[str], fabric: Sequence[Finding]) -> list[str]:
-        ordered, causes = in_order(findings, fabric)
-        self.fabric_causes = list(causes)
-        return ordered
-
-    def _show_references(self, values: Values, references: Mapping[str, Reference | None]) -> None:
-        """Tell ReFrame with what each value was compared; no bounds where nothing judges.
-
-        ReFrame would drop all values at the first one without reference. The case fails all the
-        same: ``refuse_unreferenced`` sees to it.
-        """
-        shown: dict[str, Any] = {name: (0, None, None, unit) for name, (_, unit) in values.items()}
-        for name, found in references.items():
-            if found is not None:
-                plain = (found.value, found.lower, found.upper, found.unit)
-                reason = found.expected_failure
-                shown[name] = xfail(reason, plain) if reason else plain
-        self.reference: dict[str, Any] = {self.current_partition.fullname: shown}
+    def _sample(self, values: Values, judged: Mapping[str, Judgement]) -> None:
+        """Keep what the record has of each value; what was not judged has no figure."""
+        self.samples = []
+        for name, (_, unit) in values.items():
+            metric, statistic, size = split_variable(name)
+            self.samples.append(
+                Sample.of(judged[name])
+                if name in judged
+                else Sample(
+                    metric=str(metric),
+                    statistic=statistic,
+                    size=size,
+                    unit=unit,
+                    level=self.level,
+                )
+            )
 
 
-def _runs_again() -> bool:
-    """Whether a disturbed case has a second run before it."""
-    return bool(os.environ.get(DISTURBED_AGAIN)) and attempt() == 1
+def _attempt() -> Attempt:
+    if attempt() > 1:
+        return Attempt.SECOND
+    return Attempt.FIRST if os.environ.get(DISTURBED_AGAIN) else Attempt.ONLY
 
 
 @functools.cache
@@ -274,17 +269,6 @@ def _chosen(path: str) -> dict[str, dict[str, list[str]]]:
 
 
 without_deprecated(Judged)
-
-
-_LOAD_FACTOR = 8
-"""So many times beyond its critical bound a bandwidth is not for want of CPUs alone."""
-
-
-def _is_beyond_load(found: Judgement) -> bool:
-    if found.level is not Level.CRITICAL or found.reference is None or not found.value:
-        return False
-    lower, _ = found.reference.bounds()
-    return lower is not None and lower / found.value >= _LOAD_FACTOR
 
 
 def _constant(value: float | None, unit: str) -> Callable[[], float | None]:

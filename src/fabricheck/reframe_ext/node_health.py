@@ -51,7 +51,6 @@ class NodeSurvey(Judged):
     surveys_nodes = True
     benchmark = variable(str, value="node_health")
     placement = variable(str, value="", loggable=True)
-    prerequisites = variable(list, value=[], loggable=True)
 
     valid_systems = ["*"]  # noqa: RUF012 - a ReFrame variable, copied for each test
     valid_prog_environs = ["builtin", "+mpi"]  # noqa: RUF012

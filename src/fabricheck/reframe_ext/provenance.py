@@ -10,6 +10,7 @@ from reframe.core.exceptions import ReframeError
 from fabricheck.asking import told
 from fabricheck.history.provenance import alike
 from fabricheck.nodes.machine import read_machines
+from fabricheck.provenance import session
 from fabricheck.record.write import append
 from fabricheck.reframe_ext.reframe import emit_loadenv_commands
 from fabricheck.schedulers import scheduler_of
@@ -42,7 +43,7 @@ class Provenance:
             read_machines(Path(check.stagedir)),
             check.node_list,
             self.software(check),
-            session=check.session,
+            session=session(),
             system=check.current_system.name,
             partition=check.current_partition.name,
             environ=check.current_environ.name,

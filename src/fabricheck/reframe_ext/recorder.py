@@ -1,27 +1,32 @@
-"""The record's writer: a line for each finished case, written when ReFrame logs its result.
+"""The record's writer: a line for each case when ReFrame logs its result, the rest at the end.
 
 ReFrame's own ``filelog`` can't give a level to each variable, and leaves half a line behind when
 the disk is full (docs/explanation/decisions.md).
 """
 
 import logging
+import math
 import os
+import sys
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from reframe.core.exceptions import ForceExitError
 from reframe.core.logging import register_log_handler
 
-from fabricheck.errors import FabricheckError
+from fabricheck.errors import EXIT_BAD_INPUT, FabricheckError
 from fabricheck.launch.times import script_end
 from fabricheck.provenance import session
-from fabricheck.record.entries import Case, moment
-from fabricheck.record.reframe_report import ODD, case_of
+from fabricheck.record import resting
+from fabricheck.record.entries import Case, Session, moment
+from fabricheck.record.reframe_report import ODD, repetition, samples_of, title
 from fabricheck.record.write import append
 from fabricheck.reframe_ext.command import UNRECORDED
 from fabricheck.reframe_ext.provenance import Provenance
-from fabricheck.reframe_ext.reframe import attempt, dependencies, logged_test
+from fabricheck.reframe_ext.reframe import Ended, at_the_end, getlogger, logged
 from fabricheck.sites.extras import PartitionExtras
 
 HANDLER = "fabricheck"
@@ -34,6 +39,8 @@ class Recorder(logging.Handler):
         super().__init__()
         self._basedir = basedir
         self._provenance = Provenance(basedir)
+        self._known: set[tuple[object, ...]] = set()
+        self._is_lost = False
 
     def emit(self, record: logging.LogRecord) -> None:
         """Record a case. What measures nothing, as a dry run, leaves no line.
@@ -41,34 +48,106 @@ class Recorder(logging.Handler):
         Raises:
             ForceExitError: if it can't be recorded; a run without its record must not go on.
         """
-        check = logged_test(record)
+        check, ended = logged(record)
         if check.is_dry_run() or os.environ.get(UNRECORDED):
             return
         try:
             # Builds and what never ran have no nodes.
-            if getattr(check, "session", "") and check.job:
+            if hasattr(check, "recorded") and check.job:
                 self._provenance.record(check)
-            append(self._basedir, [logged_case(check, record.__dict__)])
+            append(self._basedir, [case_of(check, ended)])
         except (*ODD, FabricheckError) as error:
+            self._is_lost = True
             # ReFrame prints a cause as well, which would say the same again.
             raise ForceExitError(f"{check.display_name}: {error}") from None
+        self._known.add(_identity(check, ended))
+
+    def end(self, ended: Sequence[tuple[Any, Ended]], info: Mapping[str, Any]) -> None:
+        """Record the end of the session, and what came to no log: skipped cases, failed builds.
+
+        A session of which a case could not be recorded has no end, so that it is never whole.
+
+        Args:
+            ended: all tests that ran or should have, and how they ended.
+            info: what ReFrame says of the session.
+
+        Raises:
+            SystemExit: if it can't be recorded.
+        """
+        unmeasured = os.environ.get(UNRECORDED) or any(each.is_dry_run() for each, _ in ended)
+        if unmeasured or self._is_lost:
+            return
+        missing = [
+            (check, each)
+            for check, each in ended
+            if _identity(check, each) not in self._known and _adds(each)
+        ]
+        try:
+            end = Session(
+                time=moment(),
+                session=session(),
+                system=ended[0][1].system,
+                announced=info["num_cases"],
+                lacking=unquote(info.get("lacking", "")),
+                info={name: value for name, value in info.items() if name != resting.EXTRA},
+                resting=resting.unpack(info.get(resting.EXTRA, "")),
+            )
+            append(self._basedir, [*(case_of(*each) for each in missing), end])
+        except (*ODD, FabricheckError) as error:
+            getlogger().error(f"the end of the session is not recorded: {error}")
+            sys.exit(EXIT_BAD_INPUT)
 
 
-def logged_case(check: Any, fields: dict[str, Any]) -> Case:
-    """The case that ReFrame logs, with the attributes that its run report has, and a few others."""
-    given = {
-        name.removeprefix("check_"): each
-        for name, each in fields.items()
-        if name.startswith("check_")
-    }
-    given["fixture"] = check.is_fixture()
-    if (seconds := given.get("seconds")) and (ended := script_end(Path(check.stagedir))):
-        given["seconds"] = {**seconds, "judging": max(0.0, time.time() - ended)}
-    given["dependencies_actual"] = [(name,) for name in dependencies(check)]
-    given["binding"] = PartitionExtras.of(check.current_partition.extras).pin
-    return case_of(given, session(), moment(), attempt())
+def _identity(check: Any, ended: Ended) -> tuple[object, ...]:
+    return check.unique_name, ended.partition, ended.environ, ended.attempt
+
+
+def _adds(ended: Ended) -> bool:
+    """Whether an attempt came so far that it adds to the first run."""
+    waited = ended.result in ("skip", "fail_deps")
+    return ended.attempt == 1 or not (waited or ended.fail_phase in ("startup", "setup"))
+
+
+def case_of(check: Any, ended: Ended) -> Case:
+    """A case that has ended; one of the suite's own says itself what it measured (``recorded``)."""
+    job = check.job
+    if own := hasattr(check, "recorded"):
+        fields: dict[str, Any] = check.recorded()
+    else:
+        fields = {
+            "benchmark": title(check.name),
+            "samples": samples_of(check.perfvalues, ended.result),
+        }
+    # ReFrame's squeue back end writes the word None for a job that it has lost sight of.
+    nodes = fields.get("nodes") or (job.nodelist if job else None) or ()
+    fields["nodes"] = tuple(node for node in nodes if node != "None")
+    if not own:
+        fields["num_nodes"] = len(nodes)
+    # 0 or less is ReFrame's word for as many as there are nodes free.
+    ranks, each_node = (max(n or 0, 0) for n in (check.num_tasks, check.num_tasks_per_node))
+    if fields.get("waiting") is not None and (end := script_end(Path(check.stagedir))):
+        fields["judging"] = max(0.0, time.time() - end)
+    partition = check.current_partition
+    return Case(
+        **ended._asdict(),
+        time=moment(int(job.completion_time) if job and job.completion_time else None),
+        session=session(),
+        check=title(check.name).split()[0],
+        ranks=ranks,
+        ranks_per_node=each_node or math.ceil(ranks / (fields["num_nodes"] or 1)),
+        binding=PartitionExtras.of(partition.extras).pin if partition else "",
+        name=check.display_name,
+        id=check.unique_name,
+        fixture=check.is_fixture(),
+        repeat=repetition(check.name),
+        job=str(job.jobid or "") if job else "",
+        output=check.outputdir or check.stagedir or "",
+        **fields,
+    )
 
 
 @register_log_handler(HANDLER)
 def _create(site_config: Any, config_prefix: str) -> Recorder:
-    return Recorder(Path(site_config.get(f"{config_prefix}/basedir")))
+    recorder = Recorder(Path(site_config.get(f"{config_prefix}/basedir")))
+    at_the_end(recorder.end)
+    return recorder

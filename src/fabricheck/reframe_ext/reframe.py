@@ -5,12 +5,13 @@ lists them all: for each it has a test of what we need of it, and it refuses the
 """
 
 import logging
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from reframe.core import config, runtime
 from reframe.core.backends import register_scheduler
+from reframe.core.exceptions import what
 from reframe.core.logging import configure_logging, getlogger, log_files
 from reframe.core.runtime import emit_loadenv_commands
 from reframe.core.schedulers.slurm import SqueueJobScheduler, _SlurmJob
@@ -88,9 +89,63 @@ def dependencies(test: Any) -> list[str]:
     return [name for name, _ in test.user_deps()]
 
 
-def logged_test(record: logging.LogRecord) -> Any:
-    """The test whose result ReFrame logs."""
-    return record.__dict__["__rfm_check__"]
+class Ended(NamedTuple):
+    """Where a case ran, and how it ended in ReFrame's words."""
+
+    system: str
+    partition: str
+    environ: str
+    result: str
+    fail_phase: str
+    fail_reason: str
+    attempt: int
+    needs: tuple[str, ...]
+
+
+def logged(record: logging.LogRecord) -> tuple[Any, Ended]:
+    """The test whose result ReFrame logs, and how it ended."""
+    given = record.__dict__
+    test = given["__rfm_check__"]
+    words = [given[f"check_{name}"] or "" for name in ("result", "fail_phase", "fail_reason")]
+    return test, _ended(test._case(), attempt(), *words)
+
+
+def at_the_end(record: Callable[[list[tuple[Any, Ended]], Mapping[str, Any]], None]) -> None:
+    """Let something record a session when it ends, just before ReFrame writes its run report.
+
+    Args:
+        record: takes all tests that ran or should have, with how they ended, and what ReFrame says
+            of the session.
+    """
+
+    from reframe.frontend import reporting  # noqa: PLC0415
+
+    class Report(reporting.RunReport):
+        def update_run_stats(self, stats: Any) -> None:
+            super().update_run_stats(stats)
+            self._ended = [
+                (task.check, _ended(task.testcase, number + 1, *_words(task)))
+                for number, tasks in stats.runs()
+                for task in tasks
+            ]
+
+        def save(self, *arguments: Any, **options: Any) -> None:
+            record(self._ended, self["session_info"])
+            super().save(*arguments, **options)
+
+    reporting.RunReport = Report
+
+
+def _words(task: Any) -> list[str]:
+    if task.failed or task.aborted:
+        return [task.result, task.failed_stage or "", what(*task.exc_info)]
+    return [task.result]
+
+
+def _ended(case: Any, number: int, result: str, phase: str = "", reason: str = "") -> Ended:
+    system, _, partition = case.partition.fullname.partition(":")
+    needs = tuple(each.check.unique_name for each in case.deps)
+    return Ended(system, partition, case.environ.name, result, phase, reason, number, needs)
 
 
 def without_deprecated(test_class: Any) -> None:

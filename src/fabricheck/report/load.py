@@ -1,98 +1,33 @@
 """The run that the record holds of a session, without benefit of doubt."""
 
-import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 
-from fabricheck.errors import FabricheckError
 from fabricheck.record import entries as record
 from fabricheck.record import read
-from fabricheck.record.reframe_report import run_of_report
 from fabricheck.record.sessions import Known, asked_for
 from fabricheck.report.build import build_case
 from fabricheck.report.run import Case, Run
 from fabricheck.report.status import Status
 
 
-def load(perflogs: Path, session: str = "", system: str = "", reports: Path | None = None) -> Run:
+def load(perflogs: Path, session: str = "", system: str = "") -> Run:
     """The run of a session in the record.
-
-    Where the record has no end of it, the run report that ReFrame wrote next tells of it, if it
-    does: who starts ReFrame by hand has no more.
 
     Args:
         perflogs: the record.
         session: which session; without one the last night, or where there was none the last run.
         system: of which system then; of any, if empty.
-        reports: directory of the run reports.
 
     Raises:
         FabricheckError: if there is no such session, or the record can't be read.
     """
     newer: list[Known] = []
-    if reports and not session and not (perflogs.exists() and read.record_files(perflogs)):
-        return load_report(newest_report(reports))
     if not session:
         known, newer = asked_for(perflogs, system)
         session = known.session
-    recorded = read.read_session(perflogs, session)
-    if recorded.end is None and reports and recorded.cases:
-        with contextlib.suppress(FabricheckError):
-            told, path = _told(recorded, reports)
-            return replace(run_of(told, path), session=session, newer=tuple(newer))
-    return replace(run_of(recorded, perflogs), newer=tuple(newer))
-
-
-def _told(recorded: read.Run, reports: Path) -> tuple[read.Run, Path]:
-    """What a run report says of a session that the record has no end of, and where.
-
-    Checks of others report no session: it is the first one since that has all cases.
-
-    Raises:
-        FabricheckError: if there is none.
-    """
-    last = datetime.fromisoformat(max(each.time for each in recorded.cases)).timestamp()
-    for _, path in sorted(each for each in _reports(reports) if each[0] >= last)[:1]:
-        told = run_of_report(path)
-        if {*map(_identity, recorded.cases)} <= {*map(_identity, told.cases)}:
-            return told, path
-    raise FabricheckError(f"expected a run report of {recorded.session} in {reports}, found none")
-
-
-def _identity(case: record.Case) -> tuple[object, ...]:
-    return case.id, case.partition, case.environ, case.attempt, case.job
-
-
-def load_report(path: Path) -> Run:
-    """The run of a run report of ReFrame.
-
-    Raises:
-        FabricheckError: if it can't be read or is none.
-    """
-    return run_of(run_of_report(path), path)
-
-
-def newest_report(directory: Path) -> Path:
-    """The ``*.json`` file of the directory that was written last.
-
-    Raises:
-        FabricheckError: if there is no such directory or no such file in it.
-    """
-    if not (found := _reports(directory)):
-        raise FabricheckError(
-            f"expected a ReFrame run report (*.json) in {directory.resolve()}, found none: "
-            "run the checks first, or name the file"
-        )
-    return max(found)[1]
-
-
-def _reports(directory: Path) -> list[tuple[float, Path]]:
-    try:
-        return [(path.stat().st_mtime, path) for path in directory.glob("*.json")]
-    except OSError as error:
-        raise FabricheckError(f"cannot list {directory}: {error.strerror}") from error
+    return replace(run_of(read.read_session(perflogs, session), perflogs), newer=tuple(newer))
 
 
 def run_of(recorded: read.Run, path: Path) -> Run:

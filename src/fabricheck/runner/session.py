@@ -10,10 +10,11 @@ from urllib.parse import quote
 from fabricheck.benchmarks import ADDED
 from fabricheck.errors import FabricheckError
 from fabricheck.locks import held
-from fabricheck.provenance import home
+from fabricheck.provenance import SESSION, home
+from fabricheck.provenance import session as name_of_session
 from fabricheck.record.costs import costs
-from fabricheck.record.reframe_report import complete
 from fabricheck.record.resting import EXTRA, pack
+from fabricheck.record.sessions import last
 from fabricheck.reframe_ext import command as reframe
 from fabricheck.reframe_ext.again import DISTURBED_AGAIN
 from fabricheck.reframe_ext.cmake_build import WANTED
@@ -47,8 +48,8 @@ def run(
         ReFrame's exit code, and the session in the record.
 
     Raises:
-        FabricheckError: if ReFrame ended without a report, another run is under way, or the record
-            can't be completed with what ReFrame alone knows.
+        FabricheckError: if ReFrame did not record the end of its session, or another run is under
+            way.
     """
     reports = home(suite) / "reports"
     reports.mkdir(exist_ok=True)
@@ -75,7 +76,6 @@ def _run(
     lock: int,
     aside: bool,
 ) -> tuple[int, str]:
-    before = set(reports.glob("run-*.json"))
     command = [
         *reframe.command(suite),
         *(word for each in (suite / "checks", *ADDED) for word in ("-c", str(each))),
@@ -84,7 +84,9 @@ def _run(
         "--max-retries=1",
         "-r",
     ]
+    session = name_of_session()
     own = {WANTED: ":".join(selection.programs()), DISTURBED_AGAIN: "1", CHOSEN: ""}
+    own[SESSION] = session
     if selection.chosen is not None:
         chosen = reports / "chosen"
         write_whole(chosen, json.dumps(selection.chosen))
@@ -112,11 +114,10 @@ def _run(
             waited_for(process),
         ):
             code = process.wait()
-    written = set(reports.glob("run-*.json")) - before
-    if not written:
+    perflogs = home(suite) / "perflogs"
+    if not (perflogs.is_dir() and last(perflogs, name=session)):
         raise FabricheckError(
-            f"expected a run report of ReFrame in {reports}, found none (it ended with exit code "
-            f"{code}): its last words stand above"
+            f"expected the end of session {session} in the record {perflogs}, found none (ReFrame "
+            f"ended with exit code {code}): its last words stand above"
         )
-    report = max(written, key=lambda path: path.stat().st_mtime)
-    return code, complete(report, home(suite) / "perflogs")
+    return code, session

@@ -6,24 +6,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from fabricheck.benchmarks.curve import split_variable
 from fabricheck.benchmarks.metrics import Metric
 from fabricheck.benchmarks.registry import FAMILIES
 from fabricheck.errors import FabricheckError
 from fabricheck.fabric.job import link_use, read_nodes, readings
 from fabricheck.fabric.limits import read_limits
 from fabricheck.fabric.survey import worst_readings
-from fabricheck.judge.judgement import Judgement
+from fabricheck.judge.decide import Fabric, beside
 from fabricheck.judge.levels import Level, worst
 from fabricheck.judge.physics import impossible
 from fabricheck.judge.references import CaseKey
 from fabricheck.judge.verdict import Verdict
 from fabricheck.launch.disturbance import NOTICED, find_disturbances
 from fabricheck.launch.judging import (
+    fabric_of,
     find_links,
     find_references,
     find_verdict,
-    in_order,
     judge_fabric,
     may_use_ports,
     of_sizes,
@@ -63,10 +62,10 @@ def judge_block(
     links = find_links(measurement, setting) if curve and not objections else None
     if curve and not objections:
         objections += impossible(curve, links)
-    fabric = []
+    fabric = Fabric()
     samples: list[Sample] = []
     if may_use_ports(place.transport, setting.features):
-        fabric = judge_fabric(setting.stage, read_limits(setting.extras))
+        fabric = fabric_of(judge_fabric(setting.stage, read_limits(setting.extras)))
         samples += _counters(setting)
     verdict = Verdict(Level.UNTRUSTED, (), tuple(objections))
     kind = source = ""
@@ -88,14 +87,14 @@ def judge_block(
             tolerance = replace(tolerance, monotone=None, best=None)
             kind, source = tolerance.kind, tolerance.source
         verdict, _ = find_verdict(curve, setting, links, (references, tolerance), evidence.remarks)
-        samples += map(_sample, verdict.judgements)
-    findings, causes = in_order(verdict.findings, fabric)
-    level = worst([verdict.level, *(each.level for each in fabric)])
-    if level in (Level.CRITICAL, Level.UNTRUSTED) and not causes:
+        samples += map(Sample.of, verdict.judgements)
+    outcome = beside(worst([verdict.level, fabric.level]), verdict.findings, fabric)
+    level, findings = outcome.level, outcome.findings
+    if level in (Level.CRITICAL, Level.UNTRUSTED) and not outcome.causes:
         # The next block comes at once, so a little is enough, as for a case that runs again.
         shared = "shared_cores" in setting.features
         if by := find_disturbances(setting.stage, shared=shared, part=NOTICED):
-            level, findings = Level.DISTURBED, [*by, *(f"what it gave: {f}" for f in findings)]
+            level, findings = Level.DISTURBED, (*by, *(f"what it gave: {f}" for f in findings))
     return Case(
         time=moment(),
         system=plan["system"],
@@ -115,8 +114,8 @@ def judge_block(
         ucx_version=evidence.ucx_version,
         result="pass" if level.passes else "fail",
         level=str(level),
-        findings=tuple(findings),
-        fabric_causes=tuple(causes),
+        findings=findings,
+        fabric_causes=outcome.causes,
         nodes=evidence.hosts,
         evidence=evidence.proof,
         reference_kind=kind,
@@ -134,25 +133,6 @@ def _counters(setting: Setting) -> Iterator[Sample]:
         if name in found:
             unit = Metric(name).row.unit
             yield Sample(metric=name, statistic="max", value=found[name][0], unit=unit)
-
-
-def _sample(judged: Judgement) -> Sample:
-    metric, statistic, size = split_variable(judged.variable)
-    reference = judged.reference
-    lower, upper = reference.bounds() if reference else (None, None)
-    return Sample(
-        metric=metric.value,
-        statistic=statistic,
-        size=size,
-        value=judged.value,
-        unit=judged.unit,
-        level=str(judged.level),
-        reference=reference.value if reference else None,
-        lower=lower,
-        upper=upper,
-        warning_lower=judged.good[0],
-        warning_upper=judged.good[1],
-    )
 
 
 def links_of(plan: Mapping[str, Any], block: Case) -> dict[str, str]:
