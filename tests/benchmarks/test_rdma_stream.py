@@ -16,7 +16,7 @@ from fabricheck.benchmarks.rdma_stream.read import MISSED, UNEVEN, is_output, re
 from fabricheck.errors import ParseError
 from fabricheck.judge.levels import Level
 from fabricheck.judge.references import CaseKey, resolve
-from fabricheck.judge.verdict import judge_curve
+from fabricheck.judge.verdict import Subject, judge_curve
 from fabricheck.sites.extras import PartitionExtras
 
 ROOT = Path(__file__).parents[2]
@@ -39,7 +39,7 @@ def judged(topology: str, text: str, placement: str):
     curve = parse(text, topology, f"rdma_stream_{topology}")
     key = CaseKey("seren-10n", "seren-10n:compute", "openmpi", curve.benchmark, placement)
     references, tolerance = resolve(REFERENCES, "RdmaStream", key)
-    return judge_curve(curve, references, tolerance), stream_findings(curve, PartitionExtras())
+    return judge_curve(curve, references, tolerance), stream_findings(Subject(curve, None))
 
 
 def test_all_30_rates_of_the_seed_are_read():
@@ -155,9 +155,9 @@ def test_own_output_tells_its_topology():
         "error_ratio_avg_4KiB",
     ]
     assert curve.variables()["error_ratio_avg_4KiB"] == (0.1, "1")
-    assert stream_findings(curve, PartitionExtras(stream_share=1.0))[0][1].startswith(
-        "expected no lost message, found 100 of 1000 lost"
-    )
+    assert stream_findings(Subject(curve, None, PartitionExtras(stream_share=1.0)))[0][
+        1
+    ].startswith("expected no lost message, found 100 of 1000 lost")
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,10 @@ def test_own_output_tells_its_topology():
 def test_a_partition_may_allow_datagrams_to_be_lost(method, allowed, words):
     metadata = {MISSED: "100 of 1000", UNEVEN: "0.0"}
     curve = Curve(f"{method}_stream_t2", "rdma_stream", "1", None, metadata, ())
-    found = [words for _, words in stream_findings(curve, PartitionExtras(stream_loss=allowed))]
+    found = [
+        words
+        for _, words in stream_findings(Subject(curve, None, PartitionExtras(stream_loss=allowed)))
+    ]
     assert [each.partition(":")[0] for each in found] == ([words] if words else [])
 
 

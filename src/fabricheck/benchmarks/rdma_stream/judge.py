@@ -1,29 +1,28 @@
 """What streams must not do, whatever their rate: lose messages, share a link unevenly."""
 
-from fabricheck.benchmarks.curve import Curve
 from fabricheck.benchmarks.rdma_stream.entries import BENCHMARKS
 from fabricheck.benchmarks.rdma_stream.read import MISSED, UNEVEN
 from fabricheck.judge.levels import Level, worst
 from fabricheck.judge.verdict import Subject, Verdict
-from fabricheck.sites.extras import PartitionExtras
 from fabricheck.units import share
 
 
 def refine(verdict: Verdict, subject: Subject) -> Verdict:
     """The verdict with lost messages, and with streams that share a link unevenly, before all."""
-    found = stream_findings(subject.curve, subject.extras)
+    found = stream_findings(subject)
     level = worst([verdict.level, *(level for level, _ in found)])
     return Verdict(level, verdict.judgements, (*(each for _, each in found), *verdict.findings))
 
 
-def stream_findings(curve: Curve, extras: PartitionExtras) -> list[tuple[Level, str]]:
+def stream_findings(subject: Subject) -> list[tuple[Level, str]]:
     """What is wrong with the streams, gravest first.
 
     Args:
-        curve: of a benchmark of ``rdma_stream``.
-        extras: ``stream_share`` and ``stream_loss`` are read, the latter only for datagrams.
+        subject: a curve of ``rdma_stream``; of the extras ``stream_share`` is read, and for
+            datagrams ``stream_loss``.
     """
     findings = []
+    curve, extras = subject.curve, subject.extras
     missed, apart = curve.metadata[MISSED], float(curve.metadata[UNEVEN])
     number, total = map(int, missed.split(" of "))
     allowed = extras.stream_loss if BENCHMARKS[curve.benchmark].method == "udp" else 0.0
