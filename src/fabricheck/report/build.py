@@ -51,30 +51,12 @@ def build_case(attempts: Sequence[record.Case], blockers: Sequence[Case] = ()) -
 
 
 def _sample(sample: Sample) -> Sample:
-    """A sample without figures that can be none, and not better than its own bounds say."""
+    """A sample without figures that can be none, and without a level that is none."""
     odd = [name for name in _FIGURES if abs(getattr(sample, name) or 0) > _LARGEST]
     without: dict[str, Any] = dict.fromkeys(odd)
-    sample = replace(sample, **without) if odd else sample
-    level = _level(sample)
-    return sample if level == sample.level else replace(sample, level=level)
-
-
-def _level(sample: Sample) -> str:
     if sample.level not in set(Level):
-        return ""
-    if Level(sample.level).passes and sample.result != "xfail":
-        if _outside(sample.value, sample.lower, sample.upper):
-            return Level.CRITICAL
-        if _outside(sample.value, sample.warning_lower, sample.warning_upper):
-            return Level.WARNING
-    return sample.level
-
-
-def _outside(value: float | None, lower: float | None, upper: float | None) -> bool:
-    """Whether a value lies outside the bounds that it was recorded with."""
-    if value is None:
-        return False
-    return (lower is not None and value < lower) or (upper is not None and value > upper)
+        without["level"] = ""
+    return replace(sample, **without) if without else sample
 
 
 def _omissions(case: record.Case) -> Iterator[str]:
