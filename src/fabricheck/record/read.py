@@ -185,32 +185,13 @@ def read_session(perflogs: Path, session: str) -> Run:
     Raises:
         FabricheckError: if it holds nothing of it, or can't be read.
     """
-    return run_of(session, _in_files(perflogs, session), f"the record {shown(perflogs)}")
-
-
-def _in_files(perflogs: Path, session: str) -> Iterable[tuple[list[Entry], list[Problem]]]:
-    """The files that hold a session, and those of the same months, whose damage may be its."""
-    name = f'"{session}"'.encode()
-    files = record_files(perflogs)
-    holding = {path for path in files if name in read_bytes(path)[0]}
-    months = {path.name for path in holding}
-    return [entries(path) for path in files if path.name in months]
-
-
-def run_of(
-    session: str, files: Iterable[tuple[list[Entry], list[Problem]]], where: str = "the record"
-) -> Run:
-    """What some entries say of a session.
-
-    Raises:
-        FabricheckError: if it is nothing.
-    """
-    read = list(files)
+    read = _in_files(perflogs, session)
     found = [entry for each, _ in read for entry in each if entry.session == session]
     if not found:
         raise FabricheckError(
-            f"expected session {session!r} in {where}, found nothing of it: name one that the "
-            "record has; fabricheck report shows that of its own, and a newer one"
+            f"expected session {session!r} in the record {shown(perflogs)}, found nothing of "
+            "it: name one that the record has; fabricheck report shows that of its own, and a "
+            "newer one"
         )
     return Run(
         session,
@@ -219,3 +200,12 @@ def run_of(
         [each for each in found if isinstance(each, Nodes)],
         [problem for _, problems in read for problem in problems],
     )
+
+
+def _in_files(perflogs: Path, session: str) -> list[tuple[list[Entry], list[Problem]]]:
+    """The files that hold a session, and those of the same months, whose damage may be its."""
+    name = f'"{session}"'.encode()
+    files = record_files(perflogs)
+    holding = {path for path in files if name in read_bytes(path)[0]}
+    months = {path.name for path in holding}
+    return [entries(path) for path in files if path.name in months]
