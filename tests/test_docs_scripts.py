@@ -146,6 +146,12 @@ def is_python(name: str) -> bool:
     return name in ("reframe", "ci/fuzz") or "python" in (ROOT / name).read_text()[:40]
 
 
+HANDED = {
+    "ci/nightly.sh": ("fabricheck", "nightly"),
+    "ci/acceptance.sh": ("fabricheck", "accept", "--campaign"),
+}
+
+
 def scripts() -> list[tuple[str, ...]]:
     return [words for words in COMMANDS if re.match(r"(ci|lab)/", words[0])]
 
@@ -168,16 +174,14 @@ def test_scripts_in_python_and_reframe_take_their_lines(tmp_path: Path) -> None:
 
 @pytest.mark.integration
 def test_scripts_in_bash_take_their_lines(tmp_path: Path) -> None:
-    lines = [e for e in scripts() if not is_python(e[0]) and e[0] not in (UV, "ci/nightly.sh")]
-    wrong = [("ci/setup", "--nonsense"), ("ci/spack-bootstrap", "--nonsense"),
-             ("ci/acceptance.sh", "x", "--nonsense", "x")]  # fmt: skip
+    lines = [e for e in scripts() if not is_python(e[0]) and e[0] not in (UV, *HANDED)]
+    wrong = [("ci/setup", "--nonsense"), ("ci/spack-bootstrap", "--nonsense")]
     assert read_in_bash([*lines, *wrong], tmp_path).keys() == set(map(" ".join, wrong))
 
 
 def test_what_a_script_hands_on_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    handed = {"ci/nightly.sh": ("fabricheck", "nightly")}
     monkeypatch.setattr(sys, "argv", ["fabricheck"])
-    lines = [(*handed[name], *words) for name, *words in scripts() if name in handed]
+    lines = [(*HANDED[name], *words) for name, *words in scripts() if name in HANDED]
     lines += [
         ("fabricheck", words[1], *word.removeprefix("ARGS=").split())
         for words in COMMANDS

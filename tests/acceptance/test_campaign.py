@@ -1,219 +1,331 @@
-"""ci/acceptance.sh with a ReFrame that measures nothing and remembers what it was asked."""
+"""A campaign with a ReFrame that measures nothing and records that its session ended."""
 
-import os
 import random
-import shutil
 import subprocess
+import sys
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tests.cli.conftest import run as command
 
-pytestmark = pytest.mark.integration
+from fabricheck.cli import accept
+from fabricheck.errors import FabricheckError
+from fabricheck.record.entries import Session, to_line
+from fabricheck.record.write import append
+from fabricheck.runner import campaign
+from fabricheck.runner.campaign import Campaign, measure
 
-ROOT = Path(__file__).resolve().parents[2]
-
-# Its "database" has a line for each session that ended: side, and what the fabric was then.
-REFRAME = """#!/bin/bash
-case $1 in
-  --list-stored-sessions=*)
-    echo 'UUID,Start time,End time,Num runs,Num cases'
-    side=${1#*state==\\"} side=${side%%\\"*}
-    [[ $1 == *state==* ]] || side=
-    times=20261122T100000+0000,20261122T100140+0000
-    grep "^$side" reports/database 2>/dev/null | sed "s/.*/3f1b6c3f-d3b1,$times,1,4/"
-    exit 0 ;;
-esac
-echo "$*" >>reports/asked
-[[ ! -e reports/broken ]] || exit 1
-side=${!#} side=${side##*state=}
-echo "begin $side" >>reports/running
-sleep "${SECONDS_OF_RUN:-0}"
-echo "$side $(cat reports/fabric)" >>reports/database
-echo "end $side" >>reports/running
-exit 1
-"""
-FABRICHECK = """#!/bin/bash
-echo "$*" >>reports/fabricheck
-[[ $1 != accept ]] || exit "$(cat reports/verdict 2>/dev/null || echo 3)"
-"""
-SWITCH = "echo {0} >reports/fabric; echo {0} >>reports/switched"
-BOTH = ("--before", SWITCH.format("before"), "--after", SWITCH.format("after"))
+SWITCH = "cd {root}; echo {side} >fabric; echo {side} >>switched"
 
 
 class Suite:
-    """A checkout with the script and stubs of what it calls."""
+    """Places of a suite; `database` has a line for each run: side, and what the fabric was then."""
 
-    def __init__(self, root: Path) -> None:
-        self.root, self.reports = root, root / "reports"
-        self.reports.mkdir()
-        (root / "ci" / "bin").mkdir(parents=True)
-        (root / ".venv" / "bin").mkdir(parents=True)
-        shutil.copy(ROOT / "ci" / "acceptance.sh", root / "ci")
-        shutil.copy(ROOT / "setup-env.sh", root)
-        for path, text in (("ci/bin/reframe", REFRAME), (".venv/bin/fabricheck", FABRICHECK)):
-            (root / path).write_text(text)
-            (root / path).chmod(0o755)
+    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.root, self.clear = root, False
+        monkeypatch.setenv("FABRICHECK_SITES", str(root))
+        self.switch = tuple(SWITCH.format(root=root, side=side) for side in campaign.SIDES)
 
-    def start(self, *options: str, seconds: float = 0.0) -> "subprocess.Popen[str]":
-        return subprocess.Popen(
-            [self.root / "ci" / "acceptance.sh", *options],
-            env={**os.environ, "SECONDS_OF_RUN": str(seconds)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
+    def session(self, side: str, **info: Any) -> Session:
+        given = {"campaign": "fw28", "state": side, "num_aborted": 0, "time_elapsed": 100.5}
+        number = f"session-{len(self.lines('database'))}"
+        time = "2026-11-22T10:00:00+00:00"
+        return Session(time=time, session=number, system="testbed", info={**given, **info})
 
-    def run(self, *options: str) -> tuple[int, str]:
-        process = self.start(*options)
-        output, _ = process.communicate(timeout=120)
-        return process.returncode, output
+    def reframe(self, suite: Path, words: Sequence[str], *_: object) -> int:
+        self.add("asked", " ".join(words))
+        side = words[-1].rpartition("=")[2]
+        if not (self.root / "broken").exists():
+            append(self.root / "perflogs", [self.session(side)])
+            self.add("database", f"{side} {' '.join(self.lines('fabric'))}".strip())
+        return 1
+
+    def measure(self, pairs: int, *switch: str, **given: Any) -> list[int]:
+        plan = Campaign("fw28", pairs, switch[:1], switch[1:], **given)
+        return measure(plan, self.root, lambda: self.clear)
+
+    def add(self, name: str, line: str) -> None:
+        with (self.root / name).open("a") as file:
+            file.write(f"{line}\n")
 
     def lines(self, name: str) -> list[str]:
-        path = self.reports / name
+        path = self.root / name
         return path.read_text().splitlines() if path.exists() else []
+
+    def sides(self) -> list[str]:
+        return [line.split()[0] for line in self.lines("database")]
 
 
 @pytest.fixture
-def suite(tmp_path: Path) -> Suite:
-    return Suite(tmp_path)
+def suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Suite:
+    made = Suite(tmp_path, monkeypatch)
+    monkeypatch.setattr(campaign, "start", made.reframe)
+    return made
 
 
-def test_runs_take_turns_and_the_state_before_is_restored(suite: Suite):
-    code, output = suite.run("fw28", "--pairs", "3", *BOTH, "--", "-n", "Latency")
-    assert code == 3, output
-    first, later = [line for line in output.splitlines() if "runs at most" in line]
+@pytest.fixture
+def switching(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands that switch, without a shell."""
+
+    def run(words: Sequence[str], **_: object) -> Any:
+        side = words[-1].rpartition("echo ")[2].partition(" ")[0]
+        if words[-1] != "false":
+            (suite.root / "fabric").write_text(f"{side}\n")
+            suite.add("switched", side)
+        return subprocess.CompletedProcess(words, int(words[-1] == "false"))
+
+    monkeypatch.setattr(campaign.subprocess, "run", run)
+
+
+@pytest.mark.usefixtures("switching")
+def test_runs_take_turns_and_the_state_before_is_restored(
+    suite: Suite, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert suite.measure(3, *suite.switch, options=("-n", "Latency")) == [3, 3]
+    first, later = [line for line in capsys.readouterr().out.splitlines() if "at most" in line]
     assert first.endswith("6 runs at most; how long one takes is known after the first")
     assert "5 runs at most, 2 min each: until" in later
     assert suite.lines("database") == [
         f"{side} {side}" for side in ("before", "after", "after", "before", "before", "after")
     ]
     assert suite.lines("switched") == ["before", "after", "before", "after", "before"]
-    assert suite.lines("asked")[0] == (
-        "-c checks -S RdmaStream.messages=1000000 -n Latency -r "
-        "--session-extras=campaign=fw28,state=before"
+    assert suite.lines("asked")[0].endswith(
+        "-S RdmaStream.messages=1000000 -n Latency -r --session-extras=campaign=fw28,state=before"
     )
-    refreshed, accepted = suite.lines("fabricheck")
-    assert refreshed == "history refresh"
-    state = '?campaign=="fw28" and state=="{}" and num_aborted==0'
-    assert accepted == (
-        f"accept --before {state.format('before')} --after {state.format('after')} "
-        f"--record {suite.root}/reports/acceptance/fw28-3-3.json"
-    )
-    assert len(suite.lines("acceptance/fw28.log")) == 6
+    assert len(suite.lines("reports/acceptance/fw28.log")) == 6
 
 
-@pytest.mark.parametrize(("verdict", "pairs"), [(0, 3), (1, 3), (3, 5)])
-def test_a_campaign_ends_when_it_is_clear(suite: Suite, verdict: int, pairs: int):
-    (suite.reports / "verdict").write_text(str(verdict))
-    code, output = suite.run("fw28", "--pairs", "5", *BOTH)
-    assert (code, len(suite.lines("database"))) == (verdict, 2 * pairs), output
+@pytest.mark.usefixtures("switching")
+@pytest.mark.parametrize(("clear", "pairs"), [(True, 3), (False, 5)])
+def test_a_campaign_ends_when_it_is_clear(suite: Suite, clear: bool, pairs: int) -> None:
+    suite.clear = clear
+    assert suite.measure(5, *suite.switch) == [pairs, pairs]
 
 
-def test_a_control_changes_nothing_and_says_so(suite: Suite):
-    (suite.reports / "fabric").write_text("as it is\n")
-    code, output = suite.run("same", "--pairs", "2", "--control")
-    assert code == 3, output
-    sides = [line.split()[0] for line in suite.lines("database")]
-    assert sides == ["before", "after", "after", "before"]
+def test_a_control_changes_nothing(suite: Suite) -> None:
+    suite.measure(2, control=True)
+    assert suite.sides() == ["before", "after", "after", "before"]
     assert suite.lines("switched") == []
-    assert "--control --record" in suite.lines("fabricheck")[-1]
 
 
-def test_more_pairs_go_on_from_where_it_was(suite: Suite):
-    suite.run("fw28", "--pairs", "2", *BOTH)
-    suite.run("fw28", "--pairs", "3", *BOTH)
-    found = [line.split()[0] for line in suite.lines("database")]
-    assert found == ["before", "after", "after", "before", "before", "after"]
+def test_more_pairs_go_on_from_where_it_was(suite: Suite) -> None:
+    suite.measure(2, control=True)
+    suite.measure(3, control=True)
+    assert suite.sides() == ["before", "after", "after", "before", "before", "after"]
 
 
-def test_without_switch_one_side_is_made_and_then_the_other(suite: Suite):
-    (suite.reports / "fabric").write_text("old\n")
-    code, output = suite.run("cables", "--pairs", "2", "--only", "before")
-    assert (code, suite.lines("fabricheck")) == (0, [])
-    assert "ci/acceptance.sh cables --only after --pairs 2" in output
-    (suite.reports / "fabric").write_text("new\n")
-    assert suite.run("cables", "--pairs", "2", "--only", "after")[0] == 3
-    assert suite.lines("database") == ["before old", "before old", "after new", "after new"]
+def test_runs_of_others_and_those_that_were_aborted_do_not_count(suite: Suite) -> None:
+    others = (suite.session("before", campaign="x"), suite.session("before", num_aborted=1))
+    append(suite.root / "perflogs", others)
+    assert suite.measure(1, control=True) == [1, 1]
+    assert len(suite.sides()) == 2
 
 
-def test_a_run_that_leaves_nothing_ends_it_and_the_state_before_is_restored(suite: Suite):
-    (suite.reports / "broken").touch()
-    code, output = suite.run("fw28", *BOTH)
-    assert code == 2
-    assert "expected a stored session of run 1 before, found none; ReFrame ended with 1" in output
+def test_without_switch_one_side_is_made_and_then_the_other(suite: Suite) -> None:
+    assert suite.measure(2, only="before") == [2, 0]
+    assert suite.measure(2, only="after") == [2, 2]
+    assert suite.sides() == ["before", "before", "after", "after"]
+
+
+@pytest.mark.usefixtures("switching")
+def test_a_run_that_leaves_nothing_ends_it_and_the_state_before_is_restored(suite: Suite) -> None:
+    (suite.root / "broken").touch()
+    with pytest.raises(FabricheckError, match=r"end of run 1 before .* none; ReFrame ended"):
+        suite.measure(12, *suite.switch)
     assert suite.lines("switched") == ["before"]
-    assert suite.lines("fabricheck") == []
 
 
-def test_a_switch_that_fails_ends_it(suite: Suite):
-    code, output = suite.run("fw28", "--before", SWITCH.format("before"), "--after", "false")
-    assert code == 2
-    assert "the command for the state after failed: false" in output
+@pytest.mark.usefixtures("switching")
+def test_a_switch_that_fails_ends_it(suite: Suite) -> None:
+    with pytest.raises(FabricheckError, match="command for the state after to end with 0, found 1"):
+        suite.measure(12, suite.switch[0], "false")
     assert suite.lines("database") == ["before before"]
     assert suite.lines("switched")[-1] == "before"
 
 
-def test_two_at_a_time_are_refused(suite: Suite):
-    first = suite.start("one", "--pairs", "1", *BOTH, seconds=5)
-    while not suite.lines("running"):
-        assert first.poll() is None, first.communicate()
-        time.sleep(0.05)
-    code, output = suite.run("two", *BOTH)
-    assert code == 2
-    assert "expected no other campaign in this checkout" in output
-    first.communicate(timeout=120)
-    assert first.returncode == 3
+BOTH = ("--before", "true", "--after", "true")
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ((), "expected a name of letters"),
+        (("",), "expected a name of letters"),
         (('x" or "', *BOTH), "expected a name of letters"),
         (("x",), "expected --before CMD and --after CMD, or --only"),
         (("x", "--before", "true"), "expected --before CMD and --after CMD, or --only"),
+        (("x", "--before", "true", "--before", "true"), "expected --before CMD and --after CMD"),
         (("x", "--only", "both"), "expected --before CMD and --after CMD, or --only"),
-        (("x", "--only", "after", "--after", "true"), "expected --only without"),
-        (("x", "--pairs", "0", *BOTH), "expected a number of pairs"),
-        (("x", "--pair", "1"), "expected --pairs, --before, --after, --only, --control or --"),
-        (("x", "--pairs"), "expected a value after --pairs"),
+        (("x", "--only", "after", *BOTH), "expected --before CMD and --after CMD, or --only"),
+        (("x", "--control", *BOTH), "expected --before CMD and --after CMD, or --only"),
     ],
 )
-def test_bad_input(suite: Suite, options: tuple[str, ...], words: str):
-    code, output = suite.run(*options)
-    assert (code, suite.lines("asked")) == (2, [])
-    assert words in output
+def test_bad_input(suite: Suite, options: tuple[str, ...], words: str) -> None:
+    with pytest.raises(FabricheckError, match=words):
+        command("accept", "--campaign", *options)
+    assert suite.lines("asked") == []
+
+
+@pytest.mark.parametrize("options", [("--pairs", "0"), ("--pair", "1"), ("--pairs",)])
+def test_options_that_are_none(suite: Suite, options: tuple[str, ...]) -> None:
+    assert command("accept", "--campaign", "x", *BOTH, *options).exit_code == 2
+    assert suite.lines("asked") == []
+
+
+@pytest.fixture
+def compared(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What the command asks of a campaign, which makes its runs at once, and of the comparison."""
+    asked: list[Any] = []
+
+    def found(plan: Campaign, _: Path, is_clear: Callable[[], bool]) -> list[int]:
+        asked.append(plan)
+        return [3, 4]
+
+    def compare(*given: Any, control: bool) -> Any:
+        asked.append((*given[1:3], control))
+        raise FabricheckError("compared")
+
+    monkeypatch.setattr(campaign, "measure", found)
+    monkeypatch.setattr(accept, "_compare", compare)
+    monkeypatch.setattr(accept, "refreshed", lambda store: asked.append("refreshed"))
+    monkeypatch.setattr(accept.signal, "signal", lambda *_: None)
+    return asked
+
+
+def test_the_command_compares_the_runs_of_the_campaign(compared: list[Any]) -> None:
+    with pytest.raises(FabricheckError, match="compared"):
+        command("accept", "--campaign", "x", *BOTH, "--", "-n", "Latency")
+    state = '?campaign=="x" and state=="{}" and num_aborted==0'
+    sides = [[state.format(side)] for side in campaign.SIDES]
+    plan = Campaign("x", 12, ("true",), ("true",), options=("-n", "Latency"))
+    assert compared == [plan, "refreshed", (*sides, False)]
+
+
+def test_after_the_side_before_alone_nothing_is_compared(compared: list[Any]) -> None:
+    done = command("accept", "--campaign", "cables", "--pairs", "2", "--only", "before")
+    assert (done.exit_code, len(compared)) == (0, 1)
+    assert "fabricheck accept --campaign cables --only after --pairs 2" in done.stdout
+
+
+PROCESS = """
+import sys
+from pathlib import Path
+from fabricheck.reframe_ext import command
+from fabricheck.runner.campaign import Campaign, measure
+
+root = Path(sys.argv[1])
+command.command = lambda suite: [str(root / "reframe")]
+switch = tuple(sys.argv[3:4]), tuple(sys.argv[4:])
+measure(Campaign("fw28", int(sys.argv[2]), *switch), root, lambda: False)
+"""
+COMMAND = """
+import sys
+from fabricheck.reframe_ext import command
+
+root = sys.argv.pop(1)
+command.command = lambda suite: [root + "/reframe"]
+from fabricheck.cli import main
+main()
+"""
+REFRAME = """#!/bin/bash
+cd {root}
+side=${{!#}} side=${{side##*state=}}
+echo "begin $side" >>running
+while [[ -e hold ]]; do sleep 0.05; done
+sleep "${{SECONDS_OF_RUN:-0}}"
+cat "line.$side" >>perflogs/testbed/2026-11.jsonl
+echo "$side $(cat fabric)" >>database
+echo "end $side" >>running
+exit 1
+"""
+
+
+class Real(Suite):
+    """The same with processes."""
+
+    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        super().__init__(root, monkeypatch)
+        (root / "perflogs" / "testbed").mkdir(parents=True)
+        (root / "reframe").write_text(REFRAME.format(root=root))
+        (root / "reframe").chmod(0o755)
+        for side in campaign.SIDES:
+            (root / f"line.{side}").write_text(to_line(self.session(side)))
+        self._monkeypatch = monkeypatch
+
+    def start(self, pairs: int, seconds: float = 0) -> "subprocess.Popen[str]":
+        self._monkeypatch.setenv("SECONDS_OF_RUN", str(seconds))
+        return self.popen(PROCESS, str(pairs), *self.switch)
+
+    def popen(self, code: str, *words: str) -> "subprocess.Popen[str]":
+        command = [sys.executable, "-c", code, self.root, *words]
+        out, error = subprocess.PIPE, subprocess.STDOUT
+        return subprocess.Popen(command, stdout=out, stderr=error, text=True)
+
+    def begun(self, process: "subprocess.Popen[str]") -> None:
+        while not self.lines("running"):
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.05)
+
+
+@pytest.fixture
+def real(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Real:
+    return Real(tmp_path, monkeypatch)
+
+
+@pytest.mark.integration
+def test_two_at_a_time_are_refused(real: Real) -> None:
+    (real.root / "hold").touch()
+    first = real.start(1)
+    real.begun(first)
+    with pytest.raises(FabricheckError, match="expected no other campaign in this checkout"):
+        real.measure(12, *real.switch)
+    (real.root / "hold").unlink()
+    output, _ = first.communicate(timeout=120)
+    assert first.returncode == 0, output
+
+
+@pytest.mark.integration
+def test_a_run_that_was_left_behind_is_waited_for(real: Real) -> None:
+    (real.root / "hold").touch()
+    process = real.start(1)
+    real.begun(process)
+    process.kill()
+    process.wait()
+    again = real.start(1)
+    assert again.stdout
+    while "waiting for another run in this checkout" not in (line := again.stdout.readline()):
+        assert line, "it did not wait"
+    (real.root / "hold").unlink()
+    again.communicate(timeout=120)
+    assert real.lines("database") == ["before before", "after after"]
+
+
+@pytest.mark.integration
+def test_a_campaign_that_is_told_to_end_restores_the_state_before(real: Real) -> None:
+    sides = [f"--{side}={cmd}" for side, cmd in zip(campaign.SIDES, real.switch, strict=True)]
+    with real.popen(COMMAND, "accept", "--campaign", "fw28", "--pairs", "1", *sides) as process:
+        real.begun(process)
+        process.terminate()
+    assert process.returncode == 143
+    assert real.lines("switched")[-1] == "before"
+    assert real.lines("running")[-1].startswith("end")
 
 
 @pytest.mark.lab
-def test_killed_anywhere_it_measures_each_run_once_in_its_own_state(suite: Suite):
+def test_killed_anywhere_it_measures_each_run_once_in_its_own_state(real: Real) -> None:
     generator = random.Random(20261121)
     for _ in range(10):
-        process = suite.start("fw28", "--pairs", "4", *BOTH, seconds=0.1)
-        time.sleep(generator.uniform(0.05, 0.9))
+        process = real.start(4, seconds=0.1)
+        time.sleep(generator.uniform(0.05, 2))
         process.kill()
         process.wait()
-    process = suite.start("fw28", "--pairs", "4", *BOTH)
-    output, _ = process.communicate(timeout=120)
-    assert process.returncode == 3, output
-    database = suite.lines("database")
-    assert sorted(database) == ["after after"] * 4 + ["before before"] * 4
+    output, _ = real.start(4).communicate(timeout=120)
+    database = real.lines("database")
+    assert sorted(database) == ["after after"] * 4 + ["before before"] * 4, output
     assert [line.split()[0] for line in database] == (["before", "after", "after", "before"] * 2)
     # A run that was left behind had ended before the next began.
-    assert suite.lines("running") == [
+    assert real.lines("running") == [
         f"{word} {line.split()[0]}" for line in database for word in ("begin", "end")
     ]
-
-
-def test_a_run_that_was_left_behind_is_waited_for(suite: Suite):
-    process = suite.start("fw28", "--pairs", "1", *BOTH, seconds=3)
-    while not suite.lines("running"):
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.05)
-    process.kill()
-    process.wait()
-    code, output = suite.run("fw28", "--pairs", "1", *BOTH)
-    assert code == 3, output
-    assert "waiting for another run in this checkout" in output
-    assert suite.lines("database") == ["before before", "after after"]

@@ -1,11 +1,14 @@
 """``fabricheck accept``: is the fabric after a change as good as before it?"""
 
+import signal
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fabricheck.cli.console import open_console
+from fabricheck.cli.history import refreshed
 from fabricheck.cli.options import (
     SITES,
     STORE,
@@ -16,11 +19,14 @@ from fabricheck.cli.options import (
 )
 from fabricheck.cli.output import write_json
 from fabricheck.errors import FabricheckError
+from fabricheck.provenance import SUITE, home
 
 if TYPE_CHECKING:
     from fabricheck.acceptance.answers import Acceptance
+    from fabricheck.runner.campaign import Campaign
 
 _WIDTH = 160
+_OPEN = 3
 
 
 def accept(
@@ -31,7 +37,8 @@ def accept(
         typer.Option(
             metavar="SEL",
             help="Runs before the change, as for ReFrame's --performance-compare: a period, a "
-            "session or a filter; may be repeated.",
+            "session or a filter; may be repeated. Of a campaign: the command that puts the "
+            "fabric into the state before the change.",
             show_default=False,
         ),
     ] = None,
@@ -39,6 +46,27 @@ def accept(
         list[str] | None,
         typer.Option(metavar="SEL", help="Runs after it, likewise.", show_default=False),
     ] = None,
+    campaign: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Make the runs that this campaign lacks, and compare them. What follows -- are "
+            "options of ReFrame.",
+            show_default=False,
+        ),
+    ] = None,
+    pairs: Annotated[
+        int, typer.Option(min=1, max=9999, metavar="N", help="Runs on each side at most.")
+    ] = 12,
+    only: Annotated[
+        str,
+        typer.Option(
+            metavar="SIDE",
+            help="Make the runs of this side alone, 'before' or 'after', where no command can "
+            "switch.",
+            show_default=False,
+        ),
+    ] = "",
     record: Annotated[
         Path | None,
         typer.Option(
@@ -67,8 +95,12 @@ def accept(
 ) -> None:
     """Compare runs before a change with runs after it: accept, reject or inconclusive.
 
-    Reads the history: "fabricheck history refresh" brings it up to date. ci/acceptance.sh makes the
-    runs. The method, the margins and the settings are in docs/how-to/acceptance.md.
+    Reads the history: "fabricheck history refresh" brings it up to date. The method, the margins
+    and the settings are in docs/how-to/acceptance.md.
+
+    A campaign makes the runs first. With commands for both states the sides take turns, A-B-B-A,
+    and in the end the state before is restored. From the third pair on the runs are compared after
+    each, until the answer is clear. Stopped, it goes on with the runs that the record lacks.
 
     Exit code 0: accept. 1: reject. 3: inconclusive. 2: bad input. Signing has the exit code of the
     record's verdict.
@@ -83,11 +115,24 @@ def accept(
         fabricheck accept --record fw28.json --sign Ada --comment "Firmware 28.39, as announced"
 
         fabricheck accept --before now-14d:now-7d --after now-7d:now transport=rc statistic=p50
+
+        fabricheck accept --campaign fw28 --before 'ssh sw1 use-image 27' \\
+            --after 'ssh sw1 use-image 28' -- -n MpiPointToPoint -J 'nodelist=c[1-2]'
+
+        fabricheck accept --campaign as-it-is --control -- -n MpiPointToPoint
     """
     if (sign is None) != (comment is None):
         raise FabricheckError("expected --sign NAME and --comment TEXT together, found one of them")
     if not before and not after and record and sign and comment and not series:
         _sign(record, sign, comment, sites, machine=machine)
+    _require_new(record)
+    if campaign is not None:
+        from fabricheck.runner.campaign import Campaign  # noqa: PLC0415
+
+        switch = tuple(before or ()), tuple(after or ())
+        plan = Campaign(campaign, pairs, *switch, only, tuple(series or ()), control=control)
+        before, after, made = _campaign(plan, sites, store)
+        record, series = record or made, []
     if not before or not after:
         raise FabricheckError(
             "expected --before SEL and --after SEL, or --record FILE.json with --sign and "
@@ -95,7 +140,6 @@ def accept(
         )
     if sign and not record:
         raise FabricheckError("expected --record FILE.json with --sign, found none: name a file")
-    _require_new(record)
 
     found, data = _compare(series or [], before, after, sites, store, control=control)
     if record:
@@ -107,6 +151,36 @@ def accept(
         if record:
             typer.echo(f"record  {record}\npage    {record.with_suffix('.html')}")
     raise typer.Exit(found.verdict.exit_code)
+
+
+def _campaign(
+    plan: "Campaign", sites: list[Path], store: Path
+) -> tuple[list[str], list[str], Path | None]:
+    """Make the runs of a campaign; the selections of both sides, and the record to write."""
+    from fabricheck.acceptance.acceptance_text import show  # noqa: PLC0415
+    from fabricheck.runner.campaign import SIDES, measure  # noqa: PLC0415
+
+    before, after = ([plan.selection(side)] for side in SIDES)
+
+    def is_clear() -> bool:
+        refreshed(store)
+        found, _ = _compare([], before, after, sites, store, control=plan.control)
+        console = open_console(_WIDTH)
+        with console.capture() as shown:
+            show(found, console, every=False)
+        typer.echo("\n".join(shown.get().splitlines()[:2]))
+        return found.verdict.exit_code != _OPEN
+
+    # Where it is told to end, ReFrame ends first, and the state before is restored.
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    runs = measure(plan, SUITE, is_clear)
+    if plan.only == SIDES[0]:
+        again = f"fabricheck accept --campaign {plan.name} --only after --pairs {plan.pairs}"
+        typer.echo(f"acceptance: now make the change, then: {again}")
+        raise typer.Exit
+    refreshed(store)
+    record = home() / "reports" / "acceptance" / f"{plan.name}-{'-'.join(map(str, runs))}.json"
+    return before, after, None if record.exists() else record
 
 
 def _compare(

@@ -2,6 +2,7 @@
 
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from fabricheck.history.selection import Selection
     from fabricheck.history.series import Series
     from fabricheck.history.store import Status
+    from fabricheck.record.cache import Outcome
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -69,12 +71,7 @@ def refresh(
 
         fabricheck history refresh --perflogs /srv/host1/perflogs --perflogs /srv/host2/perflogs
     """
-    from fabricheck.history.store import History  # noqa: PLC0415
-
-    with History.open(store) as history:
-        of_suite = not perflogs and not history.roots()
-        places = perflogs or ([DEFAULT_PERFLOGS] if of_suite else [])
-        outcome = history.refresh(places)
+    outcome = refreshed(store, perflogs or [])
     if machine:
         write_json(asdict(outcome))
         return
@@ -88,6 +85,15 @@ def refresh(
         typer.echo(f"not read: {each}")
     if outcome.problems:
         typer.echo(f"{outcome.problems} lines with a problem: see fabricheck history status")
+
+
+def refreshed(store: Path, perflogs: Sequence[Path] = ()) -> "Outcome":
+    """Read what is new; where no place was ever named, in the record of the suite."""
+    from fabricheck.history.store import History  # noqa: PLC0415
+
+    with History.open(store) as history:
+        of_suite = not perflogs and not history.roots()
+        return history.refresh([DEFAULT_PERFLOGS] if of_suite else perflogs)
 
 
 @app.command("import")

@@ -124,3 +124,20 @@ def _months(perflogs: Path) -> Iterator[tuple[str, list[Path]]]:
     files = [path for path in record_files(perflogs) if not path.name.startswith("imported")]
     for month in sorted({path.name[:7] for path in files}, reverse=True):
         yield month, [path for path in files if path.name.startswith(month)]
+
+
+def ended(perflogs: Path) -> list[Session]:
+    """All sessions that came to their end, oldest first.
+
+    Raises:
+        FabricheckError: if the record can't be read.
+    """
+    found = [
+        each
+        for _, paths in (_months(perflogs) if perflogs.exists() else ())
+        for path in paths
+        if perflogs == path.parent.parent
+        for each in entries(path)[0]
+        if isinstance(each, Session)
+    ]
+    return sorted(found, key=lambda each: each.time)

@@ -3,8 +3,9 @@
 import json
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TextIO
 from urllib.parse import quote
 
 from fabricheck.benchmarks import ADDED
@@ -106,14 +107,7 @@ def _run(
                 terminal=terminal,
             )
     else:
-        out = sys.stderr if aside else None
-        with (
-            subprocess.Popen(
-                command, cwd=home(suite), env=environment, pass_fds=[lock], stdout=out
-            ) as process,
-            waited_for(process),
-        ):
-            code = process.wait()
+        code = start(suite, command, environment, lock, sys.stderr if aside else None)
     perflogs = home(suite) / "perflogs"
     if not (perflogs.is_dir() and last(perflogs, name=session)):
         raise FabricheckError(
@@ -121,3 +115,20 @@ def _run(
             f"ended with exit code {code}): its last words stand above"
         )
     return code, session
+
+
+def start(
+    suite: Path,
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    lock: int,
+    out: TextIO | None = None,
+) -> int:
+    """Start ReFrame, which holds a lock as well, and wait for its end; its exit code."""
+    with (
+        subprocess.Popen(
+            command, cwd=home(suite), env=environment, pass_fds=[lock], stdout=out
+        ) as process,
+        waited_for(process),
+    ):
+        return process.wait()
