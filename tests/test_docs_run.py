@@ -98,7 +98,7 @@ ELSEWHERE = {
         "history import", "history refresh --perflogs", "history show benchmark=halo3d",
         "nightly --check", "parse fan_in.out", "parse -", "judge -", "report --plots phases",
         "report --session",
-        "metrics write /var",
+        "metrics write /var", "dashboard /var",
     ),
     "only time: the same as one that is run": (
         "report --html", "plan --system testbed", "site init laptop --alone",

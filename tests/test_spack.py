@@ -243,5 +243,5 @@ def test_a_build_by_spack_takes_no_library_by_chance():
 
 def test_the_version_that_made_the_lock_files_is_the_one_that_is_named():
     script = (ROOT / "ci" / "spack-bootstrap").read_text()
-    (named,) = re.findall(r"^spack_of_locks=(\S+)", script, re.MULTILINE)
+    (named,) = re.findall(r"^spack_version=(\S+)", script, re.MULTILINE)
     assert {json.loads(path.read_text())["spack"]["version"] for path in LOCKS} == {named}

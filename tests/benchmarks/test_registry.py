@@ -26,7 +26,7 @@ def test_reductions_never_run_with_the_default_datatype(name):
 
 def test_only_barriers_and_starts_have_no_sizes():
     """And what has one size, which a site may choose."""
-    lab = {*names("allreduce-lab")}
+    lab = {*names("allreduce-lab"), *names("nccl-training")}
     without = {b.name for b in REGISTRY.values() if b.min_size is None} - lab
     assert without == {"barrier", "ibarrier", "barrier_persistent", "init", "hello"}
 

@@ -121,11 +121,11 @@ def test_a_name_that_fits_no_single_case_is_one_sentence(fabricheck, record, wor
     assert err.count("\n") == 1
 
 
-def test_without_a_report_the_error_says_where_it_looked(fabricheck, tmp_path, monkeypatch):
+def test_without_a_record_the_error_says_where_it_looked(fabricheck, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     code, _, err = fabricheck("explain", "latency")
     assert code == 2
-    assert "reports" in err
+    assert "expected a record in perflogs" in err
 
 
 def test_help_has_examples_and_exit_codes(fabricheck):
