@@ -2,6 +2,7 @@
 
 from fabricheck.benchmarks.rdma_stream.entries import BENCHMARKS as STREAM_BENCHMARKS
 from fabricheck.benchmarks.rdma_stream.launch import cases, rdma_stream_options
+from fabricheck.sites.extras import PartitionExtras
 
 EXTRAS = {
     "ucx_net_devices": {"rdma": "mlx5_0:1,mlx5_1:1", "tcp": "eth0"},
@@ -37,7 +38,7 @@ def test_no_case_is_made_twice_or_where_it_does_not_fit():
 
 
 def test_verbs_get_the_first_port_and_its_address():
-    words = rdma_stream_options(EXTRAS, "rdma")
+    words = rdma_stream_options(PartitionExtras.of(EXTRAS), "rdma")
     given = dict(zip(words[::2], words[1::2], strict=True))
     assert given == {
         "--dev": "mlx5_0",
@@ -46,9 +47,9 @@ def test_verbs_get_the_first_port_and_its_address():
         "--mtu": "4096",
         "--sl": "2",
     }
-    assert rdma_stream_options({}, "rdma") == []
+    assert rdma_stream_options(PartitionExtras(), "rdma") == []
 
 
 def test_datagrams_get_the_interface_and_mpi_nothing():
-    assert rdma_stream_options(EXTRAS, "udp") == ["--dev", "eth0"]
-    assert rdma_stream_options(EXTRAS, "mpi") == []
+    assert rdma_stream_options(PartitionExtras.of(EXTRAS), "udp") == ["--dev", "eth0"]
+    assert rdma_stream_options(PartitionExtras.of(EXTRAS), "mpi") == []
