@@ -304,10 +304,12 @@ def test_a_run_that_was_left_behind_is_waited_for(real: Real) -> None:
 
 @pytest.mark.integration
 def test_a_campaign_that_is_told_to_end_restores_the_state_before(real: Real) -> None:
+    (real.root / "hold").touch()
     sides = [f"--{side}={cmd}" for side, cmd in zip(campaign.SIDES, real.switch, strict=True)]
     with real.popen(COMMAND, "accept", "--campaign", "fw28", "--pairs", "1", *sides) as process:
         real.begun(process)
         process.terminate()
+        (real.root / "hold").unlink()
     assert process.returncode == 143
     assert real.lines("switched")[-1] == "before"
     assert real.lines("running")[-1].startswith("end")
