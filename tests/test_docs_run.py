@@ -44,6 +44,7 @@ RUN = {
     "history export --format parquet --output history.parquet": 0,
     "report": 0,
     "report --json": 0,
+    "report --html fabric.html": 0,
     "explain latency openmpi tcp-2n": 0,
     "explain bw openmpi tcp-2n": 0,
     "scaling": 0,

@@ -17,7 +17,7 @@ PROGRAM = [sys.executable, "-m", "fabricheck"]
 
 @pytest.mark.parametrize(
     "command",
-    [("parse",), ("report",), ("accept", "--sign", "Ada", "--comment", "c", "--record")],
+    [("parse",), ("accept", "--sign", "Ada", "--comment", "c", "--record")],
 )
 def test_a_named_pipe_is_refused(tmp_path: Path, command: tuple[str, ...]) -> None:
     os.mkfifo(tmp_path / "pipe")

@@ -106,7 +106,7 @@ def test_the_interfaces_alone_tell_that_the_network_carried_the_data(suite: Suit
 def test_ranks_beside_their_nodes_and_bytes_beside_the_wire(suite: Suite) -> None:
     together = '"--nodes=1", "--ntasks-per-node=2", "--overcommit"'
     launch = '"--kill-on-bad-exit=1"'
-    suite.edit("src/fabricheck/launch/mpi.py", launch, f"{launch}, {together}")
+    suite.edit("src/fabricheck/schedulers/slurm.py", launch, f"{launch}, {together}")
     # What ranks say to srun crosses the network, too.
     suite.write(SITE, (suite.root / SITE).read_text().replace(f": {LARGEST_SIZE}\n", ": 4096\n"))
     outcome = suite.run("tcp-2n")

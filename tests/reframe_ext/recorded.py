@@ -26,7 +26,13 @@ def recorded(place: Path) -> list[Entry]:
 
 
 def measured(place: Path) -> list[dict[str, Any]]:
-    """The fields of the recorded cases, without builds, in the order of their attempts."""
+    """The fields of the recorded cases and their placement, without builds, by attempt."""
     found = [e for e in recorded(place) if isinstance(e, Case) and not e.fixture]
     found.sort(key=lambda case: case.attempt)
-    return [{each.name: getattr(case, each.name) for each in fields(Case)} for case in found]
+    return [
+        {
+            "placement": f"{case.transport}-{case.num_nodes}n",
+            **{each.name: getattr(case, each.name) for each in fields(Case)},
+        }
+        for case in found
+    ]
