@@ -65,7 +65,8 @@ class Outcome:
         report_exit: exit code of ``fabricheck report --json``.
         record: what it printed.
         shown: the text of ``fabricheck report``.
-        testcases: the fields of the recorded cases, without builds; of their last attempt.
+        testcases: the fields of the recorded cases, without builds, and their placement; of their
+            last attempt.
     """
 
     reframe_exit: int
@@ -188,7 +189,13 @@ class Suite:
         """What the run that just ended left behind; its output is shown if a test fails."""
         sys.stdout.write(output)
         reported = self._report("--json")
-        cases = {(each["id"], each["environ"]): each for each in measured(self.root)}
+        cases = {
+            (each["id"], each["environ"]): {
+                "placement": f"{each['transport']}-{each['num_nodes']}n",
+                **each,
+            }
+            for each in measured(self.root)
+        }
         sys.stdout.write(reported.stdout + reported.stderr)
         return Outcome(
             code,

@@ -26,13 +26,7 @@ def recorded(place: Path) -> list[Entry]:
 
 
 def measured(place: Path) -> list[dict[str, Any]]:
-    """The fields of the recorded cases and their placement, without builds, by attempt."""
+    """The fields of the recorded cases, without builds, in the order of their attempts."""
     found = [e for e in recorded(place) if isinstance(e, Case) and not e.fixture]
     found.sort(key=lambda case: case.attempt)
-    return [
-        {
-            "placement": f"{case.transport}-{case.num_nodes}n",
-            **{each.name: getattr(case, each.name) for each in fields(Case)},
-        }
-        for case in found
-    ]
+    return [{each.name: getattr(case, each.name) for each in fields(Case)} for case in found]
