@@ -31,7 +31,7 @@ def test_a_refresh_says_what_it_read(tmp_path: Path, store: Path):
     assert first.stdout.startswith("12 new values of 3 cases from 1 files in ")
     assert "1 lines with a problem: see fabricheck history status" in first.stdout
     again = json.loads(run("refresh", "--store", store, "--json").stdout)
-    assert (again["values"], again["unchanged"], again["anew"]) == (0, 1, [])
+    assert (again["values"], again["unchanged"], again["changed"]) == (0, 1, [])
 
 
 def test_status_names_problems_by_file_and_line(store: Path):

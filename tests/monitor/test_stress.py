@@ -340,4 +340,13 @@ def test_nodes_that_are_dead_or_left_out_have_names(tmp_path: Path, scheduler: S
     found = values(Stress(tmp_path).read())
     dead = {name[-4:-2]: each for name, each in found.items() if "node_dead" in name}
     assert dead == {"n1": 0, "n2": 1, "n3": 1, "n4": 0}
+    # What the dead node ended before its first line has no nodes.
+    made.append(replace(block("1.3", nodes=4), nodes=()))
+    found = values(Stress(tmp_path).read())
+    assert {name[-4:-2]: each for name, each in found.items() if "node_dead" in name} == {
+        "n1": 0,
+        "n2": 1,
+        "n3": 0,
+        "n4": 0,
+    }
     assert found['fabricheck_stress_node_excluded{name="s",node="n9"}'] == 1

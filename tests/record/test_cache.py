@@ -37,7 +37,7 @@ def test_a_second_refresh_reads_only_what_is_new(logs: Path, store: Path) -> Non
     assert outcome.values == outcome.files == 0
     record(logs, case(1))
     outcome = read(store)
-    assert (outcome.values, outcome.files, outcome.unchanged, outcome.anew) == (4, 1, 1, [])
+    assert (outcome.values, outcome.files, outcome.unchanged, outcome.changed) == (4, 1, 1, [])
     assert table(store).height == 12
 
 
@@ -60,7 +60,7 @@ def test_lines_that_are_gone_leave_the_history(logs: Path, store: Path, change: 
         path.with_name("new").rename(path)
     else:
         path.unlink()
-    assert len(read(store).anew) == 1
+    assert len(read(store).changed) == 1
     read(store.with_name("fresh"), logs)
     assert table(store).equals(table(store.with_name("fresh")))
 
@@ -192,7 +192,7 @@ def test_a_future_date_is_read_when_it_has_come(logs: Path, store: Path) -> None
     assert read(store, logs).values == 4
     assert problems(store) == [("future", "2026-11.jsonl", 2)]
     outcome = read(store, now=NOW.replace(year=2027))
-    assert (outcome.values, outcome.anew) == (4, [])
+    assert (outcome.values, outcome.changed) == (4, [])
     assert table(store).height == 8
     assert problems(store) == []
 

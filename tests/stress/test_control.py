@@ -190,7 +190,7 @@ def test_silent_nodes_and_dead_ports_are_left_out(slurm: Stand) -> None:
     slurm("sinfo", "n1 idle\nn2 down*\nn9 down*")
     cause = "link down on n4 mlx5_0:1: the port is DOWN (Polling): look at the cable"
     blocks = [block("1.1"), replace(block("1.2"), fabric_causes=(cause,))]
-    found = dead_nodes(blocks, Slurm(), Slurm().node_states())
+    found = dead_nodes(blocks[0].nodes, blocks, Slurm(), Slurm().node_states())
     assert found == {"n2": "Slurm says down*", "n4": cause}
 
 

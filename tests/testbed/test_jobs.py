@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from testbed import Testbed
+from testbed.status import TestbedStatus
 
 pytestmark = pytest.mark.e2e
 PMI = {"openmpi": "pmix", "mpich": "pmi2"}
@@ -46,6 +47,14 @@ def wait_until(condition: Callable[[], bool], what: str, seconds: float = 60.0) 
         time.sleep(0.1)
 
 
+def settled(testbed: Testbed) -> TestbedStatus:
+    """Its status once all nodes are idle: Slurm needs a moment after a job."""
+    wait_until(
+        lambda: {node.slurm_state for node in testbed.status().nodes[1:]} == {"idle"}, "idle nodes"
+    )
+    return testbed.status()
+
+
 def wait_for_state(testbed: Testbed, job: str, states: set[str], seconds: float = 60.0) -> str:
     wait_until(lambda: state_of(testbed, job) in states, f"job {job} in {states}", seconds)
     return state_of(testbed, job)
@@ -71,9 +80,7 @@ def test_cancelled_job(testbed: Testbed, tmp_path: Path) -> None:
     wait_for_state(testbed, job, {"RUNNING"})
     assert testbed.run("login", "scancel", job).returncode == 0
     assert wait_for_state(testbed, job, {"CANCELLED"}) == "CANCELLED"
-    wait_until(
-        lambda: {node.slurm_state for node in testbed.status().nodes[1:]} == {"idle"}, "idle nodes"
-    )
+    settled(testbed)
 
 
 def test_dead_node_ends_its_job_as_node_fail(make_testbed, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.testbed.test_jobs import settled
 
 from testbed import Testbed, faults
 from testbed.errors import TestbedError
@@ -31,7 +32,7 @@ Script = Callable[[str, str], str]
 
 
 def test_two_more_nodes_in_a_partition_of_their_own(rdma_testbed: Testbed, on: Script) -> None:
-    found = rdma_testbed.status()
+    found = settled(rdma_testbed)
     assert found.problems == []
     assert [(node.name, node.slurm_state, node.address) for node in found.nodes[1:]] == [
         ("n1", "idle", "10.77.0.1"),

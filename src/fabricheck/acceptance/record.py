@@ -116,13 +116,13 @@ def read_record(path: Path) -> dict[str, Any]:
     if problem is not None:
         raise FabricheckError(
             f"expected the record of an acceptance at {path}, found at {problem.json_path}: "
-            f"{problem.message[:200]}: it is damaged, or was changed by hand; make it anew"
+            f"{problem.message[:200]}: it is damaged, or was changed by hand; make it again"
         )
     for each in record[_SIGNATURES]:
         if each["digest"] != digest(record):
             raise FabricheckError(
                 f"expected {path} as {each['name']} signed it at {each['time']}, found it changed "
-                "since then: take the file that was signed, or make the acceptance anew"
+                "since then: take the file that was signed, or make the acceptance again"
             )
     check_figures(record, path)
     return record

@@ -233,5 +233,5 @@ def read(directory: Path, system: str) -> Proposal:
         raise FabricheckError(f"cannot read {path}: {error.strerror}") from error
     except ValueError as error:
         raise FabricheckError(
-            f"expected a proposal at {path}, found something else ({error}): propose anew"
+            f"expected a proposal at {path}, found something else ({error}): propose again"
         ) from error

@@ -46,7 +46,7 @@ class Request:
         most: most nights: the latest.
         since: no night before, ``None`` for any.
         rates: how often a case in which nothing changed may be raised.
-        fresh: propose the same anew, with today's nights.
+        fresh: propose the same again, with today's nights.
     """
 
     least: int = LEAST_NIGHTS

@@ -171,7 +171,7 @@ def _campaign(
         typer.echo("\n".join(shown.get().splitlines()[:2]))
         return found.verdict.exit_code != _OPEN
 
-    # Where it is told to end, ReFrame ends first, and the state before is restored.
+    # At SIGTERM, ReFrame ends first, and the state before is restored.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     runs = measure(plan, SUITE, is_clear)
     if plan.only == SIDES[0]:

@@ -75,8 +75,8 @@ def refresh(
     if machine:
         write_json(asdict(outcome))
         return
-    for each in outcome.anew:
-        typer.echo(f"read anew, or gone: {each}")
+    for each in outcome.changed:
+        typer.echo(f"changed, or gone: {each}")
     typer.echo(
         f"{outcome.values} new values of {outcome.cases} cases from {outcome.files} files in "
         f"{outcome.seconds:.1f} s; {outcome.unchanged} files as they were"

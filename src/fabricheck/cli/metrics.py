@@ -81,7 +81,7 @@ def script(
     """Write a shell script that does "metrics write --ports" on nodes without Python.
 
     It needs sh, awk and grep, and ethtool for pauses. Names, counters and limits are those of this
-    checkout: write it anew after an update.
+    checkout: write it again after an update.
 
     Examples:
 

@@ -191,7 +191,7 @@ def _backwards(host: str, before: Port, after: Port, limits: Limits) -> Iterator
             yield Finding(
                 Level.WARNING, name, host, after.name,
                 f"counter went back from {start} to {value}",
-                "it was reset or began anew, so it says nothing about this run; run again",
+                "it was reset or began again, so it says nothing about this run; run again",
             )  # fmt: skip
     lost = [
         name

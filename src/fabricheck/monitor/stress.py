@@ -138,9 +138,13 @@ class _Follower:
             yield from sample("fabricheck_stress_until_timestamp_seconds", state.until, name)
         for node in self._plan.get("exclude", ()):
             yield from sample("fabricheck_stress_node_excluded", 1, name, node)
-        if self._dead is not None and self._blocks:
-            for node in self._blocks[-1].nodes:
+        if self._dead is not None:
+            for node in self._nodes():
                 yield from sample("fabricheck_stress_node_dead", node in self._dead, name, node)
+
+    def _nodes(self) -> Sequence[str]:
+        """Those that its blocks ran on last: one that dies early leaves no host to name."""
+        return next((each.nodes for each in reversed(self._blocks) if each.nodes), ())
 
     def _values(self, oldest: float, *, old_names: bool) -> Iterator[Sample]:
         name = self._place.name
@@ -200,7 +204,7 @@ class _Follower:
                 scheduler = scheduler_for(self._plan, _PATIENCE)
                 self._standing = scheduler.standing(self._place.job_name, state.job)
                 states = scheduler.node_states()
-                self._dead = dead_nodes([*self._blocks][-1:], scheduler, states)
+                self._dead = dead_nodes(self._nodes(), [*self._blocks][-1:], scheduler, states)
             self._asked = time.monotonic()
         if self._standing is None:
             return Doing.UNKNOWN

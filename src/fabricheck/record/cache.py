@@ -78,7 +78,7 @@ class Outcome:
         values: values that are new.
         problems: number of lines with a new problem.
         unread: files that can't be read to their end, or at all, each in a sentence.
-        anew: files that were read before and had to be read anew, or are gone.
+        changed: files that changed since they were read, or are gone.
         seconds: how long it took.
     """
 
@@ -88,7 +88,7 @@ class Outcome:
     values: int = 0
     problems: int = 0
     unread: list[str] = field(default_factory=list)
-    anew: list[str] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
 
@@ -174,7 +174,7 @@ class Cache:
         outcome = Outcome()
         files = self._files()
         found: dict[str, Source] = {}
-        outcome.anew = [shown(Path(path)) for path in self.sources if Path(path) not in files]
+        outcome.changed = [shown(Path(path)) for path in self.sources if Path(path) not in files]
         numbers = count(max((source.number for source in self.sources.values()), default=0) + 1)
         for path in files:
             before = self.sources.get(str(path))
@@ -209,7 +209,7 @@ class Cache:
         data, problems = read_bytes(path)
         grown = known if known and _begins_with(data, known) else None
         if before and not grown:
-            outcome.anew.append(shown(path))
+            outcome.changed.append(shown(path))
         columns = read_columns(path, data, number, now)
         size = data.rfind(b"\n") + 1
         told = [(str(each.kind), each.line, each.detail) for each in (*problems, *columns.problems)]

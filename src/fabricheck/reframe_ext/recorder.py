@@ -75,7 +75,7 @@ class Recorder(logging.Handler):
             SystemExit: if it can't be recorded.
         """
         unmeasured = os.environ.get(UNRECORDED) or any(each.is_dry_run() for each, _ in ended)
-        if unmeasured or self._is_lost:
+        if unmeasured or self._is_lost or not ended:
             return
         missing = [
             (check, each)

@@ -1,7 +1,8 @@
 """The one door to what ReFrame keeps private or does not document.
 
-No other module of ours imports, reads or sets such a name. ``tests/reframe_ext/test_contract.py``
-lists them all: for each it has a test of what we need of it, and it refuses them anywhere else.
+No other module of ours imports, reads or sets such a name.
+``tests/reframe_ext/test_reframe_contract.py`` lists them all: for each it has a test of what we
+need of it, and it refuses them anywhere else.
 """
 
 import logging

@@ -96,20 +96,20 @@ def measure(campaign: Campaign, suite: Path, is_clear: Callable[[], bool]) -> li
     busy = f"expected no other campaign in this checkout, found one that holds {lock}: wait for it"
     # What a killed campaign left behind may hold it for a moment.
     with held(lock, busy, patience=2.0):
-        course = _Course(campaign, suite)
+        running = _Running(campaign, suite)
         try:
-            course.run(is_clear)
+            running.run(is_clear)
         finally:
-            if course.state:
-                course.turn_to(SIDES[0])
-        return [len(course.runs(side)) for side in SIDES]
+            if running.state:
+                running.turn_to(SIDES[0])
+        return [len(running.runs(side)) for side in SIDES]
 
 
 def _say(line: str) -> None:
     typer.echo(f"acceptance: {line}")
 
 
-class _Course:
+class _Running:
     """A campaign while it measures."""
 
     def __init__(self, campaign: Campaign, suite: Path) -> None:

@@ -162,7 +162,7 @@ class Log:
         self._at = path.stat().st_size if path.exists() else 0
 
     def added(self) -> str:
-        """What was added since the last look; all of it where the file was begun anew."""
+        """What was added since the last look; all of it where the file began again."""
         try:
             with self._path.open(errors="replace") as file:
                 if file.seek(0, os.SEEK_END) < self._at:

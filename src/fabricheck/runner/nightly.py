@@ -375,7 +375,7 @@ def _found(found: Mapping[str, Any]) -> list[str]:
 def _lost(history: Mapping[str, Any]) -> list[str]:
     """What of the record could not be read tonight, or was read before and is gone."""
     counts = {"lines with a new problem": history.get("problems", 0)}
-    counts["files that changed or are gone"] = len(history.get("anew", ()))
+    counts["files that changed or are gone"] = len(history.get("changed", ()))
     words = [f"{number} {what}" for what, number in counts.items() if number]
     said = f"the record has {' and '.join(words)}: see fabricheck history status"
     return [said] if words else []

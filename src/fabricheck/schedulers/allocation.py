@@ -129,8 +129,8 @@ def without_job(environment: Mapping[str, str]) -> dict[str, str]:
 def step_variables(job: Any, held: Held) -> dict[str, str]:
     """What Slurm would say to the script of a job of ReFrame of this size on these nodes.
 
-    Steps on a part of the allocation are told their nodes by a file, which ``srun`` has a variable
-    for; other launchers read the list.
+    A step on a part of the allocation reads its nodes from a file, for which ``srun`` has a
+    variable; other launchers read the list.
     """
     count, per_node = job.num_nodes, job.num_tasks_per_node or 1
     words = {

@@ -1,6 +1,7 @@
 # shellcheck shell=sh disable=SC2034 # each script takes what it needs
-# What launcher and scheduler say of a job and of this rank of it: for scripts to source, and the one
-# place that knows the names of their variables. A scheduler is a word in each line that it has one for.
+# What launcher and scheduler say of a job and of this rank of it: for scripts to source, and the
+# one place that knows the names of their variables. A scheduler is a word in each line that it has
+# one for.
 #
 #   job, job_step, job_restarts               numbers, 0 where nothing says them
 #   job_nodes                                 as the scheduler writes them; empty without one

@@ -307,7 +307,8 @@ def _dead(place: Place, blocks: Sequence[Case]) -> dict[str, str]:
         scheduler = scheduler_for(place.read_plan())
     except FabricheckError:
         scheduler = UNKNOWN
-    return dead_nodes(blocks, scheduler, scheduler.known_states())
+    nodes = {node for each in blocks for node in each.nodes}
+    return dead_nodes(nodes, blocks, scheduler, scheduler.known_states())
 
 
 def _excluded(place: Place, wish: Wish, tell: Tell) -> list[str]:

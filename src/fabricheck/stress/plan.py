@@ -83,7 +83,7 @@ def make_plan(
 
     Args:
         suite: root of the suite.
-        directory: where to plan; it is made anew, and removed when all went well.
+        directory: where to plan; it is made afresh, and removed when all went well.
         request: system, partition, environment, placement and blocks.
         lock: a descriptor that ReFrame holds as well, since it may outlive this process.
 

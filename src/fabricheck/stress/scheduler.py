@@ -3,7 +3,7 @@
 import re
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -24,17 +24,22 @@ def scheduler_for(plan: Mapping[str, Any], patience: float = PATIENCE) -> Schedu
 
 
 def dead_nodes(
-    blocks: Sequence[Case], scheduler: Scheduler, states: Mapping[str, str]
+    nodes: Collection[str],
+    blocks: Sequence[Case],
+    scheduler: Scheduler,
+    states: Mapping[str, str],
 ) -> dict[str, str]:
     """The nodes that a stress must not take again, and why: silent ones and those with dead ports.
 
     Args:
-        blocks: of the last stress.
+        nodes: of the last stress.
+        blocks: of the last stress; what their ports counted.
         scheduler: of the stress.
         states: its word for the state of each node.
     """
-    known = {node for each in blocks for node in each.nodes}
-    silent = [node for node in sorted(known & states.keys()) if scheduler.is_silent(states[node])]
+    silent = [
+        node for node in sorted({*nodes} & states.keys()) if scheduler.is_silent(states[node])
+    ]
     dead = {node: f"{scheduler.name} says {states[node]}" for node in silent}
     for each in blocks:
         for cause in each.fabric_causes:
