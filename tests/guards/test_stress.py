@@ -95,8 +95,7 @@ class Controller:
         return json.loads(self("status", "--json").stdout)  # type: ignore[no-any-return]
 
     def blocks(self) -> list[Case]:
-        state = self.place.state()
-        return self.place.read(state.session) if state else []
+        return self.place.read(self.place.state().session)
 
     def until(self, told: Callable[[], object], what: str) -> None:
         end = time.monotonic() + LIMIT
@@ -114,7 +113,7 @@ class Controller:
 def stress(suite: Suite) -> Iterator[Controller]:
     controller = Controller(suite)
     yield controller
-    if controller.place.state():
+    if controller.place.state().session:
         controller("stop", "--now")
 
 

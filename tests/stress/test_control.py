@@ -17,9 +17,9 @@ from fabricheck.schedulers.local import Local, birth
 from fabricheck.schedulers.protocol import Phase
 from fabricheck.schedulers.slurm import Slurm
 from fabricheck.sites.extras import StressExtra
-from fabricheck.stress import control, scheduler
+from fabricheck.stress import control, state
 from fabricheck.stress.control import Wish
-from fabricheck.stress.scheduler import block_script, dead_nodes, job_script, scheduler_for
+from fabricheck.stress.state import dead_nodes, job_script, scheduler_for
 from fabricheck.units import seconds_of
 
 pytestmark = pytest.mark.integration
@@ -35,7 +35,7 @@ def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stand:
     on_login = bin_ / "on-login"
     on_login.write_text('#!/bin/sh\nshift; exec "$@"\n')
     on_login.chmod(0o755)
-    monkeypatch.setattr(scheduler, "_ON_LOGIN", str(on_login))
+    monkeypatch.setattr(state, "_ON_LOGIN", str(on_login))
     monkeypatch.setenv("PATH", f"{bin_}:/usr/bin:/bin")
 
     def make(name: str, text: str = "", code: int = 0) -> Path:
@@ -136,10 +136,8 @@ def test_what_something_killed_is_closed_and_recorded_once(
     made = place(tmp_path / "s", block("1.1"), scheduler="slurm", job="17")
     for _ in range(2):
         control.close(made)
-    state = made.state()
-    assert state is not None
-    assert state.ended
-    assert state.why == "its job is gone (FAILED)"
+    assert made.state().ended
+    assert made.state().why == "its job is gone (FAILED)"
     (file,) = (tmp_path / "perflogs").rglob("*.jsonl")
     assert file.read_text().count(SESSION) == 2  # of one line: session and id
 
@@ -300,6 +298,5 @@ def test_the_use_of_links_is_shown(
     assert "link use" in text
 
 
-def test_scripts() -> None:
+def test_the_job_is_the_worker_itself() -> None:
     assert job_script(Path("/a b")).endswith("-m fabricheck stress work '/a b'\n")
-    assert block_script(["export A=1", "srun x"]) == "#!/bin/bash\nexport A=1\nsrun x\n"

@@ -6,7 +6,7 @@ from tests.stress.made import BEGIN, SESSION, block, place
 
 from fabricheck.history.store import History
 from fabricheck.record.entries import Case, from_line
-from fabricheck.stress.medians import settle
+from fabricheck.stress.judged import settle
 
 
 def recorded(perflogs: Path) -> list[Case]:

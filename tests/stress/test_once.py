@@ -3,7 +3,7 @@ from pathlib import Path
 
 from tests.stress.made import block, place
 
-from fabricheck.stress.once import results
+from fabricheck.stress.control import results
 
 MIB = 1 << 20
 

@@ -80,7 +80,7 @@ def test_a_damaged_state_is_told(tmp_path: Path, text: str) -> None:
 
 def test_where_nothing_was_started_there_is_nothing(tmp_path: Path) -> None:
     made = Place(tmp_path / "none")
-    assert made.state() is None
+    assert not made.state().session
     assert made.read(SESSION) == []
     with pytest.raises(FabricheckError, match="found none: start one"):
         made.read_plan()

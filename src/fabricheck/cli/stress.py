@@ -198,9 +198,9 @@ def once(
 
         fabricheck stress once --local
     """
-    from fabricheck.stress.once import once as run_once  # noqa: PLC0415
+    from fabricheck.stress import control  # noqa: PLC0415
 
-    passed, path, text = run_once(target.wish(mix=mix, most_iterations=1), _tell)
+    passed, path, text = control.once(target.wish(mix=mix, most_iterations=1), _tell)
     typer.echo(text)
     _tell(f"written to {path}")
     raise typer.Exit(0 if passed else 1)

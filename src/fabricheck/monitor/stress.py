@@ -17,8 +17,7 @@ from fabricheck.judge.levels import Level
 from fabricheck.monitor.catalog import FAMILIES, Sample, Source, sample
 from fabricheck.record.entries import Case, from_line
 from fabricheck.schedulers.protocol import Phase, Standing
-from fabricheck.stress.scheduler import dead_nodes, scheduler_for
-from fabricheck.stress.state import Place, State, places
+from fabricheck.stress.state import Place, State, dead_nodes, places, scheduler_for
 
 _SECOND = 1e-6
 _ASK_EVERY = 15.0
@@ -68,7 +67,7 @@ class Stress:
         old_names = True
         found = places(self._reports)
         for place in found:
-            session = (place.state() or State(session="")).session
+            session = place.state().session
             follower = self._known.get(place.name)
             if follower is None or follower.session != session:
                 follower = self._known[place.name] = _Follower(place, session)
@@ -101,7 +100,7 @@ class _Follower:
 
     def read(self, *, old_names: bool) -> Generator[Sample, None, bool]:
         """Its samples; returns whether there are values among them."""
-        state = self._place.state() or State(session="")
+        state = self._place.state()
         self._follow()
         before, self.doing = self.doing, self._ask(state)
         name = self._place.name

@@ -1,14 +1,15 @@
-"""The verbs of a stress: start it, stop it, look at it."""
+"""The verbs of a stress: start it, stop it, look at it, run one iteration."""
 
 import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from fabricheck.benchmarks.metrics import Metric
 from fabricheck.errors import FabricheckError
 from fabricheck.fabric.job import read_nodes
 from fabricheck.fabric.limits import read_limits
@@ -20,18 +21,19 @@ from fabricheck.report.files import write_whole
 from fabricheck.schedulers.lines import to_copy
 from fabricheck.schedulers.protocol import UNKNOWN, Phase, Standing
 from fabricheck.sites.extras import PartitionExtras, StressExtra
-from fabricheck.stress.judged import links_of, words_of
-from fabricheck.stress.medians import settle
+from fabricheck.stress.judged import links_of, settle, words_of
 from fabricheck.stress.mix import PAGE, Mix, read_mix
-from fabricheck.stress.plan import as_request, make_plan
-from fabricheck.stress.scheduler import dead_nodes, job_script, scheduler_for
-from fabricheck.stress.state import Place, State, places
+from fabricheck.stress.plan import make_plan
+from fabricheck.stress.state import Place, State, dead_nodes, job_script, places, scheduler_for
 from fabricheck.stress.work import PERFLOGS
 from fabricheck.transports import Placement
-from fabricheck.units import seconds_of
+from fabricheck.units import format_size, seconds_of, with_unit
 
 REPORTS: Final = home() / "reports"
 _POLL: Final = 0.5
+_ROWS: Final = 5
+_LONGEST: Final = 86400.0
+"""Seconds; one iteration may wait for its turn as long as it lasts."""
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,59}")
 
 Tell = Callable[[str], None]
@@ -75,7 +77,7 @@ def place_of(name: str, reports: Path = REPORTS) -> Place:
         raise FabricheckError("No stress is running. Start one with 'fabricheck stress start'.")
     found = [each for each in known if each.name == name] if name else known
     if len(found) > 1:
-        found = [each for each in found if not (each.state() or State(session="")).ended] or found
+        found = [each for each in found if not each.state().ended] or found
     if len(found) != 1:
         names = ", ".join(each.name for each in known) or "none"
         raise FabricheckError(
@@ -91,7 +93,7 @@ def standing_of(place: Place) -> tuple[State, Standing]:
     Raises:
         FabricheckError: if the scheduler does not answer.
     """
-    state = place.state() or State(session="")
+    state = place.state()
     if state.ended or not state.session:
         return state, Standing(Phase.GONE, state.why)
     scheduler = scheduler_for(place.read_plan())
@@ -128,8 +130,7 @@ def start(wish: Wish, tell: Tell) -> Place:
         place.rotate()
         now = time.time()
         session = f"stress-{place.name}-{datetime.fromtimestamp(now, UTC):%Y%m%dT%H%M%SZ}"
-        new = {name: State.__dataclass_fields__[name].default for name in State.__slots__[1:]}
-        place.change(**{**new, "session": session, "started": now})
+        place.change(**asdict(State(session=session, started=now)))
         script = place.path / "job.sh"
         write_whole(script, job_script(place.path))
         plan = place.read_plan()
@@ -152,7 +153,7 @@ def stop(place: Place, tell: Tell, *, now: bool = False) -> None:
     state, standing = standing_of(place)
     if standing.phase is Phase.GONE:
         close(place)
-        tell(f"stress {place.name} is not running: {(place.state() or state).why}")
+        tell(f"stress {place.name} is not running: {place.state().why}")
         return
     plan = place.read_plan()
     scheduler = scheduler_for(plan)
@@ -162,7 +163,7 @@ def stop(place: Place, tell: Tell, *, now: bool = False) -> None:
     scheduler.stop(place.job_name, state.job, now=now)
     wait_for_end(place, plan["block_limit"] + 60)
     close(place, "a stop was asked for")
-    tell(f"stress {place.name} has ended: {(place.state() or state).why}")
+    tell(f"stress {place.name} has ended: {place.state().why}")
 
 
 def wait_for_end(place: Place, seconds: float) -> None:
@@ -171,7 +172,7 @@ def wait_for_end(place: Place, seconds: float) -> None:
     Raises:
         FabricheckError: if it still does after so many seconds.
     """
-    state = place.state() or State(session="")
+    state = place.state()
     scheduler = scheduler_for(place.read_plan())
     limit = time.monotonic() + seconds
     while scheduler.standing(place.job_name, state.job).phase is not Phase.GONE:
@@ -191,6 +192,48 @@ def close(place: Place, why: str = "") -> None:
     settle(place, state.session, PERFLOGS, ended=True)
     if not state.ended:
         place.change(ended=time.time(), why=why or f"its job is gone ({standing.why or 'killed'})")
+
+
+def once(wish: Wish, tell: Tell) -> tuple[bool, Path, str]:
+    """Run one iteration, and wait for it.
+
+    Returns:
+        Whether every block is good or a warning, the file with the results, and its text.
+
+    Raises:
+        FabricheckError: as of ``start``.
+    """
+    place = start(wish, tell)
+    wait_for_end(place, _LONGEST)
+    close(place)
+    blocks = place.read(place.state().session)
+    text = results(place, blocks)
+    path = place.path / f"once-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.txt"
+    write_whole(path, text)
+    planned = len(place.read_plan()["blocks"])
+    passed = len(blocks) == planned and all(each.result == "pass" for each in blocks)
+    return passed, path, text
+
+
+def results(place: Place, blocks: list[Case]) -> str:
+    """The last sizes of each block, in units that fit, with level and findings."""
+    lines = [f"stress {place.name}, one iteration, {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"]
+    if not blocks:
+        lines.append(f"expected blocks, found none: look at {place.log}")
+    for block in blocks:
+        lines += ["", f"{block.benchmark}, {block.num_nodes} nodes: {block.level}"]
+        lines.append(f"{'size':>10} {'avg':>12} {'p50':>12} {'p99':>12}")
+        values = {
+            (each.size, each.statistic): with_unit(each.value, each.unit)
+            for each in block.samples
+            if each.metric == Metric.LATENCY and each.value is not None
+        }
+        sizes = sorted({size for size, _ in values if size})[-_ROWS:]
+        for size in sizes:
+            told = [values.get((size, name), "-") for name in ("avg", "p50", "p99")]
+            lines.append(f"{format_size(size):>10} " + " ".join(f"{each:>12}" for each in told))
+        lines += [f"  {each}" for each in block.findings]
+    return "\n".join([*lines, ""])
 
 
 def status(place: Place) -> dict[str, Any]:
@@ -285,7 +328,10 @@ def _request(wish: Wish, partition: dict[str, Any], says: StressExtra, mix: Mix)
         "seconds": wish.seconds,
         "duty": wish.duty,
         "most_iterations": wish.most_iterations,
-        **as_request(mix),
+        "mix": mix.name,
+        "pause": mix.pause,
+        "block_limit": mix.block_limit,
+        "blocks": [asdict(each) for each in mix.blocks],
     }
 
 
@@ -312,10 +358,7 @@ def _dead(place: Place, blocks: Sequence[Case]) -> dict[str, str]:
 
 
 def _excluded(place: Place, wish: Wish, tell: Tell) -> list[str]:
-    state = place.state()
-    dead: dict[str, str] = {}
-    if state and not wish.forget:
-        dead = _dead(place, place.recent(state.session))
+    dead = {} if wish.forget else _dead(place, place.recent(place.state().session))
     for node, why in dead.items():
         tell(f"left out: {node}: {why}; to keep users off it: {to_copy([node], why)[-1]}")
     return sorted({*wish.exclude, *dead})

@@ -32,13 +32,8 @@ class Block:
 
     def case(self, placement: str, number: int) -> Case:
         """The block as a case of its benchmark."""
-        return Case(
-            self.benchmark,
-            placement,
-            sizes=self.sizes,
-            iterations=self.iterations,
-            number=number,
-        )
+        sizes, iterations = self.sizes, self.iterations
+        return Case(self.benchmark, placement, sizes=sizes, iterations=iterations, number=number)
 
     @property
     def words(self) -> str:

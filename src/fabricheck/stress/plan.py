@@ -3,19 +3,18 @@
 import json
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Final
 
-from fabricheck.benchmarks.benchmark import Benchmark, MpiBenchmark
 from fabricheck.errors import FabricheckError
-from fabricheck.launch.measurement import Build, Setting
+from fabricheck.launch.measurement import Setting
 from fabricheck.provenance import home
 from fabricheck.reframe_ext import command as reframe
 from fabricheck.reframe_ext.cmake_build import WANTED
 from fabricheck.sites.extras import PartitionExtras
-from fabricheck.stress.mix import Block, Mix
 
 VARIABLE: Final = "FABRICHECK_STRESS_REQUEST"
 """Names the file with what the check is to plan."""
@@ -23,57 +22,26 @@ _CHECK: Final = Path(__file__).with_name("planned.py")
 _WORDS: Final = 600
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Programs:
-    """The programs of a build as data: what ``Build`` says, for the benchmarks of a mix."""
-
-    provider: str
-    yield_library: str
-    mpi_version: str
-    ucx_info: str
-    commands: Mapping[str, Sequence[str]]
-
-    @classmethod
-    def of(cls, build: Build, benchmarks: Sequence[Benchmark]) -> "Programs":
-        """What a build says."""
-        mpi = [each for each in benchmarks if isinstance(each, MpiBenchmark)]
-        commands = {each.name: build.command(each) for each in mpi}
-        return cls(
-            provider=build.provider,
-            yield_library=build.yield_library,
-            mpi_version=build.mpi_version,
-            ucx_info=build.ucx_info,
-            commands=commands,
-        )
-
-    def command(self, benchmark: MpiBenchmark) -> list[str]:
-        """The program that measures a benchmark of MPI, and its first arguments."""
-        return list(self.commands[benchmark.name])
-
-    def program(self, name: str) -> str:
-        """None is planned but those of the mix."""
-        raise FabricheckError(f"expected a program of the mix, found {name}")
-
-
-def setting_as_data(setting: Setting, programs: Programs) -> dict[str, Any]:
-    """A setting as JSON has it."""
-    said = asdict(replace(setting, build=programs))
-    return {name: said[name] for name in (*_PLAIN, "extras", "build")}
-
-
 _PLAIN: Final = ("partition", "scheduler", "launcher", "cores", "mpi", "pmi", "features")
+_BUILD: Final = ("provider", "mpi_version", "ucx_info")
+"""What an examination asks of the programs; what a job runs, the plan has in its commands."""
+
+
+def setting_as_data(setting: Setting) -> dict[str, Any]:
+    """A setting as JSON has it."""
+    return {
+        **{name: getattr(setting, name) for name in _PLAIN},
+        "extras": asdict(setting.extras),
+        "build": {name: getattr(setting.programs, name) for name in _BUILD},
+    }
 
 
 def setting_of(given: Mapping[str, Any], stage: Path) -> Setting:
     """The setting of a block that runs in a directory."""
-    return Setting(
-        **{name: given[name] for name in _PLAIN},
-        extras=PartitionExtras.of(given["extras"]),
-        build=Programs(**given["build"]),
-        stage=stage,
-        stdout="out",
-        stderr="err",
-    )
+    build: Any = SimpleNamespace(**given["build"])
+    plain = {name: given[name] for name in _PLAIN}
+    extras = PartitionExtras.of(given["extras"])
+    return Setting(**plain, extras=extras, build=build, stage=stage, stdout="out", stderr="err")
 
 
 def make_plan(
@@ -129,18 +97,3 @@ def make_plan(
     plans = [json.loads(each.read_text()) for each in answers]
     shutil.rmtree(directory, ignore_errors=True)
     return {**request, "blocks": plans}
-
-
-def blocks_of(given: Sequence[Mapping[str, Any]]) -> list[Block]:
-    """The blocks of a request or plan."""
-    return [Block(each["benchmark"], tuple(each["sizes"]), each["iterations"]) for each in given]
-
-
-def as_request(mix: Mix) -> dict[str, Any]:
-    """A mix as part of a request."""
-    return {
-        "mix": mix.name,
-        "pause": mix.pause,
-        "block_limit": mix.block_limit,
-        "blocks": [asdict(each) for each in mix.blocks],
-    }

@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import reframe as rfm
 from reframe.core.builtins import run_before
 from reframe.core.environments import Environment
@@ -14,9 +15,11 @@ from fabricheck.provenance import SUITE, commit
 from fabricheck.reframe_ext.case import BuiltCase, over
 from fabricheck.reframe_ext.provenance import Provenance
 from fabricheck.reframe_ext.reframe import emit_loadenv_commands
-from fabricheck.stress.plan import VARIABLE, Programs, blocks_of, setting_as_data
+from fabricheck.stress.mix import Block
+from fabricheck.stress.plan import VARIABLE, setting_as_data
 
 _REQUEST = json.loads(Path(os.environ[VARIABLE]).read_text())
+_BLOCKS = msgspec.convert(_REQUEST["blocks"], list[Block])
 
 
 @rfm.simple_test
@@ -24,12 +27,7 @@ class StressBlock(BuiltCase):
     """A block of a mix."""
 
     descr = "Block of a stress"
-    benchmark = over(
-        [
-            block.case(_REQUEST["placement"], number)
-            for number, block in enumerate(blocks_of(_REQUEST["blocks"]), start=1)
-        ]
-    )
+    benchmark = over([each.case(_REQUEST["placement"], n) for n, each in enumerate(_BLOCKS, 1)])
 
     def _resolve(self) -> tuple[dict[str, Reference], Tolerance | None]:
         """None here: the worker resolves them for each block."""
@@ -38,16 +36,13 @@ class StressBlock(BuiltCase):
     @run_before("run")
     def write_plan(self) -> None:
         """Write down what would run, in place of running it."""
-        setting, case = self._setting(), self.case
         self.job.num_tasks, self.job.num_tasks_per_node = self.num_tasks, self.num_tasks_per_node
         partition = self.current_partition
         words = [self.job.launcher.run_command(self.job), self.executable, *self.executable_opts]
         variables = Environment("variables", [], self.env_vars.items())
         plan: dict[str, Any] = {
-            **_REQUEST["blocks"][case.number - 1],
-            "setting": setting_as_data(
-                setting, Programs.of(setting.programs, [self._measured.benchmark])
-            ),
+            **_REQUEST["blocks"][self.case.number - 1],
+            "setting": setting_as_data(self._setting()),
             "ranks": [self.num_tasks, self.num_tasks_per_node],
             "commit": commit(SUITE),
             "software": Provenance(SUITE).software(self),
@@ -59,6 +54,6 @@ class StressBlock(BuiltCase):
                 *self.postrun_cmds,
             ],
         }
-        path = Path(_REQUEST["answers"]) / f"block-{case.number:03d}.json"
+        path = Path(_REQUEST["answers"]) / f"block-{self.case.number:03d}.json"
         path.write_text(json.dumps(plan))
         self.skip(msg="it is planned, and runs in the job of the stress")

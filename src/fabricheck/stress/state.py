@@ -7,21 +7,29 @@ record's own form, whose ``id`` is ``ITERATION.BLOCK``, so that none is there tw
 import contextlib
 import json
 import os
-from collections.abc import Mapping
+import re
+import shlex
+import sys
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import msgspec
 
+from fabricheck.asking import PATIENCE
 from fabricheck.errors import FabricheckError
 from fabricheck.locks import held
+from fabricheck.provenance import SUITE, home
 from fabricheck.record.entries import Case, from_line, to_line
 from fabricheck.record.write import append_whole, locked
 from fabricheck.report.files import write_whole
+from fabricheck.schedulers import scheduler_of
+from fabricheck.schedulers.protocol import Scheduler
 
 _MOST_BYTES: Final = 64 << 20
 _TAIL: Final = 1 << 20
+_ON_LOGIN: Final = str(SUITE / "ci" / "bin" / "on-login")
 _Read = TypeVar("_Read")
 _PLANNED: Final = {"scheduler", "placement", "blocks", "seconds", "duty", "pause", "block_limit"}
 
@@ -31,7 +39,7 @@ class State:
     """What is going on.
 
     Attributes:
-        session: identity of this stress.
+        session: identity of this stress; empty where nothing was ever started.
         job: number of its job, or of its process where there is no scheduler; empty before.
         started: Unix time at which it was submitted.
         began: Unix time at which its first block began; 0 before.
@@ -109,21 +117,19 @@ class Place:
         )
         return held(lock, busy)
 
-    def state(self) -> State | None:
-        """The last state; ``None`` where nothing was ever started.
+    def state(self) -> State:
+        """The last state.
 
         Raises:
             FabricheckError: if it is damaged.
         """
-        return self._read("state.json", State)
+        return self._read("state.json", State(session=""))
 
     def change(self, **changes: Any) -> State:
         """Change the state, as one step that no other process comes between."""
         with locked(self.path / "state.json"):
-            old = self.state() or State(session="")
-            new = replace(old, **changes)
-            text = json.dumps({name: getattr(new, name) for name in State.__slots__})
-            write_whole(self.path / "state.json", text + "\n")
+            new = replace(self.state(), **changes)
+            write_whole(self.path / "state.json", msgspec.json.encode(new).decode() + "\n")
         return new
 
     def read_plan(self) -> Mapping[str, Any]:
@@ -132,9 +138,9 @@ class Place:
         Raises:
             FabricheckError: if there is none, or something else.
         """
-        given = self._read("plan.json", dict[str, Any])
-        if given is None or not given.keys() >= _PLANNED:
-            found = "none" if given is None else "something else"
+        given: dict[str, Any] = self._read("plan.json", {})
+        if not given.keys() >= _PLANNED:
+            found = "something else" if given else "none"
             raise FabricheckError(
                 f"expected the plan of a stress in {self.path / 'plan.json'}, found {found}: "
                 "start one"
@@ -189,12 +195,12 @@ class Place:
             if self.lines.stat().st_size > _MOST_BYTES:
                 self.lines.replace(self.lines.with_suffix(".jsonl.1"))
 
-    def _read(self, name: str, kind: type[_Read]) -> _Read | None:
+    def _read(self, name: str, empty: _Read) -> _Read:
         path = self.path / name
         try:
-            return msgspec.json.decode(path.read_bytes(), type=kind)
+            return msgspec.json.decode(path.read_bytes(), type=type(empty))
         except FileNotFoundError:
-            return None
+            return empty
         except ValueError as error:
             raise FabricheckError(
                 f"expected what a stress wrote in {path}, found something else ({error}): remove "
@@ -210,3 +216,42 @@ def places(reports: Path) -> list[Place]:
     """
     root = reports / "stress"
     return [Place(each.parent) for each in sorted(root.glob("*/state.json"))]
+
+
+def scheduler_for(plan: Mapping[str, Any], patience: float = PATIENCE) -> Scheduler:
+    """The scheduler of a plan's partition, which has so many seconds for an answer."""
+    before = (_ON_LOGIN, plan["system"])
+    return replace(scheduler_of(plan["scheduler"]), before=before, patience=patience)
+
+
+def dead_nodes(
+    nodes: Collection[str],
+    blocks: Sequence[Case],
+    scheduler: Scheduler,
+    states: Mapping[str, str],
+) -> dict[str, str]:
+    """The nodes that a stress must not take again, and why: silent ones and those with dead ports.
+
+    Args:
+        nodes: of the last stress.
+        blocks: of the last stress; what their ports counted.
+        scheduler: of the stress.
+        states: its word for the state of each node.
+    """
+    silent = [
+        node for node in sorted({*nodes} & states.keys()) if scheduler.is_silent(states[node])
+    ]
+    dead = {node: f"{scheduler.name} says {states[node]}" for node in silent}
+    for each in blocks:
+        for cause in each.fabric_causes:
+            # As ``Finding`` tells it: subject, node and port.
+            match = re.match(r"(link down|RDMA device) on (\S+)", cause)
+            if match:
+                dead.setdefault(match[2].rstrip(":"), cause)
+    return dead
+
+
+def job_script(place: Path) -> str:
+    """The script of the job: the worker, in the shell's own process, so that signals reach it."""
+    worker = shlex.join([sys.executable, "-m", "fabricheck", "stress", "work", str(place)])
+    return f"#!/bin/bash\ncd {shlex.quote(str(home()))} || exit\nexec {worker}\n"

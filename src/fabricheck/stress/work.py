@@ -16,6 +16,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Final
 
+import msgspec
+
 from fabricheck.benchmarks import registry
 from fabricheck.errors import FabricheckError
 from fabricheck.history.provenance import alike
@@ -26,10 +28,9 @@ from fabricheck.record.entries import Case
 from fabricheck.record.write import append
 from fabricheck.schedulers import scheduler_of
 from fabricheck.schedulers.local import birth
-from fabricheck.stress.judged import judge_block, links_of, words_of
-from fabricheck.stress.medians import session_of, settle
-from fabricheck.stress.plan import blocks_of, setting_of
-from fabricheck.stress.scheduler import block_script
+from fabricheck.stress.judged import judge_block, links_of, session_of, settle, words_of
+from fabricheck.stress.mix import Block
+from fabricheck.stress.plan import setting_of
 from fabricheck.stress.state import Place
 
 PERFLOGS: Final = home() / "perflogs"
@@ -55,7 +56,7 @@ class Worker:
     def __init__(self, place: Place) -> None:
         self._place = place
         self._plan = place.read_plan()
-        self._blocks = blocks_of(self._plan["blocks"])
+        self._blocks = msgspec.convert(self._plan["blocks"], list[Block])
         self._stop = threading.Event()
         self._hour, self._told = 0, ""
         self._scheduler = scheduler_of(self._plan["scheduler"])
@@ -72,7 +73,7 @@ class Worker:
         with self._place.alone("worker"):
             now = time.time()
             state = self._place.state()
-            if state is None or not state.session:
+            if not state.session:
                 raise FabricheckError(
                     f"expected a stress that was started in {self._place.path}, found none: use "
                     "'fabricheck stress start'"
@@ -117,7 +118,8 @@ class Worker:
         directory = self._place.blocks / f"{iteration:06d}-{number + 1:02d}-{block.benchmark}"
         shutil.rmtree(directory, ignore_errors=True)
         directory.mkdir(parents=True)
-        (directory / "block.sh").write_text(block_script(given["commands"]))
+        commands = "\n".join(given["commands"])
+        (directory / "block.sh").write_text(f"#!/bin/bash\n{commands}\n")
         _tell(f"{block.words} ...", end=" ")
         limit = self._plan["block_limit"]
         ended = self._execute(directory, limit)
@@ -178,26 +180,17 @@ class Worker:
     def _execute(self, directory: Path, limit: float) -> bool:
         """Run the script of a block; whether it came to its end in time."""
         with (directory / "out").open("wb") as out, (directory / "err").open("wb") as err:
-            process = subprocess.Popen(
-                ["/bin/bash", "block.sh"],
+            began = time.monotonic()
+            subprocess.run(
+                ["timeout", f"--kill-after={_TERM_GRACE}", str(limit), "/bin/bash", "block.sh"],
                 cwd=directory,
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=err,
                 start_new_session=True,
+                check=False,
             )
-            try:
-                process.wait(timeout=limit)
-            except subprocess.TimeoutExpired:
-                for number, patience in ((signal.SIGTERM, _TERM_GRACE), (signal.SIGKILL, None)):
-                    os.killpg(process.pid, number)
-                    try:
-                        process.wait(timeout=patience)
-                        break
-                    except subprocess.TimeoutExpired:
-                        continue
-                return False
-        return True
+        return time.monotonic() - began < limit
 
     def _asked(self, _number: int, _frame: FrameType | None) -> None:
         self._stop.set()
