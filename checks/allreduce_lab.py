@@ -2,7 +2,7 @@
 
 import reframe as rfm
 
-from fabricheck.benchmarks.allreduce_lab.launch import sums
+from fabricheck.programs.allreduce_lab.launch import sums
 from fabricheck.reframe_ext.case import BuiltCase, over
 
 

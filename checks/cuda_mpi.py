@@ -2,7 +2,7 @@
 
 import reframe as rfm
 
-from fabricheck.benchmarks.cuda_mpi.ratio import shape_ratio, shapes
+from fabricheck.programs.cuda_mpi.ratio import shape_ratio, shapes
 from fabricheck.reframe_ext.case import BuiltCase, measured, over
 from fabricheck.reframe_ext.ratio import RatioCase
 

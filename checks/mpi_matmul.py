@@ -2,8 +2,8 @@
 
 import reframe as rfm
 
-from fabricheck.benchmarks.mpi_matmul.launch import placements
-from fabricheck.benchmarks.mpi_matmul.ratio import shape_ratio, shapes
+from fabricheck.programs.mpi_matmul.launch import placements
+from fabricheck.programs.mpi_matmul.ratio import shape_ratio, shapes
 from fabricheck.reframe_ext.case import BuiltCase, measured, over
 from fabricheck.reframe_ext.ratio import RatioCase
 

@@ -2,8 +2,8 @@
 
 import reframe as rfm
 
-from fabricheck.benchmarks.registry import names
 from fabricheck.launch.cases import available_placements
+from fabricheck.measures.registry import names
 from fabricheck.reframe_ext.case import BuiltCase, measured_on
 
 

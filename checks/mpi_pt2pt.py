@@ -2,10 +2,10 @@
 
 import reframe as rfm
 
-from fabricheck.benchmarks.benchmark import RanksRule
-from fabricheck.benchmarks.osu.ratio import LatencyRatio
-from fabricheck.benchmarks.registry import names
 from fabricheck.launch.cases import Case, available_placements
+from fabricheck.measures.benchmark import RanksRule
+from fabricheck.measures.registry import names
+from fabricheck.programs.osu.ratio import LatencyRatio
 from fabricheck.reframe_ext.case import BuiltCase, measured_on
 from fabricheck.reframe_ext.ratio import RatioCase
 

@@ -2,8 +2,8 @@
 
 import reframe as rfm
 
-from fabricheck.benchmarks.allreduce_lab.launch import iterations
-from fabricheck.benchmarks.allreduce_lab.ratio import growth_of, growths
+from fabricheck.programs.allreduce_lab.launch import iterations
+from fabricheck.programs.allreduce_lab.ratio import growth_of, growths
 from fabricheck.reframe_ext.case import BuiltCase, over
 from fabricheck.reframe_ext.ratio import RatioCase
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fabricheck.benchmarks.allreduce_lab.entries import MODELS, PROGRAM, Model
 from fabricheck.errors import EXIT_BAD_INPUT, FabricheckError
+from fabricheck.programs.allreduce_lab.entries import MODELS, PROGRAM, Model
 
 _GUIDE = ", ".join(
     f"{each.tr_timeout} for {each.script}" for each in MODELS.values() if each.script

@@ -25,12 +25,12 @@ from typing import Annotated
 
 import typer
 
-from fabricheck.benchmarks.benchmark import MpiBenchmark
-from fabricheck.benchmarks.curve import Curve
-from fabricheck.benchmarks.osu.entries import PROBE_BENCHMARKS
-from fabricheck.benchmarks.parser import check_complete, parse
-from fabricheck.benchmarks.registry import sweep
 from fabricheck.errors import FabricheckError
+from fabricheck.measures.benchmark import MpiBenchmark
+from fabricheck.measures.curve import Curve
+from fabricheck.measures.parser import check_complete, parse
+from fabricheck.measures.registry import sweep
+from fabricheck.programs.osu.entries import PROBE_BENCHMARKS
 from fabricheck.transports import Ports, settings
 from fabricheck.units import format_size
 

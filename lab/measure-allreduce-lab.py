@@ -19,13 +19,13 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from fabricheck.benchmarks.allreduce_lab.entries import MODELS
+from fabricheck.programs.allreduce_lab.entries import MODELS
 from fabricheck.provenance import SUITE
 from testbed import Testbed
 
 DOCUMENT = SUITE / "docs" / "reference" / "programs" / "allreduce_lab.md"
 MARK = "<!-- measured -->\n"
-LINK = SUITE / "src" / "fabricheck" / "benchmarks" / "allreduce_lab" / "shaped_link.sh"
+LINK = SUITE / "src" / "fabricheck" / "programs" / "allreduce_lab" / "shaped_link.sh"
 SCHEMES = ("ring", "bcube", "tar_tcp", "optireduce")
 PAYLOAD = 1448 / 1514
 """What TCP carries of a frame."""

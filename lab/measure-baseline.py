@@ -21,9 +21,9 @@ from pathlib import Path
 import numpy as np
 
 from fabricheck.baseline.noise import Rates, estimates, is_too_noisy
-from fabricheck.benchmarks.metrics import Direction
 from fabricheck.history.series import Series
 from fabricheck.history.store import History
+from fabricheck.measures.metrics import Direction
 from fabricheck.trend.robust import Array
 from fabricheck.trend.segments import change_points
 from fabricheck.trend.settings import Settings

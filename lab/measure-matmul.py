@@ -29,8 +29,8 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from fabricheck.benchmarks.mpi_matmul.entries import MODES
 from fabricheck.errors import FabricheckError
+from fabricheck.programs.mpi_matmul.entries import MODES
 from fabricheck.transports import Ports, settings
 
 EPILOG = """Example:

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.perftest.launch import perftest_options
-from fabricheck.benchmarks.rdma_batch import in_turns
-from fabricheck.benchmarks.rdma_batch.entries import COMPARISONS, Comparison
-from fabricheck.benchmarks.rdma_batch.launch import rdma_batch_options
 from fabricheck.errors import FabricheckError
+from fabricheck.measures.metrics import Metric
+from fabricheck.programs.perftest.launch import perftest_options
+from fabricheck.programs.rdma_batch import in_turns
+from fabricheck.programs.rdma_batch.entries import COMPARISONS, Comparison
+from fabricheck.programs.rdma_batch.launch import rdma_batch_options
 from fabricheck.sites.extras import PartitionExtras
 from fabricheck.units import format_size
 

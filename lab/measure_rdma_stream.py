@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from fabricheck.benchmarks import program_result
-from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.perftest import read as perftest
-from fabricheck.benchmarks.perftest.launch import perftest_options
-from fabricheck.benchmarks.rdma_stream import read as rdma_stream
-from fabricheck.benchmarks.rdma_stream.entries import TOPOLOGIES
-from fabricheck.benchmarks.rdma_stream.launch import rdma_stream_options
 from fabricheck.errors import FabricheckError
+from fabricheck.measures import program_result
+from fabricheck.measures.metrics import Metric
+from fabricheck.programs.perftest import read as perftest
+from fabricheck.programs.perftest.launch import perftest_options
+from fabricheck.programs.rdma_stream import read as rdma_stream
+from fabricheck.programs.rdma_stream.entries import TOPOLOGIES
+from fabricheck.programs.rdma_stream.launch import rdma_stream_options
 from fabricheck.sites.extras import PartitionExtras
 from fabricheck.transports import Ports, settings
 from fabricheck.units import format_size

@@ -230,8 +230,8 @@ SOURCES = [
     *(f"transports/{name}.py" for name in
       ("proof", "statement", "gpu_memory", "nccl", "pair", "ucx_info")),
     *(f"launch/{name}.py" for name in ("evidence", "gpu", "verbs", "judging")),
-    *(f"benchmarks/{name}/judge.py" for name in ("allreduce_lab", "perftest", "rdma_stream")),
-    "benchmarks/perftest/read.py", "benchmarks/program_result.py",
+    *(f"programs/{name}/judge.py" for name in ("allreduce_lab", "perftest", "rdma_stream")),
+    "programs/perftest/read.py", "measures/program_result.py",
     "judge/physics.py", "judge/findings.py", "judge/shape.py",
     "node_health/record.py", "localise/judging.py",
     "reframe_ext/linkage.py", "reframe_ext/fabric_survey.py", "reframe_ext/pair_health.py",

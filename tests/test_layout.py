@@ -9,7 +9,7 @@ import pytest
 import yaml
 from packaging.requirements import Requirement
 
-from fabricheck.benchmarks.registry import CHECKS, REGISTRY, folder_of
+from fabricheck.measures.registry import CHECKS, REGISTRY, folder_of
 
 pytestmark = pytest.mark.integration
 
@@ -108,9 +108,9 @@ FOREIGN = re.compile(
 def test_only_a_benchmarks_own_folder_names_its_check_classes_and_is_imported_by_name():
     classes = "|".join(CHECKS)
     named = re.compile(
-        rf"""["']({classes})["']|fabricheck\.benchmarks\.({"|".join(PROGRAMS)})\b""", re.ASCII
+        rf"""["']({classes})["']|fabricheck\.programs\.({"|".join(PROGRAMS)})\b""", re.ASCII
     )
-    own = re.compile(r"src/fabricheck/benchmarks/\w+/")
+    own = re.compile(r"src/fabricheck/programs/\w+/")
     library = [n for n in FILES if n.startswith("src/fabricheck/") and not own.match(n)]
     assert lines_with(named, library) == []
 

@@ -12,17 +12,17 @@ from typing import Any
 
 import pytest
 
-from fabricheck.benchmarks.nccl_probe.entries import BENCHMARKS as OF_NCCL
-from fabricheck.benchmarks.nccl_probe.entries import benchmark_name
-from fabricheck.benchmarks.perftest.entries import BENCHMARKS as OF_PERFTEST
 from fabricheck.errors import FabricheckError
+from fabricheck.programs.nccl_probe.entries import BENCHMARKS as OF_NCCL
+from fabricheck.programs.nccl_probe.entries import benchmark_name
+from fabricheck.programs.perftest.entries import BENCHMARKS as OF_PERFTEST
 from fabricheck.tables import A_ROW, NAME, NUMBER, TEXT, YES_NO, many, maybe, one_of, rows
 from fabricheck.transports import MPIS
 
 ROOT = Path(__file__).parents[1]
 SOURCES = ROOT / "src" / "fabricheck"
 READERS = {
-    **dict.fromkeys(sorted(SOURCES.glob("benchmarks/*/*.csv")), "entries.py"),
+    **dict.fromkeys(sorted(SOURCES.glob("programs/*/*.csv")), "entries.py"),
     SOURCES / "monitor" / "catalog.csv": "catalog.py",
     SOURCES / "transports" / "transports.csv": "table.py",
     SOURCES / "transports" / "mpi.csv": "families.py",

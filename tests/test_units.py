@@ -3,8 +3,8 @@ import doctest
 import pytest
 
 from fabricheck import units
-from fabricheck.benchmarks import metrics
-from fabricheck.benchmarks.metrics import size_label
+from fabricheck.measures import metrics
+from fabricheck.measures.metrics import size_label
 from fabricheck.report import charts
 from fabricheck.units import in_cell, significant, with_unit
 

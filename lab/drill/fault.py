@@ -9,9 +9,9 @@ from typing import Any
 
 import yaml
 
-from fabricheck.benchmarks import registry
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.layers import Place
+from fabricheck.measures import registry
 from fabricheck.report.status import Status
 
 DIES = "dies"

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from fabricheck.benchmarks.benchmark import MpiBenchmark
-from fabricheck.benchmarks.pair_health.launch import Pairs, cases
 from fabricheck.errors import FabricheckError
 from fabricheck.launch.disturbance import find_disturbances
 from fabricheck.launch.measurement import Setting
 from fabricheck.localise.located import dead_ports, locate, write_told
 from fabricheck.localise.recorded import load
 from fabricheck.localise.verdict_text import Located
+from fabricheck.measures.benchmark import MpiBenchmark
+from fabricheck.programs.pair_health.launch import Pairs, cases
 from fabricheck.provenance import SUITE
 from fabricheck.sites.extras import PartitionExtras
 from fabricheck.transports.witness import RANK_WRAPPER

@@ -5,7 +5,7 @@ from tests.acceptance.made import values
 
 from fabricheck.acceptance.pairs import CASE, compared, paired, typical
 from fabricheck.acceptance.settings import Settings
-from fabricheck.benchmarks.metrics import Metric
+from fabricheck.measures.metrics import Metric
 from fabricheck.trend.robust import Array
 from simulation.acceptance import Campaign
 

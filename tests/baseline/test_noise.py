@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fabricheck.baseline.noise import WIDEST, Rates, estimates, is_too_noisy
-from fabricheck.benchmarks.metrics import Direction
+from fabricheck.measures.metrics import Direction
 
 SIZES = 20
 

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from fabricheck.benchmarks.osu.entries import PROBE_BENCHMARKS
+from fabricheck.programs.osu.entries import PROBE_BENCHMARKS
 from fabricheck.reframe_ext.cmake_build import BENCH_SOURCES
 
 pytestmark = [pytest.mark.e2e, pytest.mark.ranks]

@@ -11,7 +11,7 @@ import time
 import pytest
 from tests.bench.conftest import fake_memory
 
-from fabricheck.benchmarks import program_result
+from fabricheck.measures import program_result
 
 pytestmark = [pytest.mark.e2e, pytest.mark.ranks]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fabricheck.benchmarks import program_result
+from fabricheck.measures import program_result
 
 pytestmark = [pytest.mark.e2e, pytest.mark.ranks]
 

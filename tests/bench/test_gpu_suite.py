@@ -11,7 +11,7 @@ import pytest
 import yaml
 from tests.reframe_ext.recorded import measured
 
-from fabricheck.benchmarks.gpu import FAKE_DEVICE
+from fabricheck.measures.gpu import FAKE_DEVICE
 
 pytestmark = [pytest.mark.e2e, pytest.mark.ranks]
 

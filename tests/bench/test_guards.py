@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from fabricheck.benchmarks.osu.entries import PROBE_BENCHMARKS
+from fabricheck.programs.osu.entries import PROBE_BENCHMARKS
 
 pytestmark = [pytest.mark.e2e, pytest.mark.ranks]
 

@@ -9,8 +9,8 @@ import time
 import pytest
 from tests.bench.conftest import TIMEOUT
 
-from fabricheck.benchmarks import program_result
-from fabricheck.benchmarks.osu.entries import PROBE_BENCHMARKS
+from fabricheck.measures import program_result
+from fabricheck.programs.osu.entries import PROBE_BENCHMARKS
 
 pytestmark = [pytest.mark.e2e, pytest.mark.ranks]
 

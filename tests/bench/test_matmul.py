@@ -13,7 +13,7 @@ import pytest
 from tests.bench.conftest import ROOT
 from tests.bench.test_build import NO_LEAK_CHECK
 
-from fabricheck.benchmarks import program_result
+from fabricheck.measures import program_result
 
 pytestmark = [pytest.mark.e2e, pytest.mark.ranks]
 

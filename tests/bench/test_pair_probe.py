@@ -5,7 +5,7 @@ import shlex
 
 import pytest
 
-from fabricheck.benchmarks import program_result
+from fabricheck.measures import program_result
 
 pytestmark = [pytest.mark.e2e, pytest.mark.ranks]
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck.benchmarks.osu.entries import PROBE_BENCHMARKS
-from fabricheck.benchmarks.parser import parse
+from fabricheck.measures.parser import parse
+from fabricheck.programs.osu.entries import PROBE_BENCHMARKS
 
 pytestmark = [pytest.mark.e2e, pytest.mark.ranks]
 

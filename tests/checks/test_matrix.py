@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 import yaml
 
-from fabricheck.benchmarks.benchmark import RUNS, MpiBenchmark, RanksRule
-from fabricheck.benchmarks.cuda_mpi.entries import BENCHMARKS as GPU_BENCHMARKS
-from fabricheck.benchmarks.gpu import Path as DataPath
-from fabricheck.benchmarks.osu.entries import BENCHMARKS as MPI_BENCHMARKS
-from fabricheck.benchmarks.osu.entries import PROBE_BENCHMARKS
-from fabricheck.benchmarks.registry import names
+from fabricheck.measures.benchmark import RUNS, MpiBenchmark, RanksRule
+from fabricheck.measures.gpu import Path as DataPath
+from fabricheck.measures.registry import names
+from fabricheck.programs.cuda_mpi.entries import BENCHMARKS as GPU_BENCHMARKS
+from fabricheck.programs.osu.entries import BENCHMARKS as MPI_BENCHMARKS
+from fabricheck.programs.osu.entries import PROBE_BENCHMARKS
 from fabricheck.transports import Placement, families, placements
 
 pytestmark = pytest.mark.integration

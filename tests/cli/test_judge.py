@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck.benchmarks.registry import CHECKS, FAMILIES, REGISTRY
+from fabricheck.measures.registry import CHECKS, FAMILIES, REGISTRY
 
 DATA = Path(__file__).parents[1] / "data"
 REFERENCES = DATA.parents[1] / "references"

@@ -132,7 +132,7 @@ def test_parsing_does_not_wait_for_reframe():
         "import sys; from fabricheck.cli import main; sys.argv[1:] = sys.argv[1:]\n"
         "try: main()\n"
         "except SystemExit: pass\n"
-        "assert 'fabricheck.benchmarks.parser' in sys.modules\n"
+        "assert 'fabricheck.measures.parser' in sys.modules\n"
         "print([m for m in sys.modules if m.split('.')[0] in ('reframe', 'yaml', 'bokeh')],"
         " file=sys.stderr)"
     )

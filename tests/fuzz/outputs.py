@@ -10,7 +10,7 @@ import yaml
 from tests.fuzz import damage
 from tests.fuzz.place import Place, expect
 
-from fabricheck.benchmarks.registry import FAMILIES, REGISTRY, folder_of, names
+from fabricheck.measures.registry import FAMILIES, REGISTRY, folder_of, names
 
 DATA = Path(__file__).parents[1] / "data"
 OF_OTHERS = (

@@ -91,7 +91,7 @@ def test_shared_memory_cannot_serve_between_nodes(rdma_suite: Suite) -> None:
 
 def test_shared_memory_that_serves_inside_one_node_is_untrusted(rdma_suite: Suite) -> None:
     rdma_suite.edit(
-        "src/fabricheck/benchmarks/osu/launch.py",
+        "src/fabricheck/programs/osu/launch.py",
         "        return Ranks(total, -(-total // nodes))",
         "        return Ranks(total, total)",
     )

@@ -3,9 +3,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fabricheck.benchmarks.metrics import Direction
 from fabricheck.errors import FabricheckError
 from fabricheck.history.series import Series, SeriesKey
+from fabricheck.measures.metrics import Direction
 
 
 def key(**changes: Any) -> SeriesKey:

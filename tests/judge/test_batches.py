@@ -4,9 +4,9 @@ from types import MappingProxyType
 
 import pytest
 
-from fabricheck.benchmarks.curve import Curve, Point
-from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.rdma_batch.judge import batch_shapes
+from fabricheck.measures.curve import Curve, Point
+from fabricheck.measures.metrics import Metric
+from fabricheck.programs.rdma_batch.judge import batch_shapes
 
 
 def curve_of(*points: tuple[int, float, float]) -> Curve:

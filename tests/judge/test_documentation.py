@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.registry import REGISTRY
 from fabricheck.documents import schema
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.levels import Level
 from fabricheck.judge.references import CaseKey, resolve
+from fabricheck.measures.metrics import Metric
+from fabricheck.measures.registry import REGISTRY
 
 TEXT = (Path(__file__).parents[2] / "docs" / "how-to" / "references.md").read_text()
 EXAMPLES = re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL)

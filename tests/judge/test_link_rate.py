@@ -4,8 +4,6 @@ from types import MappingProxyType
 
 import pytest
 
-from fabricheck.benchmarks.curve import Curve, Point
-from fabricheck.benchmarks.metrics import Metric
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.levels import Level
 from fabricheck.judge.link_rate import (
@@ -18,6 +16,8 @@ from fabricheck.judge.link_rate import (
     judge_share,
     read_rate,
 )
+from fabricheck.measures.curve import Curve, Point
+from fabricheck.measures.metrics import Metric
 from fabricheck.sites.extras import LinkShares, PartitionExtras
 
 RATE = Rate(100.0, warning=0.9, critical=0.75)

@@ -4,16 +4,16 @@ from types import MappingProxyType
 
 import pytest
 
-from fabricheck.benchmarks.curve import Curve, Point
-from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.mpi_matmul.entries import PHASES
-from fabricheck.benchmarks.mpi_matmul.judge import apart
-from fabricheck.benchmarks.mpi_matmul.ratio import SHAPES, shape_ratio, shapes
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.levels import Level
 from fabricheck.judge.references import Reference
 from fabricheck.judge.verdict import judge_curve
 from fabricheck.launch.cases import Case
+from fabricheck.measures.curve import Curve, Point
+from fabricheck.measures.metrics import Metric
+from fabricheck.programs.mpi_matmul.entries import PHASES
+from fabricheck.programs.mpi_matmul.judge import apart
+from fabricheck.programs.mpi_matmul.ratio import SHAPES, shape_ratio, shapes
 
 TIMES = dict(zip(PHASES, (100.0, 10.0, 30.0, 40.0, 12.0), strict=True))
 

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fabricheck.benchmarks.curve import split_variable
-from fabricheck.benchmarks.metrics import Direction
 from fabricheck.judge.levels import Level
 from fabricheck.judge.references import CaseKey, Reference, resolve
 from fabricheck.judge.verdict import judge_values
+from fabricheck.measures.curve import split_variable
+from fabricheck.measures.metrics import Direction
 
 SUITE = Path(__file__).parents[2]
 UNITS = ("us", "ms", "s", "MB/s", "messages/s")

@@ -4,14 +4,14 @@ from types import MappingProxyType
 
 import pytest
 
-from fabricheck.benchmarks.curve import Curve, Point
-from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.registry import find
 from fabricheck.judge.levels import Level
 from fabricheck.judge.link_rate import Link, Rate, ceiling
 from fabricheck.judge.physics import Links, derived, impossible, least_time, read_links
 from fabricheck.judge.references import Reference, Tolerance
 from fabricheck.judge.verdict import judge_curve
+from fabricheck.measures.curve import Curve, Point
+from fabricheck.measures.metrics import Metric
+from fabricheck.measures.registry import find
 from fabricheck.sites.extras import PartitionExtras
 
 MIB = 1 << 20

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck.benchmarks.curve import Curve
-from fabricheck.benchmarks.parser import parse
 from fabricheck.fabric.limits import BANDS
 from fabricheck.judge.levels import Level
 from fabricheck.judge.references import CaseKey, resolve
 from fabricheck.judge.verdict import judge_curve, judge_value, judge_values
+from fabricheck.measures.curve import Curve
+from fabricheck.measures.parser import parse
 from fabricheck.planning.references import rows as list_rows
 from fabricheck.provenance import SUITE
 from fabricheck.units import format_size

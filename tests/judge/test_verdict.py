@@ -6,13 +6,13 @@ from types import MappingProxyType
 
 import pytest
 
-from fabricheck.benchmarks.curve import Curve, Point
-from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.registry import sweep
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.levels import Level
 from fabricheck.judge.references import Reference, Tolerance
 from fabricheck.judge.verdict import judge_curve, judge_value, judge_values
+from fabricheck.measures.curve import Curve, Point
+from fabricheck.measures.metrics import Metric
+from fabricheck.measures.registry import sweep
 
 SIZES = sweep(1, 1 << 20)
 TOLERANCE = Tolerance("measured", "test", "2026-11-21")

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks.results import document
+from tests.programs.results import document
 
 from fabricheck.localise.evidence import Round
 from fabricheck.localise.located import write_told

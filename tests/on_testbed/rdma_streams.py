@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from tests.bench.conftest import build
 
-from fabricheck.benchmarks import program_result
-from fabricheck.benchmarks.rdma_stream import read as rdma_stream
+from fabricheck.measures import program_result
+from fabricheck.programs.rdma_stream import read as rdma_stream
 from fabricheck.transports import Ports, settings
 from testbed import Testbed
 from testbed.guest.devices import cable

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.bench.conftest import build
 
-from fabricheck.benchmarks.allreduce_lab import launch
+from fabricheck.programs.allreduce_lab import launch
 from testbed import Testbed
 
 pytestmark = pytest.mark.e2e

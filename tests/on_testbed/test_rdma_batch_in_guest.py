@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 from tests.on_testbed.rdma_batch_ends import ADDRESS, Ends, ended
 
-from fabricheck.benchmarks.rdma_batch import read as rdma_batch
+from fabricheck.programs.rdma_batch import read as rdma_batch
 from testbed import Testbed
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("guest")]

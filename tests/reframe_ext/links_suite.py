@@ -5,11 +5,11 @@ from types import MappingProxyType
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after, run_before
 
-from fabricheck.benchmarks.curve import Curve, Point
-from fabricheck.benchmarks.metrics import Metric
 from fabricheck.judge.link_rate import Link, ceiling
 from fabricheck.launch import judging
 from fabricheck.launch.measurement import Evidence
+from fabricheck.measures.curve import Curve, Point
+from fabricheck.measures.metrics import Metric
 from fabricheck.reframe_ext import case
 from fabricheck.transports.witness import Witness
 

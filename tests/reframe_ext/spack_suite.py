@@ -4,7 +4,7 @@ import reframe as rfm
 from reframe.core.builtins import fixture, run_before, sanity_function
 from reframe.utility import sanity as sn
 
-from fabricheck.benchmarks.osu.entries import BENCHMARKS as MPI_BENCHMARKS
+from fabricheck.programs.osu.entries import BENCHMARKS as MPI_BENCHMARKS
 from fabricheck.reframe_ext.build import BenchBuild
 
 

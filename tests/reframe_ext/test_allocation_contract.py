@@ -96,7 +96,7 @@ def test_entries_name_every_program_that_their_folder_starts() -> None:
         r"foreach\(program ([^)]+)\)", (ROOT / "src/bench/CMakeLists.txt").read_text()
     )
     assert known
-    for folder in (ROOT / "src/fabricheck/benchmarks").iterdir():
+    for folder in (ROOT / "src/fabricheck/programs").iterdir():
         entries = folder / "entries.py"
         if not entries.exists():
             continue

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
-from tests.benchmarks.results import document
+from tests.programs.results import document
 
 from fabricheck.launch.evidence import RESULT_JSON, Expectation, examine
 from fabricheck.launch.measurement import Evidence

@@ -4,9 +4,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from fabricheck.benchmarks.registry import REGISTRY, part_of
 from fabricheck.launch.cases import Case
 from fabricheck.launch.measurement import Job, Measurement, Setting
+from fabricheck.measures.registry import REGISTRY, part_of
 from fabricheck.sites.extras import PartitionExtras
 from fabricheck.transports import Placement, find
 

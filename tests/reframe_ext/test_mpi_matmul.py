@@ -5,12 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.benchmarks.results import matmul
+from tests.programs.results import matmul
 from tests.reframe_ext.test_evidence import UCX_LOG, WITNESS
 
-from fabricheck.benchmarks.mpi_matmul.launch import least_exchanged
-from fabricheck.benchmarks.parser import parse
 from fabricheck.launch.evidence import RESULT_JSON, Expectation, examine
+from fabricheck.measures.parser import parse
+from fabricheck.programs.mpi_matmul.launch import least_exchanged
 from fabricheck.transports import choice, find
 
 ORDERS = (240, 480)

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.osu.launch import with_launch
-from fabricheck.benchmarks.osu.options import exchanges
-from fabricheck.benchmarks.registry import find as find_benchmark
-from fabricheck.benchmarks.registry import sweep
 from fabricheck.errors import FabricheckError
 from fabricheck.launch.evidence import Expectation, examine
 from fabricheck.launch.measurement import Evidence
+from fabricheck.measures.metrics import Metric
+from fabricheck.measures.registry import find as find_benchmark
+from fabricheck.measures.registry import sweep
+from fabricheck.programs.osu.launch import with_launch
+from fabricheck.programs.osu.options import exchanges
 from fabricheck.transports import choice, find
 
 PRINTED = Path(__file__).parents[1] / "data" / "osu-7.4" / "families"

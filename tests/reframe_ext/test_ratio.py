@@ -15,9 +15,9 @@ SUITE = """
 import reframe as rfm
 from reframe.core.builtins import run_after, run_before
 
-from fabricheck.benchmarks.curve import Curve, Point
-from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.osu.ratio import LatencyRatio
+from fabricheck.measures.curve import Curve, Point
+from fabricheck.measures.metrics import Metric
+from fabricheck.programs.osu.ratio import LatencyRatio
 from fabricheck.judge.levels import Level
 from fabricheck.judge.verdict import Verdict
 from fabricheck.launch.cases import Case

@@ -1,7 +1,7 @@
 """The cases of rdma_stream, and what its programs are told of a partition's ports."""
 
-from fabricheck.benchmarks.rdma_stream.entries import BENCHMARKS as STREAM_BENCHMARKS
-from fabricheck.benchmarks.rdma_stream.launch import cases, rdma_stream_options
+from fabricheck.programs.rdma_stream.entries import BENCHMARKS as STREAM_BENCHMARKS
+from fabricheck.programs.rdma_stream.launch import cases, rdma_stream_options
 from fabricheck.sites.extras import PartitionExtras
 
 EXTRAS = {

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from fabricheck.benchmarks.curve import Curve
 from fabricheck.launch import spack_verify
 from fabricheck.launch.measurement import Evidence
+from fabricheck.measures.curve import Curve
 from fabricheck.schedulers import launcher_of
 from fabricheck.transports import choice, find
 

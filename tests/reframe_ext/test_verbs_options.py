@@ -2,9 +2,9 @@
 
 import pytest
 
-from fabricheck.benchmarks.perftest.launch import perftest_options
-from fabricheck.benchmarks.rdma_batch.launch import rdma_batch_options
 from fabricheck.launch.verbs import ports
+from fabricheck.programs.perftest.launch import perftest_options
+from fabricheck.programs.rdma_batch.launch import rdma_batch_options
 from fabricheck.sites.extras import PartitionExtras
 
 EIGHT = PartitionExtras(ucx_net_devices={"rdma": "a:1,b:2,c:1"})

@@ -2,8 +2,8 @@
 
 from tests.report import sample
 
-from fabricheck.benchmarks.osu.entries import PROBE_BENCHMARKS
-from fabricheck.benchmarks.registry import REGISTRY
+from fabricheck.measures.registry import REGISTRY
+from fabricheck.programs.osu.entries import PROBE_BENCHMARKS
 
 BELOW_MPI = "builtin"
 RDMA = {"ib_send_lat": 0.9, "ib_write_bw": 0.9, "ucx_tag_lat": 0.95, "ucx_tag_bw": 0.95}

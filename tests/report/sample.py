@@ -9,11 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from fabricheck.benchmarks.benchmark import Benchmark, MpiBenchmark, RanksRule
-from fabricheck.benchmarks.curve import variable_name
-from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.osu.entries import PROBE_BENCHMARKS
-from fabricheck.benchmarks.registry import sweep
+from fabricheck.measures.benchmark import Benchmark, MpiBenchmark, RanksRule
+from fabricheck.measures.curve import variable_name
+from fabricheck.measures.metrics import Metric
+from fabricheck.measures.registry import sweep
+from fabricheck.programs.osu.entries import PROBE_BENCHMARKS
 from fabricheck.record.entries import Case, Sample, Session
 from fabricheck.record.write import append
 from fabricheck.transports.placement import Placement

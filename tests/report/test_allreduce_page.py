@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from tests.report import sample
 
-from fabricheck.benchmarks.allreduce_lab.entries import SCHEMES
-from fabricheck.benchmarks.allreduce_lab.page import figures
+from fabricheck.programs.allreduce_lab.entries import SCHEMES
+from fabricheck.programs.allreduce_lab.page import figures
 from fabricheck.report.load import load
 from fabricheck.report.page import render
 from fabricheck.report.phase_files import write_phases

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fabricheck.benchmarks.registry import REGISTRY
+from fabricheck.measures.registry import REGISTRY
 from fabricheck.report.matrix import Column, Matrix, Row
 from fabricheck.report.matrix_parts import MOST_COLUMNS, parts
 from fabricheck.transports.placement import Placement

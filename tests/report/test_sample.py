@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tests.report import sample
 
-from fabricheck.benchmarks.curve import split_variable
+from fabricheck.measures.curve import split_variable
 
 SUITE = Path(__file__).parents[2]
 

@@ -8,13 +8,13 @@ import pytest
 from tests.fabric.conftest import later, risen, snapshot_of
 from tests.stress.made import block
 
-from fabricheck.benchmarks import registry
-from fabricheck.benchmarks.curve import Curve, Point
-from fabricheck.benchmarks.metrics import Metric
 from fabricheck.fabric.job import Node
 from fabricheck.judge.references import Reference, Tolerance
 from fabricheck.launch import judging
 from fabricheck.launch.measurement import Evidence, Setting
+from fabricheck.measures import registry
+from fabricheck.measures.curve import Curve, Point
+from fabricheck.measures.metrics import Metric
 from fabricheck.record.entries import Case
 from fabricheck.stress import judged
 from fabricheck.stress.judged import judge_block, links_of, words_of

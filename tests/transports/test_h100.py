@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.parser import parse
+from fabricheck.measures.metrics import Metric
+from fabricheck.measures.parser import parse
 from fabricheck.transports import find
 from fabricheck.transports.gpu_memory import Load, check_memory
 from fabricheck.transports.nccl import read_nccl_logs, report_of_nccl

@@ -11,9 +11,9 @@ from typing import Final
 import polars as pl
 
 from fabricheck.acceptance.settings import Settings
-from fabricheck.benchmarks.metrics import Direction, Metric
 from fabricheck.history import frame
 from fabricheck.history.frame import KEY
+from fabricheck.measures.metrics import Direction, Metric
 
 SIDES: Final = ("before", "after")
 """Values of the column ``side``."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from fabricheck.acceptance.answers import Acceptance, Answer, Scope, Value, Verdict, most_further
-from fabricheck.benchmarks.metrics import point_label
+from fabricheck.measures.metrics import point_label
 from fabricheck.transports.placement import written
 from fabricheck.units import percent, share, times, with_unit
 

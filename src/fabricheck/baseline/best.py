@@ -13,7 +13,6 @@ from typing import Any
 
 from fabricheck.baseline.apply import Change, read
 from fabricheck.baseline.proposal import Case
-from fabricheck.benchmarks.metrics import Metric, point_label
 from fabricheck.history.series import Series
 from fabricheck.judge.reference_file import (
     fields_of,
@@ -22,6 +21,7 @@ from fabricheck.judge.reference_file import (
     read_measured,
     written,
 )
+from fabricheck.measures.metrics import Metric, point_label
 
 _CASE = ("check", "benchmark", "placement")
 _Sizes = dict[int | None, float]

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
-from fabricheck.benchmarks.metrics import Direction
+from fabricheck.measures.metrics import Direction
 from fabricheck.trend.robust import Array, finest_spread, spreads
 
 _NOT_CREDIBLE = 2.0

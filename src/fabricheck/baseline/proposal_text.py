@@ -6,9 +6,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from fabricheck.baseline.proposal import Proposal, Proposed, State
-from fabricheck.benchmarks.curve import split_variable
-from fabricheck.benchmarks.metrics import Direction
 from fabricheck.judge.reference import Reference
+from fabricheck.measures.curve import split_variable
+from fabricheck.measures.metrics import Direction
 from fabricheck.units import percent, share
 
 _REFUSED = 20

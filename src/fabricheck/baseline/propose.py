@@ -13,13 +13,13 @@ from fabricheck.baseline.noise import Estimate, Rates, estimates, is_too_noisy
 from fabricheck.baseline.proposal import Case, Proposal, Proposed, Refused, State, Step
 from fabricheck.baseline.software import Used, change_of
 from fabricheck.baseline.steps import steps_of
-from fabricheck.benchmarks.curve import variable_name
-from fabricheck.benchmarks.gpu import is_fake
-from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.registry import CHECKS, REGISTRY
 from fabricheck.history.series import Series, SeriesKey
 from fabricheck.judge.reference import CaseKey, Reference, Tolerance
 from fabricheck.judge.references import exists, resolve
+from fabricheck.measures.curve import variable_name
+from fabricheck.measures.gpu import is_fake
+from fabricheck.measures.metrics import Metric
+from fabricheck.measures.registry import CHECKS, REGISTRY
 from fabricheck.trend.accepted import Acceptance
 from fabricheck.trend.detect import Trend
 from fabricheck.trend.events import Change, Detector

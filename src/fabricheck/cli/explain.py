@@ -6,11 +6,11 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from fabricheck.benchmarks.metrics import size_label
 from fabricheck.cli.console import open_console
 from fabricheck.cli.options import Asked, JsonOption, gathered
 from fabricheck.cli.output import picked, write_json
 from fabricheck.judge.levels import Level
+from fabricheck.measures.metrics import size_label
 from fabricheck.record.entries import Sample
 from fabricheck.report.layer_comparison import LayerComparison, Row, compare_layers, find_case
 from fabricheck.report.run import Run

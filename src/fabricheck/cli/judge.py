@@ -6,8 +6,6 @@ from typing import Annotated, Any
 
 import typer
 
-from fabricheck.benchmarks.curve import Curve
-from fabricheck.benchmarks.registry import CHECKS, FAMILIES, find, part_of
 from fabricheck.cli.options import JsonOption
 from fabricheck.cli.output import picked, write_json
 from fabricheck.cli.parse import (
@@ -21,6 +19,8 @@ from fabricheck.cli.parse import (
 from fabricheck.judge.levels import Level
 from fabricheck.judge.references import CaseKey, Tolerance, resolve
 from fabricheck.judge.verdict import Judgement, Subject, Verdict, judge_curve
+from fabricheck.measures.curve import Curve
+from fabricheck.measures.registry import CHECKS, FAMILIES, find, part_of
 from fabricheck.transports import placements
 
 _USUAL_NODES = (1, 2, 4, 8, 16)

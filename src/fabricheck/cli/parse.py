@@ -8,16 +8,16 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from fabricheck.benchmarks.curve import Curve, Point
-from fabricheck.benchmarks.metrics import Metric, point_label
-from fabricheck.benchmarks.parser import check_complete, decode, parse_file
-from fabricheck.benchmarks.parser import parse as parse_text
-from fabricheck.benchmarks.registry import find, sweep
 from fabricheck.cli.console import open_console
 from fabricheck.cli.options import JsonOption
 from fabricheck.cli.output import picked, write_json
 from fabricheck.errors import FabricheckError, ParseError
 from fabricheck.inputs import read_bounded
+from fabricheck.measures.curve import Curve, Point
+from fabricheck.measures.metrics import Metric, point_label
+from fabricheck.measures.parser import check_complete, decode, parse_file
+from fabricheck.measures.parser import parse as parse_text
+from fabricheck.measures.registry import find, sweep
 from fabricheck.units import parse_size
 
 STANDARD_INPUT = Path("-")

@@ -6,8 +6,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from fabricheck.benchmarks.metrics import Direction, Metric, point_label
 from fabricheck.errors import FabricheckError
+from fabricheck.measures.metrics import Direction, Metric, point_label
 from fabricheck.record.entries import Setup
 
 _PAIR = 2

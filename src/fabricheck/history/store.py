@@ -11,12 +11,12 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from fabricheck.benchmarks.metrics import Direction
 from fabricheck.history.frame import CASE, COLUMNS, KEY, POINT, PROVENANCE
 from fabricheck.history.provenance import Provenance, runs_of
 from fabricheck.history.selection import Selection
 from fabricheck.history.series import Series, SeriesKey
 from fabricheck.history.sessions import sessions_by_time
+from fabricheck.measures.metrics import Direction
 from fabricheck.record.cache import Cache, Outcome, Source
 from fabricheck.record.entries import Nodes, Session, from_line
 from fabricheck.record.imports import IMPORTED

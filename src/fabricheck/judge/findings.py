@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 
-from fabricheck.benchmarks.curve import split_variable
-from fabricheck.benchmarks.metrics import point_label, size_ranges
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.judgement import Judgement
 from fabricheck.judge.levels import Level
+from fabricheck.measures.curve import split_variable
+from fabricheck.measures.metrics import point_label, size_ranges
 from fabricheck.units import amount, times
 
 Series = dict[int, Judgement]

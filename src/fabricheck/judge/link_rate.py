@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from fabricheck.benchmarks.curve import Curve
-from fabricheck.benchmarks.metrics import Metric
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.levels import Level
+from fabricheck.measures.curve import Curve
+from fabricheck.measures.metrics import Metric
 from fabricheck.sites.extras import PartitionExtras
 from fabricheck.units import amount, format_size, share
 

@@ -14,12 +14,12 @@ than 0.6 us for this (NVIDIA, ConnectX-6 user manual), so half of it is a bound 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from fabricheck.benchmarks.benchmark import Benchmark
-from fabricheck.benchmarks.curve import Curve, variable_name
-from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.registry import find
 from fabricheck.judge.link_rate import Link, Rate, ceiling, headers, read_rate
 from fabricheck.judge.reference import Derived, Reference
+from fabricheck.measures.benchmark import Benchmark
+from fabricheck.measures.curve import Curve, variable_name
+from fabricheck.measures.metrics import Metric
+from fabricheck.measures.registry import find
 from fabricheck.sites.extras import PartitionExtras
 from fabricheck.units import amount, format_size
 

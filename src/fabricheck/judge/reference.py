@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from fabricheck.benchmarks.curve import split_variable
-from fabricheck.benchmarks.metrics import Direction
+from fabricheck.measures.curve import split_variable
+from fabricheck.measures.metrics import Direction
 from fabricheck.transports.placement import parts
 
 Kind = Literal["bound", "ratio", "measured", "vendor", "paper"]

@@ -13,11 +13,11 @@ from typing import Any
 
 import yaml
 
-from fabricheck.benchmarks.registry import CHECKS, REGISTRY
 from fabricheck.documents import Document, Keys, schema
 from fabricheck.documents import load as load_document
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.reference import CaseKey
+from fabricheck.measures.registry import CHECKS, REGISTRY
 
 _PAGE = "docs/how-to/references.md"
 _HEAD = """\

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from fabricheck.benchmarks.benchmark import Benchmark
-from fabricheck.benchmarks.curve import split_variable
-from fabricheck.benchmarks.metrics import Direction, Metric
-from fabricheck.benchmarks.registry import CHECKS, find
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.reference import CaseKey, Fractions, Reference, Tolerance
 from fabricheck.judge.reference_file import References, Rule, exists, fields_of, load
+from fabricheck.measures.benchmark import Benchmark
+from fabricheck.measures.curve import split_variable
+from fabricheck.measures.metrics import Direction, Metric
+from fabricheck.measures.registry import CHECKS, find
 
 __all__ = ["CHECKS", "CaseKey", "Fractions", "Reference", "Tolerance", "exists", "resolve"]
 

@@ -1,8 +1,8 @@
 """What a curve tells as a whole, whatever its single sizes are compared with."""
 
-from fabricheck.benchmarks.curve import Curve
-from fabricheck.benchmarks.metrics import Direction, Metric, size_ranges
-from fabricheck.benchmarks.registry import find
+from fabricheck.measures.curve import Curve
+from fabricheck.measures.metrics import Direction, Metric, size_ranges
+from fabricheck.measures.registry import find
 from fabricheck.units import amount, format_size, times
 
 _ROBUST_FIRST = ("p50", "avg")

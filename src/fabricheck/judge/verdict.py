@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
-from fabricheck.benchmarks.curve import Curve
-from fabricheck.benchmarks.gpu import FAKE_DEVICE, is_fake
 from fabricheck.judge.findings import group, missing_variables
 from fabricheck.judge.judgement import Judgement, judge_value
 from fabricheck.judge.levels import Level, worst
 from fabricheck.judge.reference import Derived, Reference, Tolerance, is_lower_better
 from fabricheck.judge.shape import falling_latency, poor_best
+from fabricheck.measures.curve import Curve
+from fabricheck.measures.gpu import FAKE_DEVICE, is_fake
 from fabricheck.sites.extras import PartitionExtras
 
 __all__ = ["Judgement", "Subject", "Verdict", "judge_curve", "judge_value", "judge_values"]

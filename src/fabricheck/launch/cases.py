@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fabricheck.benchmarks import registry
+from fabricheck.measures import registry
 from fabricheck.sites.files import offers
 from fabricheck.transports import Placement, placements
 from fabricheck.transports.table import Memory

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from ClusterShell.NodeSet import NodeSet
 
-from fabricheck.benchmarks.benchmark import RanksRule
-from fabricheck.benchmarks.curve import Curve
-from fabricheck.benchmarks.parser import check_complete, parse
-from fabricheck.benchmarks.registry import find
 from fabricheck.errors import FabricheckError
 from fabricheck.launch.measurement import Evidence
+from fabricheck.measures.benchmark import RanksRule
+from fabricheck.measures.curve import Curve
+from fabricheck.measures.parser import check_complete, parse
+from fabricheck.measures.registry import find
 from fabricheck.schedulers.protocol import UNKNOWN, Scheduler
 from fabricheck.transports import Choice, Transport
 from fabricheck.transports.gpu_memory import Load

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from fabricheck.benchmarks.curve import Curve
-from fabricheck.benchmarks.gpu import FAKE_DEVICE, Path, is_fake
 from fabricheck.launch.measurement import Evidence, Job, Setting
+from fabricheck.measures.curve import Curve
+from fabricheck.measures.gpu import FAKE_DEVICE, Path, is_fake
 from fabricheck.schedulers import launcher_of
 from fabricheck.transports import Placement
 from fabricheck.transports.families import PROTOCOL_TABLES

@@ -5,9 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from fabricheck.benchmarks import registry
-from fabricheck.benchmarks.benchmark import MpiBenchmark
-from fabricheck.benchmarks.curve import Curve, split_variable
 from fabricheck.errors import FabricheckError
 from fabricheck.fabric.finding import Finding, tell
 from fabricheck.fabric.job import common_rate, judge_job, read_nodes
@@ -20,6 +17,9 @@ from fabricheck.judge.reference_file import path_of
 from fabricheck.judge.references import CaseKey, Reference, Tolerance, exists, resolve
 from fabricheck.judge.verdict import Subject, Verdict, judge_curve
 from fabricheck.launch.measurement import Measurement, Setting
+from fabricheck.measures import registry
+from fabricheck.measures.benchmark import MpiBenchmark
+from fabricheck.measures.curve import Curve, split_variable
 from fabricheck.nodes.told import SCRIPT
 from fabricheck.provenance import folders
 from fabricheck.schedulers.protocol import Launcher

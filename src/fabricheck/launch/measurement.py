@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from fabricheck.benchmarks import registry
-from fabricheck.benchmarks.benchmark import Benchmark, MpiBenchmark
-from fabricheck.benchmarks.curve import Curve
 from fabricheck.errors import FabricheckError
+from fabricheck.measures import registry
+from fabricheck.measures.benchmark import Benchmark, MpiBenchmark
+from fabricheck.measures.curve import Curve
 from fabricheck.sites.extras import PartitionExtras
 from fabricheck.transports import Placement
 

@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-from fabricheck.benchmarks.curve import Curve
 from fabricheck.launch import spack_verify
 from fabricheck.launch.evidence import Expectation
 from fabricheck.launch.evidence import examine as examine_job
 from fabricheck.launch.measurement import Evidence, Job, Measurement, Setting
+from fabricheck.measures.curve import Curve
 from fabricheck.schedulers import launcher_of, scheduler_of
 from fabricheck.transports import (
     MPIS,

@@ -3,10 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from fabricheck.benchmarks.benchmark import ProgramBenchmark
-from fabricheck.benchmarks.budget import thin
-from fabricheck.benchmarks.curve import Curve
-from fabricheck.benchmarks.registry import REGISTRY
 from fabricheck.errors import FabricheckError
 from fabricheck.launch.cases import Case
 from fabricheck.launch.evidence import (
@@ -18,6 +14,10 @@ from fabricheck.launch.evidence import (
     scheduler_faults,
 )
 from fabricheck.launch.measurement import Evidence, Job, Measurement, Ranks, Setting
+from fabricheck.measures.benchmark import ProgramBenchmark
+from fabricheck.measures.budget import thin
+from fabricheck.measures.curve import Curve
+from fabricheck.measures.registry import REGISTRY
 from fabricheck.schedulers import launcher_of, scheduler_of
 from fabricheck.transports import Placement, find
 from fabricheck.transports.pair import (

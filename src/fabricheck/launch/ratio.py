@@ -4,8 +4,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from fabricheck.benchmarks.curve import Curve
 from fabricheck.launch.cases import Case
+from fabricheck.measures.curve import Curve
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from fabricheck.benchmarks.metrics import Direction, Metric
 from fabricheck.history.frame import CASE, KEY
 from fabricheck.localise.evidence import loss
+from fabricheck.measures.metrics import Direction, Metric
 from fabricheck.trend.robust import NORMAL_MAD, Array, Flags
 
 SMALLEST: Final = 0.03

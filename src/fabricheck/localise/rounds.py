@@ -6,9 +6,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from fabricheck.benchmarks.program_result import ProgramResult, read
 from fabricheck.errors import FabricheckError
 from fabricheck.localise.evidence import Round
+from fabricheck.measures.program_result import ProgramResult, read
 
 PROGRAM: Final = "pair_probe"
 _FIELDS: Final = ("first", "second", "latencies", "there", "back")

@@ -8,8 +8,8 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from fabricheck.benchmarks.metrics import Metric
 from fabricheck.errors import FabricheckError
+from fabricheck.measures.metrics import Metric
 from fabricheck.monitor.catalog import FAMILIES, Sample, Source, sample
 from fabricheck.record.entries import NIGHT, Session
 from fabricheck.record.entries import Sample as Measured

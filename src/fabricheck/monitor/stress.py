@@ -11,9 +11,9 @@ from pathlib import Path
 from statistics import StatisticsError, correlation, median
 from typing import Any
 
-from fabricheck.benchmarks.metrics import Metric
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.levels import Level
+from fabricheck.measures.metrics import Metric
 from fabricheck.monitor.catalog import FAMILIES, Sample, Source, sample
 from fabricheck.record.entries import Case, from_line
 from fabricheck.schedulers.protocol import Phase, Standing

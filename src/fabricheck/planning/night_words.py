@@ -1,6 +1,6 @@
 """What a case of a night is called by, in the record and in a site file."""
 
-from fabricheck.benchmarks.registry import FAMILIES, REGISTRY
+from fabricheck.measures.registry import FAMILIES, REGISTRY
 from fabricheck.record.costs import Key
 from fabricheck.reframe_ext.matrix import Case
 from fabricheck.transports.placement import parts

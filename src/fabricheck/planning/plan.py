@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from fabricheck.benchmarks.registry import FAMILIES, REGISTRY
 from fabricheck.errors import FabricheckError
+from fabricheck.measures.registry import FAMILIES, REGISTRY
 from fabricheck.reframe_ext.config import find_system, lacking_environments
 from fabricheck.reframe_ext.matrix import Case, read_cases
 

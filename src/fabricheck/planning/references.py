@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from fabricheck.benchmarks.benchmark import Benchmark
-from fabricheck.benchmarks.registry import CHECKS, FAMILIES, REGISTRY
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.judgement import judge_value
 from fabricheck.judge.reference import CaseKey, Fractions, Reference, Tolerance
 from fabricheck.judge.reference_file import Rule, exists, fields_of, load, path_of
 from fabricheck.judge.references import givers, resolve
 from fabricheck.launch.judging import files_of_folder
+from fabricheck.measures.benchmark import Benchmark
+from fabricheck.measures.registry import CHECKS, FAMILIES, REGISTRY
 from fabricheck.planning.plan import Plan
 from fabricheck.provenance import folders
 from fabricheck.reframe_ext.matrix import Case

@@ -15,8 +15,8 @@ from typing import Annotated, Any, ClassVar, Final
 
 import msgspec
 
-from fabricheck.benchmarks.curve import split_variable, variable_name
 from fabricheck.judge.judgement import Judgement
+from fabricheck.measures.curve import split_variable, variable_name
 from fabricheck.transports.placement import written
 
 HEAD: Final = b'{"crc":"'

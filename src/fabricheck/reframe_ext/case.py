@@ -15,8 +15,6 @@ from reframe.core.builtins import (
 )
 from reframe.core.exceptions import ReframeError
 
-from fabricheck.benchmarks import registry
-from fabricheck.benchmarks.curve import Curve, variable_name
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.link_rate import read_rate
 from fabricheck.judge.physics import Links, impossible
@@ -25,6 +23,8 @@ from fabricheck.judge.verdict import Verdict
 from fabricheck.launch.cases import Case, cases, cases_of
 from fabricheck.launch.judging import find_links, find_verdict
 from fabricheck.launch.measurement import Evidence, Measurement, Setting
+from fabricheck.measures import registry
+from fabricheck.measures.curve import Curve, variable_name
 from fabricheck.reframe_ext.build import BenchBuild
 from fabricheck.reframe_ext.judged import Judged, Values
 from fabricheck.sites.extras import EnvironmentExtras, PartitionExtras

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from fabricheck.benchmarks.benchmark import MpiBenchmark
+from fabricheck.measures.benchmark import MpiBenchmark
 from fabricheck.provenance import SUITE, home
 
 BENCH_SOURCES = SUITE / "src" / "bench"

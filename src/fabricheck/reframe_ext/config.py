@@ -12,9 +12,9 @@ from typing import Any
 
 from reframe.core.exceptions import ConfigError
 
-from fabricheck.benchmarks import ADDED
-from fabricheck.benchmarks.benchmark import RUNS
 from fabricheck.errors import FabricheckError
+from fabricheck.measures import ADDED
+from fabricheck.measures.benchmark import RUNS
 from fabricheck.provenance import SUITE, folders, home
 from fabricheck.reframe_ext import allocation
 from fabricheck.reframe_ext.command import UNRECORDED

@@ -5,8 +5,6 @@ from pathlib import Path
 
 from reframe.core.builtins import run_after, run_before, sanity_function, variable
 
-from fabricheck.benchmarks.curve import variable_name
-from fabricheck.benchmarks.metrics import Metric
 from fabricheck.errors import FabricheckError
 from fabricheck.fabric.counter import Band
 from fabricheck.fabric.job import Node, read_nodes, readings
@@ -15,6 +13,8 @@ from fabricheck.judge.judgement import judge_value
 from fabricheck.judge.levels import worst
 from fabricheck.judge.references import Reference, Tolerance
 from fabricheck.judge.verdict import Verdict
+from fabricheck.measures.curve import variable_name
+from fabricheck.measures.metrics import Metric
 from fabricheck.reframe_ext.judged import Judged, Values
 from fabricheck.reframe_ext.nodes import usable_nodes
 from fabricheck.reframe_ext.reframe import getlogger

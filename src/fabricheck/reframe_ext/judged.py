@@ -12,7 +12,6 @@ from reframe.core.builtins import loggable_as, run_after, run_before, variable
 from reframe.core.exceptions import PerformanceError, ReframeError, SanityError
 from reframe.utility import sanity as sn
 
-from fabricheck.benchmarks.curve import split_variable
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.decide import (
     Attempt,
@@ -29,6 +28,7 @@ from fabricheck.judge.verdict import Verdict
 from fabricheck.launch.disturbance import NOTICED, find_disturbances
 from fabricheck.launch.judging import find_references
 from fabricheck.launch.times import LOOK, times
+from fabricheck.measures.curve import split_variable
 from fabricheck.provenance import SUITE, commit
 from fabricheck.record.entries import Sample
 from fabricheck.reframe_ext.again import DISTURBED_AGAIN, RunsAgain

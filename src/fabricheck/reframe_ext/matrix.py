@@ -19,9 +19,9 @@ from typing import Any
 
 import msgspec
 
-from fabricheck.benchmarks import ADDED
-from fabricheck.benchmarks.registry import CHECKS
 from fabricheck.errors import EXIT_BAD_INPUT, EXIT_FAULT, FabricheckError
+from fabricheck.measures import ADDED
+from fabricheck.measures.registry import CHECKS
 from fabricheck.provenance import home
 from fabricheck.reframe_ext import reframe
 from fabricheck.reframe_ext.command import UNRECORDED, configuration, environment

@@ -8,13 +8,13 @@ from shlex import quote
 from reframe.core.backends import getlauncher
 from reframe.core.builtins import run_after, run_before, sanity_function, variable
 
-from fabricheck.benchmarks.curve import variable_name
-from fabricheck.benchmarks.metrics import Metric
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.judgement import Judgement
 from fabricheck.judge.levels import worst
 from fabricheck.judge.references import Reference, Tolerance
 from fabricheck.judge.verdict import Verdict
+from fabricheck.measures.curve import variable_name
+from fabricheck.measures.metrics import Metric
 from fabricheck.node_health.clocks import SURVEY, skews
 from fabricheck.node_health.expectations import Expectations, read_expectations
 from fabricheck.node_health.facts import NODE_PROBE

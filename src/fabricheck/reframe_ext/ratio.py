@@ -6,8 +6,6 @@ from typing import ClassVar
 from reframe.core.builtins import run_after, sanity_function, variable
 from reframe.utility import udeps
 
-from fabricheck.benchmarks import registry
-from fabricheck.benchmarks.metrics import Metric
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.levels import Level
 from fabricheck.judge.references import Reference, Tolerance
@@ -15,6 +13,8 @@ from fabricheck.judge.verdict import Verdict, judge_values
 from fabricheck.launch.cases import Case
 from fabricheck.launch.measurement import Measurement
 from fabricheck.launch.ratio import Ratio
+from fabricheck.measures import registry
+from fabricheck.measures.metrics import Metric
 from fabricheck.reframe_ext.again import latest
 from fabricheck.reframe_ext.case import BenchmarkCase
 from fabricheck.reframe_ext.judged import Judged, Values

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fabricheck.benchmarks.benchmark import MpiBenchmark
 from fabricheck.errors import FabricheckError
+from fabricheck.measures.benchmark import MpiBenchmark
 from fabricheck.provenance import SUITE, home
 from fabricheck.reframe_ext.cmake_build import BENCH_SOURCES, PROBE
 from fabricheck.reframe_ext.linkage import check_mpi

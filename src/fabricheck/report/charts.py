@@ -7,8 +7,8 @@ from typing import Any
 
 from bokeh.models import ColumnDataSource, FixedTicker, HoverTool, Range1d
 
-from fabricheck.benchmarks.metrics import axis_of, size_label
 from fabricheck.judge.levels import Level
+from fabricheck.measures.metrics import axis_of, size_label
 from fabricheck.record.entries import Sample
 from fabricheck.report.canvas import (
     CRITICAL,

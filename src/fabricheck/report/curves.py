@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from fabricheck.benchmarks.registry import REGISTRY
+from fabricheck.measures.registry import REGISTRY
 from fabricheck.record.entries import Sample
 from fabricheck.report.matrix import Column, Matrix
 from fabricheck.report.run import Case

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 from typing import Any
 
-from fabricheck.benchmarks.metrics import Axis, Metric
-from fabricheck.benchmarks.registry import REGISTRY
 from fabricheck.history.series import SeriesKey
+from fabricheck.measures.metrics import Axis, Metric
+from fabricheck.measures.registry import REGISTRY
 from fabricheck.report.history_view import HistoryView, Place, place_of, place_words
 from fabricheck.report.nights import (
     MISSING,

@@ -4,12 +4,12 @@ import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from fabricheck.benchmarks.benchmark import Benchmark, MpiBenchmark, ProgramBenchmark
-from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.registry import FAMILIES, REGISTRY
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.layers import Diagnosis, Layer, Path, State, common_nodes, diagnose
 from fabricheck.judge.levels import Level
+from fabricheck.measures.benchmark import Benchmark, MpiBenchmark, ProgramBenchmark
+from fabricheck.measures.metrics import Metric
+from fabricheck.measures.registry import FAMILIES, REGISTRY
 from fabricheck.record.entries import NIGHT, Sample
 from fabricheck.report.matrix import SMALL
 from fabricheck.report.run import Case, Run

@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from fabricheck.benchmarks.benchmark import Benchmark
-from fabricheck.benchmarks.metrics import row_of
-from fabricheck.benchmarks.registry import REGISTRY
+from fabricheck.measures.benchmark import Benchmark
+from fabricheck.measures.metrics import row_of
+from fabricheck.measures.registry import REGISTRY
 from fabricheck.record.entries import Sample
 from fabricheck.report.run import Case, Run
 from fabricheck.report.status import Status

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import combinations, groupby
 from typing import Final
 
-from fabricheck.benchmarks.registry import FAMILIES, REGISTRY
+from fabricheck.measures.registry import FAMILIES, REGISTRY
 from fabricheck.report.matrix import Column, Matrix, Row
 
 MOST_COLUMNS: Final = 6

@@ -4,7 +4,7 @@ from typing import Any
 
 from bokeh.models import FixedTicker, HoverTool, Range1d
 
-from fabricheck.benchmarks.metrics import Axis
+from fabricheck.measures.metrics import Axis
 from fabricheck.report.canvas import MARKERS, SERIES_COLORS, canvas, finish
 from fabricheck.report.charts import legend, log_ticks
 from fabricheck.report.phases import Distribution, Line, Panel

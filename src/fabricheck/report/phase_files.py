@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from fabricheck.benchmarks.metrics import Axis
 from fabricheck.errors import FabricheckError, optional
+from fabricheck.measures.metrics import Axis
 from fabricheck.report.canvas import SERIES_COLORS
 from fabricheck.report.phases import Distribution, Panel, PhaseFigure
 from fabricheck.units import with_unit

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from fabricheck.benchmarks.metrics import Metric, point_label
-from fabricheck.benchmarks.registry import parts
+from fabricheck.measures.metrics import Metric, point_label
+from fabricheck.measures.registry import parts
 from fabricheck.report.run import Run
 from fabricheck.units import amount
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import polars as pl
 
-from fabricheck.benchmarks.registry import names
 from fabricheck.errors import FabricheckError
 from fabricheck.history.selection import Selection
 from fabricheck.history.store import History
 from fabricheck.judge.levels import Level
 from fabricheck.localise.located import locate
 from fabricheck.localise.verdict_text import Located, lines
+from fabricheck.measures.registry import names
 from fabricheck.report.place_charts import matrix, strip
 from fabricheck.report.run import Case, Run
 from fabricheck.report.status import Status

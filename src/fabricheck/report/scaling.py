@@ -4,8 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.wire import effective_bandwidth, has_wire, wire_bytes
+from fabricheck.measures.metrics import Metric
+from fabricheck.measures.wire import effective_bandwidth, has_wire, wire_bytes
 from fabricheck.report.run import Case, Run
 
 BASE_NODES = 2

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from fabricheck.benchmarks.metrics import row_of, size_label
-from fabricheck.benchmarks.registry import FAMILIES, REGISTRY
+from fabricheck.measures.metrics import row_of, size_label
+from fabricheck.measures.registry import FAMILIES, REGISTRY
 from fabricheck.record.entries import Sample
 from fabricheck.report import charts
 from fabricheck.report.curves import Group, anchor, measured, series

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from fabricheck.benchmarks.registry import FAMILIES, REGISTRY
+from fabricheck.measures.registry import FAMILIES, REGISTRY
 from fabricheck.report.run import Case, Run
 from fabricheck.report.status import Status
 

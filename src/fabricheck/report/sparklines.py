@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from fabricheck.benchmarks.metrics import size_label
-from fabricheck.benchmarks.registry import REGISTRY
 from fabricheck.history.series import Series, SeriesKey, sparkline
+from fabricheck.measures.metrics import size_label
+from fabricheck.measures.registry import REGISTRY
 from fabricheck.record.sessions import STRESS
 from fabricheck.report.history_view import HistoryView, place_of
 from fabricheck.report.matrix import key_figures

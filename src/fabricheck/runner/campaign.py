@@ -16,9 +16,9 @@ from typing import Final
 
 import typer
 
-from fabricheck.benchmarks import ADDED
 from fabricheck.errors import FabricheckError
 from fabricheck.locks import BusyError, held
+from fabricheck.measures import ADDED
 from fabricheck.provenance import home
 from fabricheck.record.entries import Session, moment
 from fabricheck.record.sessions import ended

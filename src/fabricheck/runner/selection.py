@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fabricheck.benchmarks.benchmark import RUNS, Benchmark
-from fabricheck.benchmarks.registry import FAMILIES, REGISTRY, programs_of
-from fabricheck.benchmarks.registry import find as find_benchmark
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.reference_file import exists, load, path_of
+from fabricheck.measures.benchmark import RUNS, Benchmark
+from fabricheck.measures.registry import FAMILIES, REGISTRY, programs_of
+from fabricheck.measures.registry import find as find_benchmark
 from fabricheck.provenance import folders
 from fabricheck.reframe_ext.config import find_system, lacking_environments
 from fabricheck.sites.extras import EnvironmentExtras

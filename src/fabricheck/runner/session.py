@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TextIO
 from urllib.parse import quote
 
-from fabricheck.benchmarks import ADDED
 from fabricheck.errors import FabricheckError
 from fabricheck.locks import held
+from fabricheck.measures import ADDED
 from fabricheck.provenance import SESSION, home
 from fabricheck.provenance import session as name_of_session
 from fabricheck.record.costs import costs

@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from fabricheck.benchmarks.metrics import Metric
 from fabricheck.errors import FabricheckError
 from fabricheck.fabric.job import read_nodes
 from fabricheck.fabric.limits import read_limits
 from fabricheck.fabric.survey import describe
+from fabricheck.measures.metrics import Metric
 from fabricheck.provenance import SUITE, home
 from fabricheck.record.entries import Case
 from fabricheck.reframe_ext.config import find_system

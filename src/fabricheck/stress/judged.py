@@ -12,8 +12,6 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
-from fabricheck.benchmarks.metrics import Metric
-from fabricheck.benchmarks.registry import FAMILIES
 from fabricheck.errors import FabricheckError
 from fabricheck.fabric.job import link_use, read_nodes, readings
 from fabricheck.fabric.limits import read_limits
@@ -34,6 +32,8 @@ from fabricheck.launch.judging import (
     of_sizes,
 )
 from fabricheck.launch.measurement import Evidence, Measurement, Setting
+from fabricheck.measures.metrics import Metric
+from fabricheck.measures.registry import FAMILIES
 from fabricheck.record.entries import Case, Sample, moment
 from fabricheck.record.sessions import STRESS
 from fabricheck.record.write import append, file_of, locked

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from fabricheck.benchmarks.registry import REGISTRY, names, sweep
 from fabricheck.documents import Document, load, schema
 from fabricheck.errors import FabricheckError
 from fabricheck.launch.cases import Case
+from fabricheck.measures.registry import REGISTRY, names, sweep
 from fabricheck.units import format_size, parse_size
 
 PAGE: Final = "docs/how-to/stress.md"

@@ -18,10 +18,10 @@ from typing import Final
 
 import msgspec
 
-from fabricheck.benchmarks import registry
 from fabricheck.errors import FabricheckError
 from fabricheck.history.provenance import alike
 from fabricheck.launch.measurement import Evidence
+from fabricheck.measures import registry
 from fabricheck.nodes.machine import read_machines
 from fabricheck.provenance import home
 from fabricheck.record.entries import Case

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from fabricheck.benchmarks.metrics import Direction
 from fabricheck.history.series import Series, SeriesKey
+from fabricheck.measures.metrics import Direction
 from fabricheck.trend import spread, window
 from fabricheck.trend.accepted import Acceptance
 from fabricheck.trend.events import Change, Detector, Event, Kind, State, merge

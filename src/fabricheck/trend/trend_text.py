@@ -8,8 +8,8 @@ import numpy as np
 from rich.console import Console
 from rich.text import Text
 
-from fabricheck.benchmarks.metrics import point_label
 from fabricheck.history.series import sparkline
+from fabricheck.measures.metrics import point_label
 from fabricheck.trend.attribution import Difference
 from fabricheck.trend.detect import Trend
 from fabricheck.trend.events import Change, Event, Kind, State, Value

@@ -2,8 +2,8 @@
 
 from types import MappingProxyType
 
-from fabricheck.benchmarks.benchmark import NIGHTLY, Benchmark, Family
-from fabricheck.benchmarks.metrics import Metric
+from fabricheck.measures.benchmark import NIGHTLY, Benchmark, Family
+from fabricheck.measures.metrics import Metric
 
 FAMILIES = (Family("memory", "memory of a node", ("MemoryWalk",)),)
 BENCHMARKS = MappingProxyType(

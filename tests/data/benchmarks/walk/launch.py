@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from fabricheck.benchmarks.walk import read
-from fabricheck.benchmarks.walk.entries import BENCHMARKS
+from fabricheck.programs.walk import read
+from fabricheck.programs.walk.entries import BENCHMARKS
 
-from fabricheck.benchmarks.parser import check_complete
 from fabricheck.errors import FabricheckError
 from fabricheck.launch.cases import Case
 from fabricheck.launch.measurement import Evidence, Job, Measurement, Ranks, Setting
+from fabricheck.measures.parser import check_complete
 from fabricheck.transports.witness import read_witnesses
 
 

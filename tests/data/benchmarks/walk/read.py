@@ -2,9 +2,9 @@
 
 import re
 
-from fabricheck.benchmarks.curve import Curve, Point
-from fabricheck.benchmarks.metrics import Metric
 from fabricheck.errors import ParseError
+from fabricheck.measures.curve import Curve, Point
+from fabricheck.measures.metrics import Metric
 
 _ROW = re.compile(r"^walk (\d{1,9}) (\d{1,9}\.\d{1,3})$", re.MULTILINE | re.ASCII)
 

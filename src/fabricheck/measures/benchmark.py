@@ -1,0 +1,148 @@
+"""What is known of a benchmark: its metrics, units, sizes and how it is run."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from fabricheck.measures.metrics import Metric
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Benchmarks that the same checks measure.
+
+    Attributes:
+        name: also the tag of its cases.
+        title: what sort of benchmark it is, in words.
+        checks: the check classes that measure it; of several the first is that of single ranks.
+        layer: the layer of the software whose speed it measures on a path between two ends:
+            ``MPI``, ``UCX`` or ``verbs``; empty for what has no layers below it.
+        has_references: false where a run is its own yardstick.
+        starts: programs that its jobs start beside the benchmark, on ``PATH`` of the nodes.
+    """
+
+    name: str
+    title: str
+    checks: tuple[str, ...]
+    layer: str = ""
+    has_references: bool = True
+    starts: tuple[str, ...] = ()
+
+
+class RanksRule(StrEnum):
+    """How many MPI ranks a benchmark can run with."""
+
+    EXACTLY_TWO = "exactly two"
+    EVEN = "an even number"
+    AT_LEAST_TWO = "at least two"
+    AT_LEAST_THREE = "at least three"
+
+    @property
+    def least(self) -> int:
+        """The fewest ranks."""
+        return 3 if self is RanksRule.AT_LEAST_THREE else 2
+
+    @property
+    def all_at_once(self) -> bool:
+        """Whether all ranks take part in one operation, however many there are."""
+        return self in (RanksRule.AT_LEAST_TWO, RanksRule.AT_LEAST_THREE)
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """What is known of every benchmark.
+
+    Attributes:
+        name: short name, the key in references, perflogs and reports.
+        family: name of the family that it belongs to.
+        title: what it is, in words.
+        metrics: what is measured, the one that names the benchmark first.
+        statistics: the statistics that are recorded and judged.
+        min_size: smallest message in bytes, ``None`` if the benchmark sends no payload.
+        max_size: largest message in bytes, ``None`` if the benchmark sends no payload.
+        runs: the runs that it belongs to, as tags of ``RUNS``.
+        smoke_on: the transports on which it belongs to the smoke run; ``None`` for all.
+    """
+
+    name: str
+    family: str
+    title: str
+    metrics: tuple[Metric, ...]
+    statistics: tuple[str, ...]
+    min_size: int | None
+    max_size: int | None
+    runs: frozenset[str]
+    smoke_on: tuple[str, ...] | None = field(default=None, kw_only=True)
+
+    def runs_on(self, transport: str) -> frozenset[str]:
+        """The runs that it belongs to on a transport."""
+        if self.smoke_on is None or transport in self.smoke_on:
+            return self.runs
+        return self.runs - {"smoke"}
+
+    @property
+    def recorded(self) -> tuple[tuple[Metric, str], ...]:
+        """Metric and statistic of each value that is recorded and judged at a size."""
+        return tuple((metric, each) for metric in self.metrics for each in self.statistics)
+
+
+@dataclass(frozen=True, slots=True)
+class MpiBenchmark(Benchmark):
+    """A benchmark of MPI.
+
+    Attributes:
+        printed: what stands between the program and its version in the title line of the output.
+            Some OSU programs print the title of another.
+        datatype: what to pass with ``-T``; ``None`` for the program's default. Reductions are
+            never left at ``MPI_CHAR``: data validation of ``osu_allreduce`` then fails on a
+            healthy Open MPI 4.1.4 (its ``op/avx`` component).
+        ranks: how many ranks it can run with.
+        validates: whether OSU can check the data received (``-c``).
+        in_probe: whether ``mpi_probe`` measures it too, as a subcommand of the same name.
+    """
+
+    printed: str
+    datatype: str | None
+    ranks: RanksRule
+    validates: bool = True
+    in_probe: bool = False
+
+    @property
+    def osu_program(self) -> str:
+        """The OSU program that measures it."""
+        return f"osu_{self.name}"
+
+    @property
+    def recorded(self) -> tuple[tuple[Metric, str], ...]:
+        """As of every benchmark; of a metric beside the first only the average."""
+        first, *others = self.metrics
+        return (
+            *((first, statistic) for statistic in self.statistics),
+            *((metric, "avg") for metric in others),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramBenchmark(Benchmark):
+    """A benchmark of a program with options, beside the families of MPI.
+
+    Attributes:
+        program: the program on ``PATH``, or one of the folder of that name in ``src/bench``.
+        options: what makes the program this benchmark; never sizes, counts, devices or transports.
+        transports: the transports that it can use.
+        needs: features that a partition must offer beside those of the transport.
+    """
+
+    program: str
+    options: tuple[str, ...]
+    transports: tuple[str, ...]
+    needs: tuple[str, ...] = ()
+
+
+RUNS = ("smoke", "nightly", "acceptance", "full")
+"""The tags that say when a check runs, each run with all of the one before it: a look at the fabric
+in minutes; every night; before and after a change; everything there is."""
+
+FULL = frozenset({"full"})
+ACCEPTANCE = FULL | {"acceptance"}
+NIGHTLY = ACCEPTANCE | {"nightly"}
+SMOKE = NIGHTLY | {"smoke"}

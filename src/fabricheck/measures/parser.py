@@ -1,0 +1,194 @@
+"""Reading the output of benchmark programs: which folder's reader it is for, and what all need."""
+
+import math
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from fabricheck.errors import ParseError
+from fabricheck.inputs import read_file
+from fabricheck.measures import program_result
+from fabricheck.measures.curve import Curve
+from fabricheck.measures.metrics import point_label
+from fabricheck.measures.registry import find, part_of, parts
+
+_QUOTE = re.compile(r"^> ?", re.MULTILINE)
+
+
+def half_digit(word: str) -> float:
+    """Half of what the last digit of a number counts: how far rounding may have moved it."""
+    _, _, decimals = word.partition(".")
+    return float(0.5 * 10 ** -len(decimals))
+
+
+def parse_file(path: Path, name: str = "") -> Curve:
+    """Read the output of a benchmark program from a file, as ``parse`` does its text.
+
+    Raises:
+        ParseError: if the file cannot be read or ``parse`` refuses its text.
+    """
+    try:
+        data = read_file(path)
+    except OSError as error:
+        raise ParseError(
+            f"{path}: expected the output of a benchmark, but the file cannot be read "
+            f"({error.strerror}): check the path"
+        ) from error
+    return parse(decode(data, str(path)), str(path), name)
+
+
+def decode(data: bytes, source: str) -> str:
+    """Text of a program's output, with the line ends and blanks that programs print.
+
+    A terminal ends lines with CR LF; a web page has blanks that don't break, and a reply quotes.
+
+    Raises:
+        ParseError: if it is not UTF-8 text.
+    """
+    try:
+        text = data.decode("utf-8").replace("\r\n", "\n").replace("\xa0", " ")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ParseError(
+            f"{source}: line {line}: expected UTF-8 text, found the byte "
+            f"0x{data[error.start]:02x}: the output is damaged or is no text"
+        ) from error
+    is_quoted = all(line.startswith(">") for line in text.split("\n") if line)
+    return _QUOTE.sub("", text) if is_quoted else text
+
+
+def parse(text: str, source: str, name: str = "") -> Curve:
+    """The curve that a program printed.
+
+    Args:
+        text: the whole output, with the line end of its last line: a row without one is taken
+            as cut.
+        source: what to call the text in messages, usually the file's path.
+        name: the benchmark that ran, where the output doesn't tell: of several with one title it
+            is taken for that of the first in the registry, other tables are refused without it.
+
+    Raises:
+        ParseError: if there is no table, more than one, or one that is empty, damaged, cut or
+            marked invalid by the program's own data validation.
+
+    An OSU table has no end mark, so that a cut between two rows cannot be seen here: pass the
+    curve to ``check_complete``. Of the suite's own programs the JSON is read, and no table.
+    """
+    if not text.strip():
+        raise ParseError(
+            f"{source}: expected the output of a benchmark, found nothing: the program did not "
+            "start, or its output went elsewhere"
+        )
+    curves = {
+        program: make
+        for reader in parts("read")
+        for program, make in getattr(reader, "RESULTS", {}).items()
+    }
+    if program_result.is_result(text):
+        result = program_result.read(text, source)
+        if result.program not in curves:
+            result.refuse(
+                f"expected results of one of {', '.join(curves)}, found those of {result.program}"
+            )
+        measured: Curve = curves[result.program](result, name)
+        return measured
+    _refuse_tables(text, source, list(curves))
+    own = part_of(name, "read") if name else None
+    readers = [reader for reader in parts("read") if hasattr(reader, "is_output")]
+    for reader in sorted(readers, key=lambda reader: reader is not own):
+        if reader.is_output(text):
+            curve: Curve = reader.parse(text, source, name)
+            return curve
+    raise untitled(text.split("\n"), source)
+
+
+def _refuse_tables(text: str, source: str, programs: Sequence[str]) -> None:
+    """Refuse what our own programs print for people."""
+    title = re.compile(
+        rf"^(?:# (?P<program>{'|'.join(programs)}) |(?P<other>{'|'.join(programs)}) \S+ Benchmark )"
+    )
+    for number, line in enumerate(text.split("\n"), start=1):
+        if match := title.match(line):
+            program = match["program"] or match["other"]
+            raise ParseError(
+                f"{source}: line {number}: expected the JSON of {program}, found its table for "
+                "people: run it with --json FILE and give that file"
+            )
+
+
+def untitled(lines: Sequence[str], source: str) -> ParseError:
+    """The error of an output, of lines not all empty, that no program's title is in."""
+    last = next(line.strip() for line in reversed(lines) if line.strip())
+    return ParseError(
+        f"{source}: expected the table of a benchmark, found no title line such as "
+        f"'# OSU MPI Latency Test v7.4'; the output ends with {last[:120]!r}"
+    )
+
+
+def check_complete(curve: Curve, expected_sizes: Sequence[int], source: str = "") -> None:
+    """Make sure that a curve has exactly the sizes that were asked for.
+
+    Args:
+        curve: what was parsed.
+        expected_sizes: sizes in bytes, as ``registry.sweep`` gives them; ignored for a
+            benchmark without payload, whose only row the parser has required.
+        source: what to call the curve in messages.
+
+    Raises:
+        ParseError: naming the sizes that are missing or that nobody asked for.
+    """
+    if find(curve.benchmark).min_size is None:
+        return
+    found = {point.size for point in curve.points}
+    prefix = f"{source}: " if source else ""
+    if missing := [size for size in expected_sizes if size not in found]:
+        raise ParseError(
+            f"{prefix}expected {len(expected_sizes)} message sizes, but {_labels(curve, missing)} "
+            f"{'is' if len(missing) == 1 else 'are'} missing: the benchmark was cut short or "
+            "ran with other sizes"
+        )
+    if extra := [size for size in found if size is not None and size not in expected_sizes]:
+        raise ParseError(
+            f"{prefix}expected {len(expected_sizes)} message sizes, but found "
+            f"{_labels(curve, extra)} as well: the benchmark ran with other sizes"
+        )
+
+
+def _labels(curve: Curve, sizes: Sequence[int]) -> str:
+    metric = find(curve.benchmark).metrics[0]
+    return ", ".join(point_label(metric, size) for size in sorted(sizes))
+
+
+_WHOLE_NUMBER = re.compile(r"\d{1,18}", re.ASCII)
+
+
+class Rows:
+    """The lines of a table.
+
+    Args:
+        source: what to call it in messages.
+    """
+
+    NUMBER = re.compile(r"\d{1,30}(?:\.\d{1,30})?", re.ASCII)
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+
+    def _value(self, number: int, title: str, word: str) -> float:
+        """The number in a cell of a line."""
+        value = float(word) if self.NUMBER.fullmatch(word) else math.nan
+        if not math.isfinite(value):
+            raise self._error(
+                number, f"expected a finite number, not negative, as {title}, found {word!r}"
+            )
+        return value
+
+    def _whole(self, number: int, title: str, word: str, least: int = 0) -> int:
+        """The whole number in a cell of a line."""
+        if not _WHOLE_NUMBER.fullmatch(word) or int(word) < least:
+            wanted = "whole number above zero" if least else "whole number, not negative,"
+            raise self._error(number, f"expected a {wanted} as {title}, found {word!r}")
+        return int(word)
+
+    def _error(self, number: int, message: str) -> ParseError:
+        return ParseError(f"{self._source}: line {number}: {message}")

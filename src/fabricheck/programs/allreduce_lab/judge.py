@@ -1,0 +1,60 @@
+"""What held in each row of the OptiReduce guide's table must hold wherever one is measured."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from fabricheck.judge.levels import Level, worst
+from fabricheck.judge.verdict import Subject, Verdict
+from fabricheck.measures.curve import Curve
+from fabricheck.measures.metrics import Metric
+from fabricheck.programs.allreduce_lab.entries import BENCHMARKS
+
+
+class Fact(NamedTuple):
+    """One scheme that takes no longer than another."""
+
+    shorter: Metric
+    longer: Metric
+
+
+FACTS = (
+    *(Fact(Metric.OPTIREDUCE, each) for each in (Metric.RING, Metric.BCUBE, Metric.TAR_TCP)),
+    *(Fact(each, Metric.BCUBE) for each in (Metric.RING, Metric.TAR_TCP)),
+    Fact(Metric.TAR_TCP, Metric.RING),
+)
+"""OptiReduce takes least, BCube most, and TAR+TCP less than Ring: in all twelve rows."""
+
+
+def refine(verdict: Verdict, subject: Subject) -> Verdict:
+    """The verdict with each fact that does not hold.
+
+    Partition extra that is read: ``allreduce_lab.noise``, the share by which one scheme may miss.
+    """
+    if not BENCHMARKS[subject.curve.benchmark].model:
+        return verdict
+    noise = subject.extras.allreduce_lab.noise
+    found = missed(averages(subject.curve), noise)
+    levels = [verdict.level, *[Level.CRITICAL] * len(found)]
+    return Verdict(worst(levels), verdict.judgements, (*found, *verdict.findings))
+
+
+def averages(curve: Curve) -> Mapping[Metric, float]:
+    """Seconds of an iteration by each scheme."""
+    (point,) = curve.points
+    return {metric: value for (metric, name), value in point.values.items() if name == "avg"}
+
+
+def missed(averages: Mapping[Metric, float], noise: float = 0.0) -> tuple[str, ...]:
+    """A sentence for each fact that does not hold.
+
+    Args:
+        averages: seconds of an iteration by each scheme.
+        noise: the share by which the shorter one may be longer.
+    """
+    return tuple(
+        f"expected an iteration to take no longer with {fact.shorter} than with {fact.longer}, as "
+        f"in every row of the guide's table, found {averages[fact.shorter]:.4g} and "
+        f"{averages[fact.longer]:.4g} s"
+        for fact in FACTS
+        if averages[fact.shorter] > averages[fact.longer] * (1 + noise)
+    )

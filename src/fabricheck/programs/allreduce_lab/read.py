@@ -1,0 +1,60 @@
+"""Curves of ``allreduce_lab``: one point, with the times of each scheme."""
+
+from fabricheck.measures.curve import Curve, Point
+from fabricheck.measures.metrics import Metric
+from fabricheck.measures.program_result import ProgramResult
+from fabricheck.programs.allreduce_lab.entries import BENCHMARKS, PROGRAM
+
+LEAST_BYTES = "Least bytes"
+"""Metadata: what each rank sent at least."""
+
+
+def curve(result: ProgramResult, name: str = "") -> Curve:
+    """The curve of one run.
+
+    Raises:
+        ParseError: if it is not one of the benchmark, or if a scheme of that is missing.
+    """
+    found = BENCHMARKS.get(name)
+    if found is None:
+        result.refuse(
+            f"expected the name of the benchmark (--benchmark) with results of {PROGRAM}, which "
+            f"tell no model, found {name or 'none'}: name one of {', '.join(BENCHMARKS)}"
+        )
+    what = "training" if found.model else "allreduce"
+    ran = [each.get("scheme") for each in result.results]
+    asked = (what, found.tail, [str(scheme) for scheme in found.schemes])
+    seen = (result.benchmark, result.options.get("tail"), ran)
+    if asked != seen:
+        result.refuse(
+            f"expected {name}, which is {asked[0]} with p99/p50 of {asked[1]} by "
+            f"{', '.join(asked[2])}, found {seen[0]} with {seen[1]} by {', '.join(map(str, ran))}"
+        )
+    ranks = int(result.environment["ranks"])
+    values: dict[tuple[Metric, str], float] = {}
+    least = 0.0
+    for row in result.results:
+        scheme = Metric(row["scheme"])
+        values |= dict(result.values(row, "time", scheme))
+        count = result.need(row, "iterations", int)
+        least += 2 * (ranks - 1) / ranks * result.need(row, "size", int) * count
+        if row.get("valid") is not True:
+            unchecked = row.get("sums_unchecked")
+            told = f"{unchecked} of which nothing was compared" if unchecked else "none"
+            result.refuse(f"expected sums of {scheme} that were looked at, found {told}")
+        if scheme is Metric.OPTIREDUCE:
+            values |= dict(result.values(row, "loss", Metric.ERROR_RATIO))
+        elif found.metrics == (Metric.TAIL,):
+            values |= dict(result.values(row, "tail", Metric.TAIL))
+    return Curve(
+        benchmark=name,
+        program=PROGRAM,
+        version=result.version,
+        datatype=None,
+        metadata={**result.metadata(), LEAST_BYTES: f"{least:.0f}"},
+        points=(Point(None, values, min(row["iterations"] for row in result.results), valid=True),),
+        is_whole=True,
+    )
+
+
+RESULTS = {PROGRAM: curve}

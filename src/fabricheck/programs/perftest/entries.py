@@ -1,0 +1,20 @@
+"""The benchmarks of perftest: a variant differs from the plain benchmark in one option."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from fabricheck.measures.benchmark import Family, ProgramBenchmark
+from fabricheck.measures.listed import listed, options
+from fabricheck.tables import one_of
+
+FAMILIES: Final = (Family("verbs", "without MPI and UCX", ("VerbsPerftest",), "verbs"),)
+OPERATIONS: Final = ("send", "write", "read", "atomic")
+PERFTEST: Final = [f"ib_{name}_{kind}" for name in OPERATIONS for kind in ("lat", "bw")]
+BENCHMARKS: Mapping[str, ProgramBenchmark] = listed(
+    Path(__file__).with_name("benchmarks.csv"),
+    ProgramBenchmark,
+    FAMILIES,
+    program=one_of(PERFTEST),
+    options=options("(-[qlI] [0-9]+|-[eb])?", "-q 2"),
+)

@@ -1,0 +1,311 @@
+"""Strict reading of the tables of perftest's ``ib_*_lat`` and ``ib_*_bw`` (4.5 to 26.04).
+
+A table has a title, the settings that the program took, a line of column names, rows, and a line of
+dashes at its end. What perftest calls MB/sec, and later MiB/sec, is 2^20 bytes a second.
+
+perftest's JSON file has the same digits, of the last size only (docs/explanation/decisions.md).
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from fabricheck.errors import FabricheckError, ParseError
+from fabricheck.measures.benchmark import ProgramBenchmark
+from fabricheck.measures.curve import Curve, Point
+from fabricheck.measures.metrics import Metric
+from fabricheck.programs.perftest.entries import BENCHMARKS
+from fabricheck.programs.perftest.table import (
+    BENCHMARK,
+    CONNECTION,
+    DEVICE,
+    GID_INDEX,
+    INLINE,
+    LINK,
+    MTU,
+    PROGRAM,
+    TITLE_LIKE,
+    Table,
+    read_table,
+)
+from fabricheck.units import MIB
+
+_FIRST_OF_ALL, _LARGEST_OF_ALL = 2, 8 * MIB
+_USED = (DEVICE, CONNECTION, MTU, LINK, GID_INDEX)
+
+
+# What perftest 4.5 to 26.04 says on its error output, the cause before what follows from it.
+_CAUSES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(pattern), sentence)
+    for pattern, sentence in (
+        (
+            r"IB device (\S+) not found",
+            "expected the RDMA device {0} on both nodes, found none of that name on one of them: "
+            "correct ucx_net_devices.rdma in the site file (ibv_devices lists what a node has)",
+        ),
+        (
+            r"Unable to find the Infiniband/RoCE device|No IB devices found",
+            "expected an RDMA device on both nodes, found none on one of them: look at its drivers "
+            "(ibv_devices, dmesg)",
+        ),
+        (
+            r"Unable to query port (\d+) attributes",
+            "expected port {0} on the RDMA device, found none: correct ucx_net_devices.rdma in the "
+            "site file",
+        ),
+        (
+            r"Port number (\d+) state is (\w+)",
+            "expected port {0} of the RDMA device to be active, found {1}: look at cable, switch "
+            "port and ip link",
+        ),
+        (
+            r"Gid index should be between 0 and (\d+)",
+            "expected a GID index below {0}, found {gid_index}: correct gid_index in the site file "
+            "(ibv_devinfo -v lists the addresses of a port)",
+        ),
+        (
+            r"Failed to modify QP \d+ to RTR",
+            "expected the two ports to connect, found that one can't reach the address of the "
+            "other: GID index {gid_index} is empty on a node or is of another kind there (correct "
+            "gid_index in the site file; ibv_devinfo -v lists the addresses), or there is no route",
+        ),
+        (
+            r"RLIMIT_MEMLOCK is (\d+) bytes",
+            "expected memory that can be locked for RDMA, found a limit of {0} B: raise memlock "
+            "(ulimit -l, LimitMEMLOCK of slurmd)",
+        ),
+        (
+            r"Couldn't allocate MR",
+            "expected memory to be registered for RDMA, found that the node refuses it: raise "
+            "memlock (ulimit -l, LimitMEMLOCK of slurmd)",
+        ),
+        (
+            r"Failed status 12\b|transport retry counter exceeded",
+            "expected an answer to every packet, found none after all retries: packets are lost, "
+            "the link went down, or the other end died",
+        ),
+        (
+            r"Couldn't connect to (\S+):(\d+)",
+            "expected a connection to {0}, port {1}, found none: its name doesn't resolve to this "
+            "node's network, or a firewall closes the port",
+        ),
+    )
+)
+
+# It compares the processor's counter with the time of day, and gives up where they don't agree
+# (get_cpu_mhz in get_clock.c of perftest 4.5 to 26.04).
+_UNSTEADY = re.compile(r"Correlation coefficient r\^2: (\S+) < 0\.9")
+
+
+def disturbances(errors: str) -> tuple[str, ...]:
+    """What perftest noticed of other work; its figures are all zero then.
+
+    Args:
+        errors: the error output of the job.
+    """
+    return tuple(
+        "perftest could not tell how fast the processor's clock runs, because other work delayed "
+        f"it (a correlation of {found}, 0.9 is wanted)"
+        for found in _UNSTEADY.findall(errors)[:1]
+    )
+
+
+def is_output(text: str) -> bool:
+    """Whether a text is meant to be what a client of perftest printed."""
+    return any(TITLE_LIKE.match(line) for line in text.split("\n"))
+
+
+def split_runs(text: str) -> list[str]:
+    """The output of each run, where several were put together; a run begins with its title."""
+    runs: list[str] = []
+    titles = 0
+    for line in text.splitlines(keepends=True):
+        titles += bool(TITLE_LIKE.match(line.rstrip()))
+        if titles > len(runs) or not runs:
+            runs.append("")
+        runs[-1] += line
+    return runs
+
+
+def parse(text: str, source: str, name: str = "") -> Curve:
+    """The curve of one run, or of several that were put together, as ``parse_runs``."""
+    del name
+    return parse_runs(split_runs(text), source)
+
+
+def parse_runs(outputs: Sequence[str], source: str) -> Curve:
+    """The curve that a client printed, in one run with all sizes or in one for each.
+
+    The tables don't tell perftest's version.
+
+    Args:
+        outputs: the whole output of each run, with the line end of its last line.
+        source: what to call the output in messages.
+
+    Raises:
+        ParseError: if a run has no table, more than one, or one that is empty, damaged or cut, or
+            if the runs are not of the same test with the same settings, in the order of their
+            sizes.
+    """
+    tables = []
+    for number, text in enumerate(outputs, start=1):
+        place = source if len(outputs) == 1 else f"{source}: run {number}"
+        tables.append(read_table(text, place))
+        _check_sweep(tables[-1].points, place)
+    first = tables[0]
+    for number, table in enumerate(tables[1:], start=2):
+        for what, expected, found in _differences(first, table):
+            raise ParseError(
+                f"{source}: run {number}: expected {what} {expected} as in run 1, found {found}: "
+                "outputs of several tests are put together"
+            )
+    points = [point for table in tables for point in table.points]
+    _check_order(points, source)
+    return Curve(
+        benchmark=first.benchmark,
+        program=PROGRAM,
+        version="",
+        datatype=None,
+        metadata=first.settings,
+        points=tuple(points),
+        remarks=tuple(dict.fromkeys(remark for table in tables for remark in table.remarks)),
+        is_whole=len(tables) == 1 and points[-1].size == _last_of_all(first),
+    )
+
+
+def confirm(
+    curve: Curve, benchmark: ProgramBenchmark, asked: Mapping[str, str], source: str
+) -> Curve:
+    """The curve as that of a benchmark, once perftest has said that it did what it was asked to.
+
+    Args:
+        curve: what was parsed, under the benchmark that it looks like.
+        benchmark: the benchmark that was asked for.
+        asked: settings by the names under which perftest prints them, such as ``CONNECTION``.
+        source: what to call the output in messages.
+
+    Raises:
+        ParseError: naming what was asked for and what perftest used instead.
+    """
+    expected, found = dict(asked), dict(curve.metadata)
+    options = list(benchmark.options)
+    if "-I" in options:
+        place = options.index("-I")
+        expected[INLINE] = options[place + 1]
+        del options[place : place + 2]
+    plain = next(
+        each.name
+        for each in BENCHMARKS.values()
+        if (each.program, each.options) == (benchmark.program, tuple(options))
+    )
+    expected[BENCHMARK], found[BENCHMARK] = plain, curve.benchmark
+    for key, value in expected.items():
+        if found.get(key) != value:
+            raise ParseError(
+                f"{source}: expected {key} {value}, found {found.get(key, 'none')}: perftest did "
+                "not do what it was asked to, so its figures belong to another test"
+            )
+    return replace(curve, benchmark=benchmark.name)
+
+
+def confirm_case(curve: Curve, placement: str, source: str) -> None:
+    """Make sure that a curve is of the connection type that its placement names.
+
+    Raises:
+        FabricheckError: if it is of another, or does not say.
+    """
+    told = curve.metadata.get(CONNECTION, "").lower()
+    if told != placement.partition("-")[0]:
+        raise FabricheckError(
+            f"{source}: expected the connection type of {placement}, found {told or 'none'}: its "
+            "references are not those of this curve; correct --placement"
+        )
+
+
+def cause(words: str, gid_index: int | None) -> str | None:
+    """The cause of a failure in one sentence, where the words of both ends name one.
+
+    Args:
+        words: all that the ends printed.
+        gid_index: the index that was asked for, ``None`` for perftest's own choice.
+    """
+    asked = "perftest's own choice" if gid_index is None else gid_index
+    for pattern, sentence in _CAUSES:
+        if match := pattern.search(words):
+            return sentence.format(*match.groups(), gid_index=asked)
+    return None
+
+
+def used(curve: Curve) -> str:
+    """The settings that say which way the data went."""
+    return ", ".join(f"{key} {curve.metadata.get(key, 'none')}" for key in _USED)
+
+
+def least_packets(curve: Curve) -> tuple[int, int]:
+    """The packets that server and client must have sent, whatever else they sent.
+
+    The client of a one-way test sends the data, the server at most acknowledgements; in a latency
+    test and in both directions each sends. A read asks with one packet and is answered with the
+    data, an atomic is answered with one.
+    """
+    benchmark = BENCHMARKS[curve.benchmark]
+    mtu = int(curve.metadata[MTU])
+    counts = [(point.size or 0, point.iterations or 0) for point in curve.points]
+    requests = sum(count for _, count in counts)
+    data = sum(-(-size // mtu) * count for size, count in counts)
+    both_ways = Metric.LATENCY in benchmark.metrics or "-b" in benchmark.options
+    if benchmark.program.startswith(("ib_send", "ib_write")):
+        return (data if both_ways else 0), data
+    answered = data, requests
+    if "-b" in benchmark.options:
+        return sum(answered), sum(answered)
+    return answered
+
+
+def posted_at_once(benchmark: ProgramBenchmark) -> int:
+    """How many requests a benchmark posts together; iterations must be a multiple of it."""
+    options = benchmark.options
+    return int(options[options.index("-l") + 1]) if "-l" in options else 1
+
+
+def _differences(first: Table, table: Table) -> Iterator[tuple[str, str, str]]:
+    yield from (
+        (key, first.settings.get(key, "none"), table.settings.get(key, "none"))
+        for key in _USED
+        if first.settings.get(key) != table.settings.get(key)
+    )
+    if first.benchmark != table.benchmark:
+        yield BENCHMARK, first.benchmark, table.benchmark
+
+
+def _last_of_all(table: Table) -> int:
+    """The last size of a run with all sizes, in bytes: a datagram is one packet."""
+    is_datagram = table.settings.get(CONNECTION) == "UD"
+    return int(table.settings[MTU]) if is_datagram else _LARGEST_OF_ALL
+
+
+def _check_sweep(points: Sequence[Point], source: str) -> None:
+    """Several rows of one run are those of ``-a``, whose sizes double from 2 B."""
+    sizes = [point.size or 0 for point in points]
+    for before, size in pairwise(sizes):
+        if size != 2 * before:
+            raise ParseError(
+                f"{source}: expected {2 * before} B after {before} B, found {size} B: rows are "
+                "missing, repeated (as with --run_infinitely) or out of order"
+            )
+    if len(sizes) > 1 and sizes[0] != _FIRST_OF_ALL:
+        raise ParseError(
+            f"{source}: expected a sweep (-a) from {_FIRST_OF_ALL} B on, found one from {sizes[0]} "
+            "B: its first rows are missing"
+        )
+
+
+def _check_order(points: Sequence[Point], source: str) -> None:
+    sizes = [point.size or 0 for point in points]
+    for before, size in pairwise(sizes):
+        if size <= before:
+            raise ParseError(
+                f"{source}: expected a size greater than {before}, found {size}: rows are repeated "
+                "or out of order; run the benchmark again with its output in a file of its own"
+            )

@@ -1,0 +1,134 @@
+"""pair_health: its curve, its job, and what a run left behind."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.programs.results import document
+
+from fabricheck.errors import FabricheckError
+from fabricheck.launch.measurement import Setting
+from fabricheck.localise.located import dead_ports, locate, write_told
+from fabricheck.localise.verdict_text import as_json, lines
+from fabricheck.measures.parser import parse
+from fabricheck.programs.pair_health.launch import Pairs, cases
+
+PAIRS = (((0, 3), (1, 2)), ((0, 2), (1, 3)), ((0, 1), (2, 3)))
+
+
+def rounds(slow: int | None, count: int = 6) -> list[dict[str, Any]]:
+    """Rounds of four nodes, of which one sends slowly."""
+    return [
+        {
+            "round": number + 1,
+            "pairs": 2,
+            "first": [pair[0] for pair in PAIRS[number % 3]],
+            "second": [pair[1] for pair in PAIRS[number % 3]],
+            "latencies": [2e-6, 2.01e-6],
+            "there": [4e9 if pair[0] == slow else 1e10 + number for pair in PAIRS[number % 3]],
+            "back": [4e9 if pair[1] == slow else 1e10 for pair in PAIRS[number % 3]],
+            "valid": True,
+        }
+        for number in range(count)
+    ]
+
+
+def written(slow: int | None, **environment: Any) -> str:
+    found = document("pair_probe", "pairs", rounds(slow))
+    hosts = {"ranks": 4, "hosts": ["n1", "n2", "n3", "n4"]}
+    found["environment"] |= hosts | environment
+    found["units"] |= {"latencies": "s", "there": "B/s", "back": "B/s"}
+    return json.dumps(found)
+
+
+def test_the_curve_has_the_medians() -> None:
+    values = parse(written(None), "out", "pair_health").variables()
+    assert values["latency_p50_8B"] == (pytest.approx(2.005), "us")
+    assert values["bandwidth_p50_1MiB"] == (pytest.approx(1e4), "MB/s")
+
+
+def kept(directory: Path, text: str) -> Path:
+    (directory / "result.json").write_text(text)
+    write_told(directory, None, {"n1": "idle", "n9": "down*"}, {"n3": "mlx5_0:1 counts errors"}, {})
+    return directory
+
+
+def test_the_slow_node_is_told_with_the_lines_to_copy(tmp_path: Path) -> None:
+    located = locate(kept(tmp_path, written(2)))
+    told = lines(located)
+    assert located.level == "critical"
+    assert told[0].startswith("3 of 4 nodes good, 1 accused; 6 rounds")
+    assert told[1].startswith("n3 sends at 0.40 of its peers, 6 of 6 tests slow, 3 partners")
+    assert "mlx5_0:1 counts errors" in told[1]
+    assert told[2].strip() == "without: --exclude=n3"
+    assert "scontrol update nodename=n3 state=drain reason=" in told[3]
+    assert told[4] == "not measured: n9 (down*)"
+    data = as_json(located)
+    assert data["accused"][0]["places"] == ["n3 sends"]
+    assert (data["accused_nodes"], data["good_nodes"]) == (["n3"], ["n1", "n2", "n4"])
+
+
+def test_a_small_share_is_told_with_two_digits(tmp_path: Path) -> None:
+    slow = json.loads(written(None))
+    for each in slow["results"]:
+        for number, (first, second) in enumerate(zip(each["first"], each["second"], strict=True)):
+            each["there"][number] *= 0.0041 if first == 2 else 1
+            each["back"][number] *= 0.0041 if second == 2 else 1
+    located = locate(kept(tmp_path, json.dumps(slow)))
+    assert lines(located)[1].startswith("n3 sends at 0.0041 of its peers")
+
+
+def test_a_healthy_run_accuses_nobody(tmp_path: Path) -> None:
+    located = locate(kept(tmp_path, written(None)))
+    assert (located.level, located.bad) == ("good", [])
+
+
+def test_a_dead_port_is_critical_and_named(tmp_path: Path) -> None:
+    (tmp_path / "result.json").write_text(written(None))
+    (tmp_path / "port.n1").write_text("up\n")
+    (tmp_path / "port.n8").write_text("down eth0 eth1\n")
+    write_told(tmp_path, None, {"n8": "idle"}, {}, dead_ports(tmp_path))
+    located = locate(tmp_path)
+    assert (located.level, located.bad, located.absent) == ("critical", ["n8"], {})
+    told = lines(located)
+    assert told[1] == "n8 was left out: eth0 and eth1 down"
+    assert told[-1].endswith("nodename=n8 state=drain reason='fabricheck: a port is down'")
+    assert as_json(located)["dead_ports"] == {"n8": "eth0 and eth1"}
+
+
+def test_nodes_with_a_dead_port_are_left_out_of_the_ranks(tmp_path: Path) -> None:
+    (case, *_) = [case for case in cases("pair_health") if case.placement.transport.name == "tcp"]
+    (tmp_path / "port.n8").write_text("down eth0\n")
+    assert Pairs(case).ranks(Setting(chosen={"nodes": 8}, stage=tmp_path)).total == 7
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("{", "expected JSON"),
+        (written(2, hosts=["n1", "n2"]), "expected one rank on each node"),
+        (written(2).replace('"second": [3, 2]', '"second": [3, 9]'), "disjoint pairs of 4 ranks"),
+        (written(2).replace('"second": [3, 2]', '"second": [3]'), "as many numbers"),
+    ],
+)
+def test_damaged_rounds_are_refused(tmp_path: Path, text: str, told: str) -> None:
+    with pytest.raises(FabricheckError, match=told):
+        locate(kept(tmp_path, text))
+
+
+def test_each_transport_is_measured_once_and_on_all_nodes() -> None:
+    found = cases("pair_health")
+    transports = [case.placement.transport.name for case in found]
+    assert len(set(transports)) == len(transports)
+    (tcp,) = [case for case in found if case.placement.transport.name == "tcp"]
+    measured = Pairs(tcp)
+    assert measured.ranks(Setting(chosen={"nodes": 9})).total == 9
+    assert measured.ranks(Setting()).total == tcp.placement.num_nodes
+
+
+def test_a_topology_that_is_not_there_is_named(tmp_path: Path) -> None:
+    (case, *_) = cases("pair_health")
+    setting = Setting(chosen={"topology": str(tmp_path / "none"), "round_seconds": 1})
+    with pytest.raises(FabricheckError, match="found no such file"):
+        Pairs(case).job(setting)
