@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed import Testbed
-from testbed.status import TestbedStatus
+from testbed import Testbed, status
 
 pytestmark = pytest.mark.e2e
 PMI = {"openmpi": "pmix", "mpich": "pmi2"}
@@ -54,7 +53,7 @@ def wait_until(condition: Callable[[], bool], what: str, seconds: float = 60.0) 
         time.sleep(0.1)
 
 
-def settled(testbed: Testbed) -> TestbedStatus:
+def settled(testbed: Testbed) -> status.TestbedStatus:
     """Its status once all nodes are idle: Slurm needs a moment after a job."""
     wait_until(
         lambda: {node.slurm_state for node in testbed.status().nodes[1:]} == {"idle"}, "idle nodes"
