@@ -23,6 +23,7 @@ ROOT = Path(__file__).parents[1]
 SOURCES = ROOT / "src" / "fabricheck"
 READERS = {
     **dict.fromkeys(sorted(SOURCES.glob("programs/*/*.csv")), "entries.py"),
+    SOURCES / "node_health" / "rules.csv": "rules.py",
     SOURCES / "monitor" / "catalog.csv": "catalog.py",
     SOURCES / "transports" / "transports.csv": "table.py",
     SOURCES / "transports" / "mpi.csv": "families.py",
@@ -31,7 +32,7 @@ READERS = {
 """Each table with the module beside it that reads it."""
 
 OPEN = (
-    *("name", "title", "meaning"),
+    *("name", "title", "meaning", "expected", "source"),
     # Words of the MPIs themselves, which pages, job scripts and recorded output hold.
     *("printed", "command", "least", "launcher", "spec", "compilers", "hosts", "given"),
     *("alone", "ucx", "variables", "said"),
@@ -96,6 +97,8 @@ def meaning(value: Any) -> Any:
 
 def read(place: Path, reader: str) -> Any:
     found = runpy.run_path(str(place / reader))
+    if rules := found.get("RULES"):
+        return meaning({rule.name: rule for rule in rules})
     named = next(
         found[name] for name in ("MPIS", "BENCHMARKS", "TRANSPORTS", "FAMILIES") if name in found
     )
@@ -112,7 +115,7 @@ def is_known(name: str, documents: str) -> bool:
         for each in OF_NCCL.values()
     }
     derived |= {f"{name}:{each}" for name, mpi in MPIS.items() for each in mpi.choices}
-    return name in derived or re.search(rf"`{name}\b", documents) is not None
+    return name in derived or re.search(rf"(`|^\| ){name}\b", documents, re.M) is not None
 
 
 def program_name(program: str, options: tuple[str, ...]) -> str:

@@ -4,10 +4,9 @@ import dataclasses
 from typing import Any
 
 from fabricheck.node_health.clocks import Skew
-from fabricheck.node_health.expectations import Expectations
 from fabricheck.node_health.facts import Facts, NumaNode, Port
-from fabricheck.node_health.judging import judge
-from fabricheck.node_health.survey import Line, Survey
+from fabricheck.node_health.rules import judge
+from fabricheck.node_health.survey import Expectations, Line, Survey
 
 CARD = Port("mlx5_0:1", numa=0, interface="ens1", state="ACTIVE")
 SOFTWARE = Port("rxe0:1", numa=None, interface="eth0", state="ACTIVE")

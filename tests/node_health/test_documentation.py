@@ -6,8 +6,8 @@ from pathlib import Path
 import yaml
 from tests.node_health.survey import survey
 
-from fabricheck.node_health.expectations import Expectations, read_expectations
 from fabricheck.node_health.rules import RULES
+from fabricheck.node_health.survey import Expectations, read_expectations
 from fabricheck.sites.extras import NodeHealthExtra, PartitionExtras
 
 KEYS = NodeHealthExtra.schema()["properties"]

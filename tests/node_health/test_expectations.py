@@ -1,6 +1,6 @@
 """What a site may expect, and how a slip in its file is told."""
 
-from fabricheck.node_health.expectations import (
+from fabricheck.node_health.survey import (
     Expectations,
     read_expectations,
     version_numbers,

@@ -6,7 +6,7 @@ import pytest
 from tests.node_health.test_facts import TEXT
 
 from fabricheck.errors import FabricheckError
-from fabricheck.node_health.record import read_record
+from fabricheck.node_health.clocks import read_record
 
 CLOCK = "allocation n[1-2]\nround 0 1795252692000000000 1795252693000000000\nend\n"
 

@@ -3,9 +3,16 @@
 from collections import Counter
 from collections.abc import Container, Mapping
 
-from fabricheck.node_health.answers import differing, met, not_applicable, unknown, unmet
 from fabricheck.node_health.facts import Facts, Port
-from fabricheck.node_health.survey import Answer, Survey
+from fabricheck.node_health.survey import (
+    Answer,
+    Survey,
+    differing,
+    met,
+    not_applicable,
+    unknown,
+    unmet,
+)
 from fabricheck.units import format_size, seconds
 
 _ACTIVE = "ACTIVE"

@@ -1,126 +1,99 @@
-"""The prerequisites: what is expected of each node, who says so, and how grave it is otherwise."""
+"""The prerequisites, rules.csv, and what a survey shows of each: one line for equal nodes."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 
 from fabricheck.judge.levels import Level
 from fabricheck.node_health import nodes, software
-from fabricheck.node_health.survey import Rule, Survey
-
-
-def _always(_survey: Survey) -> bool:
-    return True
-
-
-def _without_mpi(survey: Survey) -> bool:
-    return not survey.family
-
-
-def _with_mpi(survey: Survey) -> bool:
-    return bool(survey.family)
-
-
-def _with_ucx(survey: Survey) -> bool:
-    return "ucx" in software.programs(survey.family)
-
+from fabricheck.node_health.facts import Facts
+from fabricheck.node_health.survey import Answer, Line, Outcome, Rule, Survey
+from fabricheck.nodes.names import fold
+from fabricheck.tables import TEXT, one_of, rows
 
 LAUNCH, CLOCK = "launch", "clock"
 
-_SETUP = "MPI AI Cluster Benchmark, docs/SETUP.md"
-
-RULES = (
-    Rule(
-        LAUNCH,
-        "the launcher reaches every node of the partition without asking for a password",
-        f"{_SETUP}; Open MPI, Launching with SSH",
-        Level.CRITICAL,
-        nodes.launch,
-        _always,
-    ),
-    Rule(
-        "kernel",
-        "the same release on every node",
-        "a node that an update has missed measures something else",
-        Level.WARNING,
-        nodes.kernel,
-        _without_mpi,
-    ),
-    Rule(
-        CLOCK,
-        "within {clock_skew} seconds of the other nodes",
-        "RFC 5905: NTP sets a clock that is 128 ms off, instead of steering it",
-        Level.CRITICAL,
-        nodes.clock,
-        _without_mpi,
-    ),
-    Rule(
-        "memlock",
-        "{memlock} lockable memory, where there is RDMA",
-        "registered memory is locked: Red Hat, Networking Guide, Relaxing memlock restrictions",
-        Level.CRITICAL,
-        nodes.memlock,
-        _without_mpi,
-    ),
-    Rule(
-        "hugepages",
-        "transparent huge pages in one of {transparent_hugepages}; {hugepages} reserved",
-        "fewer pages for the card to translate: kernel, admin-guide/mm/transhuge",
-        Level.WARNING,
-        nodes.hugepages,
-        _without_mpi,
-    ),
-    Rule(
-        "governor",
-        "{governor} on every CPU",
-        f"{_SETUP}; kernel, admin-guide/pm/cpufreq",
-        Level.WARNING,
-        nodes.governor,
-        _without_mpi,
-    ),
-    Rule(
-        "rdma",
-        "the port of ucx_net_devices, else any port, is active, where the partition offers rdma",
-        f"{_SETUP}: ibstat says Active",
-        Level.CRITICAL,
-        nodes.rdma,
-        _without_mpi,
-    ),
-    Rule(
-        "numa",
-        "the job's CPUs are at most {numa_distance} from the card",
-        "10 is local: ACPI, System Locality Information Table",
-        Level.WARNING,
-        nodes.numa,
-        _without_mpi,
-    ),
-    Rule(
-        "mtu",
-        "the same on every node, and {mtu} where the site says so",
-        f"{_SETUP}; what is larger than the receiver's MTU is lost",
-        Level.CRITICAL,
-        nodes.mtu,
-        _without_mpi,
-    ),
-    Rule(
-        "mpi version",
-        "of the environment's MPI, the same on every node, and at least {versions}",
-        f"{_SETUP}; Open MPI, README: different versions are not guaranteed to work together",
-        Level.CRITICAL,
-        software.mpi_version,
-        _with_mpi,
-    ),
-    Rule(
-        "ucx version",
-        "the same on every node, and at least {versions}",
-        f"{_SETUP}; UCX before 1.16 does not tell the other side its version",
-        Level.CRITICAL,
-        software.ucx_version,
-        _with_ucx,
-    ),
-    Rule(
-        "osu version",
-        "the same on every node, and at least {versions}",
-        _SETUP,
-        Level.WARNING,
-        software.osu_version,
-        _with_mpi,
-    ),
+_JUDGES: Mapping[str, Callable[[Facts, Survey], Answer]] = {
+    LAUNCH: nodes.launch, "kernel": nodes.kernel, CLOCK: nodes.clock, "memlock": nodes.memlock,
+    "hugepages": nodes.hugepages, "governor": nodes.governor, "rdma": nodes.rdma,
+    "numa": nodes.numa, "mtu": nodes.mtu, "mpi version": software.mpi_version,
+    "ucx version": software.ucx_version, "osu version": software.osu_version,
+}  # fmt: skip
+_APPLIES: Mapping[str, Callable[[Survey], bool]] = {
+    "always": lambda _survey: True,
+    "without MPI": lambda survey: not survey.family,
+    "with MPI": lambda survey: bool(survey.family),
+    "with UCX": lambda survey: "ucx" in software.programs(survey.family),
+}
+_COLUMNS = {
+    "name": one_of(tuple(_JUDGES)),
+    "level": one_of((Level.WARNING, Level.CRITICAL)),
+    "applies": one_of(_APPLIES),
+    "expected": TEXT,
+    "source": TEXT,
+}
+RULES = tuple(
+    Rule(judge=_JUDGES[row["name"]], **row)
+    for row in rows(Path(__file__).with_name("rules.csv"), _COLUMNS)
 )
 """The prerequisites, in the order in which they are shown."""
+
+
+def judge(survey: Survey) -> list[Line]:
+    """The lines of all rules that belong to the survey; nodes with equal answers share a line."""
+    lines = []
+    for rule in RULES:
+        if not rule.applies(survey):
+            continue
+        answers: dict[Answer, list[str]] = {}
+        for node in survey.nodes:
+            answers.setdefault(rule.judge(node, survey), []).append(node.node)
+        lines += [
+            Line(rule.name, _level(rule, answer), answer.words, tuple(nodes))
+            for answer, nodes in answers.items()
+        ]
+    return lines
+
+
+def unreached(states: Mapping[str, str], is_silent: Callable[[str], bool]) -> list[Line]:
+    """Lines for nodes of the partition that were not looked at, by the scheduler's word for each.
+
+    A node that doesn't answer the scheduler fails the launch. One that the scheduler has given to
+    somebody, or keeps back, is a warning: nothing is known of it.
+    """
+    by_state: dict[str, list[str]] = {}
+    for node, state in sorted(states.items()):
+        by_state.setdefault(state, []).append(node)
+    return [
+        Line(
+            LAUNCH,
+            Level.CRITICAL if is_silent(state) else Level.WARNING,
+            f"not reached: {state} when the job was submitted, nothing is known of it",
+            tuple(nodes),
+        )
+        for state, nodes in by_state.items()
+    ]
+
+
+def _level(rule: Rule, answer: Answer) -> Level | None:
+    return {
+        Outcome.MET: Level.GOOD,
+        Outcome.UNMET: rule.level,
+        Outcome.UNKNOWN: Level.WARNING,
+        Outcome.NOT_APPLICABLE: None,
+    }[answer.outcome]
+
+
+def findings(lines: Iterable[Line]) -> tuple[str, ...]:
+    """One sentence for each line that is not good, worst first."""
+    wrong = [line for line in lines if line.level not in (None, Level.GOOD)]
+    wrong.sort(key=lambda line: -line.level.severity if line.level else 0)
+    return tuple(f"{line.rule} of {fold(line.nodes)}: {line.words}" for line in wrong)
+
+
+def most_unmet(lines: Iterable[Line]) -> int:
+    """The number of prerequisites that the worst node does not meet."""
+    unmet = Counter(
+        node for line in lines if line.level not in (None, Level.GOOD) for node in line.nodes
+    )
+    return max(unmet.values(), default=0)

@@ -5,10 +5,17 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from fabricheck.node_health.answers import differing, met, not_applicable, unknown, unmet
-from fabricheck.node_health.expectations import version_numbers
 from fabricheck.node_health.facts import Facts
-from fabricheck.node_health.survey import Answer, Survey
+from fabricheck.node_health.survey import (
+    Answer,
+    Survey,
+    differing,
+    met,
+    not_applicable,
+    unknown,
+    unmet,
+    version_numbers,
+)
 from fabricheck.transports import MPIS
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)+")

@@ -15,14 +15,11 @@ from fabricheck.judge.references import Reference, Tolerance
 from fabricheck.judge.verdict import Verdict
 from fabricheck.measures.curve import variable_name
 from fabricheck.measures.metrics import Metric
-from fabricheck.node_health.clocks import SURVEY, skews
-from fabricheck.node_health.expectations import Expectations, read_expectations
+from fabricheck.node_health.clocks import SURVEY, read_record, skews
 from fabricheck.node_health.facts import NODE_PROBE
-from fabricheck.node_health.judging import findings, judge, most_unmet, unreached
-from fabricheck.node_health.record import read_record
-from fabricheck.node_health.rules import CLOCK
+from fabricheck.node_health.rules import CLOCK, findings, judge, most_unmet, unreached
 from fabricheck.node_health.software import probe_arguments, version_in
-from fabricheck.node_health.survey import Line, Survey
+from fabricheck.node_health.survey import Expectations, Line, Survey, read_expectations
 from fabricheck.nodes.names import fold
 from fabricheck.reframe_ext.judged import Judged, Values
 from fabricheck.reframe_ext.nodes import usable_nodes
