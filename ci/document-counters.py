@@ -11,9 +11,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from fabricheck.fabric.counter import Band, Counter, Measure
-from fabricheck.fabric.limits import BANDS
-from fabricheck.fabric.table import KERNEL_DRIVERS, TABLE
+from fabricheck.fabric.counters import BANDS, KERNEL_DRIVERS, TABLE, Band, Counter, Measure
 from generated import write_or_check
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "reference" / "fabric-health.md"

@@ -34,8 +34,7 @@ from tests.monitor.conftest import promtool, query_of  # noqa: E402
 from tests.monitor.test_loop import serving  # noqa: E402
 from tests.report.chromium import start, wait_until  # noqa: E402
 
-from fabricheck.fabric.counter import Band  # noqa: E402
-from fabricheck.fabric.limits import BANDS  # noqa: E402
+from fabricheck.fabric.counters import BANDS, Band  # noqa: E402
 
 PLACE = SUITE / "lab" / "grafana"
 BUILD = SUITE / "build" / "grafana"

@@ -19,7 +19,7 @@ from tests.test_layout import DOCUMENTS, ROOT, text_of
 
 from fabricheck.cli.application import COMMANDS as LISTED
 from fabricheck.cli.application import build
-from fabricheck.fabric.limits import BANDS
+from fabricheck.fabric.counters import BANDS
 from fabricheck.node_health.rules import RULES
 from fabricheck.report.status import Status
 from testbed.cli import application

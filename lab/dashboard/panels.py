@@ -4,8 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from fabricheck.fabric.counter import Band
-from fabricheck.fabric.limits import BANDS
+from fabricheck.fabric.counters import BANDS, Band
 
 _RUN: Final = 'system=~"$system"'
 _PORT: Final = 'node=~"$node"'

@@ -29,7 +29,7 @@ from grafana_foundation_sdk.models.dashboard import (
 )
 
 from dashboard.panels import ROWS, Panel, Steps
-from fabricheck.fabric.limits import BANDS
+from fabricheck.fabric.counters import BANDS
 from fabricheck.provenance import SUITE
 
 FILE: Final = SUITE / "src" / "fabricheck" / "monitor" / "mpi-benchmark-dashboard.json"

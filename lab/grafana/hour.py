@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 
-from fabricheck.fabric.limits import BANDS
+from fabricheck.fabric.counters import BANDS
 from fabricheck.monitor.catalog import FAMILIES
 from fabricheck.monitor.ports import limits_of
 

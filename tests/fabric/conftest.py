@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck.fabric.port import Snapshot
-from fabricheck.fabric.snapshot import snapshot_of as ports_of
+from fabricheck.fabric.ports import Snapshot
+from fabricheck.fabric.ports import snapshot_of as ports_of
 from fabricheck.nodes.told import SCRIPT, parse
 
 DATA = Path(__file__).parents[1] / "data" / "fabric"

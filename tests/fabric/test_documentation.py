@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from fabricheck.fabric.job import VALUES
 from fabricheck.fabric.limits import read_limits
-from fabricheck.fabric.survey import VALUES
 from fabricheck.sites.extras import PartitionExtras
 
 pytestmark = pytest.mark.integration

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.fabric.conftest import TREES, later, risen, snapshot_of
 
-from fabricheck.fabric.counter import Place
+from fabricheck.fabric.counters import Place
 from fabricheck.fabric.finding import Finding
 from fabricheck.fabric.health import judge, missing
 from fabricheck.fabric.limits import Limits, read_limits

@@ -1,7 +1,8 @@
 import pytest
 
 from fabricheck.errors import FabricheckError
-from fabricheck.fabric.limits import BANDS, Limits, read_limits
+from fabricheck.fabric.counters import BANDS
+from fabricheck.fabric.limits import Limits, read_limits
 from fabricheck.sites.extras import PartitionExtras
 
 

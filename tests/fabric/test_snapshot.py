@@ -6,8 +6,8 @@ import pytest
 from tests.fabric.conftest import Grow, take, told
 
 from fabricheck.errors import FabricheckError
-from fabricheck.fabric.counter import Place
-from fabricheck.fabric.port import EMPTY_GID, Port
+from fabricheck.fabric.counters import Place
+from fabricheck.fabric.ports import EMPTY_GID, Port
 from fabricheck.nodes.told import SCRIPT, parse, read_told
 
 pytestmark = pytest.mark.integration

@@ -7,7 +7,7 @@ import pytest
 from tests.fabric.conftest import later, snapshot_of
 
 from fabricheck.fabric.limits import Limits
-from fabricheck.fabric.port import EMPTY_GID, Gid
+from fabricheck.fabric.ports import EMPTY_GID, Gid
 from fabricheck.fabric.state import compare_nodes, judge_state
 from fabricheck.judge.levels import Level
 

@@ -4,9 +4,8 @@ from pathlib import Path
 import pytest
 from tests.fabric.conftest import TREES, later, risen, snapshot_of
 
-from fabricheck.fabric.job import Node, readings
+from fabricheck.fabric.job import Node, describe, readings, worst_readings
 from fabricheck.fabric.limits import Limits
-from fabricheck.fabric.survey import describe, worst_readings
 
 pytestmark = pytest.mark.integration
 

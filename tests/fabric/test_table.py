@@ -3,9 +3,16 @@
 import pytest
 from tests.fabric.conftest import TREES, Grow, take
 
-from fabricheck.fabric.counter import Meaning, Measure, Place
-from fabricheck.fabric.limits import BANDS
-from fabricheck.fabric.table import KERNEL_DRIVERS, TABLE, find, rows_of
+from fabricheck.fabric.counters import (
+    BANDS,
+    KERNEL_DRIVERS,
+    TABLE,
+    Meaning,
+    Measure,
+    Place,
+    find,
+    rows_of,
+)
 
 
 def test_a_counter_has_one_row() -> None:

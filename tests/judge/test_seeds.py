@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck.fabric.limits import BANDS
+from fabricheck.fabric.counters import BANDS
 from fabricheck.judge.levels import Level
 from fabricheck.judge.references import CaseKey, resolve
 from fabricheck.judge.verdict import judge_curve, judge_value, judge_values

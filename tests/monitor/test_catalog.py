@@ -7,8 +7,8 @@ import sys
 import pytest
 from tests.monitor.conftest import ROOT, promtool
 
-from fabricheck.fabric import table
-from fabricheck.fabric.counter import Role
+from fabricheck.fabric import counters
+from fabricheck.fabric.counters import Role
 from fabricheck.monitor.catalog import CATALOG, FAMILIES, ROLES, Family, Kind, Sample, sample
 from fabricheck.monitor.exposition import OPENMETRICS, PLAIN, choose, render
 
@@ -65,7 +65,9 @@ def test_prometheus_has_no_complaint_about_ours_and_none_but_one_about_the_older
 
 def test_every_role_of_a_counter_has_a_place_with_the_right_labels() -> None:
     assert ROLES.keys() == set(Role)
-    assert {(row.driver, row.name): row.role for row in table.TABLE if row.role} == table.ROLES
+    assert {
+        (row.driver, row.name): row.role for row in counters.TABLE if row.role
+    } == counters.ROLES
     for family, labels, _ in ROLES.values():
         more = 1 if labels else 0
         assert len(FAMILIES[family].labels) == 3 + len(labels) + more

@@ -8,7 +8,7 @@ import yaml
 from tests.monitor.conftest import ROOT, metrics_of, query_of
 
 from dashboard.render import FILE, render
-from fabricheck.fabric.limits import BANDS
+from fabricheck.fabric.counters import BANDS
 from fabricheck.monitor.catalog import FAMILIES
 
 BOARD = json.loads(FILE.read_text())

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from tests.monitor.conftest import ROOT, metrics_of, promtool
 
-from fabricheck.fabric.limits import BANDS
+from fabricheck.fabric.counters import BANDS
 from fabricheck.monitor.catalog import FAMILIES
 
 pytestmark = pytest.mark.integration

@@ -12,7 +12,7 @@ from statistics import median
 import pytest
 from scipy.stats import spearmanr
 
-from fabricheck.fabric.snapshot import snapshot_of
+from fabricheck.fabric.ports import snapshot_of
 from fabricheck.monitor.ports import of_snapshot
 from fabricheck.nodes.told import SCRIPT, parse
 from testbed import Testbed, faults

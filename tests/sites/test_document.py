@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from fabricheck.errors import FabricheckError
-from fabricheck.fabric.limits import BANDS
+from fabricheck.fabric.counters import BANDS
 from fabricheck.provenance import SUITE
 from fabricheck.sites.extras import PartitionExtras
 from fabricheck.sites.files import read, site_schema

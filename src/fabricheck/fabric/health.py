@@ -3,12 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from fabricheck.fabric.counter import Band, Counter, Measure
+from fabricheck.fabric.counters import KERNEL_DRIVERS, Band, Counter, Measure, find, rows_of
 from fabricheck.fabric.finding import Finding
 from fabricheck.fabric.limits import Limits
-from fabricheck.fabric.port import Port, Snapshot
+from fabricheck.fabric.ports import Port, Snapshot
 from fabricheck.fabric.state import judge_state, ports_in_use
-from fabricheck.fabric.table import KERNEL_DRIVERS, find, rows_of
 from fabricheck.judge.levels import Level
 from fabricheck.units import share
 
@@ -67,9 +66,7 @@ def judge(before: Snapshot, after: Snapshot, seconds: float, limits: Limits) -> 
         return findings
     for name, port in ports_in_use(after, limits).items():
         if earlier := before.ports.get(name):
-            findings += _strangers(after.host, port)
-            findings += _backwards(after.host, earlier, port, limits)
-            findings += _at_ceiling(after.host, earlier, port, limits)
+            findings += _unusable(after.host, earlier, port, limits)
     for reading in read(before, after, seconds, limits):
         findings += _judge_reading(reading, limits)
     return findings
@@ -80,18 +77,24 @@ def read(before: Snapshot, after: Snapshot, seconds: float, limits: Limits) -> I
     for name, port in ports_in_use(after, limits).items():
         if not (earlier := before.ports.get(name)):
             continue
-        for (place, counter), value in port.counters.items():
-            row = find(port.driver, place, counter)
-            start = earlier.counters.get((place, counter))
-            if row is None or counter in limits.ignore or start is None or value < start:
+        for row, counter, start, value in _judged(earlier, port, limits):
+            if start is None or value is None or value < start:
                 continue
             for rule in row.rules:
-                rise = value - start
                 packets = _packets(earlier, port, rule.of) if rule.of else None
-                compared = _compare(limits.bands[rule.band].measure, rise, seconds, packets)
-                yield Reading(
-                    after.host, name, row, counter, rule.band, rise, compared, packets
-                )  # fmt: skip
+                measure, rise = limits.bands[rule.band].measure, value - start
+                compared = _compare(measure, rise, seconds, packets)
+                yield Reading(after.host, name, row, counter, rule.band, rise, compared, packets)
+
+
+def _judged(
+    before: Port, after: Port, limits: Limits
+) -> Iterator[tuple[Counter, str, int | None, int | None]]:
+    """The counters that the site judges, with the value of each before and after, if it had one."""
+    for key in {**after.counters, **before.counters}:
+        row = find(after.driver, *key)
+        if row and key[1] not in limits.ignore:
+            yield row, key[1], before.counters.get(key), after.counters.get(key)
 
 
 def missing(port: Port) -> list[Counter]:
@@ -103,7 +106,9 @@ def missing(port: Port) -> list[Counter]:
         row
         for row in rows_of(port.driver)
         if row.rules
-        and not any(row.place is place and row.fits(known) for place, known in port.counters)
+        and not any(
+            row.place is place and row.number(known) is not None for place, known in port.counters
+        )
     ]
 
 
@@ -129,8 +134,7 @@ def _packets(before: Port, after: Port, names: tuple[str, ...]) -> int | None:
 
 def _judge_reading(reading: Reading, limits: Limits) -> Iterator[Finding]:
     band = limits.bands[reading.band]
-    few = band.measure is Measure.RATIO and reading.rise < limits.least_events
-    if few:
+    if band.measure is Measure.RATIO and reading.rise < limits.least_events:
         return
     if reading.value is None:
         yield Finding(
@@ -171,50 +175,34 @@ def _limit(band: Band, limit: float) -> str:
     return f"{limit:g}" if band.measure is Measure.RISE else share(limit)
 
 
-def _strangers(host: str, port: Port) -> Iterator[Finding]:
-    if port.driver not in KERNEL_DRIVERS:
+def _unusable(host: str, before: Port, after: Port, limits: Limits) -> Iterator[Finding]:
+    """What keeps counters from being judged."""
+    if after.driver not in KERNEL_DRIVERS:
         yield Finding(
-            Level.WARNING, "counters", host, port.name,
-            f"nothing judges those of driver {port.driver or 'unknown'}, it is not in the table "
+            Level.WARNING, "counters", host, after.name,
+            f"nothing judges those of driver {after.driver or 'unknown'}, it is not in the table "
             f"({', '.join(KERNEL_DRIVERS)})",
             "add its counters to the table (docs/reference/fabric-health.md)",
         )  # fmt: skip
-
-
-def _backwards(host: str, before: Port, after: Port, limits: Limits) -> Iterator[Finding]:
-    for (place, name), value in after.counters.items():
-        start = before.counters.get((place, name))
-        row = find(after.driver, place, name)
-        if start is None or row is None or not row.rules or name in limits.ignore:
-            continue
-        if value < start:
+    lost = []
+    for row, name, start, value in _judged(before, after, limits):
+        if row.rules and value is None:
+            lost.append(name)
+        elif row.rules and start is not None and value is not None and value < start:
             yield Finding(
                 Level.WARNING, name, host, after.name,
                 f"counter went back from {start} to {value}",
                 "it was reset or began again, so it says nothing about this run; run again",
             )  # fmt: skip
-    lost = [
-        name
-        for (place, name), _ in before.counters.items()
-        if (place, name) not in after.counters and (row := find(after.driver, place, name))
-        if row.rules and name not in limits.ignore
-    ]
+        elif value is not None and start == value == row.ceiling:
+            yield Finding(
+                Level.WARNING, name, host, after.name,
+                f"stands at {value}, the highest that it can count to",
+                "it hides what happens now: reset the port's counters (perfquery -R)",
+            )  # fmt: skip
     if lost:
         yield Finding(
             Level.WARNING, "counters", host, after.name,
             f"{', '.join(lost)} could be read before the run and not after it",
             "the driver or the port was restarted: look at the kernel's log",
         )  # fmt: skip
-
-
-def _at_ceiling(host: str, before: Port, after: Port, limits: Limits) -> Iterator[Finding]:
-    for (place, name), value in before.counters.items():
-        row = find(after.driver, place, name)
-        if row is None or row.ceiling is None or name in limits.ignore:
-            continue
-        if value == row.ceiling == after.counters.get((place, name)):
-            yield Finding(
-                Level.WARNING, name, host, after.name,
-                f"stands at {value}, the highest that it can count to",
-                "it hides what happens now: reset the port's counters (perfquery -R)",
-            )  # fmt: skip

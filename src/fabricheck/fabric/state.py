@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from fabricheck.fabric.finding import Finding
 from fabricheck.fabric.limits import Limits
-from fabricheck.fabric.port import EMPTY_GID, Port, Snapshot
+from fabricheck.fabric.ports import EMPTY_GID, Port, Snapshot
 from fabricheck.judge.levels import Level
 
 # An InfiniBand port has four lanes; cables that split a port of these speeds or newer leave two.

@@ -11,7 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
-from fabricheck.fabric.counter import Role
+from fabricheck.fabric.counters import Role
 from fabricheck.tables import A_ROW, TEXT, Cell, maybe, one_of, pattern, rows
 
 

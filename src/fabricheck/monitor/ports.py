@@ -7,11 +7,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from fabricheck.errors import FabricheckError
-from fabricheck.fabric.counter import Bands, Counter, Meaning
-from fabricheck.fabric.limits import BANDS, read_limits
-from fabricheck.fabric.port import Port, Snapshot
-from fabricheck.fabric.snapshot import snapshot_of
-from fabricheck.fabric.table import KERNEL_DRIVERS, TABLE, find
+from fabricheck.fabric.counters import BANDS, KERNEL_DRIVERS, TABLE, Bands, Counter, Meaning, find
+from fabricheck.fabric.limits import read_limits
+from fabricheck.fabric.ports import Port, Snapshot, snapshot_of
 from fabricheck.monitor.catalog import CATALOG, FAMILIES, ROLES, Kind, Sample, Source, sample
 from fabricheck.nodes.told import SCRIPT, parse
 from fabricheck.report.files import write_whole

@@ -6,9 +6,8 @@ from pathlib import Path
 from reframe.core.builtins import run_after, run_before, sanity_function, variable
 
 from fabricheck.errors import FabricheckError
-from fabricheck.fabric.counter import Band
-from fabricheck.fabric.job import Node, read_nodes, readings
-from fabricheck.fabric.survey import VALUES, describe, worst_readings
+from fabricheck.fabric.counters import Band
+from fabricheck.fabric.job import VALUES, Node, describe, read_nodes, readings, worst_readings
 from fabricheck.judge.judgement import judge_value
 from fabricheck.judge.levels import worst
 from fabricheck.judge.references import Reference, Tolerance

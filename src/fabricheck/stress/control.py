@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from fabricheck.errors import FabricheckError
-from fabricheck.fabric.job import read_nodes
+from fabricheck.fabric.job import describe, read_nodes
 from fabricheck.fabric.limits import read_limits
-from fabricheck.fabric.survey import describe
 from fabricheck.measures.metrics import Metric
 from fabricheck.provenance import SUITE, home
 from fabricheck.record.entries import Case

@@ -13,9 +13,8 @@ from statistics import median
 from typing import Any, Final
 
 from fabricheck.errors import FabricheckError
-from fabricheck.fabric.job import link_use, read_nodes, readings
+from fabricheck.fabric.job import link_use, read_nodes, readings, worst_readings
 from fabricheck.fabric.limits import read_limits
-from fabricheck.fabric.survey import worst_readings
 from fabricheck.judge.decide import Fabric, beside
 from fabricheck.judge.levels import Level, worst
 from fabricheck.judge.physics import impossible

@@ -3,9 +3,8 @@
 from dataclasses import replace
 
 from fabricheck.errors import FabricheckError
-from fabricheck.fabric.job import read_nodes, readings
+from fabricheck.fabric.job import read_nodes, readings, worst_readings
 from fabricheck.fabric.limits import read_limits
-from fabricheck.fabric.survey import worst_readings
 from fabricheck.launch import mpi
 from fabricheck.launch.cases import Case, available_placements
 from fabricheck.launch.cases import cases as each_on_each

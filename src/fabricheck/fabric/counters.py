@@ -1,9 +1,14 @@
-"""What a counter of a port means and how it is judged."""
+"""The one table of counters, counters.yaml: what each means, how it is judged, who says so."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import yaml
 
 
 class Meaning(StrEnum):
@@ -112,10 +117,6 @@ class Counter:
     ceiling: int | None = None
     role: Role | None = None
 
-    def fits(self, name: str) -> bool:
-        """Whether a counter of this name is this row's."""
-        return self.number(name) is not None
-
     def number(self, name: str) -> str | None:
         """What ``{n}`` stands for in a counter's name.
 
@@ -128,4 +129,60 @@ class Counter:
         return found and found[1]
 
 
+_DATA: Mapping[str, Any] = yaml.load(
+    resources.files("fabricheck.fabric").joinpath("counters.yaml").read_text(),
+    yaml.CSafeLoader,
+)
+
 Bands = Mapping[str, Band]
+
+BANDS: Bands = {
+    name: Band(Measure(measure), *limits) for name, (measure, *limits) in _DATA["bands"].items()
+}
+"""The suite's own limits of each band. ``fabric_health.bands`` in the extras of a partition
+replaces them."""
+
+ROLES: Mapping[tuple[str, str], Role] = {
+    (driver, name): Role(role)
+    for driver, roles in _DATA["roles"].items()
+    for role, names in roles.items()
+    for name in names
+}
+"""What a monitor shows a counter as, by driver and name."""
+
+
+def _counters() -> Iterator[Counter]:
+    for driver, places in _DATA["counters"].items():
+        for place, groups in places.items():
+            source = groups.pop("source")
+            for meaning, entries in groups.items():
+                for entry in entries:
+                    what = {"source": source, **entry}
+                    names, bands = what.pop("names"), what.pop("bands", {})
+                    rules = tuple(Rule(band, tuple(of)) for band, of in bands.items())
+                    for name in names:
+                        role = ROLES.get((driver, name))
+                        kind = Meaning(meaning)
+                        yield Counter(driver, Place(place), name, kind, rules, **what, role=role)
+
+
+TABLE: tuple[Counter, ...] = tuple(_counters())
+
+KERNEL_DRIVERS: Mapping[str, str] = _DATA["kernel_drivers"]
+"""The driver of the table for each kernel driver that an adapter is bound to."""
+
+
+@cache
+def find(kernel_driver: str, place: Place, name: str) -> Counter | None:
+    """The row of a counter; ``None`` if the table doesn't know it."""
+    for counter in rows_of(kernel_driver):
+        if counter.place is place and counter.number(name) is not None:
+            return counter
+    return None
+
+
+@cache
+def rows_of(kernel_driver: str) -> tuple[Counter, ...]:
+    """The rows of a kernel driver, and those that every driver shares."""
+    driver = KERNEL_DRIVERS.get(kernel_driver)
+    return tuple(counter for counter in TABLE if counter.driver in ("any", driver))
