@@ -9,8 +9,8 @@ import pytest
 
 from fabricheck.history.provenance import MACHINE, SOFTWARE, UNTOLD
 from fabricheck.record.read import record_files
-from fabricheck.reframe_ext import provenance
-from fabricheck.reframe_ext.provenance import Provenance
+from fabricheck.reframe_ext import recorder
+from fabricheck.reframe_ext.recorder import Provenance
 
 pytestmark = pytest.mark.integration
 
@@ -19,7 +19,7 @@ SPACK = "/opt/spack/gcc-12/openmpi-4.1.6-abcdefghijklmnopqrstuvwxyz012345/bin/op
 
 @pytest.fixture(autouse=True)
 def loaded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(provenance, "emit_loadenv_commands", lambda *environs: ["cc() { echo x; }"])
+    monkeypatch.setattr(recorder, "emit_loadenv_commands", lambda *environs: ["cc() { echo x; }"])
 
 
 def check(stage: Path, **changes: Any) -> SimpleNamespace:
@@ -91,7 +91,7 @@ def test_a_node_that_told_nothing_is_recorded_as_such(tmp_path: Path) -> None:
 def test_a_compiler_from_spack_gives_the_hash(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(provenance, "told", lambda _: f"gcc 12.2.0\n(C) FSF\n{SPACK}")
+    monkeypatch.setattr(recorder, "told", lambda _: f"gcc 12.2.0\n(C) FSF\n{SPACK}")
     Provenance(tmp_path).record(check(tmp_path))
     (found,) = lines(tmp_path)
     assert found["software"]["compiler"] == "gcc 12.2.0"

@@ -5,7 +5,7 @@ import shlex
 import pytest
 
 from fabricheck.localise.located import dead_ports
-from fabricheck.schedulers.lines import to_copy
+from fabricheck.schedulers import to_copy
 
 
 def test_lines_name_the_nodes_folded_and_the_reason_quoted():

@@ -7,8 +7,16 @@ from scipy import stats
 from tests.trend.made import noise, stepped
 
 from fabricheck.trend import window
-from fabricheck.trend.ranks import adjusted, rank_test
-from fabricheck.trend.robust import Rows, align, inflation, medians, persistence, spreads
+from fabricheck.trend.robust import (
+    Rows,
+    adjusted,
+    align,
+    inflation,
+    medians,
+    persistence,
+    rank_test,
+    spreads,
+)
 from fabricheck.trend.segments import Step, change_points, shift_between, standardised
 from fabricheck.trend.settings import Settings
 from simulation.noise import read_noise

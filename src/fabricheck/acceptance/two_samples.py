@@ -12,8 +12,7 @@ import math
 import numpy as np
 from scipy import special
 
-from fabricheck.trend.ranks import at_least
-from fabricheck.trend.robust import Array
+from fabricheck.trend.robust import Array, at_least
 
 _EXACT = 25
 """Up to so many runs on a side the exact distribution is taken, and the normal one above."""

@@ -11,7 +11,7 @@ import typer
 from fabricheck.cli.options import gathered
 from fabricheck.cli.run import SystemOption
 from fabricheck.errors import FabricheckError
-from fabricheck.schedulers.lines import to_copy
+from fabricheck.schedulers import to_copy
 
 if TYPE_CHECKING:
     from fabricheck.stress.control import Wish

@@ -10,7 +10,7 @@ import numpy as np
 from fabricheck.history.selection import Selection
 from fabricheck.history.store import History
 from fabricheck.localise.lemons import Jobs, Lemon, jobs_of, lemons
-from fabricheck.schedulers.lines import to_copy
+from fabricheck.schedulers import to_copy
 from fabricheck.units import percent
 
 DAYS: Final = 28

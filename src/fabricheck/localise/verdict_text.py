@@ -10,7 +10,7 @@ from fabricheck.judge.levels import Level
 from fabricheck.localise.explaining import Finding
 from fabricheck.localise.fabric import Fabric
 from fabricheck.localise.judging import Verdict
-from fabricheck.schedulers.lines import to_copy
+from fabricheck.schedulers import to_copy
 from fabricheck.units import percent, times
 
 _SHOWN: Final = 6

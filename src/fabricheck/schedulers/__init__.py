@@ -3,10 +3,13 @@
 Another one is a module beside ``slurm`` and a row here; its variables in a job go into ``job.sh``.
 """
 
+import re
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from fabricheck.nodes.names import fold
 from fabricheck.schedulers.local import Local
 from fabricheck.schedulers.protocol import Launcher, Scheduler
 from fabricheck.schedulers.slurm import ROWS, SLURM, SRUN
@@ -16,6 +19,9 @@ HOSTS: Final = Path(__file__).with_name("hosts.sh")
 """Prints the host of each rank, for launchers that take ranks from a list."""
 SCHEDULERS: Final[dict[str, Scheduler]] = {LOCAL.name: LOCAL, **ROWS}
 LAUNCHERS: Final = {SRUN.name: SRUN}
+_HOST: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_LONGEST: Final = 60
+"""Characters of a reason, of which schedulers show few."""
 
 
 def scheduler_of(name: str) -> Scheduler:
@@ -32,3 +38,19 @@ def here() -> Scheduler:
     """The scheduler whose commands are on this machine; Slurm where there are none."""
     there = (each for each in SCHEDULERS.values() if each.command and shutil.which(each.command))
     return next(there, SLURM)
+
+
+def to_copy(names: Iterable[str], why: str) -> list[str]:
+    """Two lines: what leaves nodes out of a job, and what keeps users off them.
+
+    fabricheck itself drains nothing. Names come from the record: one that is no name of a host
+    could be anything to a shell, or several nodes to a scheduler, so there is no line to copy then.
+    The lines are those of the scheduler of this machine, or Slurm's.
+    """
+    names = list(names)
+    odd = [name for name in names if not _HOST.fullmatch(name)]
+    if odd:
+        return [f"no line to copy: expected names of hosts, found {odd[0]!a}"]
+    reason = re.sub(r"[^\w .:,()/-]", "", why, flags=re.ASCII)[:_LONGEST]
+    words = {"nodes": fold(names), "reason": f"fabricheck: {reason}"}
+    return [line.format(**words) for line in here().keep_off]

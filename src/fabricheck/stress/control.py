@@ -17,7 +17,7 @@ from fabricheck.provenance import SUITE, home
 from fabricheck.record.entries import Case
 from fabricheck.reframe_ext.config import find_system
 from fabricheck.report.files import write_whole
-from fabricheck.schedulers.lines import to_copy
+from fabricheck.schedulers import to_copy
 from fabricheck.schedulers.protocol import UNKNOWN, Phase, Standing
 from fabricheck.sites.extras import PartitionExtras, StressExtra
 from fabricheck.stress.judged import links_of, settle, words_of

@@ -13,7 +13,7 @@ from reframe.core.environments import Environment
 from fabricheck.judge.references import Reference, Tolerance
 from fabricheck.provenance import SUITE, commit
 from fabricheck.reframe_ext.case import BuiltCase, over
-from fabricheck.reframe_ext.provenance import Provenance
+from fabricheck.reframe_ext.recorder import Provenance
 from fabricheck.reframe_ext.reframe import emit_loadenv_commands
 from fabricheck.stress.mix import Block
 from fabricheck.stress.plan import VARIABLE, setting_as_data

@@ -9,11 +9,10 @@ import numpy.typing as npt
 
 from fabricheck.history.series import Series, SeriesKey
 from fabricheck.measures.metrics import Direction
-from fabricheck.trend import spread, window
+from fabricheck.trend import window
 from fabricheck.trend.accepted import Acceptance
 from fabricheck.trend.events import Change, Detector, Event, Kind, State, merge
-from fabricheck.trend.ranks import adjusted
-from fabricheck.trend.robust import Array, Rows, align
+from fabricheck.trend.robust import NORMAL_MAD, Array, Rows, adjusted, align
 from fabricheck.trend.segments import Step, change_points, shift_between
 from fabricheck.trend.settings import Settings
 from fabricheck.trend.sudden import Sudden, borne_out, sudden
@@ -101,6 +100,10 @@ class _Row:
         if self.logarithmic:
             return float(np.expm1(difference))
         return difference / abs(level) if level else None
+
+    def is_accepted(self, index: int, tolerance: int = _TOLERANCE) -> bool:
+        """Whether a change at this night is one that somebody has accepted."""
+        return any(abs(place - index) <= tolerance for place in self.accepted)
 
     def kind(self, difference: float) -> Kind:
         if not self.worse:
@@ -212,10 +215,9 @@ class _System:
         found = {}
         visible = window.visible(self._tonight, self._settings)
         for row, change in zip(self._rows, visible, strict=True):
-            if np.isfinite(change):
-                relative = row.relative(float(change), float(np.median(row.series.values)))
-                if relative is not None:
-                    found[row.series.key] = relative
+            relative = row.relative(float(change), float(np.median(row.series.values)))
+            if np.isfinite(change) and relative is not None:
+                found[row.series.key] = relative
         return found
 
     def _smallest(self, row: _Row) -> float:
@@ -231,7 +233,8 @@ class _System:
 
     def _steps(self, alarms: window.Alarms) -> list[Change]:
         """Change points, and tonight's alarms that are no part of one."""
-        q = self._alarm_q(alarms)
+        q, tested = np.ones(len(alarms.p)), alarms.history > 0
+        q[tested] = adjusted(alarms.p[tested])
         found = [(row, step) for row in self._rows for step in row.steps]
         quiet = sum(not row.steps for row in self._rows)
         adjusted_steps = adjusted([step.p for _, step in found] + [1.0] * quiet)
@@ -258,13 +261,6 @@ class _System:
                 changes.append(change)
         return changes
 
-    @staticmethod
-    def _alarm_q(alarms: window.Alarms) -> Array:
-        q = np.ones(len(alarms.p))
-        tested = alarms.history > 0
-        q[tested] = adjusted(alarms.p[tested])
-        return q
-
     def _change(self, row: _Row, detector: Detector, step: Step, q: float) -> Change:
         old, new = slice(step.start, step.index), slice(step.index, step.end)
         before, after = row.x[old], row.x[new]
@@ -289,7 +285,7 @@ class _System:
         )
 
     def _state(self, row: _Row, index: int, before: float, after: float) -> State:
-        if any(abs(place - index) <= _TOLERANCE for place in row.accepted):
+        if row.is_accepted(index):
             return State.ACCEPTED
         current = float(np.median(row.x[max(index, len(row.x) - _CURRENT) :]))
         if abs(current - before) < abs(current - after):
@@ -299,7 +295,7 @@ class _System:
         return State.NEW if few or row.series.times[index] >= self._new else State.OPEN
 
     def _noisier(self, matrix: Array, moved: set[int]) -> list[Change]:
-        p, nights, ratio = spread.noisier(matrix, self._settings)
+        p, nights, ratio = window.noisier(matrix, self._settings)
         q = adjusted(p)
         raised = (
             (p <= self._settings.alarm_p)
@@ -317,7 +313,7 @@ class _System:
                 Change(
                     series=row.series,
                     kind=Kind.NOISIER,
-                    state=self._noisy_state(row, index),
+                    state=_noisy_state(row, index),
                     detector=Detector.SPREAD,
                     index=index,
                     start=start,
@@ -325,34 +321,22 @@ class _System:
                     before=_relative_spread(row.series.values[start:index]),
                     after=_relative_spread(row.series.values[index:]),
                     effect=float(ratio[place]) - 1,
-                    low=None,
-                    high=None,
                     p=float(p[place]),
                     q=float(q[place]),
                 )
             )
         return changes
 
-    def _noisy_state(self, row: _Row, index: int) -> State:
-        if any(abs(place - index) <= _LATEST for place in row.accepted):
-            return State.ACCEPTED
-        # The shortest window is the first that can see it.
-        first = len(row.x) - index <= min(spread.RECENT)
-        return State.NEW if first else State.OPEN
-
     def _sudden(self, row: _Row, found: Sudden) -> Change:
         index = len(row.x) + found.place
         values = row.series.values
         level = float(np.median(values[:index]))
         difference = float(row.x[index] - np.median(row.x[:index]))
-        state = State.NEW if found.holds else State.RECOVERED
-        if any(abs(place - index) <= _TOLERANCE for place in row.accepted):
-            state = State.ACCEPTED
-        p = 1 / (found.history + 1)
+        standing = State.NEW if found.holds else State.RECOVERED
         return Change(
             series=row.series,
             kind=row.kind(difference),
-            state=state,
+            state=State.ACCEPTED if row.is_accepted(index) else standing,
             detector=Detector.SUDDEN,
             index=index,
             start=0,
@@ -360,11 +344,15 @@ class _System:
             before=level,
             after=float(values[index]),
             effect=row.relative(difference, level),
-            low=None,
-            high=None,
-            p=p,
-            q=1.0,
+            p=1 / (found.history + 1),
         )
+
+
+def _noisy_state(row: _Row, index: int) -> State:
+    if row.is_accepted(index, _LATEST):
+        return State.ACCEPTED
+    # The shortest window is the first that can see it.
+    return State.NEW if len(row.x) - index <= min(window.SPREAD_RECENT) else State.OPEN
 
 
 def _difference(row: _Row, step: Step) -> float:
@@ -375,4 +363,4 @@ def _difference(row: _Row, step: Step) -> float:
 
 def _relative_spread(values: npt.NDArray[np.float64]) -> float:
     level = float(np.median(values))
-    return float(np.median(np.abs(values - level))) * 1.4826 / (abs(level) or 1.0)
+    return float(np.median(np.abs(values - level))) * NORMAL_MAD / (abs(level) or 1.0)

@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fabricheck.history.series import Series, SeriesKey
-from fabricheck.trend.ranks import adjusted
-from fabricheck.trend.robust import Array, finest_spread, spreads
+from fabricheck.trend.robust import Array, adjusted, finest_spread, spreads
 from fabricheck.trend.settings import Settings
 
 SHARED_FIELDS = (
@@ -74,10 +73,10 @@ class Change:
         before: median before it; of noisier, the relative spread.
         after: median since then; of noisier, the relative spread.
         effect: relative change, ``None`` where there is no level to relate it to.
-        low: lower end of its 95 % interval, ``None`` where there is none.
-        high: upper end.
         p: p-value, corrected for what was tried within the series.
-        q: p-value adjusted for all series and detectors (``fabricheck.trend.ranks``).
+        q: p-value adjusted for all series and detectors (``fabricheck.trend.robust``).
+        low: lower end of the effect's 95 % interval, ``None`` where there is none.
+        high: upper end.
     """
 
     series: Series
@@ -90,10 +89,10 @@ class Change:
     before: float
     after: float
     effect: float | None
-    low: float | None
-    high: float | None
     p: float
-    q: float
+    q: float = 1.0
+    low: float | None = None
+    high: float | None = None
 
     @property
     def key(self) -> SeriesKey:
@@ -149,13 +148,9 @@ class Event:
         if all(change.detector is Detector.SUDDEN for change in self.changes):
             return Confidence.ONE_NIGHT
         q = min(change.q for change in self.changes)
-        return (
-            Confidence.VERY_HIGH
-            if q <= _VERY_HIGH
-            else Confidence.HIGH
-            if q <= _HIGH
-            else Confidence.FAIR
-        )
+        if q <= _VERY_HIGH:
+            return Confidence.VERY_HIGH
+        return Confidence.HIGH if q <= _HIGH else Confidence.FAIR
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,11 +185,8 @@ def merge(changes: Sequence[Change], series: Sequence[Series], settings: Setting
     for kind in Kind:
         # What is accepted does not hide what is not.
         for settled in (False, True):
-            left = [
-                each
-                for each in changes
-                if each.kind is kind and (each.state is State.ACCEPTED) == settled
-            ]
+            alike = [each for each in changes if each.kind is kind]
+            left = [each for each in alike if (each.state is State.ACCEPTED) == settled]
             groups += _groups(left, reach)
     groups.sort(key=lambda group: -len(group.changes))
     standing = _standing(groups, len(series), settings.false_discovery_rate)
@@ -232,11 +224,8 @@ def _standing(groups: Sequence[_Group], series: int, rate: float) -> Iterator[_G
         if place:
             rest = [change for each in groups[place:] for change in each.changes]
             raised = {id(change) for change in _raised(rest, series, rate)}
-            near, changes = (
-                [change for change in part if id(change) in raised]
-                for part in (group.near, group.changes)
-            )
-            kept = _Group(group.since, near, changes)
+            parts = ([c for c in part if id(c) in raised] for part in (group.near, group.changes))
+            kept = _Group(group.since, *parts)
         if len(kept.changes):
             yield kept
 

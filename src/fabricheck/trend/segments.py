@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import ndimage
 
-from fabricheck.trend.ranks import rank_test
-from fabricheck.trend.robust import NORMAL_MAD, Array, Flags, medians, spreads
+from fabricheck.trend.robust import NORMAL_MAD, Array, Flags, medians, rank_test, spreads
 from fabricheck.trend.settings import Settings
 
 SHORTEST = 5

@@ -1,10 +1,13 @@
-"""Tonight's alarm: do the last nights come from the nights before?
+"""Tonight's alarms: do the last nights come from the nights before, and do they scatter more?
 
 For each number w of recent nights two questions are asked: how much better the recent values are
 explained by a level of their own than by the level of the history, if noise is normal but for
 outliers; and how probable their sum is, if they are drawn from the history itself. A geometric mean
 of both answers counts. docs/explanation/detection.md has the formulas, their sources, and the
 power.
+
+Noisier is what has the same level, and scatters more than it did from one night to the next, which
+a step or a drift of the level enlarges once, or hardly.
 """
 
 from dataclasses import dataclass
@@ -14,6 +17,7 @@ import numpy.typing as npt
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from fabricheck.trend.robust import (
+    NORMAL_MAD,
     Array,
     Counts,
     Flags,
@@ -189,7 +193,7 @@ def _look(rows: Rows, nights: int, settings: Settings, alarms: Alarms) -> None:
     quiet = scale
     scale = np.maximum(scale, 0.5 * spreads(recent - medians(recent)[:, None]))
     correlation = persistence(history - level[:, None], scale)
-    gain, _ = gains((recent - level[:, None]) / scale[:, None])
+    gain = gains((recent - level[:, None]) / scale[:, None])
     # Nights that follow each other are worth fewer that don't.
     worth = count * (1 - correlation) / (1 + correlation)
     wave = inflation(correlation, nights)
@@ -259,8 +263,8 @@ def level_and_scale(history: Array, logarithmic: Flags) -> tuple[Array, Array]:
     return level, scale
 
 
-def gains(recent: Array) -> tuple[Array, Array]:
-    """Gain of a level of their own, signed as the shift is, and the shift.
+def gains(recent: Array) -> Array:
+    """Gain of a level of their own, signed as the shift is.
 
     The best level is looked for among the means of all pairs of values.
 
@@ -274,10 +278,71 @@ def gains(recent: Array) -> tuple[Array, Array]:
     best = costs.argmin(axis=1)
     rows = np.arange(len(recent))
     shift = levels[rows, best]
-    return np.sign(shift) * np.maximum(without - costs[rows, best], 0.0), shift
+    return np.asarray(np.sign(shift) * np.maximum(without - costs[rows, best], 0.0))
 
 
 def _loss(deviates: Array) -> Array:
     """Twice the loss of log-likelihood under Student's distribution of variance 1, bounded."""
     freedom = _FREEDOM
     return np.minimum((freedom + 1) * np.log1p(deviates**2 / (freedom - 2)), _BOUND)
+
+
+SPREAD_RECENT = (10, 15, 20, 30)
+"""Numbers of recent nights that are tried: a spread takes more nights to be seen than a level."""
+
+_LEAST_DISTANCES = 20
+_SHARED = 0.2
+"""Correlation of neighbouring distances of values that know nothing of each other."""
+
+
+def noisier(matrix: Array, settings: Settings) -> tuple[Array, Counts, Array]:
+    """Compare how far values lie from those of the night before, lately and earlier.
+
+    A rank test of these distances (Mann and Whitney) asks whether the recent ones are larger.
+
+    Returns:
+        p-value of each row, 1 where not judged, corrected for the windows tried; the number of
+        recent nights; the ratio of the spreads.
+    """
+    rows = len(matrix)
+    p, length, ratio = np.ones(rows), np.zeros(rows, dtype=np.int64), np.ones(rows)
+    for start in range(0, rows, _ROWS):
+        part = slice(start, start + _ROWS)
+        for nights in SPREAD_RECENT:
+            if matrix.shape[1] >= nights + _LEAST_DISTANCES:
+                found, scales = _scatter(matrix[part], nights, settings.history_nights)
+                place = start + np.flatnonzero(found < p[part])
+                p[place], ratio[place] = found[place - start], scales[place - start]
+                length[place] = nights
+    return np.minimum(1.0, len(SPREAD_RECENT) * p), length, ratio
+
+
+def _scatter(matrix: Array, nights: int, most: int) -> tuple[Array, Array]:
+    recent, history = matrix[:, -nights:], matrix[:, -nights - most : -nights]
+    new, old = np.abs(np.diff(recent)), np.abs(np.diff(history))
+    count = np.sum(np.isfinite(old), axis=1)
+    judged = (count >= _LEAST_DISTANCES) & np.isfinite(new).all(axis=1)
+    if not judged.any():
+        return np.ones(len(matrix)), np.ones(len(matrix))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        above = (new[:, :, None] > old[:, None, :]).sum(axis=(1, 2))
+        above = above + (new[:, :, None] == old[:, None, :]).sum(axis=(1, 2)) / 2
+        pairs = new.shape[1] * count
+        deviate = (above - pairs / 2) / np.sqrt(pairs * (new.shape[1] + count + 1) / 12)
+        # Not the medians: a second mode visited in a third of the nights moves only the upper half.
+        ratio = _upper(new) / _upper(old)
+        # Two distances that follow each other share a night, and restless times last.
+        centred = old - medians(old)[:, None]
+        correlation = persistence(centred, np.maximum(spreads(centred), 1e-12))
+        correlation = np.maximum(correlation, _SHARED)
+        deviate = deviate / np.sqrt(inflation(correlation, new.shape[1]))
+    p = np.where(judged, ndtr(-deviate), 1.0)
+    return p, np.where(judged & np.isfinite(ratio), ratio, 1.0)
+
+
+def _upper(distances: Array) -> Array:
+    """Mean of the distances, each bounded at six times their median: a scale."""
+    bound = 6 * NORMAL_MAD * medians(distances)
+    total: Array = np.nansum(np.minimum(distances, bound[:, None]), axis=1)
+    scale: Array = total / np.maximum(np.sum(np.isfinite(distances), axis=1), 1)
+    return scale
