@@ -125,7 +125,7 @@ def test_a_variable_that_names_no_folders_is_refused(monkeypatch, tmp_path, made
         ("def (", "found SyntaxError: invalid syntax"),
         ("raise SystemExit(0)", "found SystemExit: 0: correct it"),
         ("import no_such_module", "found ModuleNotFoundError: No module named 'no_such_module'"),
-        ("FAMILIES = ()", "FAMILIES and BENCHMARKS: add them"),
+        ("FAMILIES = ()", "BENCHMARKS, a Mapping: add or correct it"),
         (WALK.read_text().replace('name="walk"', 'name="wlk"'), "benchmark walk .* found wlk of"),
         (WALK.read_text().replace('family="memory"', 'family="verbs"'), "found walk of verbs"),
     ],

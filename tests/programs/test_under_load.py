@@ -10,7 +10,7 @@ from tests.programs.results import document
 
 from fabricheck.errors import FabricheckError
 from fabricheck.launch import mpi
-from fabricheck.launch.cases import Case
+from fabricheck.launch.cases import LAUNCH, Case
 from fabricheck.launch.measurement import Evidence, Job, Setting
 from fabricheck.measures import registry
 from fabricheck.measures.parser import parse
@@ -78,7 +78,7 @@ def test_it_runs_from_four_nodes_on_with_two_ranks_on_each(monkeypatch: pytest.M
     found = cases("under_load")
     assert {case.placement.num_nodes for case in found} >= {4, 8}
     assert min(case.placement.num_nodes for case in found) == 4
-    assert registry.part_of(NAME, "launch").measurement is UnderLoad  # type: ignore[union-attr]
+    assert registry.part_of(NAME, LAUNCH).measurement is UnderLoad
     measured = UnderLoad(Case(NAME, "tcp-4n"))
     assert measured.systems == ["+tcp +nodes_4 +node_ranks_2"]
     assert measured.ranks(Setting()).total == 8

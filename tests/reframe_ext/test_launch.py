@@ -4,9 +4,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from fabricheck.launch.cases import Case
+from fabricheck.launch.cases import Case, measurement_of
 from fabricheck.launch.measurement import Job, Measurement, Setting
-from fabricheck.measures.registry import REGISTRY, part_of
+from fabricheck.measures.registry import REGISTRY
 from fabricheck.sites.extras import PartitionExtras
 from fabricheck.transports import Placement, find
 
@@ -39,7 +39,7 @@ def case_of(name: str) -> Case:
 
 
 def started(name: str, **changed: object) -> tuple[Measurement, Job]:
-    measured = part_of(name, "launch").measurement(case_of(name))
+    measured = measurement_of(case_of(name))
     return measured, measured.job(Setting(**{**SETTING, **changed}))
 
 

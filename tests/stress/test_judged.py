@@ -11,8 +11,8 @@ from tests.stress.made import block
 from fabricheck.fabric.job import Node
 from fabricheck.judge.references import Reference, Tolerance
 from fabricheck.launch import judging
+from fabricheck.launch.cases import measurement_of
 from fabricheck.launch.measurement import Evidence, Setting
-from fabricheck.measures import registry
 from fabricheck.measures.curve import Curve, Point
 from fabricheck.measures.metrics import Metric
 from fabricheck.record.entries import Case
@@ -30,9 +30,7 @@ STATISTICS = ("avg", "p50", "p99", "max")
 def run(
     value: float, stage: Path, placement: str = "shm-1n", objections: tuple[str, ...] = ()
 ) -> Case:
-    launch = registry.part_of("allreduce", "launch")
-    assert launch is not None
-    measurement = launch.measurement(Block("allreduce", (SIZE,), 5).case(placement, 1))
+    measurement = measurement_of(Block("allreduce", (SIZE,), 5).case(placement, 1))
     points = (
         Point(SIZE, dict.fromkeys([(Metric.LATENCY, s) for s in STATISTICS], value), 5, True),
     )

@@ -18,8 +18,9 @@ from fabricheck.cli.parse import (
 )
 from fabricheck.judge.levels import Level
 from fabricheck.judge.references import CaseKey, Tolerance, resolve
-from fabricheck.judge.verdict import Judgement, Subject, Verdict, judge_curve
+from fabricheck.judge.verdict import JUDGE, Judgement, Subject, Verdict, judge_curve
 from fabricheck.measures.curve import Curve
+from fabricheck.measures.parser import CONFIRMER
 from fabricheck.measures.registry import CHECKS, FAMILIES, find, part_of
 from fabricheck.transports import placements
 
@@ -88,15 +89,15 @@ def judge(
             --system mycluster:cpu --environ mpich --placement rc-2n --json
     """
     curve = read_curve(file, expect, benchmark)
-    if confirm := getattr(part_of(curve.benchmark, "read"), "confirm_case", None):
-        confirm(curve, placement, str(file))
+    if reader := part_of(curve.benchmark, CONFIRMER):
+        reader.confirm_case(curve, placement, str(file))
     name, _, _ = system.partition(":")
     partition = system if ":" in system else ""
     key = CaseKey(name, partition, environ, curve.benchmark, placement)
     chosen = check or FAMILIES[find(curve.benchmark).family].checks[0]
     expected, tolerance = resolve(references, chosen, key)
     verdict = judge_curve(curve, expected, tolerance)
-    if own := part_of(curve.benchmark, "judge"):
+    if own := part_of(curve.benchmark, JUDGE):
         # What only the site knows, as the rate of a link, is not judged here.
         verdict = own.refine(verdict, Subject(curve, tolerance))
     checked = is_checked(curve, expect)

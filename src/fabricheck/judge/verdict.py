@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from fabricheck.judge.findings import group, missing_variables
 from fabricheck.judge.judgement import Judgement, judge_value
@@ -12,9 +12,10 @@ from fabricheck.judge.reference import Derived, Reference, Tolerance, is_lower_b
 from fabricheck.judge.shape import falling_latency, poor_best
 from fabricheck.measures.curve import Curve
 from fabricheck.measures.gpu import FAKE_DEVICE, is_fake
+from fabricheck.measures.part import Part
 from fabricheck.sites.extras import PartitionExtras
 
-__all__ = ["Judgement", "Subject", "Verdict", "judge_curve", "judge_value", "judge_values"]
+__all__ = ["JUDGE", "Judgement", "Subject", "Verdict", "judge_curve", "judge_value", "judge_values"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,16 @@ class Subject(NamedTuple):
     tolerance: Tolerance | None
     extras: PartitionExtras = PartitionExtras()
     features: Collection[str] = ()
+
+
+class Judge(Protocol):
+    """What ``judge.py`` of a program's folder offers."""
+
+    def refine(self, verdict: Verdict, subject: Subject) -> Verdict:
+        """The verdict, with what a curve of the program must look like beside the references."""
+
+
+JUDGE = Part("judge", Judge)
 
 
 def judge_curve(

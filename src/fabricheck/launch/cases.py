@@ -4,9 +4,12 @@ import itertools
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
+from fabricheck.errors import FabricheckError
+from fabricheck.launch.measurement import Measurement
 from fabricheck.measures import registry
+from fabricheck.measures.part import Offer, Part
 from fabricheck.sites.files import offers
 from fabricheck.transports import Placement, placements
 from fabricheck.transports.table import Memory
@@ -95,9 +98,48 @@ def cases(benchmarks: Iterable[str], placements: Iterable[str]) -> list[Case]:
     return [Case(*each) for each in itertools.product(benchmarks, list(placements))]
 
 
+class Places(Protocol):
+    """What ``launch.py`` offers beside ``measurement`` where the folder chooses its placements."""
+
+    def cases(self, family: str) -> list[Case]:
+        """Every case of a family."""
+
+
+class Launch(Protocol):
+    """What ``launch.py`` of a program's folder offers."""
+
+    def measurement(self, case: Case) -> Measurement:
+        """How a case is measured."""
+
+
+PLACES = Part("launch", Places, instead=("measurement",))
+LAUNCH = Part("launch", Launch)
+
+
 def cases_of(family: str) -> list[Case]:
-    """Every case of a family whose folder says itself where its benchmarks run."""
-    launch = registry.part_of(registry.names(family)[0], "launch")
-    assert launch is not None, f"family {family} has no module launch"
-    found: list[Case] = launch.cases(family)
-    return found
+    """Every case of a family whose folder chooses the placements of its benchmarks.
+
+    Raises:
+        FabricheckError: if the folder has no ``launch.py``, or one without ``cases``.
+    """
+    return _needed(registry.names(family)[0], PLACES).cases(family)
+
+
+def measurement_of(case: Case) -> Measurement:
+    """How a case is measured.
+
+    Raises:
+        FabricheckError: if the folder of its benchmark has no ``launch.py``, or one without
+            ``measurement``.
+    """
+    return _needed(case.benchmark, LAUNCH).measurement(case)
+
+
+def _needed(benchmark: str, part: Part[Offer]) -> Offer:
+    offer = registry.part_of(benchmark, part)
+    if offer is None:
+        raise FabricheckError(
+            f"{registry.folder_of(benchmark)}: expected {part.module}.py with "
+            f"{' and '.join(part.members)}, found none: write it (docs/how-to/own-benchmark.md)"
+        )
+    return offer

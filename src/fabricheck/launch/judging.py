@@ -15,7 +15,7 @@ from fabricheck.judge.physics import Links, derived, read_links
 from fabricheck.judge.reference import Derived
 from fabricheck.judge.reference_file import path_of
 from fabricheck.judge.references import CaseKey, Reference, Tolerance, exists, resolve
-from fabricheck.judge.verdict import Subject, Verdict, judge_curve
+from fabricheck.judge.verdict import JUDGE, Subject, Verdict, judge_curve
 from fabricheck.launch.measurement import Measurement, Setting
 from fabricheck.measures import registry
 from fabricheck.measures.benchmark import MpiBenchmark
@@ -132,7 +132,7 @@ def find_verdict(
     expected = derived(curve, links) if links else {}
     known, tolerance = references
     verdict = judge_curve(curve, known, tolerance, expected).warned(remarks)
-    if own := registry.part_of(curve.benchmark, "judge"):
+    if own := registry.part_of(curve.benchmark, JUDGE):
         verdict = own.refine(verdict, Subject(curve, tolerance, setting.extras, setting.features))
     return verdict, expected
 

@@ -2,15 +2,48 @@
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from fabricheck.errors import ParseError
 from fabricheck.inputs import read_file
 from fabricheck.measures import program_result
 from fabricheck.measures.curve import Curve
 from fabricheck.measures.metrics import point_label
+from fabricheck.measures.part import Part
+from fabricheck.measures.program_result import ProgramResult
 from fabricheck.measures.registry import find, part_of, parts
+
+
+class TextReader(Protocol):
+    """What ``read.py`` offers for a program that prints text."""
+
+    def is_output(self, text: str) -> bool:
+        """Whether the program printed it."""
+
+    def parse(self, text: str, source: str, name: str) -> Curve:
+        """The curve of one run; raises ``ParseError``."""
+
+
+class ResultReader(Protocol):
+    """What ``read.py`` offers for programs of the suite."""
+
+    @property
+    def RESULTS(self) -> Mapping[str, Callable[[ProgramResult, str], Curve]]:  # noqa: N802
+        """By program, what makes a curve of its results and the name of the benchmark."""
+
+
+class Confirmer(Protocol):
+    """What ``read.py`` may offer for ``fabricheck judge``, where no job proves the case."""
+
+    def confirm_case(self, curve: Curve, placement: str, source: str) -> None:
+        """Raise ``FabricheckError`` if a curve is not of its placement and benchmark."""
+
+
+TEXT = Part("read", TextReader, instead=("RESULTS",))
+RESULTS = Part("read", ResultReader, instead=("is_output",))
+CONFIRMER = Part("read", Confirmer, instead=("is_output", "RESULTS"))
 
 _QUOTE = re.compile(r"^> ?", re.MULTILINE)
 
@@ -79,26 +112,19 @@ def parse(text: str, source: str, name: str = "") -> Curve:
             f"{source}: expected the output of a benchmark, found nothing: the program did not "
             "start, or its output went elsewhere"
         )
-    curves = {
-        program: make
-        for reader in parts("read")
-        for program, make in getattr(reader, "RESULTS", {}).items()
-    }
+    curves = {name: make for reader in parts(RESULTS) for name, make in reader.RESULTS.items()}
     if program_result.is_result(text):
         result = program_result.read(text, source)
         if result.program not in curves:
             result.refuse(
                 f"expected results of one of {', '.join(curves)}, found those of {result.program}"
             )
-        measured: Curve = curves[result.program](result, name)
-        return measured
+        return curves[result.program](result, name)
     _refuse_tables(text, source, list(curves))
-    own = part_of(name, "read") if name else None
-    readers = [reader for reader in parts("read") if hasattr(reader, "is_output")]
-    for reader in sorted(readers, key=lambda reader: reader is not own):
+    own = part_of(name, TEXT) if name else None
+    for reader in sorted(parts(TEXT), key=lambda reader: reader is not own):
         if reader.is_output(text):
-            curve: Curve = reader.parse(text, source, name)
-            return curve
+            return reader.parse(text, source, name)
     raise untitled(text.split("\n"), source)
 
 

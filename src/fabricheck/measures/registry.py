@@ -1,23 +1,39 @@
 """The benchmarks that fabricheck runs and judges, by name; each folder registers its own.
 
-A folder has a module ``entries`` with ``FAMILIES`` and ``BENCHMARKS``; with ``DERIVED``, the check
-classes that judge figures of several cases, and with ``PROGRAMS``, the programs of ``src/bench``
-that its benchmarks run, if it has such.
+A folder has a module ``entries``, which may also have ``DERIVED``, the check classes that judge
+figures of several cases, and ``PROGRAMS``, the programs of ``src/bench`` that its benchmarks run.
 """
 
 import difflib
 import importlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
+from typing import Protocol
 
 from fabricheck.errors import FabricheckError
 from fabricheck.measures.benchmark import Benchmark, Family, RanksRule
+from fabricheck.measures.part import Offer, Part
 
 _PROGRAMS = importlib.import_module("fabricheck.programs")
 _NEAR = 3
 _LAYERS = ("MPI", "verbs", "UCX", "")
+
+
+class Entries(Protocol):
+    """What ``entries.py`` offers."""
+
+    @property
+    def FAMILIES(self) -> Sequence[Family]:  # noqa: N802
+        """The families of its benchmarks."""
+
+    @property
+    def BENCHMARKS(self) -> Mapping[str, Benchmark]:  # noqa: N802
+        """Its benchmarks, by name."""
+
+
+_OF_ENTRIES = Part("entries", Entries)
 
 
 def _folders() -> dict[str, Path]:
@@ -51,9 +67,15 @@ def _module(folder: str, name: str) -> ModuleType:
         ) from error
 
 
-def _entries() -> dict[str, ModuleType]:
+def _part(folder: str, part: Part[Offer]) -> Offer | None:
+    if not find_spec(f"{_PROGRAMS.__name__}.{folder}.{part.module}"):
+        return None
+    return part.of(_module(folder, part.module))
+
+
+def _entries() -> dict[str, Entries]:
     """The entries of each folder, first of those that measure a layer of the software."""
-    found = {name: _module(name, "entries") for name in _FOLDERS}
+    found = {name: offer for name in _FOLDERS if (offer := _part(name, _OF_ENTRIES))}
     taken: dict[tuple[str, str], str] = {}
     for folder, each in found.items():
         _check(folder, each, taken)
@@ -65,10 +87,9 @@ def _entries() -> dict[str, ModuleType]:
     return {name: found[name] for name in sorted(found, key=place)}
 
 
-def _check(folder: str, entries: ModuleType, taken: dict[tuple[str, str], str]) -> None:
-    """The entries are whole, and no family, check class or benchmark has the name of another's."""
-    if not {"FAMILIES", "BENCHMARKS"} <= vars(entries).keys():
-        raise FabricheckError(f"{entries.__file__}: expected FAMILIES and BENCHMARKS: add them")
+def _check(folder: str, entries: Entries, taken: dict[tuple[str, str], str]) -> None:
+    """No family, check class or benchmark has the name of another's."""
+    file = _FOLDERS[folder] / "entries.py"
     families = {family.name for family in entries.FAMILIES}
     checks = {*getattr(entries, "DERIVED", ()), *(c for f in entries.FAMILIES for c in f.checks)}
     for kind, names in (
@@ -77,13 +98,13 @@ def _check(folder: str, entries: ModuleType, taken: dict[tuple[str, str], str]) 
         for name in names:
             if (other := taken.setdefault((kind, name), folder)) != folder:
                 raise FabricheckError(
-                    f"{entries.__file__}: expected a {kind} with a name of its own, found {name}, "
+                    f"{file}: expected a {kind} with a name of its own, found {name}, "
                     f"which folder {other} has: rename it"
                 )
     for name, found in entries.BENCHMARKS.items():
         if found.name != name or found.family not in families:
             raise FabricheckError(
-                f"{entries.__file__}: expected benchmark {name} of a family of FAMILIES, found "
+                f"{file}: expected benchmark {name} of a family of FAMILIES, found "
                 f"{found.name} of {found.family}: correct it"
             )
 
@@ -106,14 +127,22 @@ CHECKS: Mapping[str, str | None] = {
 ``None`` where the variables are not those of a curve."""
 
 
-def parts(name: str) -> Iterator[ModuleType]:
-    """The modules of a name, such as ``read``, of all folders that have it."""
-    return filter(None, (_part(folder, name) for folder in _ENTRIES))
+def parts(part: Part[Offer]) -> Iterator[Offer]:
+    """What all folders that have a part offer.
+
+    Raises:
+        FabricheckError: for a part that is not whole.
+    """
+    return (offer for folder in _ENTRIES if (offer := _part(folder, part)))
 
 
-def part_of(benchmark: str, name: str) -> ModuleType | None:
-    """The module of a name of the folder of a benchmark, ``None`` where it has none."""
-    return _part(_FOLDER_OF[benchmark], name)
+def part_of(benchmark: str, part: Part[Offer]) -> Offer | None:
+    """What the folder of a benchmark offers as a part; ``None`` where it has none.
+
+    Raises:
+        FabricheckError: for a part that is not whole.
+    """
+    return _part(_FOLDER_OF[benchmark], part)
 
 
 def folder_of(benchmark: str) -> Path | None:
@@ -121,10 +150,6 @@ def folder_of(benchmark: str) -> Path | None:
     if benchmark not in _FOLDER_OF:
         return None
     return _FOLDERS[_FOLDER_OF[benchmark]]
-
-
-def _part(folder: str, name: str) -> ModuleType | None:
-    return _module(folder, name) if find_spec(f"{_PROGRAMS.__name__}.{folder}.{name}") else None
 
 
 def programs_of(benchmarks: Iterable[str]) -> list[str]:

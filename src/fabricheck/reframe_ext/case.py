@@ -20,10 +20,9 @@ from fabricheck.judge.link_rate import read_rate
 from fabricheck.judge.physics import Links, impossible
 from fabricheck.judge.references import Reference, Tolerance
 from fabricheck.judge.verdict import Verdict
-from fabricheck.launch.cases import Case, cases, cases_of
+from fabricheck.launch.cases import Case, cases, cases_of, measurement_of
 from fabricheck.launch.judging import find_links, find_verdict
-from fabricheck.launch.measurement import Evidence, Measurement, Setting
-from fabricheck.measures import registry
+from fabricheck.launch.measurement import Evidence, Setting
 from fabricheck.measures.curve import Curve, variable_name
 from fabricheck.reframe_ext.build import BenchBuild
 from fabricheck.reframe_ext.judged import Judged, Values
@@ -70,13 +69,10 @@ class BenchmarkCase(Judged):
         # Who chooses cases by an expression (-E), and all that reads its name, has the name.
         self.case: Case = vars(self)["benchmark"]
         self.benchmark = self.case.benchmark
-        launch = registry.part_of(self.benchmark, "launch")
-        if launch is None:
-            raise ReframeError(
-                f"expected a module launch in the folder of {self.benchmark}, found none: write it "
-                "(CONTRIBUTING.md, a benchmark)"
-            )
-        self._measured: Measurement = launch.measurement(self.case)
+        try:
+            self._measured = measurement_of(self.case)
+        except FabricheckError as error:
+            raise ReframeError(str(error)) from None
         self._curve: Curve | None = None
         self._remarks: tuple[str, ...] = ()
         place, entry = self._measured.placement, self._measured.benchmark

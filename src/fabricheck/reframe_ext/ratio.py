@@ -10,10 +10,8 @@ from fabricheck.errors import FabricheckError
 from fabricheck.judge.levels import Level
 from fabricheck.judge.references import Reference, Tolerance
 from fabricheck.judge.verdict import Verdict, judge_values
-from fabricheck.launch.cases import Case
-from fabricheck.launch.measurement import Measurement
+from fabricheck.launch.cases import Case, measurement_of
 from fabricheck.launch.ratio import Ratio
-from fabricheck.measures import registry
 from fabricheck.measures.metrics import Metric
 from fabricheck.reframe_ext.again import latest
 from fabricheck.reframe_ext.case import BenchmarkCase
@@ -48,7 +46,7 @@ class RatioCase(Judged):
         placement = case.placement
         self.placement = str(placement)
         self.transport, self.num_nodes = placement.transport.name, placement.num_nodes
-        upper, lower = map(_measurement, (self._ratio.upper, self._ratio.lower))
+        upper, lower = map(measurement_of, (self._ratio.upper, self._ratio.lower))
         terms = [term for each in (upper, lower) for term in each.systems[0].split()]
         self.valid_systems = [" ".join(dict.fromkeys(terms))]
         self.valid_prog_environs = [each for each in upper.environs if each in lower.environs]
@@ -93,10 +91,3 @@ class RatioCase(Judged):
     def _name_of(self, side: Case) -> str:
         (number,) = self.measured_by.get_variant_nums(benchmark=lambda case: case == side)
         return str(self.measured_by.variant_name(number))
-
-
-def _measurement(case: Case) -> Measurement:
-    launch = registry.part_of(case.benchmark, "launch")
-    assert launch is not None, "both sides are measured"
-    found: Measurement = launch.measurement(case)
-    return found

@@ -1,8 +1,11 @@
 """What a benchmark's folder adds to the page (its module ``page``): panels of lines, and tables."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Protocol
 
 from fabricheck.measures.metrics import Metric, point_label
+from fabricheck.measures.part import Part
 from fabricheck.measures.registry import parts
 from fabricheck.report.run import Run
 from fabricheck.units import amount
@@ -91,6 +94,16 @@ class PhaseFigure:
     table: Table | None = None
 
 
+class Page(Protocol):
+    """What ``page.py`` of a program's folder offers."""
+
+    def figures(self, run: Run) -> Iterable[PhaseFigure]:
+        """Its figures of a run."""
+
+
+PAGE = Part("page", Page)
+
+
 def phase_figures(run: Run) -> tuple[PhaseFigure, ...]:
     """The figures of a run, of all folders that have some."""
-    return tuple(figure for page in parts("page") for figure in page.figures(run))
+    return tuple(figure for page in parts(PAGE) for figure in page.figures(run))

@@ -20,8 +20,8 @@ import msgspec
 
 from fabricheck.errors import FabricheckError
 from fabricheck.history.provenance import alike
+from fabricheck.launch.cases import measurement_of
 from fabricheck.launch.measurement import Evidence
-from fabricheck.measures import registry
 from fabricheck.nodes.machine import read_machines
 from fabricheck.provenance import home
 from fabricheck.record.entries import Case
@@ -125,9 +125,7 @@ class Worker:
         ended = self._execute(directory, limit)
         setting = setting_of(given["setting"], directory)
         case = block.case(self._plan["placement"], number + 1)
-        launch = registry.part_of(case.benchmark, "launch")
-        assert launch is not None, "the plan was made with it"
-        measurement = launch.measurement(case)
+        measurement = measurement_of(case)
         evidence = measurement.examine(setting)
         if not ended:
             late = f"expected the block to end within {limit:g} s, found it running: it was ended"
