@@ -32,7 +32,6 @@ RUN = {
     "site check testbed": 0,
     "references check --system testbed": 0,
     "references list --system testbed --check MpiCollective --json": 0,
-    "plan --system testbed --tag smoke": 0,
     "history refresh": 0,
     "history status": 0,
     "history status --json": 0,

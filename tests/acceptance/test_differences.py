@@ -6,8 +6,9 @@ from tests.acceptance.made import judged, values
 
 from fabricheck.acceptance.answers import Difference
 from fabricheck.acceptance.wording import cautions
-from fabricheck.history.provenance import UNTOLD, Provenance
+from fabricheck.history.provenance import Provenance
 from fabricheck.record.entries import Nodes
+from fabricheck.record.facts import UNTOLD
 from simulation.acceptance import Campaign
 
 CAMPAIGN = Campaign(6)

@@ -10,11 +10,12 @@ import pytest
 from tests.history.recorded import NOW, case, problems, read, record, status, table
 
 from fabricheck.errors import FabricheckError
-from fabricheck.history.provenance import UNTOLD, Circumstances, Provenance
+from fabricheck.history.provenance import Circumstances, Provenance
 from fabricheck.history.selection import Selection
 from fabricheck.history.series import Series, SeriesKey
 from fabricheck.history.store import History
 from fabricheck.record.entries import Nodes, Sample, Session, to_line
+from fabricheck.record.facts import UNTOLD
 from fabricheck.record.write import append
 
 NODES = Nodes(

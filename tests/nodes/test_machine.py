@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck.history.provenance import MACHINE
 from fabricheck.node_health.facts import NODE_PROBE
 from fabricheck.nodes.machine import read_machines
 from fabricheck.nodes.told import SCRIPT
+from fabricheck.record.facts import MACHINE
 from fabricheck.transports.witness import RANK_WRAPPER
 
 pytestmark = pytest.mark.integration

@@ -38,7 +38,7 @@ def local() -> Plan:
     return make(SUITE, "local")
 
 
-def listed_by_reframe(*options: str) -> set[tuple[str, ...]]:
+def listed_by_reframe(*options: str, checks: str = "") -> set[tuple[str, ...]]:
     """Check, hash, partition and environment of each case of the system local."""
     listed = subprocess.run(
         [
@@ -46,7 +46,7 @@ def listed_by_reframe(*options: str) -> set[tuple[str, ...]]:
             f"--config-file={SUITE / 'reframe-config.py'}",
             "--system=local",
             "-c",
-            SUITE / "checks",
+            SUITE / "checks" / checks,
             "-lC",
             *options,
         ],
@@ -95,7 +95,7 @@ def test_a_start_of_reframe_leaves_no_log_in_the_temporary_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    assert listed_by_reframe("-n^NodeHealth")
+    assert listed_by_reframe("-n^NodeHealth", checks="node_health.py")
     assert not list(tmp_path.glob("rfm-*"))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fabricheck.history.provenance import MACHINE, SOFTWARE, UNTOLD
+from fabricheck.record.facts import MACHINE, SOFTWARE, UNTOLD
 from fabricheck.record.read import record_files
 from fabricheck.reframe_ext import recorder
 from fabricheck.reframe_ext.recorder import Provenance

@@ -11,6 +11,7 @@ from tests.reframe_ext.pair_suite import BIN, Ran
 pytestmark = pytest.mark.integration
 
 PROGRAM = "ucx_perftest"
+SIZES = (1, 8, 256)
 
 
 class UcxRan(Ran):
@@ -31,7 +32,7 @@ class UcxRan(Ran):
             "ucx_perftest.py",
             f"benchmark == {benchmark!r}",
             features=["shm", "nodes_1"],
-            extras={"max_message_size": 256, "time_budget": 0.001},
+            extras={"max_message_size": 256, "time_budget": 0.001, "size_step": 32},
             programs=[programs],
         )
         (batch,) = place.glob(f"stage/**/{benchmark}.batch")
@@ -48,9 +49,9 @@ def test_a_good_run_is_believed(ran: Callable[..., UcxRan], benchmark: str) -> N
     good = ran(benchmark)
     # The system has no reference file, so nothing judges what has been proved.
     assert good.level == "no-reference", good.findings
-    assert [line.split()[0] for line in good.batch] == [f"{benchmark}:{1 << n}" for n in range(9)]
+    assert [line.split()[0] for line in good.batch] == [f"{benchmark}:{size}" for size in SIZES]
     samples = good.case["samples"]
-    assert len(samples) == 2 * 9
+    assert len(samples) == 2 * len(SIZES)
     assert all(each.value > 0 for each in samples)
     assert good.case["program"] == PROGRAM
     assert good.case["program_version"] == good.case["ucx_version"] != ""
@@ -79,7 +80,7 @@ SERVER = '[ "$SLURM_PROCID" = 0 ] && exec $real "$@"; '
 @pytest.mark.parametrize(
     ("client", "message"),
     [
-        ('$real "$@" | sed /:64,/d', "but 64B is missing"),
+        ('$real "$@" | sed /:8,/d', "but 8B is missing"),
         ('$real "$@" | sed /:256,/d', "but 256B is missing"),
         ('$real "$@" >/dev/null', "the client did not start"),
         ('$real "$@"; exit 3', "ended with exit code 3"),

@@ -11,8 +11,8 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from fabricheck.history.provenance import MACHINE, SOFTWARE
 from fabricheck.record.entries import Case, Nodes, Sample, Session, moment
+from fabricheck.record.facts import MACHINE, SOFTWARE
 from fabricheck.record.write import append
 
 CASES, SIZES = 4, 400

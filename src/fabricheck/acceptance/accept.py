@@ -13,8 +13,9 @@ from fabricheck.acceptance.pairs import CASE, IS_COMPARED, SIDES, compared
 from fabricheck.acceptance.settings import Settings
 from fabricheck.errors import FabricheckError
 from fabricheck.history.frame import KEY
-from fabricheck.history.provenance import FIELDS, NODES, Circumstances, Provenance
+from fabricheck.history.provenance import Circumstances, Provenance
 from fabricheck.history.series import SeriesKey
+from fabricheck.record.facts import FIELDS, NODES
 
 
 def accept(

@@ -141,7 +141,7 @@ class Difference:
     """Something besides the measured values that is not the same before and after.
 
     Attributes:
-        field: what, one of ``fabricheck.history.provenance.FIELDS``.
+        field: what, one of ``fabricheck.record.facts.FIELDS``.
         places: on which nodes, in which environments.
         before: its values before.
         after: its values after.

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from fabricheck.history.provenance import UNTOLD
 from fabricheck.record.costs import Cost, Key, costs_of, key_of, recent
 from fabricheck.record.entries import Case, Entry, Nodes
+from fabricheck.record.facts import UNTOLD
 
 _SAYS_NOTHING: Final = ("", "disturbed")
 """Levels of a case that has not looked."""

@@ -21,12 +21,12 @@ from reframe.core.logging import register_log_handler
 
 from fabricheck.asking import told
 from fabricheck.errors import EXIT_BAD_INPUT, FabricheckError
-from fabricheck.history.provenance import alike
 from fabricheck.launch.times import script_end
 from fabricheck.nodes.machine import read_machines
 from fabricheck.provenance import session
 from fabricheck.record import resting
 from fabricheck.record.entries import Case, Session, moment
+from fabricheck.record.facts import alike
 from fabricheck.record.reframe_report import ODD, repetition, samples_of, title
 from fabricheck.record.write import append
 from fabricheck.reframe_ext.command import UNRECORDED

@@ -19,12 +19,12 @@ from typing import Final
 import msgspec
 
 from fabricheck.errors import FabricheckError
-from fabricheck.history.provenance import alike
 from fabricheck.launch.cases import measurement_of
 from fabricheck.launch.measurement import Evidence
 from fabricheck.nodes.machine import read_machines
 from fabricheck.provenance import home
 from fabricheck.record.entries import Case
+from fabricheck.record.facts import alike
 from fabricheck.record.write import append
 from fabricheck.schedulers import scheduler_of
 from fabricheck.schedulers.local import birth

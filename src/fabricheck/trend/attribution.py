@@ -11,19 +11,12 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from fabricheck.history.provenance import (
-    FIELDS,
-    MACHINE,
-    NODES,
-    SOFTWARE,
-    Circumstances,
-    Provenance,
-    case_of,
-)
+from fabricheck.history.provenance import Circumstances, Provenance, case_of
 from fabricheck.history.selection import Selection
 from fabricheck.history.series import Series, SeriesKey
 from fabricheck.history.sessions import PAUSE
 from fabricheck.nodes.names import fold
+from fabricheck.record.facts import FIELDS, MACHINE, NODES, SOFTWARE
 from fabricheck.trend.events import Event
 
 REACH = 2
@@ -42,7 +35,7 @@ class Difference:
     """A fact that was another before an event than after it.
 
     Attributes:
-        field: which fact, one of ``fabricheck.history.provenance.FIELDS``.
+        field: which fact, one of ``fabricheck.record.facts.FIELDS``.
         before: its value before.
         after: its value after.
         where: the nodes, folded as ``n[1-4]``, or the partitions that it was seen on.
