@@ -29,7 +29,7 @@ from typing import NamedTuple
 
 from drill.pairs import Measured, Programs, build, measure
 from fabricheck.errors import FabricheckError
-from fabricheck.localise.verdict_text import lines
+from fabricheck.localise.located import lines
 from fabricheck.provenance import SUITE
 from fabricheck.report.files import write_whole
 from generated import insert

@@ -9,9 +9,8 @@ from typing import Final
 from fabricheck.errors import FabricheckError
 from fabricheck.launch.disturbance import find_disturbances
 from fabricheck.launch.measurement import Setting
-from fabricheck.localise.located import dead_ports, locate, write_told
+from fabricheck.localise.located import Located, dead_ports, locate, write_told
 from fabricheck.localise.recorded import load
-from fabricheck.localise.verdict_text import Located
 from fabricheck.measures.benchmark import MpiBenchmark
 from fabricheck.programs.pair_health.launch import Pairs, cases
 from fabricheck.provenance import SUITE

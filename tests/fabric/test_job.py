@@ -69,14 +69,10 @@ def test_the_rate_of_a_job_is_the_one_that_all_cards_tell(
     ("tree", "rises", "told"),
     [
         # 25 of the 250 GB that 200 Gbit/s carry in 10 s, in words of four bytes.
-        (
-            "mlx5_ib",
-            {"port_xmit_data": 25 * 10**9 // 4},
-            "received 0 %, sent 10 % of 200 Gbit/s",
-        ),
+        ("mlx5_ib", {"port_xmit_data": 25 * 10**9 // 4}, "received 0 %, sent 10 % of 200 Gbit/s"),
         ("rxe", {}, "unknown, its bytes or its rate were not read"),
     ],
-)
+)  # fmt: skip
 def test_what_a_port_carried_is_a_share_of_its_rate(
     tmp_path: Path, tree: str, rises: dict[str, int], told: str
 ) -> None:

@@ -10,9 +10,8 @@ from fabricheck.errors import FabricheckError
 from fabricheck.localise.evidence import Round
 from fabricheck.localise.fabric import Fabric, Ints
 from fabricheck.localise.judging import Verdict, judge
-from fabricheck.localise.rounds import parse_line
 from fabricheck.localise.schedules import Schedule
-from fabricheck.localise.steer import steer
+from fabricheck.localise.steer import parse_line, steer
 from fabricheck.trend.robust import Array, Flags
 from simulation.pairs import Kind, Simulated
 

@@ -47,41 +47,29 @@ def _node(told: dict[str, float]) -> str:
         (("mlx5_roce", "mlx5_0", f"{COUNTERS}port_xmit_data"), ("sent_bytes", "", 4)),
         (("mlx5_ib", "mlx5_0", f"{COUNTERS}port_rcv_data"), ("received_bytes", "", 4)),
         (("mlx5_ib", "mlx5_0", f"{COUNTERS}link_downed"), ("link_down", "", 1)),
-        (
-            ("mlx5_ib", "mlx5_0", f"{HW}packet_seq_err"),
-            ("retransmissions", 'band="loss",counter="packet_seq_err"', 1),
-        ),
-        (
-            ("mlx5_ib", "mlx5_0", f"{COUNTERS}symbol_error"),
-            ("errors", 'band="bit_error",counter="symbol_error"', 1),
-        ),
-        (
-            ("mlx5_ib", "mlx5_0", f"{COUNTERS}port_rcv_packets"),
-            ("packets", 'band="loss",counter="port_rcv_packets"', 1),
-        ),
+        (("mlx5_ib", "mlx5_0", f"{HW}packet_seq_err"),
+         ("retransmissions", 'band="loss",counter="packet_seq_err"', 1)),
+        (("mlx5_ib", "mlx5_0", f"{COUNTERS}symbol_error"),
+         ("errors", 'band="bit_error",counter="symbol_error"', 1)),
+        (("mlx5_ib", "mlx5_0", f"{COUNTERS}port_rcv_packets"),
+         ("packets", 'band="loss",counter="port_rcv_packets"', 1)),
         (("bnxt_re", "bnxt_re0", f"{HW}rx_ecn_marked_pkts"), ("ecn_marked_packets", "", 1)),
         (("bnxt_re", "bnxt_re0", f"{HW}tx_cnp_pkts"), ("cnp_sent_packets", "", 1)),
         (("bnxt_re", "bnxt_re0", f"{HW}rx_cnp_pkts"), ("cnp_handled_packets", "", 1)),
         (("bnxt_re", "bnxt_re0", f"{HW}tx_bytes"), ("sent_bytes", "", 1)),
-        (
-            ("bnxt_re", "bnxt_re0", "ethtool/*#rx_pfc_ena_frames_pri3"),
-            ("pause_frames", f'{PAUSED}"3"', 1),
-        ),
-        (
-            ("bnxt_re", "bnxt_re0", "ethtool/*#rx_pause_frames"),
-            ("pause_frames", f'{PAUSED}"all"', 1),
-        ),
+        (("bnxt_re", "bnxt_re0", "ethtool/*#rx_pfc_ena_frames_pri3"),
+         ("pause_frames", f'{PAUSED}"3"', 1)),
+        (("bnxt_re", "bnxt_re0", "ethtool/*#rx_pause_frames"),
+         ("pause_frames", f'{PAUSED}"all"', 1)),
         (("irdma", "rocep24s0f0", f"{HW}RxECNMrkd"), ("ecn_marked_packets", "", 1)),
         (("irdma", "rocep24s0f0", f"{HW}cnpSent"), ("cnp_sent_packets", "", 1)),
         (("irdma", "rocep24s0f0", f"{HW}cnpHandled"), ("cnp_handled_packets", "", 1)),
-        (
-            ("irdma", "rocep24s0f0", "ethtool/*#rx_priority_3_xoff.nic"),
-            ("pause_frames", f'{PAUSED}"3"', 1),
-        ),
+        (("irdma", "rocep24s0f0", "ethtool/*#rx_priority_3_xoff.nic"),
+         ("pause_frames", f'{PAUSED}"3"', 1)),
         (("rxe", "rxe0", "proc/net/dev_snmp6/v0#Ip6InCEPkts"), ("ecn_marked_packets", "", 1)),
         (("rxe", "rxe0", "sys/class/net/v0/carrier_changes"), ("carrier_changes", "", 1)),
     ],
-)
+)  # fmt: skip
 def test_a_counter_is_shown_under_the_name_of_its_role(
     tree: Of, tmp_path: Path, counter: tuple[str, str, str], shown: tuple[str, str, int]
 ) -> None:

@@ -9,8 +9,7 @@ from tests.programs.results import document
 
 from fabricheck.errors import FabricheckError
 from fabricheck.launch.measurement import Setting
-from fabricheck.localise.located import dead_ports, locate, write_told
-from fabricheck.localise.verdict_text import as_json, lines
+from fabricheck.localise.located import as_json, dead_ports, lines, locate, write_told
 from fabricheck.measures.parser import parse
 from fabricheck.programs.pair_health.launch import Pairs, cases
 

@@ -210,17 +210,15 @@ def test_a_server_without_client(tmp_path: Path, program: Path) -> None:
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
-        (
-            "--server-dies-first",
-            "ended with exit code 1 before it listened, its last words: no such",
-        ),
+        ("--server-dies-first",
+         "ended with exit code 1 before it listened, its last words: no such"),
         ("--server-deaf", "did not listen on port 18795 within 3 s"),
         ("--server-dies", "ended with exit code 1, its last words: out of memory"),
         ("--server-stays", "the server on HOST did not end within 2 s after the other end"),
         ("--client-dies-first", "the client PROGRAM on HOST ended with exit code 1"),
         ("--client-stays", "the client on HOST did not end within 2 s after the other end"),
     ],
-)
+)  # fmt: skip
 def test_an_end_that_fails_is_named(
     tmp_path: Path, program: Path, fault: str, message: str
 ) -> None:

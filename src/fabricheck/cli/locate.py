@@ -55,8 +55,8 @@ def locate(
     """
     # ReFrame takes a second to import: --help does not pay for it.
     from fabricheck.judge.levels import Level  # noqa: PLC0415
+    from fabricheck.localise.located import as_json, lines  # noqa: PLC0415
     from fabricheck.localise.located import locate as judged  # noqa: PLC0415
-    from fabricheck.localise.verdict_text import as_json, lines  # noqa: PLC0415
     from fabricheck.record.entries import LOCATE  # noqa: PLC0415
     from fabricheck.reframe_ext.config import system_here  # noqa: PLC0415
     from fabricheck.report.files import write_whole  # noqa: PLC0415

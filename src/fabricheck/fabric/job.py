@@ -90,9 +90,7 @@ def judge_job(nodes: Sequence[Node], limits: Limits) -> list[Finding]:
                 "no rank was started, or not through the suite's wrapper; nothing was judged",
             )
         ]  # fmt: skip
-    findings: list[Finding] = []
-    for node in nodes:
-        findings += _judge_node(node, limits)
+    findings = [finding for node in nodes for finding in _judge_node(node, limits)]
     findings += compare_nodes([node.after for node in nodes], limits)
     hosts = " and ".join(_few([node.after.host for node in nodes]))
     return [

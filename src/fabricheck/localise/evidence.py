@@ -83,26 +83,22 @@ class Tests:
         return ratios
 
 
-def bandwidths(rounds: Sequence[Round], fabric: Fabric) -> Tests:
-    """Both directions of each pair, each a test of its own: first all there, then all back."""
-    first, second = _ends(rounds)
-    slow = -np.log(np.concatenate([each.there for each in rounds]))
-    back = -np.log(np.concatenate([each.back for each in rounds]))
-    number = _numbers(rounds)
-    return _tests(
-        "bandwidth",
-        fabric,
-        np.concatenate([number, number]),
-        (np.concatenate([first, second]), np.concatenate([second, first])),
-        np.concatenate([slow, back]),
+def tests_of(rounds: Sequence[Round], fabric: Fabric) -> tuple[Tests, Tests]:
+    """Bandwidth: both directions of each pair, each a test of its own, first all there, then all
+    back; and latency: round trips, each of which passes the places of both directions.
+    """
+    one, other = np.concatenate([each.pairs for each in rounds]).T
+    number = np.repeat(np.arange(len(rounds)), [len(each.pairs) for each in rounds])
+    there, back, latency = (
+        np.log(np.concatenate([getattr(each, name) for each in rounds]))
+        for name in ("there", "back", "latency")
     )
-
-
-def latencies(rounds: Sequence[Round], fabric: Fabric) -> Tests:
-    """Round trips: each passes the places of both directions."""
-    first, second = _ends(rounds)
-    slow = np.log(np.concatenate([each.latency for each in rounds]))
-    return _tests("latency", fabric, _numbers(rounds), (first, second), slow)
+    ends = np.concatenate([one, other]), np.concatenate([other, one])
+    slow = -np.concatenate([there, back])
+    return (
+        _tests("bandwidth", fabric, np.tile(number, 2), ends, slow),
+        _tests("latency", fabric, number, (one, other), latency),
+    )
 
 
 def _tests(
@@ -126,15 +122,6 @@ def _tests(
         if len(fabric.nodes) == _THREE:
             slower, noise = _of_three(slow, slower, sender + receiver, across), max(noise, _ALONE)
     return Tests(metric, number, sender, receiver, passed, slower, noise)
-
-
-def _ends(rounds: Sequence[Round]) -> tuple[Ints, Ints]:
-    pairs = np.concatenate([each.pairs for each in rounds])
-    return pairs[:, 0], pairs[:, 1]
-
-
-def _numbers(rounds: Sequence[Round]) -> Ints:
-    return np.repeat(np.arange(len(rounds)), [len(each.pairs) for each in rounds])
 
 
 def _against_peers(

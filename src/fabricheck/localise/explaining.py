@@ -62,6 +62,16 @@ class Finding:
     evidence: float
 
 
+@dataclass(slots=True)
+class _Accusation:
+    """Places with the same evidence, their tests, and whether they are slow for another's sake."""
+
+    places: Ints
+    tests: Ints
+    evidence: float
+    is_excused: bool = False
+
+
 class Explained:
     """The greedy explanation of the tests of one metric: place after place with most evidence.
 
@@ -76,10 +86,7 @@ class Explained:
         self.left: Flags = np.ones(len(self.ratios), dtype=bool)
         self.rounds = int(tests.round.max()) + 1
         self.sums = self._sum(np.arange(len(self.ratios)))
-        self.found: list[Ints] = []
-        self.found_tests: list[Ints] = []
-        self.found_evidence: list[float] = []
-        self.excused: list[int] = []
+        self.found: list[_Accusation] = []
         self._order, self._starts = _grouped(self.passed, self.places)
         self.scores, self.steady = self._judge_sums(self.sums)
         self.congested = self._congested()
@@ -152,9 +159,7 @@ class Explained:
             slow = mine[self.ratios[mine] > 0]
             same = np.bincount(self.passed[slow].ravel() + 1, minlength=self.places + 1)[1:]
             alike = (same >= _SAME_TESTS * len(slow)) & (candidates > candidates[best] - _ALIKE)
-            self.found.append(np.flatnonzero(alike))
-            self.found_tests.append(mine)
-            self.found_evidence.append(float(candidates[best]))
+            self.found.append(_Accusation(np.flatnonzero(alike), mine, float(candidates[best])))
             self._put_aside(slow)
         if self.tests.metric == "bandwidth":
             self._excuse()
@@ -172,7 +177,7 @@ class Explained:
             return best
         slow = self.tests_of(best)
         passed = self.passed[slow[self.ratios[slow] > 0]]
-        known = [place % nodes for each in self.found for place in each if place < leaves.start]
+        known = [p % nodes for each in self.found for p in each.places if p < leaves.start]
         ways = guilty[(guilty < leaves.start) & np.isin(guilty % nodes, known)]
         if np.isin(passed, ways).any(axis=1).all():
             return int(ways[np.isin(ways, passed)][0])
@@ -199,31 +204,31 @@ class Explained:
     def _excuse(self) -> None:
         """Take back what is slow only since its acknowledgements pass an accused link."""
         first = self.fabric.leaf_places.start
-        links = [n for n, each in enumerate(self.found)
-                 if first <= each.min() and each.max() < self.fabric.size]  # fmt: skip
+        links = [
+            each
+            for each in self.found
+            if first <= each.places.min() and each.places.max() < self.fabric.size
+        ]
         if not links:
             return
         back = self.fabric.passed(self.tests.receiver, self.tests.sender)
-        late = {n: np.isin(back, self.found[n]).any(axis=1) & (self.ratios > 0) for n in links}
-        for number, mine in enumerate(self.found_tests):
-            slow = mine[self.ratios[mine] > 0]
-            self.excused += [
-                number
-                for n in links
-                if self.found_evidence[n] > self.found_evidence[number]
-                and late[n][slow].mean() >= _SAME_TESTS
-            ][:1]
-        self._put_aside(np.flatnonzero(np.any(list(late.values()), axis=0) & self.left))
+        late = [np.isin(back, link.places).any(axis=1) & (self.ratios > 0) for link in links]
+        for each in self.found:
+            slow = each.tests[self.ratios[each.tests] > 0]
+            each.is_excused = any(
+                link.evidence > each.evidence and behind[slow].mean() >= _SAME_TESTS
+                for link, behind in zip(links, late, strict=True)
+            )
+        self._put_aside(np.flatnonzero(np.any(late, axis=0) & self.left))
 
     def _excuse_pairs(self) -> None:
         """Take back pairs of an accused node: a card that loses packets does so unevenly."""
         nodes = len(self.fabric.nodes)
-        bad = {int(place) % nodes for each in self.found for place in each if place < 2 * nodes}
-        for number, each in enumerate(self.found):
-            if each.min() >= self.fabric.size:
-                pairs = self.pairs[each - self.fabric.size]
-                if np.isin(pairs, list(bad)).any(axis=1).all():
-                    self.excused.append(number)
+        bad = [p % nodes for each in self.found for p in each.places if p < 2 * nodes]
+        for each in self.found:
+            if each.places.min() >= self.fabric.size:
+                pairs = self.pairs[each.places - self.fabric.size]
+                each.is_excused |= bool(np.isin(pairs, bad).any(axis=1).all())
 
     def _put_aside(self, slow: Ints) -> None:
         self.sums -= self._told(slow)
@@ -236,7 +241,7 @@ class Explained:
     @property
     def accused(self) -> list[Ints]:
         """The sets of places that are accused."""
-        return [each for number, each in enumerate(self.found) if number not in self.excused]
+        return [each.places for each in self.found if not each.is_excused]
 
     def slow_share(self) -> float:
         """Share of slow results among those that nothing explains."""
@@ -255,8 +260,8 @@ class Explained:
         """Of the fabric's places, those that are neither accused nor cleared."""
         doubtful = self.scores[: self.fabric.size] > -_WEAKEST
         doubtful &= self.sums[: self.fabric.size].any(axis=1)
-        for places in self.found:
-            doubtful[places[places < self.fabric.size]] = False
+        for each in self.found:
+            doubtful[each.places[each.places < self.fabric.size]] = False
         return np.asarray(doubtful)
 
     def retest(self) -> Ints:
@@ -270,16 +275,17 @@ class Explained:
         slow = keys[order[: np.count_nonzero(evidence > 0)]]
         return np.sort(np.column_stack([slow // nodes, slow % nodes]), axis=1)
 
-    def finding(self, places: Sequence[int], fabric: Fabric) -> Finding:
+    def finding(self, places: Sequence[int]) -> Finding:
         """The figures of some places with the same evidence."""
-        which = next((n for n, each in enumerate(self.found) if list(each) == places), None)
         first = places[0]
-        mine = self.tests_of(first) if which is None else self.found_tests[which]
+        open_ = _Accusation(np.array(places), self.tests_of(first), float(self.scores[first]))
+        known = next((each for each in self.found if each.places.tolist() == places), open_)
+        mine = known.tests
         slow = mine[self.ratios[mine] > 0]
-        node = fabric.node_of(first)
+        node = self.fabric.node_of(first)
         ends = np.concatenate([self.tests.sender[mine], self.tests.receiver[mine]])
         others = np.unique(ends[ends != node]) if node is not None else np.unique(ends)
-        leaves = fabric.leaf[others]
+        leaves = self.fabric.leaf[others]
         return Finding(
             self.tests.metric,
             tuple(places),
@@ -289,7 +295,7 @@ class Explained:
             len(mine),
             len(others),
             len(np.unique(leaves[leaves >= 0])),
-            float(self.scores[first]) if which is None else self.found_evidence[which],
+            known.evidence,
         )
 
     def _name(self, place: int) -> str:

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from fabricheck.localise.evidence import Round, Tests, bandwidths, latencies
+from fabricheck.localise.evidence import Round, Tests, tests_of
 from fabricheck.localise.explaining import Finding, explained
 from fabricheck.localise.fabric import Fabric, Ints
 from fabricheck.units import share
@@ -52,15 +52,15 @@ class Verdict:
 
 def judge(rounds: Sequence[Round], fabric: Fabric) -> Verdict:
     """The verdict on all rounds up to now."""
-    tests = (bandwidths(rounds, fabric), latencies(rounds, fabric))
+    tests = tests_of(rounds, fabric)
     decoded = [explained(each, fabric) for each in tests]
     nodes = len(fabric.nodes)
     bad = np.zeros(nodes, dtype=bool)
     doubtful, alike = np.zeros(nodes, dtype=bool), np.zeros(nodes, dtype=bool)
     accused, undecided = [], []
     for each in decoded:
-        accused += [each.finding([int(p) for p in places], fabric) for places in each.accused]
-        undecided += [each.finding([int(place)], fabric) for place in each.open()]
+        accused += [each.finding(places.tolist()) for places in each.accused]
+        undecided += [each.finding([int(place)]) for place in each.open()]
         for places in each.accused:
             bad[[place % nodes for place in places if place < 2 * nodes]] = True
         doubtful |= each.doubtful()[: 2 * nodes].reshape(2, nodes).any(axis=0)

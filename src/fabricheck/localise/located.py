@@ -1,19 +1,24 @@
-"""What a run of ``pair_probe`` left in a directory, judged."""
+"""What a run of ``pair_probe`` left in a directory, judged, and in words for all who read it."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+
+import numpy as np
 
 from fabricheck.errors import FabricheckError
+from fabricheck.judge.levels import Level
 from fabricheck.launch.evidence import RESULT_JSON
+from fabricheck.localise.explaining import Finding
 from fabricheck.localise.fabric import Fabric
-from fabricheck.localise.judging import judge
+from fabricheck.localise.judging import Verdict, judge
 from fabricheck.localise.recorded import of_partition
-from fabricheck.localise.rounds import read_rounds
-from fabricheck.localise.steer import read_routes
-from fabricheck.localise.verdict_text import Located
+from fabricheck.localise.steer import read_rounds, read_routes
 from fabricheck.provenance import SUITE
+from fabricheck.schedulers import to_copy
+from fabricheck.units import percent, times
 
 FEWEST_NODES: Final = 3
 """Of two nobody can tell which is slow."""
@@ -21,6 +26,55 @@ ROUND_SECONDS: Final = 2.0
 """Of a round: long enough for a hundred windows of a fast link."""
 KEPT: Final = "located.json"
 """What the rounds don't say: topology, states of all nodes, what ports counted, dead ports."""
+
+_SHOWN: Final = 6
+"""Lines of a kind before the rest is counted."""
+_NAMED: Final = 8
+_TENTH: Final = 0.1
+"""A share below it is told with two digits that count."""
+_IN_PART: Final = 0.85
+"""Of the tests of a leaf; if fewer were slow, it is one of its links."""
+_COUNTERS: Final = "card, cable and port of the leaf switch: only their counters tell them apart"
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """A run that looked for places.
+
+    Attributes:
+        fabric: its nodes.
+        verdict: on them.
+        rounds: how many.
+        absent: nodes that were not measured, with why.
+        counters: what the ports of a node counted, in words.
+        dead: nodes of which a port is down, and which; they were left out.
+    """
+
+    fabric: Fabric
+    verdict: Verdict
+    rounds: int
+    absent: Mapping[str, str]
+    counters: Mapping[str, str]
+    dead: Mapping[str, str]
+
+    @property
+    def level(self) -> Level:
+        """Critical if a place is accused or a port dead, a warning for one that is not cleared."""
+        if self.verdict.untrusted:
+            return Level.UNTRUSTED
+        if self.verdict.accused or self.dead:
+            return Level.CRITICAL
+        return Level.WARNING if self.verdict.open else Level.GOOD
+
+    @property
+    def bad(self) -> list[str]:
+        """Names of the accused nodes, and of those with a dead port."""
+        return [*self.dead, *(self.fabric.nodes[node] for node in self.verdict.bad)]
+
+    @property
+    def good(self) -> list[str]:
+        """Names of the nodes that nothing speaks against."""
+        return [self.fabric.nodes[node] for node in self.verdict.good]
 
 
 def topology_of(name: str) -> Path | None:
@@ -55,9 +109,8 @@ def write_told(
     dead: Mapping[str, str],
 ) -> None:
     """Leave what the rounds don't say beside them."""
-    told = {"topology": str(topology or ""), "states": dict(states), "counters": dict(counters)}
-    told["dead"] = dict(dead)
-    (directory / KEPT).write_text(json.dumps(told))
+    told = {"states": dict(states), "counters": dict(counters), "dead": dict(dead)}
+    (directory / KEPT).write_text(json.dumps({"topology": str(topology or ""), **told}))
 
 
 def locate(directory: Path) -> Located:
@@ -78,3 +131,125 @@ def locate(directory: Path) -> Located:
     fabric = Fabric(nodes, read_routes(Path(topology) if topology else None))
     absent = {name: state for name, state in states.items() if name not in {*nodes, *dead}}
     return Located(fabric, judge(rounds, fabric), len(rounds), absent, counters, dead)
+
+
+def findings(located: Located) -> list[str]:
+    """A sentence for each accused place and each that is not cleared; the gravest first."""
+    verdict = located.verdict
+    dead = [f"{node} was left out: {ports} down" for node, ports in located.dead.items()]
+    dead = _few(dead, "nodes with a dead port")
+    if verdict.untrusted:
+        return [*dead, verdict.untrusted]
+    accused = [_accusation(each, located) for each in _merged(verdict.accused)]
+    doubts = list(
+        dict.fromkeys(
+            f"not cleared: {' or '.join(each.names)} ({each.slow} of {each.tests} tests slow)"
+            for each in verdict.open
+        )
+    )
+    return [*dead, *_few(accused, "accused places"), *_few(doubts, "places that are not cleared")]
+
+
+def lines(located: Located) -> list[str]:
+    """The verdict in at most twenty lines, with those to copy."""
+    verdict = located.verdict
+    nodes = len(located.fabric.nodes)
+    bandwidth, latency = verdict.tests
+    told = [
+        f"{len(verdict.good)} of {nodes} nodes good, {len(verdict.bad)} accused; {located.rounds} "
+        f"rounds; slower by {percent(np.expm1(bandwidth.visible))[1:]} in bandwidth, "
+        f"{percent(np.expm1(latency.visible))[1:]} in latency is seen in this noise"
+    ]
+    told += findings(located)
+    if located.bad:
+        told += [f"    {line}" for line in to_copy(located.bad, _reason(located))]
+    if located.absent:
+        absent = [f"{name} ({why})" for name, why in sorted(located.absent.items())]
+        told.append(f"not measured: {', '.join(absent[:_NAMED])}{_more(absent)}")
+    return told
+
+
+def as_json(located: Located) -> dict[str, Any]:
+    """The same as data; ``slower`` is a ratio to the yardstick, such as 0.1 for 10 % slower."""
+    verdict = located.verdict
+    return {
+        "level": str(located.level),
+        "untrusted": verdict.untrusted,
+        "rounds": located.rounds,
+        "nodes": list(located.fabric.nodes),
+        "accused": [_data(each) for each in verdict.accused],
+        "not_cleared": [_data(each) for each in verdict.open],
+        "accused_nodes": located.bad,
+        "dead_ports": dict(located.dead),
+        "good_nodes": located.good,
+        "not_measured": dict(located.absent),
+        "seen": {each.metric: float(np.expm1(each.visible)) for each in verdict.tests},
+        "noise": {each.metric: each.noise for each in verdict.tests},
+    }
+
+
+def _data(finding: Finding) -> dict[str, Any]:
+    data = asdict(finding)
+    del data["names"]
+    return data | {"places": list(finding.names), "slower": float(np.expm1(finding.slower))}
+
+
+def _merged(accused: Sequence[Finding]) -> list[Sequence[Finding]]:
+    """Findings that are of the same nodes or places, told in one line."""
+    groups: dict[tuple[str, ...], list[Finding]] = {}
+    for each in accused:
+        groups.setdefault(tuple(sorted({name.split()[0] for name in each.names})), []).append(each)
+    return list(groups.values())
+
+
+def _accusation(group: Sequence[Finding], located: Located) -> str:
+    first = group[0]
+    figures = "; ".join(_figure(each) for each in group)
+    sentence = f"{first.names[0].split()[0]} {figures}"
+    nodes = {name.split()[0] for name in first.names if " " in name}
+    counted = [located.counters[node] for node in sorted(nodes) if node in located.counters]
+    if counted:
+        sentence += f", {'; '.join(counted)}"
+    others = [name for name in first.names[1:] if name.split()[0] != first.names[0].split()[0]]
+    if others:
+        sentence += f" | same evidence: {' or '.join(others)}"
+    if nodes & set(located.fabric.nodes):
+        sentence += f" | {_COUNTERS}"
+    return sentence
+
+
+def _figure(finding: Finding) -> str:
+    way = finding.names[0].partition(" ")[2]
+    if finding.metric == "latency":
+        what = f"has {times(float(np.exp(finding.slower)))} the latency of its peers"
+    else:
+        verb = way if way in ("sends", "receives") else f"{way} carries".strip()
+        if way in ("up", "down") and finding.slow <= _IN_PART * finding.tests:
+            verb += " some flows"
+        what = f"{verb} at {_share(finding.slower)} of its peers"
+    leaves = f" on {finding.leaves} leaves" if finding.leaves > 1 else ""
+    return (
+        f"{what}, {finding.slow} of {finding.tests} tests slow, {finding.partners} partners{leaves}"
+    )
+
+
+def _reason(located: Located) -> str:
+    if not located.verdict.accused:
+        return "a port is down"
+    slow = [each for each in located.verdict.accused if " " in each.names[0]]
+    return f"{_share(max((each.slower for each in slow), default=0.0))} of its peers at worst"
+
+
+def _share(slower: float) -> str:
+    share = float(np.exp(-slower))
+    return f"{share:.2f}" if share >= _TENTH else f"{share:.2g}"
+
+
+def _few(sentences: Sequence[str], what: str) -> list[str]:
+    rest = len(sentences) - _SHOWN
+    shown = list(sentences[:_SHOWN])
+    return [*shown, f"and {rest} more {what}: see --json"] if rest > 0 else shown
+
+
+def _more(names: Sequence[str]) -> str:
+    return f" and {len(names) - _NAMED} more: see --json" if len(names) > _NAMED else ""

@@ -129,8 +129,8 @@ def nodes_in(text: str) -> list[str]:
         FabricheckError: for what is no such list, or stands for more nodes than fabrics have.
     """
     size = 1
-    for numbers in _brackets(text):
-        size *= sum(map(_span, numbers.split(",")))
+    for part in text.split("[")[1:]:
+        size *= sum(map(_span, part.partition("]")[0].split(",")))
     if size > MOST_NODES:
         raise FabricheckError(
             f"expected at most {MOST_NODES} nodes, found {text[:60]!r}: correct the list"
@@ -141,11 +141,6 @@ def nodes_in(text: str) -> list[str]:
         raise FabricheckError(
             f"expected node names such as n[1-4,7], found {text[:60]!r} ({error}): correct the list"
         ) from error
-
-
-def _brackets(text: str) -> Iterator[str]:
-    for part in text.split("[")[1:]:
-        yield part.partition("]")[0]
 
 
 def _span(numbers: str) -> int:

@@ -74,26 +74,20 @@ def of_path_apart(perflogs: Path, session: str) -> Iterator[Sample]:
 
 
 class _Parsed:
-    """Samples of the last session that was parsed, and why it could not be."""
+    """Samples of the last session that was parsed."""
 
     def __init__(self, parse: Parse) -> None:
         self._parse = parse
         self._session = ""
         self._samples: tuple[Sample, ...] = ()
-        self._problem: FabricheckError | None = None
 
     def of(self, perflogs: Path, session: str) -> tuple[Sample, ...]:
         """The samples; parsed again only if it is another one, or could not be read."""
-        # A record may be mended without another session.
-        if session != self._session or self._problem:
-            self._samples, self._problem, self._session = (), None, ""
-            try:
-                self._samples = tuple(self._parse(perflogs, session))
-            except FabricheckError as error:
-                self._problem = error
+        if session != self._session:
+            # A record that can't be read may be repaired without another session.
+            self._session = ""
+            self._samples = tuple(self._parse(perflogs, session))
             self._session = session
-        if self._problem:
-            raise self._problem
         return self._samples
 
 
@@ -118,7 +112,13 @@ class LastRun:
             FabricheckError: if there is none, or it is damaged.
             OSError: if it can't be read now; the next call tries again.
         """
-        for each in self._parsed.of(self._perflogs, _newest(self._perflogs).session):
+        newest = last(self._perflogs)
+        if newest is None:
+            raise FabricheckError(
+                f"expected a session that came to its end in the record {self._perflogs}, found "
+                "none: run the checks first"
+            )
+        for each in self._parsed.of(self._perflogs, newest.session):
             if each.family.source is Source.RUN:
                 yield each
 
@@ -185,15 +185,6 @@ class LastNight:
                     f"expected the night of {night.began:%Y-%m-%d %H:%M} UTC in the record "
                     f"{self._perflogs}, found none that ended since: look at {night.directory}"
                 )
-
-
-def _newest(perflogs: Path) -> Session:
-    if found := last(perflogs):
-        return found
-    raise FabricheckError(
-        f"expected a session that came to its end in the record {perflogs}, found none: run the "
-        "checks first"
-    )
 
 
 class Schedule:

@@ -183,13 +183,12 @@ def _take() -> Snapshot:
 
 def _read_state(path: Path) -> set[tuple[str, str]]:
     try:
-        text = path.read_text()
+        found = json.loads(path.read_text())["ports"]
+        return {(str(device), str(number)) for device, number in found}
     except FileNotFoundError:
         return set()
-    except (OSError, ValueError) as error:
+    except OSError as error:
         raise FabricheckError(f"expected to read {path}, found: {error}") from error
-    try:
-        return {(str(device), str(number)) for device, number in json.loads(text)["ports"]}
     except (ValueError, KeyError, TypeError) as error:
         raise FabricheckError(
             f"expected the ports that were seen in {path}, found something else: remove it; "

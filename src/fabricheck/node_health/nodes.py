@@ -60,18 +60,14 @@ def memlock(node: Facts, survey: Survey) -> Answer:
     if node.memlock is None:
         return met("unlimited")
     if node.locks_freely:
-        return met(f"{_bytes(node.memlock)}, which does not bind a process with CAP_IPC_LOCK")
+        return met(f"{format_size(node.memlock)}, which does not bind a process with CAP_IPC_LOCK")
     if least is not None and node.memlock >= least:
-        return met(_bytes(node.memlock))
-    wanted = "unlimited" if least is None else f"at least {_bytes(least)}"
+        return met(format_size(node.memlock))
+    wanted = "unlimited" if least is None else f"at least {format_size(least)}"
     return unmet(
-        f"{_bytes(node.memlock)}, expected {wanted}: raise memlock in limits.conf or the "
+        f"{format_size(node.memlock)}, expected {wanted}: raise memlock in limits.conf or the "
         "scheduler's LimitMEMLOCK"
     )
-
-
-def _bytes(number: int) -> str:
-    return format_size(number)
 
 
 def hugepages(node: Facts, survey: Survey) -> Answer:
@@ -79,10 +75,12 @@ def hugepages(node: Facts, survey: Survey) -> Answer:
     expected = survey.expected
     found = [f"transparent: {node.transparent_hugepages or 'not in this kernel'}"]
     found += [
-        f"{count} reserved of {_bytes(size)}" for size, count in node.hugepages.items() if count
+        f"{count} reserved of {format_size(size)}"
+        for size, count in node.hugepages.items()
+        if count
     ]
     missing = [
-        f"expected at least {count} reserved of {_bytes(size)}"
+        f"expected at least {count} reserved of {format_size(size)}"
         for size, count in expected.hugepages.items()
         if node.hugepages.get(size, 0) < count
     ]

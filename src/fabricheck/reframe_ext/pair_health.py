@@ -11,11 +11,12 @@ from fabricheck.judge.judgement import Judgement
 from fabricheck.judge.references import Reference, Tolerance
 from fabricheck.judge.verdict import Verdict
 from fabricheck.launch.evidence import RESULT_JSON
-from fabricheck.localise import verdict_text
 from fabricheck.localise.located import (
     FEWEST_NODES,
     ROUND_SECONDS,
     dead_ports,
+    findings,
+    lines,
     locate,
     topology_of,
     write_told,
@@ -74,14 +75,14 @@ class PairSurvey(BuiltCase):
         dead = dead_ports(Path(self.stagedir))
         write_told(kept, known, self._states, self._counted(), dead)
         located = locate(kept)
-        for line in verdict_text.lines(located):
+        for line in lines(located):
             getlogger().info(f"     L: {line}")
         judgements = tuple(
             Judgement(name, located.level, value, unit, None, message="")
             for name, (value, unit) in self.measured_values().items()
             if value is not None
         )
-        return Verdict(located.level, judgements, tuple(verdict_text.findings(located)))
+        return Verdict(located.level, judgements, tuple(findings(located)))
 
     def _counted(self) -> dict[str, str]:
         """What the ports of each node have counted, where it is not good."""

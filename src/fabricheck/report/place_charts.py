@@ -20,7 +20,7 @@ from fabricheck.localise.effects import (
 )
 from fabricheck.localise.explaining import Finding
 from fabricheck.localise.fabric import Fabric, Ints
-from fabricheck.localise.verdict_text import Located
+from fabricheck.localise.located import Located
 from fabricheck.report.canvas import (
     CRITICAL,
     HEIGHT,

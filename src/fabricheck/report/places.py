@@ -12,8 +12,7 @@ from fabricheck.errors import FabricheckError
 from fabricheck.history.selection import Selection
 from fabricheck.history.store import History
 from fabricheck.judge.levels import Level
-from fabricheck.localise.located import locate
-from fabricheck.localise.verdict_text import Located, lines
+from fabricheck.localise.located import Located, lines, locate
 from fabricheck.measures.registry import names
 from fabricheck.report.place_charts import matrix, strip
 from fabricheck.report.run import Case, Run

@@ -158,12 +158,11 @@ def read_ucx_log(text: str) -> UcxLog:
 
 
 def _read_lanes(text: str) -> list[Lane]:
-    lanes = []
-    for match in _LANES.finditer(text):
-        for target in match["targets"].split():
-            transport, _, device = target.partition("/")
-            lanes.append(Lane(match["operation"], transport, device))
-    return lanes
+    return [
+        Lane(match["operation"], *target.partition("/")[::2])
+        for match in _LANES.finditer(text)
+        for target in match["targets"].split()
+    ]
 
 
 def read_ucx_logs(directory: Path) -> list[UcxLog]:
@@ -218,6 +217,7 @@ def read_witness(path: Path) -> Witness:
                 "the witness of this rank is damaged, run the case again"
             ) from None
     try:
+        began, ended = map(float, facts.get("ran", "0 0").split())
         return Witness(
             rank=int(facts["rank"]),
             host=facts["host"],
@@ -227,7 +227,7 @@ def read_witness(path: Path) -> Witness:
             below_ports=frozenset(facts["below_ports"].split()),
             ipoib=frozenset(facts["ipoib"].split()),
             device=facts.get("device", ""),
-            seconds=_seconds(facts.get("ran", "0 0")),
+            seconds=ended - began,
             moved={
                 key: moments["after"] - moments["before"]
                 for key, moments in counters.items()
@@ -239,11 +239,6 @@ def read_witness(path: Path) -> Witness:
             f"{path.name}: expected rank, host, allocation, cpus, ports and exit, found no usable "
             f"{error}: the witness of this rank is cut, run the case again"
         ) from None
-
-
-def _seconds(ran: str) -> float:
-    began, ended = map(float, ran.split())
-    return ended - began
 
 
 def read_witnesses(directory: Path) -> list[Witness]:
