@@ -15,7 +15,8 @@ import pytest
 from fabricheck.errors import FabricheckError
 from fabricheck.transports.pair import PAIR_WRAPPER, arguments, read_faults, read_runs, read_version
 
-pytestmark = pytest.mark.integration
+# They listen on the same ports.
+pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("pair")]
 
 JOB = 7
 FIRST_PORT = 18515 + JOB * 40
