@@ -1,13 +1,11 @@
 """Checks of pairs of nodes, run for real by ReFrame with programs that do as a test says."""
 
 import os
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.reframe_ext.recorded import measured
+from tests.reframe_ext.recorded import measured, reframe
 
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(__file__).with_name("bin")
@@ -59,7 +57,6 @@ class Ran:
         variables: Mapping[str, str] | None = None,
         system: str = "cards",
     ) -> None:
-        config = place / "config.py"
         text = _CONFIGURATION
         for name, value in (
             ("SYSTEM", system),
@@ -68,27 +65,16 @@ class Ran:
             ("EXTRAS", dict(extras)),
         ):
             text = text.replace(name, repr(value))
-        config.write_text(text)
-        done = subprocess.run(
-            [
-                Path(sys.executable).parent / "reframe", f"--config-file={config}",
-                f"--checkpath={ROOT / 'checks' / check}", "--run", f"--prefix={place}",
-                "--keep-stage-files", "-E", chosen,
-            ],
-            cwd=place,
-            env={
-                **os.environ,
-                "PATH": f"{':'.join(map(str, programs))}:{os.environ['PATH']}",
-                "FABRICHECK_PAIR_WAIT": "10",
-                "FABRICHECK_PAIR_GRACE": "2",
-                "RFM_WARN_AS_ERROR": "1",
-                **(variables or {}),
-            },
-            capture_output=True,
-            text=True,
-            check=False,
-        )  # fmt: skip
-        sys.stdout.write(done.stdout + done.stderr)
+        reframe(
+            place,
+            ROOT / "checks" / check,
+            *("--run", "--keep-stage-files", "-E", chosen),
+            configuration=text,
+            PATH=f"{':'.join(map(str, programs))}:{os.environ['PATH']}",
+            FABRICHECK_PAIR_WAIT="10",
+            FABRICHECK_PAIR_GRACE="2",
+            **(variables or {}),
+        )
         (self.case,) = measured(place)
         self.level = self.case["level"]
         self.findings = self.case["findings"]

@@ -1,5 +1,8 @@
-"""What a ReFrame that a test started has recorded."""
+"""ReFrame as a test starts it, and what it has recorded."""
 
+import os
+import subprocess
+import sys
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -7,6 +10,7 @@ from typing import Any
 from fabricheck.record.entries import Case, Entry
 from fabricheck.record.read import entries, record_files
 
+REFRAME = Path(sys.executable).parent / "reframe"
 LOGGING = [
     {
         "handlers": [{"type": "stream", "name": "stdout", "format": "%(message)s"}],
@@ -16,6 +20,42 @@ LOGGING = [
     }
 ]
 """What makes ReFrame record; its configuration imports ``fabricheck.reframe_ext.recorder``."""
+LINKED = f"""
+import fabricheck.reframe_ext.recorder
+site_configuration = {{
+    "systems": [{{"name": "linked", "hostnames": [".*"], "partitions": [{{
+        "name": "main", "scheduler": "local", "launcher": "local", "environs": ["builtin"],
+        "features": ["rdma", "nodes_2"], "extras": {{"link_rate": 100, "fabric": "roce"}},
+    }}]}}],
+    "environments": [{{"name": "builtin"}}],
+    "logging": {LOGGING},
+}}
+"""
+
+
+def reframe(
+    place: Path,
+    suite: str | Path,
+    *options: str,
+    configuration: str = LINKED,
+    **variables: str,
+) -> subprocess.CompletedProcess[str]:
+    """Run ReFrame in a place with a suite, as a text or a file."""
+    (place / "config.py").write_text(configuration)
+    if isinstance(suite, str):
+        (place / "suite.py").write_text(suite)
+        suite = place / "suite.py"
+    words = [f"--config-file={place / 'config.py'}", f"--checkpath={suite}", f"--prefix={place}"]
+    done = subprocess.run(
+        [REFRAME, *words, *(options or ["--run"])],
+        cwd=place,
+        env={**os.environ, "RFM_WARN_AS_ERROR": "1", **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    sys.stdout.write(done.stdout + done.stderr)
+    return done
 
 
 def recorded(place: Path) -> list[Entry]:

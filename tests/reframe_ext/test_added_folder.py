@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.reframe_ext import recorded
-from tests.reframe_ext.test_links import REFRAME
+from tests.reframe_ext.recorded import REFRAME
 
 pytestmark = pytest.mark.integration
 

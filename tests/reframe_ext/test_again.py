@@ -1,11 +1,9 @@
 """Which cases ReFrame runs a second time, and what those that wait for others find then."""
 
-import os
-import subprocess
 from pathlib import Path
 
 import pytest
-from tests.reframe_ext.test_links import REFRAME
+from tests.reframe_ext.recorded import reframe
 
 from fabricheck.reframe_ext.again import DISTURBED_AGAIN
 
@@ -110,18 +108,10 @@ FIRST = {
 
 def run(place: Path, **env: str) -> tuple[set[str], str]:
     """What ran, each with its attempt and the levels of what it waited for; what ReFrame prints."""
-    (place / "config.py").write_text(CONFIGURATION)
-    (place / "suite.py").write_text(f"RAN = {str(place / 'ran')!r}\n{SUITE}")
-    options = ("config-file=config.py", "checkpath=suite.py", "max-retries=1", "run")
-    done = subprocess.run(
-        [REFRAME, f"--prefix={place}", *(f"--{each}" for each in options)],
-        cwd=place,
-        env={**os.environ, "RFM_WARN_AS_ERROR": "1", **env},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 1, done.stdout + done.stderr
+    suite = f"RAN = {str(place / 'ran')!r}\n{SUITE}"
+    options = ("--max-retries=1", "--run")
+    done = reframe(place, suite, *options, configuration=CONFIGURATION, **env)
+    assert done.returncode == 1
     return set((place / "ran").read_text().splitlines()), done.stdout
 
 

@@ -1,16 +1,12 @@
 """What ReFrame makes of the health of the ports below a case."""
 
-import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.fabric.conftest import unpack
-from tests.reframe_ext.recorded import LOGGING, measured
+from tests.reframe_ext.recorded import LOGGING, measured, reframe
 
 from fabricheck.record.entries import Case
 from fabricheck.reframe_ext.again import DISTURBED_AGAIN
@@ -20,40 +16,28 @@ pytestmark = pytest.mark.integration
 
 SUITE = Path(__file__).with_name("fabric_suite.py")
 SURVEY = Path(__file__).parents[2] / "checks" / "fabric_health.py"
-REFRAME = Path(sys.executable).parent / "reframe"
 PORT = "sys/class/infiniband/rxe0/ports/1"
 COUNTERS = f"{PORT}/hw_counters"
 
 
-def configuration(gid_index: int) -> dict[str, Any]:
+def configuration(gid_index: int, launcher: str = "local") -> str:
     partition = {
         "name": "rdma",
         "scheduler": "local",
-        "launcher": "local",
+        "launcher": launcher,
         "environs": ["builtin"],
         "features": ["rdma"],
         "extras": {"gid_index": gid_index},
     }
     system = {"name": "recorded", "hostnames": [".*"], "partitions": [partition]}
     builtin = {"name": "builtin", "features": ["verbs"]}
-    return {"systems": [system], "environments": [builtin], "logging": LOGGING}
+    settings = {"systems": [system], "environments": [builtin], "logging": LOGGING}
+    return f"import fabricheck.reframe_ext.recorder\nsite_configuration = {settings!r}\n"
 
 
 def test_a_job_looks_again_where_the_launcher_killed_the_ranks(tmp_path: Path) -> None:
     """The script that ReFrame would submit; srun is not here to run it."""
-    config = configuration(1)
-    config["systems"][0]["partitions"][0]["launcher"] = "srun"
-    del config["logging"]
-    (tmp_path / "config.json").write_text(json.dumps(config))
-    subprocess.run(
-        [
-            REFRAME, f"--config-file={tmp_path / 'config.json'}", f"--checkpath={SUITE}",
-            "--dry-run", f"--prefix={tmp_path}",
-        ],
-        cwd=tmp_path,
-        capture_output=True,
-        check=True,
-    )  # fmt: skip
+    reframe(tmp_path, SUITE, "--dry-run", configuration=configuration(1, "srun"))
     (script,) = tmp_path.glob("stage/**/rfm_job.sh")
     assert "[ $status -eq 0 ] || timeout 30 env -u SLURM_HOSTFILE srun" in script.read_text()
     assert "collect.sh after ports adapters >>node.$(hostname)" in script.read_text()
@@ -61,24 +45,17 @@ def test_a_job_looks_again_where_the_launcher_killed_the_ranks(tmp_path: Path) -
 
 def run(tmp_path: Path, check: Path | None = None, **env: str) -> tuple[int, dict[str, Any]]:
     """ReFrame's exit code and the last attempt of the only case of its record."""
-    root = unpack("rxe", tmp_path / "tree")
-    config = tmp_path / "config.py"
-    settings = configuration(int(env.get("GID_INDEX", "1")))
-    recorder = "import fabricheck.reframe_ext.recorder"
-    config.write_text(f"{recorder}\nsite_configuration = {settings!r}\n")
-    done = subprocess.run(
-        [
-            REFRAME, f"--config-file={config}", f"--checkpath={check or SUITE}", "--run",
-            "--max-retries=1" if DISTURBED_AGAIN in env else "--max-retries=0",
-            "--setvar=FabricHealth.pause=0", f"--prefix={tmp_path}",
-        ],
-        cwd=tmp_path,
-        env={**os.environ, "FABRICHECK_NODE_ROOT": str(root), "TREE": str(root), **env},
-        capture_output=True,
-        text=True,
-        check=False,
-    )  # fmt: skip
-    sys.stdout.write(done.stdout + done.stderr)
+    root = str(unpack("rxe", tmp_path / "tree"))
+    again = f"--max-retries={int(DISTURBED_AGAIN in env)}"
+    # Of the suite that has no such variable, ReFrame warns.
+    places = {"FABRICHECK_NODE_ROOT": root, "TREE": root, "RFM_WARN_AS_ERROR": "n"}
+    done = reframe(
+        tmp_path,
+        check or SUITE,
+        *("--run", again, "--setvar=FabricHealth.pause=0"),
+        configuration=configuration(int(env.get("GID_INDEX", "1"))),
+        **(places | env),
+    )
     return done.returncode, measured(tmp_path)[-1]
 
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from tests.reframe_ext.test_evidence import UCX_LOG, WITNESS
 
 from fabricheck.errors import FabricheckError
 from fabricheck.launch.evidence import Expectation, examine
@@ -15,24 +16,6 @@ from fabricheck.programs.osu.options import exchanges
 from fabricheck.transports import choice, find
 
 PRINTED = Path(__file__).parents[1] / "data" / "osu-7.4" / "families"
-UCX_LOG = """\
-[1795240120.054744] [HOST:7:0]     ucp_context.c:1849 UCX  INFO  Version 1.13.1 (loaded from x)
-[1795240120.059730] [HOST:7:0]      ucp_worker.c:1763 UCX  INFO    ep_cfg[1]: tag(tcp/eth0)
-"""
-WITNESS = """\
-rank RANK
-host HOST
-allocation n[1-2]
-cpus RANK
-below_ports
-ipoib
-device
-netdev before eth0 tx_bytes 0
-netdev before eth0 rx_bytes 0
-netdev after eth0 tx_bytes MOVED
-netdev after eth0 rx_bytes MOVED
-exit 0
-"""
 
 
 @pytest.fixture
@@ -45,7 +28,7 @@ def job(tmp_path: Path):
         for rank, host in enumerate(("n1", "n2")):
             (tmp_path / f"ucx.{host}.7.log").write_text(UCX_LOG.replace("HOST", host))
             witness = WITNESS.replace("HOST", host).replace("RANK", str(rank))
-            (tmp_path / f"witness.{rank}").write_text(witness.replace("MOVED", str(moved)))
+            (tmp_path / f"witness.{rank}").write_text(witness.replace("90000", str(100 + moved)))
         sizes = () if entry.min_size is None else sweep(entry.min_size, min(512, entry.max_size))
         return examine(
             tmp_path,

@@ -1,13 +1,10 @@
 """The case of a ratio: it waits for two others, and tells which of them has no figure."""
 
-import os
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.reframe_ext.recorded import measured
-from tests.reframe_ext.test_links import CONFIGURATION, REFRAME
+from tests.reframe_ext.recorded import measured, reframe
 
 pytestmark = pytest.mark.integration
 
@@ -65,20 +62,8 @@ class TransportOrder(RatioCase):
 
 
 def ratio(place: Path, sizes: str) -> dict[str, Any]:
-    (place / "config.py").write_text(CONFIGURATION)
-    (place / "suite.py").write_text(SUITE.replace("SIZES", sizes))
-    options = ("config-file=config.py", "checkpath=suite.py", "run")
-    done = subprocess.run(
-        [REFRAME, f"--prefix={place}", *(f"--{each}" for each in options)],
-        cwd=place,
-        env={**os.environ, "RFM_WARN_AS_ERROR": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    found = [case for case in measured(place) if case["benchmark"] == "transport_order"]
-    assert found, done.stdout + done.stderr
-    return found[0]
+    reframe(place, SUITE.replace("SIZES", sizes))
+    return next(case for case in measured(place) if case["benchmark"] == "transport_order")
 
 
 def test_two_medians_are_divided(tmp_path: Path) -> None:

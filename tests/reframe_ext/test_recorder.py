@@ -1,14 +1,12 @@
 """What a real ReFrame records of a session: each case as it ends, and its end."""
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
 from tests.fabric.conftest import unpack
 from tests.reframe_ext.pair_suite import SLOW, Ran
-from tests.reframe_ext.recorded import measured, recorded
-from tests.reframe_ext.test_links import CONFIGURATION, REFRAME
+from tests.reframe_ext.recorded import measured, recorded, reframe
 
 from fabricheck.errors import EXIT_BAD_INPUT
 from fabricheck.record.entries import Case, Nodes, Session
@@ -107,13 +105,10 @@ class Waiting(rfm.RunOnlyRegressionTest):
 
 
 def test_what_came_to_no_log_is_recorded_at_the_end(tmp_path: Path) -> None:
-    (tmp_path / "config.py").write_text(CONFIGURATION)
-    (tmp_path / "suite.py").write_text(SUITE)
-    options = ("config-file=config.py", "checkpath=suite.py", "session-extras=campaign=a", "run")
-    words = [str(REFRAME), f"--prefix={tmp_path}", *(f"--{each}" for each in options)]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    options = ("--session-extras=campaign=a", "--run")
+    reframe(tmp_path, SUITE, *options)
     cases = {each["id"]: each for each in measured(tmp_path)}
-    assert set(cases) == {"Broken", "Waiting"}, done.stdout + done.stderr
+    assert set(cases) == {"Broken", "Waiting"}
     assert (cases["Broken"]["result"], cases["Broken"]["fail_phase"]) == ("fail", "setup")
     assert "it can't be set up" in cases["Broken"]["fail_reason"]
     assert (cases["Waiting"]["result"], cases["Waiting"]["needs"]) == ("fail_deps", ("Broken",))
@@ -122,6 +117,6 @@ def test_what_came_to_no_log_is_recorded_at_the_end(tmp_path: Path) -> None:
     # Where it can't be recorded, whoever started it must not take the run for a whole one.
     (tmp_path / "perflogs").rename(tmp_path / "kept")
     (tmp_path / "perflogs").write_text("")
-    lost = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    lost = reframe(tmp_path, SUITE, *options)
     assert lost.returncode == EXIT_BAD_INPUT
     assert "the end of the session is not recorded: " in lost.stdout + lost.stderr

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
-from tests.reframe_ext.test_links import REFRAME
+from tests.reframe_ext.recorded import REFRAME
 
 ROOT = Path(__file__).parents[2]
 TRIED = ("4.10.0", "4.10.2", "4.10.3", "4.10.4")

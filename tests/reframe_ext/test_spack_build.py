@@ -1,13 +1,12 @@
 """What the checks get from Spack, with a program that stands in for it."""
 
-import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.reframe_ext.recorded import reframe
 
 from fabricheck.errors import FabricheckError
 from fabricheck.reframe_ext.cmake_build import BENCH_SOURCES
@@ -17,7 +16,6 @@ from fabricheck.reframe_ext.spack_build import read_installed
 pytestmark = pytest.mark.integration
 
 ROOT = Path(__file__).resolve().parents[2]
-REFRAME = Path(sys.executable).parent / "reframe"
 HELLO = "#include <mpi.h>\nint main(int c, char **v) { MPI_Init(&c, &v); return MPI_Finalize(); }\n"
 CONFIGURATION = """
 site_configuration = {{
@@ -93,31 +91,19 @@ class Ran:
         if spack is not None:
             (place / "bin/spack").write_text(SPACK.format(install=spack))
             (place / "bin/spack").chmod(0o755)
-        (place / "config.py").write_text(CONFIGURATION.format(extras=extras))
         self._asked = place / "asked"
-        self.done = subprocess.run(
-            [
-                REFRAME, f"--config-file={place / 'config.py'}",
-                f"--checkpath={Path(__file__).with_name('spack_suite.py')}",
-                f"--prefix={place}", f"--report-file={place / 'run.json'}", "--keep-stage-files",
-                *(options or ["--run"]),
-            ],
-            cwd=place,
-            env={
-                **os.environ,
-                "PATH": f"{place / 'bin'}:/usr/bin:/bin",
-                "ASKED": str(self._asked),
-                "PREFIX": str(self.prefix),
-                "FABRICHECK_SITE": "debian12",
-                "FABRICHECK_STORE": str(place),
-                **(variables or {}),
-            },
-            capture_output=True,
-            text=True,
-            check=False,
-        )  # fmt: skip
+        self.done = reframe(
+            place,
+            Path(__file__).with_name("spack_suite.py"),
+            *("--keep-stage-files", *(options or ["--run"])),
+            configuration=CONFIGURATION.format(extras=extras),
+            PATH=f"{place / 'bin'}:/usr/bin:/bin",
+            ASKED=str(self._asked),
+            PREFIX=str(self.prefix),
+            FABRICHECK_SITE="debian12",
+            **{"FABRICHECK_STORE": str(place), **(variables or {})},
+        )
         self.said = self.done.stdout + self.done.stderr
-        sys.stdout.write(self.said)
         self._place = place
 
     @property

@@ -1,13 +1,12 @@
 """A rank that is stopped and never ends: the case does, at its time limit, and is red."""
 
-import os
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
-from tests.reframe_ext.test_links import CONFIGURATION, REFRAME
+from tests.reframe_ext.recorded import reframe
 
 pytestmark = pytest.mark.integration
 
@@ -40,18 +39,7 @@ class Stopped(BenchmarkCase):
 
 
 def test_a_stopped_rank_fails_the_case_at_its_time_limit(tmp_path: Path) -> None:
-    (tmp_path / "config.py").write_text(CONFIGURATION)
-    (tmp_path / "suite.py").write_text(SUITE)
-    options = ("config-file=config.py", "checkpath=suite.py", "run")
-    done = subprocess.run(
-        [REFRAME, f"--prefix={tmp_path}", "--keep-stage-files", *(f"--{each}" for each in options)],
-        cwd=tmp_path,
-        env={**os.environ, "RFM_WARN_AS_ERROR": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 1, done.stdout + done.stderr
+    assert reframe(tmp_path, SUITE, "--keep-stage-files", "--run").returncode == 1
     (pid,) = tmp_path.glob("stage/**/pid")
     process = Path("/proc", pid.read_text().strip())
     # It was killed by then, and whoever inherits it buries it.
