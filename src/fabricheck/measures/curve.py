@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from fabricheck.errors import FabricheckError
 from fabricheck.measures.metrics import Metric, point_label, read_label
@@ -28,8 +28,8 @@ class Point:
 
     size: int | None
     values: Mapping[tuple[Metric, str], float]
-    iterations: int | None
-    valid: bool | None
+    iterations: int | None = None
+    valid: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +49,10 @@ class Curve:
 
     benchmark: str
     program: str
-    version: str
-    datatype: str | None
-    metadata: Mapping[str, str]
-    points: tuple[Point, ...]
+    version: str = ""
+    datatype: str | None = None
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    points: tuple[Point, ...] = ()
     remarks: tuple[str, ...] = ()
     is_whole: bool = False
 

@@ -7,7 +7,7 @@ the module of each program, which makes a curve of them.
 import functools
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from itertools import pairwise
@@ -16,6 +16,8 @@ from typing import Any, NoReturn
 import jsonschema
 
 from fabricheck.errors import ParseError
+from fabricheck.measures.curve import Curve, Point
+from fabricheck.measures.gpu import program_name
 from fabricheck.measures.metrics import Metric
 
 _MOST_DIGITS = 18
@@ -82,6 +84,25 @@ class ProgramResult:
         for name, value in statistics.items():
             if value is not None:
                 yield (metric, name), value * factor
+
+    def curve(self, benchmark: str, points: Iterable[Point], **more: str) -> Curve:
+        """The whole curve of the run.
+
+        Args:
+            benchmark: its name in the registry.
+            points: in the order of rising size.
+            more: metadata beside the environment.
+        """
+        metadata = self.metadata()
+        return Curve(
+            benchmark=benchmark,
+            program=program_name(self.program, metadata),
+            version=self.version,
+            datatype=self.environment.get("datatype"),
+            metadata={**metadata, **more},
+            points=tuple(points),
+            is_whole=True,
+        )
 
     def need(self, result: Mapping[str, Any], field: str, *kinds: type) -> Any:
         """The value of a field that each result of this program has."""

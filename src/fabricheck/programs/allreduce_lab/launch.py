@@ -81,7 +81,6 @@ class LabRun(Measurement):
 
     def ranks(self, setting: Setting) -> Ranks:
         """One on each node."""
-        del setting
         return Ranks(self.placement.num_nodes, 1)
 
     def job(self, setting: Setting) -> Job:

@@ -46,15 +46,8 @@ def curve(result: ProgramResult, name: str = "") -> Curve:
             values |= dict(result.values(row, "loss", Metric.ERROR_RATIO))
         elif found.metrics == (Metric.TAIL,):
             values |= dict(result.values(row, "tail", Metric.TAIL))
-    return Curve(
-        benchmark=name,
-        program=PROGRAM,
-        version=result.version,
-        datatype=None,
-        metadata={**result.metadata(), LEAST_BYTES: f"{least:.0f}"},
-        points=(Point(None, values, min(row["iterations"] for row in result.results), valid=True),),
-        is_whole=True,
-    )
+    point = Point(None, values, min(row["iterations"] for row in result.results), valid=True)
+    return result.curve(name, [point], **{LEAST_BYTES: f"{least:.0f}"})
 
 
 RESULTS = {PROGRAM: curve}

@@ -74,7 +74,6 @@ class Multiplication(Measurement):
 
     def ranks(self, setting: Setting) -> Ranks:
         """The benchmark's ranks, dealt out."""
-        del setting
         return Ranks(self._entry.ranks, self._entry.ranks // self.placement.num_nodes)
 
     def sizes(self, setting: Setting) -> tuple[int, ...]:

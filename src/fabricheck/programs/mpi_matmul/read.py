@@ -4,12 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fabricheck.measures.curve import Curve, Point
-from fabricheck.measures.gpu import program_name
 from fabricheck.measures.metrics import Metric
 from fabricheck.measures.program_result import ProgramResult
 from fabricheck.programs.mpi_matmul.entries import BENCHMARKS, PROGRAM, benchmark_name
-
-_STATISTICS = ("min", "avg", "p50", "p95", "max")
 
 
 def curve(result: ProgramResult, name: str = "") -> Curve:
@@ -18,7 +15,6 @@ def curve(result: ProgramResult, name: str = "") -> Curve:
     Raises:
         ParseError: if a phase of an order is missing, or if the registry has no such benchmark.
     """
-    del name
     mode, ranks = result.benchmark, result.environment["ranks"]
     path = result.options.get("path") if result.options.get("compute") == "gpu" else None
     benchmark = benchmark_name(mode, ranks, path)
@@ -40,15 +36,7 @@ def curve(result: ProgramResult, name: str = "") -> Curve:
                 "rising: results are lost, repeated or out of order"
             )
         points.append(_point(result, order, group, phases))
-    return Curve(
-        benchmark=benchmark,
-        program=program_name(PROGRAM, result.metadata()),
-        version=result.version,
-        datatype=None,
-        metadata=result.metadata(),
-        points=tuple(points),
-        is_whole=True,
-    )
+    return result.curve(benchmark, points)
 
 
 RESULTS = {PROGRAM: curve}

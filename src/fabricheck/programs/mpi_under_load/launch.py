@@ -20,7 +20,6 @@ _RANKS = 2
 
 def cases(family: str) -> list[Case]:
     """The benchmark on each placement with enough nodes for an incast."""
-    del family
     return each_on_each(BENCHMARKS, available_placements(min_nodes=_FEWEST_NODES))
 
 
@@ -41,7 +40,6 @@ class UnderLoad(Measurement):
 
     def ranks(self, setting: Setting) -> Ranks:
         """One that measures and one that loads, on each node."""
-        del setting
         return Ranks(_RANKS * self.placement.num_nodes, _RANKS)
 
     def sizes(self, setting: Setting) -> tuple[int, ...]:

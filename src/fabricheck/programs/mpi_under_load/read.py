@@ -15,7 +15,6 @@ def curve(result: ProgramResult, name: str = "") -> Curve:
     Raises:
         ParseError: if sizes don't rise, nothing was carried, or there is no such benchmark.
     """
-    del name
     benchmark = f"{result.benchmark}_under_load"
     if benchmark not in BENCHMARKS:
         result.refuse(f"unknown benchmark {benchmark!r}: known are {', '.join(BENCHMARKS)}")
@@ -23,15 +22,7 @@ def curve(result: ProgramResult, name: str = "") -> Curve:
     sizes = [point.size or 0 for point in points]
     if sizes != sorted(set(sizes)):
         result.refuse("expected rising sizes: results are lost, repeated or out of order")
-    return Curve(
-        benchmark=benchmark,
-        program=PROGRAM,
-        version=result.version,
-        datatype=result.environment.get("datatype"),
-        metadata=result.metadata(),
-        points=tuple(points),
-        is_whole=True,
-    )
+    return result.curve(benchmark, points)
 
 
 RESULTS = {PROGRAM: curve}

@@ -1,10 +1,8 @@
 """Curves of ``nccl_probe``; of an iteration of a training one point."""
 
-from collections.abc import Sequence
 from itertools import chain
 
 from fabricheck.measures.curve import Curve, Point
-from fabricheck.measures.gpu import program_name
 from fabricheck.measures.metrics import Metric
 from fabricheck.measures.program_result import ProgramResult
 from fabricheck.programs.allreduce_lab.entries import MODELS
@@ -48,7 +46,7 @@ def curve(result: ProgramResult, name: str = "") -> Curve:
         values = dict(chain.from_iterable(fields))
         iterations = result.need(each, "iterations", int)
         points.append(Point(size, values, iterations, each.get("valid")))
-    return _curve(result, benchmark, points)
+    return result.curve(benchmark, points, **_shared(result))
 
 
 def _iteration(result: ProgramResult, name: str) -> Curve:
@@ -64,19 +62,11 @@ def _iteration(result: ProgramResult, name: str) -> Curve:
         )
     values = dict(result.values(row, "time", BENCHMARKS[name].metrics[0]))
     point = Point(None, values, result.need(row, "iterations", int), row.get("valid"))
-    return _curve(result, name, [point], **{BYTES: str(size)})
+    return result.curve(name, [point], **_shared(result), **{BYTES: str(size)})
 
 
-def _curve(result: ProgramResult, benchmark: str, points: Sequence[Point], **more: str) -> Curve:
-    return Curve(
-        benchmark=benchmark,
-        program=program_name(PROGRAM, result.metadata()),
-        version=result.version,
-        datatype=None,
-        metadata={**result.metadata(), SHARED: str(result.options.get("share_gpu", False)), **more},
-        points=tuple(points),
-        is_whole=True,
-    )
+def _shared(result: ProgramResult) -> dict[str, str]:
+    return {SHARED: str(result.options.get("share_gpu", False))}
 
 
 RESULTS = {PROGRAM: curve}

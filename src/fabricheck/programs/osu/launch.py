@@ -120,7 +120,6 @@ class Counted(Osu):
 
     def sizes(self, setting: Setting) -> tuple[int, ...]:
         """Those of the case, whatever the site measures at most."""
-        del setting
         return self._case.sizes
 
     def job(self, setting: Setting) -> Job:

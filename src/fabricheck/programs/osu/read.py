@@ -5,15 +5,18 @@ row, and a table that is cut, mixed up or repeated is an error, never a shorter 
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from fabricheck.errors import ParseError
 from fabricheck.measures.benchmark import MpiBenchmark
 from fabricheck.measures.curve import Curve, Point
+from fabricheck.measures.gpu import Path
 from fabricheck.measures.metrics import Metric
 from fabricheck.measures.parser import untitled
-from fabricheck.measures.registry import REGISTRY
-from fabricheck.programs.osu import probe
+from fabricheck.measures.program_result import ProgramResult
+from fabricheck.measures.registry import REGISTRY, next_size
+from fabricheck.programs.cuda_mpi.entries import benchmark_name
 from fabricheck.programs.osu.entries import BENCHMARKS
 from fabricheck.programs.osu.table import Table
 
@@ -21,9 +24,6 @@ _TITLE = re.compile(r"^#\s+OSU\s+(?P<printed>MPI.*?)\s+v(?P<version>\d[\w.+-]*)$
 _TITLE_START = re.compile(r"^#\s+OSU\b")
 _METADATA = re.compile(r"^#\s*(?P<key>[A-Za-z][\w /-]*?):\s+(?P<value>.+)$")
 _BRACKETED_METADATA = re.compile(r"\[ (?P<key>[^\]:]+): (?P<value>[^\]]+) \]")
-RESULTS = {"mpi_probe": probe.curve}
-"""What makes a curve of the results of our own program for the same benchmarks."""
-
 _VALIDATION_ERROR = "DATA VALIDATION ERROR"
 _SHOWN_TITLES = 5
 
@@ -158,18 +158,51 @@ def _parse_startup(text: str, source: str, benchmark: MpiBenchmark, version: str
         )
     fields = found[0].groupdict()
     ranks = fields.pop("ranks")
-    return Curve(
-        benchmark=benchmark.name,
-        program="osu",
-        version=version,
-        datatype=None,
-        metadata={"ranks": ranks},
-        points=(
-            Point(
-                size=None,
-                values={(Metric.STARTUP, name): float(value) for name, value in fields.items()},
-                iterations=None,
-                valid=None,
-            ),
-        ),
-    )
+    values = {(Metric.STARTUP, name): float(value) for name, value in fields.items()}
+    metadata = {"ranks": ranks}
+    return Curve(benchmark.name, "osu", version, None, metadata, (Point(None, values),))
+
+
+def from_result(result: ProgramResult, name: str = "") -> Curve:
+    """The curve of one run of ``mpi_probe``, which measures what OSU's programs do.
+
+    Raises:
+        ParseError: if the registry has no such benchmark, or if sizes are missing between others.
+    """
+    memory, path = result.options.get("buffer", "host"), result.options.get("path", Path.AWARE)
+    name = benchmark_name(result.benchmark, memory, path)
+    known = {n: e for n, e in REGISTRY.items() if isinstance(e, MpiBenchmark) and e.in_probe}
+    benchmark = known.get(name)
+    if benchmark is None:
+        result.refuse(f"unknown benchmark {name!r} of mpi_probe: known are {', '.join(known)}")
+    points: list[Point] = []
+    for each in result.results:
+        size = each.get("size") if benchmark.min_size is None else result.need(each, "size", int)
+        if points and size != next_size(points[-1].size or 0):
+            result.refuse(
+                f"expected size {next_size(points[-1].size or 0)} after {points[-1].size}, found "
+                f"{size}: results are missing, repeated or out of order"
+            )
+        values = dict(
+            value
+            for metric in benchmark.metrics
+            for value in result.values(each, metric.value, metric)
+        )
+        iterations = result.need(each, "iterations", int)
+        if path == Path.STAGED:
+            _need_copies(result, each, size * iterations)
+        points.append(Point(size, values, iterations, each.get("valid")))
+    return result.curve(name, points)
+
+
+def _need_copies(result: ProgramResult, found: Mapping[str, Any], payload: int) -> None:
+    """The first rank, which sends in every benchmark, has copied all that it sent to the host."""
+    copied = result.need(found, "copied_out", int)
+    if copied < payload:
+        result.refuse(
+            f"expected {payload} B or more copied from the GPU at size {found['size']} on the "
+            f"staged path, found {copied}: MPI got other memory"
+        )
+
+
+RESULTS = {"mpi_probe": from_result}

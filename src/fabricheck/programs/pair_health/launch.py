@@ -24,7 +24,6 @@ _WINDOWS = 3
 
 def cases(family: str) -> list[Case]:
     """The benchmark once for each transport between nodes; it runs on all nodes there are."""
-    del family
     found: dict[str, Case] = {}
     for name in available_placements(min_nodes=FEWEST_NODES):
         case = Case("pair_health", name)
@@ -52,7 +51,6 @@ class Pairs(Measurement):
 
     def sizes(self, setting: Setting) -> tuple[int, ...]:
         """The ping of 8 B and the message of 1 MiB, whatever the site takes."""
-        del setting
         return PING, MESSAGE
 
     def job(self, setting: Setting) -> Job:

@@ -14,7 +14,6 @@ def curve(result: ProgramResult, name: str = "") -> Curve:
     Raises:
         ParseError: if a round has no pairs.
     """
-    del name
     latencies: list[float] = []
     rates: list[float] = []
     for each in result.results:
@@ -24,18 +23,11 @@ def curve(result: ProgramResult, name: str = "") -> Curve:
         result.refuse("expected pairs in each round, found none")
     valid = all(each.get("valid") for each in result.results)
     rounds = len(result.results)
-    return Curve(
-        benchmark="pair_health",
-        program=PROGRAM,
-        version=result.version,
-        datatype=None,
-        metadata=result.metadata(),
-        points=(
-            Point(PING, {(Metric.LATENCY, "p50"): median(latencies) * 1e6}, rounds, valid),
-            Point(MESSAGE, {(Metric.BANDWIDTH, "p50"): median(rates) * 1e-6}, rounds, valid),
-        ),
-        is_whole=True,
+    points = (
+        Point(PING, {(Metric.LATENCY, "p50"): median(latencies) * 1e6}, rounds, valid),
+        Point(MESSAGE, {(Metric.BANDWIDTH, "p50"): median(rates) * 1e-6}, rounds, valid),
     )
+    return result.curve("pair_health", points)
 
 
 RESULTS = {PROGRAM: curve}

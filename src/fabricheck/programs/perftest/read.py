@@ -130,7 +130,6 @@ def split_runs(text: str) -> list[str]:
 
 def parse(text: str, source: str, name: str = "") -> Curve:
     """The curve of one run, or of several that were put together, as ``parse_runs``."""
-    del name
     return parse_runs(split_runs(text), source)
 
 
@@ -165,8 +164,6 @@ def parse_runs(outputs: Sequence[str], source: str) -> Curve:
     return Curve(
         benchmark=first.benchmark,
         program=PROGRAM,
-        version="",
-        datatype=None,
         metadata=first.settings,
         points=tuple(points),
         remarks=tuple(dict.fromkeys(remark for table in tables for remark in table.remarks)),

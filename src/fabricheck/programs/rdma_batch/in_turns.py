@@ -60,13 +60,11 @@ class Sides:
     mtu: int
 
 
-def turns(
-    entry: Comparison, sizes: Sequence[int], setting: Setting, rounds: int = ROUNDS
-) -> list[Turn]:
+def turns(entry: Comparison, sizes: Sequence[int], setting: Setting) -> list[Turn]:
     """The runs of a comparison in their order."""
     return [
         turn
-        for _ in range(rounds)
+        for _ in range(ROUNDS)
         for size in sizes
         for turn in (
             Turn(is_own=False, size=size, words=_rival(entry, size, setting)),
@@ -104,22 +102,8 @@ def read(entry: Comparison, runs: Sequence[Turn], outputs: Sequence[str], source
 
 def ratios(entry: Comparison, sides: Sides) -> Curve:
     """How many times better ours is, at each size."""
-    return Curve(
-        benchmark=entry.name,
-        program=PROGRAM,
-        version="",
-        datatype=None,
-        metadata={},
-        points=tuple(
-            Point(
-                size,
-                {(Metric.RATIO, "p50"): ratio(entry, sides, size)},
-                None,
-                None,
-            )
-            for size in sides.own
-        ),
-    )
+    points = (Point(size, {(Metric.RATIO, "p50"): ratio(entry, sides, size)}) for size in sides.own)
+    return Curve(entry.name, PROGRAM, points=tuple(points))
 
 
 def ratio(entry: Comparison, sides: Sides, size: int) -> float:

@@ -16,7 +16,7 @@ from fabricheck.programs.perftest import read as perftest
 from fabricheck.programs.perftest.launch import perftest_options
 from fabricheck.programs.rdma_batch import in_turns
 from fabricheck.programs.rdma_batch import read as rdma_batch
-from fabricheck.programs.rdma_batch.entries import BENCHMARKS, Comparison, Sweep
+from fabricheck.programs.rdma_batch.entries import COMPARISONS, SWEEPS, Comparison, Sweep
 from fabricheck.programs.rdma_batch.table import Row
 from fabricheck.sites.extras import PartitionExtras
 from fabricheck.transports.proof import Proof, prove_packets
@@ -48,11 +48,9 @@ def rdma_batch_options(extras: PartitionExtras, devices: int) -> list[str]:
 
 def measurement(case: Case) -> "BatchSweep | BatchComparison":
     """How a case is measured."""
-    entry = BENCHMARKS[case.benchmark]
-    if isinstance(entry, Comparison):
+    if entry := COMPARISONS.get(case.benchmark):
         return BatchComparison(case, entry)
-    assert isinstance(entry, Sweep), "there are sweeps and comparisons"
-    return BatchSweep(case, entry)
+    return BatchSweep(case, SWEEPS[case.benchmark])
 
 
 class _Batches(pair.Pair):
@@ -148,7 +146,6 @@ class BatchComparison(_Batches):
             return in_turns.ratios(self._entry, both[0])
 
         def prove(curve: Curve, witnesses: Sequence[Witness]) -> Proof:
-            del curve
             (sides,), reads = both, "read" in self._entry.options
             return _moved(setting.extras, sides.rows, witnesses, sides.mtu, reads=reads)
 

@@ -138,7 +138,6 @@ def confirm_case(curve: Curve, placement: str, source: str) -> None:
     Raises:
         ParseError: naming the option and what it was.
     """
-    del placement
     options = BENCHMARKS[curve.benchmark].options
     for key, value in curve.metadata.items():
         option = "--" + key.replace("_", "-")
@@ -191,7 +190,6 @@ def curve(output: Output, benchmark: str, *, by_total: bool) -> Curve:
         benchmark=benchmark,
         program=PROGRAM,
         version=output.version,
-        datatype=None,
         metadata=output.settings,
         points=tuple(points),
         # Our program tells how many rows it has; MORI-IO's sweeps always have the same ends.

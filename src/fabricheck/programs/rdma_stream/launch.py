@@ -114,12 +114,10 @@ class Streams(Measurement):
 
     def ranks(self, setting: Setting) -> Ranks:
         """Each node has the ranks of the topology."""
-        del setting
         return Ranks(len(self._nodes), max(map(self._nodes.count, self._nodes)))
 
     def sizes(self, setting: Setting) -> tuple[int, ...]:
         """The size of a message, which a topology does not change."""
-        del setting
         return (self._size,)
 
     def job(self, setting: Setting) -> Job:

@@ -87,7 +87,6 @@ def from_result(result: ProgramResult, name: str = "") -> Curve:
         ParseError: if figures of a stream don't fit each other, or if the streams are those of no
             topology.
     """
-    del name
     streams = read(result)
     topology = topology_of(
         [(f"{each.hosts[0]}:{each.receiver}", each.hosts[1]) for each in streams]
@@ -288,12 +287,7 @@ def curve(
         benchmark=name,
         program=PROGRAM,
         version=told.get("Version", ""),
-        datatype=None,
-        metadata={
-            **told,
-            UNEVEN: f"{uneven(streams):.6f}",
-            MISSED: f"{missed} of {total}",
-        },
+        metadata={**told, UNEVEN: f"{uneven(streams):.6f}", MISSED: f"{missed} of {total}"},
         points=(Point(size, values, most, valid=None),),
         is_whole=True,
     )

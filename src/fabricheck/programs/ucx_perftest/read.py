@@ -73,7 +73,6 @@ def parse(text: str, source: str, name: str = "") -> Curve:
     Raises:
         ParseError: if there is no table, more than one, or one that is empty, damaged or cut.
     """
-    del name
     if not text.strip():
         raise ParseError(
             f"{source}: expected the output of {PROGRAM}, found nothing: the client did not start, "
@@ -95,14 +94,7 @@ def parse(text: str, source: str, name: str = "") -> Curve:
             f"{source}: line {len(lines)}: expected a line end after the last line, found none: "
             "the output is cut"
         )
-    return Curve(
-        benchmark=table.benchmark,
-        program=PROGRAM,
-        version="",
-        datatype=None,
-        metadata={},
-        points=tuple(table.points),
-    )
+    return Curve(table.benchmark, PROGRAM, points=tuple(table.points))
 
 
 def _find_head(lines: list[str], source: str) -> int:
@@ -230,12 +222,7 @@ class _Table(Rows):
                 f"expected latency, bandwidth and message rate to say the same, found {latency} "
                 f"us, {bandwidth} MiB/s and {printed_rate:.0f}/s at {size} B: the row is damaged",
             )
-        return Point(
-            size=size,
-            values=self._values(size, rate, latency, median_statistic, median),
-            iterations=iterations,
-            valid=None,
-        )
+        return Point(size, self._values(size, rate, latency, median_statistic, median), iterations)
 
     def _values(
         self, size: int, rate: float, latency: float, statistic: str, percentile: float
