@@ -213,8 +213,7 @@ class _Loader(Composer, yaml.CSafeLoader):
             key, line = self.construct_object(key_node, deep=True), key_node.start_mark.line + 1
             if isinstance(key, bool) or not isinstance(key, str | int):
                 raise self._error(
-                    key_node,
-                    f"{key_node.value}: expected text or a whole number as key: quote it",
+                    key_node, f"{key_node.value}: expected text or a whole number as key: quote it"
                 )
             if key in lines:
                 raise self._error(

@@ -144,7 +144,7 @@ def test_a_case_that_fails_after_the_change_is_rejected(changes):
         frame.with_columns(
             pl.when(after).then(pl.lit(value)).otherwise(name).alias(name)
             for name, value in changes.items()
-        ).vstack(values(Campaign(20), 2 * ONE_CASE).filter(pl.col("benchmark") != "latency0")),
+        ).vstack(values(Campaign(20), 2 * ONE_CASE).filter(pl.col("benchmark") != "latency0"))
     )
     assert found.verdict is Verdict.REJECT
     assert [each.verdict for each in found.of(Scope.FAILURES)].count(Verdict.REJECT) == 1

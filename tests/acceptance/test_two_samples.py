@@ -16,10 +16,7 @@ def test_p_values_are_scipys(runs):
     before, after = sides(runs, seed=runs, shift=0.2)
     found = two_samples.differences(before, after)
     for shift in (0.0, 0.3):
-        for ours, alternative in (
-            (two_samples.p_greater, "greater"),
-            (two_samples.p_less, "less"),
-        ):
+        for ours, alternative in ((two_samples.p_greater, "greater"), (two_samples.p_less, "less")):
             theirs = stats.mannwhitneyu(
                 after - shift, before, alternative=alternative, method="exact"
             )

@@ -200,10 +200,7 @@ def test_help_has_examples(fabricheck):
 @pytest.mark.parametrize(
     ("words", "offered"),
     [
-        (
-            "fabricheck judge --check ",
-            set(CHECKS),
-        ),
+        ("fabricheck judge --check ", set(CHECKS)),
         ("fabricheck judge --placement tcp", {"tcp-2n", "tcp-4n", "tcp-8n", "tcp-16n"}),
     ],
 )

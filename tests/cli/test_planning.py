@@ -117,8 +117,7 @@ def test_references_that_meet_the_cases_are_exit_code_0_others_1(suite: Path) ->
 
 def test_a_site_is_written_once(suite: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "fabricheck.planning.site_init.gather",
-        lambda *_, alone: Facts(missing=("CPUs: nothing",)),
+        "fabricheck.planning.site_init.gather", lambda *_, alone: Facts(missing=("CPUs: nothing",))
     )
     code, text = run(site.app, "init", "new", "--hostname", "^new$")
     assert code == 0

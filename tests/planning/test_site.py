@@ -267,14 +267,8 @@ def test_a_complete_site_lacks_nothing(suite: Path) -> None:
         ({"features": ["rmda", "nodes_1", "bound_ranks"]}, "no check asks for the feature 'rmda'"),
         ({"features": ["shm", "bound_ranks"]}, "no feature nodes_N"),
         ({"features": ["ipoib", "nodes_2"]}, "names no interface for ipoib (such as ib0)"),
-        (
-            {"features": ["rc_cuda", "nodes_2"]},
-            "it offers rc_cuda without the feature gpu",
-        ),
-        (
-            {"features": ["nccl_ib", "nodes_2"]},
-            "it offers nccl_ib without the feature gpu",
-        ),
+        ({"features": ["rc_cuda", "nodes_2"]}, "it offers rc_cuda without the feature gpu"),
+        ({"features": ["nccl_ib", "nodes_2"]}, "it offers nccl_ib without the feature gpu"),
         ({"launcher": "srun-of-elsewhere"}, "srun-of-elsewhere is not on PATH"),
         ({"extras": {"link_shares": {"warning": 0.1}, "link_rate": 1}}, "expected link_shares"),
         ({"extras": {"fabric_health": {"bands": {"ecn": [2, 1]}}}}, "the warning not above"),

@@ -138,8 +138,7 @@ def told(status: str, *, changes: dict[str, object] | None = None) -> str:
 
 
 @pytest.mark.parametrize(
-    ("mail_on", "mails"),
-    [("always", "yyyyyyyyy"), ("wrong", "nyyynyyyy"), ("change", "yyynyyyny")],
+    ("mail_on", "mails"), [("always", "yyyyyyyyy"), ("wrong", "nyyynyyyy"), ("change", "yyynyyyny")]
 )
 def test_the_nights_that_are_asked_for_are_delivered(plan: Plan, mail_on: str, mails: str) -> None:
     # Fine, untrusted, without reference, critical (which is no news), fine, untrusted; a regression
@@ -297,9 +296,7 @@ def measured(store: Path) -> pl.DataFrame:
 
 def start(plan: Plan) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [sys.executable, "-c", SCRIPT, plan.suite],
-        stderr=subprocess.PIPE,
-        start_new_session=True,
+        [sys.executable, "-c", SCRIPT, plan.suite], stderr=subprocess.PIPE, start_new_session=True
     )
 
 

@@ -27,10 +27,7 @@ def answer_data(answer: Answer) -> dict[str, Any]:
         "fields": dict(question.fields),
         "verdict": answer.verdict,
         "pairs": question.pairs,
-        "runs": {
-            "before": question.runs_before.tolist(),
-            "after": question.runs_after.tolist(),
-        },
+        "runs": {"before": question.runs_before.tolist(), "after": question.runs_after.tolist()},
         "spread": question.spread,
         "margin": question.margin,
         "two_sided": question.two_sided,

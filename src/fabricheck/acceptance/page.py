@@ -27,8 +27,7 @@ def render(record: dict[str, Any]) -> str:
         lstrip_blocks=True,
     )
     answers = sorted(
-        record["answers"],
-        key=lambda each: (Verdict(each["verdict"]).place, -(each["change"] or 0)),
+        record["answers"], key=lambda each: (Verdict(each["verdict"]).place, -(each["change"] or 0))
     )
     tables = [
         (heading, [each for each in answers if each["scope"] == scope], scope in _OPEN)

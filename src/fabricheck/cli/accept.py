@@ -39,12 +39,10 @@ def accept(
             help="Runs before the change, as for ReFrame's --performance-compare: a period, a "
             "session or a filter; may be repeated. Of a campaign: the command that puts the "
             "fabric into the state before the change.",
-            show_default=False,
         ),
     ] = None,
     after: Annotated[
-        list[str] | None,
-        typer.Option(metavar="SEL", help="Runs after it, likewise.", show_default=False),
+        list[str] | None, typer.Option(metavar="SEL", help="Runs after it, likewise.")
     ] = None,
     campaign: Annotated[
         str | None,
@@ -52,7 +50,6 @@ def accept(
             metavar="NAME",
             help="Make the runs that this campaign lacks, and compare them. What follows -- are "
             "options of ReFrame.",
-            show_default=False,
         ),
     ] = None,
     pairs: Annotated[
@@ -64,7 +61,6 @@ def accept(
             metavar="SIDE",
             help="Make the runs of this side alone, 'before' or 'after', where no command can "
             "switch.",
-            show_default=False,
         ),
     ] = "",
     record: Annotated[
@@ -72,15 +68,11 @@ def accept(
         typer.Option(
             metavar="FILE.json",
             help="Write the record here, and its page beside it. With --sign alone: sign this one.",
-            show_default=False,
         ),
     ] = None,
-    sign: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Sign the record.", show_default=False)
-    ] = None,
+    sign: Annotated[str | None, typer.Option(metavar="NAME", help="Sign the record.")] = None,
     comment: Annotated[
-        str | None,
-        typer.Option(metavar="TEXT", help="What the signer says to it.", show_default=False),
+        str | None, typer.Option(metavar="TEXT", help="What the signer says to it.")
     ] = None,
     control: Annotated[
         bool,

@@ -41,8 +41,7 @@ ProposalsOption = Annotated[
     ),
 ]
 SystemOption = Annotated[
-    str | None,
-    typer.Option(help="The system.", show_default="the only one of the history"),
+    str | None, typer.Option(help="The system.", show_default="the only one of the history")
 ]
 
 
@@ -167,11 +166,10 @@ def accept(
         typer.Option(
             metavar="DATE",
             help="Accept the steps of this day instead of a proposal; references come later.",
-            show_default=False,
         ),
     ] = None,
-    by: Annotated[str, typer.Option(help="Who accepts steps.", show_default=False)] = "",
-    why: Annotated[str, typer.Option(help="Why steps are right.", show_default=False)] = "",
+    by: Annotated[str, typer.Option(help="Who accepts steps.")] = "",
+    why: Annotated[str, typer.Option(help="Why steps are right.")] = "",
     system: SystemOption = None,
     where: Where,
     proposals: ProposalsOption = _PROPOSALS,
@@ -223,12 +221,7 @@ def accept(
 
 @app.command()
 @gathered
-def best(
-    select: SelectArgument = None,
-    *,
-    system: SystemOption = None,
-    where: Where,
-) -> None:
+def best(select: SelectArgument = None, *, system: SystemOption = None, where: Where) -> None:
     """Write the best values of the history, for rules that give bounds and no values.
 
     They judge what is absurd, on systems where absolute times mean little. The values of other
@@ -306,10 +299,7 @@ def expire(
 
 
 def _change(
-    select: list[str] | None,
-    system: str | None,
-    references: list[Path],
-    proposals: Path,
+    select: list[str] | None, system: str | None, references: list[Path], proposals: Path
 ) -> "tuple[Proposal, Change]":
     """The wanted part of a proposal, and what it changes in the reference file."""
     from fabricheck.baseline import apply, evidence, proposal  # noqa: PLC0415

@@ -26,14 +26,11 @@ def explain(
         typer.Argument(
             metavar="CASE",
             help="The case as the report names it: benchmark, environment, placement.",
-            show_default=False,
         ),
     ],
     *,
     asked: Asked,
-    partition: Annotated[
-        str, typer.Option(help="Only cases of this partition.", show_default=False)
-    ] = "",
+    partition: Annotated[str, typer.Option(help="Only cases of this partition.")] = "",
     machine: JsonOption = False,
 ) -> None:
     """Line up verbs, UCX and MPI on the path of a case, and name the layer at fault.

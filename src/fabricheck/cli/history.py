@@ -108,8 +108,7 @@ def import_(
     ],
     *,
     perflogs: Annotated[
-        Path,
-        typer.Option(metavar="DIR", help="The record.", show_default="perflogs/ of the suite"),
+        Path, typer.Option(metavar="DIR", help="The record.", show_default="perflogs/ of the suite")
     ] = DEFAULT_PERFLOGS,
     machine: JsonOption = False,
 ) -> None:
@@ -133,10 +132,7 @@ def import_(
     done = import_all(sources, perflogs)
     if machine:
         write_json(
-            {
-                **picked(done, "files cases values"),
-                "problems": list(map(str, done.problems)),
-            }
+            {**picked(done, "files cases values"), "problems": list(map(str, done.problems))}
         )
     else:
         typer.echo(f"{done.values} values of {done.cases} cases from {done.files} files")

@@ -34,26 +34,19 @@ def _complete_placement(incomplete: str) -> list[str]:
 def judge(
     file: FileArgument,
     *,
-    references: Annotated[
-        Path,
-        typer.Option(metavar="FILE", help="Reference file of the system.", show_default=False),
-    ],
+    references: Annotated[Path, typer.Option(metavar="FILE", help="Reference file of the system.")],
     system: Annotated[
         str,
         typer.Option(
             metavar="SYSTEM[:PARTITION]",
             help="ReFrame's name of the system, with the partition if the references ask for it.",
-            show_default=False,
         ),
     ],
-    environ: Annotated[
-        str, typer.Option(help="ReFrame's name of the environment.", show_default=False)
-    ],
+    environ: Annotated[str, typer.Option(help="ReFrame's name of the environment.")],
     placement: Annotated[
         str,
         typer.Option(
             help="Transport and number of nodes, such as tcp-2n or shm-1n.",
-            show_default=False,
             autocompletion=_complete_placement,
         ),
     ],

@@ -31,8 +31,7 @@ def locate(
     ] = False,
     seconds: Annotated[float, typer.Option(min=0.05, help="Of each round.")] = 2.0,
     node_file: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write the good nodes, one a line.", show_default=False),
+        Path | None, typer.Option(metavar="FILE", help="Write the good nodes, one a line.")
     ] = None,
     machine: JsonOption = False,
 ) -> None:

@@ -39,7 +39,6 @@ PartitionOption = Annotated[
     typer.Option(
         metavar="SYSTEM:PARTITION",
         help="What this node is in; the limits served with its ports are then those of the site.",
-        show_default=False,
     ),
 ]
 

@@ -36,16 +36,13 @@ SelectArgument = Annotated[
         metavar="[FIELD=VALUE[,VALUE]]...",
         help="Only series with these values; fields are system, partition, environ, check, "
         "benchmark, transport, nodes, layout, ranks, program, metric, statistic, size, unit.",
-        show_default=False,
     ),
 ]
 SinceOption = Annotated[
-    str | None,
-    typer.Option(metavar="DATE", help="Nothing before this day or time.", show_default=False),
+    str | None, typer.Option(metavar="DATE", help="Nothing before this day or time.")
 ]
 UntilOption = Annotated[
-    str | None,
-    typer.Option(metavar="DATE", help="Nothing from this day or time on.", show_default=False),
+    str | None, typer.Option(metavar="DATE", help="Nothing from this day or time on.")
 ]
 SitesOption = Annotated[
     list[Path],

@@ -31,7 +31,6 @@ FileArgument = Annotated[
         allow_dash=True,
         help="Output of one of the suite's programs, of an OSU benchmark, of perftest, of "
         "ucx_perftest -b FILE -f -v, of MORI-IO's or SEREN's benchmark; - reads standard input.",
-        show_default=False,
     ),
 ]
 ExpectOption = Annotated[
@@ -40,7 +39,6 @@ ExpectOption = Annotated[
         metavar="MIN:MAX",
         help="Message sizes that must be there, such as 1:4MiB. OSU and ucx_perftest mark no end, "
         "so that only this shows whether their table is complete.",
-        show_default=False,
     ),
 ]
 BenchmarkOption = Annotated[
@@ -49,7 +47,6 @@ BenchmarkOption = Annotated[
         metavar="NAME",
         help="The benchmark that ran, such as bw_fan_in, where OSU prints the title of another, or "
         "rdma_batch_write, where the output doesn't tell.",
-        show_default=False,
     ),
 ]
 

@@ -9,9 +9,7 @@ from fabricheck.cli.options import JsonOption
 from fabricheck.cli.output import tell
 from fabricheck.provenance import SUITE
 
-SystemOption = Annotated[
-    str, typer.Option(help="ReFrame's name of the system.", show_default=False)
-]
+SystemOption = Annotated[str, typer.Option(help="ReFrame's name of the system.")]
 app = typer.Typer(no_args_is_help=True)
 
 

@@ -50,16 +50,13 @@ def report(
     *,
     asked: Asked,
     html: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write the offline HTML page.", show_default=False),
+        Path | None, typer.Option(metavar="FILE", help="Write the offline HTML page.")
     ] = None,
     compared: Compared,
     plots: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR",
-            help="Write the phases of matrix multiplications as SVG and PNG files.",
-            show_default=False,
+            metavar="DIR", help="Write the phases of matrix multiplications as SVG and PNG files."
         ),
     ] = None,
     machine: JsonOption = False,

@@ -80,15 +80,11 @@ def run(
         str | None,
         typer.Option(
             help="ReFrame's mode: 'nightly' runs the checks with that tag in random order, within "
-            "the budget of the site's nights if there is one.",
-            show_default=False,
+            "the budget of the site's nights if there is one."
         ),
     ] = None,
     junit: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Write ReFrame's JUnit report, for CI.", show_default=False
-        ),
+        Path | None, typer.Option(metavar="FILE", help="Write ReFrame's JUnit report, for CI.")
     ] = None,
 ) -> None:
     """Run the checks of a system, and show the verdict.

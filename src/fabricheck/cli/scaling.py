@@ -24,14 +24,11 @@ _Steps = Mapping[Curve, Sequence[Step]]
 def scaling(
     *,
     asked: Asked,
-    benchmark: Annotated[
-        list[str] | None, typer.Option(help="Only these collectives.", show_default=False)
-    ] = None,
+    benchmark: Annotated[list[str] | None, typer.Option(help="Only these collectives.")] = None,
     size: Annotated[
         list[str] | None,
         typer.Option(
-            help="Only these message sizes, such as 1MiB. Default: the largest that all have.",
-            show_default=False,
+            help="Only these message sizes, such as 1MiB. Default: the largest that all have."
         ),
     ] = None,
     machine: JsonOption = False,

@@ -29,7 +29,6 @@ def init(
             metavar="COMMAND",
             help="Asks for the hardware on a node instead of here; the scheduler's launcher is "
             "asked for a node of each partition.",
-            show_default=False,
         ),
     ] = "",
     alone: Annotated[
@@ -38,9 +37,7 @@ def init(
     hostname: Annotated[
         str | None,
         typer.Option(
-            metavar="REGEX",
-            help="Hosts from which ReFrame is started.",
-            show_default="this host",
+            metavar="REGEX", help="Hosts from which ReFrame is started.", show_default="this host"
         ),
     ] = None,
 ) -> None:

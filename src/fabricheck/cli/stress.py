@@ -34,9 +34,7 @@ class Target:
         bool, typer.Option("--local", help="On this machine without Slurm: the system 'local'.")
     ] = False
     name: NameOption = ""
-    partition: Annotated[
-        str, typer.Option(help="Partition, where several allow stress.", show_default=False)
-    ] = ""
+    partition: Annotated[str, typer.Option(help="Partition, where several allow stress.")] = ""
     exclude: Annotated[
         list[str] | None, typer.Option(help="Leave this node out; may be repeated.")
     ] = None
@@ -163,10 +161,7 @@ def servers(*, name: NameOption = "") -> None:
 
 
 @app.command()
-def log(
-    *,
-    name: NameOption = "",
-) -> None:
+def log(*, name: NameOption = "") -> None:
     """Show the last lines that the job of a stress has printed.
 
     Examples:
@@ -184,9 +179,7 @@ def log(
 @app.command()
 @gathered
 def once(
-    *,
-    target: Target,
-    mix: Annotated[str, typer.Option(help="A mix, or a file of YAML.")] = "once",
+    *, target: Target, mix: Annotated[str, typer.Option(help="A mix, or a file of YAML.")] = "once"
 ) -> None:
     """Run one iteration, judge it, and write a file of results.
 

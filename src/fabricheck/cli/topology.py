@@ -17,11 +17,7 @@ app = typer.Typer(no_args_is_help=True)
 
 FileArgument = Annotated[
     Path | None,
-    typer.Argument(
-        metavar="[FILE]",
-        help="What was recorded; without it, Slurm is asked.",
-        show_default=False,
-    ),
+    typer.Argument(metavar="[FILE]", help="What was recorded; without it, Slurm is asked."),
 ]
 
 
@@ -56,8 +52,7 @@ def show(file: FileArgument = None, *, machine: JsonOption = False) -> None:
 def check(
     file: FileArgument = None,
     nodes: Annotated[
-        str,
-        typer.Option(metavar="NODES", help="Those to know, such as n[1-8].", show_default=False),
+        str, typer.Option(metavar="NODES", help="Those to know, such as n[1-8].")
     ] = "",
 ) -> None:
     """Say what isn't known of the topology, and what that costs.

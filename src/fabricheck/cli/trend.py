@@ -31,8 +31,7 @@ def trend(
         ),
     ] = None,
     system: Annotated[
-        list[str] | None,
-        typer.Option(help="Only this system; may be repeated.", show_default=False),
+        list[str] | None, typer.Option(help="Only this system; may be repeated.")
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Show every event.")] = False,
     where: Where,

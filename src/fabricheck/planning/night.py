@@ -330,10 +330,7 @@ NIGHTLY = "nightly"
 
 
 def choose(
-    suite: Path,
-    system: str,
-    benchmarks: tuple[str, ...] = (),
-    transports: tuple[str, ...] = (),
+    suite: Path, system: str, benchmarks: tuple[str, ...] = (), transports: tuple[str, ...] = ()
 ) -> NightPlan | None:
     """The cases of tonight; ``None`` where the site's nights have no budget.
 

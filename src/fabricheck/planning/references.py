@@ -177,12 +177,7 @@ def _unused(
 
 def _row(rule: Rule, name: str, reference: Reference, tolerance: Tolerance) -> Row:
     judged = judge_value(
-        name,
-        reference.value,
-        reference.unit,
-        reference,
-        reference.warning,
-        good=reference.good,
+        name, reference.value, reference.unit, reference, reference.warning, good=reference.good
     )
     notes = (reference.expected_failure and f"known failure: {reference.expected_failure}",
              tolerance.expired and f"expired: {tolerance.expired}")  # fmt: skip

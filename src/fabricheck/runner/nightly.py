@@ -177,11 +177,7 @@ def deliver(plan: Plan, subject: str, lines: Sequence[str]) -> None:
         ended = subprocess.run(
             ["sh", "-c", 'eval "$FABRICHECK_MAIL"'],
             input="\n".join(lines) + "\n",
-            env={
-                **os.environ,
-                "SUBJECT": f"fabricheck: {subject}",
-                "FABRICHECK_MAIL": plan.mail,
-            },
+            env={**os.environ, "SUBJECT": f"fabricheck: {subject}", "FABRICHECK_MAIL": plan.mail},
             encoding="utf-8",
             errors="surrogateescape",
             check=False,
