@@ -46,16 +46,16 @@ def test_lines_of_reframe_go_to_a_file_and_one_stays(tmp_path: Path) -> None:
     (tmp_path / "reports").mkdir()
     (tmp_path / "said").write_text(SAID)
     with (tmp_path / "lock").open("w") as lock:
-        given = {
-            "suite": tmp_path,
-            "environment": {"PATH": "/usr/bin:/bin"},
-            "lock": lock.fileno(),
-            "known": {},
-        }
+
+        def run(script: str, terminal: io.StringIO) -> int:
+            words, environment = ["sh", "-c", script], {"PATH": "/usr/bin:/bin"}
+            given = tmp_path, words, environment, lock.fileno()
+            return follow(*given, known={}, terminal=terminal)
+
         shown = io.StringIO()
-        assert follow(["sh", "-c", "cat said; exit 1"], **given, terminal=shown) == 1
+        assert run("cat said; exit 1", shown) == 1
         assert shown.getvalue().split("\r\x1b[2K")[-1].startswith("2 of 14 cases")
         assert (tmp_path / "reports" / "reframe.out").read_text() == SAID
         broken = io.StringIO()
-        assert follow(["sh", "-c", "echo no such check; exit 1"], **given, terminal=broken) == 1
+        assert run("echo no such check; exit 1", broken) == 1
     assert broken.getvalue().endswith("\nno such check\n")

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck.errors import FabricheckError
 from fabricheck.runner.nights import STEPS, Nights
 
 NOW = datetime(2026, 11, 21, 2, tzinfo=UTC)
@@ -167,9 +166,3 @@ def test_a_night_of_the_future_counts_for_nothing(nights: Nights, complete: bool
 def test_steps_that_are_no_text_are_named_all_the_same(nights: Nights) -> None:
     (begin(nights, 0.1, complete=False) / STEPS).write_bytes(b"run\n\xff\n")
     assert nights.all()[0].stopped_at == "\N{REPLACEMENT CHARACTER}"
-
-
-def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(FabricheckError, match="expected a place for the night at"):
-        Nights(tmp_path / "file").begin(NOW)

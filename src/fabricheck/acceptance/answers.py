@@ -24,27 +24,22 @@ class Verdict(StrEnum):
     @property
     def exit_code(self) -> int:
         """Exit code of the command line; 2 is bad input everywhere."""
-        return {Verdict.ACCEPT: 0, Verdict.REJECT: 1, Verdict.INCONCLUSIVE: 3}[self]
+        return (1, 3, 0)[self.place]
 
     @property
     def symbol(self) -> str:
         """One character that tells the verdicts apart without colour."""
-        return {Verdict.ACCEPT: "✓", Verdict.REJECT: "✖", Verdict.INCONCLUSIVE: "?"}[self]
+        return "✖?✓"[self.place]
 
     @property
     def color(self) -> str:
         """Colour family of the style sheet, also a colour of the terminal."""
-        return {Verdict.ACCEPT: "green", Verdict.REJECT: "red", Verdict.INCONCLUSIVE: "yellow"}[
-            self
-        ]
+        return ("red", "yellow", "green")[self.place]
 
 
 def together(verdicts: list[Verdict]) -> Verdict:
     """The verdict on a whole: one part that is worse rejects it, and all must be fine."""
-    for verdict in (Verdict.REJECT, Verdict.INCONCLUSIVE):
-        if verdict in verdicts:
-            return verdict
-    return Verdict.ACCEPT if verdicts else Verdict.INCONCLUSIVE
+    return min(verdicts, key=lambda each: each.place, default=Verdict.INCONCLUSIVE)
 
 
 class Scope(StrEnum):

@@ -66,14 +66,12 @@ def verdict(answers: Sequence[Answer], *, complete: bool) -> Verdict:
         answers: all answers.
         complete: every case has pairs.
     """
-    return whole([(each.question.scope, each.verdict) for each in answers], complete=complete)
-
-
-def whole(verdicts: Sequence[tuple[Scope, Verdict]], *, complete: bool) -> Verdict:
-    """The verdict on everything, from the verdicts on each scope."""
-    parts = [found for scope, found in verdicts if scope in _DECIDING]
-    worse = [found for _, found in verdicts if found is Verdict.REJECT]
-    return together(worse + parts + ([] if complete else [Verdict.INCONCLUSIVE]))
+    deciding = [
+        each.verdict
+        for each in answers
+        if each.question.scope in _DECIDING or each.verdict is Verdict.REJECT
+    ]
+    return together(deciding + ([] if complete else [Verdict.INCONCLUSIVE]))
 
 
 _FAMILIES = 2
@@ -96,20 +94,14 @@ def _ask(question: Question, settings: Settings) -> Answer:
     answer = _unsettled(question, p_worse=p_worse, p_fine=p_fine)
     if not len(found):
         return answer
-    shift, rate = float(np.median(found)), settings.accepting(question.pairs)
-    ends = two_samples.interval(found, rate)
-    if ends is None:
-        return replace(answer, shift=math.expm1(shift))
+    answer = replace(answer, shift=math.expm1(float(np.median(found))))
+    rate = settings.accepting(question.pairs)
+    if (ends := two_samples.interval(found, rate)) is None:
+        return answer
     low, high = ends
     quantile = NormalDist().inv_cdf(1 - rate)
     sees = (high - low) / 2 * (1 + NormalDist().inv_cdf(_SETTLED) / quantile)
-    return replace(
-        answer,
-        shift=math.expm1(shift),
-        low=math.expm1(low),
-        high=math.expm1(high),
-        sees=math.expm1(sees),
-    )
+    return replace(answer, low=math.expm1(low), high=math.expm1(high), sees=math.expm1(sees))
 
 
 def _p_worse(question: Question, before: Array, after: Array) -> float:

@@ -122,15 +122,8 @@ def _of_failures(values: pl.DataFrame) -> Iterator[Question]:
     )
     for row in counts.join(runs, on=place).sort(*CASE).iter_rows(named=True):
         failed_runs = (*_failed_runs(row, "before"), *_failed_runs(row, "after"))
-        yield Question(
-            Scope.FAILURES,
-            _fields(row, CASE),
-            np.empty(0),
-            np.empty(0),
-            0.0,
-            failed=failed_runs,
-            critical=row["critical"],
-        )
+        which = (Scope.FAILURES, _fields(row, CASE), np.empty(0), np.empty(0), 0.0)
+        yield Question(*which, failed=failed_runs, critical=row["critical"])
 
 
 def _failed_runs(row: dict[str, Any], side: str) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""The record of an acceptance: JSON that is complete in itself, with signatures.
+"""The record of an acceptance: JSON that is complete in itself, with signatures; and its page.
 
 A signature holds the digest of all that was signed, so that a record that was changed afterwards is
 seen: it protects against mistakes, not against forgers.
@@ -12,11 +12,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
+import jinja2
 import jsonschema
 
 from fabricheck.acceptance import wording
-from fabricheck.acceptance.answers import Acceptance
-from fabricheck.acceptance.data import answer_data, summary_data
+from fabricheck.acceptance.answers import Acceptance, Scope, Verdict
 from fabricheck.acceptance.settings import Settings
 from fabricheck.acceptance.verify import check_figures
 from fabricheck.documents import schema
@@ -24,9 +24,12 @@ from fabricheck.errors import FabricheckError
 from fabricheck.inputs import read_file
 from fabricheck.provenance import SUITE, commit
 from fabricheck.report.files import write_whole
+from fabricheck.report.offline import require_offline
 
 FORMAT: Final = 4
 _SIGNATURES: Final = "signatures"
+_OPEN: Final = (Scope.TRANSPORT, Scope.NODES, Scope.CASE)
+"""The tables of the page that are open at first."""
 
 
 def as_record(
@@ -47,7 +50,7 @@ def as_record(
     """
     return {
         "format": FORMAT,
-        **summary_data(found),
+        **wording.summary_data(found),
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": commit(SUITE),
         "selected": {"before": list(before), "after": list(after), "series": list(series)},
@@ -58,7 +61,7 @@ def as_record(
         "cautions": wording.cautions(found),
         "differences": [asdict(each) for each in found.differences],
         "missing": [asdict(each) for each in found.missing],
-        "answers": [answer_data(each) for each in found.answers],
+        "answers": [wording.answer_data(each) for each in found.answers],
         _SIGNATURES: [],
     }
 
@@ -83,12 +86,38 @@ def signed(record: dict[str, Any], name: str, comment: str) -> dict[str, Any]:
 
 
 def write_record(record: dict[str, Any], path: Path) -> None:
-    """Write the record, whole or not at all.
+    """Write the record, and beside it its page: one file, no network, no script.
 
     Raises:
-        FabricheckError: if it can't be written.
+        FabricheckError: if one can't be written.
     """
+    page = _page(record)
     write_whole(path, json.dumps(record, indent=1, allow_nan=False, ensure_ascii=False) + "\n")
+    write_whole(path.with_suffix(".html"), page)
+
+
+def _page(record: dict[str, Any]) -> str:
+    # The look is that of the report's page.
+    packages = ("fabricheck.acceptance", "fabricheck.report")
+    environment = jinja2.Environment(
+        loader=jinja2.ChoiceLoader([jinja2.PackageLoader(each) for each in packages]),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    answers = sorted(
+        record["answers"], key=lambda each: (Verdict(each["verdict"]).place, -(each["change"] or 0))
+    )
+    tables = [
+        (heading, [each for each in answers if each["scope"] == scope], scope in _OPEN)
+        for scope, heading in wording.HEADINGS.items()
+    ]
+    html = environment.get_template("acceptance.html").render(
+        record=record, tables=[each for each in tables if each[1]], verdicts=Verdict
+    )
+    require_offline(html)
+    return html
 
 
 def read_record(path: Path) -> dict[str, Any]:

@@ -10,12 +10,15 @@ import numpy as np
 
 from fabricheck.acceptance import judging
 from fabricheck.acceptance.answers import Acceptance, Missing, Question, Scope
-from fabricheck.acceptance.data import answer_data, summary_data
 from fabricheck.acceptance.pairs import SIDES
 from fabricheck.acceptance.settings import Settings
+from fabricheck.acceptance.wording import answer_data, summary_data
 from fabricheck.errors import FabricheckError
 
 _ASKED: Final = ("margin", "tail_margin", "error_rate", "pairs")
+_AS_IN_THE_RECORD: Final = (
+    *("margin", "two_sided", "before", "after", "unit", "critical", "spread"),
+)
 
 Wrong = tuple[str, str, object, object]
 """What is wrong, of what, what was expected, and what the record says."""
@@ -36,7 +39,12 @@ def check_figures(record: dict[str, Any], path: Path) -> None:
     """
     settings = Settings(**{name: record["settings"][name] for name in _ASKED})
     try:
-        wrong = min(_wrong(record, settings), key=_gravity, default=None)
+        # Margins and verdicts first: what else differs may follow from them.
+        wrong = min(
+            _wrong(record, settings),
+            key=lambda each: {"margin": 0, "verdict": 1}.get(each[0], 2),
+            default=None,
+        )
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:
         raise FabricheckError(
             f"expected figures of an acceptance at {path}, found some that can't be ({error}): it "
@@ -72,20 +80,8 @@ def _question(told: dict[str, Any]) -> Question:
         told["failed"][side][count] for side in SIDES for count in ("failed", "runs")
     )
     before, after = (np.array(told["runs"][side], dtype=float) for side in SIDES)
-    return Question(
-        Scope(told["scope"]),
-        told["fields"],
-        before,
-        after,
-        told["margin"],
-        told["two_sided"],
-        told["before"],
-        told["after"],
-        told["unit"],
-        failed=failed,
-        critical=told["critical"],
-        spread=told["spread"],
-    )
+    same = {name: told[name] for name in _AS_IN_THE_RECORD}
+    return Question(Scope(told["scope"]), told["fields"], before, after, failed=failed, **same)
 
 
 def _wrong(record: dict[str, Any], settings: Settings) -> Iterator[Wrong]:
@@ -102,17 +98,12 @@ def _wrong(record: dict[str, Any], settings: Settings) -> Iterator[Wrong]:
     yield from _differences(record, summary_data(found), "the whole")
 
 
-def _gravity(wrong: Wrong) -> int:
-    """Margins and verdicts first: what else differs may follow from them."""
-    return {"margin": 0, "verdict": 1}.get(wrong[0], 2)
-
-
-def _differences(
-    told: Mapping[str, Any], computed: Mapping[str, Any], name: str
-) -> Iterator[Wrong]:
-    for what, value in computed.items():
-        if not _is_same(told[what], value):
-            yield what, name, value, told[what]
+def _differences(told: Mapping[str, Any], computed: Mapping[str, Any], name: str) -> list[Wrong]:
+    return [
+        (what, name, value, told[what])
+        for what, value in computed.items()
+        if not _is_same(told[what], value)
+    ]
 
 
 def _is_same(told: Any, computed: Any) -> bool:

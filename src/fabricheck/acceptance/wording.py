@@ -1,6 +1,7 @@
-"""What an acceptance says, in words, for terminal and page alike."""
+"""What an acceptance says: in words, for terminal and page alike, and as data of its record."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from fabricheck.acceptance.answers import Acceptance, Answer, Scope, Value, Verdict, most_further
 from fabricheck.measures.metrics import point_label
@@ -44,10 +45,10 @@ def shift(answer: Answer) -> str:
         return f"failed in {failed[0]} of {failed[1]} runs before, {failed[2]} of {failed[3]} after"
     if answer.shift is None:
         return "no pair"
-    text = change(answer.shift)
-    if answer.low is None or answer.high is None:
-        return f"{text} (too few pairs for an interval)"
-    return f"{text} ({change(answer.low)} to {change(answer.high)})"
+    ends = "too few pairs for an interval"
+    if answer.low is not None and answer.high is not None:
+        ends = f"{change(answer.low)} to {change(answer.high)}"
+    return f"{change(answer.shift)} ({ends})"
 
 
 def change(share: float) -> str:
@@ -179,3 +180,44 @@ def cautions(found: Acceptance) -> list[str]:
 def _few(values: tuple[str, ...]) -> str:
     shown = ", ".join(values[:3])
     return shown + (f" and {len(values) - 3} more" if len(values) > 3 else "")  # noqa: PLR2004
+
+
+def summary_data(found: Acceptance) -> dict[str, Any]:
+    """The whole in a few words, and how many questions it rests on."""
+    return {
+        "verdict": found.verdict,
+        "sentence": sentence(found),
+        "next_step": next_step(found),
+        "worst": worst(found),
+        "questions": len(found.answers),
+    }
+
+
+def answer_data(answer: Answer) -> dict[str, Any]:
+    """The answer to a question, with what each run measured."""
+    question = answer.question
+    failed = question.failed
+    return {
+        "scope": question.scope,
+        "name": name(question.scope, question.fields),
+        "fields": dict(question.fields),
+        "verdict": answer.verdict,
+        "pairs": question.pairs,
+        "runs": {"before": question.runs_before.tolist(), "after": question.runs_after.tolist()},
+        **{name: getattr(question, name) for name in ("spread", "margin", "two_sided")},
+        "change": answer.shift,
+        "interval": None if answer.low is None else [answer.low, answer.high],
+        "words": shift(answer),
+        **{name: getattr(question, name) for name in ("before", "after", "unit")},
+        "values": values(answer),
+        "failed": failed
+        and {
+            "before": {"failed": failed[0], "runs": failed[1]},
+            "after": {"failed": failed[2], "runs": failed[3]},
+        },
+        "critical": question.critical,
+        **{name: getattr(answer, name) for name in ("sees", "p_worse", "q_worse", "p_fine")},
+        "further_pairs": answer.further,
+        "to_settle": advice(answer),
+        "why": answer.why,
+    }

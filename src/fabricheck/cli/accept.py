@@ -236,15 +236,11 @@ def _sign(record: Path, sign: str, comment: str, sites: list[Path], *, machine: 
 def _write(
     data: dict[str, Any], record: Path, sign: str | None, comment: str | None
 ) -> dict[str, Any]:
-    from fabricheck.acceptance.page import render  # noqa: PLC0415
     from fabricheck.acceptance.record import signed, write_record  # noqa: PLC0415
-    from fabricheck.report.files import write_whole  # noqa: PLC0415
 
     if sign and comment:
         data = signed(data, sign, comment)
-    page = render(data)
     write_record(data, record)
-    write_whole(record.with_suffix(".html"), page)
     return data
 
 

@@ -23,7 +23,7 @@ from fabricheck.provenance import home
 from fabricheck.record.entries import Session, moment
 from fabricheck.record.sessions import ended
 from fabricheck.reframe_ext import command as reframe
-from fabricheck.runner.session import start
+from fabricheck.runner.session import command, start
 
 SIDES: Final = ("before", "after")
 
@@ -175,16 +175,10 @@ class _Running:
 
     def _command(self, side: str) -> list[str]:
         plan = self._campaign
-        return [
-            *reframe.command(self._suite),
-            *(word for each in (self._suite / "checks", *ADDED) for word in ("-c", str(each))),
-            # Streams are long here, as in the source of their benchmark; the caller's own -S wins.
-            "-S",
-            "RdmaStream.messages=1000000",
-            *plan.options,
-            "-r",
-            f"--session-extras=campaign={plan.name},state={side}",
-        ]
+        # Streams are long here, as in the source of their benchmark; the caller's own -S wins.
+        options = ("-S", "RdmaStream.messages=1000000", *plan.options)
+        extras = f"--session-extras=campaign={plan.name},state={side}"
+        return [*command(self._suite, *options), extras]
 
     def turn_to(self, side: str) -> None:
         """Put the fabric into a state."""
@@ -194,9 +188,9 @@ class _Running:
         _say(f"switching to the state {side} the change")
         # Until it has ended nobody knows which state it is.
         self.state = "unknown"
-        command = commands[SIDES.index(side)]
-        if code := subprocess.run(["bash", "-c", command], check=False).returncode:
+        switch = commands[SIDES.index(side)]
+        if code := subprocess.run(["bash", "-c", switch], check=False).returncode:
             raise FabricheckError(
-                f"expected the command for the state {side} to end with 0, found {code}: {command}"
+                f"expected the command for the state {side} to end with 0, found {code}: {switch}"
             )
         self.state = side

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, TextIO
 
+from fabricheck.provenance import home
 from fabricheck.record.costs import Cost, Key, key_of_name
 
 _PLACE: Final = r"(?P<name>[^/@~\n]+?) (?:/\w+ )?@[^:\s]+:(?P<partition>[^+\s]+)\+(?P<environ>\S+)"
@@ -43,19 +44,18 @@ class Standing:
         """Take a line of ReFrame's output."""
         line = _COLOUR.sub("", line)
         if match := _BEGUN.search(line):
-            self._open.append(key_of_name(*match.group("name", "partition", "environ")))
+            self._open.append(_key(match))
         elif match := _ENDED.search(line):
             self.done, self.all = int(match[1]), int(match[2])
-            key = key_of_name(*match.group("name", "partition", "environ"))
-            if key in self._open:
-                self._open.remove(key)
+            with contextlib.suppress(ValueError):
+                self._open.remove(_key(match))
         elif match := _LEVEL.search(line):
             self._levels[match[1]] += 1
 
     def look(self, log: str) -> None:
         """Take what was added to ReFrame's log, which alone says what runs."""
         for match in _RUNS.finditer(log):
-            key = key_of_name(*match.group("name", "partition", "environ"))
+            key = _key(match)
             words = (key.benchmark or key.check, key.placement, key.environ)
             self.running = " ".join(filter(None, words))
 
@@ -70,14 +70,16 @@ class Standing:
 
     def line(self) -> str:
         """The line."""
-        parts = [f"{self.done} of {self.all or '?'} cases", _minutes(self._elapsed())]
+        parts = [f"{self.done} of {self.all or '?'} cases"]
+        parts.append(_minutes(time.monotonic() - self._begin))
         parts += [f"{count} {level}" for level, count in self._levels.most_common()]
         if (left := self.left()) is not None:
             parts.append(f"about {_minutes(left)} left")
         return ", ".join(parts) + (f": {self.running}" if self.running else "")
 
-    def _elapsed(self) -> float:
-        return time.monotonic() - self._begin
+
+def _key(match: re.Match[str]) -> Key:
+    return key_of_name(*match.group("name", "partition", "environ"))
 
 
 def _minutes(seconds: float) -> str:
@@ -85,19 +87,19 @@ def _minutes(seconds: float) -> str:
 
 
 def follow(
-    command: Sequence[str],
-    *,
     suite: Path,
+    command: Sequence[str],
     environment: Mapping[str, str],
     lock: int,
+    *,
     known: Mapping[Key, Cost],
     terminal: TextIO,
 ) -> int:
     """Run ReFrame with one live line; its own lines go to ``reports/reframe.out``.
 
     Args:
+        suite: root of the suite, in whose home it works.
         command: its command line.
-        suite: its working directory.
         environment: its environment variables.
         lock: a descriptor that it holds, too.
         known: what cases cost so far.
@@ -106,12 +108,13 @@ def follow(
     Returns:
         Its exit code. Where that is not 0, what it said last is shown, if it left no case behind.
     """
-    standing, written = Standing(known), suite / "reports" / "reframe.out"
+    place = home(suite)
+    standing, written = Standing(known), place / "reports" / "reframe.out"
     with (
         written.open("w") as output,
         subprocess.Popen(
             command,
-            cwd=suite,
+            cwd=place,
             env=dict(environment),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -120,7 +123,7 @@ def follow(
         waited_for(reframe),
     ):
         assert reframe.stdout is not None, "it is a pipe"
-        rest, log = "", Log(suite / "reports" / "reframe.log")
+        rest, log = "", Log(place / "reports" / "reframe.log")
         while said := _read(reframe.stdout.fileno()):
             if said != _NOTHING:
                 output.write(said)

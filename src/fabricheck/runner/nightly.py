@@ -114,19 +114,13 @@ def run_night(plan: Plan) -> Done:
             can't be written or delivered.
     """
     root = plan.nights.root
-    try:
-        root.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FabricheckError(
-            f"expected a place for the nights at {root}, found: {error.strerror}: give write "
-            "permission"
-        ) from error
     lock = root / ".lock"
     busy = (
         f"expected no other night under way, found one that holds {lock}: wait for its end, or end "
         "its processes (fuser shows them)"
     )
     try:
+        root.mkdir(parents=True, exist_ok=True)
         # The programs that a night starts hold the lock as well.
         with held(lock, busy) as descriptor:
             now = datetime.now(UTC)
@@ -137,8 +131,8 @@ def run_night(plan: Plan) -> Done:
         raise
     except OSError as error:
         raise FabricheckError(
-            f"expected to write the night into {plan.nights.root}, found: {error}: make room or "
-            "give write permission; what was measured is kept"
+            f"expected a place for the nights at {root}, found: {error}: make room or give write "
+            "permission; what was measured is kept"
         ) from error
 
 
@@ -153,11 +147,8 @@ def check_nights(plan: Plan) -> list[str]:
             f"expected nights in {plan.nights.root}, found none: run ci/nightly.sh first"
         )
     # What is under way may still come to its end.
-    notes = [
-        note
-        for note in plan.nights.missing(datetime.now(UTC), plan.every)
-        if note.startswith("NIGHT ")
-    ]
+    found = plan.nights.missing(datetime.now(UTC), plan.every)
+    notes = [note for note in found if note.startswith("NIGHT ")]
     if notes:
         deliver(plan, notes[0].partition(":")[0], notes)
     return notes
@@ -256,11 +247,11 @@ class _Sequence:
 
     def _session(self, perflogs: Path) -> str:
         """Tonight's session in the record; empty if it has none."""
-        found = None
-        with suppress(FabricheckError):
-            found = last(perflogs, NIGHT)
         began = f"{self._night.began:%Y-%m-%dT%H:%M:%S}"
-        return found.session if found and found.time >= began else ""
+        with suppress(FabricheckError):
+            if (found := last(perflogs, NIGHT)) and found.time >= began:
+                return found.session
+        return ""
 
     def _begin(self, step: str) -> None:
         with (self._night.directory / STEPS).open("a") as file:
@@ -289,11 +280,9 @@ class _Sequence:
 
     def _told(self, step: str) -> dict[str, Any]:
         """What a step printed for machines; empty if that is nothing."""
-        try:
-            told: dict[str, Any] = json.loads(self._output(step, "json").read_bytes())
-        except (OSError, ValueError):
-            return {}
-        return told
+        with suppress(OSError, ValueError):
+            return dict(json.loads(self._output(step, "json").read_bytes()))
+        return {}
 
     def _summary(self, failed: Sequence[str]) -> list[str]:
         """What an operator reads in the morning: verdict, what went wrong, run, and trend."""

@@ -15,7 +15,6 @@ from typing import Annotated, Final
 
 import msgspec
 
-from fabricheck.errors import FabricheckError
 from fabricheck.report.files import write_whole
 
 LATEST: Final = "latest"
@@ -66,6 +65,15 @@ class Night:
     every: timedelta = timedelta(days=1)
 
     @property
+    def did_its_work(self) -> bool:
+        """Whether it came to its end, and no step failed."""
+        return self.complete and not self.failed
+
+    def is_after(self, now: datetime) -> bool:
+        """Whether it is dated in the future."""
+        return self.began - now > _SKEW
+
+    @property
     def overdue(self) -> datetime:
         """From when on the next one is missing."""
         return self.began + _LATE * self.every
@@ -106,17 +114,11 @@ class Nights:
         """A new night; the caller holds the lock.
 
         Raises:
-            FabricheckError: if its directory can't be made.
+            OSError: if its directory can't be made.
         """
         while os.path.lexists(directory := self.root / now.strftime(_NAME)):
             now += timedelta(seconds=1)
-        try:
-            directory.mkdir(parents=True)
-        except OSError as error:
-            raise FabricheckError(
-                f"expected a place for the night at {directory}, found: {error.strerror}: make "
-                "room or give write permission"
-            ) from error
+        directory.mkdir(parents=True)
         return Night(directory, now, complete=False)
 
     def complete(
@@ -152,11 +154,7 @@ class Nights:
         Args:
             now: the time.
         """
-        good = [
-            night
-            for night in self.all()
-            if night.complete and not night.failed and night.began - now <= _SKEW
-        ]
+        good = [night for night in self.all() if night.did_its_work and not night.is_after(now)]
         return good[-1] if good else None
 
     def missing(self, now: datetime, every: timedelta) -> list[str]:
@@ -169,10 +167,8 @@ class Nights:
             every: how often a night is to come.
         """
         nights = self.all()
-        past = [night for night in nights if night.began - now <= _SKEW]
-        last = max(
-            (night.began for night in past if night.complete and not night.failed), default=None
-        )
+        past = [night for night in nights if not night.is_after(now)]
+        last = max((night.began for night in past if night.did_its_work), default=None)
         notes = []
         if last is None and nights and not any(night.complete for night in past):
             notes.append("NIGHT MISSING: none was ever completed")

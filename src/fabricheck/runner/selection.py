@@ -1,7 +1,7 @@
 """What to run, checked against what the suite and the site have before anything starts."""
 
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -79,16 +79,10 @@ class Selection:
     def reframe_options(self) -> list[str]:
         """The options of ``reframe`` that select the same."""
         options = [f"--system={self.system}"]
-        terms = [
-            f"{attribute} in {wanted!r}"
-            for attribute, wanted in (
-                ("benchmark", self.benchmarks),
-                ("transport", self.transports),
-                ("num_nodes", self.nodes),
-            )
-            if wanted
-        ]
-        if terms:
+        of_case: dict[str, Sequence[object]] = {
+            "benchmark": self.benchmarks, "transport": self.transports, "num_nodes": self.nodes
+        }  # fmt: skip
+        if terms := [f"{name} in {wanted!r}" for name, wanted in of_case.items() if wanted]:
             options += ["-E", " and ".join(terms)]
         if self.environments:
             options += ["-p", f"^({'|'.join(self.environments)})$"]
@@ -119,8 +113,14 @@ def check(suite: Path, selection: Selection) -> None:
             malformed reference file.
     """
     for name, environment in check_names(suite, selection).items():
-        if not selection.environments or name in selection.environments:
-            _check_compiler(name, environment)
+        compiler = environment.get("cxx", "")
+        is_wanted = not selection.environments or name in selection.environments
+        if is_wanted and compiler and not shutil.which(compiler):
+            raise FabricheckError(
+                f"expected the MPI compiler {compiler} of environment {name}, found none on PATH: "
+                "install that MPI (ci/setup does on Debian), or take the environment out of the "
+                "site"
+            )
     references = path_of(folders("references", suite), selection.system)
     if exists(references):
         load(references)
@@ -143,18 +143,19 @@ def check_names(suite: Path, selection: Selection) -> dict[str, Any]:
                 f"expected a tag of {', '.join(RUNS)}, or a family of benchmarks such as "
                 f"{next(iter(FAMILIES))}, found {tag!r}: use one of these"
             )
-    environments = _environments(configuration, system)
-    _check_known("environment", selection.environments, environments, selection.system)
-    return environments
-
-
-def _check_known(kind: str, asked: Sequence[str], known: Iterable[str], system: str) -> None:
-    for name in asked:
-        if name not in known:
+    wanted = {name for partition in system["partitions"] for name in partition["environs"]}
+    environments = {
+        each["name"]: each
+        for each in configuration["environments"]
+        if each["name"] in wanted and system["name"] in each["target_systems"]
+    }
+    for name in selection.environments:
+        if name not in environments:
             raise FabricheckError(
-                f"expected an {kind} of system {system} ({', '.join(known)}), found {name!r}: "
-                "use one of these"
+                f"expected an environment of system {selection.system} "
+                f"({', '.join(environments)}), found {name!r}: use one of these"
             )
+    return environments
 
 
 def _check_offered(system: dict[str, Any], selection: Selection) -> None:
@@ -170,21 +171,3 @@ def _check_offered(system: dict[str, Any], selection: Selection) -> None:
                 f"feature '{feature}'; its partitions offer {', '.join(sorted(features))}: choose "
                 "another, or add it to the site file"
             )
-
-
-def _environments(configuration: dict[str, Any], system: dict[str, Any]) -> dict[str, Any]:
-    wanted = {name for partition in system["partitions"] for name in partition["environs"]}
-    return {
-        each["name"]: each
-        for each in configuration["environments"]
-        if each["name"] in wanted and system["name"] in each["target_systems"]
-    }
-
-
-def _check_compiler(name: str, environment: dict[str, Any]) -> None:
-    compiler = environment.get("cxx", "")
-    if compiler and not shutil.which(compiler):
-        raise FabricheckError(
-            f"expected the MPI compiler {compiler} of environment {name}, found none on PATH: "
-            "install that MPI (ci/setup does on Debian), or take the environment out of the site"
-        )

@@ -64,51 +64,24 @@ def run(
         f"expected no other run in this checkout, found one that holds {lock_file}: wait for its "
         "end, or use another checkout"
     )
+    session, perflogs = name_of_session(), home(suite) / "perflogs"
+    own = {WANTED: ":".join(selection.programs()), DISTURBED_AGAIN: "1", SESSION: session}
     with held(lock_file, busy) as lock:
-        return _run(suite, selection, reports, options, lock=lock, aside=aside)
-
-
-def _run(
-    suite: Path,
-    selection: Selection,
-    reports: Path,
-    options: Sequence[str],
-    *,
-    lock: int,
-    aside: bool,
-) -> tuple[int, str]:
-    command = [
-        *reframe.command(suite),
-        *(word for each in (suite / "checks", *ADDED) for word in ("-c", str(each))),
-        *selection.reframe_options(),
-        *options,
-        "--max-retries=1",
-        "-r",
-    ]
-    session = name_of_session()
-    own = {WANTED: ":".join(selection.programs()), DISTURBED_AGAIN: "1", CHOSEN: ""}
-    own[SESSION] = session
-    if selection.chosen is not None:
         chosen = reports / "chosen"
-        write_whole(chosen, json.dumps(selection.chosen))
-        own[CHOSEN] = str(chosen)
-        command.append(f"--session-extras={EXTRA}={pack(selection.resting)}")
-    environment = reframe.environment(suite, **own)
-    if sys.stdout.isatty() and not aside:
-        sys.stdout.flush()
-        # That of the command line shows control characters instead of sending them.
-        with open(1, "w", encoding="utf-8", closefd=False) as terminal:
-            code = follow(
-                command,
-                suite=home(suite),
-                environment=environment,
-                lock=lock,
-                known=costs(home(suite) / "perflogs", selection.system),
-                terminal=terminal,
-            )
-    else:
-        code = start(suite, command, environment, lock, sys.stderr if aside else None)
-    perflogs = home(suite) / "perflogs"
+        if selection.chosen is not None:
+            write_whole(chosen, json.dumps(selection.chosen))
+            options = [*options, f"--session-extras={EXTRA}={pack(selection.resting)}"]
+        own[CHOSEN] = "" if selection.chosen is None else str(chosen)
+        asked = [*selection.reframe_options(), *options, "--max-retries=1"]
+        started = suite, command(suite, *asked), reframe.environment(suite, **own), lock
+        if sys.stdout.isatty() and not aside:
+            sys.stdout.flush()
+            # That of the command line shows control characters instead of sending them.
+            with open(1, "w", encoding="utf-8", closefd=False) as terminal:
+                known = costs(perflogs, selection.system)
+                code = follow(*started, known=known, terminal=terminal)
+        else:
+            code = start(*started, sys.stderr if aside else None)
     if not (perflogs.is_dir() and last(perflogs, name=session)):
         raise FabricheckError(
             f"expected the end of session {session} in the record {perflogs}, found none (ReFrame "
@@ -117,9 +90,15 @@ def _run(
     return code, session
 
 
+def command(suite: Path, *options: str) -> list[str]:
+    """ReFrame with all checks, the suite's and those that were added, to be run."""
+    checks = (word for each in (suite / "checks", *ADDED) for word in ("-c", str(each)))
+    return [*reframe.command(suite), *checks, *options, "-r"]
+
+
 def start(
     suite: Path,
-    command: Sequence[str],
+    words: Sequence[str],
     environment: Mapping[str, str],
     lock: int,
     out: TextIO | None = None,
@@ -127,7 +106,7 @@ def start(
     """Start ReFrame, which holds a lock as well, and wait for its end; its exit code."""
     with (
         subprocess.Popen(
-            command, cwd=home(suite), env=environment, pass_fds=[lock], stdout=out
+            words, cwd=home(suite), env=environment, pass_fds=[lock], stdout=out
         ) as process,
         waited_for(process),
     ):
