@@ -10,8 +10,8 @@ from typing import Final
 import numpy as np
 
 from fabricheck.errors import FabricheckError
+from fabricheck.planning.night_past import transport_of
 from fabricheck.planning.night_rota import Array, Mask, Rota, waited
-from fabricheck.planning.night_words import transport_of
 from fabricheck.reframe_ext.matrix import Case
 from fabricheck.sites.night import LONGEST_REST
 from simulation.night_faults import Faults, faults_of, rules

@@ -9,8 +9,8 @@ from typing import Any, Final
 import numpy as np
 import yaml
 
+from fabricheck.planning.night_past import transport_of, words_of
 from fabricheck.planning.night_rota import Array
-from fabricheck.planning.night_words import transport_of, words_of
 from fabricheck.reframe_ext.matrix import Case
 
 NIGHTS_OF_A_YEAR: Final = 365

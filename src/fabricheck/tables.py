@@ -6,7 +6,7 @@ A schema names each column and how its cells are read: ``TEXT``, ``one_of`` some
 
 import csv
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -105,3 +105,12 @@ def _cells(line: str) -> list[str]:
         return next(csv.reader([line], strict=True))
     except csv.Error:
         return []
+
+
+def in_columns(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Columns as wide as their widest cell; the last one is not padded."""
+    every = [tuple(head), *map(tuple, rows)]
+    widths = [max(len(row[column]) for row in every) for column in range(len(head) - 1)]
+    for row in every:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
+        yield "  ".join([*cells, row[-1]]).rstrip()

@@ -9,7 +9,7 @@ import yaml
 from tests.lab.made import simulate
 
 from fabricheck.errors import FabricheckError
-from fabricheck.planning.night_words import words_of
+from fabricheck.planning.night_past import words_of
 from fabricheck.provenance import SUITE
 from fabricheck.reframe_ext.matrix import Case
 from simulation import budget

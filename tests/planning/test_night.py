@@ -10,9 +10,8 @@ import pytest
 from fabricheck.errors import FabricheckError
 from fabricheck.planning import night as nights
 from fabricheck.planning.night import NightPlan, plan_night, resting_of, selected
-from fabricheck.planning.night_past import Changed, PastNights, read_past_nights
+from fabricheck.planning.night_past import Changed, PastNights, key_of, read_past_nights
 from fabricheck.planning.night_rota import AFTER_CHANGE, LOOKS, Rota, waited
-from fabricheck.planning.night_words import key_of
 from fabricheck.planning.plan import LeftOut, Plan
 from fabricheck.planning.plan_text import night_lines
 from fabricheck.provenance import SUITE

@@ -136,6 +136,7 @@ def _dispatch(arguments: Sequence[str]) -> None:
             ) from error
     from fabricheck.cli import application  # noqa: PLC0415
 
-    # A shell that completes a word asks for options of any command.
-    completes = "_FABRICHECK_COMPLETE" in os.environ
-    application.build([] if completes else [*arguments, "--help"][:1])()
+    # A shell that completes a word gives the line so far in the environment.
+    line = os.environ.get("_TYPER_COMPLETE_ARGS") or os.environ.get("COMP_WORDS", "")
+    words = line.split()[1:] if "_FABRICHECK_COMPLETE" in os.environ else arguments
+    application.build([*words, "--help"][:1])()

@@ -1,9 +1,11 @@
-"""Standard output for text with styles."""
+"""Standard output for text with styles, and its tables."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook, RenderResult
 from rich.segment import Segment
+from rich.table import Table
 
 from fabricheck.cli.output import visible
 
@@ -38,3 +40,11 @@ def open_console(width: int = WIDTH) -> Console:
         found = Console(highlight=False, markup=False, width=width)
     found.push_render_hook(_Hook())
     return found
+
+
+def open_table(left: Sequence[str], right: Sequence[str] = ()) -> Table:
+    """A table without lines: columns of text, then columns of figures."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for head in (*left, *right):
+        table.add_column(head, justify="right" if head in right else "left")
+    return table

@@ -6,7 +6,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from fabricheck.cli.console import open_console
+from fabricheck.cli.console import open_console, open_table
 from fabricheck.cli.options import Asked, JsonOption, gathered
 from fabricheck.cli.output import picked, write_json
 from fabricheck.judge.levels import Level
@@ -75,9 +75,8 @@ def _show(run: Run, found: LayerComparison) -> None:
 
 
 def _table(found: LayerComparison) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for head in ("layer", "case", "level", *(f"at {size_label(size)}" for size in found.sizes)):
-        table.add_column(head)
+    sizes = (f"at {size_label(size)}" for size in found.sizes)
+    table = open_table(("layer", "case", "level", *sizes))
     for layer, state in found.states.items():
         rows = [row for row in found.rows if row.layer is layer]
         if not rows:

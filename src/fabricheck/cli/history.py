@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+import numpy as np
+import polars as pl
 import typer
 
 from fabricheck.cli.options import (
@@ -19,15 +21,16 @@ from fabricheck.cli.options import (
     UntilOption,
     moment,
 )
-from fabricheck.cli.output import picked, write_json
+from fabricheck.cli.output import picked, tell, write_json
 from fabricheck.errors import FabricheckError
+from fabricheck.history.selection import Selection
+from fabricheck.history.series import Series, sparkline
+from fabricheck.history.store import History, Status
 from fabricheck.provenance import home
-
-if TYPE_CHECKING:
-    from fabricheck.history.selection import Selection
-    from fabricheck.history.series import Series
-    from fabricheck.history.store import Status
-    from fabricheck.record.cache import Outcome
+from fabricheck.record.cache import Outcome, is_cache
+from fabricheck.record.imports import import_all
+from fabricheck.record.read import Kind, Problem, shown
+from fabricheck.tables import in_columns
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -72,25 +75,19 @@ def refresh(
         fabricheck history refresh --perflogs /srv/host1/perflogs --perflogs /srv/host2/perflogs
     """
     outcome = refreshed(store, perflogs or [])
-    if machine:
-        write_json(asdict(outcome))
-        return
-    for each in outcome.changed:
-        typer.echo(f"changed, or gone: {each}")
-    typer.echo(
+    lines = [
+        *(f"changed, or gone: {each}" for each in outcome.changed),
         f"{outcome.values} new values of {outcome.cases} cases from {outcome.files} files in "
-        f"{outcome.seconds:.1f} s; {outcome.unchanged} files as they were"
-    )
-    for each in outcome.unread:
-        typer.echo(f"not read: {each}")
+        f"{outcome.seconds:.1f} s; {outcome.unchanged} files as they were",
+        *(f"not read: {each}" for each in outcome.unread),
+    ]
     if outcome.problems:
-        typer.echo(f"{outcome.problems} lines with a problem: see fabricheck history status")
+        lines.append(f"{outcome.problems} lines with a problem: see fabricheck history status")
+    tell(lines, asdict(outcome), machine=machine)
 
 
-def refreshed(store: Path, perflogs: Sequence[Path] = ()) -> "Outcome":
+def refreshed(store: Path, perflogs: Sequence[Path] = ()) -> Outcome:
     """Read what is new; where no place was ever named, in the record of the suite."""
-    from fabricheck.history.store import History  # noqa: PLC0415
-
     with History.open(store) as history:
         of_suite = not perflogs and not history.roots()
         return history.refresh([DEFAULT_PERFLOGS] if of_suite else perflogs)
@@ -127,19 +124,11 @@ def import_(
 
         fabricheck history import old/perflogs --perflogs /srv/record
     """
-    from fabricheck.record.imports import import_all  # noqa: PLC0415
 
     done = import_all(sources, perflogs)
-    if machine:
-        write_json(
-            {**picked(done, "files cases values"), "problems": list(map(str, done.problems))}
-        )
-    else:
-        typer.echo(f"{done.values} values of {done.cases} cases from {done.files} files")
-        for each in done.problems[:_SHOWN_PROBLEMS]:
-            typer.echo(f"  {each}")
-        if len(done.problems) > _SHOWN_PROBLEMS:
-            typer.echo(f"  and {len(done.problems) - _SHOWN_PROBLEMS} more: see --json")
+    lines = [f"{done.values} values of {done.cases} cases from {done.files} files"]
+    data = {**picked(done, "files cases values"), "problems": list(map(str, done.problems))}
+    tell(lines + _first(done.problems), data, machine=machine)
     raise typer.Exit(1 if done.problems else 0)
 
 
@@ -155,29 +144,27 @@ def status(*, store: StoreOption = STORE, machine: JsonOption = False) -> None:
 
         fabricheck history status --json
     """
-    from fabricheck.history.store import History  # noqa: PLC0415
-    from fabricheck.record.read import shown  # noqa: PLC0415
-
     with History.open_to_read(store) as history:
         found = history.status()
     counts = Counter[str](problem.kind for problem in found.problems)
-    if machine:
-        write_json(_as_json(found, counts))
-        return
-    typer.echo(f"{found.values} values of {found.series} series, {found.oldest} to {found.newest}")
-    typer.echo(f"{found.sessions} sessions, {len(found.sources)} files, read from:")
-    for root in found.roots:
-        typer.echo(f"  {shown(root)}")
-    typer.echo("problems: " + (", ".join(f"{n} {kind}" for kind, n in counts.items()) or "none"))
-    for problem in found.problems[:_SHOWN_PROBLEMS]:
-        typer.echo(f"  {problem}")
-    if len(found.problems) > _SHOWN_PROBLEMS:
-        typer.echo(f"  and {len(found.problems) - _SHOWN_PROBLEMS} more: see --json")
+    lines = [
+        f"{found.values} values of {found.series} series, {found.oldest} to {found.newest}",
+        f"{found.sessions} sessions, {len(found.sources)} files, read from:",
+        *(f"  {shown(root)}" for root in found.roots),
+        "problems: " + (", ".join(f"{n} {kind}" for kind, n in counts.items()) or "none"),
+        *_first(found.problems),
+    ]
+    tell(lines, _as_json(found, counts), machine=machine)
 
 
-def _as_json(found: "Status", counts: Counter[str]) -> dict[str, Any]:
-    from fabricheck.record.read import Kind  # noqa: PLC0415
+def _first(problems: Sequence[Problem]) -> list[str]:
+    """Lines on the first few of many."""
+    rest = len(problems) - _SHOWN_PROBLEMS
+    more = [f"  and {rest} more: see --json"] if rest > 0 else []
+    return [f"  {each}" for each in problems[:_SHOWN_PROBLEMS]] + more
 
+
+def _as_json(found: Status, counts: Counter[str]) -> dict[str, Any]:
     return {
         **picked(found, "values series sessions"),
         "oldest": found.oldest or None,
@@ -216,24 +203,21 @@ def show(
         fabricheck history show system=testbed --json
     """
     found = selected(store, select, since, until)
-    if machine:
-        write_json([_series_as_json(series) for series in found])
-        return
-    _show_table(found[:limit])
+    heads = ("series", "sessions", "median", "last", "unit", "newest", "sparkline")
+    lines = list(in_columns(heads, map(_row, found[:limit])))
     if len(found) > limit:
-        typer.echo(f"and {len(found) - limit} more: select fewer, or give --limit")
+        lines.append(f"and {len(found) - limit} more: select fewer, or give --limit")
+    tell(lines, [_series_as_json(series) for series in found], machine=machine)
 
 
 def selected(
     store: Path, select: list[str] | None, since: str | None, until: str | None
-) -> list["Series"]:
+) -> list[Series]:
     """The selected series.
 
     Raises:
         FabricheckError: if there are none.
     """
-    from fabricheck.history.store import History  # noqa: PLC0415
-
     with History.open_to_read(store) as history:
         wanted = _selection(select, since, until)
         found = list(history.series(wanted))
@@ -243,35 +227,15 @@ def selected(
     return found
 
 
-def _show_table(found: list["Series"]) -> None:
-    import numpy as np  # noqa: PLC0415
-
-    from fabricheck.history.series import sparkline  # noqa: PLC0415
-
-    rows = [("series", "sessions", "median", "last", "unit", "newest", "sparkline")]
-    for series in found:
-        values = series.values
-        rows.append(
-            (
-                str(series.key),
-                str(len(series)),
-                f"{np.median(values):.4g}",
-                f"{values[-1]:.4g}",
-                series.key.unit,
-                str(series.times[-1].astype("datetime64[D]")),
-                sparkline(values),
-            )
-        )
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    for row in rows:
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        typer.echo("  ".join(cells).rstrip())
+def _row(series: Series) -> list[str]:
+    values, newest = series.values, str(series.times[-1].astype("datetime64[D]"))
+    figures = (str(len(series)), f"{np.median(values):.4g}", f"{values[-1]:.4g}")
+    return [str(series.key), *figures, series.key.unit, newest, sparkline(values)]
 
 
-def _series_as_json(series: "Series") -> dict[str, Any]:
-    key = series.key
+def _series_as_json(series: Series) -> dict[str, Any]:
     return {
-        "key": asdict(key),
+        "key": asdict(series.key),
         "direction": series.direction,
         "times": [f"{time}Z" for time in series.times.astype(str)],
         "values": series.values.tolist(),
@@ -305,11 +269,6 @@ def export(
 
         fabricheck history export --format parquet --output history.parquet
     """
-    import polars as pl  # noqa: PLC0415
-
-    from fabricheck.history.store import History  # noqa: PLC0415
-    from fabricheck.record.cache import is_cache  # noqa: PLC0415
-
     if output is None and (form is Format.PARQUET or machine):
         raise FabricheckError("expected --output FILE with Parquet and with --json: name a file")
     if output and is_cache(output) and output.parent.resolve() == store.resolve():
@@ -331,9 +290,7 @@ def export(
         write_json({"path": str(output), "format": form, "values": values.height})
 
 
-def _selection(terms: list[str] | None, since: str | None, until: str | None) -> "Selection":
-    from fabricheck.history.selection import Selection  # noqa: PLC0415
-
+def _selection(terms: list[str] | None, since: str | None, until: str | None) -> Selection:
     return Selection.read(terms or (), moment(since), moment(until))
 
 

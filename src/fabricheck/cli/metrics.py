@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fabricheck.cli.history import selected
 from fabricheck.cli.options import STORE, SelectArgument, SinceOption, StoreOption, UntilOption
 from fabricheck.errors import FabricheckError
 from fabricheck.provenance import home
@@ -118,6 +117,8 @@ def backfill(
 
         fabricheck metrics backfill /dev/stdout benchmark=allreduce --since 2026-11-01
     """
+    # Polars takes a moment to import, which the exporter and the timer need not wait for.
+    from fabricheck.cli.history import selected  # noqa: PLC0415
     from fabricheck.monitor.exposition import lines  # noqa: PLC0415
     from fabricheck.record.sessions import STRESS  # noqa: PLC0415
 

@@ -8,13 +8,13 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from fabricheck.cli.console import open_console
+from fabricheck.cli.console import open_console, open_table
 from fabricheck.cli.options import JsonOption
 from fabricheck.cli.output import picked, write_json
 from fabricheck.errors import FabricheckError, ParseError
 from fabricheck.inputs import read_bounded
 from fabricheck.measures.curve import Curve, Point
-from fabricheck.measures.metrics import Metric, point_label
+from fabricheck.measures.metrics import point_label
 from fabricheck.measures.parser import check_complete, decode, parse_file
 from fabricheck.measures.parser import parse as parse_text
 from fabricheck.measures.registry import find, sweep
@@ -139,25 +139,15 @@ def _as_json(curve: Curve, *, checked: bool) -> dict[str, Any]:
         "metadata": dict(curve.metadata),
         "complete": True if checked else None,
         "units": {metric: metric.row.unit for metric in find(curve.benchmark).metrics},
-        "columns": [_column_name(column) for column in _columns(curve)],
+        "columns": ["_".join(column) for column in curve.points[0].values],
         "points": [
             {
-                "size": point.size,
-                "values": {_column_name(column): v for column, v in point.values.items()},
-                "iterations": point.iterations,
-                "valid": point.valid,
+                **picked(point, "size iterations valid"),
+                "values": {"_".join(column): value for column, value in point.values.items()},
             }
             for point in curve.points
         ],
     }
-
-
-def _columns(curve: Curve) -> list[tuple[Metric, str]]:
-    return list(curve.points[0].values)
-
-
-def _column_name(column: tuple[Metric, str]) -> str:
-    return "_".join(column)
 
 
 def _show(curve: Curve, *, checked: bool) -> None:
@@ -178,27 +168,19 @@ def _show(curve: Curve, *, checked: bool) -> None:
 
 
 def _table(curve: Curve) -> Table:
-    columns = _columns(curve)
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("size", justify="right")
-    for metric, statistic in columns:
-        table.add_column(f"{metric} {statistic} ({metric.row.unit})", justify="right")
+    columns = list(curve.points[0].values)
+    heads = [f"{metric} {statistic} ({metric.row.unit})" for metric, statistic in columns]
     has_iterations = curve.points[0].iterations is not None
-    if has_iterations:
-        table.add_column("iterations", justify="right")
+    table = open_table((), ("size", *heads, *(["iterations"] if has_iterations else [])))
     table.add_column("data")
     for point in curve.points:
         values = [f"{point.values[column]:.2f}" for column in columns]
         iterations = [str(point.iterations)] if has_iterations else []
-        table.add_row(_size(point), *values, *iterations, _validation(point))
+        # The parser refuses a table with wrong data, so that no row here can say so.
+        table.add_row(_size(point), *values, *iterations, "valid" if point.valid else "not checked")
     return table
 
 
 def _size(point: Point) -> str:
     metric, _ = next(iter(point.values))
     return "-" if point.size is None else point_label(metric, point.size)
-
-
-def _validation(point: Point) -> str:
-    # The parser refuses a table with wrong data, so that no row here can say so.
-    return "valid" if point.valid else "not checked"

@@ -5,9 +5,8 @@ from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
-from fabricheck.cli.console import open_console
+from fabricheck.cli.console import open_console, open_table
 from fabricheck.cli.options import Asked, JsonOption, gathered
 from fabricheck.cli.output import write_json
 from fabricheck.errors import FabricheckError
@@ -55,9 +54,8 @@ def scaling(
         if not benchmark or curve.benchmark in benchmark
     }
     sizes = tuple(parse_size(text) for text in size or ())
-    chosen = {curve: _chosen(steps, sizes, every=machine) for curve, steps in found.items()}
-    chosen = {curve: steps for curve, steps in chosen.items() if steps}
-    if not chosen:
+    every = {curve: _chosen(steps, sizes, every=machine) for curve, steps in found.items()}
+    if not (chosen := {curve: steps for curve, steps in every.items() if steps}):
         raise FabricheckError(
             f"expected collectives between nodes in {run.path}, found none that were asked for: "
             "run MpiCollective on two nodes and more, or ask for others"
@@ -80,11 +78,8 @@ def _chosen(steps: Sequence[Step], sizes: Sequence[int], *, every: bool) -> list
 
 def _show(run: Run, found: _Steps) -> None:
     console = open_console(_PIPE_WIDTH)
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for head in ("collective", "size"):
-        table.add_column(head)
-    for head in ("nodes", "ranks", "time", "on the wire", "effective", "efficiency"):
-        table.add_column(head, justify="right")
+    figures = ("nodes", "ranks", "time", "on the wire", "effective", "efficiency")
+    table = open_table(("collective", "size"), figures)
     for curve, steps in found.items():
         for number, step in enumerate(steps):
             table.add_row("" if number else _title(curve), *_cells(step))

@@ -1,6 +1,7 @@
 """The cases of a night within the site's budget, and why and for how long each other one rests."""
 
 import difflib
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,9 +11,16 @@ from typing import Final
 import numpy as np
 
 from fabricheck.errors import FabricheckError
-from fabricheck.planning.night_past import Changed, PastNights, read_past_nights
+from fabricheck.planning.night_past import (
+    Changed,
+    PastNights,
+    Words,
+    key_of,
+    read_past_nights,
+    transport_of,
+    words_of,
+)
 from fabricheck.planning.night_rota import Array, Mask, Rota, waited
-from fabricheck.planning.night_words import Words, key_of, transport_of, words_of
 from fabricheck.planning.plan import LeftOut, Plan, make
 from fabricheck.provenance import folders, home
 from fabricheck.record.costs import Cost
@@ -26,6 +34,8 @@ from fabricheck.units import seconds_of
 _GUESS: Final = 60.0
 """Seconds of a case where none was ever measured."""
 _HOUR: Final = 3600
+_NAMES: Final = ("partition", "environ", "check", "benchmark", "placement")
+"""Fields of a case that rests, in the record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,19 +117,18 @@ class _Night:
             for words, rests in zip(self._words, self._rests, strict=True)
         ]
         self._red = [key_of(case) in past.red for case in cases]
-        self._due = [
-            min(due, 0) if red else due for due, red in zip(self._due, self._red, strict=True)
-        ]
+        for at in itertools.compress(range(len(cases)), self._red):
+            self._due[at] = min(self._due[at], 0)
         places = {(case.name, case.partition, case.environ): at for at, case in enumerate(cases)}
         self._needs = [
             [places[name, case.partition, case.environ] for name in case.needs] for case in cases
         ]
-        for at, each in ((at, each) for at, needs in enumerate(self._needs) for each in needs):
-            self._always[each] |= self._always[at]
-            self._due[each] = min(self._due[each], self._due[at])
         units: dict[tuple[str, str], list[int]] = {}
         for at, case in enumerate(cases):
             units.setdefault((case.name, case.environ), []).append(at)
+            for each in self._needs[at]:
+                self._always[each] |= self._always[at]
+                self._due[each] = min(self._due[each], self._due[at])
         self._units = list(units.values())
         self._unit_of = {at: unit for unit, members in enumerate(self._units) for at in members}
 
@@ -138,31 +147,22 @@ class _Night:
         rota.reach(alone, paths)
         rota.fill(alone)
         rota.take(~alone & self._has_needs(rota.taken))
-        weighed = [
-            self._weighed(at, taken=bool(rota.taken[unit]))
-            for at, unit in sorted(self._unit_of.items())
-        ]
-        runs = [bool(rota.taken[self._unit_of[at]]) for at in range(len(weighed))]
-        resting = sorted(
-            (each for each, run in zip(weighed, runs, strict=True) if not run),
-            key=lambda each: each.due,
-        )
+        runs = [bool(rota.taken[self._unit_of[at]]) for at in range(len(self._cases))]
+        chosen = tuple(self._weighed(at, taken=True) for at, run in enumerate(runs) if run)
+        rests = (self._weighed(at, taken=False) for at, run in enumerate(runs) if not run)
+        resting = tuple(sorted(rests, key=lambda each: each.due))
         if late := sum(each.due <= 0 for each in resting):
             remarks.append(
                 f"{late} cases are due and find no room: raise the budget, or at_least_every"
             )
-        chosen = tuple(each for each, run in zip(weighed, runs, strict=True) if run)
-        reached, known = ({_path(case) for case in cases} for cases in (
-            (each.case for each in chosen), self._cases))  # fmt: skip
-        counts = len(reached), len(known)
-        return NightPlan(self._made.system, chosen, tuple(resting), counts, tuple(remarks))
+        reached = {_path(each.case) for each in chosen}
+        counts = len(reached), len({*map(_path, self._cases)})
+        return NightPlan(self._made.system, chosen, resting, counts, tuple(remarks))
 
     def _value(self) -> Array:
         """What it is worth to run each unit: as much as its case that waited longest."""
         nights = [len(self._past.days) + 1 if each is None else each for each in self._rests]
-        looks = [
-            self._looks(case, words) for case, words in zip(self._cases, self._words, strict=True)
-        ]
+        looks = [self._looks(*each) for each in zip(self._cases, self._words, strict=True)]
         weights = [
             np.prod([value for word, value in self._settings.weight.items() if word in words])
             for words in self._words
@@ -172,24 +172,16 @@ class _Night:
 
     def _looks(self, case: Case, words: Words) -> float:
         """How often a case ran with what changed last; infinite where nothing did."""
-        changed = max(
-            (
-                each.day
-                for each in self._past.changes
-                if _concerns(each, case, words, self._settings)
-            ),
-            default=None,
-        )
+        changes = self._past.changes
+        days = [each.day for each in changes if _concerns(each, case, words, self._settings)]
         ran = self._past.ran.get(key_of(case), ())
-        return np.inf if changed is None else sum(day >= changed for day in ran)
+        return sum(day >= max(days) for day in ran) if days else np.inf
 
     def _shares(self) -> Array:
         """What each unit takes of each budget, as a share of it."""
-        seconds = [sum(self._costs[at].seconds for at in members) for members in self._units]
-        held = [
-            sum(self._costs[at].seconds * self._costs[at].nodes for at in members)
-            for members in self._units
-        ]
+        costs = [[self._costs[at] for at in members] for members in self._units]
+        seconds = [sum(each.seconds for each in unit) for unit in costs]
+        held = [sum(each.seconds * each.nodes for each in unit) for unit in costs]
         budget, shares = self._settings.budget, []
         if "node_hours" in budget:
             shares.append(np.array(held) / (float(budget["node_hours"]) * _HOUR))
@@ -299,14 +291,9 @@ def _nights(number: int) -> str:
 def resting_of(plan: NightPlan) -> Iterator[dict[str, str]]:
     """The cases that rest, as the record has them."""
     for each in plan.resting:
-        case = each.case
         yield {
             "system": plan.system,
-            "partition": case.partition,
-            "environ": case.environ,
-            "check": case.check,
-            "benchmark": case.benchmark,
-            "placement": case.placement,
+            **{name: getattr(each.case, name) for name in _NAMES},
             "state": NOT_DUE if each.due > 0 else "overdue",
             "why": rest_words(each),
         }
@@ -317,12 +304,10 @@ def selected(plan: NightPlan) -> dict[str, dict[str, list[str]]]:
     found: dict[str, dict[str, list[str]]] = {}
     for each in plan.chosen:
         test = found.setdefault(each.case.name, {"systems": [], "environs": []})
-        for key, value in (
-            ("systems", f"{plan.system}:{each.case.partition}"),
-            ("environs", each.case.environ),
-        ):
-            if value not in test[key]:
-                test[key].append(value)
+        partition = f"{plan.system}:{each.case.partition}"
+        for values, value in zip(test.values(), (partition, each.case.environ), strict=True):
+            if value not in values:
+                values.append(value)
     return found
 
 
@@ -349,9 +334,13 @@ def choose(
     if not settings.budget:
         return None
     made = make(suite, system, [NIGHTLY])
-    wanted = _with_needs(
-        made, [each for each in made.cases if _is_wanted(each, benchmarks, transports)]
-    )
+    named = [
+        each
+        for each in made.cases
+        if not benchmarks or each.benchmark in benchmarks
+        if not transports or transport_of(each) in transports
+    ]
+    wanted = _with_needs(made, named)
     others = [LeftOut(each, "not asked for") for each in made.cases if each not in wanted]
     past = read_past_nights(home(suite) / "perflogs", system)
     asked: Plan = replace(made, cases=tuple(wanted), left_out=(*made.left_out, *others))
@@ -364,9 +353,3 @@ def _with_needs(made: Plan, wanted: list[Case]) -> list[Case]:
     known = {(each.name, each.partition, each.environ): each for each in (*made.cases, *others)}
     needed = [known[name, each.partition, each.environ] for each in wanted for name in each.needs]
     return list(dict.fromkeys([*wanted, *needed]))
-
-
-def _is_wanted(case: Case, benchmarks: tuple[str, ...], transports: tuple[str, ...]) -> bool:
-    return (not benchmarks or case.benchmark in benchmarks) and (
-        not transports or transport_of(case) in transports
-    )

@@ -1,4 +1,4 @@
-"""What the record says of a system's last nights: what ran when, what changed, what it cost."""
+"""What the record says of a system's last nights, and what it calls their cases."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -6,9 +6,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from fabricheck.record.costs import Cost, Key, costs_of, key_of, recent
-from fabricheck.record.entries import Case, Entry, Nodes
+from fabricheck.measures.registry import FAMILIES, REGISTRY
+from fabricheck.record import costs
+from fabricheck.record.costs import Cost, Key
+from fabricheck.record.entries import Case as Recorded
+from fabricheck.record.entries import Entry, Nodes
 from fabricheck.record.facts import UNTOLD
+from fabricheck.reframe_ext.matrix import Case
+from fabricheck.transports.placement import parts
+from fabricheck.transports.table import TRANSPORTS
+
+Words = frozenset[str]
 
 _SAYS_NOTHING: Final = ("", "disturbed")
 """Levels of a case that has not looked."""
@@ -57,19 +65,20 @@ def read_past_nights(perflogs: Path, system: str) -> PastNights:
     Raises:
         FabricheckError: if the record can't be read.
     """
-    recorded = list(recent(perflogs, system))
+    recorded = list(costs.recent(perflogs, system))
     ran: dict[Key, set[str]] = defaultdict(set)
     levels: dict[Key, str] = {}
     for entry in recorded:
-        if isinstance(entry, Case) and not entry.fixture and entry.level not in _SAYS_NOTHING:
-            ran[key_of(entry)].add(_day(entry))
-            levels[key_of(entry)] = entry.level
+        if isinstance(entry, Recorded) and not entry.fixture and entry.level not in _SAYS_NOTHING:
+            key = costs.key_of(entry)
+            ran[key].add(_day(entry))
+            levels[key] = entry.level
     return PastNights(
         tuple(sorted({day for days in ran.values() for day in days})),
         ran,
         {key for key, level in levels.items() if level in _RED},
         tuple(_changes(recorded)),
-        costs_of(recorded),
+        costs.costs_of(recorded),
     )
 
 
@@ -97,3 +106,26 @@ def _changes(recorded: Iterable[Entry]) -> Iterator[Changed]:
                 known[partition, environ, node, fact] = value
                 if value != before:
                     yield Changed(_day(entry), partition, environ, fact)
+
+
+def key_of(case: Case) -> Key:
+    """The key of a case in the record."""
+    return Key(case.partition, case.environ, case.check, case.benchmark, case.placement)
+
+
+def words_of(case: Case) -> Words:
+    """What a case is called by in a site file's section ``night``."""
+    words = {case.check, case.benchmark, case.placement, case.partition, case.environ, *case.tags}
+    if case.benchmark in REGISTRY:
+        entry = REGISTRY[case.benchmark]
+        words |= {str(entry.metrics[0]), FAMILIES[entry.family].layer}
+    if transport := transport_of(case):
+        words.add(transport)
+        if transport in TRANSPORTS:
+            words |= {TRANSPORTS[transport].base, TRANSPORTS[transport].feature}
+    return frozenset(words - {""})
+
+
+def transport_of(case: Case) -> str:
+    """The transport of a case; empty where it has none."""
+    return parts(case.placement)[0] if case.placement else ""

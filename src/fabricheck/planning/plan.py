@@ -71,7 +71,12 @@ def make(
         for case in read_cases(suite, system)
         if holds(case.benchmark, case.placement, case.environ)
     ]
-    made = divide(system, cases, tags, _absent(suite, system))
+    absent = [
+        f"environment {each['name']}: the variable {each['prefix_variable']} names no installation "
+        "prefix"
+        for each in lacking_environments(suite, system)
+    ]
+    made = divide(system, cases, tags, absent)
     return replace(made, remarks=tuple(_not_here(made.cases)))
 
 
@@ -89,13 +94,9 @@ def divide(
             raise FabricheckError(
                 f"expected a tag of the checks ({', '.join(known)}), found {tag!r}: use one"
             )
-    reasons = [(case, _reason(case, tags)) for case in cases]
-    return Plan(
-        system,
-        tuple(case for case, reason in reasons if not reason),
-        tuple(LeftOut(case, reason) for case, reason in reasons if reason),
-        tuple(absent),
-    )
+    left_out = tuple(LeftOut(case, reason) for case in cases if (reason := _reason(case, tags)))
+    run = tuple(case for case in cases if not _reason(case, tags))
+    return Plan(system, run, left_out, tuple(absent))
 
 
 def _reason(case: Case, tags: Sequence[str]) -> str:
@@ -106,14 +107,6 @@ def _reason(case: Case, tags: Sequence[str]) -> str:
         return f"{holder} lacks {', '.join(lacking)}"
     missing = [tag for tag in tags if tag not in case.tags]
     return f"not in the run {', '.join(missing)}" if missing else ""
-
-
-def _absent(suite: Path, system: str) -> list[str]:
-    return [
-        f"environment {each['name']}: the variable {each['prefix_variable']} names no installation "
-        "prefix"
-        for each in lacking_environments(suite, system)
-    ]
 
 
 def _not_here(cases: Sequence[Case]) -> Iterator[str]:

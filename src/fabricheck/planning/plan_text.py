@@ -4,10 +4,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from fabricheck.planning.night import NightPlan, Weighed, rest_words
-from fabricheck.planning.plan import LeftOut, Plan
+from fabricheck.planning.plan import Plan
 from fabricheck.planning.references import Check, Row
 from fabricheck.record.costs import Estimate
 from fabricheck.reframe_ext.matrix import Case
+from fabricheck.tables import in_columns
 
 _SHOWN = 4
 _REASONS = 10
@@ -17,7 +18,7 @@ def plan_lines(plan: Plan, cost: Estimate) -> Iterator[str]:
     """The matrix as a table, its cost, then what is left out, the most frequent reason first."""
     yield f"{plan.system}: {len(plan.cases)} cases run, {len(plan.left_out)} are left out"
     yield ""
-    yield from table(
+    yield from in_columns(
         ("partition", "environment", "check", "placements", "cases"), _matrix_rows(plan.cases)
     )
     for sentence in plan.absent:
@@ -27,8 +28,10 @@ def plan_lines(plan: Plan, cost: Estimate) -> Iterator[str]:
     if plan.left_out:
         yield ""
         yield "left out:"
-        rows = list(_reason_rows(plan.left_out))
-        yield from table(("partition", "reason", "cases", "such as"), rows[:_REASONS])
+        rows = _groups(((each.case.partition, each.reason), each.case) for each in plan.left_out)
+        # What no site file can change comes first: it is seldom most frequent.
+        rows.sort(key=lambda row: ("scheduler" not in row[1], -int(row[2])))
+        yield from in_columns(("partition", "reason", "cases", "such as"), rows[:_REASONS])
         if rest := rows[_REASONS:]:
             yield (
                 f"and {len(rest)} more reasons for {sum(int(row[2]) for row in rest)} cases: "
@@ -61,14 +64,14 @@ def night_lines(night: NightPlan) -> Iterator[str]:
     yield ""
     for why, number in Counter(each.why for each in night.chosen).most_common():
         yield f"{why}: {number} cases"
-    yield from table(
+    yield from in_columns(
         ("partition", "environment", "check", "placements", "cases"),
         _matrix_rows([each.case for each in night.chosen]),
     )
     if night.resting:
         yield ""
         yield "not tonight:"
-        yield from table(
+        yield from in_columns(
             ("case", "environment", "partition", "when", "why"),
             (
                 (each.case.name, each.case.environ, each.case.partition, rest_words(each), each.why)
@@ -81,15 +84,6 @@ def _cost(cases: Sequence[Weighed]) -> str:
     held = sum(each.cost.seconds * each.cost.nodes for each in cases)
     seconds = sum(each.cost.seconds for each in cases)
     return f"{held / 3600:.2f} node-hours and {seconds / 60:.0f} min"
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Columns as wide as their widest cell; the last one is not padded."""
-    every = [tuple(head), *map(tuple, rows)]
-    widths = [max(len(row[column]) for row in every) for column in range(len(head) - 1)]
-    for row in every:
-        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
-        yield "  ".join([*cells, row[-1]]).rstrip()
 
 
 def shortened(names: Iterable[str]) -> str:
@@ -108,34 +102,20 @@ def _matrix_rows(cases: Sequence[Case]) -> Iterator[tuple[str, ...]]:
         yield (*key, " ".join(sorted(filter(None, placements))) or "-", str(len(members)))
 
 
-def _reason_rows(left_out: Sequence[LeftOut]) -> Iterator[tuple[str, ...]]:
-    groups: dict[tuple[str, str], list[Case]] = {}
-    for each in left_out:
-        groups.setdefault((each.case.partition, each.reason), []).append(each.case)
-    # What no site file mends comes first: it is seldom most frequent.
-    rows = sorted(groups.items(), key=lambda row: ("scheduler" not in row[0][1], -len(row[1])))
-    for (partition, reason), members in rows:
-        examples = shortened(f"{case.benchmark} {case.placement}".strip() for case in members)
-        yield partition, reason, str(len(members)), examples
+def _groups(keyed: Iterable[tuple[tuple[str, str], Case]]) -> list[tuple[str, ...]]:
+    """A row for each key: how many cases have it, and some of them."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for key, case in keyed:
+        groups.setdefault(key, []).append(f"{case.benchmark} {case.placement}".strip())
+    return [(*key, str(len(names)), shortened(names)) for key, names in groups.items()]
 
 
 def reference_lines(rows: Sequence[Row]) -> Iterator[str]:
     """A table of references, and below it the sources with a letter of their own."""
     sources = list(dict.fromkeys((row.kind, row.source, row.date) for row in rows))
-    head = (
-        "check",
-        "case",
-        "variable",
-        "value",
-        "target",
-        "good",
-        "critical",
-        "unit",
-        "from",
-        "note",
-    )
-    yield from table(
-        head,
+    limits = ("value", "target", "good", "critical", "unit")
+    yield from in_columns(
+        ("check", "case", "variable", *limits, "from", "note"),
         (
             (
                 row.check,
@@ -163,7 +143,8 @@ def check_lines(found: Check) -> Iterator[str]:
     yield f"{found.system}: {complete} of {found.cases} cases have a reference for every value"
     if found.without_reference:
         yield f"no reference in {found.path}:"
-        yield from table(("check", "environment", "cases", "such as"), _without(found))
+        keyed = (((case.check, case.environ), case) for case in found.without_reference)
+        yield from in_columns(("check", "environment", "cases", "such as"), _groups(keyed))
     for case, lacking in found.partly:
         yield (
             f"{case.check} {case.benchmark} {case.placement} with {case.environ}: no reference for "
@@ -175,12 +156,3 @@ def check_lines(found: Check) -> Iterator[str]:
 def _limits(limits: tuple[float | None, float | None]) -> str:
     lower, upper = (None if limit is None else f"{limit:.6g}" for limit in limits)
     return f"{lower or ''}..{upper or ''}"
-
-
-def _without(found: Check) -> Iterator[tuple[str, ...]]:
-    groups: dict[tuple[str, str], list[Case]] = {}
-    for case in found.without_reference:
-        groups.setdefault((case.check, case.environ), []).append(case)
-    for key, members in groups.items():
-        examples = shortened(f"{case.benchmark} {case.placement}".strip() for case in members)
-        yield *key, str(len(members)), examples

@@ -2,6 +2,7 @@
 
 import itertools
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -108,35 +109,23 @@ def check(suite: Path, plan: Plan) -> Check:
     if not exists(path):
         return Check(plan.system, str(path), len(judged), tuple(judged), (), ())
     without, partly = [], []
-    given: dict[str, set[str]] = {}
-    measured: dict[str, set[str]] = {}
+    given, measured = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
     for case in judged:
-        key = CaseKey(
-            plan.system,
-            f"{plan.system}:{case.partition}",
-            case.environ,
-            case.benchmark,
-            case.placement,
-        )
+        partition = f"{plan.system}:{case.partition}"
+        key = CaseKey(plan.system, partition, case.environ, case.benchmark, case.placement)
         references, _ = resolve(path, case.check, key)
         for own in files_of_folder(case.benchmark) if not references else ():
             references, _ = resolve(own, case.check, key)
         for name, rule in givers(path, case.check, key).items():
-            given.setdefault(rule.place(), set()).add(name)
-            measured.setdefault(rule.place(), set()).update({name} & set(case.variables))
+            given[rule.place()].add(name)
+            measured[rule.place()] |= {name} & set(case.variables)
         lacking = tuple(name for name in case.variables if name not in references)
         if not references:
             without.append(case)
         elif lacking:
             partly.append((case, lacking))
-    return Check(
-        plan.system,
-        str(path),
-        len(judged),
-        tuple(without),
-        tuple(partly),
-        tuple(_unused(path, given, measured)),
-    )
+    unused = tuple(_unused(path, given, measured))
+    return Check(plan.system, str(path), len(judged), tuple(without), tuple(partly), unused)
 
 
 def _needs_references(case: Case) -> bool:

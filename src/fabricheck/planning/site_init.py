@@ -108,17 +108,14 @@ def gather(run: Run, on_node: Sequence[str] = (), *, alone: bool = False) -> Fac
     found = detect.read_spack_find(
         ask("MPIs of Spack", "spack", "-e", str(SUITE), "find", *_MPIS_OF_OSU)
     )
-    mpis = [
-        name
-        for name, mpi in MPIS.items()
-        if mpi.compilers and ask("", mpi.compilers[0], "--version")
-    ]
+    compilers = {name: mpi.compilers[0] for name, mpi in MPIS.items() if mpi.compilers}
+    mpis = [name for name, compiler in compilers.items() if ask("", compiler, "--version")]
     said = "" if every else ask("MPI of mpirun", "mpirun", "--version")
     if launched := [name for name, mpi in MPIS.items() if mpi.launcher in said]:
-        missing += [
-            f"MPI {each}: mpirun is {launched[0]}'s" for each in mpis if each not in launched
-        ]
+        others = [each for each in mpis if each not in launched]
+        missing += [f"MPI {each}: mpirun is {launched[0]}'s" for each in others]
         mpis = [each for each in mpis if each in launched]
+    programs = {"verbs": "ib_write_bw", "ucx": "ucx_perftest"}
     return Facts(
         scheduler=scheduler,
         partitions=tuple(each for each in every if each.name in hardware),
@@ -128,11 +125,7 @@ def gather(run: Run, on_node: Sequence[str] = (), *, alone: bool = False) -> Fac
         pmis=tuple(detect.read_mpi_types(ask("PMIs", "sh", "-c", f"{listing} 2>&1")))
         if (listing := scheduler.launcher.pmis)
         else (),
-        programs=tuple(
-            feature
-            for feature, program in (("verbs", "ib_write_bw"), ("ucx", "ucx_perftest"))
-            if shutil.which(program)
-        ),
+        programs=tuple(feature for feature, name in programs.items() if shutil.which(name)),
         missing=tuple(missing),
     )
 
@@ -262,17 +255,13 @@ def _site(name: str, facts: Facts, hostname: str) -> dict[str, Any]:
     environments = _environments(name, facts)
     of_all = {"environs": [each["name"] for each in environments], "max_jobs": 1}
     partitions = [_of_nodes(each, facts) for each in facts.partitions] or [_of_one_machine(facts)]
-    return {
-        "systems": [
-            {
-                "name": name,
-                "descr": f"{name}, as its tools describe it",
-                "hostnames": [hostname],
-                "partitions": [each | of_all for each in partitions],
-            }
-        ],
-        "environments": environments,
+    system = {
+        "name": name,
+        "descr": f"{name}, as its tools describe it",
+        "hostnames": [hostname],
+        "partitions": [each | of_all for each in partitions],
     }
+    return {"systems": [system], "environments": environments}
 
 
 def _of_nodes(partition: Partition, facts: Facts) -> dict[str, Any]:

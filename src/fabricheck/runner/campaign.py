@@ -18,7 +18,6 @@ import typer
 
 from fabricheck.errors import FabricheckError
 from fabricheck.locks import BusyError, held
-from fabricheck.measures import ADDED
 from fabricheck.provenance import home
 from fabricheck.record.entries import Session, moment
 from fabricheck.record.sessions import ended
