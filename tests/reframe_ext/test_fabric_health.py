@@ -10,7 +10,7 @@ from tests.reframe_ext.recorded import LOGGING, measured, reframe
 
 from fabricheck.record.entries import Case
 from fabricheck.reframe_ext.again import DISTURBED_AGAIN
-from fabricheck.report.build import build_case
+from fabricheck.report.load import build_case
 
 pytestmark = pytest.mark.integration
 

@@ -111,7 +111,7 @@ def key_figures(case: Case, metric: str) -> tuple[Sample | None, ...]:
 
 def worst_status(cases: Iterable[Case]) -> Status:
     """The worst status of a cell's cases."""
-    return max((case.status for case in cases), key=lambda status: status.severity)
+    return Status.worst(case.status for case in cases)
 
 
 def _row(benchmark: Benchmark) -> Row:

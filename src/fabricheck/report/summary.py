@@ -90,7 +90,7 @@ def summarise(run: Run) -> Summary:
     problems += _case_problems(run)
     problems.sort(key=lambda problem: (-problem.status.severity, -len(problem.cases)))
     found = [Status.GOOD, *(p.status for p in problems if p.status is not Status.SKIPPED)]
-    verdict = max(found, key=lambda status: status.severity)
+    verdict = Status.worst(found)
     return Summary(
         verdict=verdict,
         counts={
