@@ -9,7 +9,7 @@ from fabricheck.programs.allreduce_lab.entries import SCHEMES
 from fabricheck.programs.allreduce_lab.page import figures
 from fabricheck.report.load import load
 from fabricheck.report.page import render
-from fabricheck.report.phase_files import write_phases
+from fabricheck.report.phases import write_phases
 from fabricheck.report.summary import summarise
 
 pytestmark = pytest.mark.integration

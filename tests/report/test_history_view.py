@@ -6,12 +6,17 @@ from tests.report import nights, sample
 
 from fabricheck.errors import FabricheckError
 from fabricheck.record.resting import FIELDS, NOT_DUE
-from fabricheck.report.changes import event_views, history_verdict
-from fabricheck.report.coverage import missing, remarks
 from fabricheck.report.history_view import read_history_view
 from fabricheck.report.load import load
-from fabricheck.report.segments import changes_of, segments
-from fabricheck.report.sparklines import sparklines
+from fabricheck.report.past import (
+    changes_of,
+    event_views,
+    history_verdict,
+    missing,
+    remarks,
+    segments,
+    sparklines,
+)
 from fabricheck.trend.events import State
 
 
@@ -111,7 +116,7 @@ def test_an_empty_history_is_never_green(run):
 def test_an_event_names_its_series_and_their_place(slower):
     places = {each.key: number for number, each in enumerate(slower.series)}
     (view,) = event_views(slower, places)
-    assert view.title == "new regression on testbed"
+    assert (view.event.state, view.event.kind, view.color) == ("new", "regression", "red")
     assert slower.series[view.row].key.environ == "openmpi"
 
 

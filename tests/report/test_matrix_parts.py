@@ -3,8 +3,7 @@
 from typing import Any
 
 from fabricheck.measures.registry import REGISTRY
-from fabricheck.report.matrix import Column, Matrix, Row
-from fabricheck.report.matrix_parts import MOST_COLUMNS, parts
+from fabricheck.report.matrix import MOST_COLUMNS, Column, Matrix, Row, parts
 from fabricheck.transports.placement import Placement
 
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from fabricheck.history.series import Series, SeriesKey
-from fabricheck.report.nights import MISSING, STEP, lay_out, packed_steps
+from fabricheck.report.explorer import MISSING, STEP, lay_out, packed_steps
 
 FIRST = np.datetime64("2026-01-01T03:00:00", "s")
 

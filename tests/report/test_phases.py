@@ -11,8 +11,7 @@ from fabricheck.cli import main
 from fabricheck.errors import FabricheckError
 from fabricheck.report.load import load
 from fabricheck.report.page import render
-from fabricheck.report.phase_files import write_phases
-from fabricheck.report.phases import phase_figures
+from fabricheck.report.phases import phase_figures, write_phases
 from fabricheck.report.summary import summarise
 
 pytestmark = pytest.mark.integration

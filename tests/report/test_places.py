@@ -14,8 +14,7 @@ from fabricheck.localise.effects import by_leaf, of_findings, of_nodes, of_pairs
 from fabricheck.localise.located import locate
 from fabricheck.report.load import load
 from fabricheck.report.page import render, write_page
-from fabricheck.report.place_charts import MOST
-from fabricheck.report.places import accusations, place_views
+from fabricheck.report.places import MOST, accusations, place_views
 from fabricheck.report.summary import summarise
 from simulation.pairs import Kind, Simulated
 

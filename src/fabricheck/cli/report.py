@@ -145,8 +145,7 @@ def _write_page(
 
 def _write_plots(run: Run, directory: Path) -> None:
     # Matplotlib too takes a while to import.
-    from fabricheck.report.phase_files import write_phases  # noqa: PLC0415
-    from fabricheck.report.phases import phase_figures  # noqa: PLC0415
+    from fabricheck.report.phases import phase_figures, write_phases  # noqa: PLC0415
 
     write_phases(phase_figures(run), directory)
 

@@ -1,30 +1,27 @@
-"""Charts of curves, as documents that Bokeh draws in the page."""
+"""Charts of curves, as documents that Bokeh draws in the page; and what all its charts share."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+from bokeh.core.types import ID
+from bokeh.embed import json_item
 from bokeh.models import ColumnDataSource, FixedTicker, HoverTool, Range1d
+from bokeh.plotting import figure
+from bokeh.resources import Resources
 
 from fabricheck.judge.levels import Level
 from fabricheck.measures.metrics import axis_of, size_label
 from fabricheck.record.entries import Sample
-from fabricheck.report.canvas import (
-    CRITICAL,
-    GOOD,
-    MARKERS,
-    NEUTRAL,
-    SERIES_COLORS,
-    UNKNOWN,
-    WARNING,
-    canvas,
-    finish,
-)
 from fabricheck.report.curves import PRIMARY, Group, Series, series
-from fabricheck.report.run import Case
 from fabricheck.units import with_unit
 
+HEIGHT = 320
+# Colours with a contrast of at least 3:1 on the page's light and dark grounds.
+SERIES_COLORS = ("#2f7fc1", "#d4622a", "#17967f", "#9166cc", "#c2477f", "#85801a")
+MARKERS = ("circle", "square", "inverted_triangle", "hex", "diamond", "star")
+NEUTRAL = "#7a7f87"
+GOOD, WARNING, CRITICAL, UNKNOWN = "#2e9e5b", "#c98a00", "#d43d3d", "#a050c0"
 _DASHES = {"p99": "dashed", "avg": "dotted", "max": "dotdash"}
 _OUTSIDE = {
     Level.WARNING: ("triangle", WARNING),
@@ -37,22 +34,65 @@ _OUTSIDE = {
 _LEGEND_COLUMNS = 3
 
 _ROOM = 1.5
-"""Factor of empty space above and below the points."""
+"""Factor of empty space on each side of the points."""
 
 _BAND_ROOM = 20.0
 """Most that the axis grows to show a bound; bounds farther away are told in words only."""
 
 
-@dataclass(frozen=True, slots=True)
-class Extent:
-    """Ends of the value axis, both positive."""
+def library() -> str:
+    """Bokeh's own script, whole: what a page needs to draw charts with no network."""
+    return "\n".join(Resources(mode="inline", components=["bokeh"]).js_raw)
 
-    low: float
-    high: float
 
-    def clip(self, value: float | None, missing: float) -> float:
-        """The value within the range; ``missing`` where there is none."""
-        return min(max(missing if value is None else value, self.low), self.high)
+def canvas(**options: Any) -> Any:
+    """An empty figure as wide as its place on the page, without tools of its own."""
+    return figure(
+        height=HEIGHT,
+        sizing_mode="stretch_width",
+        toolbar_location=None,
+        tools="",
+        background_fill_color=None,
+        border_fill_color=None,
+        outline_line_color=NEUTRAL,
+        **options,
+    )
+
+
+def look_of(number: int, markers: Sequence[str] = MARKERS) -> tuple[str, str]:
+    """Colour and marker of a line by its number."""
+    return SERIES_COLORS[number % len(SERIES_COLORS)], markers[number % len(markers)]
+
+
+def around(values: Iterable[float]) -> tuple[float, float]:
+    """The ends of a logarithmic axis with room for some values."""
+    found = list(values)
+    return min(found) / _ROOM, max(found) * _ROOM
+
+
+def log_log(sizes: Iterable[float], values: Iterable[float], unit: str) -> Any:
+    """An empty figure with room for values over sizes, and ticks in the unit of the values."""
+    (left, right), (low, high) = around(sizes), around(values)
+    ranges = {"x_range": Range1d(start=left, end=right), "y_range": Range1d(start=low, end=high)}
+    plot = canvas(x_axis_type="log", y_axis_type="log", **ranges)
+    ticks = log_ticks(low, high)
+    plot.yaxis.ticker = FixedTicker(ticks=ticks)
+    plot.yaxis.major_label_overrides = {tick: with_unit(tick, unit, digits=1) for tick in ticks}
+    return plot
+
+
+def finish(plot: Any, target: str) -> dict[str, Any]:
+    """The figure as a document that Bokeh draws into the element ``target``."""
+    for axis in (*plot.xaxis, *plot.yaxis):
+        axis.axis_line_color = axis.major_tick_line_color = axis.minor_tick_line_color = NEUTRAL
+        axis.axis_label_text_color = axis.major_label_text_color = NEUTRAL
+        axis.axis_label_text_font_style = "normal"
+    plot.grid.grid_line_color = NEUTRAL
+    plot.grid.grid_line_alpha = 0.2
+    for renderer in plot.renderers:
+        # Nothing can be selected or muted: the glyphs for it would only make the page larger.
+        renderer.nonselection_glyph = renderer.muted_glyph = None
+    return dict(json_item(plot, ID(target)))
 
 
 def chart(group: Group, metric: str, environs: Sequence[str], target: str) -> dict[str, Any] | None:
@@ -64,23 +104,19 @@ def chart(group: Group, metric: str, environs: Sequence[str], target: str) -> di
     lines = series(group, metric)
     if not lines:
         return None
-    unit = group.unit(metric)
-    extent = _extent(lines)
     sizes = sorted({sample.size for line in lines for sample in line.samples if sample.size})
-    plot = canvas(
-        x_axis_type="log",
-        y_axis_type="log",
-        x_range=Range1d(start=sizes[0] / 1.5, end=sizes[-1] * 1.5),
-        y_range=Range1d(start=extent.low, end=extent.high),
-    )
-    _axes(plot, sizes, extent, metric, unit)
-    _bands(plot, lines, extent)
+    plot = log_log(sizes, _reach(lines), group.unit(metric))
+    step = max(1, math.ceil(len(sizes) / 6))
+    shown = sizes[::-1][::step][::-1]
+    plot.xaxis.ticker = FixedTicker(ticks=shown, minor_ticks=sizes)
+    plot.xaxis.major_label_overrides = {size: size_label(size, metric) for size in shown}
+    plot.xaxis.axis_label = axis_of(metric).value
+    _bands(plot, lines)
     for case in {id(line.case): line.case for line in lines}.values():
-        points = _case(plot, case, [line for line in lines if line.case is case], environs)
-        plot.add_tools(HoverTool(renderers=[points], tooltips=[(case.environ, "@words")]))
+        look = look_of(environs.index(case.environ))
+        _case(plot, [line for line in lines if line.case is case], *look)
     _outside(plot, lines)
-    statistics = len(group.statistics(metric))
-    legend(plot, _legend_columns(statistics))
+    legend(plot, _legend_columns(len(group.statistics(metric))))
     return finish(plot, target)
 
 
@@ -89,9 +125,9 @@ def beyond(group: Group, metric: str) -> bool:
     lines = series(group, metric)
     if not lines:
         return False
-    extent = _extent(lines)
+    low, high = _reach(lines)
     return any(
-        bound is not None and not extent.low <= bound <= extent.high
+        bound is not None and not low / _ROOM <= bound <= high * _ROOM
         for line in _primary(lines)
         for sample in line.samples
         for bound in (sample.lower, sample.upper)
@@ -105,28 +141,22 @@ def _primary(lines: Sequence[Series]) -> list[Series]:
     return []
 
 
-def _extent(lines: Sequence[Series]) -> Extent:
+def _reach(lines: Sequence[Series]) -> tuple[float, float]:
+    """The least and the largest that is drawn: the values, and the bounds that are not too far."""
     values = [s.value for line in lines for s in line.samples if s.value is not None]
     low, high = min(values), max(values)
     bounds = [
         bound
         for line in _primary(lines)
         for s in line.samples
-        for bound in (s.lower, s.upper, s.warning_lower, s.warning_upper)
+        for bound in _bounds(s)
         if bound is not None and low / _BAND_ROOM <= bound <= high * _BAND_ROOM
     ]
-    return Extent(min([low, *bounds]) / _ROOM, max([high, *bounds]) * _ROOM)
+    return min([low, *bounds]), max([high, *bounds])
 
 
-def _axes(plot: Any, sizes: Sequence[int], extent: Extent, metric: str, unit: str) -> None:
-    step = max(1, math.ceil(len(sizes) / 6))
-    shown = sizes[::-1][::step][::-1]
-    plot.xaxis.ticker = FixedTicker(ticks=shown, minor_ticks=list(sizes))
-    plot.xaxis.major_label_overrides = {size: size_label(size, metric) for size in shown}
-    plot.xaxis.axis_label = axis_of(metric).value
-    ticks = log_ticks(extent.low, extent.high)
-    plot.yaxis.ticker = FixedTicker(ticks=ticks)
-    plot.yaxis.major_label_overrides = {tick: with_unit(tick, unit, digits=1) for tick in ticks}
+def _bounds(sample: Sample) -> tuple[float | None, ...]:
+    return sample.lower, sample.warning_lower, sample.warning_upper, sample.upper
 
 
 def log_ticks(low: float, high: float) -> list[float]:
@@ -144,22 +174,17 @@ def log_ticks(low: float, high: float) -> list[float]:
     return found
 
 
-def _bands(plot: Any, lines: Sequence[Series], extent: Extent) -> None:
+def _bands(plot: Any, lines: Sequence[Series]) -> None:
     """Shade what is allowed: good green, the warning band yellow; critical bounds as lines."""
-    drawn = set()
-    for line in _primary(lines):
-        bounds = tuple(
-            (s.size, s.lower, s.warning_lower, s.warning_upper, s.upper) for s in line.samples
-        )
-        if bounds in drawn or all(b[1:] == (None,) * 4 for b in bounds):
-            continue
-        drawn.add(bounds)
-        _band(plot, _corners(line.samples), extent)
+    drawn = {tuple((s.size, *_bounds(s)) for s in line.samples): line for line in _primary(lines)}
+    for bounds, line in drawn.items():
+        if any(bound is not None for _, *of_size in bounds for bound in of_size):
+            _band(plot, _corners(line.samples))
 
 
 def _corners(samples: Sequence[Sample]) -> list[Sample]:
     """The samples at which bounds change, and the ends."""
-    bounds = [(s.lower, s.warning_lower, s.warning_upper, s.upper) for s in samples]
+    bounds = [_bounds(sample) for sample in samples]
     last = len(samples) - 1
     return [
         sample
@@ -168,49 +193,42 @@ def _corners(samples: Sequence[Sample]) -> list[Sample]:
     ]
 
 
-def _band(plot: Any, samples: Sequence[Sample], extent: Extent) -> None:
+def _band(plot: Any, samples: Sequence[Sample]) -> None:
+    bottom: float = plot.y_range.start
+    top: float = plot.y_range.end
+
+    def within(bound: float | None, missing: float) -> float:
+        return min(max(missing if bound is None else bound, bottom), top)
+
     sizes = [sample.size for sample in samples]
-    low = [extent.clip(s.lower, extent.low) for s in samples]
-    high = [extent.clip(s.upper, extent.high) for s in samples]
-    good_low = [
-        max(extent.clip(sample.warning_lower, extent.low), end)
-        for sample, end in zip(samples, low, strict=True)
-    ]
-    good_high = [
-        min(extent.clip(sample.warning_upper, extent.high), end)
-        for sample, end in zip(samples, high, strict=True)
-    ]
+    low = [within(s.lower, bottom) for s in samples]
+    high = [within(s.upper, top) for s in samples]
+    good_low = list(map(max, low, (within(s.warning_lower, bottom) for s in samples)))
+    good_high = list(map(min, high, (within(s.warning_upper, top) for s in samples)))
     plot.varea(sizes, good_low, good_high, fill_color=GOOD, fill_alpha=0.12)
     for one, other in ((low, good_low), (good_high, high)):
         if one != other:
             plot.varea(sizes, one, other, fill_color=WARNING, fill_alpha=0.22)
     for bounds in ([s.lower for s in samples], [s.upper for s in samples]):
-        values = [math.nan if b is None or b != extent.clip(b, b) else b for b in bounds]
-        if not all(math.isnan(value) for value in values):
+        values = [b if b is not None and bottom <= b <= top else math.nan for b in bounds]
+        if not all(map(math.isnan, values)):
             plot.line(sizes, values, line_color=CRITICAL, line_width=1.5, line_alpha=0.8)
 
 
-def _case(plot: Any, case: Case, lines: Sequence[Series], environs: Sequence[str]) -> Any:
-    """Draw a case's statistics; returns the points of the primary one, which have the tooltip."""
-    number = environs.index(case.environ)
-    color = SERIES_COLORS[number % len(SERIES_COLORS)]
-    marker = MARKERS[number % len(MARKERS)]
-    source = _source(lines)
-    first = _primary(lines)[0] if _primary(lines) else lines[0]
-    points = None
+def _case(plot: Any, lines: Sequence[Series], color: str, marker: str) -> None:
+    """Draw a case's statistics; the points of the primary one have the tooltip."""
+    environ, source = lines[0].case.environ, _source(lines)
+    first = (_primary(lines) or lines)[0]
     for line in lines:
         bold = line is first
-        look = {
-            "source": source,
-            "color": color,
-            "legend_label": f"{case.environ} {line.statistic}",
-        }
+        label = f"{environ} {line.statistic}"
+        look = {"source": source, "color": color, "legend_label": label}
         dash = "solid" if bold else _DASHES.get(line.statistic, "dotdash")
         plot.line("size", line.statistic, line_width=2 if bold else 1.3, line_dash=dash, **look)
         if bold:
             points = plot.scatter("size", line.statistic, marker=marker, size=6, **look)
-            points.name = case.environ
-    return points
+            points.name = environ
+    plot.add_tools(HoverTool(renderers=[points], tooltips=[(environ, "@words")]))
 
 
 def _outside(plot: Any, lines: Sequence[Series]) -> None:
@@ -221,18 +239,12 @@ def _outside(plot: Any, lines: Sequence[Series]) -> None:
     for level, (marker, color) in _OUTSIDE.items():
         unjudged = level is Level.NO_REFERENCE
         marked = _primary(lines) if unjudged else lines
-        found = [s for line in marked for s in line.samples if s.level == level]
-        if found:
-            plot.scatter(
-                [s.size for s in found],
-                [s.value for s in found],
-                marker=marker,
-                color=color,
-                fill_alpha=0,
-                size=10 if unjudged else 13,
-                line_width=1.2 if unjudged else 2.5,
-                legend_label=str(level),
-            )
+        look: dict[str, Any] = (
+            {"size": 10, "line_width": 1.2} if unjudged else {"size": 13, "line_width": 2.5}
+        )
+        look |= {"marker": marker, "color": color, "fill_alpha": 0, "legend_label": str(level)}
+        if found := [s for line in marked for s in line.samples if s.level == level]:
+            plot.scatter([s.size for s in found], [s.value for s in found], **look)
 
 
 def _source(lines: Sequence[Series]) -> ColumnDataSource:
@@ -277,14 +289,7 @@ def legend(plot: Any, columns: int) -> None:
     """Put the legend above the chart, in so many columns; a click on a name hides its line."""
     box = plot.legend[0]
     plot.add_layout(box, "above")
-    box.orientation = "horizontal"
-    box.location = "left"
-    box.ncols = columns
-    box.padding = box.margin = 0
-    box.spacing = 6
-    box.label_text_font_size = "11px"
-    box.label_text_color = NEUTRAL
-    box.label_height = box.glyph_height = 16
-    box.background_fill_alpha = 0
-    box.border_line_color = None
-    box.click_policy = "hide"
+    box.update(orientation="horizontal", location="left", ncols=columns, click_policy="hide")
+    box.update(padding=0, margin=0, spacing=6, label_height=16, glyph_height=16)
+    box.update(label_text_font_size="11px", label_text_color=NEUTRAL)
+    box.update(background_fill_alpha=0, border_line_color=None)

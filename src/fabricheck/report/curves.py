@@ -104,8 +104,7 @@ def _plottable(samples: Iterable[Sample], metric: str, statistic: str) -> list[S
         for sample in samples
         if (sample.metric, sample.statistic) == (metric, statistic)
         and sample.size
-        and sample.value is not None
-        and sample.value > 0
+        and (sample.value or 0) > 0
     ]
 
 

@@ -1,9 +1,8 @@
 """What the history says up to a run: what the page shows beside the run itself."""
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -26,26 +25,19 @@ from fabricheck.trend.settings import Settings, read_settings
 _BOUND_DAYS = 30
 """Days before the last night in which bounds are looked for."""
 
-_BOUNDS = ("reference", "lower", "upper", "warning_lower", "warning_upper")
 
 Place = tuple[str, str, str, str, str]
 
 
 def place_of(item: SeriesKey | Case) -> Place:
     """What a series and a case must share to be of the same job: where, what, and how."""
-    return (
-        item.system,
-        item.partition,
-        item.environ,
-        item.benchmark,
-        item.placement,
-    )
+    return item.system, item.partition, item.environ, item.benchmark, item.placement
 
 
 def place_words(place: Place) -> str:
     """A place as a report names its case, and where it is."""
     system, partition, environ, benchmark, placement = place
-    words = " ".join(part for part in (benchmark, environ, placement) if part)
+    words = " ".join(filter(None, (benchmark, environ, placement)))
     return f"{words} ({system}:{partition})"
 
 
@@ -58,6 +50,9 @@ class Bounds:
     upper: float | None
     warning_lower: float | None
     warning_upper: float | None
+
+
+_BOUNDS = [field.name for field in fields(Bounds)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,17 +147,12 @@ def shown(trend: Trend) -> tuple[Event, ...]:
     What asks for something comes first; of that, what most series show.
     """
     states, kinds = list(State), list(Kind)
-    return tuple(
-        sorted(
-            trend.recent(),
-            key=lambda event: (
-                states.index(event.state),
-                kinds.index(event.kind),
-                -len(event.changes),
-                -event.since.astype(int),
-            ),
-        )
-    )
+
+    def order(event: Event) -> tuple[int, ...]:
+        rank = states.index(event.state), kinds.index(event.kind)
+        return *rank, -len(event.changes), -int(event.since.astype(int))
+
+    return tuple(sorted(trend.recent(), key=order))
 
 
 def _bounds(
@@ -172,15 +162,11 @@ def _bounds(
     since = newest.astype(datetime).replace(tzinfo=UTC) - timedelta(days=_BOUND_DAYS)
     found = (
         history.values(Selection(selection.fields, since, selection.until))
-        .filter(pl.any_horizontal(pl.col(name).is_not_null() for name in _BOUNDS))
+        .filter(pl.any_horizontal(pl.col(_BOUNDS).is_not_null()))
         .group_by(list(KEY))
-        .agg(pl.col(name).last() for name in _BOUNDS)
+        .agg(pl.col(_BOUNDS).last())
+        .with_columns(pl.when(pl.col(name).is_finite()).then(name).alias(name) for name in _BOUNDS)
         .collect()
     )
     keys = len(KEY)
-    return {
-        SeriesKey(*row[:keys]): Bounds(
-            *(bound if bound is not None and math.isfinite(bound) else None for bound in row[keys:])
-        )
-        for row in found.iter_rows()
-    }
+    return {SeriesKey(*row[:keys]): Bounds(*row[keys:]) for row in found.iter_rows()}

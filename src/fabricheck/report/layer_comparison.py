@@ -116,10 +116,10 @@ def compare_layers(run: Run, case: Case) -> LayerComparison:
             f"expected a case of MPI, UCX or verbs on a path between ranks, found {case.title}, "
             "which has no layers below it: its findings stand in fabricheck report"
         )
-    layers = _layers(case, benchmark)
-    members = {layer: _members(run, case, layer) for layer in layers[:-1]}
-    states = {layer: _state(members[layer], case) for layer in layers[:-1]}
-    states[layers[-1]] = _STATES.get(case.status, State.ABSENT)
+    *below, own = _layers(case, benchmark)
+    members = {layer: _members(run, case, layer) for layer in below}
+    states = {layer: _state(found, case) for layer, found in members.items()}
+    states[own] = _STATES.get(case.status, State.ABSENT)
     peers = _peers(run, case)
     diagnosis = diagnose(
         Path(
@@ -128,28 +128,27 @@ def compare_layers(run: Run, case: Case) -> LayerComparison:
             ground=_GROUNDS[transport.counter],
             programs=_programs(case, members),
             counters={
-                layer: _counters(found) for layer, found in {**members, layers[-1]: [case]}.items()
+                layer: _counters(found) for layer, found in (members | {own: [case]}).items()
             },
             good_peers=[peer.environ for peer in peers if _STATES.get(peer.status) is State.GOOD],
         )
     )
-    members[layers[-1]] = [case, *peers]
+    members[own] = [case, *peers]
     sizes = _sizes(case, members)
-    shown = {layer: found[:_SHOWN_IN_A_LAYER] for layer, found in members.items()}
     red, suspects = _suspects(run, case)
     return LayerComparison(
         case=case,
         sizes=sizes,
         states=states,
         rows=tuple(
-            Row(layer, found, tuple(_key_sample(found, size) for size in sizes))
-            for layer in layers
-            for found in shown[layer]
+            Row(layer, member, tuple(_key_sample(member, size) for size in sizes))
+            for layer, found in members.items()
+            for member in found[:_SHOWN_IN_A_LAYER]
         ),
         left_out={
-            layer: len(members[layer]) - len(shown[layer])
-            for layer in layers
-            if len(members[layer]) > len(shown[layer])
+            layer: len(found) - _SHOWN_IN_A_LAYER
+            for layer, found in members.items()
+            if len(found) > _SHOWN_IN_A_LAYER
         },
         diagnosis=diagnosis,
         suspects=suspects,
@@ -224,9 +223,7 @@ def _members(run: Run, case: Case, layer: Layer) -> list[Case]:
 
     Variants of a verbs test measure one option, not the path, so they are left out.
     """
-    transport = find(case.transport).base
-    if layer is Layer.VERBS:
-        transport = _VERBS_TRANSPORT.get(transport, transport)
+    transport = _transport(case, layer)
     names = {
         benchmark.name
         for benchmark in _measuring(layer)
@@ -234,10 +231,8 @@ def _members(run: Run, case: Case, layer: Layer) -> list[Case]:
     }
     found = [
         other
-        for other in run.cases
-        if other.benchmark in names
-        and (other.system, other.partition) == (case.system, case.partition)
-        and other.transport == transport
+        for other in _beside(run, case)
+        if other.benchmark in names and other.transport == transport
     ]
     wanted = _metrics(REGISTRY[case.benchmark])
     alike = [c for c in found if wanted & _metrics(REGISTRY[c.benchmark])]
@@ -246,29 +241,38 @@ def _members(run: Run, case: Case, layer: Layer) -> list[Case]:
     return sorted(here, key=lambda member: -member.status.severity)
 
 
+def _transport(case: Case, layer: Layer) -> str:
+    """The transport by which a layer measures the path of a case."""
+    transport = find(case.transport).base
+    return _VERBS_TRANSPORT.get(transport, transport) if layer is Layer.VERBS else transport
+
+
 def _on_its_nodes(member: Case, case: Case) -> bool:
     """Whether a case ran on nodes of another; a case that names no nodes is given the benefit."""
     return not member.nodes or not case.nodes or set(member.nodes) <= set(case.nodes)
+
+
+def _beside(run: Run, case: Case) -> list[Case]:
+    """The cases of the partition on which a case ran."""
+    where = (case.system, case.partition)
+    return [other for other in run.cases if (other.system, other.partition) == where]
 
 
 def _state(members: Sequence[Case], case: Case) -> State:
     states = {_STATES.get(member.status, State.ABSENT) for member in members}
     if not any(_on_its_nodes(member, case) for member in members):
         return State.ELSEWHERE if states - {State.ABSENT} else State.ABSENT
-    for state in (State.RED, State.GOOD, State.UNJUDGED):
-        if state in states:
-            return state
-    return State.ABSENT
+    ranked = (State.RED, State.GOOD, State.UNJUDGED)
+    return next((state for state in ranked if state in states), State.ABSENT)
 
 
 def _peers(run: Run, case: Case) -> list[Case]:
     """The same benchmark on the same path in other environments."""
     return [
         other
-        for other in run.cases
+        for other in _beside(run, case)
         if other.environ != case.environ
         and (other.benchmark, other.placement) == (case.benchmark, case.placement)
-        and (other.system, other.partition) == (case.system, case.partition)
         and _on_its_nodes(other, case)
     ]
 
@@ -283,11 +287,9 @@ def _programs(case: Case, members: dict[Layer, list[Case]]) -> dict[Layer, str]:
     programs = {}
     if mpi := case.mpi_version or case.mpi:
         programs[Layer.MPI] = mpi.partition(",")[0]
-    versions = [
-        each.ucx_version for each in [*members.get(Layer.UCX, ()), case] if each.ucx_version
-    ]
-    if versions:
-        programs[Layer.UCX] = f"UCX {versions[0]}"
+    versions = (each.ucx_version for each in (*members.get(Layer.UCX, ()), case))
+    if version := next(filter(None, versions), ""):
+        programs[Layer.UCX] = f"UCX {version}"
     return programs
 
 
@@ -330,9 +332,8 @@ def _suspects(run: Run, case: Case) -> tuple[int, tuple[str, ...]]:
     counter = find(case.transport).counter
     alike = [
         other
-        for other in run.cases
-        if (other.system, other.partition) == (case.system, case.partition)
-        and other.benchmark in REGISTRY
+        for other in _beside(run, case)
+        if other.benchmark in REGISTRY
         and (transport := TRANSPORTS.get(other.transport))
         and transport.counter is counter
     ]
@@ -348,9 +349,7 @@ def _command(case: Case, layer: Layer) -> str:
     """What to run to measure a layer below a case."""
     if layer is Layer.MPI:
         return _run(case.system, [case.benchmark], case.transport)
-    transport = find(case.transport).base
-    if layer is Layer.VERBS:
-        transport = _VERBS_TRANSPORT.get(transport, transport)
+    transport = _transport(case, layer)
     plain = {
         metric: benchmark.name
         for benchmark in reversed(_measuring(layer))

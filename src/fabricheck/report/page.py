@@ -1,6 +1,5 @@
 """The offline HTML page of a run: one file, no network, readable without JavaScript."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,34 +8,18 @@ from markupsafe import Markup
 
 from fabricheck.localise.nodes import words as node_words
 from fabricheck.nodes.names import fold
-from fabricheck.report import canvas, charts
-from fabricheck.report.changes import FILTERS, event_views, history_verdict
-from fabricheck.report.coverage import missing, remarks
-from fabricheck.report.curves import Group, groups
-from fabricheck.report.explorer import build_explorer
-from fabricheck.report.explorer_charts import CURVE, STATISTICS, TREND, explorer_charts
+from fabricheck.report import charts, explorer, past, sections
+from fabricheck.report.curves import groups
 from fabricheck.report.files import write_whole
 from fabricheck.report.history_view import HistoryView
-from fabricheck.report.matrix import Matrix, build_matrix
-from fabricheck.report.matrix_parts import parts
-from fabricheck.report.nights import packed_json
-from fabricheck.report.nodes import node_tables
+from fabricheck.report.matrix import build_matrix, parts
 from fabricheck.report.offline import require_offline
-from fabricheck.report.phase_charts import phase_chart
-from fabricheck.report.phases import PhaseFigure, phase_figures
+from fabricheck.report.phases import phase_chart, phase_figures
 from fabricheck.report.places import place_views
 from fabricheck.report.run import Run
-from fabricheck.report.sections import (
-    benchmark_views,
-    chart_name,
-    figure,
-    matrix_rows,
-    not_measured,
-    provenance,
-)
-from fabricheck.report.sparklines import NIGHTS, sparklines
 from fabricheck.report.summary import Summary, of_fabric, reference_legend
 from fabricheck.report.timeline import timeline
+from fabricheck.trend import trend_text
 from fabricheck.trend.detect import SHOWN_DAYS
 
 _RED = "red"
@@ -52,7 +35,7 @@ OPEN_EVENTS = 3
 
 
 def write_page(
-    run: Run, summary: Summary, path: Path, past: HistoryView | None = None, unread: str = ""
+    run: Run, summary: Summary, path: Path, view: HistoryView | None = None, unread: str = ""
 ) -> None:
     """Write the page of a run, whole or not at all.
 
@@ -60,61 +43,66 @@ def write_page(
         run: the run.
         summary: the verdict on it.
         path: the file to write.
-        past: what the history says, None where there is none.
+        view: what the history says, None where there is none.
         unread: why a history that is there could not be read.
 
     Raises:
         FabricheckError: if the file cannot be written.
     """
-    html = render(run, summary, past, unread)
+    html = render(run, summary, view, unread)
     require_offline(html)
     write_whole(path, html)
 
 
-def render(run: Run, summary: Summary, past: HistoryView | None = None, unread: str = "") -> str:
+def render(run: Run, summary: Summary, view: HistoryView | None = None, unread: str = "") -> str:
     """The page as text; arguments as of ``write_page``."""
     matrix = build_matrix(run)
     curves = groups(matrix)
-    of_history = _of_history(run, past) if past else _NOTHING
+    environs = sorted({column.environ for column in matrix.columns})
     phases = phase_figures(run)
     places, place_charts = place_views(run)
-    documents = _charts(curves, matrix) | _phase_charts(phases) | place_charts
+    documents = {}
+    for group in curves:
+        for metric in group.metrics:
+            name = sections.chart_name(group, metric)
+            if document := charts.chart(group, metric, environs, name):
+                documents[name] = document
+    documents |= {panel.name: phase_chart(panel) for each in phases for panel in each.panels}
+    documents |= place_charts
+    of_history = _of_history(run, view) if view else _NOTHING
+    packed = of_history["explorer"]
+    if packed:
+        documents |= explorer.explorer_charts()
+    packs = {"charts": explorer.packed_json(documents)} if documents else {}
+    if packed:
+        packs |= {"explorer-index": packed.index, "explorer-values": packed.values}
     verdict = of_history["history_verdict"]
     worse = verdict and verdict.color == _RED and summary.verdict.passes
-    explorer = of_history["explorer"]
-    if explorer:
-        documents |= explorer_charts()
-    packs = {"charts": packed_json(documents)} if documents else {}
-    if explorer:
-        packs |= {"explorer-index": explorer.index, "explorer-values": explorer.values}
-    return (
-        _environment()
-        .get_template("page.html")
-        .render(
-            run=run,
-            summary=summary,
-            of_fabric=of_fabric(summary),
-            shown_problems=SHOWN_PROBLEMS,
-            shown_causes=SHOWN_CAUSES,
-            tone=_RED if worse else summary.verdict.color,
-            matrix=matrix,
-            parts=[
-                (part, matrix_rows(matrix, part, summary, of_history["by_case"]))
-                for part in parts(matrix)
-            ],
-            legend=reference_legend(run),
-            benchmarks=benchmark_views(curves),
-            phase_figures=phases,
-            place_views=places,
-            node_tables=node_tables(run),
-            time_line=timeline(run),
-            not_measured=not_measured(run),
-            provenance=provenance(run),
-            unread=unread,
-            packs=packs,
-            bokeh=Markup(canvas.library()),  # noqa: S704
-            **of_history,
-        )
+    page = _environment().get_template("page.html")
+    return page.render(
+        run=run,
+        summary=summary,
+        of_fabric=of_fabric(summary),
+        shown_problems=SHOWN_PROBLEMS,
+        shown_causes=SHOWN_CAUSES,
+        tone=_RED if worse else summary.verdict.color,
+        matrix=matrix,
+        parts=[
+            (part, sections.matrix_rows(matrix, part, summary, of_history["by_case"]))
+            for part in parts(matrix)
+        ],
+        legend=reference_legend(run),
+        curves=curves,
+        phase_figures=phases,
+        place_views=places,
+        node_cases=[case for case in run.cases if case.prerequisites],
+        time_line=timeline(run),
+        not_measured=sections.not_measured(run),
+        provenance=sections.provenance(run),
+        unread=unread,
+        packs=packs,
+        bokeh=Markup(charts.library()),  # noqa: S704
+        **of_history,
     )
 
 
@@ -129,29 +117,29 @@ _NOTHING: dict[str, Any] = {
 """What a page without history shows of it."""
 
 
-def _of_history(run: Run, past: HistoryView) -> dict[str, Any]:
+def _of_history(run: Run, view: HistoryView) -> dict[str, Any]:
     """What the history adds to the page."""
-    explorer = build_explorer(past) if any(len(each) for each in past.series) else None
-    places = explorer.places if explorer else {}
-    events = event_views(past, places)
-    by_case = sparklines(run, past, places)
-    rows = [event.row for event in events] + [sparkline.row for sparkline in by_case.values()]
+    packed = explorer.build_explorer(view) if any(map(len, view.series)) else None
+    places = packed.places if packed else {}
+    events = past.event_views(view, places)
+    by_case = past.sparklines(run, view, places)
+    rows = [event.row for event in events] + [line.row for line in by_case.values()]
+    names = {"trend": explorer.TREND, "curve": explorer.CURVE, "statistics": explorer.STATISTICS}
     return {
-        "history_verdict": history_verdict(past),
-        "nodes": [line for each in past.nodes for line in node_words(each)],
-        "accusations": past.accusations,
+        "history_verdict": past.history_verdict(view),
+        "nodes": [line for each in view.nodes for line in node_words(each)],
+        "accusations": view.accusations,
         "events": events,
         "open_events": OPEN_EVENTS,
         "shown_days": SHOWN_DAYS,
         "places": places,
-        "explorer": explorer,
-        "drill_names": {"trend": TREND, "curve": CURVE, "statistics": STATISTICS},
+        "explorer": packed,
+        "drill_names": names,
         "first_row": next((row for row in rows if row is not None), 0),
         "by_case": by_case,
-        "sparklines": list(by_case.values()),
-        "course_nights": NIGHTS,
-        "remarks": remarks(past),
-        "missing": missing(run, past),
+        "course_nights": past.NIGHTS,
+        "remarks": past.remarks(view),
+        "missing": past.missing(run, view),
     }
 
 
@@ -163,23 +151,9 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"nodes": fold, "figure": figure, **FILTERS}
+    words = ("amount", "levels", "moment", "series_words", "typical", "where_words")
+    parts_of_page = ("description", "figure", "metric_views", "node_status")
+    environment.filters["nodes"] = fold
+    environment.filters |= {name: getattr(trend_text, name) for name in words}
+    environment.filters |= {name: getattr(sections, name) for name in parts_of_page}
     return environment
-
-
-def _charts(curves: Sequence[Group], matrix: Matrix) -> dict[str, dict[str, Any]]:
-    """Bokeh's documents by the name of their element."""
-    environs = sorted({column.environ for column in matrix.columns})
-    found = {}
-    for group in curves:
-        for metric in group.metrics:
-            name = chart_name(group, metric)
-            document = charts.chart(group, metric, environs, name)
-            if document is not None:
-                found[name] = document
-    return found
-
-
-def _phase_charts(figures: Sequence[PhaseFigure]) -> dict[str, dict[str, Any]]:
-    """The documents of matrix multiplications by the name of their element."""
-    return {panel.name: phase_chart(panel) for figure in figures for panel in figure.panels}

@@ -1,7 +1,7 @@
 """How collectives scale: the same operation on ever more nodes, beside two of them."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from fabricheck.measures.metrics import Metric
@@ -65,24 +65,15 @@ def scaling(run: Run) -> dict[Curve, tuple[Step, ...]]:
     """
     cases: dict[Curve, list[Case]] = defaultdict(list)
     for case in run.cases:
-        if (curve := _curve(case)) is not None:
-            cases[curve].append(case)
-    return {curve: _steps(curve, found) for curve, found in cases.items()}
-
-
-def _curve(case: Case) -> Curve | None:
-    if not (case.benchmark and case.transport and has_wire(case.benchmark)):
-        return None
-    if case.num_nodes < BASE_NODES or not _latencies(case):
-        return None
-    return Curve(
-        system=case.system,
-        partition=case.partition,
-        environ=case.environ,
-        benchmark=case.benchmark,
-        transport=case.transport,
-        full=case.layout == "full",
-    )
+        between_nodes = case.transport and case.num_nodes >= BASE_NODES
+        if between_nodes and has_wire(case.benchmark) and _latencies(case):
+            where = case.system, case.partition, case.environ
+            full = case.layout == "full"
+            cases[Curve(*where, case.benchmark, case.transport, full)].append(case)
+    return {
+        curve: tuple(sorted(_steps(found), key=lambda step: (step.size, step.nodes)))
+        for curve, found in cases.items()
+    }
 
 
 def _latencies(case: Case) -> dict[int, float]:
@@ -94,30 +85,25 @@ def _latencies(case: Case) -> dict[int, float]:
     }
 
 
-def _steps(curve: Curve, cases: Iterable[Case]) -> tuple[Step, ...]:
+def _steps(cases: Iterable[Case]) -> Iterator[Step]:
     in_order = sorted(cases, key=lambda case: case.num_nodes)
-    base = next((case for case in in_order if case.num_nodes == BASE_NODES), None)
-    at_base = _bandwidths(curve, base) if base else {}
-    steps = []
+    at_base = _bandwidths(in_order[0]) if in_order[0].num_nodes == BASE_NODES else {}
     for case in in_order:
-        bandwidths, latencies = _bandwidths(curve, case), _latencies(case)
-        for size, bandwidth in bandwidths.items():
-            steps.append(
-                Step(
-                    nodes=case.num_nodes,
-                    ranks=case.ranks,
-                    size=size,
-                    latency=latencies[size],
-                    wire=wire_bytes(curve.benchmark, size, case.ranks),
-                    bandwidth=bandwidth,
-                    efficiency=bandwidth / at_base[size] if size in at_base else None,
-                )
+        latencies = _latencies(case)
+        for size, bandwidth in _bandwidths(case).items():
+            yield Step(
+                nodes=case.num_nodes,
+                ranks=case.ranks,
+                size=size,
+                latency=latencies[size],
+                wire=wire_bytes(case.benchmark, size, case.ranks),
+                bandwidth=bandwidth,
+                efficiency=bandwidth / at_base[size] if size in at_base else None,
             )
-    return tuple(sorted(steps, key=lambda step: (step.size, step.nodes)))
 
 
-def _bandwidths(curve: Curve, case: Case) -> dict[int, float]:
+def _bandwidths(case: Case) -> dict[int, float]:
     return {
-        size: effective_bandwidth(curve.benchmark, size, case.ranks, latency)
+        size: effective_bandwidth(case.benchmark, size, case.ranks, latency)
         for size, latency in _latencies(case).items()
     }

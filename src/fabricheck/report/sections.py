@@ -2,16 +2,17 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from fabricheck.judge.levels import Level
 from fabricheck.measures.metrics import row_of, size_label
 from fabricheck.measures.registry import FAMILIES, REGISTRY
 from fabricheck.record.entries import Sample
 from fabricheck.report import charts
 from fabricheck.report.curves import Group, anchor, measured, series
-from fabricheck.report.matrix import Matrix, Row, key_figures, worst_status
-from fabricheck.report.matrix_parts import Part
+from fabricheck.report.matrix import Matrix, Part, Row, key_figures
+from fabricheck.report.past import Sparkline
 from fabricheck.report.run import Case, Run
-from fabricheck.report.sparklines import Sparkline
 from fabricheck.report.status import Status
 from fabricheck.report.summary import Summary
 from fabricheck.units import TABLE_UNITS, in_table, with_unit
@@ -38,58 +39,27 @@ class MatrixRow:
 
 
 @dataclass(frozen=True, slots=True)
-class TableCell:
-    """A figure of a table of values, with its level where that is not good."""
-
-    text: str
-    level: str
-
-
-@dataclass(frozen=True, slots=True)
-class Values:
-    """The table of a group's metric: below each other the environments, each by message size."""
-
-    caption: str
-    heads: tuple[str, ...]
-    groups: tuple[tuple[str, tuple[tuple[str, tuple[TableCell, ...]], ...]], ...]
-
-
-@dataclass(frozen=True, slots=True)
 class MetricView:
-    """A chart (``chart`` is its element, None where there is nothing to draw) and its table."""
+    """A metric of a group: its chart, in words too, and the table of its values.
+
+    Attributes:
+        metric: its name in words.
+        chart: the element of the chart, None where there is nothing to draw.
+        alternative: the chart in words.
+        beyond: whether a bound lies outside of it.
+        caption: what the table has.
+        heads: the heads of its columns.
+        environs: below each other the environments, each by message size: figures with their level
+            where that is not good.
+    """
 
     metric: str
     chart: str | None
     alternative: str
     beyond: bool
-    values: Values
-
-
-@dataclass(frozen=True, slots=True)
-class GroupView:
-    """A benchmark at a placement: its cases and their curves."""
-
-    group: Group
-    metrics: tuple[MetricView, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class BenchmarkView:
-    """A benchmark with all its placements."""
-
-    name: str
-    anchor: str
-    description: str
-    groups: tuple[GroupView, ...]
-
-
-def problem_anchors(summary: Summary) -> dict[int, str]:
-    """Where the page tells what is wrong with a case, by the identity of the case."""
-    return {
-        id(case): f"problem-{number}"
-        for number, problem in enumerate(summary.problems, 1)
-        for case in problem.cases
-    }
+    caption: str
+    heads: tuple[str, ...]
+    environs: Sequence[tuple[str, Sequence[tuple[str, Sequence[tuple[str, str]]]]]]
 
 
 def matrix_rows(
@@ -99,22 +69,31 @@ def matrix_rows(
 
     ``sparklines`` are the nights of cases, by the identity of the case.
     """
-    problems = problem_anchors(summary)
-    rows = []
-    for row in part.rows:
-        cells: list[Cell | None] = []
-        for column in part.columns:
-            cases = matrix.cases(row, column)
-            if not cases:
-                cells.append(None)
-                continue
-            curve = anchor(row.benchmark, column, matrix)
-            href = curve if measured(cases[:1]) else problems.get(id(cases[0]), "not-measured")
-            figures, sparkline = _figures(cases[0], row), sparklines.get(id(cases[0]))
-            cells.append(Cell(worst_status(cases), figures, href, len(cases), sparkline))
-        drawn = any(measured(c) for (name, _), c in matrix.cells.items() if name == row.benchmark)
-        rows.append(MatrixRow(row, f"benchmark-{row.benchmark}" if drawn else "", tuple(cells)))
-    return rows
+    problems = {
+        id(case): f"problem-{number}"
+        for number, problem in enumerate(summary.problems, 1)
+        for case in problem.cases
+    }
+
+    def cell(row: Row, cases: Sequence[Case], curve: str) -> Cell:
+        worst = cases[0]
+        href = curve if measured([worst]) else problems.get(id(worst), "not-measured")
+        figures = _figures(worst, row)
+        return Cell(worst.status, figures, href, len(cases), sparklines.get(id(worst)))
+
+    drawn = {name for (name, _), cases in matrix.cells.items() if measured(cases)}
+    return [
+        MatrixRow(
+            row,
+            f"benchmark-{row.benchmark}" if row.benchmark in drawn else "",
+            tuple(
+                cell(row, cases, anchor(row.benchmark, column, matrix)) if cases else None
+                for column in part.columns
+                for cases in [matrix.cases(row, column)]
+            ),
+        )
+        for row in part.rows
+    ]
 
 
 def _figures(case: Case, row: Row) -> tuple[str, ...]:
@@ -122,16 +101,12 @@ def _figures(case: Case, row: Row) -> tuple[str, ...]:
     samples = key_figures(case, row.metric)
     found = [figure(sample) for sample in samples if sample and sample.value is not None]
     if len(found) < len(samples) and (key := row_of(row.metric)) and key.key_figures:
-        statistic = key.key_figures[-1][0]
-        by_size = {
-            each.size: each
-            for each in case.samples
-            if (each.metric, each.statistic) == (row.metric, statistic)
-            and each.size
-            and each.value is not None
-        }
-        if by_size and (largest := by_size[max(by_size)]) not in samples:
-            found.append(f"{figure(largest)} at {size_label(max(by_size), row.metric)}")
+        wanted = (row.metric, key.key_figures[-1][0])
+        sized = [s for s in case.samples if (s.metric, s.statistic) == wanted and s.size]
+        valued = [s for s in sized if s.value is not None]
+        largest = max(valued, key=lambda s: s.size or 0, default=None)
+        if largest and largest not in samples:
+            found.append(f"{figure(largest)} at {size_label(largest.size or 0, row.metric)}")
     return tuple(found)
 
 
@@ -142,21 +117,8 @@ def figure(sample: Sample | None) -> str:
     return with_unit(sample.value, sample.unit)
 
 
-def benchmark_views(groups: Sequence[Group]) -> list[BenchmarkView]:
-    """The benchmarks in their order, each with its groups."""
-    names = dict.fromkeys(group.benchmark for group in groups)
-    return [
-        BenchmarkView(
-            name=name,
-            anchor=f"benchmark-{name}",
-            description=_description(name),
-            groups=tuple(_group(group) for group in groups if group.benchmark == name),
-        )
-        for name in names
-    ]
-
-
-def _description(name: str) -> str:
+def description(name: str) -> str:
+    """A benchmark in a line."""
     benchmark = REGISTRY[name]
     metrics = " and ".join(
         f"{metric.replace('_', ' ')} ({metric.row.direction} is better)"
@@ -170,60 +132,45 @@ def chart_name(group: Group, metric: str) -> str:
     return f"{group.anchor}-{metric}-chart"
 
 
-def _group(group: Group) -> GroupView:
-    return GroupView(group, tuple(_metric(group, metric) for metric in group.metrics))
+def metric_views(group: Group) -> list[MetricView]:
+    """The metrics of a benchmark at a placement."""
+    return [_metric(group, metric) for metric in group.metrics]
 
 
 def _metric(group: Group, metric: str) -> MetricView:
-    drawn = bool(series(group, metric))
+    statistics = group.statistics(metric)
+    unit = group.unit(metric)
+    words = metric.replace("_", " ")
+    sizes = group.sizes(metric)
+    rows = ((c.environ, list(_rows(c, metric, statistics, sizes))) for c in group.cases)
     return MetricView(
-        metric=metric.replace("_", " "),
-        chart=chart_name(group, metric) if drawn else None,
-        alternative=_alternative(group, metric),
+        metric=words,
+        chart=chart_name(group, metric) if series(group, metric) else None,
+        alternative=f"{words} of {group.benchmark}, {group.placement_words}: "
+        + "; ".join(_ends(group, metric)),
         beyond=charts.beyond(group, metric),
-        values=_values(group, metric),
+        caption=f"{group.benchmark}, {group.placement_words}: {words} "
+        f"in {TABLE_UNITS.get(unit, unit)}",
+        heads=(*statistics, f"bounds of {statistics[0]}"),
+        environs=[(environ, found) for environ, found in rows if found],
     )
 
 
-def _alternative(group: Group, metric: str) -> str:
-    """The chart in words."""
-    ends = []
+def _ends(group: Group, metric: str) -> Iterator[str]:
+    """Where the curve of each case begins and ends."""
     for case in group.cases:
         samples = [s for s in case.samples if s.metric == metric and s.size and s.value]
         if samples:
             first = min(samples, key=lambda s: s.size or 0)
-            last = next(
-                s
-                for s in sorted(samples, key=lambda s: -(s.size or 0))
-                if s.statistic == first.statistic
-            )
-            ends.append(
-                f"{case.environ} {first.statistic} from {figure(first)} at "
-                f"{size_label(first.size or 0, metric)} to {figure(last)} at "
-                f"{size_label(last.size or 0, metric)}"
-            )
-    words = metric.replace("_", " ")
-    return f"{words} of {group.benchmark}, {group.placement_words}: {'; '.join(ends)}"
-
-
-def _values(group: Group, metric: str) -> Values:
-    statistics = group.statistics(metric)
-    unit = group.unit(metric)
-    return Values(
-        caption=f"{group.benchmark}, {group.placement_words}: {metric.replace('_', ' ')} "
-        f"in {TABLE_UNITS.get(unit, unit)}",
-        heads=(*statistics, f"bounds of {statistics[0]}"),
-        groups=tuple(
-            (case.environ, rows)
-            for case in group.cases
-            if (rows := tuple(_rows(case, metric, statistics, group.sizes(metric))))
-        ),
-    )
+            alike = (s for s in samples if s.statistic == first.statistic)
+            ends = (first, max(alike, key=lambda s: s.size or 0))
+            words = " to ".join(f"{figure(s)} at {size_label(s.size or 0, metric)}" for s in ends)
+            yield f"{case.environ} {first.statistic} from {words}"
 
 
 def _rows(
     case: Case, metric: str, statistics: Sequence[str], sizes: Iterable[int | None]
-) -> Iterator[tuple[str, tuple[TableCell, ...]]]:
+) -> Iterator[tuple[str, Sequence[tuple[str, str]]]]:
     """The rows of a case: each size that it has, with its statistics and bounds."""
     samples = {(s.statistic, s.size): s for s in case.samples if s.metric == metric}
     for size in sizes:
@@ -231,15 +178,23 @@ def _rows(
         if any(found):
             label = "no payload" if size is None else size_label(size, metric)
             bounds = charts.bounds_words(found[0]) if found[0] else "·"
-            yield label, (*map(_table_cell, found), TableCell(bounds, ""))
+            yield label, [*map(_table_cell, found), (bounds, "")]
 
 
-def _table_cell(sample: Sample | None) -> TableCell:
+def _table_cell(sample: Sample | None) -> tuple[str, str]:
+    """A figure of a table of values, with its level where that is not good."""
     if sample is None:
-        return TableCell("·", "")
+        return "·", ""
     level = sample.level or "no level"
     text = "no figure" if sample.value is None else in_table(sample.value, sample.unit)
-    return TableCell(text, "" if level == Status.GOOD else level)
+    return text, "" if level == Status.GOOD else level
+
+
+def node_status(level: Any) -> Status:
+    """What a level of a node's prerequisite is called; None where it does not apply."""
+    if level is None:
+        return Status.SKIPPED
+    return Status(level) if level in list(Level) else Status.UNJUDGED
 
 
 def not_measured(run: Run) -> list[Case]:
@@ -248,22 +203,29 @@ def not_measured(run: Run) -> list[Case]:
     return sorted(missing, key=lambda case: -case.status.severity)
 
 
-def provenance(run: Run) -> list[tuple[str, list[str]]]:
+def provenance(run: Run) -> list[tuple[str, Iterable[str]]]:
     """What the figures come from: name and values, each value once."""
     cases = run.cases
-    nodes = sorted({node for case in cases for node in case.nodes})
     times = f"{run.started} to {run.ended}"
     if isinstance(elapsed := run.info.get("time_elapsed"), int | float):
         times += f" ({elapsed:.0f} s)"
-    programs = [f"{case.program} {case.program_version}" for case in cases if case.program]
+    found = {
+        "MPI": [
+            f"{c.environ}: {c.mpi}, {c.mpi_version or 'version unknown'}" for c in cases if c.mpi
+        ],
+        "UCX": [f"{c.environ}: {c.ucx_version}" for c in cases if c.ucx_version],
+        "Benchmark programs": [f"{c.program} {c.program_version}" for c in cases if c.program],
+        "References": [
+            f"{c.reference_kind}: {c.reference_source or 'no source named'}"
+            for c in cases
+            if c.reference_kind
+        ],
+        "Commit of the suite": run.commits,
+        "Nodes": [node for case in cases for node in case.nodes],
+    }
     return [
-        ("System", list(run.systems)),
-        ("MPI", _unique(_mpi(case) for case in cases if case.mpi)),
-        ("UCX", _unique(f"{c.environ}: {c.ucx_version}" for c in cases if c.ucx_version)),
-        ("Benchmark programs", _unique(programs)),
-        ("References", _unique(_reference(case) for case in cases if case.reference_kind)),
-        ("Commit of the suite", list(run.commits)),
-        ("Nodes", nodes),
+        ("System", run.systems),
+        *((name, sorted(set(values))) for name, values in found.items()),
         ("Started on", [f"{run.told('hostname')} by {run.told('user')}"]),
         ("Time", [times]),
         ("ReFrame", [run.told("version")]),
@@ -271,15 +233,3 @@ def provenance(run: Run) -> list[tuple[str, list[str]]]:
         ("Session", [run.session]),
         ("Record", [str(run.path)]),
     ]
-
-
-def _mpi(case: Case) -> str:
-    return f"{case.environ}: {case.mpi}, {case.mpi_version or 'version unknown'}"
-
-
-def _reference(case: Case) -> str:
-    return f"{case.reference_kind}: {case.reference_source or 'no source named'}"
-
-
-def _unique(values: Iterable[str]) -> list[str]:
-    return sorted(set(values))

@@ -141,10 +141,11 @@ def _distance(case: Case) -> float:
 
 def reference_legend(run: Run) -> tuple[str, ...]:
     """Sentences that say what the references are worth, one for each kind that is no yardstick."""
-    kinds = Counter(c.reference_kind for c in run.cases if c.reference_kind in NOT_PERFORMANCE)
+    kinds = Counter(str(case.reference_kind) for case in run.cases)
     return tuple(
-        f"{kind} ({number} of {len(run.cases)} cases): {NOT_PERFORMANCE[kind]}; {_WORTH[kind]}"
-        for kind, number in sorted((str(kind), number) for kind, number in kinds.items())
+        f"{kind} ({kinds[kind]} of {len(run.cases)} cases): {label}; {_WORTH[kind]}"
+        for kind, label in NOT_PERFORMANCE.items()
+        if kinds[kind]
     )
 
 

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from fabricheck.nodes.names import fold
 from fabricheck.record.entries import Sample
-from fabricheck.report.matrix import Column, Matrix, Row, build_matrix, key_figures, worst_status
+from fabricheck.report.matrix import Column, Matrix, Row, build_matrix, key_figures
 from fabricheck.report.run import Case, Run
 from fabricheck.report.status import Status
 from fabricheck.report.summary import Problem, Summary, of_fabric, ran_again, reference_legend
@@ -20,13 +20,7 @@ from fabricheck.units import TABLE_UNITS, in_cell, with_unit
 TEXT_LINES = 20
 """Most lines of text before the matrix."""
 
-_STYLES = {
-    "green": "green",
-    "yellow": "yellow",
-    "red": "bold red",
-    "magenta": "bold magenta",
-    "grey": "dim",
-}
+_STYLES = {"red": "bold red", "magenta": "bold magenta", "grey": "dim"}
 _NAME_WIDTH = 14
 _UNIT_WIDTH = 4
 _CELL_WIDTH = 12
@@ -47,7 +41,7 @@ def _symbol(status: Status, console: Console) -> str:
 
 
 def _style(status: Status) -> str:
-    return _STYLES[status.color]
+    return _STYLES.get(status.color, status.color)
 
 
 def _verdict(run: Run, summary: Summary, console: Console) -> list[Text]:
@@ -62,14 +56,11 @@ def _verdict(run: Run, summary: Summary, console: Console) -> list[Text]:
         Text(f"{number} {status}", _style(status) if number else "dim")
         for status, number in summary.counts.items()
     ]
-    lacking = [Text(line, _STYLES["yellow"]) for line in _lacking(run, console)]
-    again = [Text(ran_again(run), _STYLES["yellow"])] if run.ran_again else []
-    lines = [
-        head,
-        *lacking,
-        *again,
-        Text(f"{len(run.cases)} case{'s' if len(run.cases) != 1 else ''}{_resting(run)}: "),
-    ]
+    warned = [*_lacking(run, console), *([ran_again(run)] if run.ran_again else [])]
+    resting = f", {len(run.not_due)} more not due tonight" if run.not_due else ""
+    plural = "s" if len(run.cases) != 1 else ""
+    lines = [head, *(Text(line, "yellow") for line in warned)]
+    lines.append(Text(f"{len(run.cases)} case{plural}{resting}: "))
     for number, count in enumerate(counts):
         text = count + Text("," if number < len(counts) - 1 else "")
         if lines[-1].cell_len + text.cell_len > console.width:
@@ -80,10 +71,6 @@ def _verdict(run: Run, summary: Summary, console: Console) -> list[Text]:
 
 def _lacking(run: Run, console: Console) -> list[str]:
     return textwrap.wrap(f"NOT MEASURED: {run.lacking}", console.width) if run.lacking else []
-
-
-def _resting(run: Run) -> str:
-    return f", {len(run.not_due)} more not due tonight" if run.not_due else ""
 
 
 def _problem_lines(run: Run, summary: Summary, console: Console) -> list[Text]:
@@ -197,21 +184,20 @@ def _table(matrix: Matrix, columns: Sequence[Column], layout: _Layout, console: 
     for column in columns:
         table.add_column(column.placement_words, width=layout.cell, no_wrap=True)
     for row in matrix.rows:
-        found = [matrix.cases(row, column) for column in columns]
-        if not any(found):
-            continue
         unit = TABLE_UNITS.get(row.unit, row.unit)
         if console.options.ascii_only:
             unit = unit.replace("µ", "u")
-        cells = [_cell(cases, row, console) for cases in found]
-        table.add_row(row.benchmark, unit, *cells)
+        found = [matrix.cases(row, column) for column in columns]
+        if any(found):
+            cells = (_cell(cases, row, console) for cases in found)
+            table.add_row(row.benchmark, unit, *cells)
     return table
 
 
 def _cell(cases: Sequence[Case], row: Row, console: Console) -> Text:
     if not cases:
         return Text("." if console.options.ascii_only else "·", "dim")
-    status = worst_status(cases)
+    status = cases[0].status
     samples = key_figures(cases[0], row.metric)
     widths = (4, 5) if len(samples) > 1 else (5,) * len(samples)
     figures = " ".join(

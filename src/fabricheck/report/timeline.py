@@ -86,9 +86,10 @@ def _lane(name: str, cases: list[Case], first: float, whole: float) -> Lane:
     return Lane(
         name,
         tuple(bars),
-        _sum(case.waiting for case in cases),
-        _sum(case.launch for case in cases),
-        _sum(case.measuring for case in cases),
+        *(
+            sum(getattr(case, part) or 0 for case in cases)
+            for part in ("waiting", "launch", "measuring")
+        ),
     )
 
 
@@ -99,10 +100,6 @@ def _covered(cases: Iterable[Case]) -> float:
         covered += max(0.0, end - max(begin, reached))
         reached = max(reached, end)
     return covered
-
-
-def _sum(seconds: Iterable[float | None]) -> float:
-    return sum(filter(None, seconds))
 
 
 def _end(case: Case) -> float:
