@@ -15,7 +15,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from fabricheck.sites.extras import EnvironmentExtras, PartitionExtras, Section
-from fabricheck.transports import MPIS
+from fabricheck.transports.families import MPIS
 from generated import write_or_check
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "reference" / "sites.md"

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from fabricheck.sites.extras import PartitionExtras
-from fabricheck.transports import TRANSPORTS, Transport, families, settings
-from fabricheck.transports.families import MPIS, Choice
-from fabricheck.transports.table import Counter
+from fabricheck.transports.families import MPIS, Choice, families
+from fabricheck.transports.settings import settings
+from fabricheck.transports.table import TRANSPORTS, Counter, Transport
 from generated import write_or_check
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "reference" / "transports.md"

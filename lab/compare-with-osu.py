@@ -31,7 +31,7 @@ from fabricheck.measures.curve import Curve
 from fabricheck.measures.parser import check_complete, parse
 from fabricheck.measures.registry import sweep
 from fabricheck.programs.osu.entries import PROBE_BENCHMARKS
-from fabricheck.transports import Ports, settings
+from fabricheck.transports.settings import Ports, settings
 from fabricheck.units import format_size
 
 EPILOG = """Example:

@@ -31,7 +31,7 @@ import typer
 
 from fabricheck.errors import FabricheckError
 from fabricheck.programs.mpi_matmul.entries import MODES
-from fabricheck.transports import Ports, settings
+from fabricheck.transports.settings import Ports, settings
 
 EPILOG = """Example:
 

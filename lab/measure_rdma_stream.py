@@ -18,7 +18,7 @@ from fabricheck.programs.rdma_stream import read as rdma_stream
 from fabricheck.programs.rdma_stream.entries import TOPOLOGIES
 from fabricheck.programs.rdma_stream.launch import rdma_stream_options
 from fabricheck.sites.extras import PartitionExtras
-from fabricheck.transports import Ports, settings
+from fabricheck.transports.settings import Ports, settings
 from fabricheck.units import format_size
 from testbed import Testbed, layout
 from testbed.guest.devices import cable

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fabricheck.transports import MPIS
+from fabricheck.transports.families import MPIS
 
 ROOT = Path(__file__).resolve().parent.parent
 ENVIRONMENT = yaml.safe_load((ROOT / "spack.yaml").read_text())["spack"]

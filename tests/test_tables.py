@@ -17,7 +17,7 @@ from fabricheck.programs.nccl_probe.entries import BENCHMARKS as OF_NCCL
 from fabricheck.programs.nccl_probe.entries import benchmark_name
 from fabricheck.programs.perftest.entries import BENCHMARKS as OF_PERFTEST
 from fabricheck.tables import A_ROW, NAME, NUMBER, TEXT, YES_NO, many, maybe, one_of, rows
-from fabricheck.transports import MPIS
+from fabricheck.transports.families import MPIS
 
 ROOT = Path(__file__).parents[1]
 SOURCES = ROOT / "src" / "fabricheck"

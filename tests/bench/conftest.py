@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from tests.bench.allreduce import COMMON, Start
 
-from fabricheck.transports import settings
+from fabricheck.transports.settings import settings
 
 ROOT = Path(__file__).parents[2]
 LAUNCHERS = {

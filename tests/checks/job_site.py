@@ -6,7 +6,8 @@ from pathlib import Path
 import yaml
 
 from fabricheck.reframe_ext.config import site_configuration as _site_configuration
-from fabricheck.transports import MPIS, TRANSPORTS
+from fabricheck.transports.families import MPIS
+from fabricheck.transports.table import TRANSPORTS
 
 LAUNCHERS = ("srun", "mpirun", "mpiexec")
 

@@ -3,7 +3,7 @@
 import reframe as rfm
 
 from fabricheck.reframe_ext.case import BuiltCase, measured_on
-from fabricheck.transports import placements
+from fabricheck.transports.placement import placements
 
 
 @rfm.simple_test

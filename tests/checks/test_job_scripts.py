@@ -14,7 +14,9 @@ from pathlib import Path
 import pytest
 from tests.checks import job_site
 
-from fabricheck.transports import MPIS, TRANSPORTS, Placement, families
+from fabricheck.transports.families import MPIS, families
+from fabricheck.transports.placement import Placement
+from fabricheck.transports.table import TRANSPORTS
 
 pytestmark = pytest.mark.integration
 

@@ -20,7 +20,8 @@ from fabricheck.measures.registry import names
 from fabricheck.programs.cuda_mpi.entries import BENCHMARKS as GPU_BENCHMARKS
 from fabricheck.programs.osu.entries import BENCHMARKS as MPI_BENCHMARKS
 from fabricheck.programs.osu.entries import PROBE_BENCHMARKS
-from fabricheck.transports import Placement, families, placements
+from fabricheck.transports.families import families
+from fabricheck.transports.placement import Placement, placements
 
 pytestmark = pytest.mark.integration
 

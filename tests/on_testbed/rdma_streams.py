@@ -9,7 +9,7 @@ from tests.bench.conftest import build
 
 from fabricheck.measures import program_result
 from fabricheck.programs.rdma_stream import read as rdma_stream
-from fabricheck.transports import Ports, settings
+from fabricheck.transports.settings import Ports, settings
 from testbed import Testbed
 from testbed.guest.devices import cable
 

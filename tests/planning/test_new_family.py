@@ -21,10 +21,11 @@ from fabricheck.reframe_ext.config import usable_sites
 from fabricheck.schedulers import launcher_of
 from fabricheck.sites.extras import EnvironmentExtras, PartitionExtras
 from fabricheck.sites.files import read
-from fabricheck.transports import MPIS, Placement, choice, families, find
-from fabricheck.transports.families import read_mpis
+from fabricheck.transports.families import MPIS, choice, families, read_mpis
+from fabricheck.transports.placement import Placement
 from fabricheck.transports.settings import listing
 from fabricheck.transports.statement import read_report
+from fabricheck.transports.table import find
 from fabricheck.transports.witness import Witness
 
 TABLES = Path(read_mpis.__code__.co_filename).parent

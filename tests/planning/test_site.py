@@ -19,7 +19,7 @@ from fabricheck.planning.site_init import Facts, Hardware, gather, unmeasured, w
 from fabricheck.provenance import SUITE
 from fabricheck.sites.features import OF_ENVIRONMENT, OF_PARTITION
 from fabricheck.sites.files import read
-from fabricheck.transports import TRANSPORTS
+from fabricheck.transports.table import TRANSPORTS
 
 LSCPU = '{"lscpu": [{"field": "CPU(s):", "data": "64"}, {"field": "Thread(s) per core:", \
 "data": "1"}, {"field": "Socket(s):", "data": "2"}]}'

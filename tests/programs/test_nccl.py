@@ -20,9 +20,9 @@ from fabricheck.programs.nccl_probe import launch
 from fabricheck.programs.nccl_probe.entries import BENCHMARKS
 from fabricheck.programs.nccl_probe.judge import refine
 from fabricheck.sites.extras import PartitionExtras
-from fabricheck.transports import find
 from fabricheck.transports.nccl import read_nccl_logs, report_of_nccl
 from fabricheck.transports.statement import TransportReport
+from fabricheck.transports.table import find
 
 HEAD = "n1:7:9 [0] NCCL INFO NCCL version 2.28.9+cuda13.0\n"
 CHANNEL = "n1:7:9 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[0] {}\n"

@@ -5,7 +5,7 @@ import pytest
 from fabricheck.launch import cases as module
 from fabricheck.launch.cases import available_placements
 from fabricheck.sites.files import offers
-from fabricheck.transports import Placement
+from fabricheck.transports.placement import Placement
 
 SITES = (
     frozenset({"tcp", "shm", "nodes_1", "nodes_2", "nodes_12"}),

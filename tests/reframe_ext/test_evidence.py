@@ -12,7 +12,8 @@ from tests.programs.results import document
 from fabricheck.launch.evidence import RESULT_JSON, Expectation, examine
 from fabricheck.launch.measurement import Evidence
 from fabricheck.schedulers.slurm import Slurm
-from fabricheck.transports import choice, find
+from fabricheck.transports.families import choice
+from fabricheck.transports.table import find
 
 SIZES = (1, 2, 4)
 UCX_LOG = """\

@@ -8,7 +8,8 @@ from fabricheck.launch.cases import Case, measurement_of
 from fabricheck.launch.measurement import Job, Measurement, Setting
 from fabricheck.measures.registry import REGISTRY
 from fabricheck.sites.extras import PartitionExtras
-from fabricheck.transports import Placement, find
+from fabricheck.transports.placement import Placement
+from fabricheck.transports.table import find
 
 BUILD = SimpleNamespace(
     provider="mpi_probe",

@@ -11,7 +11,8 @@ from tests.reframe_ext.test_evidence import UCX_LOG, WITNESS
 from fabricheck.launch.evidence import RESULT_JSON, Expectation, examine
 from fabricheck.measures.parser import parse
 from fabricheck.programs.mpi_matmul.launch import least_exchanged
-from fabricheck.transports import choice, find
+from fabricheck.transports.families import choice
+from fabricheck.transports.table import find
 
 ORDERS = (240, 480)
 WHOLE = json.dumps(matmul(*ORDERS))

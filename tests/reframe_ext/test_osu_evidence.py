@@ -13,7 +13,8 @@ from fabricheck.measures.registry import find as find_benchmark
 from fabricheck.measures.registry import sweep
 from fabricheck.programs.osu.launch import with_launch
 from fabricheck.programs.osu.options import exchanges
-from fabricheck.transports import choice, find
+from fabricheck.transports.families import choice
+from fabricheck.transports.table import find
 
 PRINTED = Path(__file__).parents[1] / "data" / "osu-7.4" / "families"
 

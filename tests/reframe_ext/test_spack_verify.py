@@ -11,7 +11,8 @@ from fabricheck.launch import spack_verify
 from fabricheck.launch.measurement import Evidence
 from fabricheck.measures.curve import Curve
 from fabricheck.schedulers import launcher_of
-from fabricheck.transports import choice, find
+from fabricheck.transports.families import choice
+from fabricheck.transports.table import find
 
 BY_SPACK = SimpleNamespace(ucx_info="/store/ucx/bin/ucx_info", mpi_version="MPICH Version: 4.0.2")
 BY_CMAKE = SimpleNamespace(ucx_info="", mpi_version="")

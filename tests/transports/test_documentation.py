@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck.transports import MPIS, TRANSPORTS
+from fabricheck.transports.families import MPIS
+from fabricheck.transports.table import TRANSPORTS
 
 pytestmark = pytest.mark.integration
 

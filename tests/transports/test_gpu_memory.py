@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck.transports import find
 from fabricheck.transports.gpu_memory import Load, MemoryReport, check_memory
 from fabricheck.transports.proof import prove
 from fabricheck.transports.statement import read_lanes
-from fabricheck.transports.table import Memory
+from fabricheck.transports.table import Memory, find
 from fabricheck.transports.witness import UcxLog, Witness, read_ucx_log
 
 DATA = Path(__file__).parents[1] / "data" / "ucx-cuda"

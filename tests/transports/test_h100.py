@@ -11,10 +11,9 @@ import pytest
 
 from fabricheck.measures.metrics import Metric
 from fabricheck.measures.parser import parse
-from fabricheck.transports import find
 from fabricheck.transports.gpu_memory import Load, check_memory
 from fabricheck.transports.nccl import read_nccl_logs, report_of_nccl
-from fabricheck.transports.table import Memory, Transport
+from fabricheck.transports.table import Memory, Transport, find
 from fabricheck.transports.witness import read_ucx_log
 
 DATA = Path(__file__).parents[1] / "data" / "h100"

@@ -1,8 +1,9 @@
 import pytest
 
 from fabricheck.errors import FabricheckError
-from fabricheck.transports import TRANSPORTS, Placement, families, placements
-from fabricheck.transports.table import MEMORY_LANES, Memory
+from fabricheck.transports.families import families
+from fabricheck.transports.placement import Placement, placements
+from fabricheck.transports.table import MEMORY_LANES, TRANSPORTS, Memory
 
 
 def test_only_placements_that_can_exist_are_made() -> None:

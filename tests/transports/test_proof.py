@@ -3,12 +3,12 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck.transports import choice, find
 from fabricheck.transports import proof as proving
+from fabricheck.transports.families import choice
 from fabricheck.transports.gpu_memory import Load
 from fabricheck.transports.proof import Proof
 from fabricheck.transports.statement import read_lanes, read_parameters
-from fabricheck.transports.table import Transport
+from fabricheck.transports.table import Transport, find
 from fabricheck.transports.witness import (
     Lane,
     UcxLog,

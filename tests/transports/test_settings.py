@@ -2,8 +2,9 @@ import pytest
 
 from fabricheck.errors import FabricheckError
 from fabricheck.sites.extras import PartitionExtras
-from fabricheck.transports import MPIS, TRANSPORTS, Ports, launcher_options, settings, ucx_settings
-from fabricheck.transports.table import Counter, Scope
+from fabricheck.transports.families import MPIS
+from fabricheck.transports.settings import Ports, launcher_options, settings, ucx_settings
+from fabricheck.transports.table import TRANSPORTS, Counter, Scope
 
 ON_UCX = [name for name, transport in TRANSPORTS.items() if transport.ucx_tls]
 SITE = PartitionExtras(

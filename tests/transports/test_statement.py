@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck.transports import choice, find
+from fabricheck.transports.families import choice
 from fabricheck.transports.statement import (
     TransportReport,
     read_btls,
@@ -13,7 +13,7 @@ from fabricheck.transports.statement import (
     read_parameters,
     read_report,
 )
-from fabricheck.transports.table import Counter
+from fabricheck.transports.table import Counter, find
 from fabricheck.transports.witness import (
     Lane,
     UcxLog,

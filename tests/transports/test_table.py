@@ -1,16 +1,8 @@
 import pytest
 
 from fabricheck.errors import FabricheckError
-from fabricheck.transports import (
-    MPIS,
-    TRANSPORTS,
-    Statement,
-    choice,
-    families,
-    find,
-)
-from fabricheck.transports.families import PROTOCOL_TABLES
-from fabricheck.transports.table import Counter, Scope
+from fabricheck.transports.families import MPIS, PROTOCOL_TABLES, Statement, choice, families
+from fabricheck.transports.table import TRANSPORTS, Counter, Scope, find
 
 ON_UCX = [name for name, transport in TRANSPORTS.items() if transport.ucx_tls]
 

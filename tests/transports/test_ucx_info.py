@@ -2,7 +2,7 @@
 
 import pytest
 
-from fabricheck.transports import find
+from fabricheck.transports.table import find
 from fabricheck.transports.ucx_info import objection, read_devices
 
 WITHOUT = """\

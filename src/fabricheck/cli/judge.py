@@ -22,7 +22,7 @@ from fabricheck.judge.verdict import JUDGE, Judgement, Subject, Verdict, judge_c
 from fabricheck.measures.curve import Curve
 from fabricheck.measures.parser import CONFIRMER
 from fabricheck.measures.registry import CHECKS, FAMILIES, find, part_of
-from fabricheck.transports import placements
+from fabricheck.transports.placement import placements
 
 _USUAL_NODES = (1, 2, 4, 8, 16)
 

@@ -11,7 +11,7 @@ from fabricheck.launch.measurement import Measurement
 from fabricheck.measures import registry
 from fabricheck.measures.part import Offer, Part
 from fabricheck.sites.files import offers
-from fabricheck.transports import Placement, placements
+from fabricheck.transports.placement import Placement, placements
 from fabricheck.transports.table import Memory
 
 _NODES = re.compile(r"nodes_(?P<count>[1-9]\d*)", re.ASCII)

@@ -14,10 +14,11 @@ from fabricheck.measures.curve import Curve
 from fabricheck.measures.parser import check_complete, parse
 from fabricheck.measures.registry import find
 from fabricheck.schedulers.protocol import UNKNOWN, Scheduler
-from fabricheck.transports import Choice, Transport
+from fabricheck.transports.families import Choice
 from fabricheck.transports.gpu_memory import Load
 from fabricheck.transports.proof import Proof, prove
 from fabricheck.transports.statement import TransportReport, read_report
+from fabricheck.transports.table import Transport
 from fabricheck.transports.witness import (
     Witness,
     by_host,

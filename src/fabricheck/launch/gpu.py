@@ -7,8 +7,8 @@ from fabricheck.launch.measurement import Evidence, Job, Setting
 from fabricheck.measures.curve import Curve
 from fabricheck.measures.gpu import FAKE_DEVICE, Path, is_fake
 from fabricheck.schedulers import launcher_of
-from fabricheck.transports import Placement
 from fabricheck.transports.families import PROTOCOL_TABLES
+from fabricheck.transports.placement import Placement
 
 
 def systems(placement: Placement) -> list[str]:

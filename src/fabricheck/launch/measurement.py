@@ -11,7 +11,7 @@ from fabricheck.measures import registry
 from fabricheck.measures.benchmark import Benchmark, MpiBenchmark
 from fabricheck.measures.curve import Curve
 from fabricheck.sites.extras import PartitionExtras
-from fabricheck.transports import Placement
+from fabricheck.transports.placement import Placement
 
 
 class Build(Protocol):

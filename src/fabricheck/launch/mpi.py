@@ -10,20 +10,12 @@ from fabricheck.launch.evidence import examine as examine_job
 from fabricheck.launch.measurement import Evidence, Job, Measurement, Setting
 from fabricheck.measures.curve import Curve
 from fabricheck.schedulers import launcher_of, scheduler_of
-from fabricheck.transports import (
-    MPIS,
-    Placement,
-    Transport,
-    choice,
-    families,
-    inside_nodes_too,
-    interfaces,
-    launcher_options,
-    settings,
-)
+from fabricheck.transports.families import MPIS, choice, families
 from fabricheck.transports.gpu_memory import Load
+from fabricheck.transports.placement import Placement
+from fabricheck.transports.settings import inside_nodes_too, interfaces, launcher_options, settings
 from fabricheck.transports.statement import TransportReport
-from fabricheck.transports.table import Memory
+from fabricheck.transports.table import Memory, Transport
 
 
 def with_family(*transports: str, needs: Sequence[str] = ()) -> list[str]:

@@ -19,7 +19,6 @@ from fabricheck.measures.budget import thin
 from fabricheck.measures.curve import Curve
 from fabricheck.measures.registry import REGISTRY
 from fabricheck.schedulers import launcher_of, scheduler_of
-from fabricheck.transports import Placement, find
 from fabricheck.transports.pair import (
     PAIR_WRAPPER,
     SERVER_OUTPUTS,
@@ -28,8 +27,9 @@ from fabricheck.transports.pair import (
     read_runs,
     read_version,
 )
+from fabricheck.transports.placement import Placement
 from fabricheck.transports.proof import Proof
-from fabricheck.transports.table import Scope
+from fabricheck.transports.table import Scope, find
 from fabricheck.transports.witness import Witness, by_host, read_ucx_logs, read_witnesses
 
 _RANKS = 2

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from fabricheck.launch.measurement import Build, Evidence
 from fabricheck.schedulers.protocol import Launcher
-from fabricheck.transports import Choice, Transport
+from fabricheck.transports.families import Choice
+from fabricheck.transports.table import Transport
 from fabricheck.transports.ucx_info import objection
 
 LISTING = "ucx_info.txt"

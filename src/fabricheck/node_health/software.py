@@ -16,7 +16,7 @@ from fabricheck.node_health.survey import (
     unmet,
     version_numbers,
 )
-from fabricheck.transports import MPIS
+from fabricheck.transports.families import MPIS
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)+")
 _COMMANDS = {"ucx": "ucx_info", "osu": "osu_latency"}

@@ -11,7 +11,7 @@ from fabricheck.node_health.clocks import Skew
 from fabricheck.node_health.facts import Facts
 from fabricheck.nodes.names import fold
 from fabricheck.sites.extras import NodeHealthExtra, PartitionExtras
-from fabricheck.transports import MPIS
+from fabricheck.transports.families import MPIS
 from fabricheck.units import parse_size
 
 # docs/SETUP.md of the MPI AI Cluster Benchmark.

@@ -19,8 +19,8 @@ from fabricheck.planning.plan import Plan
 from fabricheck.provenance import folders
 from fabricheck.reframe_ext.matrix import Case
 from fabricheck.sites.files import nearest, read
-from fabricheck.transports import TRANSPORTS
 from fabricheck.transports.placement import written
+from fabricheck.transports.table import TRANSPORTS
 
 
 @dataclass(frozen=True, slots=True)

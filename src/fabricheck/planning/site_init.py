@@ -21,7 +21,7 @@ from fabricheck.provenance import SUITE
 from fabricheck.schedulers import LOCAL, SCHEDULERS, launcher_of
 from fabricheck.schedulers.protocol import Partition, Run, Scheduler
 from fabricheck.sites.files import read, read_sites
-from fabricheck.transports import MPIS
+from fabricheck.transports.families import MPIS
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 

@@ -22,7 +22,7 @@ from fabricheck.reframe_ext.recorder import HANDLER
 from fabricheck.reframe_ext.reframe import log_files
 from fabricheck.sites.extras import EnvironmentExtras, PartitionExtras
 from fabricheck.sites.files import Sites, read_sites
-from fabricheck.transports import MPIS
+from fabricheck.transports.families import MPIS
 
 _FALLBACK = "local"
 KEEP = "FABRICHECK_KEEP_REPORTS"

@@ -20,8 +20,7 @@ from fabricheck.launch.judging import (
 )
 from fabricheck.schedulers import launcher_of
 from fabricheck.sites.extras import PartitionExtras
-from fabricheck.transports import find
-from fabricheck.transports.table import Counter
+from fabricheck.transports.table import Counter, find
 from fabricheck.transports.witness import RANK_WRAPPER
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fabricheck.asking import UnansweredError, ask
 from fabricheck.errors import FabricheckError
-from fabricheck.transports import MPIS
+from fabricheck.transports.families import MPIS
 
 # MPI_Get_library_version may be called before MPI_Init (MPI 4.0, section 9.1.1), so that nothing
 # is started. 8192 is MPICH's MPI_MAX_LIBRARY_VERSION_STRING; Open MPI's is 256.

@@ -14,8 +14,9 @@ from fabricheck.measures.registry import find as find_benchmark
 from fabricheck.provenance import folders
 from fabricheck.reframe_ext.config import find_system, lacking_environments
 from fabricheck.sites.extras import EnvironmentExtras
-from fabricheck.transports import TRANSPORTS, families, find
+from fabricheck.transports.families import families
 from fabricheck.transports.placement import parts
+from fabricheck.transports.table import TRANSPORTS, find
 
 
 @dataclass(frozen=True, slots=True)

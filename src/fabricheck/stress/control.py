@@ -25,7 +25,7 @@ from fabricheck.stress.mix import PAGE, Mix, read_mix
 from fabricheck.stress.plan import make_plan
 from fabricheck.stress.state import Place, State, dead_nodes, job_script, places, scheduler_for
 from fabricheck.stress.work import PERFLOGS
-from fabricheck.transports import Placement
+from fabricheck.transports.placement import Placement
 from fabricheck.units import format_size, seconds_of, with_unit
 
 REPORTS: Final = home() / "reports"

@@ -38,7 +38,7 @@ from fabricheck.record.sessions import STRESS
 from fabricheck.record.write import append, file_of, locked
 from fabricheck.sites.extras import PartitionExtras
 from fabricheck.stress.state import Place
-from fabricheck.transports import Placement
+from fabricheck.transports.placement import Placement
 from fabricheck.units import format_size, with_unit
 
 _COUNTED: Final = ("ecn_rate", "pause_rate")

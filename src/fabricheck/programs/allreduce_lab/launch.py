@@ -14,10 +14,10 @@ from fabricheck.programs.allreduce_lab.read import LEAST_BYTES
 from fabricheck.schedulers import launcher_of, scheduler_of
 from fabricheck.sites.extras import AllreduceExtra
 from fabricheck.sites.files import offers
-from fabricheck.transports import Placement, find
 from fabricheck.transports.gpu_memory import Load
+from fabricheck.transports.placement import Placement
 from fabricheck.transports.statement import TransportReport
-from fabricheck.transports.table import Counter
+from fabricheck.transports.table import Counter, find
 
 _HERE = Path(__file__).parent
 _NODES = re.compile(r"allreduce_nodes_(\d+)", re.ASCII)

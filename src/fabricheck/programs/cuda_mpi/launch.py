@@ -11,7 +11,7 @@ from fabricheck.measures.gpu import Path
 from fabricheck.programs.cuda_mpi.entries import BENCHMARKS, COMPARED, GpuBenchmark
 from fabricheck.programs.osu.entries import BENCHMARKS as OF_MPI
 from fabricheck.programs.osu.launch import Osu
-from fabricheck.transports import Placement
+from fabricheck.transports.placement import Placement
 from fabricheck.transports.table import Memory
 
 _STAGED_ON = ("shm", "tcp", "rc")

@@ -10,8 +10,8 @@ from fabricheck.launch.verbs import flat
 from fabricheck.measures.curve import Curve
 from fabricheck.measures.gpu import Path
 from fabricheck.programs.mpi_matmul.entries import BENCHMARKS, ORDERS, PROGRAM
-from fabricheck.transports import Placement
 from fabricheck.transports.gpu_memory import Load
+from fabricheck.transports.placement import Placement
 from fabricheck.transports.table import Memory, Scope
 
 _DOUBLE = 8

@@ -13,11 +13,12 @@ from fabricheck.programs.allreduce_lab.entries import MODELS
 from fabricheck.programs.allreduce_lab.launch import iterations
 from fabricheck.programs.nccl_probe.entries import BENCHMARKS, OPERATIONS, PROGRAM, NcclBenchmark
 from fabricheck.programs.nccl_probe.read import BYTES
-from fabricheck.transports import Placement, Ports, find
 from fabricheck.transports.gpu_memory import Load
 from fabricheck.transports.nccl import LOGGING, read_nccl_logs, report_of_nccl
+from fabricheck.transports.placement import Placement
+from fabricheck.transports.settings import Ports
 from fabricheck.transports.statement import TransportReport
-from fabricheck.transports.table import Scope
+from fabricheck.transports.table import Scope, find
 
 _TWO = 2
 _SOCKETS = find("nccl_socket").lanes

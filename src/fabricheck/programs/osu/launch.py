@@ -22,7 +22,7 @@ from fabricheck.measures.curve import Curve
 from fabricheck.measures.metrics import Metric
 from fabricheck.programs.osu import options as osu_options
 from fabricheck.programs.osu.entries import BENCHMARKS
-from fabricheck.transports import choice
+from fabricheck.transports.families import choice
 
 _BEGIN, _END = "launch.begin", "launch.end"
 _NS_OF_MS = 1_000_000

@@ -13,9 +13,10 @@ from fabricheck.programs.rdma_stream.entries import BENCHMARKS, PROGRAM, Topolog
 from fabricheck.schedulers import launcher_of
 from fabricheck.sites.extras import PartitionExtras
 from fabricheck.sites.files import offers
-from fabricheck.transports import Placement, find
 from fabricheck.transports.gpu_memory import Load
+from fabricheck.transports.placement import Placement
 from fabricheck.transports.settings import listing
+from fabricheck.transports.table import find
 
 _BUDGETS = 20
 """Time budgets of a message size that one run of streams may take."""

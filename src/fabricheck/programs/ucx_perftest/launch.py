@@ -14,9 +14,9 @@ from fabricheck.measures.metrics import Metric
 from fabricheck.measures.parser import check_complete
 from fabricheck.programs.ucx_perftest import read as ucx_perftest
 from fabricheck.programs.ucx_perftest.entries import BENCHMARKS
-from fabricheck.transports import interfaces, ucx_settings
 from fabricheck.transports.gpu_memory import Load
 from fabricheck.transports.proof import Proof, prove
+from fabricheck.transports.settings import interfaces, ucx_settings
 from fabricheck.transports.statement import read_lanes
 from fabricheck.transports.witness import Witness, read_ucx_complaints, read_ucx_logs
 
