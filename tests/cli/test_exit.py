@@ -12,13 +12,17 @@ from pathlib import Path
 
 import pytest
 import typer
+import typer.main
 from tests.report import sample
 
 from fabricheck import cli
+from fabricheck.cli.application import build
 from fabricheck.cli.console import open_console
 from fabricheck.errors import FabricheckError
+from fabricheck.measures.registry import CHECKS
 
 PROGRAM = f"{sys.executable} -m fabricheck"
+JUDGED = ("--references=r.yaml", "--system=s", "--environ=e", "--placement=tcp-2n")
 
 
 def fail_with(error: BaseException | type[BaseException]) -> Callable[[], None]:
@@ -147,16 +151,32 @@ def test_a_command_imports_no_more_than_it_needs(
 
 
 @pytest.mark.integration
-def test_a_shell_completes_options_of_every_command() -> None:
-    asked = {"_FABRICHECK_COMPLETE": "complete_bash", "COMP_WORDS": "fabricheck trend --sin"}
-    variables = {**os.environ, **asked, "COMP_CWORD": "2"}
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("fabricheck tre", {"trend"}),
+        ("fabricheck trend --sin", {"--since"}),
+        ("fabricheck judge --check ", set(CHECKS)),
+        ("fabricheck judge --placement tcp", {"tcp-2n", "tcp-4n", "tcp-8n", "tcp-16n"}),
+    ],
+)
+def test_a_shell_completes_commands_options_and_choices(words: str, offered: set[str]) -> None:
+    asked = {"_FABRICHECK_COMPLETE": "complete_bash", "COMP_WORDS": words}
     done = subprocess.run(
         [Path(sys.executable).with_name("fabricheck")],
-        env=variables,
-        capture_output=True,
-        check=True,
-    )
-    assert done.stdout.split() == [b"--since"]
+        env={**os.environ, **asked, "COMP_CWORD": str(words.count(" "))},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert set(done.stdout.split()) == offered
+
+
+def test_every_command_has_examples() -> None:
+    commands = [typer.main.get_command(build([]))]
+    for command in commands:
+        below = getattr(command, "commands", {})
+        commands += [each for name, each in below.items() if name != "testbed" and not each.hidden]
+        assert below or "Examples:" in (command.help or ""), command.name
+    assert len(commands) > 30
 
 
 @pytest.mark.integration

@@ -126,10 +126,3 @@ def test_without_a_record_the_error_says_where_it_looked(fabricheck, tmp_path, m
     code, _, err = fabricheck("explain", "latency")
     assert code == 2
     assert "expected a record in perflogs" in err
-
-
-def test_help_has_examples_and_exit_codes(fabricheck):
-    code, out, _ = fabricheck("explain", "--help")
-    assert code == 0
-    assert "fabricheck explain latency openmpi rc-2n" in out
-    assert "Exit code 0" in out

@@ -1,15 +1,12 @@
 """``fabricheck judge`` as a user meets it."""
 
 import json
-import os
-import subprocess
-import sys
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from fabricheck.measures.registry import CHECKS, FAMILIES, REGISTRY
+from fabricheck.measures.registry import FAMILIES, REGISTRY
 
 DATA = Path(__file__).parents[1] / "data"
 REFERENCES = DATA.parents[1] / "references"
@@ -188,36 +185,6 @@ def test_a_foreign_check_is_refused(fabricheck, tmp_path):
     )
     assert code == 2
     assert "MpiCollective judges collective benchmarks, found latency" in err
-
-
-def test_help_has_examples(fabricheck):
-    code, out, _ = fabricheck("--help")
-    assert code == 0
-    assert "fabricheck judge latency.out --references" in out
-
-
-@pytest.mark.integration
-@pytest.mark.parametrize(
-    ("words", "offered"),
-    [
-        ("fabricheck judge --check ", set(CHECKS)),
-        ("fabricheck judge --placement tcp", {"tcp-2n", "tcp-4n", "tcp-8n", "tcp-16n"}),
-    ],
-)
-def test_shell_completion_offers_choices(words, offered):
-    found = subprocess.run(
-        [Path(sys.executable).with_name("fabricheck")],
-        env=os.environ
-        | {
-            "_FABRICHECK_COMPLETE": "complete_bash",
-            "COMP_WORDS": words,
-            "COMP_CWORD": str(len(words.split(" ")) - 1),
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert set(found.stdout.split()) == offered
 
 
 def test_every_benchmark_belongs_to_a_family_with_a_check():

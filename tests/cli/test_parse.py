@@ -120,12 +120,6 @@ def test_a_missing_file_is_one_sentence(fabricheck, tmp_path):
     assert "No such file or directory" in err
 
 
-def test_help_has_examples(fabricheck):
-    code, out, _ = fabricheck("parse", "--help")
-    assert code == 0
-    assert "fabricheck parse latency.out" in out
-
-
 @pytest.mark.integration
 def test_parsing_does_not_wait_for_reframe():
     program = (

@@ -4,8 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-import typer
-from typer.testing import CliRunner
+from tests.cli.conftest import run as invoke
 
 from fabricheck.cli import plan, references, site
 from fabricheck.errors import FabricheckError
@@ -53,65 +52,58 @@ def suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run(app: typer.Typer, *arguments: str) -> tuple[int, str]:
-    done = CliRunner().invoke(app, list(arguments), catch_exceptions=False)
+def run(*words: str) -> tuple[int, str]:
+    done = invoke(*words)
     return done.exit_code, done.stdout
 
 
-def only(command: object) -> typer.Typer:
-    app = typer.Typer()
-    app.command()(command)  # type: ignore[type-var]
-    return app
-
-
 def test_a_plan_is_text_or_json(suite: Path) -> None:
-    code, text = run(only(plan.plan), "--system", "hpc")
+    code, text = run("plan", "--system", "hpc")
     assert (code, text.splitlines()[0]) == (0, "hpc: 1 cases run, 1 are left out")
     assert "partition cpu lacks rdma" in text
-    code, text = run(only(plan.plan), "--system", "hpc", "--tag", "nightly", "--json")
+    code, text = run("plan", "--system", "hpc", "--tag", "nightly", "--json")
     found = json.loads(text)
     assert found["cases"][0]["variables"] == ["latency_p50_1B"]
     assert found["left_out"][0]["reason"] == "partition cpu lacks rdma"
 
 
 def test_a_plan_of_some_cases(suite: Path) -> None:
-    code, text = run(only(plan.plan), "--system", "hpc", "--nodes", "1")
+    code, text = run("plan", "--system", "hpc", "--nodes", "1")
     assert (code, text.splitlines()[0]) == (0, "hpc: 1 cases run, 0 are left out")
     with pytest.raises(FabricheckError, match="found transport 'rc', which needs"):
-        run(only(plan.plan), "--system", "hpc", "--transport", "rc")
+        run("plan", "--system", "hpc", "--transport", "rc")
 
 
 def test_a_night_within_the_budget_is_shown(suite: Path) -> None:
-    command = only(plan.plan)
     with pytest.raises(FabricheckError, match="expected a section night in the site file of hpc"):
-        run(command, "--system", "hpc", "--night")
+        run("plan", "--system", "hpc", "--night")
     (suite / "sites" / "hpc.yaml").write_text(f"{SITE}night: {{budget: {{wall: 10m}}}}\n")
-    code, text = run(command, "--system", "hpc", "--night")
+    code, text = run("plan", "--system", "hpc", "--night")
     assert (code, text[: text.index(",")]) == (0, "hpc: 1 of 1 cases run tonight")
-    code, text = run(command, "--system", "hpc", "--night", "--json")
+    code, text = run("plan", "--system", "hpc", "--night", "--json")
     found = json.loads(text)
     assert (found["chosen"][0]["case"]["benchmark"], found["resting"]) == ("latency", [])
     with pytest.raises(FabricheckError, match="expected --night alone"):
-        run(command, "--system", "hpc", "--night", "--tag", "smoke")
+        run("plan", "--system", "hpc", "--night", "--tag", "smoke")
 
 
 def test_references_are_listed(suite: Path) -> None:
-    code, text = run(references.app, "list", "--system", "hpc", "--json")
+    code, text = run("references", "list", "--system", "hpc", "--json")
     (row,) = json.loads(text)
     assert (code, row["critical"], row["source"]) == (0, [None, 2], "one run")
-    code, text = run(references.app, "list", "--system", "hpc", "--check", "MpiCollective")
+    code, text = run("references", "list", "--system", "hpc", "--check", "MpiCollective")
     assert "latency_p50_1B" not in text
 
 
 def test_references_that_meet_the_cases_are_exit_code_0_others_1(suite: Path) -> None:
-    assert run(references.app, "check", "--system", "hpc")[0] == 0
+    assert run("references", "check", "--system", "hpc")[0] == 0
     path = suite / "references" / "hpc.yaml"
     path.write_text(REFERENCES.replace("1B:", "2B:"))
-    code, text = run(references.app, "check", "--system", "hpc")
+    code, text = run("references", "check", "--system", "hpc")
     assert code == 1
     assert "no reference for 1 of 1 values" in text
     assert "no case of this system measures latency_p50_2B" in text
-    code, text = run(references.app, "check", "--system", "hpc", "--json")
+    code, text = run("references", "check", "--system", "hpc", "--json")
     assert (code, len(json.loads(text)["partly"])) == (1, 1)
 
 
@@ -119,20 +111,20 @@ def test_a_site_is_written_once(suite: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(
         "fabricheck.planning.site_init.gather", lambda *_, alone: Facts(missing=("CPUs: nothing",))
     )
-    code, text = run(site.app, "init", "new", "--hostname", "^new$")
+    code, text = run("site", "init", "new", "--hostname", "^new$")
     assert code == 0
     assert "not found: CPUs: nothing" in text
     assert "fabricheck site check new" in text
     assert (suite / "sites" / "new.yaml").exists()
     with pytest.raises(FabricheckError, match=r"No closing quotation.*: close its quotes"):
-        run(site.app, "init", "newer", "--on-node", "'")
+        run("site", "init", "newer", "--on-node", "'")
 
 
 def test_a_site_with_something_wrong_is_exit_code_1(suite: Path) -> None:
-    assert run(site.app, "check", "hpc")[0] == 0
+    assert run("site", "check", "hpc")[0] == 0
     path = suite / "sites" / "hpc.yaml"
     path.write_text(SITE.replace("[shm,", "[rmda,"))
-    code, text = run(site.app, "check", "hpc")
+    code, text = run("site", "check", "hpc")
     assert (code, text.splitlines()[0][:6]) == (1, "wrong:")
-    code, text = run(site.app, "check", "hpc", "--json")
+    code, text = run("site", "check", "hpc", "--json")
     assert (code, json.loads(text)[0]["effect"]) == (1, "wrong")

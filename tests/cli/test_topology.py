@@ -1,25 +1,16 @@
 import json
-import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from fabricheck import cli
 from fabricheck.localise.recorded import load
 from testbed import fabric
 
-Said = tuple[object, str, str]
-
 
 @pytest.fixture
-def say(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-    def said(*words: object) -> Said:
-        monkeypatch.setattr(sys, "argv", ["fabricheck", "topology", *map(str, words)])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        return ended.value.code or 0, *capsys.readouterr()
-
-    return said
+def say(fabricheck):
+    return partial(fabricheck, "topology")
 
 
 @pytest.fixture

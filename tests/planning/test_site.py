@@ -216,40 +216,21 @@ def test_what_would_stop_other_commands_is_not_left_behind(
     assert [path for path in suite.rglob("*") if path.is_file()] == [other]
 
 
-SITE = {
-    "systems": [
-        {
-            "name": "hpc",
-            "hostnames": ["x"],
-            "partitions": [
-                {
-                    "name": "cpu",
-                    "scheduler": "local",
-                    "launcher": "mpirun",
-                    "environs": ["gnu"],
-                    "features": ["shm", "nodes_1", "bound_ranks"],
-                }
-            ],
-        }
-    ],
-    "environments": [
-        {
-            "name": "gnu",
-            "cc": "sh",
-            "features": ["mpi"],
-            "extras": {"mpi_family": "openmpi"},
-            "target_systems": ["hpc"],
-        }
-    ],
-}
+SITE = """
+systems:
+- {name: hpc, hostnames: [x], partitions: [{name: cpu, scheduler: local, launcher: mpirun,
+   environs: [gnu], features: [shm, nodes_1, bound_ranks]}]}
+environments:
+- {name: gnu, cc: sh, features: [mpi], extras: {mpi_family: openmpi}, target_systems: [hpc]}
+"""
 
 
 def remarks(suite: Path, **changes: object) -> dict[str, Effect]:
     """What is said of SITE with keys of its partition (or of its environment) changed."""
-    site = yaml.safe_load(yaml.safe_dump(SITE))
+    site = yaml.safe_load(SITE)
     for key, value in changes.items():
-        place = site["environments"][0] if key.startswith("env_") else None
-        place = site["systems"][0]["partitions"][0] if place is None else place
+        partition, environment = site["systems"][0]["partitions"][0], site["environments"][0]
+        place = environment if key.startswith("env_") else partition
         place[key.removeprefix("env_")] = value
     (suite / "sites" / "hpc.yaml").write_text(yaml.safe_dump(site))
     (suite / "references").mkdir(exist_ok=True)
