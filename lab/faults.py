@@ -33,8 +33,8 @@ from drill.scene import Scene
 from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE
 from fabricheck.report.files import write_whole
+from fabricheck_testbed.errors import TestbedError
 from generated import insert
-from testbed.errors import TestbedError
 
 LIST = SUITE / "lab" / "faults.yaml"
 DOCUMENT = SUITE / "docs" / "explanation" / "faults.md"

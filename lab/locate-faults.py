@@ -32,9 +32,9 @@ from fabricheck.errors import FabricheckError
 from fabricheck.localise.located import lines
 from fabricheck.provenance import SUITE
 from fabricheck.report.files import write_whole
+from fabricheck_testbed import Testbed, fabric, faults
+from fabricheck_testbed.errors import TestbedError
 from generated import insert
-from testbed import Testbed, fabric, faults
-from testbed.errors import TestbedError
 
 FOLDER = SUITE / "build" / "locate-faults"
 KEPT = FOLDER / "runs.jsonl"

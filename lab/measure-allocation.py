@@ -16,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from testbed import Testbed
+from fabricheck_testbed import Testbed
 
 SUITE = Path(__file__).with_name("allocation") / "suite.py"
 REFRAME = Path(sys.executable).with_name("reframe")

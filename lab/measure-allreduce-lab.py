@@ -21,7 +21,7 @@ from typing import Any
 
 from fabricheck.programs.allreduce_lab.entries import MODELS
 from fabricheck.provenance import SUITE
-from testbed import Testbed
+from fabricheck_testbed import Testbed
 
 DOCUMENT = SUITE / "docs" / "reference" / "programs" / "allreduce_lab.md"
 MARK = "<!-- measured -->\n"

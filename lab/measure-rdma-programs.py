@@ -24,9 +24,9 @@ from fabricheck.errors import FabricheckError
 from fabricheck.report.files import write_whole
 from fabricheck.sites.extras import FabricHealthExtra, PartitionExtras
 from fabricheck.transports.pair import PAIR_WRAPPER, arguments, read_runs
+from fabricheck_testbed import Testbed
+from fabricheck_testbed.errors import TestbedError
 from generated import insert
-from testbed import Testbed
-from testbed.errors import TestbedError
 
 SUITE = Path(__file__).resolve().parents[1]
 BUILD = SUITE / "build" / "measure-rdma"

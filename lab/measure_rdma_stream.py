@@ -20,8 +20,8 @@ from fabricheck.programs.rdma_stream.launch import rdma_stream_options
 from fabricheck.sites.extras import PartitionExtras
 from fabricheck.transports.settings import Ports, settings
 from fabricheck.units import format_size
-from testbed import Testbed, layout
-from testbed.guest.devices import cable
+from fabricheck_testbed import Testbed, layout
+from fabricheck_testbed.guest.devices import cable
 
 DOCUMENT = "docs/reference/programs/rdma_stream.md"
 ROUNDS = 9

@@ -22,10 +22,10 @@ from fabricheck.cli.application import build
 from fabricheck.fabric.counters import BANDS
 from fabricheck.node_health.rules import RULES
 from fabricheck.report.status import Status
-from testbed.cli import application
-from testbed.door import OWN
+from fabricheck_testbed.cli import application
+from fabricheck_testbed.door import OWN
 
-READMES = ("README.md", "src/testbed/README.md")
+READMES = ("README.md", "testbed/README.md")
 PAGES = [name for name in DOCUMENTS if name.startswith("docs/") or name in READMES]
 FINDINGS = "docs/how-to/red-or-untrusted.md"
 WIDTH = 100

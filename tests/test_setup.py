@@ -173,8 +173,12 @@ def test_lock_check_names_each_difference(tmp_path, line, expected):
         ("format", "bad.py", "x = [1,2]\n"),
         ("mypy", "src/fabricheck/bad.py", "def f(x): return x\n"),
         ("imports", "src/fabricheck/errors.py", '"""Errors."""\nimport fabricheck.cli\n'),
-        ("imports", "src/testbed/munge.py", '"""Munge."""\nimport fabricheck.errors\n'),
-        ("imports", "src/fabricheck/units.py", '"""Units."""\nimport testbed.layout\n'),
+        (
+            "imports",
+            "testbed/src/fabricheck_testbed/munge.py",
+            '"""Munge."""\nimport fabricheck.errors\n',
+        ),
+        ("imports", "src/fabricheck/units.py", '"""Units."""\nimport fabricheck_testbed.layout\n'),
         ("shellcheck", "bad", "#!/bin/bash\nrm $1\n"),
         ("clang-format", "bad.cpp", "int   main(){return 0;}\n"),
     ],
@@ -221,11 +225,15 @@ LAB = ("dashboard", "drill", "simulation")
 def red(copy: Path, tool: str, files: dict[str, str]) -> str:
     """What a tool of ci/lint, which fails, says of a copy of the project with these files."""
     # The contract of imports is of all modules; the other tools need no file that is right.
-    for name in ("ci", "lab", "src/fabricheck", "src/testbed") if tool == "imports" else ("ci",):
+    for name in ("ci", "lab", "src/fabricheck", "testbed") if tool == "imports" else ("ci",):
         shutil.copytree(ROOT / name, copy / name)
     for name in ("pyproject.toml", ".clang-format", ".clang-tidy", "setup-env.sh"):
         shutil.copy(ROOT / name, copy / name)
-    for name in ("src/fabricheck", "src/testbed", *(f"lab/{name}" for name in LAB)):
+    for name in (
+        "src/fabricheck",
+        "testbed/src/fabricheck_testbed",
+        *(f"lab/{name}" for name in LAB),
+    ):
         (copy / name).mkdir(parents=True, exist_ok=True)
         (copy / name / "__init__.py").touch()
     (copy / ".venv").symlink_to(ROOT / ".venv")
@@ -235,7 +243,7 @@ def red(copy: Path, tool: str, files: dict[str, str]) -> str:
     done = subprocess.run(
         ["ci/lint", tool],
         cwd=copy,
-        env={**os.environ, "PYTHONPATH": str(copy / "src")},
+        env={**os.environ, "PYTHONPATH": f"{copy}/src:{copy}/testbed/src"},
         capture_output=True,
         text=True,
         check=False,

@@ -6,11 +6,11 @@ from typing import TypeVar
 
 import pytest
 
-from testbed import Testbed, faults
-from testbed.errors import TestbedError
-from testbed.guest import machine
-from testbed.programs import require_guest_programs, require_programs
-from testbed.rights import probe
+from fabricheck_testbed import Testbed, faults
+from fabricheck_testbed.errors import TestbedError
+from fabricheck_testbed.guest import machine
+from fabricheck_testbed.programs import require_guest_programs, require_programs
+from fabricheck_testbed.rights import probe
 
 _SECONDS = 300.0
 _ATTEMPTS = 3

@@ -16,7 +16,7 @@ from fabricheck.programs.pair_health.launch import Pairs, cases
 from fabricheck.provenance import SUITE
 from fabricheck.sites.extras import PartitionExtras
 from fabricheck.transports.witness import RANK_WRAPPER
-from testbed import Testbed
+from fabricheck_testbed import Testbed
 
 # Where a fifth of all packets is lost, MPI alone needs a minute to start.
 _SECONDS: Final = 240.0

@@ -17,8 +17,8 @@ from fabricheck.record.sessions import last
 from fabricheck.report.load import load
 from fabricheck.report.run import Run
 from fabricheck.transports.witness import unfinished_ranks
-from testbed import Testbed
-from testbed.faults import active, inject
+from fabricheck_testbed import Testbed
+from fabricheck_testbed.faults import active, inject
 
 COPIED: Final = ("checks", "sites", "references", "src", "reframe-config.py")
 RECORDS: Final = ("stage", "output", "perflogs", "reports")

@@ -1,10 +1,12 @@
 """``fabricheck run`` with a testbed that cannot have its RDMA devices."""
 
+import sys
 from pathlib import Path
 
 import pytest
 import typer
 
+import fabricheck_testbed.cli
 from fabricheck.cli import run as run_module
 from fabricheck.errors import FabricheckError
 from fabricheck.planning import night as nights
@@ -13,7 +15,7 @@ from fabricheck.record.costs import Cost
 from fabricheck.reframe_ext.matrix import Case
 from fabricheck.runner import selection, session
 from fabricheck.runner.selection import Selection
-from testbed.errors import TestbedError
+from fabricheck_testbed.errors import TestbedError
 
 
 @pytest.fixture
@@ -26,7 +28,7 @@ def wishes(monkeypatch: pytest.MonkeyPatch) -> list[bool | None]:
         if rdma:
             raise TestbedError("a testbed with --rdma needs QEMU")
 
-    monkeypatch.setattr(run_module.testbed, "up", up)
+    monkeypatch.setattr(fabricheck_testbed.cli, "up", up)
     return asked
 
 
@@ -108,3 +110,9 @@ def test_the_junit_report_may_lie_where_the_testbed_sees_nothing(
     assert not list((place / "reports").iterdir())
     with pytest.raises(FabricheckError, match="expected a directory for --junit"):
         run_module.run(system="local", junit=tmp_path / "none" / "junit.xml")
+
+
+def test_a_suite_without_its_testbed_runs_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "fabricheck_testbed.cli", None)
+    with pytest.raises(FabricheckError, match=r"pip install 'fabricheck\[testbed\]'"):
+        run_module._start_testbed(with_rdma=False)

@@ -14,9 +14,9 @@ from fabricheck.cli.application import build
 from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE
 from fabricheck.reframe_ext.config import system_here
-from testbed import layout
-from testbed.door import Request
-from testbed.errors import TestbedError
+from fabricheck_testbed import layout
+from fabricheck_testbed.door import Request
+from fabricheck_testbed.errors import TestbedError
 
 COMMANDS = ["run", "nightly", "locate", "stress start", "stress once", "plan"]
 
@@ -76,10 +76,13 @@ def test_another_installation_leaves_a_testbed_alone(
     files.etc.mkdir()
     files.package.write_text(str(layout.PACKAGE))
     layout.refuse_of_other_package(files)
-    monkeypatch.setattr(layout, "PACKAGE", Path("/elsewhere/src/testbed"))
-    with pytest.raises(TestbedError, match="of /elsewhere/src/testbed"):
+    monkeypatch.setattr(layout, "PACKAGE", Path("/elsewhere/fabricheck_testbed"))
+    with pytest.raises(TestbedError, match="of /elsewhere/fabricheck_testbed"):
         Request(tmp_path, "login", ["true"]).run()
-    with pytest.raises(TestbedError, match=r"of /elsewhere/src/testbed .* found one of .*/testbed"):
+    with pytest.raises(
+        TestbedError,
+        match=r"of /elsewhere/fabricheck_testbed .* found one of .*/fabricheck_testbed",
+    ):
         layout.refuse_of_other_package(files)
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from fabricheck import cli
 from fabricheck.cli.door import DOOR
-from testbed.__main__ import main
-from testbed.door import OWN, Door
+from fabricheck_testbed.__main__ import main
+from fabricheck_testbed.door import OWN, Door
 
 DOORS = pytest.mark.parametrize(
     ("program", "door"), [(main, OWN), (cli.main, DOOR)], ids=["own", "suite"]

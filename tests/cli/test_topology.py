@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fabricheck.localise.recorded import load
-from testbed import fabric
+from fabricheck_testbed import fabric
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from tests.guards.suite import Suite
 
-from testbed import Testbed
+from fabricheck_testbed import Testbed
 
 
 @pytest.fixture(scope="session")

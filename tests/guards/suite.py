@@ -14,7 +14,7 @@ from tests.testbeds import measured_again
 
 from fabricheck.judge.levels import Level
 from fabricheck.record.entries import Case, Sample
-from testbed import Testbed
+from fabricheck_testbed import Testbed
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PROGRAMS = Path(sys.executable).parent

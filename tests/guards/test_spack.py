@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.guards.suite import REPOSITORY, Suite
 
-from testbed import Testbed
+from fabricheck_testbed import Testbed
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("spack")]
 

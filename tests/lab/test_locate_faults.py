@@ -3,7 +3,7 @@
 import importlib.util
 
 from fabricheck.provenance import SUITE
-from testbed import ends, fabric
+from fabricheck_testbed import ends, fabric
 
 SPEC = importlib.util.spec_from_file_location("locate_faults", SUITE / "lab" / "locate-faults.py")
 assert SPEC

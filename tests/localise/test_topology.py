@@ -8,7 +8,7 @@ from fabricheck.localise.topology import (
     from_json,
     nodes_in,
 )
-from testbed import fabric
+from fabricheck_testbed import fabric
 
 BY_DESTINATION = from_json(fabric.topology(fabric.LEAF_SPINE_LFT, 8))
 BY_FLOW = from_json(fabric.topology(fabric.LEAF_SPINE, 8))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.bench.conftest import build
 
-from testbed import Testbed
+from fabricheck_testbed import Testbed
 
 SECONDS = 120.0
 PORT = 18700

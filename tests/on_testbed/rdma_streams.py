@@ -10,8 +10,8 @@ from tests.bench.conftest import build
 from fabricheck.measures import program_result
 from fabricheck.programs.rdma_stream import read as rdma_stream
 from fabricheck.transports.settings import Ports, settings
-from testbed import Testbed
-from testbed.guest.devices import cable
+from fabricheck_testbed import Testbed
+from fabricheck_testbed.guest.devices import cable
 
 SECONDS = 200.0
 FEW = ("--nmsg", "300", "--num-cmsgs", "10", "--gid-index", "1")

@@ -11,7 +11,7 @@ import pytest
 from tests.bench.conftest import build
 
 from fabricheck.programs.allreduce_lab import launch
-from testbed import Testbed
+from fabricheck_testbed import Testbed
 
 pytestmark = pytest.mark.e2e
 

@@ -15,7 +15,7 @@ from scipy.stats import spearmanr
 from fabricheck.fabric.ports import snapshot_of
 from fabricheck.monitor.ports import of_snapshot
 from fabricheck.nodes.told import SCRIPT, parse
-from testbed import Testbed, faults
+from fabricheck_testbed import Testbed, faults
 
 pytestmark = pytest.mark.lab
 SECONDS = 120.0

@@ -12,7 +12,7 @@ from drill.pairs import Measured, Programs, measure
 from fabricheck.launch.disturbance import FOREIGN_SHARE
 from fabricheck.localise import recorded
 from fabricheck.provenance import SUITE
-from testbed import Testbed, fabric, faults
+from fabricheck_testbed import Testbed, fabric, faults
 
 pytestmark = [pytest.mark.e2e, pytest.mark.alone]
 

@@ -7,7 +7,7 @@ import pytest
 from tests.on_testbed.rdma_batch_ends import ADDRESS, Ends, ended
 
 from fabricheck.programs.rdma_batch import read as rdma_batch
-from testbed import Testbed
+from fabricheck_testbed import Testbed
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("guest")]
 Script = Callable[[str, str], str]

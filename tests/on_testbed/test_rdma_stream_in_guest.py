@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tests.on_testbed import rdma_streams
 
-from testbed import Testbed
+from fabricheck_testbed import Testbed
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("guest")]
 

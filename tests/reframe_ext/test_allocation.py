@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from testbed import Testbed
+from fabricheck_testbed import Testbed
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("testbed")]
 

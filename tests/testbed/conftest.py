@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import pytest
 
-from testbed import Testbed
-from testbed.records import read_records
+from fabricheck_testbed import Testbed
+from fabricheck_testbed.records import read_records
 
 NAMESPACES = ("net", "uts", "ipc", "pid", "mnt")
 
@@ -100,4 +100,4 @@ def make_testbed(can_run_testbeds: None, tmp_path: Path) -> Iterator[Callable[[s
 @pytest.fixture
 def program() -> list[str]:
     """The command line."""
-    return [sys.executable, "-m", "testbed"]
+    return [sys.executable, "-m", "fabricheck_testbed"]

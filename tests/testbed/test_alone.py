@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-import testbed
+import fabricheck_testbed
 
 pytestmark = pytest.mark.integration
-PACKAGE = Path(testbed.__file__).parent
+PACKAGE = Path(fabricheck_testbed.__file__).parent
 # The command line is for people, on a machine with typer and rich.
-FOR_PEOPLE = {"testbed.cli"}
+FOR_PEOPLE = {"fabricheck_testbed.cli"}
 MODULES = {
     ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
     for path in PACKAGE.rglob("*.py")
@@ -26,13 +26,13 @@ def imported(place: Path, modules: set[str]) -> str:
 
 
 def test_it_imports_nothing_but_pythons_own(tmp_path: Path) -> None:
-    (tmp_path / "testbed").symlink_to(PACKAGE)
+    (tmp_path / "fabricheck_testbed").symlink_to(PACKAGE)
     assert imported(tmp_path, MODULES) == ""
 
 
 @pytest.mark.parametrize("foreign", ["fabricheck.errors", "rich"])
 def test_what_it_must_not_import_is_seen(tmp_path: Path, foreign: str) -> None:
-    (tmp_path / "testbed").mkdir()
-    (tmp_path / "testbed" / "__init__.py").write_text(f"import {foreign}\n")
+    (tmp_path / "fabricheck_testbed").mkdir()
+    (tmp_path / "fabricheck_testbed" / "__init__.py").write_text(f"import {foreign}\n")
     missing = foreign.partition(".")[0]
-    assert f"No module named '{missing}'" in imported(tmp_path, {"testbed"})
+    assert f"No module named '{missing}'" in imported(tmp_path, {"fabricheck_testbed"})

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from testbed import Testbed, doctor, lifecycle, lock, programs, rights
-from testbed.__main__ import main
-from testbed.errors import TestbedError
-from testbed.layout import NODE_VARIABLE, Layout
-from testbed.options import own_pid_namespace
-from testbed.records import ProcessRecord, host_boot_id
-from testbed.state_files import check_root
+from fabricheck_testbed import Testbed, doctor, lifecycle, lock, programs, rights
+from fabricheck_testbed.__main__ import main
+from fabricheck_testbed.errors import TestbedError
+from fabricheck_testbed.layout import NODE_VARIABLE, Layout
+from fabricheck_testbed.options import own_pid_namespace
+from fabricheck_testbed.records import ProcessRecord, host_boot_id
+from fabricheck_testbed.state_files import check_root
 
 pytestmark = pytest.mark.integration
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from testbed import Testbed
-from testbed.errors import TestbedError
+from fabricheck_testbed import Testbed
+from fabricheck_testbed.errors import TestbedError
 
 pytestmark = pytest.mark.e2e
 

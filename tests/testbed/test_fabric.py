@@ -1,7 +1,7 @@
 import pytest
 
-from testbed import ends, fabric
-from testbed.ends import End, of_fabric
+from fabricheck_testbed import ends, fabric
+from fabricheck_testbed.ends import End, of_fabric
 
 NODES = 8
 CABLES = fabric.cables(fabric.LEAF_SPINE, NODES)

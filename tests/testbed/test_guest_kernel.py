@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from testbed.errors import TestbedError
-from testbed.guest import kernel
+from fabricheck_testbed.errors import TestbedError
+from fabricheck_testbed.guest import kernel
 
 pytestmark = pytest.mark.integration
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from testbed import doctor, programs
-from testbed.errors import TestbedError
-from testbed.guest import initramfs, machine, prepare
-from testbed.guest.kernel import Kernel
-from testbed.guest.settings import Settings
-from testbed.layout import Layout, address
+from fabricheck_testbed import doctor, programs
+from fabricheck_testbed.errors import TestbedError
+from fabricheck_testbed.guest import initramfs, machine, prepare
+from fabricheck_testbed.guest.kernel import Kernel
+from fabricheck_testbed.guest.settings import Settings
+from fabricheck_testbed.layout import Layout, address
 
 pytestmark = pytest.mark.integration
 

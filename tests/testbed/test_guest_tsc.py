@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from testbed.guest import machine, tsc
-from testbed.guest.kernel import Kernel
-from testbed.layout import Layout
+from fabricheck_testbed.guest import machine, tsc
+from fabricheck_testbed.guest.kernel import Kernel
+from fabricheck_testbed.layout import Layout
 
 pytestmark = pytest.mark.integration
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed import Testbed, status
+from fabricheck_testbed import Testbed, status
 
 pytestmark = pytest.mark.e2e
 PMI = {"openmpi": "pmix", "mpich": "pmi2"}

@@ -3,10 +3,10 @@ from pathlib import Path
 
 import pytest
 
-from testbed import layout
-from testbed.__main__ import main
-from testbed.door import OWN, Door
-from testbed.errors import TestbedError
+from fabricheck_testbed import layout
+from fabricheck_testbed.__main__ import main
+from fabricheck_testbed.door import OWN, Door
+from fabricheck_testbed.errors import TestbedError
 
 
 def test_hosts_have_names_and_addresses() -> None:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 from tests.testbed.conftest import Watch
 
-from testbed import Testbed, fabric, faults
-from testbed.records import read_record
+from fabricheck_testbed import Testbed, fabric, faults
+from fabricheck_testbed.records import read_record
 
 pytestmark = pytest.mark.e2e
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from testbed import slurm_conf
-from testbed.errors import TestbedError
-from testbed.records import ProcessRecord, read_record, read_records
+from fabricheck_testbed import slurm_conf
+from fabricheck_testbed.errors import TestbedError
+from fabricheck_testbed.records import ProcessRecord, read_record, read_records
 
 pytestmark = pytest.mark.e2e
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from testbed import lock
-from testbed.errors import TestbedError
-from testbed.lock import holder, state_lock
+from fabricheck_testbed import lock
+from fabricheck_testbed.errors import TestbedError
+from fabricheck_testbed.lock import holder, state_lock
 
 pytestmark = pytest.mark.integration
 

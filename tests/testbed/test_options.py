@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from testbed.errors import TestbedError
-from testbed.layout import Layout
-from testbed.options import (
+from fabricheck_testbed.errors import TestbedError
+from fabricheck_testbed.layout import Layout
+from fabricheck_testbed.options import (
     Started,
     conflict,
     load,
@@ -13,7 +13,7 @@ from testbed.options import (
     own_pid_namespace,
     save,
 )
-from testbed.records import host_boot_id
+from fabricheck_testbed.records import host_boot_id
 
 HOME = Path("/usr")
 

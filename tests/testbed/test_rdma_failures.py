@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from testbed import Testbed, lifecycle
-from testbed.errors import TestbedError
-from testbed.guest import client
-from testbed.guest import machine as machine_module
+from fabricheck_testbed import Testbed, lifecycle
+from fabricheck_testbed.errors import TestbedError
+from fabricheck_testbed.guest import client
+from fabricheck_testbed.guest import machine as machine_module
 
 pytestmark = pytest.mark.e2e
 SECONDS = 180.0

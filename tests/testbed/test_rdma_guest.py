@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from tests.testbed.test_jobs import settled
 
-from testbed import Testbed, faults
-from testbed.errors import TestbedError
-from testbed.layout import PARTITIONS_VARIABLE
+from fabricheck_testbed import Testbed, faults
+from fabricheck_testbed.errors import TestbedError
+from fabricheck_testbed.layout import PARTITIONS_VARIABLE
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("guest")]
 SECONDS = 300.0

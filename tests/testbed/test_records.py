@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.records import (
+from fabricheck_testbed.records import (
     ProcessRecord,
     host_boot_id,
     read_record,

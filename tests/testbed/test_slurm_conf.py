@@ -1,8 +1,8 @@
 import re
 from pathlib import Path
 
-from testbed.layout import Layout
-from testbed.slurm_conf import hosts, slurm_conf
+from fabricheck_testbed.layout import Layout
+from fabricheck_testbed.slurm_conf import hosts, slurm_conf
 
 FILES = Layout(Path("/state"))
 

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from testbed.errors import TestbedError
-from testbed.visible import implied_paths, is_visible, paths_to_keep, shared_paths
+from fabricheck_testbed.errors import TestbedError
+from fabricheck_testbed.visible import implied_paths, is_visible, paths_to_keep, shared_paths
 
 
 def test_only_what_private_directories_would_hide_is_kept() -> None:

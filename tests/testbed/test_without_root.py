@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-import testbed
-from testbed.guest import kernel
+import fabricheck_testbed
+from fabricheck_testbed.guest import kernel
 
 pytestmark = pytest.mark.e2e
 NOBODY = 65534
@@ -19,7 +19,7 @@ NOBODY = 65534
 AS_NOBODY = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "env"]
 SESSION = """
 import os, sys
-from testbed import Testbed
+from fabricheck_testbed import Testbed
 testbed = Testbed("tb")
 try:
     print("up", testbed.up(nodes=2).nodes)
@@ -47,7 +47,9 @@ def home(can_run_testbeds: None) -> Iterator[Path]:
     """A directory of nobody's, which pytest's own (readable by root only) cannot hold."""
     directory = Path(tempfile.mkdtemp(prefix="testbed-nobody-"))
     try:
-        shutil.copytree(Path(testbed.__file__).parent, directory / "lib" / "testbed")
+        shutil.copytree(
+            Path(fabricheck_testbed.__file__).parent, directory / "lib" / "fabricheck_testbed"
+        )
         for mpi in ("openmpi", "mpich"):
             compiler = shutil.which(f"mpicc.{mpi}")
             if compiler:
@@ -101,7 +103,7 @@ def test_whole_life_in_a_user_namespace(home: Path, watch) -> None:
 
 
 RDMA_SESSION = """
-from testbed import Testbed, faults
+from fabricheck_testbed import Testbed, faults
 testbed = Testbed("tb")
 try:
     print("up", testbed.up(nodes=1, rdma=True).nodes)
@@ -136,19 +138,19 @@ def test_rdma_devices_in_a_user_namespace(home: Path, can_run_guests: None, watc
 
 
 def test_state_directory_of_somebody_else(home: Path) -> None:
-    script = "from testbed import Testbed; Testbed('/usr/share/tb').up()"
+    script = "from fabricheck_testbed import Testbed; Testbed('/usr/share/tb').up()"
     done = as_nobody(home, "-c", script)
     assert "cannot be used: Permission denied (/usr/share/tb)" in done.stderr
 
     (home / "roots").mkdir()
-    script = "from testbed import Testbed; Testbed('roots').up()"
+    script = "from fabricheck_testbed import Testbed; Testbed('roots').up()"
     done = as_nobody(home, "-c", script)
     assert f"roots belongs to user 0, and this is user {NOBODY}" in done.stderr
 
 
 def test_without_a_compiler(home: Path) -> None:
     script = (
-        "from testbed import Testbed, programs; programs.COMPILER = 'no-such-cc'; "
+        "from fabricheck_testbed import Testbed, programs; programs.COMPILER = 'no-such-cc'; "
         "Testbed('tb').up()"
     )
     done = as_nobody(home, "-c", script)

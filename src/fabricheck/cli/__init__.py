@@ -9,7 +9,6 @@ from typing import Final
 
 from fabricheck.cli.output import prepare, visible
 from fabricheck.errors import EXIT_BAD_INPUT, EXIT_FAULT, FabricheckError
-from testbed.errors import TestbedError
 
 _ADVICE: Final = {
     errno.EACCES: "get permission, or use a place of your own",
@@ -74,8 +73,8 @@ def _meaning(error: BaseException) -> tuple[str, int]:
     # So does pathlib wrap a loop of symbolic links.
     if type(error) is RuntimeError and isinstance(error.__context__, OSError):
         error = error.__context__
-    if isinstance(error, FabricheckError | TestbedError):
-        return str(error), error.exit_code
+    if isinstance(error, FabricheckError) or type(error).__name__ == "TestbedError":
+        return str(error), EXIT_BAD_INPUT
     if isinstance(error, OSError) and not isinstance(error, ChildProcessError | ProcessLookupError):
         return _of_system(error), EXIT_BAD_INPUT
     if isinstance(error, MemoryError):

@@ -3,8 +3,10 @@
 Kept free of heavy imports: ``fabricheck testbed exec`` passes here.
 """
 
-from typing import Final
+from typing import Any, Final
 
-from testbed.door import Door
+from fabricheck.errors import optional
 
-DOOR: Final = Door("fabricheck testbed", "FABRICHECK_TESTBED", "fabricheck/testbed")
+DOOR: Final[Any] = optional("fabricheck_testbed.door", "testbed").Door(
+    "fabricheck testbed", "FABRICHECK_TESTBED", "fabricheck/testbed"
+)

@@ -9,15 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fabricheck.cli.door import DOOR
 from fabricheck.cli.options import gathered
 from fabricheck.cli.report import HISTORY, Compared, show, there
-from fabricheck.errors import FabricheckError
+from fabricheck.errors import FabricheckError, optional
 from fabricheck.provenance import SUITE, home, places
 from fabricheck.report.load import load
-from testbed import cli as testbed
-from testbed.errors import TestbedError
-from testbed.layout import RDMA_PARTITION
 
 if TYPE_CHECKING:
     from fabricheck.runner.selection import Selection
@@ -144,16 +140,19 @@ def run(
 
 def _start_testbed(*, with_rdma: bool) -> str | None:
     """Start the testbed or find it running; says what it lacks, and why, or None."""
+    from fabricheck.cli.door import DOOR  # noqa: PLC0415
+
+    up = optional("fabricheck_testbed.cli", "testbed").up
     state_dir = DOOR.state_dir()
     if not with_rdma:
-        testbed.up(state_dir, share=list(places()))
+        up(state_dir, share=list(places()))
         return None
     try:
-        testbed.up(state_dir, share=list(places()), rdma=True)
-    except TestbedError as error:
-        lacking = f"nothing on RDMA devices (partition {RDMA_PARTITION} of the testbed): {error}"
+        up(state_dir, share=list(places()), rdma=True)
+    except optional("fabricheck_testbed.errors", "testbed").TestbedError as error:
+        lacking = f"nothing on RDMA devices (partition rdma of the testbed): {error}"
         words = textwrap.fill(f"NOT MEASURED: {lacking}", shutil.get_terminal_size((100, 24))[0])
         typer.secho(words, fg=typer.colors.YELLOW, bold=True, err=True)
-        testbed.up(state_dir, share=list(places()))
+        up(state_dir, share=list(places()))
         return lacking
     return None

@@ -1,6 +1,6 @@
 """``fabricheck testbed``: the package ``testbed``, as a part of the suite."""
 
 from fabricheck.cli.door import DOOR
-from testbed.cli import application
+from fabricheck.errors import optional
 
-app = application(DOOR)
+app = optional("fabricheck_testbed.cli", "testbed").application(DOOR)
