@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -166,34 +166,35 @@ def test_many_scrapers_slow_readers_and_hostile_requests_at_once(shared: Exporte
     assert shared.memory < 160 << 20
 
 
-def test_a_client_that_says_nothing_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "DEADLINE", 0.1)
+@contextmanager
+def serving() -> Iterator[tuple[str, int]]:
+    """The address of a server in a thread."""
     with server.Server("127.0.0.1:0", Refresher([])) as serving:
         thread = threading.Thread(target=serving.serve_forever, kwargs={"poll_interval": 0.05})
         thread.start()
-        with socket.create_connection(serving.server_address[:2], timeout=30) as idle:  # type: ignore[arg-type]
-            idle.sendall(b"GET /metr")
-            assert idle.recv(1) == b""
+        yield serving.server_address[:2]  # type: ignore[misc]
         serving.shutdown()
         thread.join()
+
+
+def test_a_client_that_says_nothing_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "DEADLINE", 0.1)
+    with serving() as address, socket.create_connection(address, timeout=30) as idle:
+        idle.sendall(b"GET /metr")
+        assert idle.recv(1) == b""
 
 
 def test_a_connection_above_the_most_ends_the_oldest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "MOST", 20)
-    with server.Server("127.0.0.1:0", Refresher([])) as serving, ExitStack() as stack:
-        thread = threading.Thread(target=serving.serve_forever, kwargs={"poll_interval": 0.05})
-        thread.start()
+    with serving() as address, ExitStack() as stack:
         slow = [
-            stack.enter_context(socket.create_connection(serving.server_address[:2], timeout=30))  # type: ignore[arg-type]
-            for _ in range(20)
+            stack.enter_context(socket.create_connection(address, timeout=30)) for _ in range(20)
         ]
         for _ in range(20):
             # Whoever reads is answered, as many as there are who hold a connection.
-            with urlopen(f"http://127.0.0.1:{serving.server_address[1]}/health", timeout=30) as one:
+            with urlopen(f"http://127.0.0.1:{address[1]}/health", timeout=30) as one:
                 assert one.status == 200
         assert slow[0].recv(1) == b""
-        serving.shutdown()
-        thread.join()
 
 
 def test_ports_and_what_is_not_there(tree: Callable[[str], Tree], tmp_path: Path) -> None:

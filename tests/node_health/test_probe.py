@@ -14,9 +14,25 @@ from fabricheck.node_health.software import probe_arguments
 
 pytestmark = pytest.mark.integration
 
+WHERE = {"PATH": os.environ["PATH"]}
 CARD = "class/infiniband/mlx5_0"
 CPU = "devices/system/cpu"
 NODE = "devices/system/node"
+
+
+def install(directory: Path, command: str, script: str) -> str:
+    """A program that stands in for a command; the ``PATH`` on which it is the first."""
+    directory.mkdir(exist_ok=True)
+    (directory / command).write_text(f"#!/bin/sh\n{script}\n")
+    (directory / command).chmod(0o755)
+    return f"{directory}:/usr/bin:/bin"
+
+
+def ask(directory: Path, node: str, questions: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["dash", NODE_PROBE], cwd=directory, env=WHERE | {"SLURMD_NODENAME": node},
+        input=questions, capture_output=True, text=True, check=False,
+    )  # fmt: skip
 
 
 def test_this_machine_tells_its_facts(tmp_path: Path) -> None:
@@ -116,21 +132,15 @@ def test_programs_tell_their_versions(
     probe: Probe, tmp_path: Path, names: tuple[str, str], prints: str, told: str
 ) -> None:
     program, command = names
-    directory = tmp_path / "bin"
-    directory.mkdir()
-    (directory / command).write_text(f"#!/bin/sh\nprintf '{prints}'\n")
-    (directory / command).chmod(0o755)
+    path = install(tmp_path / "bin", command, f"printf '{prints}'")
     asked = program if program in ("ucx", "osu") else probe_arguments(program, "mpicc")[0]
-    facts = probe({}, asked, PATH=f"{directory}:/usr/bin:/bin")
+    facts = probe({}, asked, PATH=path)
     assert facts.versions == {program: told}
 
 
 def test_a_program_in_a_folder_of_its_own_comes_first(probe: Probe, tmp_path: Path) -> None:
-    for folder, said in (("own", "MVAPICH2 Version: 2.3.7"), ("others", "MPICH Version: 4.0.2")):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "mpichversion").write_text(f"#!/bin/sh\necho {said}\n")
-        (tmp_path / folder / "mpichversion").chmod(0o755)
-    path = f"{tmp_path / 'others'}:/usr/bin:/bin"
+    install(tmp_path / "own", "mpichversion", "echo MVAPICH2 Version: 2.3.7")
+    path = install(tmp_path / "others", "mpichversion", "echo MPICH Version: 4.0.2")
     facts = probe({}, f"mvapich2={tmp_path / 'own'}=mpichversion", "mpich==mpichversion", PATH=path)
     assert facts.versions == {
         "mvapich2": "MVAPICH2 Version: 2.3.7",
@@ -140,37 +150,17 @@ def test_a_program_in_a_folder_of_its_own_comes_first(probe: Probe, tmp_path: Pa
 
 def test_a_benchmark_is_asked_alone(probe: Probe, tmp_path: Path) -> None:
     """Below a launcher it would wait for ranks that do not come."""
-    directory = tmp_path / "bin"
-    directory.mkdir()
-    (directory / "osu_latency").write_text('#!/bin/sh\necho "v7 in ${SLURM_JOB_ID:-no job}"\n')
-    (directory / "osu_latency").chmod(0o755)
-    facts = probe({}, "osu", PATH=f"{directory}:/usr/bin:/bin", SLURM_JOB_ID="17")
+    path = install(tmp_path / "bin", "osu_latency", 'echo "v7 in ${SLURM_JOB_ID:-no job}"')
+    facts = probe({}, "osu", PATH=path, SLURM_JOB_ID="17")
     assert facts.versions == {"osu": "v7 in no job"}
 
 
 def test_the_probe_answers_each_question(tmp_path: Path) -> None:
-    done = subprocess.run(
-        ["dash", NODE_PROBE],
-        cwd=tmp_path,
-        env={"PATH": os.environ["PATH"], "SLURMD_NODENAME": "n7"},
-        input="1\n2\n",
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = ask(tmp_path, "n7", "1\n2\n")
+    assert done.returncode == 0
     assert re.fullmatch(r"answer 1 n7 \d{19}\nanswer 2 n7 \d{19}\n", done.stdout)
 
 
 def test_a_probe_that_cannot_write_leaves_nothing_whole(tmp_path: Path) -> None:
-    (tmp_path / "node.n1").mkdir()
-    (tmp_path / "node.n1" / "node.n1.part").mkdir()
-    done = subprocess.run(
-        ["dash", NODE_PROBE],
-        cwd=tmp_path,
-        env={"PATH": os.environ["PATH"], "SLURMD_NODENAME": "n1"},
-        input="",
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 2
+    (tmp_path / "node.n1" / "node.n1.part").mkdir(parents=True)
+    assert ask(tmp_path, "n1", "").returncode == 2

@@ -69,15 +69,22 @@ def test_the_evidence_counts_messages_and_records_where_ucx_copies_itself(
     assert told in read_report("cuda_ipc", "cuda_ipc", mpi).evidence
 
 
-def test_cuda_ipc_that_is_there_and_carries_nothing_is_not_believed() -> None:
-    (objection,) = read_report("cuda_ipc", "cuda_copy").objections
-    assert "expected zero-copy from memory of a GPU over cuda_ipc for cuda_ipc, found" in objection
-    assert objection.endswith("UCX copied everything through the host")
-
-
-def test_messages_that_the_mpi_copied_itself_are_no_messages_of_a_gpu() -> None:
-    (objection,) = read_report("cuda_ipc", "staged").objections
-    assert "found only those from host memory (120 messages)" in objection
+@pytest.mark.parametrize(
+    ("served", "other", "words"),
+    [
+        ("cuda_copy", {}, "expected zero-copy from memory of a GPU over cuda_ipc for cuda_ipc, "
+                          "found .*: UCX copied everything through the host$"),
+        ("staged", {}, r"found only those from host memory \(120 messages\)"),
+        ("cuda_ipc", {"  1..5471": "1..inf"},
+         "expected zero-copy over cuda_ipc for the largest messages of cuda_ipc, "
+         "found 42 × eager copy-in copy-out by sysv for them"),
+    ],
+)  # fmt: skip
+def test_cuda_ipc_that_is_there_and_does_not_carry_all_is_not_believed(
+    served: str, other: dict[str, str], words: str
+) -> None:
+    (objection,) = read_report("cuda_ipc", served, **other).objections
+    assert re.search(words, objection)
 
 
 def test_the_staged_path_hands_mpi_no_memory_of_a_gpu() -> None:
@@ -157,9 +164,3 @@ def test_a_ucx_without_tables_proves_nothing(version: str, words: str) -> None:
 def test_what_a_rank_sends_itself_says_nothing() -> None:
     log = read_ucx_log((DATA / "1.20.1-cuda_ipc-y.txt").read_text().replace("intra-node", "self"))
     assert log.protocols == ()
-
-
-def test_large_messages_that_are_copied_are_not_believed() -> None:
-    (objection,) = read_report("cuda_ipc", "cuda_ipc", **{"  1..5471": "1..inf"}).objections
-    assert "expected zero-copy over cuda_ipc for the largest messages of cuda_ipc" in objection
-    assert "found 42 × eager copy-in copy-out by sysv for them" in objection

@@ -190,22 +190,17 @@ def test_all_ports_taken(tmp_path: Path, program: Path) -> None:
     ]
 
 
-def test_a_client_without_server(tmp_path: Path, program: Path) -> None:
-    ended = Ended(tmp_path, program, ranks=(1,))
-    assert ended.codes == {1: 1}
-    assert ended.said == [
-        f"pair: run 1: the client on {socket.gethostname()} found no server within 3 s: "
-        "rank 0 did not start"
-    ]
-
-
-def test_a_server_without_client(tmp_path: Path, program: Path) -> None:
-    ended = Ended(tmp_path, program, ranks=(0,))
-    assert ended.codes == {0: 1}
-    assert ended.said == [
-        f"pair: run 1: the server on {socket.gethostname()} had no client within 3 s: "
-        "rank 1 did not start"
-    ]
+@pytest.mark.parametrize(
+    ("rank", "words"),
+    [
+        (1, "the client on {} found no server within 3 s: rank 0 did not start"),
+        (0, "the server on {} had no client within 3 s: rank 1 did not start"),
+    ],
+)
+def test_an_end_without_the_other(tmp_path: Path, program: Path, rank: int, words: str) -> None:
+    ended = Ended(tmp_path, program, ranks=(rank,))
+    assert ended.codes == {rank: 1}
+    assert ended.said == [f"pair: run 1: {words.format(socket.gethostname())}"]
 
 
 @pytest.mark.parametrize(

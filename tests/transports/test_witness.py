@@ -78,14 +78,9 @@ def test_what_the_mpi_library_was_built_for_is_looked_up(tmp_path: Path) -> None
     assert [witness.device for witness in read_witnesses(tmp_path)] == ["ch3:nemesis", ""]
 
 
-def test_a_rank_that_never_ends_is_named(tmp_path: Path) -> None:
-    run_rank(tmp_path, 3, "sh", "-c", "kill -9 $PPID")
-    assert read_witnesses(tmp_path) == []
-    assert str(unfinished_ranks(tmp_path)[0]).startswith("rank 3 on ")
-
-
-def test_a_program_that_was_ended_before_its_wrapper_never_ended(tmp_path: Path) -> None:
-    run_rank(tmp_path, 3, "sh", "-c", "kill -TERM $$")
+@pytest.mark.parametrize("kill", ["kill -9 $PPID", "kill -TERM $$"])
+def test_a_rank_that_never_ends_is_named(tmp_path: Path, kill: str) -> None:
+    run_rank(tmp_path, 3, "sh", "-c", kill)
     assert read_witnesses(tmp_path) == []
     assert str(unfinished_ranks(tmp_path)[0]).startswith("rank 3 on ")
 

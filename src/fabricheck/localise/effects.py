@@ -75,16 +75,11 @@ def _passing(finding: Finding, tests: Tests, fabric: Fabric) -> Flags:
     """The tests that passed a place."""
     if finding.places[0] < fabric.size:
         return np.asarray((tests.passed == finding.places[0]).any(axis=1))
-    one, other = (fabric.nodes.index(name) for name in _ends(finding.names[0]))
+    one, other = map(fabric.nodes.index, finding.names[0].replace("<->", "->").split("->"))
     here: Flags = (tests.sender == one) & (tests.receiver == other)
     if tests.metric == "latency":
         here |= (tests.sender == other) & (tests.receiver == one)
     return here
-
-
-def _ends(pair: str) -> list[str]:
-    """Of ``n1->n2`` or ``n1<->n2``."""
-    return pair.replace("<->", "->").split("->")
 
 
 def _who(mine: Ints, tests: Tests, fabric: Fabric) -> str:

@@ -151,11 +151,8 @@ def lemons(jobs: Jobs) -> list[Lemon]:
     left = np.ones(len(jobs.slower), dtype=bool)
     while True:
         scale = _Scale.of(jobs, left)
-        suspects = {
-            node: trial
-            for node in range(len(jobs.names))
-            if (trial := _trial(jobs, left, node, scale)).evidence >= ENOUGH
-        }
+        trials = ((node, _trial(jobs, left, node, scale)) for node in range(len(jobs.names)))
+        suspects = {node: trial for node, trial in trials if trial.evidence >= ENOUGH}
         if not suspects:
             return found
         node = max(suspects, key=lambda each: (suspects[each].gain, suspects[each].evidence))
@@ -273,11 +270,8 @@ def _median_of(jobs: Jobs, where: Flags, *, last: bool) -> float | None:
     """The middle of the last, or first, nights of some jobs."""
     nights = np.unique(jobs.nights[where])
     chosen = nights[-_BESIDE:] if last else nights[:_BESIDE]
-    if not len(chosen):
-        return None
-    return float(
-        np.median([np.median(jobs.slower[where & (jobs.nights == night)]) for night in chosen])
-    )
+    medians = [np.median(jobs.slower[where & (jobs.nights == night)]) for night in chosen]
+    return float(np.median(medians)) if medians else None
 
 
 def _lemon(jobs: Jobs, left: Flags, node: int, trial: _Trial) -> Lemon:

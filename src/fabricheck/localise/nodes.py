@@ -1,7 +1,7 @@
 """What the history says of a system's nodes: which are slow, and which nothing ran on lately."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -97,14 +97,8 @@ def as_json(trend: NodeTrend) -> dict[str, Any]:
         "system": trend.system,
         "nodes": trend.nodes,
         "slow": [
-            {name: _plain(getattr(lemon, name)) for name in Lemon.__slots__}
+            asdict(lemon) | {"nodes": list(lemon.nodes), "since": f"{lemon.since}Z"}
             for lemon in trend.lemons
         ],
         "unseen": {name: f"{time}Z" for name, time in trend.unseen},
     }
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.datetime64):
-        return f"{value}Z"
-    return list(value) if isinstance(value, tuple) else value

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -150,8 +151,8 @@ def infiniband(text: str) -> Topology:
 
 def _unique(names: Mapping[str, str]) -> dict[str, str]:
     short = {switch: _short(name) for switch, name in names.items()}
-    shared = list(short.values())
-    return {switch: name if shared.count(name) == 1 else switch for switch, name in short.items()}
+    shared = Counter(short.values())
+    return {switch: name if shared[name] == 1 else switch for switch, name in short.items()}
 
 
 def _short(name: str) -> str:
@@ -164,26 +165,25 @@ def _cards(
 ) -> tuple[dict[str, str], list[str]]:
     leaves: dict[str, str] = {}
     doubts = []
+    for switch, node, _ in _nodes(ports):
+        if leaves.setdefault(node, called[switch]) != called[switch]:
+            doubts.append(_twice(node, leaves[node], called[switch]))
+    return leaves, doubts
+
+
+def _nodes(ports: Mapping[str, Mapping[int, _Port]]) -> Iterator[tuple[str, str, int]]:
+    """The switch, the name and the LID of each card that has a name."""
     for switch, own in ports.items():
         for port in own.values():
-            if not port.identity.startswith("H-") or not port.name.split():
-                continue
-            node = port.name.split()[0]
-            if leaves.setdefault(node, called[switch]) != called[switch]:
-                doubts.append(_twice(node, leaves[node], called[switch]))
-    return leaves, doubts
+            if port.identity.startswith("H-") and port.name.split():
+                yield switch, port.name.split()[0], port.lid
 
 
 def _tables(
     text: str, ports: Mapping[str, Mapping[int, _Port]], called: Mapping[str, str]
 ) -> Iterator[tuple[str, dict[str, str]]]:
     # By the digits of ibroute, as there are millions.
-    nodes = {
-        f"{port.lid:04x}": port.name.split()[0]
-        for own in ports.values()
-        for port in own.values()
-        if port.identity.startswith("H-") and port.name.split()
-    }
+    nodes = {f"{lid:04x}": node for _, node, lid in _nodes(ports)}
     for part in re.split(r"^(?=Unicast lids )", text, flags=re.M)[1:]:
         header = _TABLE.match(part)
         switch = f"S-{header[1].zfill(16)}" if header else ""

@@ -129,9 +129,9 @@ class Schedule:
 
     def _random_pairs_of(self, one: Ints, other: Ints) -> Ints:
         """One of each; those that are too many among themselves."""
-        both = min(len(one), len(other))
-        left = np.concatenate([one[both:], other[both:]])
-        return np.concatenate([_side_by_side(one, other), self._random_pairs(left)])
+        pairs = _side_by_side(one, other)
+        left = np.concatenate([one[len(pairs) :], other[len(pairs) :]])
+        return np.concatenate([pairs, self._random_pairs(left)])
 
 
 def _good_together(verdict: Verdict) -> Ints:

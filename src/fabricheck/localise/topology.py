@@ -190,19 +190,14 @@ def from_json(value: object) -> Topology:
     above = _mapping(given.get("spines", {}), "spines")
     spines = {leaf: tuple(_names(names, f"spines > {leaf}")) for leaf, names in above.items()}
     routes = {
-        switch: _table(table, switch)
+        switch: {
+            node: then
+            for then, nodes in _mapping(table, f"routes > {switch}").items()
+            for node in _names(nodes, f"routes > {switch} > {then}")
+        }
         for switch, table in _mapping(given.get("routes", {}), "routes").items()
     }
     return Topology(leaves, spines, routes)
-
-
-def _table(value: object, switch: str) -> dict[str, str]:
-    where = f"routes > {switch}"
-    return {
-        node: then
-        for then, nodes in _mapping(value, where).items()
-        for node in _names(nodes, f"{where} > {then}")
-    }
 
 
 def _mapping(value: object, where: str) -> Mapping[str, object]:

@@ -113,16 +113,7 @@ def skews(exchange: Exchange, nodes: Iterable[Facts]) -> dict[str, Skew]:
     A node whose answers contradict each other, since its clock was set meanwhile, gets the widest
     of its bounds.
     """
-    ahead = {
-        facts.node: _ahead(
-            exchange,
-            [
-                (0, facts.clock),
-                *((number, time) for number, node, time in exchange.answers if node == facts.node),
-            ],
-        )
-        for facts in nodes
-    }
+    ahead = {facts.node: _ahead(exchange, facts) for facts in nodes}
     if len(ahead) == 1:
         return {}
     found = {}
@@ -135,12 +126,12 @@ def skews(exchange: Exchange, nodes: Iterable[Facts]) -> dict[str, Skew]:
     return found
 
 
-def _ahead(exchange: Exchange, answers: list[tuple[int, int]]) -> Skew:
+def _ahead(exchange: Exchange, facts: Facts) -> Skew:
     """How far a node is ahead of the clock that asked."""
     bounds = [
         (time - end, time - begin)
-        for number, time in answers
-        if number in exchange.rounds
+        for number, node, time in ((0, facts.node, facts.clock), *exchange.answers)
+        if node == facts.node and number in exchange.rounds
         for begin, end in [exchange.rounds[number]]
     ]
     lowest, highest = max(low for low, _ in bounds), min(high for _, high in bounds)
