@@ -13,6 +13,7 @@ from fabricheck.judge.levels import Level
 from fabricheck.judge.reference import CaseKey
 from fabricheck.judge.references import resolve
 from fabricheck.judge.verdict import judge_values
+from fabricheck.measures.curve import Variable
 from fabricheck.record.entries import Case
 
 CASE = CaseKey("hpc", "hpc:cpu", "openmpi", "latency", "rc-2n")
@@ -53,7 +54,7 @@ class Place:
     def level(self, value: float) -> Level:
         references, tolerance = resolve(self.rules, "MpiPointToPoint", CASE)
         values = {name: (each.value, each.unit) for name, each in references.items()}
-        values["latency_p50_8B"] = (value, "us")
+        values[Variable.read("latency_p50_8B")] = (value, "us")
         return judge_values(values, references, tolerance).level
 
 

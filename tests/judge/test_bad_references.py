@@ -18,7 +18,7 @@ rules:
   value: {bandwidth_avg_1MiB: 900}
   bound: [-0.5, null]
 - for: {check: TransportOrder, placement: tcp-2n}
-  value: {shm_faster_8B: 1}
+  value: {ratio_p50_8B: 1}
   bound: [-0.5, null]
   unit: '1'
 - warning: [null, null]
@@ -41,7 +41,11 @@ CASES = {
     "NaN": (VALUE, "latency_p50_1B: .nan", "line 3: expected a finite number, found '.nan'"),
     "unknown metric": (VALUE, "latncy_p50_1B: 20", "> latncy_p50_1B: unknown variable: expected"),
     "other unit of size": (VALUE, "latency_p50_1KB: 20", "unknown variable: expected"),
-    "size twice": (VALUE, "latency_p50: {1024B: 1}", "unknown variable: expected the size of"),
+    "size twice": (
+        VALUE,
+        "latency_p50: {1024B: 1}",
+        "unknown variable: expected the variable name latency_p50_1KiB, found",
+    ),
     "other statistic": (VALUE, "latency_p90_1B: 20", "records latency_avg, latency_p50, latency_"),
     "other metric": (
         VALUE,
@@ -150,11 +154,17 @@ OTHER_CASES = {
         "[-1, null]",
         "greater than -1, which accepts any value",
     ),
+    "a name of no metric": (
+        ORDER,
+        "ratio_p50_8B",
+        "shm_faster_8B",
+        "line 10: rules > 3 > value > shm_faster_8B: unknown variable: expected a variable name",
+    ),
     "no unit": (
         ORDER,
         "  unit: '1'\n",
         "",
-        "line 10: rules > 3 > value > shm_faster_8B: expected a",
+        "line 10: rules > 3 > value > ratio_p50_8B: expected a",
     ),
 }
 

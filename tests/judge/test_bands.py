@@ -9,9 +9,11 @@ from fabricheck.errors import FabricheckError
 from fabricheck.judge.levels import Level
 from fabricheck.judge.references import CaseKey, Reference, Tolerance, resolve
 from fabricheck.judge.verdict import judge_values
+from fabricheck.measures.curve import Variable
+from fabricheck.measures.metrics import Metric
 
 ORIGIN = Tolerance("paper", "test", "2026-11-21")
-NAME = "latency_avg_1MiB"
+NAME = Variable(Metric.LATENCY, "avg", 1 << 20)
 PLAIN = Reference(10.6, None, 20 / 10.6 - 1, "us", warning=(-0.5, 0.5))
 MILLISECONDS = {NAME: replace(PLAIN, warning=(None, 0.5), good=10.0)}
 
@@ -27,7 +29,7 @@ MILLISECONDS = {NAME: replace(PLAIN, warning=(None, 0.5), good=10.0)}
     ],
 )
 def test_edges_of_a_latency_band(value, level, bound):
-    verdict = judge_values({"latency_avg_1MiB": (value, "us")}, MILLISECONDS, ORIGIN)
+    verdict = judge_values({NAME: (value, "us")}, MILLISECONDS, ORIGIN)
     assert verdict.level is level
     assert bound in verdict.judgements[0].message
 
@@ -42,7 +44,7 @@ def test_edges_of_a_latency_band(value, level, bound):
     ],
 )
 def test_edges_of_a_bandwidth_band(value, level, bound):
-    name = "bandwidth_avg_1MiB"
+    name = Variable(Metric.BANDWIDTH, "avg", 1 << 20)
     expected = {name: Reference(25.0, 10 / 25 - 1, None, "MB/s", warning=(-0.5, None), good=20.0)}
     verdict = judge_values({name: (value, "MB/s")}, expected, ORIGIN)
     assert verdict.level is level
@@ -50,7 +52,7 @@ def test_edges_of_a_bandwidth_band(value, level, bound):
 
 
 def test_the_bounds_of_a_band_are_those_that_are_recorded():
-    measured = {"latency_avg_1MiB": (5.0, "us")}
+    measured = {NAME: (5.0, "us")}
     (banded,) = judge_values(measured, MILLISECONDS, ORIGIN).judgements
     assert banded.good == (None, 10.0)
     (unbanded,) = judge_values(measured, {NAME: PLAIN}, ORIGIN).judgements
@@ -76,7 +78,7 @@ def test_a_band_is_read_and_its_edge_is_exact(tmp_path: Path):
     path = tmp_path / "hpc.yaml"
     path.write_text(FILE)
     references, _ = resolve(path, "MpiCollective", KEY)
-    banded, other = references[NAME], references["latency_avg_2MiB"]
+    banded, other = references[NAME], references[Variable(Metric.LATENCY, "avg", 2 << 20)]
     assert (banded.good, banded.lower, other.good, other.upper) == (10000, None, None, 1)
     assert 20000 <= (banded.bounds()[1] or 0) < 20000.0001
 

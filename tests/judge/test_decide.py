@@ -7,6 +7,8 @@ from fabricheck.judge.judgement import Judgement
 from fabricheck.judge.levels import Level
 from fabricheck.judge.references import Reference
 from fabricheck.judge.verdict import Verdict
+from fabricheck.measures.curve import Variable
+from fabricheck.measures.metrics import Metric
 
 ONLY, FIRST, SECOND = Attempt.ONLY, Attempt.FIRST, Attempt.SECOND
 QUIET = Disturbance()
@@ -49,7 +51,7 @@ def verdict(level: Level, value: float = 1.0, *, whole: bool = False) -> Verdict
     """On one bandwidth that is critical below 8; whole: on the shape of a curve alone."""
     reference = Reference(10.0, -0.2, None, "MB/s")
     own = Level.GOOD if whole else level
-    judged = Judgement("bandwidth_avg_8B", own, value, "MB/s", reference, "slow")
+    judged = Judgement(Variable(Metric.BANDWIDTH, "avg", 8), own, value, "MB/s", reference, "slow")
     return Verdict(level, (judged,), () if level is Level.GOOD else ("slow",))
 
 

@@ -9,6 +9,7 @@ from fabricheck.documents import schema
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.levels import Level
 from fabricheck.judge.references import CaseKey, resolve
+from fabricheck.measures.curve import Variable
 from fabricheck.measures.metrics import Metric
 from fabricheck.measures.registry import REGISTRY
 
@@ -26,14 +27,14 @@ def path(tmp_path):
 
 def test_the_example_is_a_reference_file(path):
     references, tolerance = resolve(path, "MpiPointToPoint", CASE)
-    assert references["latency_p50_1B"].upper == 0.25
+    assert references[Variable.read("latency_p50_1B")].upper == 0.25
     assert tolerance.monotone == 0.3
 
 
 def test_the_measured_example_is_one(path):
     path.with_name("hpc.measured.yaml").write_text(EXAMPLES[1])
     references, tolerance = resolve(path, "MpiPointToPoint", CASE)
-    assert references["latency_p50_1B"].value == 1.84
+    assert references[Variable.read("latency_p50_1B")].value == 1.84
     assert tolerance.samples == 40
 
 

@@ -8,7 +8,7 @@ import yaml
 from fabricheck.judge.levels import Level
 from fabricheck.judge.references import CaseKey, Reference, resolve
 from fabricheck.judge.verdict import judge_values
-from fabricheck.measures.curve import split_variable
+from fabricheck.measures.curve import Variable
 from fabricheck.measures.metrics import Direction
 
 SUITE = Path(__file__).parents[2]
@@ -38,11 +38,11 @@ def cases() -> list[tuple[str, str, CaseKey]]:
     return found
 
 
-def scaled(name: str, reference: Reference, faster: float) -> float:
+def scaled(variable: Variable, reference: Reference, faster: float) -> float:
     """What a machine so many times as fast measures where the reference was measured."""
     if reference.unit not in UNITS:
         return reference.value
-    lower = split_variable(name)[0].row.direction is Direction.LOWER
+    lower = variable.metric.row.direction is Direction.LOWER
     return reference.value / faster if lower else reference.value * faster
 
 
@@ -62,7 +62,7 @@ def test_what_varies_less_than_on_another_machine_is_good() -> None:
     key = CaseKey("testbed", "testbed:main", "openmpi", "matmul_blocking_np2", "tcp-2n")
     references, tolerance = resolve(SUITE / "references" / "testbed.yaml", "MpiMatmul", key)
     values = {name: (each.value, each.unit) for name, each in references.items()}
-    values["variation_max_N960"] = (0.0497, "1")
+    values[Variable.read("variation_max_N960")] = (0.0497, "1")
     assert judge_values(values, references, tolerance).level is Level.GOOD
 
 

@@ -9,7 +9,7 @@ from fabricheck.judge.link_rate import Link, Rate, ceiling
 from fabricheck.judge.physics import Links, derived, impossible, least_time, read_links
 from fabricheck.judge.references import Reference, Tolerance
 from fabricheck.judge.verdict import judge_curve
-from fabricheck.measures.curve import Curve, Point
+from fabricheck.measures.curve import Curve, Point, Variable
 from fabricheck.measures.metrics import Metric
 from fabricheck.measures.registry import find
 from fabricheck.sites.extras import PartitionExtras
@@ -118,7 +118,9 @@ def test_a_share_of_the_link_judges_what_has_no_reference(share: float, level: L
 
 def test_a_reference_goes_before_the_link() -> None:
     measured = bandwidth(CARRIED * 0.5)
-    references = {"bandwidth_avg_1MiB": Reference(CARRIED * 0.5, -0.1, None, "MB/s")}
+    references = {
+        Variable(Metric.BANDWIDTH, "avg", MIB): Reference(CARRIED * 0.5, -0.1, None, "MB/s")
+    }
     tolerance = Tolerance("measured", "test", "2026-11-21")
     verdict = judge_curve(measured, references, tolerance, derived(measured, LINKS))
     assert verdict.level is Level.GOOD

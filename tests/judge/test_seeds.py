@@ -10,7 +10,8 @@ from fabricheck.fabric.counters import BANDS
 from fabricheck.judge.levels import Level
 from fabricheck.judge.references import CaseKey, resolve
 from fabricheck.judge.verdict import judge_curve, judge_value, judge_values
-from fabricheck.measures.curve import Curve
+from fabricheck.measures.curve import Curve, Variable
+from fabricheck.measures.metrics import Metric
 from fabricheck.measures.parser import parse
 from fabricheck.planning.references import rows as list_rows
 from fabricheck.provenance import SUITE
@@ -37,7 +38,7 @@ def roce(operation: str):
 def levels_at(operation: str, size: int, *values: float) -> list[Level]:
     """The levels of values in us, by the reference of one size."""
     references, tolerance = roce(operation)
-    name = f"latency_avg_{format_size(size)}"
+    name = Variable(Metric.LATENCY, "avg", size)
     one = {name: references[name]} if name in references else {}
     return [judge_values({name: (value, "us")}, one, tolerance).level for value in values]
 
@@ -54,7 +55,7 @@ def test_the_measured_latencies_have_the_level_of_the_seed(operation):
     points = sorted((point for each in curves for point in each.points), key=lambda p: p.size)
     verdict = judge_curve(replace(curves[0], points=tuple(points)), *roce(operation))
     # 10.6 ms meets the target of 15 ms, but is no longer in the good band below 10 ms.
-    warned = ["latency_avg_1MiB"] if operation == "allreduce" else []
+    warned = [Variable(Metric.LATENCY, "avg", 1 << 20)] if operation == "allreduce" else []
     assert [j.variable for j in verdict.judgements if j.level is Level.WARNING] == warned
     assert verdict.level is (Level.WARNING if warned else Level.GOOD)
     assert len(verdict.judgements) == len([r for r in LATENCIES if r["op"] == operation])
@@ -63,8 +64,7 @@ def test_the_measured_latencies_have_the_level_of_the_seed(operation):
 @pytest.mark.parametrize("row", LATENCIES, ids=lambda row: f"{row['op']}-{row['size_bytes']}")
 def test_every_figure_of_the_tables_is_a_reference(row):
     references, _ = roce(row["op"])
-    name = f"latency_avg_{format_size(int(row['size_bytes']))}"
-    reference = references[name]
+    reference = references[Variable(Metric.LATENCY, "avg", int(row["size_bytes"]))]
     assert reference.value == float(row["measured_us"])
     edge = float(row["critical_us"] or row["target_us"])
     assert reference.bounds()[1] == pytest.approx(edge, rel=1e-15)
@@ -77,7 +77,7 @@ def test_the_figures_under_load_are_those_of_the_stress_test(row):
         "roce25g-8n", "roce25g-8n:compute", "openmpi", "allreduce_under_load", "ud_verbs_sm-8n"
     )
     references, _ = resolve(ROCE, "MpiUnderLoad", key)
-    reference = references[f"loaded_latency_avg_{format_size(int(row['size_bytes']))}"]
+    reference = references[Variable(Metric.LOADED_LATENCY, "avg", int(row["size_bytes"]))]
     assert reference.value == float(row["measured_us"])
     edge = float(row["critical_us"] or row["target_us"])
     assert reference.bounds()[1] == pytest.approx(edge, rel=1e-15)
@@ -145,13 +145,14 @@ def test_every_time_of_a_training_is_a_reference_and_good():
             nccl = replace(key, benchmark=f"{benchmark}_{name}", placement="nccl_socket-8n")
             check, of = ("TrainingIteration", key), ("NcclIteration", nccl)
             references, _ = resolve(OPTIREDUCE, *(of if name.startswith("nccl") else check))
-            reference = references[f"{name}_avg"]
+            reference = references[Variable(Metric(name), "avg")]
             assert reference.value == float(row[scheme])
             found[benchmark, name] = reference
     assert len(found) == 72
     for (_, name), reference in found.items():
+        variable = Variable(Metric(name), "avg")
         levels = [
-            judge_value(name, reference.value * times, "s", reference, reference.warning).level
+            judge_value(variable, reference.value * times, "s", reference, reference.warning).level
             for times in (1, 1.09, 1.11, 1.26)
         ]
         assert levels == [Level.GOOD, Level.GOOD, Level.WARNING, Level.CRITICAL]

@@ -10,7 +10,7 @@ from fabricheck.errors import FabricheckError
 from fabricheck.judge.levels import Level
 from fabricheck.judge.references import Reference, Tolerance
 from fabricheck.judge.verdict import judge_curve, judge_value, judge_values
-from fabricheck.measures.curve import Curve, Point
+from fabricheck.measures.curve import Curve, Point, Variable
 from fabricheck.measures.metrics import Metric
 from fabricheck.measures.registry import sweep
 
@@ -26,13 +26,14 @@ def latency(times: dict[int, float], statistic: str = "p50") -> Curve:
     return Curve("latency", "mpi_probe", "0.1.0", None, {}, points)
 
 
-def references(value=10.0, lower=-0.9, upper=1.0, sizes=SIZES, **more) -> dict[str, Reference]:
+def references(value=10.0, lower=-0.9, upper=1.0, sizes=SIZES, **more) -> dict[Variable, Reference]:
     names = latency(dict.fromkeys(sizes, 1.0)).variables()
     more = {"warning": (-0.5, 0.5), **more}
     return {name: Reference(value, lower, upper, "us", **more) for name in names}
 
 
 FLAT = dict.fromkeys(SIZES, 10.0)
+SMALL = Variable(Metric.LATENCY, "p50", 8)
 
 
 @pytest.mark.parametrize(
@@ -48,9 +49,7 @@ FLAT = dict.fromkeys(SIZES, 10.0)
     ],
 )
 def test_levels_of_a_value(value, level, bound):
-    judgement = judge_value(
-        "latency_p50_8B", value, "us", Reference(10.0, -0.9, 1.0, "us"), (-0.5, 0.5)
-    )
+    judgement = judge_value(SMALL, value, "us", Reference(10.0, -0.9, 1.0, "us"), (-0.5, 0.5))
     assert judgement.level is level
     assert judgement.message.startswith(f"latency_p50_8B is {value:g} us, ")
     assert bound in judgement.message
@@ -58,13 +57,13 @@ def test_levels_of_a_value(value, level, bound):
 
 def test_expired_references_are_never_good():
     tolerance = Tolerance("measured", "test", "2026-11-21", expired="180 days old")
-    verdict = judge_values({"latency_p50_8B": (10.0, "us")}, references(sizes=[8]), tolerance)
+    verdict = judge_values({SMALL: (10.0, "us")}, references(sizes=[8]), tolerance)
     assert verdict.level is Level.WARNING
     assert verdict.findings == ("the references have expired: 180 days old; propose new ones",)
 
 
 def test_message_names_found_expected_and_bound():
-    judgement = judge_value("latency_p50_8B", 38.4, "us", Reference(12.0, None, 1.0, "us"))
+    judgement = judge_value(SMALL, 38.4, "us", Reference(12.0, None, 1.0, "us"))
     assert judgement.message == (
         "latency_p50_8B is 38.4 us, 3.2x the reference of 12 us: critical above 24 us"
     )
@@ -72,13 +71,13 @@ def test_message_names_found_expected_and_bound():
 
 def test_bounds_are_absolute_where_the_reference_is_zero():
     reference = Reference(0.0, None, 5.0, "us")
-    assert judge_value("x", 5.0, "us", reference, (None, 2.0)).level is Level.WARNING
-    judgement = judge_value("x", 5.1, "us", reference)
-    assert judgement.message == "x is 5.1 us, the reference is 0 us: critical above 5 us"
+    assert judge_value(SMALL, 5.0, "us", reference, (None, 2.0)).level is Level.WARNING
+    judgement = judge_value(SMALL, 5.1, "us", reference)
+    assert judgement.message.endswith(" is 5.1 us, the reference is 0 us: critical above 5 us")
 
 
 def test_nothing_judges_a_value_without_reference():
-    judgement = judge_value("latency_p50_8B", 1.0, "us", None)
+    judgement = judge_value(SMALL, 1.0, "us", None)
     assert judgement.level is Level.NO_REFERENCE
     assert judgement.reference is None
 
@@ -86,12 +85,12 @@ def test_nothing_judges_a_value_without_reference():
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 def test_a_value_that_is_no_number_is_untrusted(value):
     reference = Reference(10.0, None, 1.0, "us")
-    assert judge_value("x", value, "us", reference).level is Level.UNTRUSTED
+    assert judge_value(SMALL, value, "us", reference).level is Level.UNTRUSTED
 
 
 def test_units_must_agree():
-    with pytest.raises(FabricheckError, match="reference of x in us, found ms"):
-        judge_value("x", 1.0, "us", Reference(10.0, None, 1.0, "ms"))
+    with pytest.raises(FabricheckError, match="reference of latency_p50_8B in us, found ms"):
+        judge_value(SMALL, 1.0, "us", Reference(10.0, None, 1.0, "ms"))
 
 
 @pytest.mark.parametrize(
@@ -103,7 +102,7 @@ def test_units_must_agree():
 )
 def test_expected_failures_are_warnings_either_way(value, note):
     reference = Reference(10.0, None, 1.0, "us", "bug 7")
-    judgement = judge_value("x", value, "us", reference)
+    judgement = judge_value(SMALL, value, "us", reference)
     assert judgement.level is Level.WARNING
     assert judgement.note == note
     assert judgement.message.endswith(f"; {note}")
@@ -150,7 +149,7 @@ def test_the_worst_of_slow_and_fast_is_the_farther_from_the_reference():
 
 
 def test_sizes_without_reference_are_named_and_not_good():
-    some = {n: r for n, r in references().items() if "MiB" not in n and "KiB" not in n}
+    some = {n: r for n, r in references().items() if n.size < 1024}
     verdict = judge_curve(latency(FLAT), some, TOLERANCE)
     assert verdict.level is Level.NO_REFERENCE
     assert verdict.findings == (
@@ -195,17 +194,17 @@ def test_expected_failures_are_grouped_apart_from_warnings():
 
 def test_values_that_are_no_curve():
     verdict = judge_values(
-        {"shm_faster_8B": (0.7, "1")},
+        {Variable(Metric.RATIO, "min"): (0.7, "1")},
         {
-            "shm_faster_8B": Reference(1.0, 0.0, None, "1"),
-            "shm_faster_1MiB": Reference(1.0, 0.0, None, "1"),
+            Variable(Metric.RATIO, "min"): Reference(1.0, 0.0, None, "1"),
+            Variable(Metric.RATIO, "max"): Reference(1.0, 0.0, None, "1"),
         },
         None,
     )
     assert verdict.level is Level.CRITICAL
     assert verdict.findings == (
-        "shm_faster_8B is 0.7, 0.7x the reference of 1: critical below 1",
-        "shm_faster_1MiB has a reference but was not measured",
+        "ratio_min is 0.7, 0.7x the reference of 1: critical below 1",
+        "ratio_max has a reference but was not measured",
     )
 
 
@@ -214,15 +213,10 @@ def test_nothing_at_all_is_not_good():
 
 
 def test_a_barrier_is_judged_like_any_other():
-    curve = Curve(
-        "barrier",
-        "osu",
-        "7.4",
-        None,
-        {},
-        (Point(None, {(Metric.LATENCY, "avg"): 50.0}, None, None),),
-    )
-    verdict = judge_curve(curve, {"latency_avg": Reference(10.0, None, 1.0, "us")}, TOLERANCE)
+    point = Point(None, {(Metric.LATENCY, "avg"): 50.0}, None, None)
+    curve = Curve("barrier", "osu", "7.4", None, {}, (point,))
+    expected = {Variable(Metric.LATENCY, "avg"): Reference(10.0, None, 1.0, "us")}
+    verdict = judge_curve(curve, expected, TOLERANCE)
     assert verdict.findings == (
         "latency_avg is 50 us, 5x the reference of 10 us: critical above 20 us",
     )

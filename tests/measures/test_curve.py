@@ -1,7 +1,7 @@
 import pytest
 
 from fabricheck.errors import FabricheckError
-from fabricheck.measures.curve import Curve, Point, split_variable, variable_name
+from fabricheck.measures.curve import Curve, Point, Variable
 from fabricheck.measures.metrics import Metric
 
 
@@ -16,8 +16,8 @@ from fabricheck.measures.metrics import Metric
     ],
 )
 def test_variable_names_round_trip(metric, statistic, size, name):
-    assert variable_name(metric, statistic, size) == name
-    assert split_variable(name) == (metric, statistic, size)
+    assert str(Variable(metric, statistic, size)) == name
+    assert Variable.read(name) == (metric, statistic, size)
 
 
 @pytest.mark.parametrize(
@@ -25,15 +25,18 @@ def test_variable_names_round_trip(metric, statistic, size, name):
 )
 def test_other_names_are_refused(name):
     with pytest.raises(FabricheckError, match="expected a"):
-        split_variable(name)
+        Variable.read(name)
 
 
 def test_sizes_have_one_spelling():
-    with pytest.raises(FabricheckError, match="as 1KiB, found 1024B"):
-        split_variable("latency_p50_1024B")
+    with pytest.raises(FabricheckError, match="name latency_p50_1KiB, found latency_p50_1024B"):
+        Variable.read("latency_p50_1024B")
 
 
 def test_variables_are_the_recorded_statistics():
     values = {(Metric.LATENCY, s): float(i) for i, s in enumerate(["avg", "min", "p50", "p90"])}
     curve = Curve("latency", "osu", "7.4", None, {}, (Point(8, values, None, None),))
-    assert curve.variables() == {"latency_avg_8B": (0.0, "us"), "latency_p50_8B": (2.0, "us")}
+    assert curve.variables() == {
+        Variable(Metric.LATENCY, "avg", 8): (0.0, "us"),
+        Variable(Metric.LATENCY, "p50", 8): (2.0, "us"),
+    }

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from tests.programs.results import named
 
 from fabricheck.errors import ParseError
 from fabricheck.measures.metrics import Metric
@@ -76,12 +77,12 @@ def test_reads_the_columns_of_osu_5_and_of_bandwidth_percentiles():
 def test_reads_message_rates_and_bracketed_metadata():
     curve = parse_file(OSU / "openmpi.mbw.txt")
     assert curve.metadata == {"pairs": "1", "window size": "64"}
-    assert curve.variables()["message_rate_avg_1B"] == (12111348.71, "messages/s")
+    assert named(curve.variables())["message_rate_avg_1B"] == (12111348.71, "messages/s")
 
 
 def test_barrier_has_one_row_without_size():
     curve = parse_file(OSU / "openmpi.barrier.txt")
-    assert curve.variables() == {"latency_avg": (0.21, "us")}
+    assert named(curve.variables()) == {"latency_avg": (0.21, "us")}
     check_complete(curve, ())
 
 

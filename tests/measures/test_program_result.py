@@ -4,10 +4,10 @@ import json
 import random
 
 import pytest
-from tests.programs.results import PHASES, changed, matmul, sample
+from tests.programs.results import PHASES, changed, matmul, named, sample
 
 from fabricheck.errors import FabricheckError, ParseError
-from fabricheck.measures.curve import split_variable, variable_name
+from fabricheck.measures.curve import Variable
 from fabricheck.measures.gpu import Path
 from fabricheck.measures.metrics import Metric
 from fabricheck.measures.parser import check_complete, parse
@@ -202,7 +202,7 @@ def test_a_whole_multiplication():
     assert values[Metric.TRANSFER_A, "min"] == pytest.approx(240)
     assert values[Metric.BROADCAST_B, "avg"] == pytest.approx(244)
     assert values[Metric.TOTAL, "p50"] == pytest.approx(246)
-    assert list(curve.variables())[:7] == [
+    assert list(named(curve.variables()))[:7] == [
         *("total_p50_N240", "transfer_a_p50_N240", "broadcast_b_p50_N240", "compute_p50_N240"),
         *("transfer_c_p50_N240", "variation_max_N240", "total_p50_N480"),
     ]
@@ -221,12 +221,12 @@ def test_the_variation_of_a_multiplication(variations, greatest):
 
 
 def test_labels_of_orders():
-    name = variable_name(Metric.COMPUTE, "p50", 2000)
-    assert name == "compute_p50_N2000"
-    assert split_variable(name) == (Metric.COMPUTE, "p50", 2000)
+    variable = Variable(Metric.COMPUTE, "p50", 2000)
+    assert str(variable) == "compute_p50_N2000"
+    assert Variable.read("compute_p50_N2000") == variable
     for wrong in ("compute_p50_N0", "compute_p50_N02000", "compute_p50_2KiB", "latency_p50_N2000"):
         with pytest.raises(FabricheckError):
-            split_variable(wrong)
+            Variable.read(wrong)
 
 
 def test_every_mode_and_number_of_ranks_is_a_benchmark():
@@ -247,7 +247,9 @@ def test_a_multiplication_on_gpus_has_its_path_in_its_name(path):
     found["options"] = {"compute": "gpu", "path": str(path)}
     curve = parse(json.dumps(found), "out")
     assert curve.benchmark == f"matmul_gpu_{path}_nonblocking_np4"
-    copies = {f"{copy}_p50_N240" for copy in ("copy_in", "copy_out")} & set(curve.variables())
+    copies = {f"{copy}_p50_N240" for copy in ("copy_in", "copy_out")} & set(
+        named(curve.variables())
+    )
     assert bool(copies) == (path is Path.STAGED)
     found["options"]["path"] = str(next(each for each in Path if each is not path))
     with pytest.raises(ParseError, match="N 240: expected the phases"):

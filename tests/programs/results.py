@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from fabricheck.measures.curve import Variable
+
 DATA = Path(__file__).parents[1] / "data"
 SAMPLES = {
     "mpi_probe": DATA / "mpi_probe" / "latency.json",
@@ -12,6 +14,11 @@ SAMPLES = {
     "rdma_stream": DATA / "rdma_stream" / "t6.json",
 }
 PHASES = ("transfer_a", "broadcast_b", "compute", "transfer_c", "total")
+
+
+def named(variables: Mapping[Variable, Any]) -> dict[str, Any]:
+    """What belongs to each variable, by its name."""
+    return {str(variable): value for variable, value in variables.items()}
 
 
 def document(program: str, benchmark: str, results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from ci import run_training as training
-from tests.programs.results import document
+from tests.programs.results import document, named
 
 from fabricheck.errors import FabricheckError, ParseError
 from fabricheck.judge.levels import Level
@@ -72,8 +72,8 @@ def test_the_buckets_of_a_model_are_its_parameters_to_the_byte(name):
 def test_a_run_is_read_with_every_scheme_and_the_loss():
     curve = curve_of(run_of())
     assert judge.averages(curve) == {**GOOD, Metric.ERROR_RATIO: 0.001}
-    assert curve.variables()["ring_avg"] == (2.66, "s")
-    assert set(curve.variables()) == {
+    assert named(curve.variables())["ring_avg"] == (2.66, "s")
+    assert set(named(curve.variables())) == {
         *(f"{scheme}_avg" for scheme in SCHEMES), "error_ratio_avg",
     }  # fmt: skip
 
@@ -139,7 +139,7 @@ def test_growth_is_told_of_the_scheme_that_grows_least():
     low = run_of({scheme: time / 1.2 for scheme, time in GOOD.items()}, tail=1.5)
     low["results"][3]["time"]["avg"] = 1.5
     ratios = ratio.divide(curve_of(run_of()), curve_of(low, "gpt2_tail1_5"))
-    assert ratio.values(ratios) == {"ratio_min": pytest.approx(1.41 / 1.5)}
+    assert named(ratio.values(ratios)) == {"ratio_min": pytest.approx(1.41 / 1.5)}
     assert ratio.remark(ratios) == (
         "an iteration with optireduce takes no longer in the longer tail",
     )

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tests.programs.results import document
+from tests.programs.results import document, named
 
 from fabricheck.baseline.propose import case_of as case_with_references
 from fabricheck.errors import FabricheckError, ParseError
@@ -18,8 +18,9 @@ from fabricheck.judge.verdict import Subject, judge_curve
 from fabricheck.launch import gpu
 from fabricheck.launch.cases import Case
 from fabricheck.launch.measurement import Evidence, Job, Setting
-from fabricheck.measures.curve import Curve
+from fabricheck.measures.curve import Curve, Variable
 from fabricheck.measures.gpu import FAKE_DEVICE
+from fabricheck.measures.metrics import Metric
 from fabricheck.measures.parser import parse
 from fabricheck.programs.cuda_mpi import launch
 from fabricheck.programs.cuda_mpi.entries import BENCHMARKS
@@ -171,7 +172,7 @@ def test_devices_are_held_against_the_site(
 
 
 def test_values_of_a_fake_are_held_against_no_reference() -> None:
-    references = {"bandwidth_avg_1MiB": Reference(100.0, -0.1, None, "MB/s")}
+    references = {Variable(Metric.BANDWIDTH, "avg", MIB): Reference(100.0, -0.1, None, "MB/s")}
     for environment, level in ((H100, Level.CRITICAL), (FAKE, Level.NO_REFERENCE)):
         measured = curve(1.0, environment=environment)
         verdict = refine(judge_curve(measured, references, None), Subject(measured, None))
@@ -222,7 +223,7 @@ def test_large_messages_of_the_aware_path_are_compared_with_the_staged_one() -> 
     aware = curve(10.0, 20.0, 30.0, least=MIB // 2)
     found = ratio.divide(aware, curve(40.0, 10.0, 10.0, path="staged", least=MIB // 2))
     assert found == {MIB: 2.0, 2 * MIB: 3.0}
-    assert ratio.values(found) == {"ratio_min": 2.0}
+    assert named(ratio.values(found)) == {"ratio_min": 2.0}
     assert "at 1MiB CUDA-aware MPI has 2 times the bandwidth" in ratio.remark(found)[0]
     small = curve(1.0, least=8)
     with pytest.raises(FabricheckError, match=r"raise extras\.max_message_size"):

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tests.programs.results import document
+from tests.programs.results import document, named
 
 from fabricheck.errors import ParseError
 from fabricheck.judge.levels import Level
@@ -74,7 +74,7 @@ def test_a_collective_has_times_and_the_bus_bandwidth() -> None:
     found = curve()
     assert found.benchmark == "nccl_allreduce_ring"
     assert found.points[0].values[Metric.BANDWIDTH, "avg"] == pytest.approx(1500)
-    assert set(found.variables()) >= {"latency_p50_8B", "bandwidth_avg_16B"}
+    assert set(named(found.variables())) >= {"latency_p50_8B", "bandwidth_avg_16B"}
     assert parse(collective(8, name="bcast", scheme="auto"), "out").benchmark == "nccl_bcast"
 
 
@@ -203,7 +203,7 @@ def training(**more: Any) -> str:
 
 def test_an_iteration_is_one_point_in_seconds_and_what_it_moved_is_known() -> None:
     found = parse(training(), "out", TRAINING)
-    assert found.variables()["nccl_tree_avg"] == (1.91, "s")
+    assert named(found.variables())["nccl_tree_avg"] == (1.91, "s")
     assert launch._exchanged(found).payload == 4 * 124439808 * 200 // 2
 
 

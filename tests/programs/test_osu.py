@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.programs.results import named
 
 from fabricheck.errors import ParseError
 from fabricheck.measures.benchmark import FULL, RUNS, RanksRule
@@ -165,7 +166,7 @@ def test_the_header_of_congestion_says_latency_above_bandwidths():
 
 def test_times_of_init_and_ranks_of_hello():
     curve = parse_file(PRINTED / "init.txt")
-    assert curve.variables().keys() == {"startup_avg", "startup_min", "startup_max"}
+    assert named(curve.variables()).keys() == {"startup_avg", "startup_min", "startup_max"}
     assert curve.metadata == {"ranks": "3"}
     assert parse_file(PRINTED / "hello.txt").metadata == {"ranks": "3"}
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.programs.results import document
+from tests.programs.results import document, named
 
 from fabricheck.errors import FabricheckError
 from fabricheck.launch.measurement import Setting
@@ -42,7 +42,7 @@ def written(slow: int | None, **environment: Any) -> str:
 
 
 def test_the_curve_has_the_medians() -> None:
-    values = parse(written(None), "out", "pair_health").variables()
+    values = named(parse(written(None), "out", "pair_health").variables())
     assert values["latency_p50_8B"] == (pytest.approx(2.005), "us")
     assert values["bandwidth_p50_1MiB"] == (pytest.approx(1e4), "MB/s")
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.programs.results import named
 
 from fabricheck.errors import ParseError
 from fabricheck.measures.metrics import Metric
@@ -61,7 +62,7 @@ def test_latencies_are_what_the_columns_say():
         (Metric.LATENCY, "p99"): p99,
         (Metric.LATENCY, "p99.9"): p999,
     }
-    assert list(parse_runs([SEND_LAT], "x").variables()) == [
+    assert list(named(parse_runs([SEND_LAT], "x").variables())) == [
         "latency_p50_2B",
         "latency_avg_2B",
         "latency_p99_2B",

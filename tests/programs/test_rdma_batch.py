@@ -12,7 +12,7 @@ from fabricheck.errors import ParseError
 from fabricheck.judge.levels import Level
 from fabricheck.judge.references import CaseKey, resolve
 from fabricheck.judge.verdict import judge_curve
-from fabricheck.measures.curve import variable_name
+from fabricheck.measures.curve import Variable
 from fabricheck.measures.metrics import Metric
 from fabricheck.measures.parser import parse as parse_any
 from fabricheck.programs.rdma_batch.entries import SWEEPS
@@ -221,5 +221,5 @@ def test_every_row_of_the_reference_data_has_its_reference():
         key = CaseKey("thor2-2n", "thor2-2n:compute", "builtin", benchmark, "rc-2n")
         references, _ = resolve(REFERENCES, "RdmaBatch", key)
         for statistic in ("avg", "min"):
-            reference = references[variable_name("latency", statistic, size)]
+            reference = references[Variable(Metric.LATENCY, statistic, size)]
             assert reference.value == float(row[f"{statistic}_lat_us"])

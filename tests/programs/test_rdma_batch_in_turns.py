@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.programs.results import document
+from tests.programs.results import document, named
 
 from fabricheck.errors import ParseError
 from fabricheck.measures.metrics import Metric
@@ -68,7 +68,7 @@ def test_a_latency_is_divided_by_ours_and_medians_outvote_one_disturbed_run():
     curve = in_turns.ratios(READ, sides)
     ratio = curve.points[0].values[Metric.RATIO, "p50"]
     assert ratio == pytest.approx(sides.rival[2] / 42)
-    assert list(curve.variables()) == ["ratio_p50_2B"]
+    assert list(named(curve.variables())) == ["ratio_p50_2B"]
     assert len(sides.rows) == 3
 
 

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.programs.results import named
 
 from fabricheck.errors import ParseError
 from fabricheck.judge.levels import Level
@@ -149,12 +150,12 @@ def test_own_output_tells_its_topology():
     assert (curve.program, curve.version) == ("rdma_stream", "0.1.0")
     (point,) = curve.points
     assert (point.size, point.iterations) == (4096, 500)
-    assert list(curve.variables()) == [
+    assert list(named(curve.variables())) == [
         "bandwidth_avg_4KiB",
         "bandwidth_min_4KiB",
         "error_ratio_avg_4KiB",
     ]
-    assert curve.variables()["error_ratio_avg_4KiB"] == (0.1, "1")
+    assert named(curve.variables())["error_ratio_avg_4KiB"] == (0.1, "1")
     assert stream_findings(Subject(curve, None, PartitionExtras(stream_share=1.0)))[0][
         1
     ].startswith("expected no lost message, found 100 of 1000 lost")

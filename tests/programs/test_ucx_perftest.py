@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.programs.results import named
 
 from fabricheck.errors import ParseError
 from fabricheck.measures.metrics import Metric
@@ -45,14 +46,14 @@ def test_latency_has_the_median_and_the_average_of_the_whole_run():
 
 def test_bandwidth_is_in_millions_of_bytes():
     """The program's MB is 2^20 B: 60569.32 MiB/s of 4 KiB messages are 63511.5 MB/s."""
-    variables = parse(BANDWIDTH, "x").variables()
+    variables = named(parse(BANDWIDTH, "x").variables())
     assert variables["bandwidth_avg_4KiB"] == (pytest.approx(60569.32 * 2**20 / 1e6, 1e-6), "MB/s")
     assert variables["message_rate_avg_4KiB"] == (15505745, "messages/s")
 
 
 def test_bandwidth_of_small_messages_has_digits_that_the_program_does_not_print():
     curve = parse((DATA / "rc.tag_bw.csv").read_text(), "x")
-    value, _ = curve.variables()["bandwidth_avg_1B"]
+    value, _ = named(curve.variables())["bandwidth_avg_1B"]
     assert value == pytest.approx(1 / 42.794, 1e-6), "the table says 0.02"
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.fabric.conftest import told, unpack
-from tests.programs.results import document
+from tests.programs.results import document, named
 
 from fabricheck.errors import FabricheckError
 from fabricheck.launch import mpi
@@ -43,7 +43,7 @@ def written(*results: dict[str, Any], benchmark: str = "allreduce") -> str:
 
 def test_a_curve_has_both_latencies_their_ratio_and_the_load() -> None:
     curve = parse(written(result(1024), result(65536)), "out", NAME)
-    values = {name: value for name, (value, _) in curve.variables().items()}
+    values = {name: value for name, (value, _) in named(curve.variables()).items()}
     assert {name: value for name, value in values.items() if name.endswith("_64KiB")} == {
         "loaded_latency_avg_64KiB": pytest.approx(50),
         "loaded_latency_p50_64KiB": pytest.approx(40),

@@ -9,8 +9,11 @@ from fabricheck.judge.judgement import Judgement
 from fabricheck.judge.levels import Level
 from fabricheck.judge.references import Reference
 from fabricheck.judge.verdict import Verdict
+from fabricheck.measures.curve import Variable
 from fabricheck.reframe_ext.judged import Judged
 from fabricheck.transports.witness import RANK_WRAPPER
+
+MEASURED = Variable.read("latency_p50_8B")
 
 
 @rfm.simple_test
@@ -38,11 +41,11 @@ class OverPorts(Judged):
         return True
 
     def measured_values(self):
-        return {"latency_p50_8B": (1.0, "us")}
+        return {MEASURED: (1.0, "us")}
 
     def find_verdict(self, references, tolerance):
         good = Reference(1.0, None, None, "us")
         level = Level(os.environ.get("VERDICT", Level.GOOD))
-        judgement = Judgement("latency_p50_8B", level, 1.0, "us", good, "")
+        judgement = Judgement(MEASURED, level, 1.0, "us", good, "")
         said = ("in this noise nothing is seen",) if level is Level.UNTRUSTED else ()
         return Verdict(level, (judgement,), said)

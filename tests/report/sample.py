@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fabricheck.measures.benchmark import Benchmark, MpiBenchmark, RanksRule
-from fabricheck.measures.curve import variable_name
+from fabricheck.measures.curve import Variable
 from fabricheck.measures.metrics import Metric
 from fabricheck.measures.registry import sweep
 from fabricheck.programs.osu.entries import PROBE_BENCHMARKS
@@ -177,7 +177,7 @@ def values_of(benchmark: Benchmark, factor: float, base: float, rate: float) -> 
         time = factor * (base + (size or 0) / rate * ripple)
         for metric in benchmark.metrics:
             for statistic in benchmark.statistics:
-                curve[variable_name(metric, statistic, size)] = {
+                curve[str(Variable(metric, statistic, size))] = {
                     "metric": str(metric),
                     "statistic": statistic,
                     "size": size,

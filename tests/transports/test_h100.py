@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.programs.results import named
 
 from fabricheck.measures.metrics import Metric
 from fabricheck.measures.parser import parse
@@ -74,4 +75,4 @@ def test_collectives_and_products_are_read() -> None:
     assert ring.benchmark == "nccl_allreduce_ring"
     product = parse((DATA / "matmul-staged.json").read_text(), "result.json")
     assert product.benchmark == "matmul_gpu_staged_blocking_np2"
-    assert {"copy_in_p50_N2000", "copy_out_p50_N10000"} <= set(product.variables())
+    assert {"copy_in_p50_N2000", "copy_out_p50_N10000"} <= set(named(product.variables()))

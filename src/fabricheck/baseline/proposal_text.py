@@ -7,7 +7,7 @@ import numpy as np
 
 from fabricheck.baseline.proposal import Proposal, Proposed, State
 from fabricheck.judge.reference import Reference
-from fabricheck.measures.curve import split_variable
+from fabricheck.measures.curve import Variable
 from fabricheck.measures.metrics import Direction
 from fabricheck.units import percent, share
 
@@ -49,6 +49,9 @@ def _figures(proposed: Proposed) -> str:
 
 def _worse(variable: str, reference: Reference) -> float:
     """The tolerance towards the worse."""
-    metric, _, _ = split_variable(variable)
-    bound = reference.upper if metric.row.direction is Direction.LOWER else reference.lower
+    bound = (
+        reference.upper
+        if Variable.read(variable).metric.row.direction is Direction.LOWER
+        else reference.lower
+    )
     return abs(bound or 0.0)

@@ -16,7 +16,7 @@ from fabricheck.baseline.steps import steps_of
 from fabricheck.history.series import Series, SeriesKey
 from fabricheck.judge.reference import CaseKey, Reference, Tolerance
 from fabricheck.judge.references import exists, resolve
-from fabricheck.measures.curve import variable_name
+from fabricheck.measures.curve import Variable
 from fabricheck.measures.gpu import is_fake
 from fabricheck.measures.metrics import Metric
 from fabricheck.measures.registry import CHECKS, REGISTRY
@@ -106,9 +106,9 @@ def case_of(key: SeriesKey) -> Case | None:
     return Case(key.check, CaseKey(key.system, place, key.environ, key.benchmark, key.placement))
 
 
-def variable_of(key: SeriesKey) -> str:
-    """Name of the variable of a series that belongs to a case."""
-    return variable_name(Metric(key.metric), key.statistic, key.size)
+def variable_of(key: SeriesKey) -> Variable:
+    """The variable of a series that belongs to a case."""
+    return Variable(Metric(key.metric), key.statistic, key.size)
 
 
 def propose(
@@ -187,7 +187,7 @@ class _Case:
     def _short(self) -> list[str]:
         least = self._request.least
         short = [
-            (window.stop - window.start, variable_of(series.key))
+            (window.stop - window.start, str(variable_of(series.key)))
             for series, window in zip(self._series, self._windows, strict=True)
             if window.stop - window.start < least
         ]
@@ -224,7 +224,7 @@ class _Case:
         if not found:
             return []
         last = max(change.since for change in found)
-        names = ", ".join(variable_of(change.key) for change in found[:_NAMED])
+        names = ", ".join(str(variable_of(change.key)) for change in found[:_NAMED])
         more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
         return [
             f"a change inside the window, {_words(found[0])}: {names}{more}; accept the step, or "
@@ -278,8 +278,8 @@ class _Case:
         return Proposed(
             case=self._case,
             state=State.CHANGED if state is State.SAME and self._request.fresh else state,
-            variables=variables,
-            before={name: each.value for name, each in held.items()},
+            variables={str(name): each for name, each in variables.items()},
+            before={str(name): each.value for name, each in held.items()},
             warning=min(math.ceil(share * 100) / 100, 0.99),
             samples=min(each.nights for each in found.values()),
             first=_day(min(each[0] for each in times)),
@@ -294,7 +294,7 @@ class _Case:
     def _pairs(self) -> Iterable[tuple[Series, slice]]:
         return zip(self._series, self._windows, strict=True)
 
-    def _held(self) -> tuple[Mapping[str, Reference], Tolerance | None]:
+    def _held(self) -> tuple[Mapping[Variable, Reference], Tolerance | None]:
         path = self._evidence.references
         return resolve(path, self._case.check, self._case.key) if exists(path) else ({}, None)
 
@@ -307,9 +307,9 @@ def _reference(key: SeriesKey, estimate: Estimate) -> Reference:
 
 
 def _state(
-    variables: Mapping[str, Reference],
-    errors: Mapping[str, float],
-    held: Mapping[str, Reference],
+    variables: Mapping[Variable, Reference],
+    errors: Mapping[Variable, float],
+    held: Mapping[Variable, Reference],
     tolerance: Tolerance | None,
 ) -> State:
     """Whether the references that hold say the same, as far as noise can tell."""

@@ -137,7 +137,8 @@ def _as_json(
         "tolerance": tolerance and picked(tolerance, "kind source date monotone best"),
         "judgements": [
             {
-                **picked(judgement, "variable level value unit message"),
+                "variable": str(judgement.variable),
+                **picked(judgement, "level value unit message"),
                 "reference": _reference(judgement),
             }
             for judgement in verdict.judgements

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 
-from fabricheck.errors import FabricheckError
 from fabricheck.judge.judgement import Judgement
 from fabricheck.judge.levels import Level
-from fabricheck.measures.curve import split_variable
+from fabricheck.measures.curve import Variable
 from fabricheck.measures.metrics import point_label, size_ranges
 from fabricheck.units import amount, times
 
@@ -22,7 +21,7 @@ def group(judgements: Sequence[Judgement]) -> tuple[str, ...]:
             chosen = {s: j for s, j in by_size.items() if (j.level, j.note) == (level, note)}
             if level is Level.NO_REFERENCE:
                 where = _where(name, list(chosen), list(by_size))
-                unreferenced.setdefault(where, []).append(name)
+                unreferenced.setdefault(where, []).append(str(name))
             elif level is not Level.GOOD:
                 sentences.append((level, _sentence(name, level, chosen, list(by_size))))
     sentences += [
@@ -33,16 +32,15 @@ def group(judgements: Sequence[Judgement]) -> tuple[str, ...]:
     return tuple(sentence for _, sentence in sentences)
 
 
-def missing_variables(names: Iterable[str]) -> tuple[str, ...]:
+def missing_variables(variables: Iterable[Variable]) -> tuple[str, ...]:
     """One sentence for each series of variables that have a reference and were not measured."""
-    series: dict[str, list[int]] = {}
+    series: dict[Variable, list[int]] = {}
     sentences = []
-    for name in names:
-        split = _split(name)
-        if split is None:
-            sentences.append(f"{name} has a reference but was not measured")
+    for variable in variables:
+        if variable.size is None:
+            sentences.append(f"{variable} has a reference but was not measured")
         else:
-            series.setdefault(split[0], []).append(split[1])
+            series.setdefault(variable.series, []).append(variable.size)
     for name, sizes in series.items():
         ordered = sorted(sizes)
         sentences.append(
@@ -54,28 +52,19 @@ def missing_variables(names: Iterable[str]) -> tuple[str, ...]:
 
 def _by_series(
     judgements: Sequence[Judgement],
-) -> tuple[dict[str, Series], list[Judgement]]:
-    series: dict[str, Series] = {}
+) -> tuple[dict[Variable, Series], list[Judgement]]:
+    series: dict[Variable, Series] = {}
     single = []
     for judgement in judgements:
-        split = _split(judgement.variable)
-        if split is None:
+        size = judgement.variable.size
+        if size is None:
             single.append(judgement)
         else:
-            series.setdefault(split[0], {})[split[1]] = judgement
+            series.setdefault(judgement.variable.series, {})[size] = judgement
     return series, single
 
 
-def _split(variable: str) -> tuple[str, int] | None:
-    """Series and size of a variable; ``None`` if it belongs to no series."""
-    try:
-        metric, statistic, size = split_variable(variable)
-    except FabricheckError:
-        return None
-    return None if size is None else (f"{metric}_{statistic}", size)
-
-
-def _sentence(name: str, level: Level, chosen: Series, every: Sequence[int]) -> str:
+def _sentence(name: Variable, level: Level, chosen: Series, every: Sequence[int]) -> str:
     if len(chosen) == 1:
         return next(iter(chosen.values())).message
     note = next(iter(chosen.values())).note
@@ -84,8 +73,8 @@ def _sentence(name: str, level: Level, chosen: Series, every: Sequence[int]) -> 
     return f"{head}, worst {_worst(name, size, extreme)}" + (f"; {note}" if note else "")
 
 
-def _worst(name: str, size: int, judgement: Judgement) -> str:
-    label, found = point_label(_metric(name), size), amount(judgement.value, judgement.unit)
+def _worst(name: Variable, size: int, judgement: Judgement) -> str:
+    label, found = point_label(name.metric, size), amount(judgement.value, judgement.unit)
     reference = judgement.reference
     if reference is None or not reference.value:
         return f"{found} at {label}, {judgement.limit}"
@@ -102,12 +91,7 @@ def _distance(judgement: Judgement) -> float:
     return max(ratio, 1 / ratio) if ratio else float("inf")
 
 
-def _metric(name: str) -> str:
-    """The metric of a series."""
-    return name.rpartition("_")[0]
-
-
-def _where(name: str, chosen: Sequence[int], every: Sequence[int]) -> str:
+def _where(name: Variable, chosen: Sequence[int], every: Sequence[int]) -> str:
     if len(chosen) == 1:
-        return f"at {point_label(_metric(name), chosen[0])}"
-    return f"at {len(chosen)} sizes {size_ranges(_metric(name), chosen, every)}"
+        return f"at {point_label(name.metric, chosen[0])}"
+    return f"at {len(chosen)} sizes {size_ranges(name.metric, chosen, every)}"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.levels import Level
 from fabricheck.judge.reference import Fractions, Reference, is_lower_better
+from fabricheck.measures.curve import Variable
 from fabricheck.units import amount, times
 
 
@@ -14,9 +15,9 @@ class Judgement:
     """Verdict on one performance variable.
 
     Attributes:
-        variable: name such as ``latency_p50_1KiB``.
+        variable: what was measured.
         level: the verdict.
-        value: what was measured, in ``unit``.
+        value: the measured value, in ``unit``.
         unit: unit of the value.
         reference: what it was compared with, if there was something.
         message: one sentence on what was found, what was expected, and the bound.
@@ -25,7 +26,7 @@ class Judgement:
         good: the limits between which the value would be good; the edge of a band is not.
     """
 
-    variable: str
+    variable: Variable
     level: Level
     value: float
     unit: str
@@ -37,7 +38,7 @@ class Judgement:
 
 
 def judge_value(
-    variable: str,
+    variable: Variable,
     value: float,
     unit: str,
     reference: Reference | None,

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from fabricheck.judge.link_rate import Link, Rate, ceiling, headers, read_rate
 from fabricheck.judge.reference import Derived, Reference
 from fabricheck.measures.benchmark import Benchmark
-from fabricheck.measures.curve import Curve, variable_name
+from fabricheck.measures.curve import Curve, Variable
 from fabricheck.measures.metrics import Metric
 from fabricheck.measures.registry import find
 from fabricheck.sites.extras import PartitionExtras
@@ -127,7 +127,7 @@ def _moved(curve: Curve, benchmark: Benchmark) -> Iterator[tuple[int, float]]:
             yield point.size, point.size / latency
 
 
-def derived(curve: Curve, links: Links) -> dict[str, Derived]:
+def derived(curve: Curve, links: Links) -> dict[Variable, Derived]:
     """References of bandwidths by variable: the share of one link that large messages must reach.
 
     They hold for connections between two ends. What a node has more than one link for may be more.
@@ -143,7 +143,7 @@ def derived(curve: Curve, links: Links) -> dict[str, Derived]:
         if (point.size or 0) < _FILLS_LINK_ALONE or (Metric.BANDWIDTH, "avg") not in point.values:
             continue
         assert point.size is not None, "its size was compared"
-        found[variable_name(Metric.BANDWIDTH, "avg", point.size)] = Derived(
+        found[Variable(Metric.BANDWIDTH, "avg", point.size)] = Derived(
             Reference(
                 _carried(benchmark, point.size, links, rate, 1), rate.critical - 1, None, "MB/s"
             ),

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from fabricheck.measures.curve import split_variable
+from fabricheck.measures.curve import Variable
 from fabricheck.measures.metrics import Direction
 from fabricheck.transports.placement import parts
 
@@ -99,13 +99,9 @@ class Derived:
     source: str
 
 
-def is_lower_better(variable: str) -> bool:
-    """Whether lower values of a variable such as ``latency_p50_8B`` are the better ones.
-
-    Raises:
-        FabricheckError: for a variable of no metric.
-    """
-    return split_variable(variable)[0].row.direction is Direction.LOWER
+def is_lower_better(variable: Variable) -> bool:
+    """Whether lower values of a variable are the better ones."""
+    return variable.metric.row.direction is Direction.LOWER
 
 
 @dataclass(frozen=True, slots=True)

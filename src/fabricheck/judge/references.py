@@ -11,14 +11,16 @@ from fabricheck.errors import FabricheckError
 from fabricheck.judge.reference import CaseKey, Fractions, Reference, Tolerance
 from fabricheck.judge.reference_file import References, Rule, exists, fields_of, load
 from fabricheck.measures.benchmark import Benchmark
-from fabricheck.measures.curve import split_variable
+from fabricheck.measures.curve import Variable
 from fabricheck.measures.metrics import Direction, Metric
 from fabricheck.measures.registry import CHECKS, find
 
 __all__ = ["CHECKS", "CaseKey", "Fractions", "Reference", "Tolerance", "exists", "resolve"]
 
 
-def resolve(path: Path, check: str, key: CaseKey) -> tuple[dict[str, Reference], Tolerance | None]:
+def resolve(
+    path: Path, check: str, key: CaseKey
+) -> tuple[dict[Variable, Reference], Tolerance | None]:
     """The references of a case by variable, and what they rest on.
 
     Without any there is ``None`` beside them, which is judged as ``no-reference``.
@@ -45,7 +47,7 @@ def resolve(path: Path, check: str, key: CaseKey) -> tuple[dict[str, Reference],
     return _Case(references, check, key, benchmark).resolve()
 
 
-def givers(path: Path, check: str, key: CaseKey) -> dict[str, Rule]:
+def givers(path: Path, check: str, key: CaseKey) -> dict[Variable, Rule]:
     """The rule, measured ones too, that each variable of a case has its value from."""
     benchmark = find(key.benchmark) if CHECKS[check] else None
     found = _Case(load(path), check, key, benchmark).values()
@@ -63,6 +65,12 @@ class _Value:
     def error(self, message: str) -> FabricheckError:
         return self.rule.error(message, *self.keys)
 
+    def variable(self, name: str) -> Variable:
+        try:
+            return Variable.read(name)
+        except FabricheckError as error:
+            raise self.error(f"unknown variable: {error}") from error
+
 
 class _Case:
     """What holds for one case."""
@@ -77,7 +85,7 @@ class _Case:
         self._rules = [rule for rule in references.rules if rule.is_for(fields)]
         self._best = [rule for rule in references.best if rule.is_for(fields)]
 
-    def resolve(self) -> tuple[dict[str, Reference], Tolerance | None]:
+    def resolve(self) -> tuple[dict[Variable, Reference], Tolerance | None]:
         values = self.values()
         if not values:
             return {}, None
@@ -85,15 +93,16 @@ class _Case:
         self._require_known(found)
         return found, self._tolerance(next(iter(values.values())))
 
-    def values(self) -> dict[str, _Value]:
+    def values(self) -> dict[Variable, _Value]:
         """The value of each variable: measured, or of the first rule, or the best one."""
-        found: dict[str, _Value] = {}
+        found: dict[Variable, _Value] = {}
         for rule in self._measured:
             for name, (value, _, _) in rule.says["values"].items():
-                found.setdefault(name, _Value(value, rule, ("values", name)))
+                expected = _Value(value, rule, ("values", name))
+                found.setdefault(expected.variable(name), expected)
         for rule in (*self._rules, *self._best):
-            for value, name in self._expanded(rule):
-                found.setdefault(name, value)
+            for expected, name in self._expanded(rule):
+                found.setdefault(expected.variable(name), expected)
         return found
 
     def _expanded(self, rule: Rule) -> Iterator[tuple[_Value, str]]:
@@ -119,7 +128,7 @@ class _Case:
         names = ", ".join(f"{metric}_{each}" for metric, each in self._benchmark.recorded)
         return f"the benchmark {self._benchmark.name} records {names}"
 
-    def _reference(self, name: str, value: _Value) -> Reference:
+    def _reference(self, name: Variable, value: _Value) -> Reference:
         unit, direction = self._metric(name, value)
         failure, target = self._said("known_failure", name=name), self._said("target", name=name)
         reference = Reference(
@@ -127,7 +136,7 @@ class _Case:
             target=target[1] if target else None,
         )  # fmt: skip
         if value.rule in self._measured:
-            _, lower, upper = value.rule.says["values"][name]
+            _, lower, upper = value.rule.says["values"][str(name)]
             reference = replace(reference, lower=lower, upper=upper)
             _check(name, reference, direction, value.rule, value.keys)
             return replace(reference, warning=_shared(value.rule.says["warning"], reference))
@@ -149,7 +158,7 @@ class _Case:
         return self._warned(name, reference, rule, keys)
 
     def _warned(
-        self, name: str, reference: Reference, bound: Rule, keys: tuple[str, ...]
+        self, name: Variable, reference: Reference, bound: Rule, keys: tuple[str, ...]
     ) -> Reference:
         says = self._said("warning", name=name)
         if says is None:
@@ -170,7 +179,7 @@ class _Case:
             )
         return replace(reference, warning=warning)
 
-    def _said(self, *keys: str, name: str) -> tuple[Rule, Any, tuple[str, ...]] | None:
+    def _said(self, *keys: str, name: Variable) -> tuple[Rule, Any, tuple[str, ...]] | None:
         """What the first rule says of a variable under one of these keys, and where."""
         for rule in self._rules:
             for key in keys:
@@ -183,12 +192,13 @@ class _Case:
                     return rule, given, (key,)
         return None
 
-    def _require_known(self, found: Mapping[str, Reference]) -> None:
+    def _require_known(self, found: Mapping[Variable, Reference]) -> None:
         """Refuse bands and targets of variables that have no value, which would judge nothing."""
+        known = set(map(str, found))
         for rule in self._rules:
             for key in ("band", "target"):
                 for name in rule.says.get(key, {}):
-                    if name not in found:
+                    if name not in known:
                         raise rule.error(
                             f"expected a variable of {self._key} with a value, found {name}: give "
                             "it one, or correct the name",
@@ -196,7 +206,7 @@ class _Case:
                             name,
                         )
 
-    def _metric(self, name: str, value: _Value) -> tuple[str, Direction | None]:
+    def _metric(self, name: Variable, value: _Value) -> tuple[str, Direction | None]:
         """Unit of a variable, and which values are better."""
         if self._benchmark is None:
             units = (rule.says["unit"] for rule in self._rules if "unit" in rule.says)
@@ -204,10 +214,7 @@ class _Case:
             if unit is None:
                 raise value.error(f"expected a rule with the unit of {name}, found none: add one")
             return unit, None
-        try:
-            metric, statistic, size = split_variable(name)
-        except FabricheckError as error:
-            raise value.error(f"unknown variable: {error}") from error
+        metric, statistic, size = name
         if (metric, statistic) not in self._benchmark.recorded:
             raise value.error(f"unknown variable: {self._recorded()}")
         if (size is None) != (self._benchmark.min_size is None):
@@ -237,17 +244,12 @@ class _Case:
         )
 
 
-def _names(pattern: str, name: str, *, exactly: bool) -> bool:
+def _names(pattern: str, variable: Variable, *, exactly: bool) -> bool:
     """Whether a variable, its metric and statistic, or its metric alone has a pattern."""
     if exactly:
-        return pattern == name
-    spoken = [name]
-    try:
-        metric, statistic, _ = split_variable(name)
-        spoken += [f"{metric}_{statistic}", str(metric)]
-    except FabricheckError:
-        pass  # a name of its own, of no curve
-    return any(re.fullmatch(pattern, each) for each in spoken)
+        return pattern == str(variable)
+    names = variable, variable.series, variable.metric
+    return any(re.fullmatch(pattern, str(name)) for name in names)
 
 
 def _shared(share: float, reference: Reference) -> Fractions:
@@ -270,7 +272,11 @@ def _fractions(value: _Value, critical: float, direction: Direction | None) -> F
 
 
 def _check(
-    name: str, reference: Reference, direction: Direction | None, rule: Rule, keys: tuple[str, ...]
+    name: Variable,
+    reference: Reference,
+    direction: Direction | None,
+    rule: Rule,
+    keys: tuple[str, ...],
 ) -> None:
     lower, upper = reference.lower, reference.upper
     if lower is None and upper is None:
@@ -289,7 +295,7 @@ def _check(
         )
 
 
-def _check_good(name: str, reference: Reference, rule: Rule, keys: tuple[str, ...]) -> None:
+def _check_good(name: Variable, reference: Reference, rule: Rule, keys: tuple[str, ...]) -> None:
     lower, upper = reference.bounds()
     edge = reference.good or 0.0
     if (lower is not None and edge < lower) or (upper is not None and edge > upper):

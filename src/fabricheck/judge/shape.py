@@ -1,6 +1,6 @@
 """What a curve tells as a whole, whatever its single sizes are compared with."""
 
-from fabricheck.measures.curve import Curve
+from fabricheck.measures.curve import Curve, Variable
 from fabricheck.measures.metrics import Direction, Metric, size_ranges
 from fabricheck.measures.registry import find
 from fabricheck.units import amount, format_size, times
@@ -31,7 +31,7 @@ def falling_latency(curve: Curve, noise: float | None) -> tuple[str, ...]:
             if point.size is not None and (Metric.LATENCY, statistic) in point.values
         }
         if series:
-            return _falls(f"{Metric.LATENCY}_{statistic}", series, noise)
+            return _falls(Variable(Metric.LATENCY, statistic), series, noise)
     return ()
 
 
@@ -62,13 +62,13 @@ def poor_best(curve: Curve, best: float | None) -> tuple[str, ...]:
             continue
         found = min(series) if lower else max(series)
         if found > best if lower else found < best:
-            return (_told(f"{metric}_{statistic}", found, series[found], best, lower=lower),)
+            return (_told(Variable(metric, statistic), found, series[found], best, lower=lower),)
         return ()
     return ()
 
 
-def _told(name: str, found: float, size: int | None, best: float, *, lower: bool) -> str:
-    unit = Metric(name.rpartition("_")[0]).row.unit
+def _told(name: Variable, found: float, size: int | None, best: float, *, lower: bool) -> str:
+    unit = name.metric.row.unit
     at = "" if size is None else f" (at {format_size(size)})"
     if lower:
         return (
@@ -83,7 +83,7 @@ def _told(name: str, found: float, size: int | None, best: float, *, lower: bool
     )
 
 
-def _falls(name: str, series: dict[int, float], noise: float) -> tuple[str, ...]:
+def _falls(name: Variable, series: dict[int, float], noise: float) -> tuple[str, ...]:
     sizes = list(series)
     peak = sizes[0]
     below: dict[int, list[int]] = {}

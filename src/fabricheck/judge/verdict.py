@@ -10,7 +10,7 @@ from fabricheck.judge.judgement import Judgement, judge_value
 from fabricheck.judge.levels import Level, worst
 from fabricheck.judge.reference import Derived, Reference, Tolerance, is_lower_better
 from fabricheck.judge.shape import falling_latency, poor_best
-from fabricheck.measures.curve import Curve
+from fabricheck.measures.curve import Curve, Variable
 from fabricheck.measures.gpu import FAKE_DEVICE, is_fake
 from fabricheck.measures.part import Part
 from fabricheck.sites.extras import PartitionExtras
@@ -61,9 +61,9 @@ JUDGE = Part("judge", Judge)
 
 def judge_curve(
     curve: Curve,
-    references: Mapping[str, Reference],
+    references: Mapping[Variable, Reference],
     tolerance: Tolerance | None,
-    derived: Mapping[str, Derived] | None = None,
+    derived: Mapping[Variable, Derived] | None = None,
 ) -> Verdict:
     """Judge every variable of a curve, and its shape.
 
@@ -86,10 +86,10 @@ def judge_curve(
 
 
 def judge_values(
-    values: Mapping[str, tuple[float, str]],
-    references: Mapping[str, Reference],
+    values: Mapping[Variable, tuple[float, str]],
+    references: Mapping[Variable, Reference],
     tolerance: Tolerance | None,
-    derived: Mapping[str, Derived] = MappingProxyType({}),
+    derived: Mapping[Variable, Derived] = MappingProxyType({}),
 ) -> Verdict:
     """Judge values, each with its unit, by variable.
 
@@ -112,7 +112,7 @@ def judge_values(
     return Verdict(worst(levels), judgements, group(judgements) + missing + expired)
 
 
-def _judge(variable: str, value: float, unit: str, reference: Reference | None) -> Judgement:
+def _judge(variable: Variable, value: float, unit: str, reference: Reference | None) -> Judgement:
     if reference is None:
         return judge_value(variable, value, unit, None)
     (lower, upper), edge = reference.warning, reference.good
@@ -122,7 +122,7 @@ def _judge(variable: str, value: float, unit: str, reference: Reference | None) 
     return judge_value(variable, value, unit, reference, (lower, upper), good=edge)
 
 
-def _judge_derived(variable: str, value: float, derived: Derived) -> Judgement:
+def _judge_derived(variable: Variable, value: float, derived: Derived) -> Judgement:
     reference = derived.reference
     return judge_value(variable, value, reference.unit, reference, derived.warning)
 

@@ -19,7 +19,7 @@ from fabricheck.judge.verdict import JUDGE, Subject, Verdict, judge_curve
 from fabricheck.launch.measurement import Measurement, Setting
 from fabricheck.measures import registry
 from fabricheck.measures.benchmark import MpiBenchmark
-from fabricheck.measures.curve import Curve, split_variable
+from fabricheck.measures.curve import Curve, Variable
 from fabricheck.nodes.told import SCRIPT
 from fabricheck.provenance import folders
 from fabricheck.schedulers.protocol import Launcher
@@ -79,7 +79,7 @@ def find_links(measurement: Measurement, setting: Setting) -> Links | None:
 
 def find_references(
     key: CaseKey, checks: Iterable[str]
-) -> tuple[dict[str, Reference], Tolerance | None]:
+) -> tuple[dict[Variable, Reference], Tolerance | None]:
     """The references of a case: of its system, or of its benchmark's folder.
 
     Args:
@@ -98,16 +98,16 @@ def find_references(
     return {}, None
 
 
-def of_sizes(references: Mapping[str, Reference], sizes: Collection[int]) -> dict[str, Reference]:
+def of_sizes(
+    references: Mapping[Variable, Reference], sizes: Collection[int]
+) -> dict[Variable, Reference]:
     """The references of some sizes of a case, and those of no size.
 
     Args:
         references: of the case.
         sizes: what a block of stress sends of them.
     """
-    return {
-        name: each for name, each in references.items() if split_variable(name)[2] in (None, *sizes)
-    }
+    return {name: each for name, each in references.items() if name.size in (None, *sizes)}
 
 
 def files_of_folder(benchmark: str) -> list[Path]:
@@ -121,9 +121,9 @@ def find_verdict(
     curve: Curve,
     setting: Setting,
     links: Links | None,
-    references: tuple[Mapping[str, Reference], Tolerance | None],
+    references: tuple[Mapping[Variable, Reference], Tolerance | None],
     remarks: tuple[str, ...] = (),
-) -> tuple[Verdict, Mapping[str, Derived]]:
+) -> tuple[Verdict, Mapping[Variable, Derived]]:
     """The verdict on a whole curve, with what the benchmark's folder adds, and what physics says.
 
     Raises:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from fabricheck.launch.cases import Case
-from fabricheck.measures.curve import Curve
+from fabricheck.measures.curve import Curve, Variable
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Ratio(ABC):
         """
 
     @abstractmethod
-    def values(self, ratios: Mapping[int, float]) -> dict[str, float | None]:
+    def values(self, ratios: Mapping[int, float]) -> dict[Variable, float | None]:
         """What is recorded, by variable: dimensionless; ``None`` for all without ratios."""
 
     def remark(self, ratios: Mapping[int, float]) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple, Self
 
 from fabricheck.errors import FabricheckError
 from fabricheck.measures.metrics import Metric, point_label, read_label
@@ -13,6 +14,57 @@ _VARIABLE = re.compile(
     rf"(?P<metric>{_METRICS})_(?P<statistic>avg|min|max|rank_min|rank_max|p\d{{1,3}}(?:\.\d+)?)(?:_(?P<size>\w+))?",
     re.ASCII,
 )
+
+
+class Variable(NamedTuple):
+    """What is measured: a performance variable, which has its name where text or ReFrame needs one.
+
+    Attributes:
+        metric: what is measured.
+        statistic: of it, such as ``p50``.
+        size: message size in bytes, or a matrix' order; ``None`` where there is none.
+    """
+
+    metric: Metric
+    statistic: str
+    size: int | None = None
+
+    def __str__(self) -> str:
+        """Its name; the size becomes a label.
+
+        >>> str(Variable(Metric.LATENCY, "p50", 1024)), str(Variable(Metric.LATENCY, "avg"))
+        ('latency_p50_1KiB', 'latency_avg')
+        """
+        name = f"{self.metric}_{self.statistic}"
+        return name if self.size is None else f"{name}_{point_label(self.metric, self.size)}"
+
+    @property
+    def series(self) -> Self:
+        """It at all sizes."""
+        return self._replace(size=None)
+
+    @classmethod
+    def read(cls, name: str) -> Self:
+        """The variable of a name.
+
+        Raises:
+            FabricheckError: if it is not a name of a variable.
+        """
+        match = _VARIABLE.fullmatch(name)
+        if not match:
+            raise FabricheckError(
+                f"expected a variable name such as latency_p50_1KiB, found {name!r}: write "
+                "METRIC_STATISTIC_SIZE with a metric of "
+                f"{', '.join(Metric)} and a statistic of avg, min, max, rank_min, rank_max, pNN"
+            )
+        size = read_label(match["metric"], match["size"]) if match["size"] else None
+        variable = cls(Metric(match["metric"]), match["statistic"], size)
+        if str(variable) != name:
+            raise FabricheckError(
+                f"expected the variable name {variable}, found {name}: "
+                "write its size with the largest unit that divides it"
+            )
+        return variable
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,50 +108,16 @@ class Curve:
     remarks: tuple[str, ...] = ()
     is_whole: bool = False
 
-    def variables(self) -> dict[str, tuple[float, str]]:
+    def variables(self) -> dict[Variable, tuple[float, str]]:
         """Value and unit of each performance variable that is recorded and judged.
 
         Only the statistics that the registry lists for the benchmark are in it, in the order
-        of the sizes: ``{"latency_p50_8B": (1.97, "us"), ...}``.
+        of the sizes: ``{latency_p50_8B: (1.97, "us"), ...}``.
         """
         recorded = find(self.benchmark).recorded
         return {
-            variable_name(metric, statistic, point.size): (value, metric.row.unit)
+            Variable(metric, statistic, point.size): (value, metric.row.unit)
             for point in self.points
             for (metric, statistic), value in point.values.items()
             if (metric, statistic) in recorded
         }
-
-
-def variable_name(metric: str, statistic: str, size: int | None) -> str:
-    """Name of a performance variable; the size in bytes becomes a label such as ``1KiB``.
-
-    >>> variable_name("latency", "p50", 1024), variable_name("latency", "avg", None)
-    ('latency_p50_1KiB', 'latency_avg')
-    """
-    name = f"{metric}_{statistic}"
-    return name if size is None else f"{name}_{point_label(metric, size)}"
-
-
-def split_variable(name: str) -> tuple[Metric, str, int | None]:
-    """Metric, statistic and size in bytes of a performance variable.
-
-    Raises:
-        FabricheckError: if it is not a name that ``variable_name`` gives.
-    """
-    match = _VARIABLE.fullmatch(name)
-    if not match:
-        raise FabricheckError(
-            f"expected a variable name such as latency_p50_1KiB, found {name!r}: write "
-            "METRIC_STATISTIC_SIZE with a metric of "
-            f"{', '.join(Metric)} and a statistic of avg, min, max, rank_min, rank_max, pNN"
-        )
-    label = match["size"]
-    size = None if label is None else read_label(match["metric"], label)
-    if label is not None and size is not None and point_label(match["metric"], size) != label:
-        raise FabricheckError(
-            f"expected the size of variable {name!r} as {point_label(match['metric'], size)}, "
-            f"found {label}: "
-            "write it with the largest unit that divides it"
-        )
-    return Metric(match["metric"]), match["statistic"], size

@@ -14,6 +14,7 @@ from fabricheck.judge.reference_file import Rule, exists, fields_of, load, path_
 from fabricheck.judge.references import givers, resolve
 from fabricheck.launch.judging import files_of_folder
 from fabricheck.measures.benchmark import Benchmark
+from fabricheck.measures.curve import Variable
 from fabricheck.measures.registry import CHECKS, FAMILIES, REGISTRY
 from fabricheck.planning.plan import Plan
 from fabricheck.provenance import folders
@@ -117,9 +118,10 @@ def check(suite: Path, plan: Plan) -> Check:
         for own in files_of_folder(case.benchmark) if not references else ():
             references, _ = resolve(own, case.check, key)
         for name, rule in givers(path, case.check, key).items():
-            given[rule.place()].add(name)
-            measured[rule.place()] |= {name} & set(case.variables)
-        lacking = tuple(name for name in case.variables if name not in references)
+            given[rule.place()].add(str(name))
+            measured[rule.place()] |= {str(name)} & set(case.variables)
+        known = set(map(str, references))
+        lacking = tuple(name for name in case.variables if name not in known)
         if not references:
             without.append(case)
         elif lacking:
@@ -164,7 +166,7 @@ def _unused(
             )
 
 
-def _row(rule: Rule, name: str, reference: Reference, tolerance: Tolerance) -> Row:
+def _row(rule: Rule, name: Variable, reference: Reference, tolerance: Tolerance) -> Row:
     judged = judge_value(
         name, reference.value, reference.unit, reference, reference.warning, good=reference.good
     )
@@ -173,7 +175,7 @@ def _row(rule: Rule, name: str, reference: Reference, tolerance: Tolerance) -> R
     return Row(
         check=str(rule.fits.get("check", ".*")),
         keys={field: value for field, value in rule.fits.items() if field != "check"},
-        variable=name,
+        variable=str(name),
         value=reference.value,
         unit=reference.unit,
         good=judged.good,

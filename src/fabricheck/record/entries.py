@@ -16,7 +16,7 @@ from typing import Annotated, Any, ClassVar, Final
 import msgspec
 
 from fabricheck.judge.judgement import Judgement
-from fabricheck.measures.curve import split_variable, variable_name
+from fabricheck.measures.curve import Variable
 from fabricheck.transports.placement import written
 
 HEAD: Final = b'{"crc":"'
@@ -59,15 +59,12 @@ class Sample:
     @classmethod
     def of(cls, judged: Judgement) -> "Sample":
         """The sample of a value that was judged."""
-        metric, statistic, size = split_variable(judged.variable)
         reference = judged.reference
         lower, upper = reference.bounds() if reference else (None, None)
         if (lower, upper) == (None, None):
             reference = None
         return cls(
-            metric=str(metric),
-            statistic=statistic,
-            size=size,
+            **judged.variable._asdict(),
             value=judged.value,
             unit=judged.unit,
             level=str(judged.level),
@@ -83,7 +80,8 @@ class Sample:
         """Its name as ReFrame shows it, such as ``latency_p50_1KiB``."""
         if not self.statistic:
             return self.metric
-        return variable_name(self.metric, self.statistic, self.size)
+        # A metric of a later version has a name and no row.
+        return str(Variable._make((self.metric, self.statistic, self.size)))
 
 
 @dataclass(frozen=True, slots=True, order=True)

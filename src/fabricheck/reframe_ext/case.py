@@ -23,7 +23,7 @@ from fabricheck.judge.verdict import Verdict
 from fabricheck.launch.cases import Case, cases, cases_of, measurement_of
 from fabricheck.launch.judging import find_links, find_verdict
 from fabricheck.launch.measurement import Evidence, Setting
-from fabricheck.measures.curve import Curve, variable_name
+from fabricheck.measures.curve import Curve, Variable
 from fabricheck.reframe_ext.build import BenchBuild
 from fabricheck.reframe_ext.judged import Judged, Values
 from fabricheck.sites.extras import EnvironmentExtras, PartitionExtras
@@ -135,13 +135,13 @@ class BenchmarkCase(Judged):
         if self._curve:
             return self._curve.variables()
         return {
-            variable_name(metric, statistic, size): (None, metric.row.unit)
+            Variable(metric, statistic, size): (None, metric.row.unit)
             for size in self._measured.sizes(self._setting()) or (None,)
             for metric, statistic in self._measured.benchmark.recorded
         }
 
     def find_verdict(
-        self, references: Mapping[str, Reference], tolerance: Tolerance | None
+        self, references: Mapping[Variable, Reference], tolerance: Tolerance | None
     ) -> Verdict:
         """The verdict on the whole curve, on how the program ended, and what the folder adds."""
         verdict, expected = find_verdict(

@@ -12,7 +12,7 @@ from fabricheck.judge.judgement import judge_value
 from fabricheck.judge.levels import worst
 from fabricheck.judge.references import Reference, Tolerance
 from fabricheck.judge.verdict import Verdict
-from fabricheck.measures.curve import variable_name
+from fabricheck.measures.curve import Variable
 from fabricheck.measures.metrics import Metric
 from fabricheck.reframe_ext.judged import Judged, Values
 from fabricheck.reframe_ext.nodes import usable_nodes
@@ -97,7 +97,7 @@ class FabricSurvey(Judged):
 
     def find_verdict(
         self,
-        references: Mapping[str, Reference],  # noqa: ARG002 - the bands are the references
+        references: Mapping[Variable, Reference],  # noqa: ARG002 - the bands are the references
         tolerance: Tolerance | None,  # noqa: ARG002
     ) -> Verdict:
         """The verdict on the values; what is wrong with which port stands among the findings."""
@@ -111,7 +111,7 @@ class FabricSurvey(Judged):
         )  # fmt: skip
         return Verdict(worst(each.level for each in judgements), judgements, ())
 
-    def _resolve(self) -> tuple[dict[str, Reference], Tolerance | None]:
+    def _resolve(self) -> tuple[dict[Variable, Reference], Tolerance | None]:
         return {}, None
 
     def _worst(self) -> dict[str, tuple[float, Band]]:
@@ -119,8 +119,8 @@ class FabricSurvey(Judged):
         return worst_readings(readings(self._nodes, limits), limits)
 
 
-def _variable(name: str) -> str:
-    return variable_name(name, "max", None)
+def _variable(name: str) -> Variable:
+    return Variable(Metric(name), "max")
 
 
 def _reference(name: str, band: Band) -> Reference:

@@ -28,7 +28,7 @@ from fabricheck.judge.verdict import Verdict
 from fabricheck.launch.disturbance import NOTICED, find_disturbances
 from fabricheck.launch.judging import find_references
 from fabricheck.launch.times import LOOK, times
-from fabricheck.measures.curve import split_variable
+from fabricheck.measures.curve import Variable
 from fabricheck.provenance import SUITE, commit
 from fabricheck.record.entries import Sample
 from fabricheck.reframe_ext.again import DISTURBED_AGAIN, RunsAgain
@@ -41,7 +41,7 @@ CHOSEN: Final = "FABRICHECK_CHOSEN"
 """Environment variable with the file of the cases of a night within a budget; without one, or if
 it is empty, all run."""
 
-Values = Mapping[str, tuple[float | None, str]]
+Values = Mapping[Variable, tuple[float | None, str]]
 
 
 class Judged(RunsAgain, FabricHealth, rfm.RunOnlyRegressionTest):
@@ -129,7 +129,7 @@ class Judged(RunsAgain, FabricHealth, rfm.RunOnlyRegressionTest):
         """Judge everything, and show the level beside ReFrame's own result."""
         values = self.measured_values()
         self.perf_variables = {
-            name: _constant(value, unit) for name, (value, unit) in values.items()
+            str(name): _constant(value, unit) for name, (value, unit) in values.items()
         }
         if self.is_dry_run():
             # Nothing was measured that could be judged.
@@ -206,12 +206,12 @@ class Judged(RunsAgain, FabricHealth, rfm.RunOnlyRegressionTest):
         raise NotImplementedError
 
     def find_verdict(
-        self, references: Mapping[str, Reference], tolerance: Tolerance | None
+        self, references: Mapping[Variable, Reference], tolerance: Tolerance | None
     ) -> Verdict:
         """The verdict on what was measured."""
         raise NotImplementedError
 
-    def _resolve(self) -> tuple[dict[str, Reference], Tolerance | None]:
+    def _resolve(self) -> tuple[dict[Variable, Reference], Tolerance | None]:
         key = CaseKey(
             system=self.current_system.name,
             partition=self.current_partition.fullname,
@@ -235,22 +235,14 @@ class Judged(RunsAgain, FabricHealth, rfm.RunOnlyRegressionTest):
             self.reference_kind, self.reference_source = tolerance.kind, tolerance.source
         self._sample(values, {each.variable: each for each in outcome.judgements})
 
-    def _sample(self, values: Values, judged: Mapping[str, Judgement]) -> None:
+    def _sample(self, values: Values, judged: Mapping[Variable, Judgement]) -> None:
         """Keep what the record has of each value; what was not judged has no figure."""
-        self.samples = []
-        for name, (_, unit) in values.items():
-            metric, statistic, size = split_variable(name)
-            self.samples.append(
-                Sample.of(judged[name])
-                if name in judged
-                else Sample(
-                    metric=str(metric),
-                    statistic=statistic,
-                    size=size,
-                    unit=unit,
-                    level=self.level,
-                )
-            )
+        self.samples = [
+            Sample.of(judged[name])
+            if name in judged
+            else Sample(**name._asdict(), unit=unit, level=self.level)
+            for name, (_, unit) in values.items()
+        ]
 
 
 def _attempt() -> Attempt:

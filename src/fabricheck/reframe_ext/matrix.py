@@ -159,7 +159,7 @@ def _variables(test: Any, partition: Any, environ: Any) -> tuple[str, ...]:
     if type(test).__name__ not in CHECKS:
         return ()
     reframe.place(test, partition, environ)
-    return tuple(test.measured_values())
+    return tuple(map(str, test.measured_values()))
 
 
 def _case(

@@ -13,7 +13,7 @@ from fabricheck.judge.judgement import Judgement
 from fabricheck.judge.levels import worst
 from fabricheck.judge.references import Reference, Tolerance
 from fabricheck.judge.verdict import Verdict
-from fabricheck.measures.curve import variable_name
+from fabricheck.measures.curve import Variable
 from fabricheck.measures.metrics import Metric
 from fabricheck.node_health.clocks import SURVEY, read_record, skews
 from fabricheck.node_health.facts import NODE_PROBE
@@ -29,8 +29,8 @@ from fabricheck.schedulers.protocol import Scheduler
 from fabricheck.sites.extras import PartitionExtras
 
 _ROUNDS = 5
-_UNMET = variable_name(Metric.UNMET, "max", None)
-_CLOCK_SKEW = variable_name(Metric.CLOCK_SKEW, "max", None)
+_UNMET = Variable(Metric.UNMET, "max")
+_CLOCK_SKEW = Variable(Metric.CLOCK_SKEW, "max")
 
 
 class NodeSurvey(Judged):
@@ -101,14 +101,14 @@ class NodeSurvey(Judged):
     def measured_values(self) -> Values:
         """What the worst node lacks, and the greatest distance of a clock from the others."""
         unmet = most_unmet(self._lines) if self._lines else None
-        values: dict[str, tuple[float | None, str]] = {_UNMET: (unmet, Metric.UNMET.row.unit)}
+        values: dict[Variable, tuple[float | None, str]] = {_UNMET: (unmet, Metric.UNMET.row.unit)}
         if self._skew is not None:
             values[_CLOCK_SKEW] = (self._skew * 1e6, Metric.CLOCK_SKEW.row.unit)
         return values
 
     def find_verdict(
         self,
-        references: Mapping[str, Reference],
+        references: Mapping[Variable, Reference],
         tolerance: Tolerance | None,  # noqa: ARG002 - the rules have their levels themselves
     ) -> Verdict:
         """The verdict of the rules."""
@@ -125,7 +125,7 @@ class NodeSurvey(Judged):
         )
         return Verdict(levels[_UNMET], judgements, findings(self._lines))
 
-    def _resolve(self) -> tuple[dict[str, Reference], Tolerance | None]:
+    def _resolve(self) -> tuple[dict[Variable, Reference], Tolerance | None]:
         limit = self._expected.health.clock_skew * 1e6
         return {
             _UNMET: Reference(0, None, None, Metric.UNMET.row.unit),

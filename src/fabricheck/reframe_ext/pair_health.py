@@ -21,6 +21,7 @@ from fabricheck.localise.located import (
     topology_of,
     write_told,
 )
+from fabricheck.measures.curve import Variable
 from fabricheck.reframe_ext.case import BuiltCase
 from fabricheck.reframe_ext.nodes import usable_nodes
 from fabricheck.reframe_ext.reframe import getlogger
@@ -62,7 +63,7 @@ class PairSurvey(BuiltCase):
 
     def find_verdict(
         self,
-        references: Mapping[str, Reference],  # noqa: ARG002 - the yardstick is the run itself
+        references: Mapping[Variable, Reference],  # noqa: ARG002 - the yardstick is the run itself
         tolerance: Tolerance | None,  # noqa: ARG002
     ) -> Verdict:
         """Who is slow, and who is not cleared."""

@@ -12,6 +12,7 @@ from fabricheck.judge.references import Reference, Tolerance
 from fabricheck.judge.verdict import Verdict, judge_values
 from fabricheck.launch.cases import Case, measurement_of
 from fabricheck.launch.ratio import Ratio
+from fabricheck.measures.curve import Variable
 from fabricheck.measures.metrics import Metric
 from fabricheck.reframe_ext.again import latest
 from fabricheck.reframe_ext.case import BenchmarkCase
@@ -77,7 +78,7 @@ class RatioCase(Judged):
         return {name: (value, _UNIT) for name, value in values.items()}
 
     def find_verdict(
-        self, references: Mapping[str, Reference], tolerance: Tolerance | None
+        self, references: Mapping[Variable, Reference], tolerance: Tolerance | None
     ) -> Verdict:
         """The verdict on the ratios; where it is not good, with what they mean in words."""
         found = self._ratio.values(self._ratios)

@@ -11,6 +11,7 @@ from reframe.core.builtins import run_before
 from reframe.core.environments import Environment
 
 from fabricheck.judge.references import Reference, Tolerance
+from fabricheck.measures.curve import Variable
 from fabricheck.provenance import SUITE, commit
 from fabricheck.reframe_ext.case import BuiltCase, over
 from fabricheck.reframe_ext.recorder import Provenance
@@ -29,7 +30,7 @@ class StressBlock(BuiltCase):
     descr = "Block of a stress"
     benchmark = over([each.case(_REQUEST["placement"], n) for n, each in enumerate(_BLOCKS, 1)])
 
-    def _resolve(self) -> tuple[dict[str, Reference], Tolerance | None]:
+    def _resolve(self) -> tuple[dict[Variable, Reference], Tolerance | None]:
         """None here: the worker resolves them for each block."""
         return {}, None
 

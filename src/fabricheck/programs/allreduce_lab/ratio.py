@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from fabricheck.launch.cases import Case
 from fabricheck.launch.ratio import Ratio
-from fabricheck.measures.curve import Curve, variable_name
+from fabricheck.measures.curve import Curve, Variable
 from fabricheck.measures.metrics import Metric
 from fabricheck.programs.allreduce_lab.entries import BENCHMARKS, SCHEMES, TAILS, tail_name
 from fabricheck.programs.allreduce_lab.judge import averages
@@ -21,10 +21,9 @@ class Growth(Ratio):
         high, low = averages(upper), averages(lower)
         return {place: high[each] / low[each] for place, each in enumerate(SCHEMES)}
 
-    def values(self, ratios: Mapping[int, float]) -> dict[str, float | None]:
+    def values(self, ratios: Mapping[int, float]) -> dict[Variable, float | None]:
         """The smallest."""
-        name = variable_name(Metric.RATIO, "min", None)
-        return {name: min(ratios.values(), default=None)}
+        return {Variable(Metric.RATIO, "min"): min(ratios.values(), default=None)}
 
     def remark(self, ratios: Mapping[int, float]) -> tuple[str, ...]:
         """Which scheme it is."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fabricheck.errors import FabricheckError
 from fabricheck.launch.cases import Case
 from fabricheck.launch.ratio import Ratio
-from fabricheck.measures.curve import Curve, variable_name
+from fabricheck.measures.curve import Curve, Variable
 from fabricheck.measures.gpu import Path
 from fabricheck.measures.metrics import Metric
 from fabricheck.programs.cuda_mpi.entries import COMPARED, benchmark_name
@@ -39,10 +39,9 @@ class BandwidthRatio(Ratio):
             )
         return {size: above[size] / below[size] for size in sizes}
 
-    def values(self, ratios: Mapping[int, float]) -> dict[str, float | None]:
+    def values(self, ratios: Mapping[int, float]) -> dict[Variable, float | None]:
         """The smallest."""
-        name = variable_name(Metric.RATIO, "min", None)
-        return {name: min(ratios.values(), default=None)}
+        return {Variable(Metric.RATIO, "min"): min(ratios.values(), default=None)}
 
     def remark(self, ratios: Mapping[int, float]) -> tuple[str, ...]:
         """The size at which the aware path is worst."""

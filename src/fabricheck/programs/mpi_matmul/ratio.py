@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fabricheck.errors import FabricheckError
 from fabricheck.launch.cases import Case
 from fabricheck.launch.ratio import Ratio
-from fabricheck.measures.curve import Curve, Point, variable_name
+from fabricheck.measures.curve import Curve, Point, Variable
 from fabricheck.measures.metrics import Metric
 from fabricheck.programs.mpi_matmul.entries import RANKS, TRANSFERS, benchmark_name
 
@@ -151,10 +151,9 @@ class ShapeRatio(Ratio):
                 "one repetition tells no variation, and a phase that moves nothing takes no time"
             ) from None
 
-    def values(self, ratios: Mapping[int, float]) -> dict[str, float | None]:
+    def values(self, ratios: Mapping[int, float]) -> dict[Variable, float | None]:
         """The smallest."""
-        name = variable_name(Metric.RATIO, "min", None)
-        return {name: min(ratios.values(), default=None)}
+        return {Variable(Metric.RATIO, "min"): min(ratios.values(), default=None)}
 
     def remark(self, ratios: Mapping[int, float]) -> tuple[str, ...]:
         """The observation in words."""

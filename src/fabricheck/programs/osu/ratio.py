@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from fabricheck.errors import FabricheckError
 from fabricheck.launch.ratio import Ratio
-from fabricheck.measures.curve import Curve, variable_name
+from fabricheck.measures.curve import Curve, Variable
 from fabricheck.measures.metrics import Metric
 
 
@@ -23,17 +23,17 @@ class LatencyRatio(Ratio):
         """The ratio of the medians at each size."""
         return {size: _median(upper, size) / _median(lower, size) for size in self.sizes}
 
-    def values(self, ratios: Mapping[int, float]) -> dict[str, float | None]:
+    def values(self, ratios: Mapping[int, float]) -> dict[Variable, float | None]:
         """One value for each size."""
-        return {variable_name(Metric.RATIO, "p50", size): ratios.get(size) for size in self.sizes}
+        return {Variable(Metric.RATIO, "p50", size): ratios.get(size) for size in self.sizes}
 
 
 def _median(curve: Curve, size: int) -> float:
-    name = variable_name(Metric.LATENCY, "p50", size)
+    median = Variable(Metric.LATENCY, "p50", size)
     values = curve.variables()
-    if name not in values:
+    if median not in values:
         raise FabricheckError(
-            f"expected {name} of {curve.benchmark}, found none: "
+            f"expected {median} of {curve.benchmark}, found none: "
             "let that case measure this size, or compare at others"
         )
-    return values[name][0]
+    return values[median][0]
