@@ -15,13 +15,17 @@ ROOT = Path(__file__).resolve().parent.parent
 NOBODY = 65534
 
 
+PROJECTS = ("pyproject.toml", "testbed/pyproject.toml")
+
+
 @pytest.fixture
 def checkout():
     """A copy of what ci/setup reads, usable by nobody; .venv says that everything is in order."""
     with tempfile.TemporaryDirectory() as name:
         copy = Path(name) / "checkout"
         shutil.copytree(ROOT / "ci", copy / "ci")
-        for file in ("pyproject.toml", "requirements.lock", "requirements-dev.lock"):
+        (copy / "testbed").mkdir()
+        for file in (*PROJECTS, "requirements.lock", "requirements-dev.lock"):
             shutil.copy(ROOT / file, copy / file)
         for tool in ("bin", ".venv/bin"):
             (copy / tool).mkdir(parents=True)
@@ -41,7 +45,7 @@ def write_program(path, body):
 
 def stamp(copy):
     (copy / ".venv/setup-origin").write_text(f"{copy} {copy / '.venv/bin/python'}\n")
-    locks = ["./requirements-dev.lock", "./requirements.lock", "pyproject.toml"]
+    locks = ["./requirements-dev.lock", "./requirements.lock", *PROJECTS]
     sums = subprocess.run(
         ["sha256sum", *locks], cwd=copy, capture_output=True, text=True, check=True
     ).stdout
