@@ -2,7 +2,6 @@
 
 import re
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -16,18 +15,11 @@ from tests.guards.suite import (
     Suite,
 )
 from tests.guards.test_guards import assert_red
+from tests.waiting import wait_until
 
 from fabricheck.transports.witness import unfinished_ranks
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("guards")]
-
-
-def wait_until(condition: Callable[[], object], what: str, seconds: float = 300.0) -> None:
-    """Wait; the first case of a copied suite also waits for the build of its programs."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"{what}: not within {seconds:g} s"
-        time.sleep(0.1)
 
 
 def run_and(suite: Suite, placement: str, fault: Callable[[], None]) -> Outcome:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from tests.guards.suite import REPOSITORY, Suite
 from tests.monitor.conftest import values
+from tests.waiting import wait_until
 
 from fabricheck.monitor.stress import Stress
 from fabricheck.record.entries import Case
@@ -33,7 +34,6 @@ rules:
   source: guards
   date: 2026-11-21
 """
-LIMIT = 120.0
 DOING = """\
 import sys
 from pathlib import Path
@@ -98,12 +98,8 @@ class Controller:
         return self.place.read(self.place.state().session)
 
     def until(self, told: Callable[[], object], what: str) -> None:
-        end = time.monotonic() + LIMIT
-        while not told():
-            log = self.place.log
-            said = log.read_text() if log.exists() else "no log"
-            assert time.monotonic() < end, f"{what}: not in {LIMIT:g} s: {said}"
-            time.sleep(0.2)
+        log = self.place.log
+        wait_until(told, lambda: f"{what}: {log.read_text() if log.exists() else 'no log'}")
 
     def state_of(self, job: str) -> str:
         return self.slurm("squeue", "-h", "-j", job, "-o", "%T").stdout.strip()

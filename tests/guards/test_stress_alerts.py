@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from tests.guards.test_stress import Controller, stress
 from tests.monitor.test_exporter import Exporter
-from tests.monitor.test_loop import Loop, Web, stack, until
+from tests.monitor.test_loop import Loop, Web, stack
+from tests.waiting import wait_until
 
 __all__ = ["stack", "stress"]
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("guards")]
@@ -32,12 +33,12 @@ def test_a_node_that_dies_under_a_stress_is_an_alert_and_leaves_no_latency(
     exporter = Exporter(f"--reports={suite.root / 'reports'}")
     stack.callback(exporter.stop)
     loop = Loop(tmp_path, web, {"fabricheck": exporter.port}, stack)
-    until(lambda: loop.query(LATENCY))
+    wait_until(lambda: loop.query(LATENCY))
     assert not {each for each in web.alerts if each.startswith("Stress")}
 
     # The next test's ``up`` replaces a testbed that has lost a node.
     suite.testbed.kill_node("n2")
-    until(lambda: web.alerts.get("StressNodeDead") == "firing", lambda: web.alerts)
-    until(lambda: web.alerts.get("StressDown") == "firing", lambda: web.alerts)
-    until(lambda: not loop.query(LATENCY), lambda: loop.query(LATENCY))
+    wait_until(lambda: web.alerts.get("StressNodeDead") == "firing", lambda: web.alerts)
+    wait_until(lambda: web.alerts.get("StressDown") == "firing", lambda: web.alerts)
+    wait_until(lambda: not loop.query(LATENCY), lambda: loop.query(LATENCY))
     assert "StressNodeDead" not in web.resolved

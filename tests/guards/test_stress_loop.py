@@ -14,8 +14,9 @@ from tests.monitor.conftest import query_of
 from tests.monitor.test_dashboard import ASKING
 from tests.monitor.test_exporter import Exporter
 from tests.monitor.test_last_run import night
-from tests.monitor.test_loop import Loop, Web, until
+from tests.monitor.test_loop import Loop, Web
 from tests.report import sample
+from tests.waiting import wait_until
 
 from fabricheck.cli.door import DOOR
 
@@ -54,19 +55,19 @@ def test_a_stress_tells_of_a_slow_cable_and_of_its_end(
             for target in panel["targets"]
             if not re.search("port|ecn", target["expr"])
         ]
-        until(lambda: not loop.unanswered(queries), lambda: loop.lacking)
+        wait_until(lambda: not loop.unanswered(queries), lambda: loop.lacking)
         assert not web.alerts.keys() & {"HighAllreduceLatency", "ExporterDown"}
 
         suite.testbed.shape("n1", "rate 10mbit burst 16kb latency 200ms")
-        until(lambda: web.alerts.get("HighAllreduceLatency") == "firing", lambda: web.alerts)
+        wait_until(lambda: web.alerts.get("HighAllreduceLatency") == "firing", lambda: web.alerts)
         suite.testbed.unshape("n1")
-        until(lambda: web.alerts["HighAllreduceLatency"] == "resolved", lambda: web.alerts)
+        wait_until(lambda: web.alerts["HighAllreduceLatency"] == "resolved", lambda: web.alerts)
         assert {each.level for each in stress.blocks()} >= {"good", "critical"}
 
         assert stress("stop").returncode == 0
-        until(lambda: not loop.query("mpi_allreduce_latency_us"))
+        wait_until(lambda: not loop.query("mpi_allreduce_latency_us"))
         assert not loop.query("fabricheck_stress_latency_seconds")
         assert loop.query("mpi_stress_test_running")[0]["value"][1] == "0"
 
         os.kill(runs.process.pid, signal.SIGKILL)
-        until(lambda: web.alerts.get("ExporterDown") == "firing", lambda: web.alerts)
+        wait_until(lambda: web.alerts.get("ExporterDown") == "firing", lambda: web.alerts)

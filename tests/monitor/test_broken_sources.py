@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from tests.monitor.conftest import Suite, Tree
 from tests.monitor.test_exporter import Exporter
-from tests.monitor.test_loop import Loop, Web, stack, until
+from tests.monitor.test_loop import Loop, Web, stack
 from tests.report import sample as reports
+from tests.waiting import wait_until
 
 from fabricheck.runner.nights import GOOD, Nights
 
@@ -68,16 +69,16 @@ def test_no_critical_alert_ends_because_its_source_broke(
     web = Web()
     stack.callback(web.close)
     loop = Loop(tmp_path, web, site.targets, stack)
-    until(lambda: loop.query("fabricheck:port:last_active"))
+    wait_until(lambda: loop.query("fabricheck:port:last_active"))
     site.node.set(STATE, "1: DOWN")
-    until(lambda: {each for each in CRITICAL if web.alerts.get(each) == "firing"} == CRITICAL)
+    wait_until(lambda: {each for each in CRITICAL if web.alerts.get(each) == "firing"} == CRITICAL)
 
     def breaks(alert: str, do: Callable[[], object], mend: Callable[[], object]) -> None:
         do()
-        until(lambda: web.alerts.get(alert) == "firing", lambda: web.alerts)
+        wait_until(lambda: web.alerts.get(alert) == "firing", lambda: web.alerts)
         assert not web.resolved & CRITICAL, alert
         mend()
-        until(lambda: web.alerts[alert] == "resolved", lambda: web.alerts)
+        wait_until(lambda: web.alerts[alert] == "resolved", lambda: web.alerts)
         assert not web.resolved & CRITICAL, alert
 
     # What a full disk leaves: a record of which the end is missing, and an empty file.
@@ -98,5 +99,5 @@ def test_no_critical_alert_ends_because_its_source_broke(
     site.node.set(STATE, "4: ACTIVE")
     site.record(reports.report("allreduce"))
     site.schedule(hours=30)
-    until(lambda: web.resolved >= CRITICAL, lambda: web.alerts)
+    wait_until(lambda: web.resolved >= CRITICAL, lambda: web.alerts)
     assert "RulesFail" not in web.alerts

@@ -16,6 +16,7 @@ from urllib.request import urlopen
 
 import pytest
 from tests.monitor.conftest import ROOT, Suite, Tree, promtool
+from tests.waiting import wait_until
 
 from fabricheck.cli.metrics import write
 from fabricheck.errors import FabricheckError
@@ -203,10 +204,8 @@ def test_ports_and_what_is_not_there(tree: Callable[[str], Tree], tmp_path: Path
     try:
         assert "fabricheck_port_ecn_marked_packets_total{" in exporter.get("/metrics")[2]
         (node.root / "proc" / "uptime").unlink()
-        limit = time.monotonic() + 30
-        while "fabricheck_port_active" in (body := exporter.get("/metrics")[2]):
-            assert time.monotonic() < limit
-            time.sleep(0.2)
+        wait_until(lambda: "fabricheck_port_active" not in exporter.get("/metrics")[2])
+        body = exporter.get("/metrics")[2]
         assert 'fabricheck_exporter_source_up{source="ports"} 0.0\n' in body
     finally:
         assert exporter.stop() == 0
@@ -266,10 +265,10 @@ def test_a_source_that_hangs_delays_no_other_and_leaves_nothing_old(
         assert b'fabricheck_night_verdict_passed{system="testbed"} 1.0' in page
         assert b'source_up{source="stress"} 0.0' in page
         slow.let.set()
-        until(lambda: b"fabricheck_stress_running" in refresher.page(PLAIN))
+        wait_until(lambda: b"fabricheck_stress_running" in refresher.page(PLAIN))
         slow.let.clear()
         monkeypatch.setattr(refresh, "STALE", 0.5)
-        until(lambda: b"fabricheck_stress_running" not in refresher.page(PLAIN))
+        wait_until(lambda: b"fabricheck_stress_running" not in refresher.page(PLAIN))
         page = refresher.page(PLAIN)
         assert b'source_up{source="stress"} 0.0' in page
         assert b'source_up{source="night"} 1.0' in page
@@ -278,13 +277,6 @@ def test_a_source_that_hangs_delays_no_other_and_leaves_nothing_old(
     finally:
         slow.let.set()
         refresher.stop()
-
-
-def until(holds: Callable[[], bool]) -> None:
-    limit = time.monotonic() + 30
-    while not holds():
-        assert time.monotonic() < limit
-        time.sleep(0.01)
 
 
 def test_a_label_that_is_no_utf8_costs_no_source() -> None:

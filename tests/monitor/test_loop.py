@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 from urllib.error import URLError
 from urllib.parse import urlencode
 from urllib.request import urlopen
@@ -27,13 +27,13 @@ from tests.monitor.test_last_run import night
 from tests.monitor.test_rules import PLACE
 from tests.report import sample as reports
 from tests.stress.made import block, place
+from tests.waiting import wait_until
 
 from fabricheck.record.entries import moment
 from fabricheck.schedulers.local import birth
 
 pytestmark = pytest.mark.e2e
 MARKED = "sys/class/infiniband/*/ports/1/hw_counters/np_ecn_marked_roce_packets"
-LIMIT = 90.0
 
 
 class Web:
@@ -109,8 +109,8 @@ def serving(
         )
     stack.callback(process.wait)
     stack.callback(process.terminate)
-    port = until(lambda: _port(process.pid))
-    until(lambda: _ready(port))
+    port = wait_until(lambda: _port(process.pid))
+    wait_until(lambda: _ready(port))
     return port, process.pid
 
 
@@ -195,18 +195,6 @@ def _port(pid: int) -> int:
     return 0
 
 
-T = TypeVar("T")
-
-
-def until(told: Callable[[], T], instead: Callable[[], object] = lambda: "") -> T:
-    """What is told as soon as it is true; a failure says what there is instead."""
-    end = time.monotonic() + LIMIT
-    while not (found := told()):
-        assert time.monotonic() < end, f"nothing came in {LIMIT:g} s: {instead()}"
-        time.sleep(0.2)
-    return found
-
-
 @pytest.fixture
 def stack() -> Iterator[ExitStack]:
     with ExitStack() as stack:
@@ -237,7 +225,7 @@ def test_from_a_counter_to_a_message_and_back(
     loop = Loop(tmp_path, web, targets, stack)
 
     queries = [query_of(target["expr"]) for panel in ASKING for target in panel["targets"]]
-    until(lambda: not loop.unanswered(queries), lambda: loop.lacking)
+    wait_until(lambda: not loop.unanswered(queries), lambda: loop.lacking)
     assert not web.alerts.keys() & {"HighECNRate", "ExporterDown", "LinkDown"}
 
     # A congested fabric: more marks each time, until the message has come.
@@ -249,22 +237,22 @@ def test_from_a_counter_to_a_message_and_back(
         node.set(MARKED, marked)
         return web.alerts.get("HighECNRate") == "firing"
 
-    until(more_marks, lambda: (web.alerts, loop.query("fabricheck:ecn_marked_packets:rate5m")))
-    until(lambda: web.alerts["HighECNRate"] == "resolved")
+    wait_until(more_marks, lambda: (web.alerts, loop.query("fabricheck:ecn_marked_packets:rate5m")))
+    wait_until(lambda: web.alerts["HighECNRate"] == "resolved")
 
     # The program of its allreduce is taken away: no latency is left of that, and the alert comes.
     stress.append(block("9.1", at=time.time()))
-    until(lambda: loop.query("mpi_allreduce_latency_us"))
+    wait_until(lambda: loop.query("mpi_allreduce_latency_us"))
     failing = replace(block("10.1", level="untrusted"), samples=())
     for each in range(10, 40):
         stress.append(replace(failing, id=f"{each}.1", time=moment(time.time())))
-    until(lambda: web.alerts.get("StressFailing") == "firing", lambda: web.alerts)
+    wait_until(lambda: web.alerts.get("StressFailing") == "firing", lambda: web.alerts)
     assert not loop.query('fabricheck_stress_latency_seconds{operation="allreduce"}')
 
     # The stress ends, and with it its series.
     stress.append(block("40.1", at=time.time()))
-    until(lambda: loop.query("mpi_allreduce_latency_us"))
+    wait_until(lambda: loop.query("mpi_allreduce_latency_us"))
     stress.change(ended=time.time(), why="a stop was asked for")
-    until(lambda: not loop.query("mpi_allreduce_latency_us"))
+    wait_until(lambda: not loop.query("mpi_allreduce_latency_us"))
     assert loop.query("mpi_stress_test_running")[0]["value"][1] == "0"
     assert not loop.query("fabricheck_stress_latency_seconds")

@@ -61,7 +61,7 @@ def test_a_fast_fabric_is_measured_in_one_run(ran: Callable[..., Ran]) -> None:
 
 
 def test_datagrams_end_at_the_mtu(ran: Callable[..., Ran]) -> None:
-    extras = {"gid_index": 1, "fabric_health": {"mtu": 4096}}
+    extras = {"gid_index": 1, "fabric_health": {"mtu": 4096}, "size_step": 64}
     datagrams = ran("ib_send_bw", "ud", extras=extras)
     assert datagrams.level == "no-reference", datagrams.findings
     assert datagrams.command.startswith("ib_send_bw -F -c UD -x 1 -m 4096 ::: -s 2 ::: ")

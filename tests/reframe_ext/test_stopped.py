@@ -2,11 +2,11 @@
 
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from tests.reframe_ext.recorded import reframe
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.integration
 
@@ -43,10 +43,7 @@ def test_a_stopped_rank_fails_the_case_at_its_time_limit(tmp_path: Path) -> None
     (pid,) = tmp_path.glob("stage/**/pid")
     process = Path("/proc", pid.read_text().strip())
     # It was killed by then, and whoever inherits it buries it.
-    deadline = time.monotonic() + 30
-    while process.exists():
-        assert time.monotonic() < deadline, "the stopped program is still there"
-        time.sleep(0.1)
+    wait_until(lambda: not process.exists(), "the end of the stopped program")
     told = subprocess.run(
         [sys.executable, "-m", "fabricheck", "report", f"--perflogs={tmp_path / 'perflogs'}"],
         capture_output=True,

@@ -4,10 +4,10 @@ import os
 import pty
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
+from tests.waiting import wait_until
 
 from fabricheck_testbed import Testbed
 from fabricheck_testbed.errors import TestbedError
@@ -97,9 +97,8 @@ def test_command_ends_with_its_caller(testbed: Testbed) -> None:
     inner = process.stdout.readline().strip()
     process.kill()
     process.wait()
-    deadline = time.monotonic() + 10
-    while testbed.run("n1", "test", "-e", f"/proc/{inner}").returncode == 0:
-        assert time.monotonic() < deadline, "the command has outlived its caller"
+    gone = ("n1", "test", "!", "-e", f"/proc/{inner}")
+    wait_until(lambda: testbed.run(*gone).returncode == 0, "the end of a command with its caller")
 
 
 def test_terminal_and_interrupt_key(testbed: Testbed) -> None:

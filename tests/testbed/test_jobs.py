@@ -3,11 +3,10 @@
 import re
 import shutil
 import subprocess
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.waiting import wait_until
 
 from fabricheck_testbed import Testbed, status
 
@@ -46,13 +45,6 @@ def state_of(testbed: Testbed, job: str) -> str:
     return match[1]
 
 
-def wait_until(condition: Callable[[], bool], what: str, seconds: float = 60.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"{what}: not within {seconds:g} s"
-        time.sleep(0.1)
-
-
 def settled(testbed: Testbed) -> status.TestbedStatus:
     """Its status once all nodes are idle: Slurm needs a moment after a job."""
     wait_until(
@@ -61,8 +53,8 @@ def settled(testbed: Testbed) -> status.TestbedStatus:
     return testbed.status()
 
 
-def wait_for_state(testbed: Testbed, job: str, states: set[str], seconds: float = 60.0) -> str:
-    wait_until(lambda: state_of(testbed, job) in states, f"job {job} in {states}", seconds)
+def wait_for_state(testbed: Testbed, job: str, states: set[str]) -> str:
+    wait_until(lambda: state_of(testbed, job) in states, f"job {job} in {states}")
     return state_of(testbed, job)
 
 
@@ -77,7 +69,7 @@ def test_mpi_program_on_two_nodes(testbed: Testbed, mpi: str, tmp_path: Path) ->
     over = " ".join(f"{name}={value}" for name, value in OVER_UCX.items())
     launch = f"{over} srun --kill-on-bad-exit=1 --mpi={PMI[mpi]} --nodes=2 --ntasks=2 {program}"
     job = sbatch(testbed, tmp_path, launch, "--nodes=2", "--ntasks=2", "--time=2")
-    final = wait_for_state(testbed, job, {"COMPLETED", "FAILED", "TIMEOUT"}, 120)
+    final = wait_for_state(testbed, job, {"COMPLETED", "FAILED", "TIMEOUT"})
     assert (final, (tmp_path / "job.err").read_text()) == ("COMPLETED", "")
     assert (tmp_path / "job.out").read_text() == "world 2 on n1 n2\n"
 
@@ -99,6 +91,6 @@ def test_dead_node_ends_its_job_as_node_fail(make_testbed, tmp_path: Path) -> No
     wait_until((tmp_path / "n2").exists, "the step on n2")
     testbed.kill_node("n2")
     assert "n2 is dead" in testbed.status().problems
-    assert wait_for_state(testbed, job, {"NODE_FAIL"}, 120) == "NODE_FAIL"
+    assert wait_for_state(testbed, job, {"NODE_FAIL"}) == "NODE_FAIL"
     states = {node.name: node.slurm_state for node in testbed.status().nodes}
     assert states["n2"] in {"down*", "down"}

@@ -4,24 +4,16 @@ import json
 import os
 import signal
 import subprocess
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.waiting import wait_until
 
 from fabricheck_testbed import slurm_conf
 from fabricheck_testbed.errors import TestbedError
 from fabricheck_testbed.records import ProcessRecord, read_record, read_records
 
 pytestmark = pytest.mark.e2e
-
-
-def wait_until(condition: Callable[[], bool], what: str, seconds: float = 30.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"{what} not within {seconds:g} s"
-        time.sleep(0.02)
 
 
 def test_up_status_exec_down_leaves_the_machine_as_before(make_testbed, watch, program) -> None:

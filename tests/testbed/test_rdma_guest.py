@@ -5,12 +5,12 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.testbed.test_jobs import settled
+from tests.waiting import wait_until
 
 from fabricheck_testbed import Testbed, faults
 from fabricheck_testbed.errors import TestbedError
@@ -106,13 +106,6 @@ def test_a_command_ends_with_its_caller(
     code = process.wait(SECONDS)
     assert code == (-number if number is signal.SIGKILL else 128 + number)
     wait_until(lambda: on("rx2", f"pgrep -fc '^sleep {mark}' || true") == "0\n", "its end")
-
-
-def wait_until(condition: Callable[[], bool], what: str, seconds: float = SECONDS) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"{what}: not within {seconds:g} s"
-        time.sleep(0.2)
 
 
 def test_a_terminal_is_passed_on(rdma_testbed: Testbed) -> None:

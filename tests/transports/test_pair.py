@@ -5,12 +5,12 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from tests.waiting import wait_until
 
 from fabricheck.errors import FabricheckError
 from fabricheck.transports.pair import PAIR_WRAPPER, arguments, read_faults, read_runs, read_version
@@ -43,6 +43,7 @@ else:
 if asked("dies"):
     sys.exit("out of memory")
 if asked("hangs"):
+    open(role + ".hangs", "w").close()
     time.sleep(60)
 if server:
     talk.sendall(b"hello")
@@ -99,10 +100,7 @@ class Ended:
 @pytest.fixture(autouse=True)
 def nothing_left(tmp_path: Path) -> Iterator[None]:
     yield
-    deadline = time.monotonic() + 5
-    while left := _processes_in(tmp_path):
-        assert time.monotonic() < deadline, f"left behind: {left}"
-        time.sleep(0.1)
+    wait_until(lambda: not _processes_in(tmp_path), lambda: f"left: {_processes_in(tmp_path)}")
 
 
 def _processes_in(directory: Path) -> list[str]:
@@ -251,9 +249,7 @@ def test_an_end_that_is_ended_takes_its_program_along(
     tmp_path: Path, program: Path, rank: int
 ) -> None:
     ends = [start(each, tmp_path, program, "--server-hangs", "--client-hangs") for each in (0, 1)]
-    while not (tmp_path / f"pair.{JOB}.0.0" / "servers").exists():
-        time.sleep(0.05)
-    time.sleep(0.3)
+    wait_until(lambda: len(list(tmp_path.glob("*.hangs"))) == 2, "both programs hang")
     ends[rank].send_signal(signal.SIGTERM)
     texts = [end.communicate(timeout=60)[1] for end in ends]
     assert all(end.returncode for end in ends)
