@@ -13,7 +13,7 @@ from fabricheck.measures.parser import check_complete, parse, parse_file
 from fabricheck.measures.registry import find, names, sweep
 from fabricheck.programs.osu.entries import BENCHMARKS as MPI_BENCHMARKS
 from fabricheck.programs.osu.entries import PROBE_BENCHMARKS
-from fabricheck.programs.osu.options import PERCENTILES, counts, exchanges, options
+from fabricheck.programs.osu.launch import PERCENTILES, counts, exchanges, options
 
 # Printed by OSU 7.4 with the options of ``options``: those of MPI 4 by MPICH 4.0.2, the others by
 # Open MPI 4.1.4; osu_bw_fan_in and osu_bw_fan_out on two nodes of the testbed.

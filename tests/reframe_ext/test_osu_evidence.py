@@ -11,8 +11,7 @@ from fabricheck.launch.measurement import Evidence
 from fabricheck.measures.metrics import Metric
 from fabricheck.measures.registry import find as find_benchmark
 from fabricheck.measures.registry import sweep
-from fabricheck.programs.osu.launch import with_launch
-from fabricheck.programs.osu.options import exchanges
+from fabricheck.programs.osu.launch import exchanges, with_launch
 from fabricheck.transports.families import choice
 from fabricheck.transports.table import find
 

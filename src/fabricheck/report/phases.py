@@ -3,6 +3,7 @@
 They are drawn as charts of the page, and as files: one SVG and one PNG for each panel.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ from fabricheck.measures.metrics import Axis, Metric, point_label
 from fabricheck.measures.part import Part
 from fabricheck.measures.registry import parts
 from fabricheck.report import charts
-from fabricheck.report.run import Run
+from fabricheck.report.run import Case, Run
 from fabricheck.units import amount, with_unit
 
 _MOST_TICKS = 12
@@ -36,6 +37,24 @@ class Line:
     label: str
     sizes: tuple[float, ...]
     values: tuple[float, ...]
+
+
+def line_of(case: Case, label: str, metric: str, statistic: str) -> Iterator[Line]:
+    """The line of a metric of a case; none without values."""
+    found = sorted(
+        (sample.size, sample.value)
+        for sample in case.samples
+        if (sample.metric, sample.statistic) == (metric, statistic)
+        and sample.size is not None
+        and sample.value
+    )
+    if found:
+        yield Line(label, *zip(*found, strict=True))
+
+
+def slug(*words: str) -> str:
+    """The name of an element of the page, and of its file."""
+    return re.sub(r"[^a-z0-9_]+", "-", "-".join(words).lower())
 
 
 @dataclass(frozen=True, slots=True)

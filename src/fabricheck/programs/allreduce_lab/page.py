@@ -1,6 +1,5 @@
 """The guide's table of seconds for each iteration, and how the times of sums are distributed."""
 
-import re
 from collections.abc import Iterator
 
 from fabricheck.measures.metrics import Metric
@@ -11,7 +10,7 @@ from fabricheck.programs.allreduce_lab.entries import (
     SCHEMES,
     Lab,
 )
-from fabricheck.report.phases import Distribution, Line, PhaseFigure, Table
+from fabricheck.report.phases import Distribution, Line, PhaseFigure, Table, slug
 from fabricheck.report.run import Case, Run
 
 TITLES = {
@@ -74,9 +73,8 @@ def _loss(case: Case) -> str:
 def _panel(place: str, lab: Lab, case: Case) -> Distribution | None:
     """The distribution of the times of sums, one line for each scheme."""
     lines = tuple(_lines(case))
-    slug = re.sub(r"[^a-z0-9_]+", "-", f"phases-{place}-{lab.name}".lower())
     title = f"{lab.title}; OptiReduce lost {_loss(case)}"
-    return Distribution(slug, title, lines) if lines else None
+    return Distribution(slug("phases", place, lab.name), title, lines) if lines else None
 
 
 def _lines(case: Case) -> Iterator[Line]:

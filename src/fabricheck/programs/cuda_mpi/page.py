@@ -3,14 +3,13 @@
 One figure for each partition and benchmark, one line for each MPI, memory, path and placement.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 
 from fabricheck.measures.gpu import is_fake
 from fabricheck.measures.metrics import Metric
 from fabricheck.programs.cuda_mpi.entries import BENCHMARKS, GpuBenchmark
 from fabricheck.programs.osu.entries import BENCHMARKS as OF_MPI
-from fabricheck.report.phases import Line, Panel, PhaseFigure
+from fabricheck.report.phases import Line, Panel, PhaseFigure, line_of, slug
 from fabricheck.report.run import Case, Run
 
 
@@ -26,10 +25,10 @@ def figures(run: Run) -> tuple[PhaseFigure, ...]:
 
 def _figure(system: str, partition: str, base: str, cases: Sequence[Case]) -> PhaseFigure:
     host = OF_MPI[base]
-    slug = re.sub(r"[^a-z0-9_]+", "-", f"paths-{system}-{partition}-{base}".lower())
+    name = slug("paths", system, partition, base)
     fake = ", measured on host memory in the place of GPUs" if _has_fake(cases) else ""
     panels = (
-        Panel(f"{slug}-{metric}", f"{host.title}, {metric}", metric, tuple(_lines(cases, metric)))
+        Panel(f"{name}-{metric}", f"{host.title}, {metric}", metric, tuple(_lines(cases, metric)))
         for metric in host.metrics
     )
     title = f"{system}:{partition}, {host.title} on memory of GPUs{fake}"
@@ -44,14 +43,5 @@ def _lines(cases: Sequence[Case], metric: Metric) -> Iterator[Line]:
     for case in cases:
         entry: GpuBenchmark = BENCHMARKS[case.benchmark]
         statistic = "p50" if "p50" in entry.statistics else "avg"
-        found = sorted(
-            (sample.size, sample.value)
-            for sample in case.samples
-            if (sample.metric, sample.statistic) == (metric, statistic)
-            and sample.size is not None
-            and sample.value
-        )
-        if found:
-            sizes, values = zip(*found, strict=True)
-            label = f"{case.environ} {entry.memory} {entry.path} {case.placement}"
-            yield Line(label, sizes, values)
+        label = f"{case.environ} {entry.memory} {entry.path} {case.placement}"
+        yield from line_of(case, label, metric, statistic)

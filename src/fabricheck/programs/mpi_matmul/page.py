@@ -5,7 +5,6 @@ MPI and placement: so "Performance Analysis of MPI Over Cluster" shows them. On 
 the data are in one figure, with the ratio of their whole times.
 """
 
-import re
 from collections.abc import Iterator
 
 from fabricheck.measures.gpu import Path
@@ -15,7 +14,7 @@ from fabricheck.programs.mpi_matmul.entries import (
     MatrixMultiplication,
     benchmark_name,
 )
-from fabricheck.report.phases import Line, Panel, PhaseFigure
+from fabricheck.report.phases import Line, Panel, PhaseFigure, line_of, slug
 from fabricheck.report.run import Case, Run
 
 _TITLES = {
@@ -61,43 +60,39 @@ def _figure(system: str, partition: str, first: int, what: str, cases: list[Case
     name = benchmark_name(benchmark.mode, benchmark.ranks).replace(
         "_", f"_{what}_" if what else "_", 1
     )
-    slug = re.sub(r"[^a-z0-9_]+", "-", f"phases-{system}-{partition}-{name}".lower())
+    start = slug("phases", system, partition, name)
     panels = [
-        Panel(f"{slug}-{phase}", words, phase, tuple(_lines(cases, phase)))
+        Panel(f"{start}-{phase}", words, phase, tuple(_lines(cases, phase)))
         for phase, words in _TITLES.items()
     ]
-    panels.append(Panel(f"{slug}-ratio", _RATIO, Metric.VARIATION, tuple(_ratios(cases))))
+    panels.append(Panel(f"{start}-ratio", _RATIO, Metric.VARIATION, tuple(_ratios(cases))))
     return PhaseFigure(title, tuple(panel for panel in panels if panel.lines))
 
 
 def _lines(cases: list[Case], phase: str) -> Iterator[Line]:
     for case in cases:
-        if found := _values(case, phase):
-            path = BENCHMARKS[case.benchmark].path
-            label = f"{case.environ} {case.placement}{f' {path}' if path else ''}"
-            yield Line(label, *zip(*sorted(found.items()), strict=True))
+        path = BENCHMARKS[case.benchmark].path
+        label = f"{case.environ} {case.placement}{f' {path}' if path else ''}"
+        yield from line_of(case, label, phase, "p50")
 
 
 def _ratios(cases: list[Case]) -> Iterator[Line]:
     """Both paths between the same places, by the same MPI."""
     of_path = [(BENCHMARKS[case.benchmark].path, case) for case in cases]
     staged = {
-        (case.environ, case.placement): _values(case, Metric.TOTAL)
+        (case.environ, case.placement): _totals(case)
         for path, case in of_path
         if path is Path.STAGED
     }
     for path, case in of_path:
         device, _, rest = case.placement.partition("-")
         host = staged.get((case.environ, f"{_HOST.get(device)}-{rest}"), {})
-        aware = _values(case, Metric.TOTAL)
+        aware = _totals(case)
         if path is Path.AWARE and (orders := tuple(sorted(host.keys() & aware))):
             ratios = tuple(host[order] / aware[order] for order in orders)
             yield Line(f"{case.environ} {case.placement}", orders, ratios)
 
 
-def _values(case: Case, phase: str) -> dict[int, float]:
-    return {
-        sample.size: sample.value
-        for sample in case.samples
-        if (sample.metric, sample.statistic) == (phase, "p50") and sample.size and sample.value
-    }
+def _totals(case: Case) -> dict[float, float]:
+    (line,) = [*line_of(case, "", Metric.TOTAL, "p50")] or [Line("", (), ())]
+    return dict(zip(line.sizes, line.values, strict=True))

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from fabricheck.measures.benchmark import Family, ProgramBenchmark
-from fabricheck.measures.listed import listed, options
+from fabricheck.measures.benchmark import Family, ProgramBenchmark, listed, options
 from fabricheck.measures.metrics import Metric
 from fabricheck.programs.allreduce_lab.entries import MODELS, TAILS, tail_name
 from fabricheck.tables import maybe, one_of

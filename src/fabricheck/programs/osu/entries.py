@@ -4,8 +4,6 @@ Titles, sizes and rules on ranks are those of OSU 7.4; ``mpi_probe`` measures so
 same titles. Left out is ``osu_latency_mp``, which forks after ``MPI_Init`` and so breaks what RDMA
 has registered; what OSU measures on GPUs is in the folder ``cuda_mpi``. Reductions are never left
 at ``MPI_CHAR``.
-
-How they are called stands in ``options``.
 """
 
 from collections.abc import Mapping
@@ -13,8 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from fabricheck.measures.benchmark import Family, MpiBenchmark
-from fabricheck.measures.listed import listed
+from fabricheck.measures.benchmark import Family, MpiBenchmark, listed
 from fabricheck.tables import TEXT, maybe
 
 PROGRAMS: Final = ("mpi_probe",)

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from fabricheck.measures.benchmark import Family, ProgramBenchmark
-from fabricheck.measures.listed import SIZE, listed, options
+from fabricheck.measures.benchmark import SIZE, Family, ProgramBenchmark, listed, options
 from fabricheck.measures.metrics import Metric
 from fabricheck.programs.perftest.entries import PERFTEST
 from fabricheck.tables import NUMBER, maybe, one_of

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from fabricheck.measures.benchmark import Family, ProgramBenchmark
-from fabricheck.measures.listed import listed, options
+from fabricheck.measures.benchmark import Family, ProgramBenchmark, listed, options
 from fabricheck.tables import one_of
 
 FAMILIES: Final = (Family("ucx", "without MPI", ("UcxPerftest",), "UCX"),)
