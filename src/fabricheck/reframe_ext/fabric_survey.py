@@ -1,9 +1,9 @@
 """The check of the fabric itself: the ports of every node, before and after a pause."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from reframe.core.builtins import run_after, run_before, sanity_function, variable
+from reframe.core.builtins import run_before, sanity_function, variable
 
 from fabricheck.errors import FabricheckError
 from fabricheck.fabric.counters import Band
@@ -15,13 +15,13 @@ from fabricheck.judge.verdict import Verdict
 from fabricheck.measures.curve import Variable
 from fabricheck.measures.metrics import Metric
 from fabricheck.reframe_ext.judged import Judged, Values
-from fabricheck.reframe_ext.nodes import usable_nodes
+from fabricheck.reframe_ext.nodes import EveryNode
 from fabricheck.reframe_ext.reframe import getlogger
 from fabricheck.schedulers import launcher_of
 from fabricheck.transports.witness import RANK_WRAPPER
 
 
-class FabricSurvey(Judged):
+class FabricSurvey(EveryNode, Judged):
     """One look at the RDMA ports of every node of the partition that can run a job.
 
     Each node reads its counters, waits, and reads them again, so that what is seen is the fabric
@@ -29,27 +29,13 @@ class FabricSurvey(Judged):
     under load is seen by the cases that put load on it. The bands are the references.
     """
 
-    surveys_nodes = True
     benchmark = variable(str, value="fabric_health")
     placement = variable(str, value="", loggable=True)
     pause = variable(int, value=5, loggable=True)
 
     valid_systems = ["+rdma"]  # noqa: RUF012 - a ReFrame variable, copied for each test
     valid_prog_environs = ["+verbs"]  # noqa: RUF012
-
-    @run_after("setup")
-    def begin(self) -> None:
-        """Nobody has looked yet."""
-        self._nodes: list[Node] = []
-
-    @run_before("run")
-    def reach_every_node(self) -> None:
-        """One task on each node that can run a job."""
-        self.num_tasks_per_node = 1
-        if not self.is_dry_run():
-            self.num_tasks, _ = usable_nodes(
-                self.job, self.current_partition.fullname, type(self).__name__
-            )
+    _nodes: Sequence[Node] = ()
 
     @run_before("run")
     def launch(self) -> None:

@@ -1,12 +1,12 @@
 """The check of the nodes themselves: what each offers, and whether they agree."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 
 from reframe.core.backends import getlauncher
-from reframe.core.builtins import run_after, run_before, sanity_function, variable
+from reframe.core.builtins import run_before, sanity_function, variable
 
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.judgement import Judgement
@@ -22,7 +22,7 @@ from fabricheck.node_health.software import probe_arguments, version_in
 from fabricheck.node_health.survey import Expectations, Line, Survey, read_expectations
 from fabricheck.nodes.names import fold
 from fabricheck.reframe_ext.judged import Judged, Values
-from fabricheck.reframe_ext.nodes import usable_nodes
+from fabricheck.reframe_ext.nodes import EveryNode
 from fabricheck.reframe_ext.reframe import getlogger, put_before
 from fabricheck.schedulers import launcher_of, scheduler_of
 from fabricheck.schedulers.protocol import Scheduler
@@ -33,7 +33,7 @@ _UNMET = Variable(Metric.UNMET, "max")
 _CLOCK_SKEW = Variable(Metric.CLOCK_SKEW, "max")
 
 
-class NodeSurvey(Judged):
+class NodeSurvey(EveryNode, Judged):
     """One look at every node of the partition that can run a job, in one environment.
 
     Without MPI (environment ``builtin``) the nodes themselves are looked at and their clocks are
@@ -45,28 +45,13 @@ class NodeSurvey(Judged):
     node of the partition that was not looked at is named with its state.
     """
 
-    surveys_nodes = True
     benchmark = variable(str, value="node_health")
     placement = variable(str, value="", loggable=True)
 
     valid_systems = ["*"]  # noqa: RUF012 - a ReFrame variable, copied for each test
     valid_prog_environs = ["builtin", "+mpi"]  # noqa: RUF012
-
-    @run_after("setup")
-    def begin(self) -> None:
-        """Nobody has looked yet."""
-        self._states: dict[str, str] = {}
-        self._lines: list[Line] = []
-        self._skew: float | None = None
-
-    @run_before("run")
-    def reach_every_node(self) -> None:
-        """One task on each node that can run a job."""
-        self.num_tasks_per_node = 1
-        if not self.is_dry_run():
-            self.num_tasks, self._states = usable_nodes(
-                self.job, self.current_partition.fullname, type(self).__name__
-            )
+    _lines: Sequence[Line] = ()
+    _skew: float | None = None
 
     @run_before("run")
     def launch(self) -> None:
@@ -92,7 +77,7 @@ class NodeSurvey(Judged):
         self.node_list = [node.node for node in survey.nodes]
         self.num_nodes = len(survey.nodes)
         self._skew = max((abs(each.seconds) for each in survey.skews.values()), default=None)
-        left_out = {n: state for n, state in self._states.items() if n not in self.node_list}
+        left_out = {n: state for n, state in self.states.items() if n not in self.node_list}
         self._lines = [*unreached(left_out, self._scheduler.is_silent), *judge(survey)]
         self._show()
         self._record_versions(survey)

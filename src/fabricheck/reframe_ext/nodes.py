@@ -1,7 +1,11 @@
-"""Which nodes of a partition can run a job now."""
+"""Which nodes of a partition can run a job now, and a test on all of them."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
+import reframe as rfm
+from reframe.core.builtins import run_before
 from reframe.core.exceptions import ReframeError
 
 from fabricheck.reframe_ext.reframe import flexible_nodes, nodes_in_state, nodes_of
@@ -49,3 +53,20 @@ def usable_nodes(job: Any, partition: str, check: str) -> tuple[int, dict[str, s
             f"{found or 'no node'}: wait, or bring one back"
         )
     return len(usable), states
+
+
+class EveryNode(rfm.RegressionTestPlugin):
+    """A test with one task on each node of the partition that can run a job."""
+
+    surveys_nodes = True
+    states: Mapping[str, str] = MappingProxyType({})
+    """The scheduler's word for the state of every node of the partition."""
+
+    @run_before("run")
+    def reach_every_node(self) -> None:
+        """One task on each node that can run a job."""
+        self.num_tasks_per_node = 1
+        if not self.is_dry_run():
+            self.num_tasks, self.states = usable_nodes(
+                self.job, self.current_partition.fullname, type(self).__name__
+            )

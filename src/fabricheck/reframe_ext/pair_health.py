@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from reframe.core.builtins import run_after, run_before, variable
+from reframe.core.builtins import run_before, variable
 from reframe.core.exceptions import ReframeError
 
 from fabricheck.judge.judgement import Judgement
@@ -23,43 +23,35 @@ from fabricheck.localise.located import (
 )
 from fabricheck.measures.curve import Variable
 from fabricheck.reframe_ext.case import BuiltCase
-from fabricheck.reframe_ext.nodes import usable_nodes
+from fabricheck.reframe_ext.nodes import EveryNode
 from fabricheck.reframe_ext.reframe import getlogger
 from fabricheck.sites.extras import PartitionExtras
 
 
-class PairSurvey(BuiltCase):
+class PairSurvey(EveryNode, BuiltCase):
     """All nodes of the partition that can run a job, in disjoint pairs, in rounds.
 
     ReFrame's ``--flex-alloc-nodes`` says which nodes, by default those that are idle. The yardstick
     is the median of the run itself, so no reference file has a part in it.
     """
 
-    surveys_nodes = True
     nodes = variable(int, value=0)
     round_seconds = variable(float, value=ROUND_SECONDS)
     full = variable(bool, value=False)
     topology = variable(str, value="")
     settable = ("nodes", "round_seconds", "full", "topology")
 
-    @run_after("setup")
-    def begin(self) -> None:
-        """Nobody has looked yet."""
-        self._states: dict[str, str] = {}
-
     @run_before("run")
-    def reach_every_node(self) -> None:
-        """One rank on each node that can run a job."""
+    def count_nodes(self) -> None:
+        """Pairs need two nodes."""
         if self.is_dry_run():
             return
-        partition = self.current_partition.fullname
-        found, self._states = usable_nodes(self.job, partition, type(self).__name__)
-        if found < FEWEST_NODES:
+        if self.num_tasks < FEWEST_NODES:
             raise ReframeError(
-                f"expected {FEWEST_NODES} nodes of partition {partition} that can run a job, found "
-                f"{found}: wait, or bring some back"
+                f"expected {FEWEST_NODES} nodes of partition {self.current_partition.fullname} "
+                f"that can run a job, found {self.num_tasks}: wait, or bring some back"
             )
-        self.nodes = self.num_tasks = self.num_nodes = found
+        self.nodes = self.num_nodes = self.num_tasks
 
     def find_verdict(
         self,
@@ -74,7 +66,7 @@ class PairSurvey(BuiltCase):
             str(self.topology) or PartitionExtras.of(self.current_partition.extras).topology
         )
         dead = dead_ports(Path(self.stagedir))
-        write_told(kept, known, self._states, self._counted(), dead)
+        write_told(kept, known, self.states, self._counted(), dead)
         located = locate(kept)
         for line in lines(located):
             getlogger().info(f"     L: {line}")
