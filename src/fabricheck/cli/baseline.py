@@ -236,14 +236,13 @@ def best(select: SelectArgument = None, *, system: SystemOption = None, where: W
         fabricheck baseline best check=MpiCollective
     """
     from fabricheck.baseline import apply, evidence  # noqa: PLC0415
-    from fabricheck.baseline.best import best as found  # noqa: PLC0415
     from fabricheck.judge.reference_file import path_of  # noqa: PLC0415
 
     fields = _fields(select)
     with apply.locked(where.references[0]):
         name, cases, _ = evidence.read(where.store, system, None, where.sites, where.references)
         wanted = {case: series for case, series in cases.items() if case.has(fields)}
-        change = found(path_of(where.references, name), wanted)
+        change = apply.best(path_of(where.references, name), wanted)
         change.write()
     typer.echo(f"{change.path}: {'written' if change.before != change.after else 'as it was'}")
 

@@ -98,19 +98,10 @@ def site_configuration(suite: Path) -> dict[str, Any]:
 def _configuration(suite: Path, read: Sites) -> dict[str, Any]:
     root, keep = home(suite), bool(os.environ.get(KEEP))
     run_report = str(root / "reports" / "run-{sessionid}.json") if keep else os.devnull
-    sites = sorted(
-        read.read.values(), key=lambda site: bool(site["systems"][0]["name"] == _FALLBACK)
-    )
+    places = {"stagedir": str(root / "stage"), "outputdir": str(root / "output")}
+    sites = sorted(read.read.values(), key=lambda site: site["systems"][0]["name"] == _FALLBACK)
     return {
-        "systems": [
-            {
-                "stagedir": str(root / "stage"),
-                "outputdir": str(root / "output"),
-                **system,
-            }
-            for site in sites
-            for system in site["systems"]
-        ],
+        "systems": [{**places, **system} for site in sites for system in site["systems"]],
         "environments": [environment for site in sites for environment in site["environments"]],
         "general": [
             {
@@ -223,7 +214,7 @@ def _resolve(environment: dict[str, Any]) -> dict[str, Any]:
 
 
 def _running_systems(site: dict[str, Any]) -> list[dict[str, Any]]:
-    lacking = {each["name"] for each in site["environments"] if _is_lacking(each)}
+    lacking = [each["name"] for each in site["environments"] if _is_lacking(each)]
     variable = site.get("running_partitions", "")
     running = os.environ.get(variable)
     systems = []
@@ -262,9 +253,7 @@ def usable_sites(suite: Path) -> Sites:
             usable[path] = {
                 "systems": _running_systems(site),
                 "environments": [
-                    _resolve(environment)
-                    for environment in site["environments"]
-                    if not _is_lacking(environment)
+                    _resolve(each) for each in site["environments"] if not _is_lacking(each)
                 ],
             }
         except FabricheckError as error:

@@ -135,22 +135,22 @@ def _term(term: str) -> str:
 
 def _cases(tests: Sequence[Any], system: Any) -> list[Case]:
     found = []
-    names = {test.unique_name: _case(test, "", "", ()).name for test in tests}
+    cases = {test.unique_name: _case(test) for test in tests}
     for test in tests:
-        sides = (names[needed] for needed in reframe.dependencies(test) if needed in names)
+        sides = (cases[name].name for name in reframe.dependencies(test) if name in cases)
         needs = tuple(dict.fromkeys(sides))
         for partition in system.partitions:
+            case = replace(cases[test.unique_name], partition=partition.name)
             lacking = lacking_terms(test.valid_systems, partial(reframe.fits, partition))
-            lacking = lacking or lacking_of_scheduler(test, partition)
-            if lacking:
-                found.append(_case(test, partition.name, "", lacking))
+            if lacking := lacking or lacking_of_scheduler(test, partition):
+                found.append(replace(case, lacking=lacking))
                 continue
             for environ in partition.environs:
                 offers = partial(reframe.fits_environ, partition, environ)
                 lacking = lacking_terms(test.valid_prog_environs, offers)
                 variables = () if lacking else _variables(test, partition, environ)
-                case = _case(test, partition.name, environ.name, lacking, variables)
-                found.append(replace(case, needs=needs))
+                case = replace(case, environ=environ.name, needs=needs)
+                found.append(replace(case, lacking=lacking, variables=variables))
     return found
 
 
@@ -162,22 +162,15 @@ def _variables(test: Any, partition: Any, environ: Any) -> tuple[str, ...]:
     return tuple(map(str, test.measured_values()))
 
 
-def _case(
-    test: Any,
-    partition: str,
-    environ: str,
-    lacking: tuple[str, ...],
-    variables: tuple[str, ...] = (),
-) -> Case:
+def _case(test: Any) -> Case:
     return Case(
         check=type(test).__name__,
         benchmark=str(getattr(test, "benchmark", "")),
         placement=str(getattr(test, "placement", "")),
-        partition=partition,
-        environ=environ,
+        partition="",
+        environ="",
         tags=tuple(sorted(test.tags)),
-        lacking=lacking,
-        variables=variables,
+        lacking=(),
     )
 
 
