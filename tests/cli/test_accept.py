@@ -1,8 +1,10 @@
+import functools
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.cli.test_trend import run
+from tests.cli.conftest import run
 from tests.lab.made import simulate
 from tests.sites import minimal
 from typer.testing import Result
@@ -18,25 +20,42 @@ BEFORE, AFTER = ("--before", "20200101:20200121"), ("--after", "20200121:2020030
 class Place:
     """A simulated history of twenty nights before a change, and twenty after it."""
 
-    def __init__(self, root: Path, size: float, *options: str) -> None:
-        self.root, self.store, self.sites = root, root / "store", root / "sites"
+    def __init__(self, root: Path, store: Path) -> None:
+        self.store, self.sites = store, root / "sites"
         self.sites.mkdir()
-        made = simulate(
-            "history", root / "logs", "--normal", "--nights", "40", "--at", "20",
-            "--series", "12", "--size", str(size), *options,
-        )  # fmt: skip
-        assert made.exit_code == 0
-        run("history", "refresh", "--perflogs", root / "logs", "--store", self.store)
 
     def accept(self, *options: str | Path) -> Result:
         return run("accept", "--store", self.store, "--sites", self.sites, *options)
 
 
+MakePlace = Callable[[float], Place]
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory) -> Callable[[float], Path]:
+    """Histories with a change of a size, each made once: comparing changes nothing in them."""
+
+    @functools.cache
+    def made(size: float) -> Path:
+        root = tmp_path_factory.mktemp("history")
+        options = ("--nights", "40", "--at", "20", "--series", "12", "--size", str(size))
+        assert simulate("history", root / "logs", "--normal", *options).exit_code == 0
+        run("history", "refresh", "--perflogs", root / "logs", "--store", root / "store")
+        return root / "store"
+
+    return made
+
+
+@pytest.fixture
+def place(tmp_path: Path, history: Callable[[float], Path]) -> MakePlace:
+    return lambda size: Place(tmp_path, history(size))
+
+
 @pytest.mark.parametrize(
     ("size", "code", "word"), [(0, 0, "ACCEPT"), (0.1, 1, "REJECT"), (0.05, 3, "INCONCLUSIVE")]
 )
-def test_the_exit_code_is_the_verdict(tmp_path: Path, size: float, code: int, word: str):
-    found = Place(tmp_path, size).accept(*BEFORE, *AFTER)
+def test_the_exit_code_is_the_verdict(place: MakePlace, size: float, code: int, word: str):
+    found = place(size).accept(*BEFORE, *AFTER)
     assert found.exit_code == code
     lines = found.stdout.splitlines()
     assert lines[0].startswith(f" {word} ")
@@ -44,15 +63,15 @@ def test_the_exit_code_is_the_verdict(tmp_path: Path, size: float, code: int, wo
     assert any("did not take turns" in line for line in lines)
 
 
-def test_what_is_fine_is_shown_when_asked_for(tmp_path: Path):
-    place = Place(tmp_path, 0)
-    assert "latency_p50_64B" not in place.accept(*BEFORE, *AFTER).stdout
-    assert "latency_p50_64B" in place.accept(*BEFORE, *AFTER, "--all").stdout
+def test_what_is_fine_is_shown_when_asked_for(place: MakePlace):
+    here = place(0)
+    assert "latency_p50_64B" not in here.accept(*BEFORE, *AFTER).stdout
+    assert "latency_p50_64B" in here.accept(*BEFORE, *AFTER, "--all").stdout
 
 
-def test_json_and_record_say_the_same(tmp_path: Path):
+def test_json_and_record_say_the_same(tmp_path: Path, place: MakePlace):
     record = tmp_path / "record.json"
-    found = Place(tmp_path, 0.1).accept(*BEFORE, *AFTER, "--json", "--record", record)
+    found = place(0.1).accept(*BEFORE, *AFTER, "--json", "--record", record)
     data = json.loads(found.stdout)
     assert data == json.loads(record.read_text())
     assert (data["verdict"], data["format"], data["signatures"]) == ("reject", 4, [])
@@ -62,32 +81,34 @@ def test_json_and_record_say_the_same(tmp_path: Path):
     assert answer["interval"][0] < answer["change"] < answer["interval"][1]
 
 
-def test_the_margin_is_the_sites(tmp_path: Path):
-    place = Place(tmp_path, 0.1)
+def test_the_margin_is_the_sites(place: MakePlace):
+    here = place(0.1)
     site = minimal.site("simulated", "acceptance: {margin: 0.2}")
-    (place.sites / "site.yaml").write_text(site)
-    assert place.accept(*BEFORE, *AFTER).exit_code == 0
-    (place.sites / "site.yaml").write_text(site.replace("0.2", "-1"))
+    (here.sites / "site.yaml").write_text(site)
+    assert here.accept(*BEFORE, *AFTER).exit_code == 0
+    (here.sites / "site.yaml").write_text(site.replace("0.2", "-1"))
     with pytest.raises(FabricheckError, match=r"site.yaml: line 3: acceptance > margin: expected"):
-        place.accept(*BEFORE, *AFTER)
+        here.accept(*BEFORE, *AFTER)
 
 
-def test_what_was_made_with_other_margins_than_the_sites_is_not_signed(tmp_path: Path):
-    place, record = Place(tmp_path, 0.1), tmp_path / "record.json"
-    site = place.sites / "site.yaml"
+def test_what_was_made_with_other_margins_than_the_sites_is_not_signed(
+    tmp_path: Path, place: MakePlace
+):
+    here, record = place(0.1), tmp_path / "record.json"
+    site = here.sites / "site.yaml"
     site.write_text(minimal.site("simulated", "acceptance: {margin: 0.2}"))
-    assert place.accept(*BEFORE, *AFTER, "--record", record).exit_code == 0
-    signed = ("accept", "--sites", place.sites, "--sign", "Ada", "--comment", "c", "--record")
+    assert here.accept(*BEFORE, *AFTER, "--record", record).exit_code == 0
+    signed = ("accept", "--sites", here.sites, "--sign", "Ada", "--comment", "c", "--record")
     assert run(*signed, record).exit_code == 0
     site.write_text(minimal.site("simulated"))
     with pytest.raises(FabricheckError, match=r"the site's acceptance > margin 0\.05, found 0\.2"):
         run(*signed, record)
 
 
-def test_a_record_is_signed_by_several(tmp_path: Path):
-    place, record = Place(tmp_path, 0.1), tmp_path / "record.json"
+def test_a_record_is_signed_by_several(tmp_path: Path, place: MakePlace):
+    here, record = place(0.1), tmp_path / "record.json"
     signed = ("--record", record, "--sign", "Ada <a@b>", "--comment", "as announced")
-    assert place.accept(*BEFORE, *AFTER, *signed).exit_code == 1
+    assert here.accept(*BEFORE, *AFTER, *signed).exit_code == 1
     assert run("accept", "--record", record, "--sign", "Bob", "--comment", "seen").exit_code == 1
     signatures = json.loads(record.read_text())["signatures"]
     assert [each["name"] for each in signatures] == ["Ada <a@b>", "Bob"]
@@ -97,9 +118,9 @@ def test_a_record_is_signed_by_several(tmp_path: Path):
     assert "<b>Bob</b>" in page
 
 
-def test_a_record_that_was_changed_is_not_signed(tmp_path: Path):
-    place, record = Place(tmp_path, 0.1), tmp_path / "record.json"
-    place.accept(*BEFORE, *AFTER, "--record", record, "--sign", "Ada", "--comment", "no")
+def test_a_record_that_was_changed_is_not_signed(tmp_path: Path, place: MakePlace):
+    here, record = place(0.1), tmp_path / "record.json"
+    here.accept(*BEFORE, *AFTER, "--record", record, "--sign", "Ada", "--comment", "no")
     changed = record.read_text().replace('"verdict": "reject"', '"verdict": "accept"', 1)
     record.write_text(changed)
     with pytest.raises(FabricheckError, match="found it changed since then"):
@@ -107,9 +128,9 @@ def test_a_record_that_was_changed_is_not_signed(tmp_path: Path):
     assert record.read_text() == changed
 
 
-def test_what_is_damaged_or_changed_by_hand_is_not_signed(tmp_path: Path):
-    place, record = Place(tmp_path, 0.1), tmp_path / "record.json"
-    place.accept(*BEFORE, *AFTER, "--record", record)
+def test_what_is_damaged_or_changed_by_hand_is_not_signed(tmp_path: Path, place: MakePlace):
+    here, record = place(0.1), tmp_path / "record.json"
+    here.accept(*BEFORE, *AFTER, "--record", record)
     good = json.loads(record.read_text())
     page = record.with_suffix(".html").read_text()
 
@@ -177,9 +198,9 @@ def test_what_is_damaged_or_changed_by_hand_is_not_signed(tmp_path: Path):
     assert run("accept", "--record", record, "--sign", "Bob", "--comment", "yes").exit_code == 1
 
 
-def test_the_page_has_the_verdict_and_loads_nothing(tmp_path: Path):
+def test_the_page_has_the_verdict_and_loads_nothing(tmp_path: Path, place: MakePlace):
     record = tmp_path / "record.json"
-    Place(tmp_path, 0.1).accept(*BEFORE, *AFTER, "--record", record)
+    place(0.1).accept(*BEFORE, *AFTER, "--record", record)
     page = record.with_suffix(".html").read_text()
     assert outside_resources(page) == []
     assert "<script" not in page
@@ -187,11 +208,11 @@ def test_the_page_has_the_verdict_and_loads_nothing(tmp_path: Path):
     assert "By nobody yet." in page
 
 
-def test_a_record_is_not_overwritten(tmp_path: Path):
-    place, record = Place(tmp_path, 0), tmp_path / "record.json"
+def test_a_record_is_not_overwritten(tmp_path: Path, place: MakePlace):
+    here, record = place(0), tmp_path / "record.json"
     record.write_text("mine")
     with pytest.raises(FabricheckError, match="expected no file at"):
-        place.accept(*BEFORE, *AFTER, "--record", record)
+        here.accept(*BEFORE, *AFTER, "--record", record)
     assert record.read_text() == "mine"
 
 
@@ -207,9 +228,9 @@ def test_a_record_is_not_overwritten(tmp_path: Path):
         (("--record", "none.json", "--sign", "A", "--comment", "c"), "expected the record of an"),
     ],
 )
-def test_bad_input(tmp_path: Path, options: tuple[str, ...], words: str):
+def test_bad_input(place: MakePlace, options: tuple[str, ...], words: str):
     with pytest.raises(FabricheckError, match=words) as error:
-        Place(tmp_path, 0).accept(*options)
+        place(0).accept(*options)
     assert error.value.exit_code == 2
 
 
