@@ -139,7 +139,9 @@ def accept(
     if machine:
         write_json(data)
     else:
-        _show(found, every=every)
+        from fabricheck.acceptance.acceptance_text import show  # noqa: PLC0415
+
+        show(found, open_console(_WIDTH), every=every)
         if record:
             typer.echo(f"record  {record}\npage    {record.with_suffix('.html')}")
     raise typer.Exit(found.verdict.exit_code)
@@ -242,9 +244,3 @@ def _write(
         data = signed(data, sign, comment)
     write_record(data, record)
     return data
-
-
-def _show(found: "Acceptance", *, every: bool) -> None:
-    from fabricheck.acceptance.acceptance_text import show  # noqa: PLC0415
-
-    show(found, open_console(_WIDTH), every=every)

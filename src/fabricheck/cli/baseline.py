@@ -19,7 +19,7 @@ from fabricheck.cli.options import (
     gathered,
     moment,
 )
-from fabricheck.cli.output import picked, write_json
+from fabricheck.cli.output import picked, tell, write_json
 from fabricheck.errors import FabricheckError
 from fabricheck.provenance import home
 
@@ -116,12 +116,8 @@ def propose(
             f"history {where.store}, found none that can have references: select others"
         )
     path = proposal.write(proposals, made)
-    if machine:
-        write_json({"path": str(path), **proposal.as_json(made)})
-        return
-    for line in proposal_text.lines(made):
-        typer.echo(line)
-    typer.echo(f"{path}: look at it with fabricheck baseline diff")
+    lines = [*proposal_text.lines(made), f"{path}: look at it with fabricheck baseline diff"]
+    tell(lines, {"path": str(path), **proposal.as_json(made)}, machine=machine)
 
 
 @app.command()
@@ -210,13 +206,10 @@ def accept(
         for each in changes:
             each.write()
     written = [str(each.path) for each in changes if each.after != each.before]
-    if machine:
-        write_json({"written": written, "steps": [each.date for each in found]})
-        return
-    for each in changes:
-        typer.echo(f"{each.path}: {'written' if each.before != each.after else 'as it was'}")
-    for accepted in found:
-        typer.echo(f"accepted, from {accepted.date}: {accepted.words}")
+    lines = [*map(_became, changes)]
+    lines += [f"accepted, from {accepted.date}: {accepted.words}" for accepted in found]
+    data = {"written": written, "steps": [each.date for each in found]}
+    tell(lines, data, machine=machine)
 
 
 @app.command()
@@ -244,7 +237,7 @@ def best(select: SelectArgument = None, *, system: SystemOption = None, where: W
         wanted = {case: series for case, series in cases.items() if case.has(fields)}
         change = apply.best(path_of(where.references, name), wanted)
         change.write()
-    typer.echo(f"{change.path}: {'written' if change.before != change.after else 'as it was'}")
+    typer.echo(_became(change))
 
 
 @app.command()
@@ -283,18 +276,18 @@ def expire(
     with apply.locked(references[0]):
         listed, count = expired(path, used, datetime.now(UTC).date(), days)
         if mark:
-            apply.expired(
-                path, {each.number: each.reason for each in listed if not each.marked}
-            ).write()
-    if machine:
-        rows = [picked(each, "place case reason marked") for each in listed]
-        write_json({"path": str(path), "measured": count, "expired": rows})
-    else:
-        for each in listed:
-            typer.echo(f"{each.place}: {' '.join(each.case.values())}: {each.reason}")
-        marked = ", now marked" if mark and listed else ""
-        typer.echo(f"{len(listed)} of {count} measured cases have expired{marked}")
+            reasons = {each.number: each.reason for each in listed if not each.marked}
+            apply.expired(path, reasons).write()
+    rows = [picked(each, "place case reason marked") for each in listed]
+    lines = [f"{each.place}: {' '.join(each.case.values())}: {each.reason}" for each in listed]
+    marked = ", now marked" if mark and listed else ""
+    lines.append(f"{len(listed)} of {count} measured cases have expired{marked}")
+    tell(lines, {"path": str(path), "measured": count, "expired": rows}, machine=machine)
     raise typer.Exit(int(bool(listed)))
+
+
+def _became(change: "Change") -> str:
+    return f"{change.path}: {'written' if change.before != change.after else 'as it was'}"
 
 
 def _change(

@@ -1,13 +1,14 @@
 """``fabricheck judge``: a measured curve against a reference file."""
 
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from fabricheck.cli.options import JsonOption
-from fabricheck.cli.output import picked, write_json
+from fabricheck.cli.output import picked, tell
 from fabricheck.cli.parse import (
     BenchmarkOption,
     ExpectOption,
@@ -97,22 +98,19 @@ def judge(
     if not checked:
         findings = (unchecked(curve), *verdict.findings)
         verdict = Verdict(Level.UNTRUSTED, verdict.judgements, findings)
-    if machine:
-        write_json(_as_json(curve, key, chosen, verdict, tolerance, checked=checked))
-    else:
-        _show(key, verdict, tolerance)
+    data = _as_json(curve, key, chosen, verdict, tolerance, checked=checked)
+    tell(_lines(key, verdict, tolerance), data, machine=machine)
     raise typer.Exit(0 if verdict.level.passes else 1)
 
 
-def _show(key: CaseKey, verdict: Verdict, tolerance: Tolerance | None) -> None:
+def _lines(key: CaseKey, verdict: Verdict, tolerance: Tolerance | None) -> Iterator[str]:
     counts = Counter(judgement.level for judgement in verdict.judgements)
     found = ", ".join(f"{counts[level]} {level}" for level in Level if counts[level])
-    typer.echo(f"{key}: {len(verdict.judgements)} values, {found}")
+    yield f"{key}: {len(verdict.judgements)} values, {found}"
     if tolerance:
-        typer.echo(f"references: {tolerance.kind}, {tolerance.source}, {tolerance.date}")
-    for finding in verdict.findings:
-        typer.echo(f"- {finding}")
-    typer.echo(verdict.level)
+        yield f"references: {tolerance.kind}, {tolerance.source}, {tolerance.date}"
+    yield from (f"- {finding}" for finding in verdict.findings)
+    yield verdict.level
 
 
 def _as_json(
@@ -130,10 +128,8 @@ def _as_json(
         **picked(curve, "benchmark program version"),
         "complete": True if checked else None,
         "check": check,
-        "system": key.system,
+        **picked(key, "system environ placement"),
         "partition": key.partition or None,
-        "environ": key.environ,
-        "placement": key.placement,
         "tolerance": tolerance and picked(tolerance, "kind source date monotone best"),
         "judgements": [
             {

@@ -7,7 +7,7 @@ import typer
 
 from fabricheck.asking import UnansweredError, ask
 from fabricheck.cli.options import JsonOption
-from fabricheck.cli.output import write_json
+from fabricheck.cli.output import tell
 from fabricheck.errors import FabricheckError
 from fabricheck.localise.topology import Topology, as_json, flows_for_paths, nodes_in
 from fabricheck.nodes.names import fold
@@ -38,14 +38,13 @@ def show(file: FileArgument = None, *, machine: JsonOption = False) -> None:
       fabricheck topology show fabric.txt --json > sites/mycluster.topology
     """
     found = _topology(file)
-    if machine:
-        write_json(as_json(found))
-        return
+    lines = []
     for leaf, nodes in found.nodes_of().items():
         above = found.spines.get(leaf, ())
         routed = f", routes to {len(found.routes[leaf])} nodes" if leaf in found.routes else ""
         flows = f", {flows_for_paths(len(above))} flows hit every path" if above else ""
-        typer.echo(f"{leaf}: {fold(nodes)} | {fold(above) or 'unknown above'}{routed}{flows}")
+        lines.append(f"{leaf}: {fold(nodes)} | {fold(above) or 'unknown above'}{routed}{flows}")
+    tell(lines, as_json(found), machine=machine)
 
 
 @app.command()
@@ -80,17 +79,13 @@ def _topology(file: Path | None) -> Topology:
     if file is not None:
         return recorded.load(file)
     question = here().topology
-    found = recorded.read(_ask(*question))
+    try:
+        found = recorded.read(ask(question))
+    except UnansweredError as error:
+        raise FabricheckError(f"{' '.join(question)}: {error}: name a recorded FILE") from None
     if not found.leaves:
         raise FabricheckError(
             f"expected leaf switches from {' '.join(question)}, found none: the scheduler has no "
             "topology here; name a recorded FILE"
         )
     return found
-
-
-def _ask(*command: str) -> str:
-    try:
-        return ask(command)
-    except UnansweredError as error:
-        raise FabricheckError(f"{' '.join(command)}: {error}: name a recorded FILE") from None
