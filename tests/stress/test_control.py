@@ -18,7 +18,7 @@ from fabricheck.schedulers.protocol import Phase
 from fabricheck.schedulers.slurm import Slurm
 from fabricheck.sites.extras import StressExtra
 from fabricheck.stress import control, state
-from fabricheck.stress.control import Wish
+from fabricheck.stress.control import Wish, results
 from fabricheck.stress.state import dead_nodes, job_script, scheduler_for
 from fabricheck.units import seconds_of
 
@@ -300,3 +300,18 @@ def test_the_use_of_links_is_shown(
 
 def test_the_job_is_the_worker_itself() -> None:
     assert job_script(Path("/a b")).endswith("-m fabricheck stress work '/a b'\n")
+
+
+def test_results_have_the_last_five_sizes_in_units_that_fit(tmp_path: Path) -> None:
+    sizes = [block("1.1", value=10.0 * 4**each, size=(1 << 20) >> (6 - each)) for each in range(7)]
+    whole = replace(sizes[0], samples=tuple(s for case in sizes for s in case.samples))
+    critical = replace(block("1.2", "bcast", level="critical"), findings=("too slow",))
+    text = results(place(tmp_path / "s"), [whole, critical])
+    rows = [line.split() for line in text.splitlines()]
+    assert [row[0] for row in rows if row and row[0].endswith("iB")] == [
+        *("64KiB", "128KiB", "256KiB", "512KiB", "1MiB"), "4MiB",
+    ]  # fmt: skip
+    assert ["1MiB", "41.0", "ms", "41.0", "ms", "41.0", "ms"] in rows
+    assert "bcast, 8 nodes: critical" in text
+    assert "  too slow" in text
+    assert "found none: look at" in results(place(tmp_path / "t"), [])
