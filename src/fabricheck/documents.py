@@ -7,7 +7,7 @@ import json
 import math
 import re
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -152,20 +152,14 @@ def schema(package: str, name: str) -> jsonschema.protocols.Validator:
     return _Validator(json.loads(text), format_checker=_Validator.FORMAT_CHECKER)
 
 
-def _is_whole(_checker: object, value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _is_day(_checker: object, value: object) -> bool:
-    return type(value) is datetime.date
-
-
 # To JSON Schema 50.0 is a whole number; what counts with it here wants an int. YAML has days.
+_KINDS_OF_YAML: Mapping[str, Callable[[object, object], bool]] = {
+    "integer": lambda _, value: type(value) is int,
+    "date": lambda _, value: type(value) is datetime.date,
+}
 _Validator = jsonschema.validators.extend(
     jsonschema.Draft202012Validator,
-    type_checker=jsonschema.Draft202012Validator.TYPE_CHECKER.redefine_many(
-        {"integer": _is_whole, "date": _is_day}
-    ),
+    type_checker=jsonschema.Draft202012Validator.TYPE_CHECKER.redefine_many(_KINDS_OF_YAML),
 )
 
 

@@ -109,17 +109,13 @@ def _conclusions(found: LayerComparison) -> list[str]:
     ]
     sentences.append(f"=> {found.diagnosis.sentence}")
     if found.suspects:
-        sentences.append(f"=> {_suspicion(found)}")
+        was = "was" if len(found.suspects) == 1 else "were"
+        sentences.append(
+            f"=> {', '.join(found.suspects)} {was} in each of the {found.red} red cases of "
+            f"{found.case.partition} and in no good one: look there first"
+        )
     sentences += [f"to know more: {command}" for command in found.commands]
     return sentences
-
-
-def _suspicion(found: LayerComparison) -> str:
-    nodes = ", ".join(found.suspects)
-    return (
-        f"{nodes} {'was' if len(found.suspects) == 1 else 'were'} in each of the {found.red} red "
-        f"cases of {found.case.partition} and in no good one: look there first"
-    )
 
 
 def _as_json(run: Run, found: LayerComparison) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from fabricheck.cli.options import JsonOption
-from fabricheck.cli.output import write_json
+from fabricheck.cli.output import tell
 from fabricheck.cli.run import SystemOption
 from fabricheck.provenance import SUITE, home
 
@@ -70,8 +70,7 @@ def locate(
     )
     selection.check(SUITE, wanted)
     options = [f"-SPairHealth.round_seconds={seconds}", f"--session-extras=kind={LOCATE}"]
-    if full:
-        options.append("-SPairHealth.full=yes")
+    options += ["-SPairHealth.full=yes"] if full else []
     if topology:
         options.append(f"-SPairHealth.topology={topology.absolute()}")
     _, recorded = session.run(SUITE, wanted, None, options, aside=machine)
@@ -80,16 +79,16 @@ def locate(
     told = (Level.GOOD, Level.WARNING, Level.CRITICAL)
     unproved = [case for case in cases if case.level not in told]
     found = [(case, judged(Path(case.output))) for case in cases if case not in unproved]
-    if machine:
-        write_json([{"case": case.title, **as_json(each)} for case, each in found])
-    for case, each in found if not machine else ():
-        typer.echo(f"{case.system}:{case.partition} {case.title}: {each.level}")
-        typer.echo("\n".join(lines(each)))
+    text = [
+        line
+        for case, each in found
+        for line in (f"{case.system}:{case.partition} {case.title}: {each.level}", *lines(each))
+    ]
+    tell(text, [{"case": case.title, **as_json(each)} for case, each in found], machine=machine)
     for case in unproved:
         typer.echo(f"{case.title}: nothing can be told: {'; '.join(case.causes)}", err=machine)
     if node_file is not None and found:
         names = [set(each.good) for _, each in found]
         write_whole(node_file, "".join(f"{n}\n" for n in sorted(set.intersection(*names))))
-    if unproved or not cases:
-        raise typer.Exit(3)
-    raise typer.Exit(int(any(each.level is Level.CRITICAL for _, each in found)))
+    critical = any(each.level is Level.CRITICAL for _, each in found)
+    raise typer.Exit(3 if unproved or not cases else int(critical))

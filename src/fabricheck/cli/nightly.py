@@ -69,10 +69,8 @@ def nightly(
 
         fabricheck nightly --system local --json | jq .codes
     """
-    for option, value, most in (
-        ("--keep-days", keep_days, _MOST_DAYS),
-        ("--every-hours", every_hours, _MOST_HOURS),
-    ):
+    limits = ("--keep-days", keep_days, _MOST_DAYS), ("--every-hours", every_hours, _MOST_HOURS)
+    for option, value, most in limits:
         # Written so that it holds for what is no number, too.
         if not value <= most:
             raise FabricheckError(f"expected {option} of {most} at most, found {value:g}")

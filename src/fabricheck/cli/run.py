@@ -57,14 +57,10 @@ class Only:
         """These cases of a system."""
         from fabricheck.runner.selection import Selection  # noqa: PLC0415
 
-        return Selection(
-            system,
-            tuple(self.benchmark or ()),
-            tuple(self.transport or ()),
-            tuple(self.environ or ()),
-            tuple(self.tag or ()),
-            tuple(self.nodes or ()),
-        )
+        named = (self.benchmark, self.transport, self.environ, self.tag)
+        benchmarks, transports, environments, tags = (tuple(each or ()) for each in named)
+        nodes = tuple(self.nodes or ())
+        return Selection(system, benchmarks, transports, environments, tags, nodes)
 
 
 @gathered

@@ -1,6 +1,5 @@
 """``fabricheck stress``: a mix of collectives, block after block, in a job that yields to users."""
 
-import json
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fabricheck.cli.options import gathered
+from fabricheck.cli.output import tell
 from fabricheck.cli.run import SystemOption
 from fabricheck.errors import FabricheckError
 from fabricheck.schedulers import to_copy
@@ -130,20 +130,18 @@ def status(
     from fabricheck.stress import control  # noqa: PLC0415
 
     told = control.status(control.place_of(name))
-    if as_json:
-        typer.echo(json.dumps(told, indent=1))
-        return
     levels = ", ".join(f"{number} {level}" for level, number in told["blocks"].items())
-    typer.echo(f"stress {told['name']}: {told['phase']}{told['why'] and ': ' + told['why']}")
-    typer.echo(f"job {told['job']} {told['nodes']}, restarts {told['restarts']}")
-    typer.echo(f"iteration {told['iteration']}; blocks: {levels or 'none yet'}")
-    for line in told["last"]:
-        typer.echo(f"  {line}")
-    for port, carried in told["links"].items():
-        typer.echo(f"link use of {port} in the last block: {carried}")
+    lines = [
+        f"stress {told['name']}: {told['phase']}{told['why'] and ': ' + told['why']}",
+        f"job {told['job']} {told['nodes']}, restarts {told['restarts']}",
+        f"iteration {told['iteration']}; blocks: {levels or 'none yet'}",
+        *(f"  {line}" for line in told["last"]),
+        *(f"link use of {port} in the last block: {use}" for port, use in told["links"].items()),
+    ]
     for node, why in told["dead"].items():
-        typer.echo(f"{node}: {why}: left out at the next start; to keep users off it:")
-        typer.echo(f"  {to_copy([node], why)[-1]}")
+        lines.append(f"{node}: {why}: left out at the next start; to keep users off it:")
+        lines.append(f"  {to_copy([node], why)[-1]}")
+    tell(lines, told, machine=as_json)
 
 
 @app.command()

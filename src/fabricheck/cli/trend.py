@@ -77,7 +77,8 @@ def trend(
     fields: dict[str, tuple[str | int, ...]] = {"system": tuple(system)} if system else {}
     with History.open_to_read(where.store) as history:
         series = list(history.series(Selection(fields)))
-        settings = read_settings(where.sites, {each.key.system for each in series})
+        systems = sorted({each.key.system for each in series})
+        settings = read_settings(where.sites, systems)
         found = analyse(series, settings, accepted)
         if found.newest is None:
             raise FabricheckError(
@@ -88,20 +89,12 @@ def trend(
         if start is not None:
             first = np.datetime64(start.astimezone(UTC).replace(tzinfo=None), "s")
             events = [each for each in found.events if each.since >= first]
-        night = max(
-            (
-                each.time
-                for each in history.sessions()
-                if each.kind == NIGHT and (not system or each.system in system)
-            ),
-            default="",
-        )
+        sessions = [each for each in history.sessions() if not system or each.system in system]
+        night = max((each.time for each in sessions if each.kind == NIGHT), default="")
         provenance = history.provenance(around(events, Selection(fields)))
+        silent = {name: settings.get(name, Settings()).silent_days for name in systems}
         of_nodes = [
-            nodes.node_trend(
-                history, name, found.newest, settings.get(name, Settings()).silent_days
-            )
-            for name in sorted({each.key.system for each in series})
+            nodes.node_trend(history, name, found.newest, days) for name, days in silent.items()
         ]
     differences = [attribute(event, series, provenance) for event in events]
     if machine:

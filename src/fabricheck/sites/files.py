@@ -49,11 +49,10 @@ def site_schema() -> Any:
 
 def _twice(site: dict[str, Any]) -> Iterator[tuple[Sequence[str | int], str]]:
     """The keys of what has the name of something before it, and what that is."""
-    systems = [each["name"] for each in site["systems"]]
-    for number in _repeated(systems):
+    for number in _repeated(site["systems"]):
         yield ["systems", number], "a system"
     for number, system in enumerate(site["systems"]):
-        for repeated in _repeated([each["name"] for each in system["partitions"]]):
+        for repeated in _repeated(system["partitions"]):
             yield ["systems", number, "partitions", repeated], "a partition"
     # One name may stand for several installations, each for systems of its own.
     seen: set[tuple[str, str]] = set()
@@ -64,7 +63,8 @@ def _twice(site: dict[str, Any]) -> Iterator[tuple[Sequence[str | int], str]]:
         seen |= own
 
 
-def _repeated(names: Sequence[str]) -> list[int]:
+def _repeated(named: Sequence[Mapping[str, Any]]) -> list[int]:
+    names = [each["name"] for each in named]
     return [number for number, name in enumerate(names) if name in names[:number]]
 
 
