@@ -48,19 +48,13 @@ def compare_nodes(snapshots: Sequence[Snapshot], limits: Limits) -> Iterator[Fin
         for port in ports_in_use(snapshot, limits).values()
         if port.active
     ]
-    yield from _differ(
-        "rate", [(host, f"{port.rate:g} Gbit/s") for host, port in ports if port.rate]
-    )
-    yield from _differ("RDMA MTU", [(host, f"{port.mtu} B") for host, port in ports if port.mtu])
-    yield from _differ(
-        "driver",
-        [(host, f"{port.driver} {port.driver_version}") for host, port in ports if port.driver],
-    )
+    yield from _differ("rate", [(host, f"{p.rate:g} Gbit/s") for host, p in ports if p.rate])
+    yield from _differ("RDMA MTU", [(host, f"{p.mtu} B") for host, p in ports if p.mtu])
+    drivers = [(host, f"{p.driver} {p.driver_version}") for host, p in ports if p.driver]
+    yield from _differ("driver", drivers)
     for board in sorted({port.board for _, port in ports}):
-        cards = [(h, p) for h, p in ports if p.board == board and p.firmware]
-        yield from _differ(
-            f"firmware of {board}" if board else "firmware", [(h, p.firmware) for h, p in cards]
-        )
+        firmware = [(host, p.firmware) for host, p in ports if p.board == board and p.firmware]
+        yield from _differ(f"firmware of {board}" if board else "firmware", firmware)
 
 
 def _was_active(before: Snapshot, name: str) -> bool:

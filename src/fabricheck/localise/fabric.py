@@ -49,7 +49,6 @@ class Fabric:
         links = [routes.spread(name) if routes else 1 for name in self.leaves]
         self.spread: Ints = np.array(links, dtype=np.int64)
         self._links: dict[str, int] = {}
-        self._link_names: list[str] = []
         self._paths: dict[tuple[int, int], tuple[int, ...]] = {}
 
     @property
@@ -102,7 +101,7 @@ class Fabric:
         place -= 2 * nodes
         if place < 2 * leaves:
             return f"{self.leaves[place % leaves]} {_LEAVES[place // leaves]}"
-        return self._link_names[place - 2 * leaves]
+        return list(self._links)[place - 2 * leaves]
 
     def _links_passed(self, senders: Ints, receivers: Ints) -> list[Ints]:
         if self._routes is None:
@@ -119,7 +118,5 @@ class Fabric:
         ]
 
     def _number(self, link: str) -> int:
-        if link not in self._links:
-            self._links[link] = len(self._links)
-            self._link_names.append(link)
-        return 2 * (len(self.nodes) + len(self.leaves)) + self._links[link]
+        number = self._links.setdefault(link, len(self._links))
+        return 2 * (len(self.nodes) + len(self.leaves)) + number
