@@ -10,7 +10,7 @@ import pytest
 from tests.node_health.conftest import Probe
 
 from fabricheck.node_health.facts import NODE_PROBE, NumaNode, Port, read_facts
-from fabricheck.node_health.software import probe_arguments
+from fabricheck.node_health.nodes import probe_arguments
 
 pytestmark = pytest.mark.integration
 

@@ -9,8 +9,8 @@ from tests.node_health.survey import CARD, SOFTWARE, line_of, lines_of, node, su
 from fabricheck.judge.levels import Level
 from fabricheck.node_health.clocks import Skew
 from fabricheck.node_health.facts import NumaNode, Port
+from fabricheck.node_health.nodes import probe_arguments
 from fabricheck.node_health.rules import RULES, findings, judge, most_unmet, unreached
-from fabricheck.node_health.software import probe_arguments
 from fabricheck.node_health.survey import Expectations, Survey
 from fabricheck.sites.extras import NodeHealthExtra
 

@@ -14,8 +14,8 @@ from fabricheck.errors import FabricheckError
 from fabricheck.judge.levels import Level
 from fabricheck.launch import mpi
 from fabricheck.launch.measurement import Setting
+from fabricheck.node_health.nodes import probe_arguments
 from fabricheck.node_health.rules import judge
-from fabricheck.node_health.software import probe_arguments
 from fabricheck.planning.site_init import gather, write
 from fabricheck.reframe_ext.config import usable_sites
 from fabricheck.schedulers import launcher_of

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from fabricheck.judge.levels import Level
-from fabricheck.node_health import nodes, software
+from fabricheck.node_health import nodes
 from fabricheck.node_health.facts import Facts
 from fabricheck.node_health.survey import Answer, Line, Outcome, Rule, Survey
 from fabricheck.nodes.names import fold
@@ -16,14 +16,14 @@ LAUNCH, CLOCK = "launch", "clock"
 _JUDGES: Mapping[str, Callable[[Facts, Survey], Answer]] = {
     LAUNCH: nodes.launch, "kernel": nodes.kernel, CLOCK: nodes.clock, "memlock": nodes.memlock,
     "hugepages": nodes.hugepages, "governor": nodes.governor, "rdma": nodes.rdma,
-    "numa": nodes.numa, "mtu": nodes.mtu, "mpi version": software.mpi_version,
-    "ucx version": software.ucx_version, "osu version": software.osu_version,
+    "numa": nodes.numa, "mtu": nodes.mtu, "mpi version": nodes.mpi_version,
+    "ucx version": nodes.ucx_version, "osu version": nodes.osu_version,
 }  # fmt: skip
 _APPLIES: Mapping[str, Callable[[Survey], bool]] = {
     "always": lambda _survey: True,
     "without MPI": lambda survey: not survey.family,
     "with MPI": lambda survey: bool(survey.family),
-    "with UCX": lambda survey: "ucx" in software.programs(survey.family),
+    "with UCX": lambda survey: "ucx" in nodes.programs(survey.family),
 }
 _COLUMNS = {
     "name": one_of(tuple(_JUDGES)),

@@ -17,8 +17,8 @@ from fabricheck.measures.curve import Variable
 from fabricheck.measures.metrics import Metric
 from fabricheck.node_health.clocks import SURVEY, read_record, skews
 from fabricheck.node_health.facts import NODE_PROBE
+from fabricheck.node_health.nodes import probe_arguments, version_in
 from fabricheck.node_health.rules import CLOCK, findings, judge, most_unmet, unreached
-from fabricheck.node_health.software import probe_arguments, version_in
 from fabricheck.node_health.survey import Expectations, Line, Survey, read_expectations
 from fabricheck.nodes.names import fold
 from fabricheck.reframe_ext.judged import Judged, Values
