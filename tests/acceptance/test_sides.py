@@ -35,33 +35,27 @@ def history(tmp_path: Path) -> Iterator[History]:
         yield opened
 
 
-def sessions(values: pl.DataFrame, side: str) -> list[str]:
-    return sorted(values.filter(pl.col("side") == side)["session"].unique())
+STATE = '?campaign=="fw" and state=="{}" and num_aborted==0'
 
 
-def test_periods_are_reframes(history: History):
-    found = read_sides(history, ["20261101:20261103"], ["20261103:20261103+2d"])
-    assert sessions(found, "before") == ["session-0", "session-1"]
-    assert sessions(found, "after") == ["session-2", "session-3"]
-
-
-def test_filters_are_reframes(history: History):
-    state = '?campaign=="fw" and state=="{}" and num_aborted==0'
-    found = read_sides(history, [state.format("before")], [state.format("after")])
-    assert sessions(found, "before") == ["session-0", "session-3"]
-    assert sessions(found, "after") == ["session-1", "session-2"]
-    assert len(found) == 16
-
-
-def test_filters_may_follow_a_period(history: History):
-    found = read_sides(history, ['20261103:now?state=="before"'], ["20261101:20261102"])
-    assert sessions(found, "before") == ["session-3"]
-
-
-def test_sessions_are_named_by_uuid_and_by_the_record(history: History):
-    found = read_sides(history, [UUIDS[0], "session-4"], ["session-2"])
-    assert sessions(found, "before") == ["session-0", "session-4"]
-    assert sessions(found, "after") == ["session-2"]
+@pytest.mark.parametrize(
+    ("before", "after", "numbers"),
+    [
+        (["20261101:20261103"], ["20261103:20261103+2d"], ([0, 1], [2, 3])),
+        ([STATE.format("before")], [STATE.format("after")], ([0, 3], [1, 2])),
+        (['20261103:now?state=="before"'], ["20261101:20261102"], ([3], [0])),
+        ([UUIDS[0], "session-4"], ["session-2"], ([0, 4], [2])),
+    ],
+    ids=["periods", "filters", "filter of a period", "uuid and name"],
+)
+def test_selections_are_reframes_or_name_a_session(
+    history: History, before: list[str], after: list[str], numbers: tuple[list[int], list[int]]
+):
+    found = read_sides(history, before, after)
+    for side, wanted in zip(NIGHTS, numbers, strict=True):
+        sessions = sorted(found.filter(pl.col("side") == side)["session"].unique())
+        assert sessions == [f"session-{number}" for number in wanted]
+    assert len(found) == 4 * sum(map(len, numbers))
 
 
 def test_only_some_series_may_be_wanted(history: History):

@@ -13,10 +13,10 @@ from fabricheck.planning.night import NightPlan, plan_night, resting_of, selecte
 from fabricheck.planning.night_past import Changed, PastNights, key_of, read_past_nights
 from fabricheck.planning.night_rota import AFTER_CHANGE, LOOKS, Rota, waited
 from fabricheck.planning.plan import LeftOut, Plan
-from fabricheck.planning.plan_text import night_lines
+from fabricheck.planning.plan_text import cost_line, night_lines
 from fabricheck.provenance import SUITE
 from fabricheck.record import entries as record
-from fabricheck.record.costs import Cost
+from fabricheck.record.costs import Cost, Estimate
 from fabricheck.record.resting import NOT_DUE, pack, unpack
 from fabricheck.record.write import append
 from fabricheck.reframe_ext.matrix import Case
@@ -250,3 +250,14 @@ def test_what_rests_travels_packed() -> None:
     for damaged in ("x", packed[:-40], pack([])[:-3]):
         with pytest.raises(ValueError, match="expected the cases that rest"):
             unpack(damaged)
+
+
+def test_the_cost_of_a_run_says_what_is_not_in_it() -> None:
+    assert cost_line(Estimate(90.0, 180.0, 12, 0)) == (
+        "cost: 180 node-seconds, 1.5 min one case after the other, without waiting for nodes, from "
+        "12 cases that were measured before"
+    )
+    assert cost_line(Estimate(90.0, 180.0, 12, 3)).endswith(
+        "; 3 cases were never measured and are not in it"
+    )
+    assert cost_line(Estimate(0.0, 0.0, 0, 3)).startswith("cost: unknown")

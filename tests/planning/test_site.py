@@ -310,10 +310,7 @@ def test_what_makes_a_run_see_less_is_told(
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        (
-            {"scheduler": "torque"},
-            "checks of health, which ask every node, and fabricheck stress can",
-        ),
+        ({"scheduler": "torque"}, "checks of health, which ask every node, and fabricheck stress"),
         ({"scheduler": "lsf", "launcher": "mpiexec"}, "lsf does not tell ReFrame its nodes"),
         ({"scheduler": "squeue"}, "without the feature rdma nothing on InfiniBand or RoCE is"),
         ({"extras": {"gpus_per_node": 4}}, "extras.gpus_per_node is for the launcher srun"),

@@ -36,10 +36,7 @@ def test_what_exists_is_accepted(suite: Path) -> None:
         (Selection("klaster"), r"expected a system of sites/ \(cluster\), found 'klaster'"),
         (Selection("cluster", benchmarks=("latenzy",)), "unknown benchmark 'latenzy'"),
         (Selection("cluster", transports=("ib",)), "expected a transport of the table"),
-        (
-            Selection("cluster", transports=("rc",)),
-            "transport 'rc', which needs the feature 'rdma'",
-        ),
+        (Selection("cluster", transports=("rc",)), "transport 'rc', which needs the feature 'rdma"),
         (Selection("cluster", nodes=(2, 4)), "found 4 nodes, which needs .*nodes_4"),
         (Selection("cluster", environments=("lam",)), r"environment of system cluster \(mpi\)"),
         (Selection("cluster", tags=("weekly",)), "expected a tag of smoke, nightly, acceptance"),
@@ -87,17 +84,10 @@ def test_a_malformed_reference_file_is_named_with_its_line(suite: Path) -> None:
 
 
 def test_the_selection_becomes_options_of_reframe() -> None:
-    options = Selection(
-        "testbed", ("bw",), ("tcp", "shm"), ("mpich",), ("nightly",), (2,)
-    ).reframe_options()
-    assert options == [
-        "--system=testbed",
-        "-E",
-        "benchmark in ('bw',) and transport in ('tcp', 'shm') and num_nodes in (2,)",
-        "-p",
-        "^(mpich)$",
-        "--tag=^nightly$",
-    ]
+    chosen = Selection("testbed", ("bw",), ("tcp", "shm"), ("mpich",), ("nightly",), (2,))
+    terms = "benchmark in ('bw',) and transport in ('tcp', 'shm') and num_nodes in (2,)"
+    options = ["--system=testbed", "-E", terms, "-p", "^(mpich)$", "--tag=^nightly$"]
+    assert chosen.reframe_options() == options
 
 
 @pytest.mark.parametrize(
@@ -127,13 +117,21 @@ def test_the_shipped_sites_are_accepted(request: pytest.FixtureRequest) -> None:
 
 
 @pytest.mark.parametrize(
-    ("transports", "needed"),
-    [((), True), (("rc",), True), (("hybrid",), True), (("tcp", "shm", "ob1_tcp"), False)],
+    ("chosen", "needed"),
+    [
+        ({}, True),
+        ({"transports": ("rc",)}, True),
+        ({"transports": ("hybrid",)}, True),
+        ({"transports": ("tcp", "shm", "ob1_tcp")}, False),
+        ({"tags": ("smoke",)}, True),
+        ({"tags": ("allreduce-lab",)}, False),
+        ({"tags": ("fabric-health",)}, True),
+    ],
 )
-def test_rdma_devices_are_needed_only_by_transports_on_them(
-    transports: tuple[str, ...], needed: bool
+def test_rdma_devices_are_needed_only_by_what_uses_them(
+    chosen: dict[str, tuple[str, ...]], needed: bool
 ) -> None:
-    assert Selection("testbed", (), transports).needs("rdma") is needed
+    assert Selection("testbed", **chosen).needs("rdma") is needed  # type: ignore[arg-type]
 
 
 def test_only_programs_that_the_selection_may_start_are_built():
@@ -141,13 +139,3 @@ def test_only_programs_that_the_selection_may_start_are_built():
     assert Selection("testbed", benchmarks=("ib_send_lat",)).programs() == []
     assert Selection("testbed", benchmarks=("matmul_blocking_np2",)).programs() == ["mpi_matmul"]
     assert {"mpi_probe", "rdma_stream"} <= set(Selection("testbed").programs())
-
-
-@pytest.mark.parametrize(
-    ("tags", "needed"),
-    [(("smoke",), True), (("allreduce-lab",), False), (("fabric-health",), True)],
-)
-def test_rdma_devices_are_needed_only_by_benchmarks_that_use_them(
-    tags: tuple[str, ...], needed: bool
-) -> None:
-    assert Selection("testbed", tags=tags).needs("rdma") is needed
