@@ -2,7 +2,7 @@
 
 import reframe as rfm
 
-from fabricheck.reframe_ext.fabric_survey import FabricSurvey
+from fabricheck.reframe_ext.surveys import FabricSurvey
 
 
 @rfm.simple_test

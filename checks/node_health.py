@@ -2,7 +2,7 @@
 
 import reframe as rfm
 
-from fabricheck.reframe_ext.node_health import NodeSurvey
+from fabricheck.reframe_ext.surveys import NodeSurvey
 
 
 @rfm.simple_test

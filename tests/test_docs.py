@@ -234,7 +234,7 @@ SOURCES = [
     "programs/perftest/read.py", "measures/program_result.py",
     "judge/physics.py", "judge/findings.py", "judge/shape.py",
     "node_health/clocks.py", "localise/judging.py",
-    "reframe_ext/linkage.py", "reframe_ext/fabric_survey.py", "reframe_ext/pair_health.py",
+    "reframe_ext/linkage.py", "reframe_ext/surveys.py", "reframe_ext/pair_health.py",
 ]  # fmt: skip
 BEGINNING = re.compile(r"expected |node failure|time limit|the allocation|TCP segments|no refer")
 

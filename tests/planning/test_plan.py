@@ -20,12 +20,11 @@ from fabricheck.provenance import SUITE
 from fabricheck.record.costs import Cost, Estimate
 from fabricheck.reframe_ext.case import BenchmarkCase
 from fabricheck.reframe_ext.command import environment
-from fabricheck.reframe_ext.fabric_survey import FabricSurvey
 from fabricheck.reframe_ext.judged import CHOSEN
 from fabricheck.reframe_ext.matrix import Case, lacking_terms, read_cases
-from fabricheck.reframe_ext.node_health import NodeSurvey
 from fabricheck.reframe_ext.nodes import lacking_of_scheduler
 from fabricheck.reframe_ext.pair_health import PairSurvey
+from fabricheck.reframe_ext.surveys import FabricSurvey, NodeSurvey
 from fabricheck.runner.selection import Selection
 
 pytestmark = pytest.mark.integration
