@@ -13,7 +13,7 @@ from fabricheck.judge.references import Reference, Tolerance
 from fabricheck.launch import judging
 from fabricheck.launch.cases import measurement_of
 from fabricheck.launch.measurement import Evidence, Setting
-from fabricheck.measures.curve import Curve, Point
+from fabricheck.measures.curve import Curve, Point, Variable
 from fabricheck.measures.metrics import Metric
 from fabricheck.record.entries import Case
 from fabricheck.stress import judged
@@ -41,7 +41,7 @@ def run(
 
 
 def test_a_block_beside_other_work_is_disturbed_and_not_critical(
-    references: dict[str, Reference], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    references: dict[Variable, Reference], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = ["other programs had 40 % of the ranks' CPUs on n1 (4 s of 10 s)"]
     monkeypatch.setattr(judged, "find_disturbances", lambda *_, **__: told)
@@ -53,12 +53,12 @@ def test_a_block_beside_other_work_is_disturbed_and_not_critical(
 
 
 @pytest.fixture
-def references(monkeypatch: pytest.MonkeyPatch) -> dict[str, Reference]:
+def references(monkeypatch: pytest.MonkeyPatch) -> dict[Variable, Reference]:
     """References of all sizes of the curve, of which a block has one."""
     found = {
-        f"latency_{name}_{size}": Reference(100.0, None, 1.0, "us", warning=(None, 0.5))
+        Variable(Metric.LATENCY, name, size): Reference(100.0, None, 1.0, "us", warning=(None, 0.5))
         for name in STATISTICS
-        for size in ("1KiB", "1MiB")
+        for size in (1024, SIZE)
     }
     tolerance = Tolerance("bound", "tests", "2026-11-22", monotone=0.1, best=1.0)
     monkeypatch.setattr(judged, "find_references", lambda key, checks: (found, tolerance))
@@ -70,7 +70,7 @@ def references(monkeypatch: pytest.MonkeyPatch) -> dict[str, Reference]:
     [(100.0, "good", "pass"), (160.0, "warning", "pass"), (201.0, "critical", "fail")],
 )
 def test_the_references_of_the_system_judge(
-    references: dict[str, Reference], tmp_path: Path, value: float, level: str, result: str
+    references: dict[Variable, Reference], tmp_path: Path, value: float, level: str, result: str
 ) -> None:
     case = run(value, tmp_path)
     assert (case.level, case.result, case.check) == (level, result, "Stress")
@@ -90,7 +90,7 @@ def test_what_nothing_judges_and_what_is_not_proved_are_never_green(tmp_path: Pa
 
 
 def test_marks_of_the_same_seconds_stand_beside_the_latency(
-    references: dict[str, Reference], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    references: dict[Variable, Reference], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = snapshot_of("mlx5_roce", tmp_path / "node")
     nodes = [Node(before, risen(before, 10.0, np_ecn_marked_roce_packets=2000))]
@@ -104,7 +104,7 @@ def test_marks_of_the_same_seconds_stand_beside_the_latency(
 
 
 def test_a_dead_port_is_the_cause(
-    references: dict[str, Reference], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    references: dict[Variable, Reference], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = snapshot_of("mlx5_roce", tmp_path / "node")
     nodes = [Node(before, later(before, state="DOWN"))]
