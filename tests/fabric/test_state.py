@@ -21,13 +21,9 @@ Expected = tuple[Level | None, str]
 @pytest.mark.parametrize(
     ("tree", "changes", "limits", "expected"),
     [
-        (
-            "rxe",
-            {"state": "DOWN", "phys_state": "Disabled"},
-            Limits(),
-            (Level.CRITICAL,
-             "link down on n1 rxe0:1: the port was ACTIVE before the run and is DOWN (Dis"),
-        ),
+        ("rxe", {"state": "DOWN", "phys_state": "Disabled"}, Limits(),
+         (Level.CRITICAL,
+          "link down on n1 rxe0:1: the port was ACTIVE before the run and is DOWN (Dis")),
         ("rxe", {"state": "DOWN", "phys_state": "Polling"}, Limits(),
          (Level.CRITICAL, "look at the cable")),
         ("mlx5_ib", {"state": "INIT", "phys_state": "LinkUp"}, Limits(),
@@ -43,13 +39,9 @@ Expected = tuple[Level | None, str]
         ("mlx5_ib", {"width": 2, "speed": "EDR"}, Limits(), (Level.WARNING, "2X, expected 4X")),
         ("mlx5_ib", {"width": 2}, Limits(width=4), (Level.CRITICAL, "2X, expected 4X")),
         ("mlx5_roce", {"width": 1}, Limits(), (None, "RoCE has any width")),
-        (
-            "mlx5_roce",
-            {"mtu": 1024},
-            Limits(mtu=4096),
-            (Level.CRITICAL,
-             "RDMA MTU on n1 mlx5_0:1: 1024 B (enp33s0f0np0 has 9000 B), expected 4096 B"),
-        ),
+        ("mlx5_roce", {"mtu": 1024}, Limits(mtu=4096),
+         (Level.CRITICAL,
+          "RDMA MTU on n1 mlx5_0:1: 1024 B (enp33s0f0np0 has 9000 B), expected 4096 B")),
         ("mlx5_ib", {"mtu": None}, Limits(mtu=4096), (Level.WARNING, "not available")),
         ("mlx5_roce", {}, GIDS, (None, "")),
         ("mlx5_roce", {}, Limits(gid_index=2),

@@ -32,15 +32,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run(
         [
             *("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"),
-            *(
-                "-nodes",
-                "-days",
-                "2",
-                "-subj",
-                "/CN=test",
-                "-addext",
-                "subjectAltName=IP:127.0.0.1",
-            ),
+            *("-nodes", "-days", "2", "-subj", "/CN=test"),
+            *("-addext", "subjectAltName=IP:127.0.0.1"),
             *("-keyout", place / "own.key", "-out", place / "own.crt"),
         ],
         check=True,
