@@ -17,6 +17,12 @@ from fabricheck.transports.table import Memory
 _NODES = re.compile(r"nodes_(?P<count>[1-9]\d*)", re.ASCII)
 
 
+def node_counts() -> set[int]:
+    """The numbers of nodes that a partition of some site offers (``nodes_N``)."""
+    matches = (match for features in offers() for match in map(_NODES.fullmatch, features))
+    return {int(match["count"]) for match in matches if match}
+
+
 def available_placements(
     *,
     min_nodes: int = 1,
@@ -41,13 +47,7 @@ def available_placements(
     Raises:
         FabricheckError: for a site file with anything wrong.
     """
-    counts = {
-        int(match["count"])
-        for features in offers()
-        for match in map(_NODES.fullmatch, features)
-        if match
-    }
-    wanted = sorted(count for count in counts if min_nodes <= count <= (max_nodes or count))
+    wanted = sorted(count for count in node_counts() if min_nodes <= count <= (max_nodes or count))
     possible = placements(wanted or [max(min_nodes, 2)], full=full, memory=memory)
     found = [
         name

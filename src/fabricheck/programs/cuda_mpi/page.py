@@ -26,17 +26,14 @@ def figures(run: Run) -> tuple[PhaseFigure, ...]:
 def _figure(system: str, partition: str, base: str, cases: Sequence[Case]) -> PhaseFigure:
     host = OF_MPI[base]
     name = slug("paths", system, partition, base)
-    fake = ", measured on host memory in the place of GPUs" if _has_fake(cases) else ""
+    has_fake = any(is_fake(case.program) for case in cases)
+    fake = ", measured on host memory in the place of GPUs" if has_fake else ""
     panels = (
         Panel(f"{name}-{metric}", f"{host.title}, {metric}", metric, tuple(_lines(cases, metric)))
         for metric in host.metrics
     )
     title = f"{system}:{partition}, {host.title} on memory of GPUs{fake}"
     return PhaseFigure(title, tuple(panel for panel in panels if panel.lines))
-
-
-def _has_fake(cases: Sequence[Case]) -> bool:
-    return any(is_fake(case.program) for case in cases)
 
 
 def _lines(cases: Sequence[Case], metric: Metric) -> Iterator[Line]:

@@ -8,7 +8,6 @@ from fabricheck.launch import pair
 from fabricheck.launch.cases import Case
 from fabricheck.launch.measurement import Evidence, Job, Setting
 from fabricheck.launch.verbs import address, flat, ports, wrong_mtu
-from fabricheck.measures.benchmark import ProgramBenchmark
 from fabricheck.measures.budget import iterations
 from fabricheck.measures.curve import Curve
 from fabricheck.measures.parser import check_complete
@@ -53,23 +52,17 @@ def measurement(case: Case) -> "BatchSweep | BatchComparison":
     return BatchSweep(case, SWEEPS[case.benchmark])
 
 
-class _Batches(pair.Pair):
-    """What sweeps and comparisons share: the program from the build, where perftest runs too.
+class BatchSweep(pair.Pair):
+    """One sweep: latency and bandwidth of whole batches, where perftest runs too.
 
-    Partition extras that are read beside those of every pair: ``ucx_net_devices`` (its ``rdma``
-    names the ports of a node), ``gid_index``, ``fabric_health`` (its ``mtu``); and for slow fabrics
-    ``time_budget`` in seconds for each row, ``typical`` and ``size_step``, as for perftest.
+    Partition extras that are read beside those of every pair, here and in a comparison:
+    ``ucx_net_devices`` (its ``rdma`` names the ports of a node), ``gid_index``, ``fabric_health``
+    (its ``mtu``); and for slow fabrics ``time_budget`` in seconds for each row, ``typical`` and
+    ``size_step``, as for perftest.
     """
 
-    def __init__(self, case: Case, entry: ProgramBenchmark) -> None:
-        super().__init__(case, entry, "verbs")
-
-
-class BatchSweep(_Batches):
-    """One sweep: latency and bandwidth of whole batches."""
-
     def __init__(self, case: Case, entry: Sweep) -> None:
-        super().__init__(case, entry)
+        super().__init__(case, entry, "verbs")
         self._entry = entry
         # Small transfers of a sweep of batches need not fill a link.
         self.has_links = not entry.transfer
@@ -120,14 +113,14 @@ class BatchSweep(_Batches):
         return pair.examine(self, setting, 1, read=read, prove=prove, explain=explain)
 
 
-class BatchComparison(_Batches):
+class BatchComparison(pair.Pair):
     """One comparison: both programs take turns in one job, and their medians are divided.
 
     On a busy machine such a ratio means something where times don't.
     """
 
     def __init__(self, case: Case, entry: Comparison) -> None:
-        super().__init__(case, entry)
+        super().__init__(case, entry, "verbs")
         self._entry = entry
 
     def job(self, setting: Setting) -> Job:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from fabricheck.launch import mpi
-from fabricheck.launch.cases import Case
+from fabricheck.launch.cases import Case, node_counts
 from fabricheck.launch.evidence import RESULT_JSON
 from fabricheck.launch.measurement import Evidence, Job, Measurement, Ranks, Setting
 from fabricheck.launch.verbs import address, flat, ports, wrong_mtu
@@ -44,22 +44,9 @@ def cases(family: str) -> list[Case]:
     ]
 
 
-def _node_counts() -> list[int]:
-    """The numbers of nodes that sites speak of."""
-    prefix = "nodes_"
-    return sorted(
-        {
-            int(feature.removeprefix(prefix))
-            for features in offers()
-            for feature in features
-            if feature.startswith(prefix)
-        }
-    )
-
-
 def _fitting(topology: Topology) -> list[int]:
     """Numbers of nodes; of repeated units as many as fit into a number that a site speaks of."""
-    counts = _node_counts()
+    counts = node_counts()
     most = {count - count % topology.nodes for count in counts}
     return [
         count
@@ -70,7 +57,7 @@ def _fitting(topology: Topology) -> list[int]:
 
 def _rooms(count: int) -> list[str]:
     """The features that say that so many nodes, or more, can be had."""
-    return [f"nodes_{each}" for each in _node_counts() if each >= count]
+    return [f"nodes_{each}" for each in sorted(node_counts()) if each >= count]
 
 
 def rdma_stream_options(extras: PartitionExtras, method: str) -> list[str]:
