@@ -32,7 +32,7 @@ sys.path.insert(0, str(SUITE))
 from lab.grafana.hour import STEP, document  # noqa: E402
 from tests.monitor.conftest import promtool, query_of  # noqa: E402
 from tests.monitor.test_loop import serving  # noqa: E402
-from tests.report.chromium import start, wait_until  # noqa: E402
+from tests.report.chromium import opened, wait_until  # noqa: E402
 
 from fabricheck.fabric.counters import BANDS, Band  # noqa: E402
 
@@ -125,26 +125,22 @@ def draw(data: dict[str, Any], out: Path) -> list[str]:
          "--loader:.svg=dataurl", "--log-level=error"],
         cwd=BUILD, check=True,
     )  # fmt: skip
-    with tempfile.TemporaryDirectory() as profile:
-        driver = start(Path(profile))
-        try:
-            driver.get((BUILD / "page.html").as_uri())
-            wait_until(driver, lambda found: found.execute_script("return window.names"))
-            height = driver.execute_script("return document.documentElement.scrollHeight")
-            driver.execute_cdp_cmd(
-                "Emulation.setDeviceMetricsOverride",
-                {"width": WIDTH, "height": height, "deviceScaleFactor": 1, "mobile": False},
-            )
-            time.sleep(3)
-            driver.save_screenshot(str(out))
-            # A third of the size, and no colour that is told apart is lost.
-            Image.open(out).convert("RGB").quantize(128).save(out, optimize=True)
-            names = {v: k for k, v in driver.execute_script("return window.names").items()}
-            return [
-                names.get(each, each) for each in driver.execute_script("return window.colours")
-            ]
-        finally:
-            driver.quit()
+    with (
+        tempfile.TemporaryDirectory() as profile,
+        opened(Path(profile), BUILD / "page.html") as driver,
+    ):
+        wait_until(driver, lambda found: found.execute_script("return window.names"))
+        height = driver.execute_script("return document.documentElement.scrollHeight")
+        driver.execute_cdp_cmd(
+            "Emulation.setDeviceMetricsOverride",
+            {"width": WIDTH, "height": height, "deviceScaleFactor": 1, "mobile": False},
+        )
+        time.sleep(3)
+        driver.save_screenshot(str(out))
+        # A third of the size, and no colour that is told apart is lost.
+        Image.open(out).convert("RGB").quantize(128).save(out, optimize=True)
+        names = {v: k for k, v in driver.execute_script("return window.names").items()}
+        return [names.get(each, each) for each in driver.execute_script("return window.colours")]
 
 
 def main() -> int:

@@ -18,7 +18,7 @@ SUITE = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(SUITE))
 
 from tests.report import nights, sample  # noqa: E402
-from tests.report.chromium import find, start, wait_until  # noqa: E402
+from tests.report.chromium import find, opened, wait_until  # noqa: E402
 
 from fabricheck.record.entries import Sample  # noqa: E402
 from fabricheck.report.history_view import read_history_view  # noqa: E402
@@ -96,9 +96,7 @@ def slower(case: Case, sample: Sample) -> float:
 
 def take(page: Path, out: Path) -> None:
     """Open the page once, and write all pictures of it."""
-    driver = start(page.parent / "profile")
-    try:
-        driver.get(page.as_uri())
+    with opened(page.parent / "profile", page) as driver:
         wait_until(driver, lambda found: find(found, "#explorer-live[data-ready]"))
         wait_until(
             driver, lambda found: len(find(found, ".chart")) == len(find(found, "[data-drawn]"))
@@ -120,8 +118,6 @@ def take(page: Path, out: Path) -> None:
             )
             driver.save_screenshot(str(out / shot.name))
             sys.stdout.write(f"{out / shot.name}\n")
-    finally:
-        driver.quit()
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.report import chromium
-from tests.report.chromium import find, start, wait_until
+from tests.report.chromium import find, opened, wait_until
 
 pytestmark = chromium.MARKS
 
@@ -18,9 +18,7 @@ def test_a_page_that_is_a_file_is_searched(tmp_path: Path, page: str) -> None:
     site = tmp_path / "site"
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", site]
     subprocess.run(command, cwd=ROOT, check=True)
-    browser = start(tmp_path / "profile")
-    try:
-        browser.get(f"file://{site / page}")
+    with opened(tmp_path / "profile", site / page) as browser:
         (words,) = find(browser, "input.md-search__input")
         browser.execute_script("arguments[0].focus()", words)
         words.send_keys("memlock")
@@ -28,5 +26,3 @@ def test_a_page_that_is_a_file_is_searched(tmp_path: Path, page: str) -> None:
         assert any("troubleshooting" in each.get_attribute("href") for each in found)
         asked = [each["message"] for each in browser.get_log("performance")]
         assert not [each for each in asked if '"url":"http' in each]
-    finally:
-        browser.quit()

@@ -1,5 +1,6 @@
 """Chromium for the tests of the page: started, driven and asked what it did."""
 
+import contextlib
 import json
 import shutil
 from pathlib import Path
@@ -29,7 +30,9 @@ OPTIONS = (
 PATIENCE = 60
 
 
-def start(profile: Path, *, scripts: bool = True):
+@contextlib.contextmanager
+def opened(profile: Path, page: Path | None = None, *, scripts: bool = True):
+    """Chromium with a page, and gone after."""
     from selenium import webdriver  # noqa: PLC0415
 
     options = webdriver.ChromeOptions()
@@ -40,11 +43,18 @@ def start(profile: Path, *, scripts: bool = True):
     if not scripts:
         blocked = {"profile.managed_default_content_settings.javascript": 2}
         options.add_experimental_option("prefs", blocked)
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
-    # Forget what Chromium's own first page asked for.
-    driver.get("about:blank")
-    driver.get_log("performance")
-    return driver
+    with webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER)) as driver:
+        # Forget what Chromium's own first page asked for.
+        driver.get("about:blank")
+        driver.get_log("performance")
+        if page:
+            driver.get(page.as_uri())
+        yield driver
+
+
+def complaints(driver):
+    """What the browser's console has beside news."""
+    return [entry for entry in driver.get_log("browser") if entry["level"] != "INFO"]
 
 
 def find(driver, selector):

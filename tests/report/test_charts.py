@@ -39,34 +39,21 @@ def labels(chart):
     return [item["label"]["value"] for item in objects(chart, "LegendItem")]
 
 
-def test_each_mpi_has_its_statistics_as_series(drawn):
+def test_both_axes_are_logarithmic_and_each_mpi_has_its_statistics(drawn):
     _, chart = drawn(sample.report("latency", "barrier", "bw"), "curve-latency-tcp-2n")
+    # Nothing is outside, so that nothing is marked.
     assert labels(chart) == [f"{mpi} {name}" for mpi in ENVIRONS for name in STATISTICS]
+    axes = objects(chart, "LogAxis")
+    names = [name for axis in axes for _, name in axis["major_label_overrides"]["entries"]]
+    assert len(axes) == 2
+    assert {"1 MiB", "10 µs"} <= set(names)
 
 
-def test_both_axes_are_logarithmic_and_sizes_are_iec(drawn):
-    _, chart = drawn(sample.report("latency", "barrier", "bw"), "curve-latency-tcp-2n")
-    assert len(objects(chart, "LogAxis")) == 2
-    entries = [axis["major_label_overrides"]["entries"] for axis in objects(chart, "LogAxis")]
-    names = [name for axis in entries for _, name in axis]
-    assert "1 MiB" in names
-    assert "10 µs" in names
-
-
-def test_points_outside_are_marked_by_shape_and_named(drawn):
+def test_points_outside_are_marked_by_shape_and_named_and_bands_are_shaded(drawn):
     _, chart = drawn(sample.with_critical(), "curve-latency-tcp-2n")
     assert labels(chart)[-1] == "critical"
     markers = [glyph.get("marker", {}).get("value") for glyph in objects(chart, "Scatter")]
     assert markers.count("x") == 1
-
-
-def test_a_good_chart_marks_nothing(drawn):
-    _, chart = drawn(sample.report("latency", "barrier", "bw"), "curve-latency-tcp-2n")
-    assert "critical" not in labels(chart)
-
-
-def test_bands_are_shaded(drawn):
-    _, chart = drawn(sample.with_critical(), "curve-latency-tcp-2n")
     assert len(objects(chart, "VArea")) == 2
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.report import chromium, nights, sample
-from tests.report.chromium import find, start, wait_until
+from tests.report.chromium import complaints, find, opened, wait_until
 
 from fabricheck.history.series import Series
 from fabricheck.report.load import load
@@ -30,11 +30,8 @@ def run_and_series(tmp_path_factory):
 
 def last(series):
     """Of one case only the last night."""
-    if (series.key.benchmark, series.key.environ, series.key.placement) != (
-        "bw",
-        "mpich",
-        "shm-1n",
-    ):
+    key = series.key
+    if (key.benchmark, key.environ, key.placement) != ("bw", "mpich", "shm-1n"):
         return series
     return Series(series.key, series.times[-1:], series.values[-1:], series.sessions[-1:])
 
@@ -49,11 +46,8 @@ def page(run_and_series, tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def shared(page, tmp_path_factory) -> Iterator:
-    driver = start(tmp_path_factory.mktemp("profile"))
-    try:
+    with opened(tmp_path_factory.mktemp("profile")) as driver:
         yield driver
-    finally:
-        driver.quit()
 
 
 @pytest.fixture
@@ -64,7 +58,7 @@ def browser(shared, page):
     shared.get(page.as_uri())
     wait_until(shared, lambda d: find(d, "#explorer-live[data-ready]"))
     yield shared
-    assert [entry for entry in shared.get_log("browser") if entry["level"] != "INFO"] == []
+    assert complaints(shared) == []
 
 
 def said(driver):
@@ -156,17 +150,18 @@ def test_an_earlier_night_is_compared_with_its_own_level_and_a_later_one_with_th
     assert not tonight.search(said(browser))
 
 
-def test_a_figure_without_sizes_has_no_curve(browser):
-    choose(browser, "case", "barrier openmpi tcp-2n (testbed:slurm)")
-    assert not find(browser, "#explorer-curve")[0].is_displayed()
-    assert find(browser, "#explorer-statistics")[0].is_displayed()
-    assert "at" not in said(browser).partition(",")[0].split()
-
-
-def test_a_figure_alone_has_no_percentiles(browser):
-    choose(browser, "case", "bw openmpi tcp-2n (testbed:slurm)")
-    assert find(browser, "#explorer-curve")[0].is_displayed()
-    assert not find(browser, "#explorer-statistics")[0].is_displayed()
+@pytest.mark.parametrize(
+    ("benchmark", "curve", "statistics"), [("barrier", False, True), ("bw", True, False)]
+)
+def test_no_curve_without_sizes_and_no_percentiles_of_one_figure(
+    browser, benchmark, curve, statistics
+):
+    choose(browser, "case", f"{benchmark} openmpi tcp-2n (testbed:slurm)")
+    shown = [
+        find(browser, f"#explorer-{name}")[0].is_displayed() for name in ("curve", "statistics")
+    ]
+    assert shown == [curve, statistics]
+    assert ("at" in said(browser).partition(",")[0].split()) == curve
 
 
 def test_one_night_alone_is_drawn(browser):

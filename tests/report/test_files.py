@@ -27,27 +27,26 @@ def test_others_may_read_it_as_the_umask_says(tmp_path):
     assert stat.S_IMODE((tmp_path / "page.html").stat().st_mode) == 0o640
 
 
-def test_a_full_disk_leaves_the_old_page(tmp_path, monkeypatch):
-    def full(_handle):
-        raise OSError(errno.ENOSPC, "No space left on device")
+@pytest.mark.parametrize(
+    ("fault", "seen", "words"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), FabricheckError, "No space left on dev"),
+        (KeyboardInterrupt(), KeyboardInterrupt, None),
+    ],
+)
+def test_a_full_disk_or_an_interrupt_leaves_the_old_page_and_no_other_file(
+    tmp_path, monkeypatch, fault, seen, words
+):
+    def broken(_handle):
+        raise fault
 
     path = tmp_path / "page.html"
     path.write_text("old")
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(FabricheckError, match="No space left on device"):
+    monkeypatch.setattr(os, "fsync", broken)
+    with pytest.raises(seen, match=words):
         write_whole(path, "new")
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
-
-
-def test_an_interrupt_leaves_no_other_file(tmp_path, monkeypatch):
-    def interrupted(_handle):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(os, "fsync", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        write_whole(tmp_path / "page.html", "new")
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_link_stays_and_its_target_is_written(tmp_path):

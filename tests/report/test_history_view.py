@@ -71,42 +71,43 @@ def test_no_history_is_told(run, tmp_path):
         read_history_view(tmp_path / "none", run, [tmp_path], [tmp_path])
 
 
-def test_a_new_regression_is_worse(slower):
-    verdict = history_verdict(slower)
-    assert (verdict.word, verdict.color) == ("Worse than before", "red")
-    assert verdict.sentence.startswith("1 new regression; newest value 2026-11-21 05:46")
-
-
-def test_a_regression_that_nobody_accepted_is_never_steady(run):
-    series = nights.series_of(run, recent=25, factor=nights.slower_over_tcp)
-    verdict = history_verdict(dataclasses.replace(nights.past_of(run, series), holds_run=True))
-    assert (verdict.word, verdict.color) == ("Worse than before", "red")
-    assert verdict.sentence.startswith("1 open regression; newest value")
+@pytest.mark.parametrize(
+    ("nights_of", "word", "color", "begins"),
+    [
+        (
+            {"factor": nights.slower_over_tcp},
+            "Worse than before",
+            "red",
+            "1 new regression; newest",
+        ),
+        # One that nobody accepted is never steady.
+        (
+            {"factor": nights.slower_over_tcp, "recent": 25},
+            *("Worse than before", "red", "1 open regression; newest value"),
+        ),
+        ({}, "Steady", "green", ""),
+        ({"nights": 6}, "Not judged", "magenta", ""),
+    ],
+)
+def test_the_verdict_is_green_only_for_steady_nights(run, nights_of, word, color, begins):
+    verdict = history_verdict(nights.past_of(run, nights.series_of(run, **nights_of)))
+    assert (verdict.word, verdict.color) == (word, color)
+    assert verdict.sentence.startswith(begins)
+    few = "none of 68 series has enough nights" in verdict.sentence
+    assert few == (word == "Not judged")
 
 
 def test_what_a_stress_measured_is_no_night_of_the_case(run):
     own = nights.series_of(run)
     stress = [
         dataclasses.replace(
-            each,
-            key=dataclasses.replace(each.key, check="Stress"),
-            values=40 * each.values,
+            each, key=dataclasses.replace(each.key, check="Stress"), values=40 * each.values
         )
         for each in own
     ]
     alone, both = (nights.past_of(run, series) for series in (own, [*own, *stress]))
     assert sparklines(run, both, {}) == sparklines(run, alone, {})
     assert missing(dataclasses.replace(run, cases=()), nights.past_of(run, stress)) == []
-
-
-def test_steady_nights_are_green(run):
-    assert history_verdict(nights.past_of(run, nights.series_of(run))).word == "Steady"
-
-
-def test_too_few_nights_are_never_green(run):
-    verdict = history_verdict(nights.past_of(run, nights.series_of(run, nights=6)))
-    assert (verdict.word, verdict.color) == ("Not judged", "magenta")
-    assert "none of 68 series has enough nights" in verdict.sentence
 
 
 def test_an_empty_history_is_never_green(run):

@@ -57,41 +57,33 @@ def test_key_values_are_at_a_small_size_at_the_largest_size_and_where_the_case_i
     assert explained(layered.layered()).sizes == (8, 1 << 20)
 
 
-def test_a_red_ucx_above_good_verbs_is_ucx(explained):
-    found = explained(with_red("latency", "ucx_tag_lat"))
-    assert found.diagnosis.places == (Place.UCX,)
-    assert found.diagnosis.sentence.endswith("so it is UCX 1.13.1 or its settings")
+@pytest.mark.parametrize(
+    ("red", "places", "words"),
+    [
+        ("ucx_tag_lat", (Place.UCX,), "so it is UCX 1.13.1 or its settings"),
+        ("ucx_tag_lat ib_send_lat", (Place.FABRIC,), ""),
+        # Red verbs below a good UCX contradict.
+        ("ib_send_lat", (), ""),
+        # Bandwidth says nothing of latency where latency was measured.
+        ("ucx_tag_bw ib_write_bw", (Place.MPI,), ""),
+    ],
+)
+def test_the_lowest_red_layer_is_at_fault(explained, red, places, words):
+    found = explained(with_red("latency", *red.split()))
+    assert (found.diagnosis.places, found.diagnosis.settled) == (places, bool(places))
+    assert found.diagnosis.sentence.endswith(words)
 
 
-def test_all_red_is_the_fabric(explained):
-    found = explained(with_red("latency", "ucx_tag_lat", "ib_send_lat"))
-    assert found.diagnosis.places == (Place.FABRIC,)
-
-
-def test_red_verbs_below_a_good_ucx_contradict(explained):
-    found = explained(with_red("latency", "ib_send_lat"))
-    assert found.diagnosis.places == ()
-    assert not found.diagnosis.settled
-
-
-@pytest.mark.parametrize("kind", ["bandwidth", "another transport", "another partition"])
-def test_only_the_same_path_and_the_same_quantity_are_compared(explained, kind):
+@pytest.mark.parametrize("elsewhere", [{"transport": "ud"}, {"partition": "other"}])
+def test_only_the_same_path_is_compared(explained, elsewhere):
     document = with_red("latency", "ucx_tag_bw", "ib_write_bw")
-    if kind != "bandwidth":
-        for name in ("ucx_tag_lat", "ib_send_lat"):
-            entry = layered.redden(document, name)
-            if kind == "another transport":
-                entry.update(transport="ud")
-            else:
-                entry.update(partition="other")
+    for name in ("ucx_tag_lat", "ib_send_lat"):
+        layered.redden(document, name).update(elsewhere)
     found = explained(document)
-    if kind == "bandwidth":
-        assert found.diagnosis.places == (Place.MPI,)
-    else:
-        assert [row.case.benchmark for row in found.rows][:2] == ["ib_write_bw", "ucx_tag_bw"], (
-            "nothing measured latency, so that bandwidth has to do"
-        )
-        assert found.diagnosis.places == (Place.FABRIC,)
+    assert [row.case.benchmark for row in found.rows][:2] == ["ib_write_bw", "ucx_tag_bw"], (
+        "nothing measured latency, so that bandwidth has to do"
+    )
+    assert found.diagnosis.places == (Place.FABRIC,)
 
 
 def test_a_collective_needs_latency_and_bandwidth(explained):
@@ -125,29 +117,23 @@ def test_what_was_not_measured_is_said_with_the_command(explained):
     )
 
 
-@pytest.mark.parametrize("result", ["abort", "fail_deps", "skip"])
-def test_cases_that_did_not_run_measured_nothing(explained, result):
+@pytest.mark.parametrize(
+    ("values", "state"),
+    [
+        ({"level": "warning"}, State.GOOD),
+        ({"level": "untrusted"}, State.RED),
+        ({"level": "no-reference"}, State.UNJUDGED),
+        # What did not run measured nothing.
+        *(({"result": r, "samples": {}}, State.ABSENT) for r in ("abort", "fail_deps", "skip")),
+    ],
+)
+def test_states_of_a_lower_layer(explained, values, state):
     document = with_red("latency")
     for name in ("ucx_tag_lat", "ucx_tag_bw"):
         entry = sample.find(document, name, "builtin", "rc-2n")
-        entry.update(result=result, level="", samples={})
-    assert explained(document).states[Layer.UCX] is State.ABSENT
-
-
-@pytest.mark.parametrize(
-    ("level", "state"),
-    [
-        ("warning", State.GOOD),
-        ("untrusted", State.RED),
-        ("no-reference", State.UNJUDGED),
-    ],
-)
-def test_levels_of_a_lower_layer(explained, level, state):
-    document = with_red("latency")
-    entry = sample.find(document, "ucx_tag_lat", "builtin", "rc-2n")
-    entry["level"] = level
-    for each in entry["samples"].values():
-        each["level"] = level
+        entry.update({"level": "", **values})
+        for each in entry["samples"].values():
+            each["level"] = entry["level"]
     assert explained(document).states[Layer.UCX] is state
 
 

@@ -74,10 +74,6 @@ def test_status_follows_level_and_result(changed, level, result, status):
     assert bool(case.causes) is (status is not Status.GOOD)
 
 
-def test_a_case_without_level_says_that_nobody_judged_it(changed):
-    assert "no level" in changed(BW, level="").causes[0]
-
-
 @pytest.mark.parametrize(
     ("values", "cause"),
     [
@@ -91,10 +87,14 @@ def test_a_good_case_without_a_figure_or_its_level_is_not_good(changed, values, 
     assert (case.status, case.causes) == (Status.UNJUDGED, (cause,))
 
 
-def test_a_good_case_without_any_value_is_not_good(changed):
-    case = changed(BW, samples={})
+@pytest.mark.parametrize(
+    ("values", "cause"),
+    [({"samples": {}}, "no value at all"), ({"level": ""}, "no level: nobody judged it")],
+)
+def test_a_good_case_without_any_value_or_level_is_not_good(changed, values, cause):
+    case = changed(BW, **values)
     assert case.status is Status.UNJUDGED
-    assert "no value at all" in case.causes[0]
+    assert cause in case.causes[0]
 
 
 def test_a_good_case_with_a_critical_value_is_critical(changed):

@@ -29,20 +29,17 @@ def restored(nights, row):
     return one.middle * np.exp(steps * STEP) if one.step is None else one.middle + steps * one.step
 
 
-def test_values_are_kept_to_a_tenth_of_a_percent():
-    values = np.random.default_rng(1).uniform(1e-3, 1e6, 200)
-    nights = lay_out([series(values)])
-    assert restored(nights, 0) == pytest.approx(values, rel=1.001e-3)
-
-
-def test_values_of_zero_and_less_are_kept_too():
-    values = [-5.0, 0.0, 5.0, 1.0]
-    assert restored(lay_out([series(values)]), 0) == pytest.approx(values, abs=0.01)
-
-
-def test_equal_values_are_kept_exactly():
-    assert restored(lay_out([series([0.0, 0.0])]), 0).tolist() == [0.0, 0.0]
-    assert restored(lay_out([series([7.0, 7.0])]), 0).tolist() == [7.0, 7.0]
+@pytest.mark.parametrize(
+    ("values", "near"),
+    [
+        (np.random.default_rng(1).uniform(1e-3, 1e6, 200).tolist(), {"rel": 1.001e-3}),
+        ([-5.0, 0.0, 5.0, 1.0], {"abs": 0.01}),
+        ([0.0, 0.0], {"abs": 0, "rel": 0}),
+        ([7.0, 7.0], {"abs": 0, "rel": 0}),
+    ],
+)
+def test_values_are_kept_to_a_tenth_of_a_percent_and_equal_ones_exactly(values, near):
+    assert restored(lay_out([series(values)]), 0) == pytest.approx(values, **near)
 
 
 def test_a_night_without_value_is_missing_not_zero():

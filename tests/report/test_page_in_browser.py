@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.report import chromium, nights, sample
-from tests.report.chromium import all_drawn, find, requests, start, wait_until
+from tests.report.chromium import all_drawn, complaints, find, opened, requests, wait_until
 
 from fabricheck.report.load import load
 from fabricheck.report.page import write_page
@@ -27,28 +27,20 @@ def page(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def browser(page, tmp_path) -> Iterator:
-    driver = start(tmp_path / "profile")
-    try:
-        driver.get(page.as_uri())
+    with opened(tmp_path / "profile", page) as driver:
         yield driver
-    finally:
-        driver.quit()
 
 
 @pytest.fixture
 def without_scripts(page, tmp_path) -> Iterator:
-    driver = start(tmp_path / "profile", scripts=False)
-    try:
-        driver.get(page.as_uri())
+    with opened(tmp_path / "profile", page, scripts=False) as driver:
         yield driver
-    finally:
-        driver.quit()
 
 
 def test_all_charts_are_drawn_without_a_complaint_and_without_the_network(browser, page):
     all_drawn(browser)
     assert len(find(browser, ".chart")) > 10
-    assert [entry for entry in browser.get_log("browser") if entry["level"] != "INFO"] == []
+    assert complaints(browser) == []
     outside = [
         url for url in requests(browser) if not url.startswith((page.as_uri(), "data:", "blob:"))
     ]
@@ -59,14 +51,10 @@ def test_a_page_without_history_draws_its_charts_too(tmp_path):
     document = sample.only(sample.report(), "latency")
     run = load(sample.write(document, tmp_path / "perflogs"))
     write_page(run, summarise(run), tmp_path / "page.html")
-    driver = start(tmp_path / "profile")
-    try:
-        driver.get((tmp_path / "page.html").as_uri())
+    with opened(tmp_path / "profile", tmp_path / "page.html") as driver:
         all_drawn(driver)
         assert len(find(driver, ".chart")) == 2
-        assert [entry for entry in driver.get_log("browser") if entry["level"] != "INFO"] == []
-    finally:
-        driver.quit()
+        assert complaints(driver) == []
 
 
 def test_the_policy_stops_what_would_leave_the_page(browser):

@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.localise import made
 from tests.report import chromium, sample
-from tests.report.chromium import all_drawn, find, start
+from tests.report.chromium import all_drawn, complaints, find, opened
 
 from fabricheck.history.selection import Selection
 from fabricheck.history.store import History
@@ -111,9 +111,7 @@ class TestInBrowser:
     def test_strip_and_matrix_are_drawn_and_tell_exact_values(self, tmp_path: Path) -> None:
         run = run_of(tmp_path / "perflogs", case(made.kept(Simulated(SMALL, 3), tmp_path / "o")))
         write_page(run, summarise(run), tmp_path / "page.html")
-        driver = start(tmp_path / "profile")
-        try:
-            driver.get((tmp_path / "page.html").as_uri())
+        with opened(tmp_path / "profile", tmp_path / "page.html") as driver:
             all_drawn(driver)
             assert {each.get_attribute("id") for each in find(driver, "#places ~ section .chart")}
             shown = driver.execute_script(
@@ -124,6 +122,4 @@ class TestInBrowser:
                 """
             )
             assert shown == 8 * 7
-            assert [one for one in driver.get_log("browser") if one["level"] != "INFO"] == []
-        finally:
-            driver.quit()
+            assert complaints(driver) == []

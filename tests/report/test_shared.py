@@ -35,9 +35,8 @@ def test_the_transport_of_the_red_cases_is_named(judged):
     run = sample.report(*ALL)
     redden(run, transport="tcp")
     redden(run, benchmark="barrier", environ="mpich", transport="shm")
-    _, summary = judged(run)
-    (sentence,) = summary.shared
-    assert sentence == "Transport tcp: 22 of 22 cases are red; elsewhere 1 of 12."
+    told = "Transport tcp: 22 of 22 cases are red; elsewhere 1 of 12."
+    assert judged(run)[1].shared == (told,)
 
 
 def test_the_node_of_the_red_cases_is_named(judged):
@@ -46,18 +45,15 @@ def test_the_node_of_the_red_cases_is_named(judged):
         for name in ("allreduce", "bcast"):
             sample.find(run, name, environ, "tcp-2n")["nodes"] = ("n1", "n7")
     redden(run, nodes=("n1", "n7"))
-    _, summary = judged(run)
-    assert summary.shared == ("Node n7: 4 of 4 cases are red; elsewhere 0 of 30.",)
+    assert judged(run)[1].shared == ("Node n7: 4 of 4 cases are red; elsewhere 0 of 30.",)
 
 
 def test_the_software_of_the_red_cases_is_named_and_a_second_fault_too(judged):
     run = sample.report(*ALL)
     redden(run, environ="openmpi")
     redden(run, environ="mpich", num_nodes=4)
-    _, summary = judged(run)
-    assert [each.partition(":")[0] for each in summary.shared] == [
-        "Environment openmpi", "Transport tcp on 4 nodes",
-    ]  # fmt: skip
+    named = [sentence.partition(":")[0] for sentence in judged(run)[1].shared]
+    assert named == ["Environment openmpi", "Transport tcp on 4 nodes"]
 
 
 def test_where_all_is_red_nothing_stands_out(judged):

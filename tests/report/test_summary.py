@@ -35,26 +35,29 @@ def test_counts_name_every_level_and_add_up(judged):
     assert summary.counts[Status.NOT_RUN] == 0
 
 
-def test_a_run_without_cases_is_red(judged):
-    _, summary = judged(sample.run_of([]))
-    assert (summary.verdict, summary.exit_code) == (Status.INCOMPLETE, 1)
-    assert "no test case was run" in summary.problems[0].causes[0]
+def without_cases(document):
+    document.update(sample.run_of([]))
 
 
-def test_a_run_in_which_all_is_skipped_is_red(judged):
-    document = sample.report()
+def all_skipped(document):
     for entry in document["cases"]:
         entry["result"] = "pass" if entry.get("fixture") else "skip"
-    _, summary = judged(document)
-    assert (summary.verdict, summary.exit_code) == (Status.INCOMPLETE, 1)
-    assert "none of the 74 cases was judged" in summary.problems[0].causes[0]
 
 
-def test_a_good_run_that_lost_a_case_is_red(judged):
+@pytest.mark.parametrize(
+    ("break_it", "cause"),
+    [
+        (without_cases, "no test case was run"),
+        (all_skipped, "none of the 74 cases was judged"),
+        (lambda document: document["cases"].pop(), "the record is incomplete"),
+    ],
+)
+def test_a_run_that_measured_nothing_or_lost_a_case_is_red(judged, break_it, cause):
     document = sample.report()
-    document["cases"].pop()
+    break_it(document)
     _, summary = judged(document)
     assert (summary.verdict, summary.exit_code) == (Status.INCOMPLETE, 1)
+    assert cause in summary.problems[0].causes[0]
 
 
 def test_a_skipped_case_is_told_but_does_not_fail_the_run(judged):
@@ -72,19 +75,14 @@ def test_cases_with_the_same_cause_are_one_problem(judged):
     assert summary.problems[1].subject == "latency mpich shm-1n and 36 others"
 
 
-def test_bounds_and_ratios_are_called_what_they_are(judged):
-    run, _ = judged(sample.report())
-    bound, ratio = reference_legend(run)
+def test_bounds_and_ratios_are_called_what_they_are_and_measured_references_need_no_warning(judged):
+    document = sample.report()
+    bound, ratio = reference_legend(judged(document)[0])
     assert bound.startswith("bound (72 of 74 cases): absurdity bound, not a performance reference")
     assert ratio.startswith("ratio (2 of 74 cases): ratio taken in one run, not a performance")
-
-
-def test_measured_references_need_no_warning(judged):
-    document = sample.report()
     for entry in document["cases"]:
         entry["reference_kind"] = "measured"
-    run, _ = judged(document)
-    assert reference_legend(run) == ()
+    assert reference_legend(judged(document)[0]) == ()
 
 
 def test_the_summary_for_machines_is_strict_json(write):

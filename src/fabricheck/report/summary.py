@@ -91,13 +91,10 @@ def summarise(run: Run) -> Summary:
     problems.sort(key=lambda problem: (-problem.status.severity, -len(problem.cases)))
     found = [Status.GOOD, *(p.status for p in problems if p.status is not Status.SKIPPED)]
     verdict = Status.worst(found)
+    order = dict.fromkeys((*ALWAYS_COUNTED, *Status))
     return Summary(
         verdict=verdict,
-        counts={
-            status: counts[status]
-            for status in (*ALWAYS_COUNTED, *(s for s in Status if s not in ALWAYS_COUNTED))
-            if status in ALWAYS_COUNTED or counts[status]
-        },
+        counts={s: counts[s] for s in order if s in ALWAYS_COUNTED or counts[s]},
         problems=tuple(problems),
         passed=bool(judged) and verdict.passes,
         shared=shared(run),
