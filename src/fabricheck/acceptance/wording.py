@@ -28,13 +28,9 @@ def name(scope: Scope, fields: Mapping[str, Value]) -> str:
     placement = written(str(transport), int(nodes or 0), str(layout))
     words = [place, str(fields["benchmark"]), placement]
     if scope is Scope.SERIES:
-        size = fields["size"]
-        variable = (
-            str(fields["metric"]),
-            str(fields["statistic"]),
-            point_label(str(fields["metric"]), size) if isinstance(size, int) else "",
-        )
-        words.append("_".join(filter(None, variable)))
+        metric, size = str(fields["metric"]), fields["size"]
+        point = point_label(metric, size) if isinstance(size, int) else ""
+        words.append("_".join(filter(None, (metric, str(fields["statistic"]), point))))
     return " ".join(filter(None, words))
 
 
@@ -84,12 +80,15 @@ def sentence(found: Acceptance) -> str:
         f"{counts[Verdict.REJECT]} worse",
         f"{counts[Verdict.INCONCLUSIVE]} open",
     ]
-    failing = [each for each in found.of(Scope.FAILURES) if each.verdict is Verdict.REJECT]
-    if failing:
+    if failing := _failing(found):
         parts.append(f"{len(failing)} cases fail more often")
     if found.missing:
         parts.append(f"{sum(each.series for each in found.missing)} series on one side only")
     return ", ".join(parts)
+
+
+def _failing(found: Acceptance) -> list[Answer]:
+    return [each for each in found.of(Scope.FAILURES) if each.verdict is Verdict.REJECT]
 
 
 def next_step(found: Acceptance) -> str:
@@ -138,8 +137,7 @@ def worst(found: Acceptance) -> list[str]:
         if first is not None:
             texts = (name(scope, first.question.fields), shift(first), values(first), first.why)
             lines.append(f"worst {scope}: {', '.join(filter(None, texts))}")
-    failing = [each for each in found.of(Scope.FAILURES) if each.verdict is Verdict.REJECT]
-    if failing:
+    if failing := _failing(found):
         first = max(failing, key=lambda each: (each.question.failed or (0, 0, 0, 0))[2])
         lines.append(f"fails more often: {name(Scope.CASE, first.question.fields)}, {shift(first)}")
     sees = sorted(each.sees for each in found.of(Scope.SERIES) if each.sees is not None)

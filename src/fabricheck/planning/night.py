@@ -244,13 +244,11 @@ def _costs(cases: Sequence[Case], past: PastNights) -> list[Cost]:
         checks.setdefault(case.check, []).append(cost.seconds)
     usual = median(each.seconds for each in known.values()) if known else _GUESS
 
-    def cost_of(case: Case) -> Cost:
-        if case in known:
-            return known[case]
+    def guess(case: Case) -> Cost:
         nodes = parts(case.placement)[1] if case.placement else 1
         return Cost(median(checks.get(case.check, [usual])), nodes)
 
-    return [cost_of(case) for case in cases]
+    return [known.get(case) or guess(case) for case in cases]
 
 
 def _nights_since(case: Case, past: PastNights) -> int | None:

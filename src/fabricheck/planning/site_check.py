@@ -94,11 +94,7 @@ def _about(what: str, remarks: Iterable[Remark]) -> list[Remark]:
 def _partition_remarks(suite: Path, partition: Mapping[str, Any]) -> Iterator[Remark]:
     offered = partition.get("features", [])
     extras = PartitionExtras.of(partition.get("extras"))
-    for feature in features.unknown(offered, features.OF_PARTITION):
-        yield _wrong(
-            f"no check asks for the feature {feature!r}: correct it, known are "
-            f"nodes_N, {', '.join(features.OF_PARTITION)}"
-        )
+    yield from _unknown(offered, features.OF_PARTITION, "nodes_N")
     for reader in (read_limits, read_rate):
         yield from _refusal(reader, extras)
     if (path := recorded.of_partition(suite, extras.topology)) is not None:
@@ -124,6 +120,14 @@ def _partition_remarks(suite: Path, partition: Mapping[str, Any]) -> Iterator[Re
     if not any(feature.startswith("nodes_") for feature in offered):
         yield _wrong("no feature nodes_N, so no case has nodes to run on")
     yield from _advice(offered, extras)
+
+
+def _unknown(offered: list[str], known: Mapping[str, str], *more: str) -> Iterator[Remark]:
+    for feature in features.unknown(offered, known):
+        yield _wrong(
+            f"no check asks for the feature {feature!r}: correct it, known are "
+            f"{', '.join((*more, *known))}"
+        )
 
 
 def _advice(offered: list[str], extras: PartitionExtras) -> Iterator[Remark]:
@@ -166,11 +170,7 @@ def _advice(offered: list[str], extras: PartitionExtras) -> Iterator[Remark]:
 
 def _environment_remarks(environment: Mapping[str, Any]) -> Iterator[Remark]:
     offered = environment.get("features", [])
-    for feature in features.unknown(offered, features.OF_ENVIRONMENT):
-        yield _wrong(
-            f"no check asks for the feature {feature!r}: correct it, known "
-            f"are {', '.join(features.OF_ENVIRONMENT)}"
-        )
+    yield from _unknown(offered, features.OF_ENVIRONMENT)
     if "spack" in offered:
         if not EnvironmentExtras.of(environment.get("extras")).mpi_spec:
             yield _wrong("with the feature spack it needs extras.mpi_spec")
