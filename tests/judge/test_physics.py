@@ -8,7 +8,8 @@ from fabricheck.judge.levels import Level
 from fabricheck.judge.link_rate import Link, Rate, ceiling
 from fabricheck.judge.physics import Links, derived, impossible, least_time, read_links
 from fabricheck.judge.references import Reference, Tolerance
-from fabricheck.judge.verdict import judge_curve
+from fabricheck.launch.judging import find_verdict
+from fabricheck.launch.measurement import Setting
 from fabricheck.measures.curve import Curve, Point, Variable
 from fabricheck.measures.metrics import Metric
 from fabricheck.measures.registry import find
@@ -110,8 +111,8 @@ def test_without_a_rate_only_the_cards_take_time() -> None:
 )
 def test_a_share_of_the_link_judges_what_has_no_reference(share: float, level: Level) -> None:
     measured = bandwidth(CARRIED * share)
-    verdict = judge_curve(measured, {}, None, derived(measured, LINKS))
-    assert verdict.level is level
+    verdict, source = find_verdict(measured, Setting(), LINKS, ({}, None))
+    assert (verdict.level, source) == (level, "a link of 100 Gbit/s")
     if level is not Level.GOOD:
         assert "reference of" in verdict.findings[0]
 
@@ -122,12 +123,16 @@ def test_a_reference_goes_before_the_link() -> None:
         Variable(Metric.BANDWIDTH, "avg", MIB): Reference(CARRIED * 0.5, -0.1, None, "MB/s")
     }
     tolerance = Tolerance("measured", "test", "2026-11-21")
-    verdict = judge_curve(measured, references, tolerance, derived(measured, LINKS))
+    verdict, _ = find_verdict(measured, Setting(), LINKS, (references, tolerance))
     assert verdict.level is Level.GOOD
 
 
 def test_a_crowd_at_one_node_has_no_floor() -> None:
     assert derived(bandwidth(1.0, "bw_fan_in"), Links(RATE, number=1, nodes=8)) == {}
+
+
+def test_a_bandwidth_that_is_not_recorded_has_no_floor() -> None:
+    assert derived(bandwidth(1.0, "latency"), LINKS) == {}
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,13 @@ Series = dict[int, Judgement]
 
 def group(judgements: Sequence[Judgement]) -> tuple[str, ...]:
     """One sentence for each series and level that is not good, worst level first."""
-    series, single = _by_series(judgements)
-    sentences = [(j.level, j.message) for j in single if j.level is not Level.GOOD]
+    series: dict[Variable, Series] = {}
+    sentences = []
+    for each in judgements:
+        if (size := each.variable.size) is not None:
+            series.setdefault(each.variable.series, {})[size] = each
+        elif each.level is not Level.GOOD:
+            sentences.append((each.level, each.message))
     unreferenced: dict[str, list[str]] = {}
     for name, by_size in series.items():
         for level, note in sorted({(j.level, j.note) for j in by_size.values()}):
@@ -48,20 +53,6 @@ def missing_variables(variables: Iterable[Variable]) -> tuple[str, ...]:
             "sweep is shorter than the references, or the statistic was not asked for"
         )
     return tuple(sentences)
-
-
-def _by_series(
-    judgements: Sequence[Judgement],
-) -> tuple[dict[Variable, Series], list[Judgement]]:
-    series: dict[Variable, Series] = {}
-    single = []
-    for judgement in judgements:
-        size = judgement.variable.size
-        if size is None:
-            single.append(judgement)
-        else:
-            series.setdefault(judgement.variable.series, {})[size] = judgement
-    return series, single
 
 
 def _sentence(name: Variable, level: Level, chosen: Series, every: Sequence[int]) -> str:

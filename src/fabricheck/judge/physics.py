@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from fabricheck.judge.link_rate import Link, Rate, ceiling, headers, read_rate
-from fabricheck.judge.reference import Derived, Reference
+from fabricheck.judge.reference import Reference
 from fabricheck.measures.benchmark import Benchmark
 from fabricheck.measures.curve import Curve, Variable
 from fabricheck.measures.metrics import Metric
@@ -127,7 +127,7 @@ def _moved(curve: Curve, benchmark: Benchmark) -> Iterator[tuple[int, float]]:
             yield point.size, point.size / latency
 
 
-def derived(curve: Curve, links: Links) -> dict[Variable, Derived]:
+def derived(curve: Curve, links: Links) -> dict[Variable, Reference]:
     """References of bandwidths by variable: the share of one link that large messages must reach.
 
     They hold for connections between two ends. What a node has more than one link for may be more.
@@ -136,19 +136,16 @@ def derived(curve: Curve, links: Links) -> dict[Variable, Derived]:
     if rate is None or links.datagram:
         return {}
     benchmark = find(curve.benchmark)
-    if benchmark.family not in _ONE_WAY:
+    if benchmark.family not in _ONE_WAY or (Metric.BANDWIDTH, "avg") not in benchmark.recorded:
         return {}
     found = {}
     for point in curve.points:
         if (point.size or 0) < _FILLS_LINK_ALONE or (Metric.BANDWIDTH, "avg") not in point.values:
             continue
         assert point.size is not None, "its size was compared"
-        found[Variable(Metric.BANDWIDTH, "avg", point.size)] = Derived(
-            Reference(
-                _carried(benchmark, point.size, links, rate, 1), rate.critical - 1, None, "MB/s"
-            ),
-            (rate.warning - 1, None),
-            f"a link of {rate.gigabits:g} Gbit/s",
+        carried = _carried(benchmark, point.size, links, rate, 1)
+        found[Variable(Metric.BANDWIDTH, "avg", point.size)] = Reference(
+            carried, rate.critical - 1, None, "MB/s", warning=(rate.warning - 1, None)
         )
     return found
 

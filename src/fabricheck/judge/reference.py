@@ -84,21 +84,6 @@ class Tolerance:
     expired: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Derived:
-    """A reference that nobody wrote down, since it follows from what is known of the system.
-
-    Attributes:
-        reference: the reference.
-        warning: fractions as in ``Tolerance``.
-        source: what it follows from, in words.
-    """
-
-    reference: Reference
-    warning: Fractions
-    source: str
-
-
 def is_lower_better(variable: Variable) -> bool:
     """Whether lower values of a variable are the better ones."""
     return variable.metric.row.direction is Direction.LOWER

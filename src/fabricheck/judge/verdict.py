@@ -2,13 +2,12 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 from fabricheck.judge.findings import group, missing_variables
 from fabricheck.judge.judgement import Judgement, judge_value
 from fabricheck.judge.levels import Level, worst
-from fabricheck.judge.reference import Derived, Reference, Tolerance, is_lower_better
+from fabricheck.judge.reference import Reference, Tolerance, is_lower_better
 from fabricheck.judge.shape import falling_latency, poor_best
 from fabricheck.measures.curve import Curve, Variable
 from fabricheck.measures.gpu import FAKE_DEVICE, is_fake
@@ -63,7 +62,6 @@ def judge_curve(
     curve: Curve,
     references: Mapping[Variable, Reference],
     tolerance: Tolerance | None,
-    derived: Mapping[Variable, Derived] | None = None,
 ) -> Verdict:
     """Judge every variable of a curve, and its shape.
 
@@ -71,12 +69,11 @@ def judge_curve(
         curve: what was measured.
         references: references by variable.
         tolerance: when to warn.
-        derived: what judges variables without reference.
 
     Raises:
         FabricheckError: if the unit of a reference is not that of the curve.
     """
-    verdict = judge_values(curve.variables(), references, tolerance, derived or {})
+    verdict = judge_values(curve.variables(), references, tolerance)
     if tolerance is None:
         return verdict
     shape = falling_latency(curve, tolerance.monotone)
@@ -89,7 +86,6 @@ def judge_values(
     values: Mapping[Variable, tuple[float, str]],
     references: Mapping[Variable, Reference],
     tolerance: Tolerance | None,
-    derived: Mapping[Variable, Derived] = MappingProxyType({}),
 ) -> Verdict:
     """Judge values, each with its unit, by variable.
 
@@ -100,9 +96,7 @@ def judge_values(
         FabricheckError: if the unit of a reference is not that of the value.
     """
     judgements = tuple(
-        _judge_derived(variable, value, derived[variable])
-        if variable in derived and variable not in references
-        else _judge(variable, value, unit, references.get(variable))
+        _judge(variable, value, unit, references.get(variable))
         for variable, (value, unit) in values.items()
     )
     missing = missing_variables([name for name in references if name not in values])
@@ -120,11 +114,6 @@ def _judge(variable: Variable, value: float, unit: str, reference: Reference | N
         # The band's edge holds on its own side.
         lower, upper = (lower, None) if is_lower_better(variable) else (None, upper)
     return judge_value(variable, value, unit, reference, (lower, upper), good=edge)
-
-
-def _judge_derived(variable: Variable, value: float, derived: Derived) -> Judgement:
-    reference = derived.reference
-    return judge_value(variable, value, reference.unit, reference, derived.warning)
 
 
 def _expired(tolerance: Tolerance | None) -> tuple[str, ...]:

@@ -12,7 +12,6 @@ from fabricheck.fabric.limits import Limits
 from fabricheck.judge.decide import Fabric
 from fabricheck.judge.levels import Level, worst
 from fabricheck.judge.physics import Links, derived, read_links
-from fabricheck.judge.reference import Derived
 from fabricheck.judge.reference_file import path_of
 from fabricheck.judge.references import CaseKey, Reference, Tolerance, exists, resolve
 from fabricheck.judge.verdict import JUDGE, Subject, Verdict, judge_curve
@@ -123,18 +122,19 @@ def find_verdict(
     links: Links | None,
     references: tuple[Mapping[Variable, Reference], Tolerance | None],
     remarks: tuple[str, ...] = (),
-) -> tuple[Verdict, Mapping[Variable, Derived]]:
-    """The verdict on a whole curve, with what the benchmark's folder adds, and what physics says.
+) -> tuple[Verdict, str]:
+    """The verdict on a whole curve, with what the folder adds; and what physics judges it by.
 
     Raises:
         FabricheckError: if the unit of a reference is not that of the curve.
     """
     expected = derived(curve, links) if links else {}
     known, tolerance = references
-    verdict = judge_curve(curve, known, tolerance, expected).warned(remarks)
+    verdict = judge_curve(curve, {**expected, **known}, tolerance).warned(remarks)
     if own := registry.part_of(curve.benchmark, JUDGE):
         verdict = own.refine(verdict, Subject(curve, tolerance, setting.extras, setting.features))
-    return verdict, expected
+    rate = links.rate if links and expected else None
+    return verdict, f"a link of {rate.gigabits:g} Gbit/s" if rate else ""
 
 
 def judge_fabric(directory: Path, limits: Limits) -> list[Finding]:

@@ -70,11 +70,9 @@ def last(perflogs: Path, kind: str = "", system: str = "", name: str = "") -> Se
     for _, paths in _months(perflogs) if perflogs.exists() else ():
         found = [
             each
-            for path in paths
-            if perflogs in (path, path.parent.parent)
-            for each in entries(path)[0]
-            if isinstance(each, Session) and kind in ("", each.kind)
-            if system in ("", each.system) and name in ("", each.session)
+            for each in _ends(perflogs, paths)
+            if kind in ("", each.kind) and system in ("", each.system)
+            if name in ("", each.session)
         ]
         if found:
             return max(found, key=lambda each: each.time)
@@ -132,12 +130,12 @@ def ended(perflogs: Path) -> list[Session]:
     Raises:
         FabricheckError: if the record can't be read.
     """
-    found = [
-        each
-        for _, paths in (_months(perflogs) if perflogs.exists() else ())
-        for path in paths
-        if perflogs == path.parent.parent
-        for each in entries(path)[0]
-        if isinstance(each, Session)
-    ]
+    months = _months(perflogs) if perflogs.exists() else ()
+    found = [each for _, paths in months for each in _ends(perflogs, paths)]
     return sorted(found, key=lambda each: each.time)
+
+
+def _ends(perflogs: Path, paths: list[Path]) -> list[Session]:
+    """The sessions in those of some files that stand above the partitions."""
+    above = [path for path in paths if perflogs in (path, path.parent.parent)]
+    return [each for path in above for each in entries(path)[0] if isinstance(each, Session)]

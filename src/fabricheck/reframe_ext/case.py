@@ -144,16 +144,16 @@ class BenchmarkCase(Judged):
         self, references: Mapping[Variable, Reference], tolerance: Tolerance | None
     ) -> Verdict:
         """The verdict on the whole curve, on how the program ended, and what the folder adds."""
-        verdict, expected = find_verdict(
+        verdict, physics = find_verdict(
             self.trusted_curve(),
             self._setting(),
             self._find_links(),
             (references, tolerance),
             self._remarks,
         )
-        if expected and tolerance is None:
+        if physics and tolerance is None:
             self.reference_kind = "physics"
-            self.reference_source = next(iter(expected.values())).source
+            self.reference_source = physics
         return verdict
 
     def trusted_curve(self) -> Curve:
