@@ -266,7 +266,7 @@ RUN = [".venv/bin/fabricheck", "run", "--system", "testbed"]
         ("run", [], "--tag smoke"),
         ("run", ["ARGS=--tag ucx"], "--tag ucx"),
         ("run", ["ARGS=--environ mpich"], "--tag smoke --environ mpich"),
-        ("nightly", [], "--tag nightly"),
+        ("nightly", [], "--mode nightly"),
     ],
 )
 def test_make_sets_the_machine_up_and_runs_what_its_target_says(target, arguments, runs):
