@@ -137,7 +137,7 @@ def draw(data: dict[str, Any], out: Path) -> list[str]:
         )
         time.sleep(3)
         driver.save_screenshot(str(out))
-        # A third of the size, and no colour that is told apart is lost.
+        # A third of the size, and all colours that people see stay.
         Image.open(out).convert("RGB").quantize(128).save(out, optimize=True)
         names = {v: k for k, v in driver.execute_script("return window.names").items()}
         return [names.get(each, each) for each in driver.execute_script("return window.colours")]

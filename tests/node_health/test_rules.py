@@ -196,7 +196,7 @@ def test_an_mpi_without_expected_version_must_be_the_same_everywhere():
     line = line_of("mpi version", survey(*same, other, family="mpich"), "n3")
     assert line.level is Level.CRITICAL
     assert (
-        line.words == "no mpichversion on PATH that tells it here, MPICH Version: 4.0.2 on n[1-2]"
+        line.words == "no mpichversion on PATH that reports it here, MPICH Version: 4.0.2 on n[1-2]"
     )
 
 

@@ -1,4 +1,4 @@
-"""The one table of counters, counters.yaml: what each means, how it is judged, who says so."""
+"""The one table of counters, counters.yaml: what each means, how it is judged, and its source."""
 
 import re
 from collections.abc import Iterator, Mapping

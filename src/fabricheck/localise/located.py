@@ -31,7 +31,7 @@ _SHOWN: Final = 6
 """Lines of a kind before the rest is counted."""
 _NAMED: Final = 8
 _TENTH: Final = 0.1
-"""A share below it is told with two digits that count."""
+"""A share below it has two significant digits."""
 _IN_PART: Final = 0.85
 """Of the tests of a leaf; if fewer were slow, it is one of its links."""
 _COUNTERS: Final = "card, cable and port of the leaf switch: only their counters tell them apart"
@@ -170,7 +170,7 @@ def lines(located: Located) -> list[str]:
 
 
 def as_json(located: Located) -> dict[str, Any]:
-    """The same as data; ``slower`` is a ratio to the yardstick, such as 0.1 for 10 % slower."""
+    """The same as data; ``slower`` is a ratio to the normal pair, such as 0.1 for 10 % slower."""
     verdict = located.verdict
     return {
         "level": str(located.level),

@@ -74,7 +74,7 @@ class Point:
     Attributes:
         size: message size in bytes; ``None`` for a benchmark without payload (barrier).
         values: value for each (metric, statistic), in the metric's unit.
-        iterations: how many iterations were timed, where the program says so.
+        iterations: how many iterations were timed, where the program reports it.
         valid: whether the received data was checked and right; ``None`` if it was not checked.
     """
 

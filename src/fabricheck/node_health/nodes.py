@@ -249,10 +249,10 @@ def version_in(said: str) -> str:
 
 def _version(program: str, node: Facts, survey: Survey) -> Answer:
     said = node.versions[program]
-    untold = f"no {_command(program)} on PATH that tells it"
+    unreported = f"no {_command(program)} on PATH that reports it"
     if not any(each.versions[program] for each in survey.nodes):
-        return _UNTOLD.get(program, unknown(untold))
-    words = said or untold
+        return _UNTOLD.get(program, unknown(unreported))
+    words = said or unreported
     if others := differing(node, survey, lambda each: each.versions[program]):
         return unmet(f"{words} here, {others}")
     least = survey.expected.versions.get(program)

@@ -55,7 +55,7 @@ class PairSurvey(EveryNode, BuiltCase):
 
     def find_verdict(
         self,
-        references: Mapping[Variable, Reference],  # noqa: ARG002 - the yardstick is the run itself
+        references: Mapping[Variable, Reference],  # noqa: ARG002 - the run is compared with itself
         tolerance: Tolerance | None,  # noqa: ARG002
     ) -> Verdict:
         """Who is slow, and who is not cleared."""
