@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.refusals import refused
 
 from fabricheck.errors import FabricheckError
 from fabricheck.programs.nccl_probe.entries import BENCHMARKS as OF_NCCL
@@ -187,10 +188,7 @@ def test_a_choice_of_an_mpi_that_no_row_names_is_refused(tmp_path):
     for name in ("families.py", "mpi.csv", "choices.csv"):
         shutil.copy(folder / name, tmp_path)
     (tmp_path / "mpi.csv").write_text(re.sub("\nmvapich2,.*", "", (folder / "mpi.csv").read_text()))
-    with pytest.raises(
-        FabricheckError,
-        match=r"choices\.csv: line 13: .* 'mvapich2:rc'",
-    ):
+    with refused("FC0113", r"choices\.csv: line 13: .* 'mvapich2:rc'"):
         read(tmp_path, "families.py")
 
 
@@ -246,10 +244,10 @@ def test_a_table_is_read_by_its_schema(tmp_path):
 )
 def test_what_is_wrong_is_told_with_its_line(tmp_path, before, after, message):
     assert SOUND.count(before) == 1
-    with pytest.raises(FabricheckError, match=message):
+    with refused("FC0113", message):
         parsed(tmp_path, SOUND.replace(before, after))
 
 
 def test_an_empty_table_lacks_its_columns(tmp_path):
-    with pytest.raises(FabricheckError, match=r"line 1: expected the columns name, .*, found : "):
+    with refused("FC0113", r"line 1: expected the columns name, .*, found : "):
         parsed(tmp_path, "# nothing\n")

@@ -35,7 +35,7 @@ def ask(command: Sequence[str], patience: float = PATIENCE) -> str:
             check=False,
         )
     except FileNotFoundError:
-        raise MissingError(f"{command[0]} is not on PATH") from None
+        raise MissingError(f"FC0101 {command[0]} is not on PATH") from None
     except (OSError, subprocess.TimeoutExpired) as error:
         raise UnansweredError(str(error)) from None
     if ended.returncode:

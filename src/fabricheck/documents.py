@@ -72,7 +72,9 @@ class Document:
 
     def error(self, keys: Keys, message: str) -> FabricheckError:
         """An error that names the file, the line of a key and the way to it."""
-        return FabricheckError(f"{self.path}: line {self.line(keys)}: {self._named(keys)}{message}")
+        return FabricheckError(
+            f"FC0102 {self.path}: line {self.line(keys)}: {self._named(keys)}{message}"
+        )
 
     def line(self, keys: Keys) -> int:
         """The line of a key; that of what holds it, where the key is missing."""
@@ -125,17 +127,17 @@ def load(path: Path, what: str, page: str) -> Document:
         return Document(path, value, root, page)
     except RecursionError as error:
         raise FabricheckError(
-            f"{path}: expected {what} in YAML, found too many levels in each other"
+            f"FC0103 {path}: expected {what} in YAML, found too many levels in each other"
         ) from error
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = f" line {mark.line + 1}:" if mark else ""
         raise FabricheckError(
-            f"{path}:{line} expected {what} in YAML, found: {error.problem or error.context}"
+            f"FC0104 {path}:{line} expected {what} in YAML, found: {error.problem or error.context}"
         ) from error
     except yaml.YAMLError as error:
         reason = " ".join(str(error).split())
-        raise FabricheckError(f"{path}: expected {what} in YAML, found: {reason}") from error
+        raise FabricheckError(f"FC0105 {path}: expected {what} in YAML, found: {reason}") from error
     finally:
         loader.dispose()
 
@@ -174,15 +176,17 @@ def _read(path: Path, what: str) -> str:
     try:
         # A pipe would be waited for, for ever.
         if not stat.S_ISREG(path.stat().st_mode):
-            raise FabricheckError(f"{path}: expected {what}, found no regular file: remove it")
+            raise FabricheckError(
+                f"FC0106 {path}: expected {what}, found no regular file: remove it"
+            )
         return path.read_text(encoding="utf-8")
     except OSError as error:
         raise FabricheckError(
-            f"{path}: expected {what}, but it cannot be read ({error.strerror})"
+            f"FC0107 {path}: expected {what}, but it cannot be read ({error.strerror})"
         ) from error
     except UnicodeDecodeError as error:
         raise FabricheckError(
-            f"{path}: expected {what} in UTF-8, found {error.reason} at byte {error.start}"
+            f"FC0108 {path}: expected {what} in UTF-8, found {error.reason} at byte {error.start}"
         ) from error
 
 
@@ -236,7 +240,7 @@ class _Loader(Composer, yaml.CSafeLoader):
         return value
 
     def _error(self, at: Any, message: str) -> FabricheckError:
-        return FabricheckError(f"{self._path}: line {at.start_mark.line + 1}: {message}")
+        return FabricheckError(f"FC0109 {self._path}: line {at.start_mark.line + 1}: {message}")
 
 
 def _short(node: yaml.Node) -> str:

@@ -1,11 +1,14 @@
 """The one error family that users of fabricheck see."""
 
 import importlib
+import re
 from typing import Any
 
 EXIT_BAD_INPUT = 2
 EXIT_FAULT = 70
 """EX_SOFTWARE of sysexits.h: a fault of ours."""
+
+_CODE = re.compile(r"(FC\d{4}) (.*)", re.DOTALL)
 
 
 class FabricheckError(Exception):
@@ -13,9 +16,23 @@ class FabricheckError(Exception):
 
     The message is one sentence (two at most) that says what was expected, what was found, where,
     and what to do. The command line prints it without a traceback and ends with ``exit_code``.
+
+    Args:
+        message: the sentence, behind its code, which is no part of ``str(error)``. A sentence
+            without one has that of the error that it was raised from.
     """
 
     exit_code = EXIT_BAD_INPUT
+
+    def __init__(self, message: str) -> None:
+        coded = _CODE.fullmatch(message)
+        super().__init__(coded[2] if coded else message)
+        self._code = coded[1] if coded else ""
+
+    @property
+    def code(self) -> str:
+        """Its code, such as FC0101: docs/reference/errors.md lists them."""
+        return self._code or getattr(self.__cause__ or self.__context__, "code", "")
 
 
 def optional(module: str, extra: str) -> Any:
@@ -28,8 +45,8 @@ def optional(module: str, extra: str) -> Any:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
         raise FabricheckError(
-            f"expected the Python package {error.name}, found none: install it with pip install "
-            f"'fabricheck[{extra}]'"
+            f"FC0110 expected the Python package {error.name}, found none: install it with pip "
+            f"install 'fabricheck[{extra}]'"
         ) from error
 
 

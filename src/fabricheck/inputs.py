@@ -37,8 +37,8 @@ def read_file(path: Path) -> bytes:
     # Behind /dev/fd a pipe without a name resolves to what is no path.
     if path.resolve().is_fifo():
         raise FabricheckError(
-            f"expected a file at {path}, found a named pipe, on which the command could wait "
-            "forever: save what comes through it to a file, and name that"
+            f"FC0111 expected a file at {path}, found a named pipe, on which the command could "
+            "wait forever: save what comes through it to a file, and name that"
         )
     with path.open("rb") as file:
         return read_bounded(file)

@@ -34,7 +34,8 @@ def places(suite: Path = SUITE) -> tuple[Path, ...]:
     for each in found:
         if not each.is_dir():
             raise FabricheckError(
-                f"expected directories in FABRICHECK_SITES, found {each}, which is none: correct it"
+                f"FC0112 expected directories in FABRICHECK_SITES, found {each}, which is none: "
+                "correct it"
             )
     return tuple(dict.fromkeys((*found, suite)))
 

@@ -70,7 +70,7 @@ def rows(
     """
 
     def wrong(line: int, message: str) -> FabricheckError:
-        return FabricheckError(f"{path}: line {line}: {message}")
+        return FabricheckError(f"FC0113 {path}: line {line}: {message}")
 
     text = enumerate(path.read_text("utf-8").splitlines(), start=1)
     lines = [(number, _cells(line)) for number, line in text if line[:1] != "#"]

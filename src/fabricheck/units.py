@@ -35,8 +35,8 @@ def parse_size(label: str) -> int:
     match = _LABEL.fullmatch(label)
     if not match:
         raise FabricheckError(
-            f"expected a message size such as 8B or 1MiB, found {label!r}: "
-            "write a whole number followed by B, KiB, MiB or GiB"
+            f"FC0114 expected a message size such as 8B or 1MiB, found {label!r}: write a whole "
+            "number followed by B, KiB, MiB or GiB"
         )
     return int(match[1]) * _IEC[match[2]]
 
@@ -53,7 +53,7 @@ def seconds_of(text: str) -> float:
         for number, unit in zip(match.groups(), (86400, 3600, 60, 1), strict=True)
     ) if match else 0  # fmt: skip
     if not total:
-        raise FabricheckError(f"expected a time such as 90s, 30m or 1h30m, found {text!r}")
+        raise FabricheckError(f"FC0115 expected a time such as 90s, 30m or 1h30m, found {text!r}")
     return float(total)
 
 

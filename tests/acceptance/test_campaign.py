@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.cli.conftest import run as command
+from tests.refusals import refused
 
 from fabricheck.cli import accept
 from fabricheck.errors import FabricheckError
@@ -133,14 +134,14 @@ def test_without_switch_one_side_is_made_and_then_the_other(suite: Suite) -> Non
 @pytest.mark.usefixtures("switching")
 def test_a_run_that_leaves_nothing_ends_it_and_the_state_before_is_restored(suite: Suite) -> None:
     (suite.root / "broken").touch()
-    with pytest.raises(FabricheckError, match=r"end of run 1 before .* none; ReFrame ended"):
+    with refused("FC0403", r"end of run 1 before .* none; ReFrame ended"):
         suite.measure(12, *suite.switch)
     assert suite.lines("switched") == ["before"]
 
 
 @pytest.mark.usefixtures("switching")
 def test_a_switch_that_fails_ends_it(suite: Suite) -> None:
-    with pytest.raises(FabricheckError, match="command for the state after to end with 0, found 1"):
+    with refused("FC0404", "command for the state after to end with 0, found 1"):
         suite.measure(12, suite.switch[0], "false")
     assert suite.lines("database") == ["before before"]
     assert suite.lines("switched")[-1] == "before"

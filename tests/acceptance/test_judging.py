@@ -2,13 +2,13 @@ import numpy as np
 import polars as pl
 import pytest
 from tests.acceptance.made import NO_NOISE, ONE_CASE, accepted, judged, question, values, worst
+from tests.refusals import refused
 
 from fabricheck.acceptance.accept import accept
 from fabricheck.acceptance.answers import Question, Scope, Verdict, most_further, together
 from fabricheck.acceptance.judging import judge
 from fabricheck.acceptance.settings import Settings
 from fabricheck.acceptance.wording import cautions
-from fabricheck.errors import FabricheckError
 from fabricheck.history.provenance import Provenance
 from simulation.acceptance import NOTHING_KNOWN, Campaign, tables
 
@@ -202,7 +202,7 @@ def test_values_without_run_are_counted():
     frame = values(Campaign(6))
     nameless = frame.head(3).with_columns(session=pl.lit(""))
     assert judged(pl.concat([frame, nameless])).without_run == 3
-    with pytest.raises(FabricheckError, match="expected values greater than 0"):
+    with refused("FC2001"):
         judged(frame.with_columns(session=pl.lit("")))
 
 

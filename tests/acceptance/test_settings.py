@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 import yaml
+from tests.refusals import refused
 from tests.sites import minimal
 
 from fabricheck.acceptance.settings import KEY, Settings, read_settings
-from fabricheck.errors import FabricheckError
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "acceptance.md"
 
@@ -37,12 +37,12 @@ def test_systems_have_the_settings_of_their_site(tmp_path: Path):
 def test_systems_of_different_settings_are_not_judged_together(tmp_path: Path):
     site(tmp_path, "a", "{margin: 0.1}")
     site(tmp_path, "b", "{pairs: 20}")
-    with pytest.raises(FabricheckError, match="expected systems with the same settings"):
+    with refused("FC2006"):
         read_settings([tmp_path], {"a", "b"})
 
 
 @pytest.mark.parametrize("given", ["{margins: 1}", "{margin: wide}", "{pairs: 7.5}", "[]"])
 def test_bad_settings_are_bad_input(tmp_path: Path, given: str):
     site(tmp_path, "a", given)
-    with pytest.raises(FabricheckError, match=r"a\.yaml: line 3: acceptance"):
+    with refused("FC0102", r"a\.yaml: line 3: acceptance"):
         read_settings([tmp_path], {"a"})

@@ -5,9 +5,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 from tests.history.recorded import case, read
+from tests.refusals import refused
 
 from fabricheck.acceptance.sides import read_sides
-from fabricheck.errors import FabricheckError
 from fabricheck.history.store import History
 from fabricheck.record.entries import Session
 from fabricheck.record.write import append
@@ -68,16 +68,16 @@ def test_only_some_series_may_be_wanted(history: History):
     ["", "yesterday:now", "20261101:20261102:20261103", "now:", '?state=="', f"{UUIDS[0]}:0:1"],
 )
 def test_what_is_no_selection_is_bad_input(history: History, text: str):
-    with pytest.raises(FabricheckError, match="expected a selection of ReFrame's"):
+    with refused("FC2009"):
         read_sides(history, [text], ["session-1"])
 
 
 @pytest.mark.parametrize("text", ["session-9", "?state=='never'", "20250101:20250102", UUIDS[5]])
 def test_what_selects_nothing_is_bad_input(history: History, text: str):
-    with pytest.raises(FabricheckError, match="expected values after the change"):
+    with refused("FC2008", "expected values after the change"):
         read_sides(history, ["session-0"], [text])
 
 
 def test_a_run_is_before_or_after(history: History):
-    with pytest.raises(FabricheckError, match="found session-1 on both sides"):
+    with refused("FC2007", "found session-1 on both sides"):
         read_sides(history, ["session-0", "session-1"], ["20261102:20261104"])

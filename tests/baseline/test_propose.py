@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 from tests.baseline.nights import Factor, history, records
+from tests.refusals import refused
 
 from fabricheck.baseline import evidence
 from fabricheck.baseline.proposal import Proposal, State, read, write
 from fabricheck.baseline.propose import Request, propose
-from fabricheck.errors import FabricheckError
 from fabricheck.record.entries import Case, Sample
 
 
@@ -139,12 +139,12 @@ def test_a_proposal_can_be_kept_and_parted(tmp_path: Path):
     part = again.part({"environ": ("mpich",)})
     assert {each.case.key.environ for each in part.proposed} == {"mpich"}
     assert {case.key.environ for case in part.others} == {"openmpi"}
-    with pytest.raises(FabricheckError, match=r"expected fields of system, .* found size"):
+    with refused("FC1906", r"expected fields of system, .* found size"):
         again.part({"size": (8,)})
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"format": 9}', '{"format": 1, "system": "x"}'])
 def test_a_file_that_is_no_proposal_is_named(tmp_path: Path, text: str):
     (tmp_path / "hpc.json").write_text(text)
-    with pytest.raises(FabricheckError, match="expected a proposal"):
+    with refused("FC1910"):
         read(tmp_path, "hpc")

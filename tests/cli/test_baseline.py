@@ -6,6 +6,7 @@ import pytest
 from tests.baseline.nights import history, records
 from tests.baseline.test_propose import step
 from tests.cli.conftest import run
+from tests.refusals import refused
 from typer.testing import Result
 
 from fabricheck.errors import FabricheckError
@@ -94,7 +95,7 @@ def test_a_part_can_be_accepted(tmp_path: Path):
     place.run("accept", "environ=openmpi", "benchmark=latency")
     assert "mpich" not in place.file.read_text()
     assert "bw" not in place.file.read_text()
-    with pytest.raises(FabricheckError, match="expected proposed references with environ=impi"):
+    with refused("FC2510", "expected proposed references with environ=impi"):
         place.run("accept", "environ=impi")
 
 
@@ -103,7 +104,7 @@ def test_a_step_is_accepted_with_its_references_and_not_raised_again(tmp_path: P
     assert [event["state"] for event in place.trend()["events"]] == ["open"]  # type: ignore[attr-defined]
     shown = place.run("propose", "benchmark=latency", "--since", "2026-10-01").stdout
     assert "step of 2026-10-01 is accepted with them: regression of +20 % " in shown
-    with pytest.raises(FabricheckError, match="expected --by NAME and --why REASON, since the st"):
+    with refused("FC2511"):
         place.run("accept")
     assert not place.file.exists()
     place.run("accept", "--by", "Ada", "--why", "Firmware 28.39")
@@ -127,7 +128,7 @@ def test_a_step_is_accepted_for_the_wanted_part_alone(tmp_path: Path):
 def test_a_step_can_be_accepted_before_there_are_references(tmp_path: Path):
     place = Place(tmp_path, records(45, step(0.2, environ="openmpi")))
     options = ("--step", "2026-10-01", "--by", "Ada", "--why", "Firmware")
-    with pytest.raises(FabricheckError, match="found steps of 2026-10-01"):
+    with refused("FC1911", "found steps of 2026-10-01"):
         place.run("accept", "--step", "2026-10-09", "--by", "Ada", "--why", "Firmware")
     found = json.loads(place.run("accept", *options, "benchmark=latency", "--json").stdout)
     assert found == {"written": [str(place.accepted)], "steps": ["2026-10-01"]}
@@ -141,7 +142,7 @@ def test_a_regression_is_not_made_a_reference(tmp_path: Path):
     place = Place(tmp_path, records(60, step(0.2, night=40)))
     assert "0 new" not in place.run("propose").stdout
     assert "a change inside the window" in place.run("propose").stdout
-    with pytest.raises(FabricheckError, match="expected proposed references, found none"):
+    with refused("FC2510", "expected proposed references, found none"):
         place.run("accept")
 
 

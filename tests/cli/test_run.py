@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import typer
+from tests.refusals import refused
 
 import fabricheck_testbed.cli
 from fabricheck.cli import run as run_module
@@ -51,7 +52,7 @@ def test_who_needs_no_rdma_devices_does_not_start_them(wishes: list[bool | None]
 
 
 def test_a_mode_and_an_environment_do_not_go_together() -> None:
-    with pytest.raises(FabricheckError, match="expected --mode or --environ, found both"):
+    with refused("FC2527"):
         run_module.run(mode="nightly", environ=["mpich"])
 
 
@@ -108,11 +109,11 @@ def test_the_junit_report_may_lie_where_the_testbed_sees_nothing(
         run_module.run(system="local", junit=tmp_path / "junit.xml")
     assert (tmp_path / "junit.xml").read_text() == "<testsuites/>"
     assert not list((place / "reports").iterdir())
-    with pytest.raises(FabricheckError, match="expected a directory for --junit"):
+    with refused("FC2528"):
         run_module.run(system="local", junit=tmp_path / "none" / "junit.xml")
 
 
 def test_a_suite_without_its_testbed_runs_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "fabricheck_testbed.cli", None)
-    with pytest.raises(FabricheckError, match=r"pip install 'fabricheck\[testbed\]'"):
+    with refused("FC0110", r"pip install 'fabricheck\[testbed\]'"):
         run_module._start_testbed(with_rdma=False)

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests.refusals import refused
 from tests.sites import minimal
 from typer.testing import CliRunner
 
@@ -42,7 +43,7 @@ def test_a_command_without_system_asks_for_one_and_lists_what_there_is(command: 
 @pytest.mark.parametrize("host", ["login", "some-host"])
 def test_a_host_called_login_is_no_testbed(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "gethostname", lambda: host)
-    with pytest.raises(FabricheckError, match="found none"):
+    with refused("FC0503", "found none"):
         system_here(SUITE)
 
 
@@ -61,10 +62,10 @@ def test_the_host_name_finds_a_system_of_a_site(
     (sites / "hpc.yaml").write_text(minimal.site("hpc").replace("[x]", "['some-.*']"))
     assert system_here(SUITE) == "hpc"
     (sites / "two.yaml").write_text(minimal.site("two").replace("[x]", "['.*-host']"))
-    with pytest.raises(FabricheckError, match="found hpc and two: name one of"):
+    with refused("FC0503", "found hpc and two: name one of"):
         system_here(SUITE)
     (sites / "two.yaml").write_text("systems: }")
-    with pytest.raises(FabricheckError, match=r"left out: .*two\.yaml"):
+    with refused("FC0503", r"left out: .*two\.yaml"):
         system_here(SUITE)
 
 

@@ -1,6 +1,6 @@
 import pytest
+from tests.refusals import refused
 
-from fabricheck.errors import FabricheckError
 from fabricheck.fabric.counters import BANDS
 from fabricheck.fabric.limits import Limits, read_limits
 from fabricheck.sites.extras import PartitionExtras
@@ -40,5 +40,5 @@ def test_all_devices_are_no_certain_ones(devices: str) -> None:
 
 
 def test_a_warning_above_its_critical_limit_is_refused() -> None:
-    with pytest.raises(FabricheckError, match="the warning not above the critical limit"):
+    with refused("FC1401"):
         read_limits(PartitionExtras.of({"fabric_health": {"bands": {"ecn": [2, 1]}}}))

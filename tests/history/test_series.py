@@ -1,9 +1,8 @@
 from typing import Any
 
 import numpy as np
-import pytest
+from tests.refusals import refused
 
-from fabricheck.errors import FabricheckError
 from fabricheck.history.series import Series, SeriesKey
 from fabricheck.measures.metrics import Direction
 
@@ -35,7 +34,7 @@ def test_the_direction_comes_from_the_registry():
 
 def test_arrays_of_different_length_are_refused():
     nights = np.array(["2026-11-20", "2026-11-21"], "datetime64[s]")
-    with pytest.raises(FabricheckError, match=r"same length.*\[1, 2\]"):
+    with refused("FC0703", r"same length.*\[1, 2\]"):
         Series(key(), nights, np.array([1.0]), np.array(["a", "b"]))
 
 

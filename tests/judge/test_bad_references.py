@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from tests.refusals import refused
 
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.reference_file import written
@@ -221,8 +222,8 @@ def test_nothing_written_is_an_empty_list_of_neither():
 
 def test_files_that_cannot_be_read(tmp_path):
     key = CaseKey("testbed", "testbed:compute", "openmpi", "latency", "tcp-2n")
-    with pytest.raises(FabricheckError, match=r"absent\.yaml: .*No such file or directory"):
+    with refused("FC0107", r"absent\.yaml: .*No such file or directory"):
         resolve(tmp_path / "absent.yaml", "MpiPointToPoint", key)
     (tmp_path / "binary.yaml").write_bytes(b"\xff\xfe\xfa")
-    with pytest.raises(FabricheckError, match=r"binary\.yaml: expected rules of references in UTF"):
+    with refused("FC0108", r"binary\.yaml: expected rules of references in UTF"):
         resolve(tmp_path / "binary.yaml", "MpiPointToPoint", key)

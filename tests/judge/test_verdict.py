@@ -5,8 +5,8 @@ import random
 from types import MappingProxyType
 
 import pytest
+from tests.refusals import refused
 
-from fabricheck.errors import FabricheckError
 from fabricheck.judge.levels import Level
 from fabricheck.judge.references import Reference, Tolerance
 from fabricheck.judge.verdict import judge_curve, judge_value, judge_values
@@ -89,7 +89,7 @@ def test_a_value_that_is_no_number_is_untrusted(value):
 
 
 def test_units_must_agree():
-    with pytest.raises(FabricheckError, match="reference of latency_p50_8B in us, found ms"):
+    with refused("FC0801", "reference of latency_p50_8B in us, found ms"):
         judge_value(SMALL, 1.0, "us", Reference(10.0, None, 1.0, "ms"))
 
 

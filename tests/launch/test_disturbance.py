@@ -1,8 +1,8 @@
 from pathlib import Path
 
 import pytest
+from tests.refusals import refused
 
-from fabricheck.errors import FabricheckError
 from fabricheck.launch.disturbance import (
     FOREIGN_SHARE,
     LEAST_SECONDS,
@@ -24,7 +24,7 @@ def test_a_site_may_grant_others_more(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv(FOREIGN_SHARE, "0.4")
     assert len(find_disturbances(tmp_path, shared=False)) == 1
     monkeypatch.setenv(FOREIGN_SHARE, "most")
-    with pytest.raises(FabricheckError, match="above 0 and up to 1, found 'most'"):
+    with refused("FC0902", "above 0 and up to 1, found 'most'"):
         find_disturbances(tmp_path, shared=False)
 
 

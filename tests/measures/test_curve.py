@@ -1,4 +1,5 @@
 import pytest
+from tests.refusals import refused
 
 from fabricheck.errors import FabricheckError
 from fabricheck.measures.curve import Curve, Point, Variable
@@ -29,7 +30,7 @@ def test_other_names_are_refused(name):
 
 
 def test_sizes_have_one_spelling():
-    with pytest.raises(FabricheckError, match="name latency_p50_1KiB, found latency_p50_1024B"):
+    with refused("FC1102", "name latency_p50_1KiB, found latency_p50_1024B"):
         Variable.read("latency_p50_1024B")
 
 

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.refusals import refused
 
 from fabricheck.errors import ParseError
 from fabricheck.measures.parser import decode, parse, parse_file
@@ -129,14 +130,14 @@ def test_each_damage_has_its_own_sentence():
 
 
 def test_missing_file_is_named(tmp_path):
-    with pytest.raises(ParseError, match=r"absent\.txt: .*No such file or directory"):
+    with refused("FC1103", r"absent\.txt: .*No such file or directory"):
         parse_file(tmp_path / "absent.txt")
-    with pytest.raises(ParseError, match="Is a directory"):
+    with refused("FC1103", "Is a directory"):
         parse_file(tmp_path)
 
 
 def test_bytes_that_are_no_text_are_named():
-    with pytest.raises(ParseError, match=r"job: line 2: expected UTF-8 text, found the byte 0xff"):
+    with refused("FC1104", r"job: line 2: expected UTF-8 text, found the byte 0xff"):
         decode(b"# OSU\n1 \xff", "job")
 
 

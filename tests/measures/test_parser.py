@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 from tests.programs.results import named
+from tests.refusals import refused
 
-from fabricheck.errors import ParseError
 from fabricheck.measures.metrics import Metric
 from fabricheck.measures.parser import check_complete, parse, parse_file
 from fabricheck.measures.registry import find, sweep
@@ -125,7 +125,7 @@ def test_prelude_with_numbers_is_no_row():
 
 def test_missing_and_unasked_sizes_are_named():
     curve = parse_file(OSU / "openmpi.lat_tail.txt")
-    with pytest.raises(ParseError, match="expected 18 message sizes, but 128KiB is missing"):
+    with refused("FC1108", "expected 18 message sizes, but 128KiB is missing"):
         check_complete(curve, sweep(1, 1 << 17))
-    with pytest.raises(ParseError, match="x: expected 15 message sizes, but found 1B, 2B as well"):
+    with refused("FC1109", "x: expected 15 message sizes, but found 1B, 2B as well"):
         check_complete(curve, sweep(4, 1 << 16), "x")

@@ -5,6 +5,7 @@ import random
 
 import pytest
 from tests.programs.results import PHASES, changed, matmul, named, sample
+from tests.refusals import refused
 
 from fabricheck.errors import FabricheckError, ParseError
 from fabricheck.measures.curve import Variable
@@ -133,7 +134,7 @@ def test_damage_of_one_program_is_refused(damage):
 def test_a_file_cut_at_any_byte_is_refused(program):
     text = json.dumps(sample(program), indent=1)
     for end in range(1, len(text), 7):
-        with pytest.raises(ParseError, match="the file is cut or damaged"):
+        with refused("FC1114"):
             parse(text[:end], "out")
 
 
@@ -144,7 +145,7 @@ def test_what_is_no_number_is_refused(number):
     text = json.dumps(sample("mpi_probe")).replace(
         '"iterations": 200', f'"iterations": {number}', 1
     )
-    with pytest.raises(ParseError, match="the file is cut or damaged"):
+    with refused("FC1114"):
         parse(text, "out")
 
 
@@ -179,7 +180,7 @@ def test_random_damage_is_an_error_or_a_whole_curve():
     ],
 )
 def test_a_table_for_people_is_refused_with_what_to_give(title, program):
-    with pytest.raises(ParseError, match=rf"expected the JSON of {program}, .* --json FILE"):
+    with refused("FC1106", rf"expected the JSON of {program}, .* --json FILE"):
         parse(title, "out")
 
 
@@ -206,7 +207,7 @@ def test_a_whole_multiplication():
         *("total_p50_N240", "transfer_a_p50_N240", "broadcast_b_p50_N240", "compute_p50_N240"),
         *("transfer_c_p50_N240", "variation_max_N240", "total_p50_N480"),
     ]
-    with pytest.raises(ParseError, match=r"N960 is missing"):
+    with refused("FC1108", r"N960 is missing"):
         check_complete(curve, (240, 480, 960))
 
 
@@ -252,5 +253,5 @@ def test_a_multiplication_on_gpus_has_its_path_in_its_name(path):
     )
     assert bool(copies) == (path is Path.STAGED)
     found["options"]["path"] = str(next(each for each in Path if each is not path))
-    with pytest.raises(ParseError, match="N 240: expected the phases"):
+    with refused("FC1112", "N 240: expected the phases"):
         parse(json.dumps(found), "out")

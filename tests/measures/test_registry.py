@@ -2,6 +2,7 @@ import runpy
 from pathlib import Path
 
 import pytest
+from tests.refusals import refused
 
 from fabricheck import programs
 from fabricheck.errors import FabricheckError
@@ -32,7 +33,7 @@ def test_only_barriers_and_starts_have_no_sizes():
 
 
 def test_an_unknown_benchmark_is_told_what_is_spelled_alike():
-    with pytest.raises(FabricheckError, match=r"unknown benchmark 'latncy': alike are latency, "):
+    with refused("FC1119", r"unknown benchmark 'latncy': alike are latency, "):
         find("latncy")
 
 
@@ -44,7 +45,7 @@ def test_sweep_doubles_and_starts_at_zero_if_asked():
 
 @pytest.mark.parametrize(("smallest", "largest"), [(8, 4), (-1, 4)])
 def test_sweep_refuses_inverted_or_negative_sizes(smallest, largest):
-    with pytest.raises(FabricheckError, match="0 <= MIN <= MAX"):
+    with refused("FC1120"):
         sweep(smallest, largest)
 
 
@@ -115,7 +116,7 @@ def test_a_variable_that_names_no_folders_is_refused(monkeypatch, tmp_path, made
         place.touch()
     elif made:
         place.mkdir()
-    with pytest.raises(FabricheckError, match=f"in {place}, which FABRICHECK_BENCHMARKS names"):
+    with refused("FC1115", f"in {place}, which FABRICHECK_BENCHMARKS names"):
         with_folders(monkeypatch, place)
 
 
@@ -151,10 +152,10 @@ def test_entries_that_are_wrong_are_told_with_their_file(
     ],
 )
 def test_a_name_that_another_folder_has_is_refused(monkeypatch, tmp_path, names, message):
-    with pytest.raises(FabricheckError, match=message):
+    with refused("FC1117", message):
         with_folders(monkeypatch, tmp_path, **{f"taken_{'_'.join(names).lower()}": named(*names)})
 
 
 def test_a_folder_of_the_name_of_another_is_refused(monkeypatch, tmp_path):
-    with pytest.raises(FabricheckError, match="a name of its own, found osu: "):
+    with refused("FC1115", "a name of its own, found osu: "):
         with_folders(monkeypatch, tmp_path, osu=named("b", "f", "F"))

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
+from tests.refusals import refused
 
-from fabricheck.errors import FabricheckError
 from fabricheck.node_health.facts import read_facts
 
 TEXT = """\
@@ -54,7 +54,7 @@ def test_whole_facts(path: Path) -> None:
 @pytest.mark.parametrize("number", range(len(TEXT.splitlines())))
 def test_facts_that_are_cut_anywhere_name_their_node(path: Path, number: int) -> None:
     path.write_text("".join(TEXT.splitlines(keepends=True)[:number]))
-    with pytest.raises(FabricheckError, match=r"^node\.n2: .* are cut"):
+    with refused("FC1506", r"^node\.n2: .* are cut"):
         read_facts(path)
 
 
@@ -78,5 +78,5 @@ def test_facts_that_are_cut_anywhere_name_their_node(path: Path, number: int) ->
 def test_damaged_facts_name_their_node(path: Path, old: str, new: str) -> None:
     assert TEXT.count(old) == 1
     path.write_text(TEXT.replace(old, new))
-    with pytest.raises(FabricheckError, match=r"^node\.n2: .* are damaged, run the case again"):
+    with refused("FC1507", r"^node\.n2: .* are damaged, run the case again"):
         read_facts(path)

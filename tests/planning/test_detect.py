@@ -3,8 +3,8 @@
 import json
 
 import pytest
+from tests.refusals import refused
 
-from fabricheck.errors import FabricheckError
 from fabricheck.planning.detect import (
     Port,
     Processor,
@@ -77,7 +77,7 @@ def test_partitions_that_are_up_have_all_their_nodes() -> None:
 
 
 def test_another_sinfo_is_named() -> None:
-    with pytest.raises(FabricheckError, match=r"expected lines of sinfo .* found 'usage: sinfo'"):
+    with refused("FC2402", r"expected lines of sinfo .* found 'usage: sinfo'"):
         SLURM.partitions(lambda _: "usage: sinfo\n")
 
 

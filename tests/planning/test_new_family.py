@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import pytest
 from tests.node_health.survey import node, survey
 from tests.planning.test_site import SAID, SRUN, cluster
+from tests.refusals import refused
 
-from fabricheck.errors import FabricheckError
 from fabricheck.judge.levels import Level
 from fabricheck.launch import mpi
 from fabricheck.launch.measurement import Setting
@@ -131,5 +131,5 @@ def test_a_table_without_a_column_is_refused(tmp_path: Path, column: str) -> Non
         if column != "name"
         else first + "\nnames," + others[0]
     )
-    with pytest.raises(FabricheckError, match=r"mpi.csv: line \d+: expected the columns name, pri"):
+    with refused("FC0113", r"mpi.csv: line \d+: expected the columns name, pri"):
         read_mpis(tmp_path)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.refusals import refused
 
-from fabricheck.errors import FabricheckError
 from fabricheck.planning import night as nights
 from fabricheck.planning.night import NightPlan, plan_night, resting_of, selected
 from fabricheck.planning.night_past import Changed, PastNights, key_of, read_past_nights
@@ -178,7 +178,7 @@ def test_cases_of_one_test_and_environment_run_in_all_partitions_or_in_none() ->
 def test_a_word_that_no_case_is_called_by_is_refused(
     settings: dict[str, object], message: str
 ) -> None:
-    with pytest.raises(FabricheckError, match=message):
+    with refused("FC0301", message):
         night(replace(HALF, **settings))  # type: ignore[arg-type]
 
 

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
+from tests.refusals import refused
 
-from fabricheck.errors import FabricheckError
 from fabricheck.planning.plan_text import reference_lines
 from fabricheck.planning.references import Row, rows
 from fabricheck.provenance import SUITE
@@ -95,12 +95,12 @@ def test_the_table_names_each_source_once(suite: Path) -> None:
 def test_rules_that_fit_no_case_are_named(suite: Path) -> None:
     path = suite / "references" / "hpc.yaml"
     path.write_text(REFERENCES.replace("rc-2n", "rc-16n"))
-    with pytest.raises(FabricheckError, match=r"line 9: .*no case of this system can have these"):
+    with refused("FC0102", r"line 9: .*no case of this system can have these"):
         rows(suite, "hpc")
 
 
 def test_a_system_without_file_is_named(suite: Path) -> None:
-    with pytest.raises(FabricheckError, match="there are some of hpc: use one"):
+    with refused("FC0303", "there are some of hpc: use one"):
         rows(suite, "other")
 
 

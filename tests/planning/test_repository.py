@@ -10,8 +10,8 @@ import venv
 from pathlib import Path
 
 import pytest
+from tests.refusals import refused
 
-from fabricheck.errors import FabricheckError
 from fabricheck.planning import repository
 from fabricheck.planning.repository import write_repository
 from fabricheck.provenance import SUITE
@@ -30,7 +30,7 @@ def test_a_repository_is_written_once(tmp_path: Path) -> None:
     found = {str(path.relative_to(place)) for path in place.rglob("*") if path.is_file()}
     assert {".gitignore", ".gitlab-ci.yml", "ci/nightly.sh", "setup-env.sh"} <= found
     assert os.access(place / "ci" / "nightly.sh", os.X_OK)
-    with pytest.raises(FabricheckError, match="expected an empty directory"):
+    with refused("FC0304"):
         write_repository(place)
 
 
@@ -65,7 +65,7 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.M
     place = tmp_path / "our"
     with monkeypatch.context() as patched:
         patched.setattr(Path, "write_text", full)
-        with pytest.raises(FabricheckError, match="No space left on device"):
+        with refused("FC0305", "No space left on device"):
             write_repository(place)
     write_repository(place)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 from tests.planning.test_detect import IBV_DEVINFO, UCX_INFO
+from tests.refusals import refused
 from typer.testing import CliRunner
 
 from fabricheck import asking
@@ -183,13 +184,13 @@ def test_a_machine_with_nothing_becomes_a_site_of_one_machine(suite: Path) -> No
 def test_a_site_file_is_never_replaced(suite: Path) -> None:
     path = suite / "sites" / "hpc.yaml"
     path.write_text("mine")
-    with pytest.raises(FabricheckError, match="which is left as it is"):
+    with refused("FC0311"):
         write(path, "hpc", Facts(), "x")
     assert path.read_text() == "mine"
 
 
 def test_a_suite_without_sites_is_named(tmp_path: Path) -> None:
-    with pytest.raises(FabricheckError, match="expected a directory of site files"):
+    with refused("FC0312"):
         write(tmp_path / "sites" / "hpc.yaml", "hpc", Facts(), "x")
 
 
@@ -352,7 +353,7 @@ def test_a_system_without_references_is_told(suite: Path) -> None:
 
 def test_a_site_that_is_not_there_is_named(suite: Path) -> None:
     remarks(suite)
-    with pytest.raises(FabricheckError, match="there are hpc: use one of these"):
+    with refused("FC0306", "there are hpc: use one of these"):
         check(suite, "hcp")
 
 

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from ci import run_training as training
 from tests.programs.results import document, named
+from tests.refusals import refused
 
-from fabricheck.errors import FabricheckError, ParseError
+from fabricheck.errors import FabricheckError
 from fabricheck.judge.levels import Level
 from fabricheck.judge.verdict import Subject, Verdict
 from fabricheck.launch.cases import Case
@@ -101,7 +102,7 @@ def damaged(change: Any) -> dict[str, Any]:
     ],
 )
 def test_another_run_or_one_that_nobody_looked_at_is_refused(found, name, words):
-    with pytest.raises(ParseError, match=words):
+    with refused("FC1112", words):
         curve_of(found, name)
 
 

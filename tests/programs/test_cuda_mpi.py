@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 from tests.programs.results import document, named
+from tests.refusals import refused
 
 from fabricheck.baseline.propose import case_of as case_with_references
-from fabricheck.errors import FabricheckError, ParseError
+from fabricheck.errors import FabricheckError
 from fabricheck.history.series import SeriesKey
 from fabricheck.judge.levels import Level
 from fabricheck.judge.references import Reference
@@ -87,13 +88,13 @@ def test_memory_and_path_are_parts_of_the_name(memory: str, path: str, name: str
 
 
 def test_a_memory_that_no_benchmark_has_is_refused() -> None:
-    with pytest.raises(ParseError, match="unknown benchmark 'bw_pinned_aware' of mpi_probe: known"):
+    with refused("FC1112", "unknown benchmark 'bw_pinned_aware' of mpi_probe: known"):
         curve(1.0, memory="pinned")
 
 
 def test_a_staged_path_without_its_copies_is_refused() -> None:
     assert curve(1.0, path="staged", copied=50 * MIB).benchmark == "bw_device_staged"
-    with pytest.raises(ParseError, match=r"52428800 B or more .* staged path, found 52428799"):
+    with refused("FC1112", r"52428800 B or more .* staged path, found 52428799"):
         curve(1.0, path="staged", copied=50 * MIB - 1)
 
 
@@ -226,5 +227,5 @@ def test_large_messages_of_the_aware_path_are_compared_with_the_staged_one() -> 
     assert named(ratio.values(found)) == {"ratio_min": 2.0}
     assert "at 1MiB CUDA-aware MPI has 2 times the bandwidth" in ratio.remark(found)[0]
     small = curve(1.0, least=8)
-    with pytest.raises(FabricheckError, match=r"raise extras\.max_message_size"):
+    with refused("FC1201"):
         ratio.divide(small, small)

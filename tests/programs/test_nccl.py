@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from tests.programs.results import document, named
+from tests.refusals import refused
 
-from fabricheck.errors import ParseError
 from fabricheck.judge.levels import Level
 from fabricheck.judge.verdict import Subject, judge_curve
 from fabricheck.launch.cases import Case
@@ -86,7 +86,7 @@ def test_a_collective_has_times_and_the_bus_bandwidth() -> None:
     ],
 )
 def test_another_scheme_and_sizes_that_fall_are_refused(text: str, words: str) -> None:
-    with pytest.raises(ParseError, match=words):
+    with refused("FC1112", words):
         parse(text, "out")
 
 
@@ -217,5 +217,5 @@ def test_an_iteration_is_one_point_in_seconds_and_what_it_moved_is_known() -> No
     ],
 )
 def test_an_iteration_of_another_training_is_refused(text: str, name: str) -> None:
-    with pytest.raises(ParseError, match=r"whose buckets are 497759232 B in NCCL's tree"):
+    with refused("FC1112", r"whose buckets are 497759232 B in NCCL's tree"):
         parse(text, "out", name)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 from tests.programs.results import named
+from tests.refusals import refused
 
-from fabricheck.errors import ParseError
 from fabricheck.measures.benchmark import FULL, RUNS, RanksRule
 from fabricheck.measures.metrics import Metric
 from fabricheck.measures.parser import check_complete, parse, parse_file
@@ -160,7 +160,7 @@ def test_the_header_of_congestion_says_latency_above_bandwidths():
     assert "Avg Latency(us)" in text
     curve = parse(text, "fan in", "bw_fan_in")
     assert {metric for point in curve.points for metric, _ in point.values} == {Metric.BANDWIDTH}
-    with pytest.raises(ParseError, match="expected columns for average bandwidth"):
+    with refused("FC1110", "expected columns for average bandwidth"):
         parse(text, "taken for osu_bw")
 
 
@@ -182,14 +182,14 @@ def test_times_of_init_and_ranks_of_hello():
 )
 def test_a_damaged_start_is_no_start(damage):
     text = damage((PRINTED / "init.txt").read_text())
-    with pytest.raises(ParseError, match="one line with the number of ranks"):
+    with refused("FC1211"):
         parse(text, "init")
 
 
 @pytest.mark.parametrize("word", ["failed", "Fail"])
 def test_atomics_that_got_wrong_data_are_refused(word):
     text = (PRINTED / "cas_latency.txt").read_text().replace("passed", word)
-    with pytest.raises(ParseError, match="the received data was wrong"):
+    with refused("FC1110", "the received data was wrong"):
         parse(text, "cas")
 
 

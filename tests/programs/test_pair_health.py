@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from tests.programs.results import document, named
+from tests.refusals import refused
 
 from fabricheck.errors import FabricheckError
 from fabricheck.launch.measurement import Setting
@@ -129,5 +130,5 @@ def test_each_transport_is_measured_once_and_on_all_nodes() -> None:
 def test_a_topology_that_is_not_there_is_named(tmp_path: Path) -> None:
     (case, *_) = cases("pair_health")
     setting = Setting(chosen={"topology": str(tmp_path / "none"), "round_seconds": 1})
-    with pytest.raises(FabricheckError, match="found no such file"):
+    with refused("FC1701"):
         Pairs(case).job(setting)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.programs.results import named
+from tests.refusals import refused
 
 from fabricheck.errors import ParseError
 from fabricheck.measures.metrics import Metric
@@ -134,15 +135,13 @@ def test_a_sweep_in_a_run_for_each_size():
     runs = re.findall(r"(?s)-{80,}\n +RDMA_Write Latency.*?#bytes.*?\n-{80,}\n", text)
     curve = parse_runs(runs, "x")
     check_complete(curve, (2, 8, 64))
-    with pytest.raises(ParseError, match="x: expected a size greater than 8, found 8"):
+    with refused("FC1219", "x: expected a size greater than 8, found 8"):
         parse_runs([*runs[:2], runs[1]], "x")
-    with pytest.raises(ParseError, match="run 2: expected GID index 1 as in run 1, found 3"):
+    with refused("FC1214", "run 2: expected GID index 1 as in run 1, found 3"):
         parse_runs([runs[0], runs[1].replace("GID index       : 1", "GID index       : 3")], "x")
-    with pytest.raises(
-        ParseError, match="run 2: expected benchmark ib_write_lat as in run 1, found ib_s"
-    ):
+    with refused("FC1214", "run 2: expected benchmark ib_write_lat as in run 1, found ib_s"):
         parse_runs([runs[0], SEND_LAT.replace(" 2  ", " 4  ")], "x")
-    with pytest.raises(ParseError, match=r"run 2: line 25: expected .* found a second title"):
+    with refused("FC1110", r"run 2: line 25: expected .* found a second title"):
         parse_runs([runs[0], runs[1] + runs[2]], "x")
 
 
@@ -297,7 +296,7 @@ def test_damage_is_refused_with_its_own_sentence(kind):
 
 
 def test_a_missing_size_is_seen():
-    with pytest.raises(ParseError, match="expected 4096 B after 2048 B, found 8192 B"):
+    with refused("FC1217", "expected 4096 B after 2048 B, found 8192 B"):
         parse_runs([replaced(r"^ 4096 .*\n", "", ALL_BW)], "x")
 
 

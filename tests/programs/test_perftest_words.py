@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
+from tests.refusals import refused
 
-from fabricheck.errors import ParseError
 from fabricheck.programs.perftest.entries import BENCHMARKS
 from fabricheck.programs.perftest.read import (
     cause,
@@ -81,7 +81,7 @@ def test_a_curve_is_confirmed_by_what_perftest_used():
     ],
 )
 def test_a_curve_of_something_else_is_refused(benchmark, asked, message):
-    with pytest.raises(ParseError, match=f"^x: {message}: perftest did not do what it was asked"):
+    with refused("FC1215", f"^x: {message}: perftest did not do what it was asked"):
         confirm(parse_runs([SEND_LAT], "x"), BENCHMARKS[benchmark], asked, "x")
 
 

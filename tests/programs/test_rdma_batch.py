@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.refusals import refused
 
 from fabricheck.errors import ParseError
 from fabricheck.judge.levels import Level
@@ -78,7 +79,7 @@ def test_a_table_without_batches_takes_them_from_the_configuration():
     output = read(READ, "read")
     assert {row.batch for row in output.tables[0]} == {256}
     assert output.settings["num_initiator_dev"] == "8"
-    with pytest.raises(ParseError, match="expected a column BatchSize, or transfer_batch_size"):
+    with refused("FC1110", "expected a column BatchSize, or transfer_batch_size"):
         read(READ[READ.index("+--") :], "read")
 
 
@@ -104,7 +105,7 @@ def test_of_two_initiators_the_slower_one_counts():
 def test_fabricheck_parse_reads_our_own_output():
     found = parse_any(OWN, "own")
     assert (found.program, found.benchmark) == ("rdma_batch", "rdma_batch_write")
-    with pytest.raises(ParseError, match="expected op_type in the configuration"):
+    with refused("FC1228"):
         parse_any(WRITE, "seed")
 
 
@@ -162,7 +163,7 @@ def test_a_run_with_other_options_is_not_the_benchmarks():
 
     confirm_case(ran(), "rc-2n", "out")
     for name, value in (("enable_sess", False), ("num_qp_per_transfer", 2)):
-        with pytest.raises(ParseError, match=f"expected {name}: .* as in rdma_batch_write, found"):
+        with refused("FC1231", f"expected {name}: .* as in rdma_batch_write, found"):
             confirm_case(ran(**{name: value}), "rc-2n", "out")
 
 

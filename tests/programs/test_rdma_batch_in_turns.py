@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 from tests.programs.results import document, named
+from tests.refusals import refused
 
-from fabricheck.errors import ParseError
 from fabricheck.measures.metrics import Metric
 from fabricheck.programs.rdma_batch import in_turns
 from fabricheck.programs.rdma_batch.entries import BENCHMARKS as PROGRAM_BENCHMARKS
@@ -105,7 +105,7 @@ def test_a_damaged_output_is_named_by_its_run():
     runs = in_turns.turns(READ, [2], SETTING)
     outputs = [READ_LAT, result(2, 1, 30, 40, 40)] * in_turns.ROUNDS
     outputs[3] = "nothing"
-    with pytest.raises(ParseError, match=r"^job: run 4: "):
+    with refused("FC1114", r"^job: run 4: "):
         in_turns.read(READ, runs, outputs, "job")
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.programs.results import named
+from tests.refusals import refused
 
 from fabricheck.errors import ParseError
 from fabricheck.judge.levels import Level
@@ -108,9 +109,9 @@ def test_streams_that_share_a_link_unevenly_are_a_warning():
 def test_what_serens_program_prints_needs_the_name_of_its_topology():
     assert is_output(seren("t1"))
     for name in ("", "latency", "rdma_batch_read", "mpi_stream_t2"):
-        with pytest.raises(ParseError, match=r"expected the name of the benchmark \(--benchmark\)"):
+        with refused("FC1235"):
             parse(seren("t1"), "out", name)
-    with pytest.raises(ParseError, match=r"expected streams of T4 .* found 10 into 10 receivers"):
+    with refused("FC1236", r"expected streams of T4 .* found 10 into 10 receivers"):
         parse(seren("t1"), "out", "rdma_stream_t4")
 
 

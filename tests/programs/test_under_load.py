@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from tests.fabric.conftest import told, unpack
 from tests.programs.results import document, named
+from tests.refusals import refused
 
-from fabricheck.errors import FabricheckError
 from fabricheck.launch import mpi
 from fabricheck.launch.cases import LAUNCH, Case
 from fabricheck.launch.measurement import Evidence, Job, Setting
@@ -70,7 +70,7 @@ def test_a_curve_has_both_latencies_their_ratio_and_the_load() -> None:
     ],
 )
 def test_what_is_no_measurement_under_load_is_refused(text: str, told: str) -> None:
-    with pytest.raises(FabricheckError, match=told):
+    with refused("FC1112", told):
         parse(text, "out", NAME)
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from reframe.core.exceptions import ConfigError
+from tests.refusals import refused
 
-from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE
 from fabricheck.reframe_ext.command import UNRECORDED, command, configuration
 from fabricheck.reframe_ext.config import (
@@ -79,7 +79,7 @@ def test_a_system_of_which_nothing_runs_is_named(
 ) -> None:
     monkeypatch.setenv(VARIABLE, running)
     expected = rf"partition of system cluster \(main, rdma\) .* {VARIABLE}, found '{running}'"
-    with pytest.raises(FabricheckError, match=expected):
+    with refused("FC0502", expected):
         find_system(suite, "cluster")
 
 
@@ -122,14 +122,14 @@ def test_a_prefix_switches_its_environment_on(
 
 def test_a_prefix_without_compiler_is_named(suite: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(PREFIX, "/nowhere")
-    with pytest.raises(FabricheckError, match=rf"/nowhere/bin/mpicc of environment b.*{PREFIX}"):
+    with refused("FC0502", rf"/nowhere/bin/mpicc of environment b.*{PREFIX}"):
         find_system(suite, "cluster")
 
 
 def test_an_unknown_family_would_leave_its_cases_out_silently(suite: Path) -> None:
     path = suite / "sites" / "cluster.yaml"
     path.write_text(path.read_text().replace("features: [ucx]", "features: [mpi]"))
-    with pytest.raises(FabricheckError, match=r"mpi_family of environment a, found None"):
+    with refused("FC0502", r"mpi_family of environment a, found None"):
         find_system(suite, "cluster")
 
 
@@ -138,7 +138,7 @@ def test_a_broken_file_stops_only_its_own_systems(
 ) -> None:
     (suite / "sites" / "broken.yaml").write_text("systems: }")
     assert find_system(suite, "cluster")[1]["name"] == "cluster"
-    with pytest.raises(FabricheckError, match=r"found 'other'.*left out: .*broken\.yaml"):
+    with refused("FC0502", r"found 'other'.*left out: .*broken\.yaml"):
         find_system(suite, "other")
     monkeypatch.setattr(sys, "argv", ["reframe", "--system=cluster:main", "-r"])
     assert configure_reframe(suite)["systems"][0]["name"] == "cluster"

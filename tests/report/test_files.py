@@ -5,6 +5,7 @@ import stat
 from pathlib import Path
 
 import pytest
+from tests.refusals import refused
 
 from fabricheck.errors import FabricheckError
 from fabricheck.report.files import write_whole
@@ -62,14 +63,14 @@ def test_a_device_is_written_through_and_stays(tmp_path):
     write_whole(tmp_path / "null", "x")
     write_whole(Path("/dev/null"), "x")
     assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
-    with pytest.raises(FabricheckError, match="cannot write /dev/full: No space left on device"):
+    with refused("FC2101", "cannot write /dev/full: No space left on device"):
         write_whole(Path("/dev/full"), "x")
 
 
 def test_a_pipe_is_written_if_somebody_reads_it(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    with pytest.raises(FabricheckError, match="No such device or address"):
+    with refused("FC2101", "No such device or address"):
         write_whole(pipe, "x")
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     write_whole(pipe, "x")
@@ -81,7 +82,7 @@ def test_a_pipe_is_written_if_somebody_reads_it(tmp_path):
 def test_what_takes_no_text_is_refused(tmp_path):
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(tmp_path / "s"))
-        with pytest.raises(FabricheckError, match="it is neither a file nor a pipe"):
+        with refused("FC2101", "it is neither a file nor a pipe"):
             write_whole(tmp_path / "s", "x")
 
 
@@ -92,13 +93,13 @@ def test_half_a_surrogate_pair_and_a_long_name_are_written(tmp_path):
 
 
 def test_a_missing_directory_is_told(tmp_path):
-    with pytest.raises(FabricheckError, match=r"cannot write .*: No such file"):
+    with refused("FC2101", r"cannot write .*: No such file"):
         write_whole(tmp_path / "none" / "page.html", "x")
 
 
 def test_a_directory_in_the_way_is_told(tmp_path):
     (tmp_path / "page.html").mkdir()
-    with pytest.raises(FabricheckError, match="Is a directory"):
+    with refused("FC2101", "Is a directory"):
         write_whole(tmp_path / "page.html", "x")
     assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
 
@@ -112,7 +113,7 @@ def test_a_link_of_another_user_where_all_may_write_is_not_followed(tmp_path):
     path = shared / "page.html"
     path.symlink_to(victim)
     os.lchown(path, 65534, 65534)
-    with pytest.raises(FabricheckError, match="a link of another user"):
+    with refused("FC2101", "a link of another user"):
         write_whole(path, "page")
     assert victim.read_text() == "precious"
     os.lchown(path, 0, 0)

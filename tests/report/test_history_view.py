@@ -2,9 +2,9 @@ import dataclasses
 
 import numpy as np
 import pytest
+from tests.refusals import refused
 from tests.report import nights, sample
 
-from fabricheck.errors import FabricheckError
 from fabricheck.record.resting import FIELDS, NOT_DUE
 from fabricheck.report.history_view import read_history_view
 from fabricheck.report.load import load
@@ -67,7 +67,7 @@ def test_lines_with_problems_are_counted(run, tmp_path):
 
 
 def test_no_history_is_told(run, tmp_path):
-    with pytest.raises(FabricheckError, match="expected a history"):
+    with refused("FC0601"):
         read_history_view(tmp_path / "none", run, [tmp_path], [tmp_path])
 
 

@@ -1,9 +1,9 @@
 """The cases of a run on one path, lined up by layer."""
 
 import pytest
+from tests.refusals import refused
 from tests.report import layered, sample
 
-from fabricheck.errors import FabricheckError
 from fabricheck.judge.layers import Layer, Place, State
 from fabricheck.report.layer_comparison import clause, compare_layers, find_case
 
@@ -213,25 +213,23 @@ def test_a_case_is_found_by_its_words(judged):
     assert find_case(run, "openmpi latency").title == "latency openmpi rc-2n"
     assert find_case(run, "ucx_tag_bw").title == "ucx_tag_bw builtin rc-2n"
     name = "MpiPointToPoint %benchmark=bw %placement=rc-2n"
-    with pytest.raises(FabricheckError, match=r"found 'Mpi.*', which fits 2: bw mpich rc-2n"):
+    with refused("FC2102", r"found 'Mpi.*', which fits 2: bw mpich rc-2n"):
         find_case(run, name)
 
 
 def test_names_that_fit_none_or_several_are_refused(judged):
     run, _ = judged(layered.layered())
-    with pytest.raises(FabricheckError, match="found 'latncy openmpi rc-2n': near are latency ope"):
+    with refused("FC2103", "found 'latncy openmpi rc-2n': near are latency ope"):
         find_case(run, "latncy openmpi rc-2n")
-    with pytest.raises(FabricheckError, match=r"fits 2: latency mpich rc-2n \(partition rdma\), "):
+    with refused("FC2102", r"fits 2: latency mpich rc-2n \(partition rdma\), "):
         find_case(run, "latency")
-    with pytest.raises(FabricheckError, match=r"partition main, found 'latency': near are none at"):
+    with refused("FC2103", r"partition main, found 'latency': near are none at"):
         find_case(run, "latency", "main")
 
 
 def test_a_case_without_layers_is_refused(judged):
     run, _ = judged(sample.report("latency"))
-    with pytest.raises(
-        FabricheckError, match="found transport_order openmpi tcp-2n, which has no layers"
-    ):
+    with refused("FC2104", "found transport_order openmpi tcp-2n, which has no layers"):
         compare_layers(run, find_case(run, "transport_order openmpi tcp-2n"))
 
 

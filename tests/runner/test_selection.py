@@ -2,6 +2,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from tests.refusals import refused
 
 from fabricheck.errors import FabricheckError
 from fabricheck.runner.selection import Selection, check, lacking
@@ -50,7 +51,7 @@ def test_what_is_not_there_is_named(suite: Path, selection: Selection, message: 
 def test_a_missing_mpi_is_named(suite: Path) -> None:
     site = suite / "sites" / "cluster.yaml"
     site.write_text(site.read_text().replace("cxx: sh", "cxx: mpicxx.nowhere"))
-    with pytest.raises(FabricheckError, match=r"compiler mpicxx\.nowhere of environment mpi"):
+    with refused("FC0409", r"compiler mpicxx\.nowhere of environment mpi"):
         check(suite, Selection("cluster"))
 
 
@@ -73,13 +74,13 @@ def test_an_mpi_that_is_not_installed_is_said_to_whom_it_concerns(
 @pytest.mark.parametrize("text", ["a: [", "just text", "systems: []"])
 def test_a_malformed_site_is_named(suite: Path, text: str) -> None:
     (suite / "sites" / "cluster.yaml").write_text(text)
-    with pytest.raises(FabricheckError, match=r"cluster\.yaml"):
+    with refused("FC0502", r"cluster\.yaml"):
         check(suite, Selection("cluster"))
 
 
 def test_a_malformed_reference_file_is_named_with_its_line(suite: Path) -> None:
     (suite / "references" / "cluster.yaml").write_text("rules:\n- for: [\n")
-    with pytest.raises(FabricheckError, match=r"cluster\.yaml: line \d"):
+    with refused("FC0104", r"cluster\.yaml: line \d"):
         check(suite, Selection("cluster"))
 
 

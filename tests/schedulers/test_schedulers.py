@@ -4,8 +4,8 @@ import shlex
 from pathlib import Path
 
 import pytest
+from tests.refusals import refused
 
-from fabricheck.errors import FabricheckError
 from fabricheck.localise.located import dead_ports
 from fabricheck.schedulers import launcher_of, scheduler_of, to_copy
 from fabricheck.schedulers.slurm import SLURM
@@ -18,7 +18,7 @@ def test_of_a_scheduler_without_a_row_nothing_is_known() -> None:
     assert (flux.lists_nodes, flux.is_alone, flux.known_states()) == (False, False, {})
     assert flux.job({"SLURM_JOB_ID": "7"}) == ("", 0)
     assert not flux.time_limit.search("*** JOB 7 CANCELLED DUE TO TIME LIMIT ***")
-    with pytest.raises(FabricheckError, match="can submit a stress, found flux"):
+    with refused("FC2401", "can submit a stress, found flux"):
         flux.submit("s", Path("job.sh"), Path("log"), {})
     assert launcher_of("lrun").with_mpi == ()
 

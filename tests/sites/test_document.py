@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+from tests.refusals import refused
 
 from fabricheck.errors import FabricheckError
 from fabricheck.fabric.counters import BANDS
@@ -192,7 +193,7 @@ def test_two_of_one_name_are_named(
         "an env": "target_systems: [hpc]}",
     }
     path = written(SITE.replace(old, new + rest[what]))
-    with pytest.raises(FabricheckError, match=f"line {line}: .*expected {what}.* of one name once"):
+    with refused("FC0102", f"line {line}: .*expected {what}.* of one name once"):
         read(path)
 
 
@@ -204,15 +205,13 @@ def test_one_name_may_stand_for_an_installation_on_each_system(
 
 
 def test_an_environment_that_nobody_describes_is_named(written: Callable[[str], Path]) -> None:
-    with pytest.raises(
-        FabricheckError, match=r"system hpc \(openmpi\) in partition cpu, .*'mpich'"
-    ):
+    with refused("FC0102", r"system hpc \(openmpi\) in partition cpu, .*'mpich'"):
         read(written(SITE.replace("[openmpi]\n        features", "[mpich]\n        features")))
 
 
 @pytest.mark.parametrize("text", ["- 1\n", "systems: []\n", "", "systems: null\n"])
 def test_a_file_that_is_no_site_is_named(written: Callable[[str], Path], text: str) -> None:
-    with pytest.raises(FabricheckError, match="expected the lists 'systems' and 'environments'"):
+    with refused("FC0201"):
         read(written(text))
 
 

@@ -1,8 +1,8 @@
 from pathlib import Path
 
 import pytest
+from tests.refusals import refused
 
-from fabricheck.errors import FabricheckError
 from fabricheck.judge.references import CaseKey
 from fabricheck.launch.judging import find_references, of_sizes
 from fabricheck.provenance import SUITE
@@ -51,12 +51,12 @@ def test_a_range_doubles() -> None:
 def test_what_is_wrong_is_told_with_its_line(tmp_path: Path, line: str, message: str) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text(f"blocks:\n  - {line}\n")
-    with pytest.raises(FabricheckError, match=message):
+    with refused("FC0102", message):
         read_mix(str(path))
 
 
 def test_an_unknown_mix_names_those_there_are() -> None:
-    with pytest.raises(FabricheckError, match=r"once, seed.*found '\.\./seed'"):
+    with refused("FC2312", r"once, seed.*found '\.\./seed'"):
         read_mix("../seed")
 
 

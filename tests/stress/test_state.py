@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import pytest
+from tests.refusals import refused
 from tests.stress.made import SESSION, block, place
 
 from fabricheck.errors import FabricheckError
@@ -74,7 +75,7 @@ def test_changes_of_several_are_all_there(tmp_path: Path) -> None:
 def test_a_damaged_state_is_told(tmp_path: Path, text: str) -> None:
     made = Place(tmp_path)
     (tmp_path / "state.json").write_text(text)
-    with pytest.raises(FabricheckError, match="remove the file and start again"):
+    with refused("FC2316"):
         made.state()
 
 
@@ -82,12 +83,12 @@ def test_where_nothing_was_started_there_is_nothing(tmp_path: Path) -> None:
     made = Place(tmp_path / "none")
     assert not made.state().session
     assert made.read(SESSION) == []
-    with pytest.raises(FabricheckError, match="found none: start one"):
+    with refused("FC2314", "found none: start one"):
         made.read_plan()
 
 
 def test_what_is_no_plan_is_told(tmp_path: Path) -> None:
     made = place(tmp_path / "s")
     made.write_plan({"scheduler": "local"})
-    with pytest.raises(FabricheckError, match="found something else: start one"):
+    with refused("FC2314", "found something else: start one"):
         made.read_plan()

@@ -1,6 +1,6 @@
 import pytest
+from tests.refusals import refused
 
-from fabricheck.errors import FabricheckError
 from fabricheck.transports.families import MPIS, PROTOCOL_TABLES, Statement, choice, families
 from fabricheck.transports.table import TRANSPORTS, Counter, Scope, find
 
@@ -8,7 +8,7 @@ ON_UCX = [name for name, transport in TRANSPORTS.items() if transport.ucx_tls]
 
 
 def test_an_unknown_transport_is_named() -> None:
-    with pytest.raises(FabricheckError, match=r"rc, ud, uc, dc, tcp, shm, auto.*found 'ib'"):
+    with refused("FC1009", r"rc, ud, uc, dc, tcp, shm, auto.*found 'ib'"):
         find("ib")
 
 
@@ -62,19 +62,16 @@ def test_families_are_those_that_have_the_transport() -> None:
 
 
 def test_a_family_without_the_transport_is_refused() -> None:
-    with pytest.raises(
-        FabricheckError,
-        match=r"transport tcp \(openmpi, .*mvapich2_nemesis, mvapich\), found mvapich2",
+    with refused(
+        "FC1002", r"transport tcp \(openmpi, .*mvapich2_nemesis, mvapich\), found mvapich2"
     ):
         choice("mvapich2", "tcp")
-    with pytest.raises(FabricheckError, match=r"transport uc \(none has\), found mpich"):
+    with refused("FC1002", r"transport uc \(none has\), found mpich"):
         choice("mpich", "uc")
 
 
 def test_an_unknown_family_is_named() -> None:
-    with pytest.raises(
-        FabricheckError, match=r"openmpi, mpich, mvapich2, mvapich.*'intelmpi'.*extras.mpi_family"
-    ):
+    with refused("FC1001", r"openmpi, mpich, mvapich2, mvapich.*'intelmpi'.*extras.mpi_family"):
         choice("intelmpi", "tcp")
 
 

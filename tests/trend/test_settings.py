@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import pytest
+from tests.refusals import refused
 from tests.sites import minimal
 
 from fabricheck.errors import FabricheckError
@@ -59,7 +60,7 @@ def test_settings_that_cannot_be_are_named(tmp_path: Path, text: str, words: str
 
 def test_a_site_file_that_is_a_list_is_named(tmp_path: Path):
     (tmp_path / "hpc.yaml").write_text("- 1\n")
-    with pytest.raises(FabricheckError, match="expected the lists 'systems' and"):
+    with refused("FC0201"):
         read_settings([tmp_path], ["hpc"])
 
 
@@ -74,5 +75,5 @@ def test_a_broken_file_stops_only_systems_that_no_other_file_has(tmp_path: Path)
     # An imported history has systems without a site file.
     assert read_settings(sites, ["hpc", "other"])["other"] == Settings()
     (tmp_path / "broken.yaml").write_text("systems: [{name: other}]\ntrend: }")
-    with pytest.raises(FabricheckError, match=r"broken\.yaml"):
+    with refused("FC0104", r"broken\.yaml"):
         read_settings(sites, ["hpc", "other"])

@@ -42,8 +42,8 @@ def accept(
     to_compare = compared(named, settings)
     if to_compare.is_empty():
         raise FabricheckError(
-            "expected values greater than 0 that name their run in both selections, found none: "
-            "select runs with times, bandwidths or message rates"
+            "FC2001 expected values greater than 0 that name their run in both selections, found "
+            "none: select runs with times, bandwidths or message rates"
         )
     asked = questions.questions(named, to_compare, spreads)
     if control:

@@ -134,24 +134,24 @@ def read_record(path: Path) -> dict[str, Any]:
         )
     except (OSError, ValueError, RecursionError) as error:
         raise FabricheckError(
-            f"expected the record of an acceptance at {path}, found: {error}: name one that "
+            f"FC2002 expected the record of an acceptance at {path}, found: {error}: name one that "
             "fabricheck accept --record wrote"
         ) from error
     if not isinstance(record, dict) or record.get("format") != FORMAT or _SIGNATURES not in record:
         raise FabricheckError(
-            f"expected the record of an acceptance of format {FORMAT} at {path}, found another "
-            "file: name one that fabricheck accept --record wrote"
+            f"FC2003 expected the record of an acceptance of format {FORMAT} at {path}, found "
+            "another file: name one that fabricheck accept --record wrote"
         )
     if problem is not None:
         raise FabricheckError(
-            f"expected the record of an acceptance at {path}, found at {problem.json_path}: "
+            f"FC2004 expected the record of an acceptance at {path}, found at {problem.json_path}: "
             f"{problem.message[:200]}: it is damaged, or was changed by hand; make it again"
         )
     for each in record[_SIGNATURES]:
         if each["digest"] != digest(record):
             raise FabricheckError(
-                f"expected {path} as {each['name']} signed it at {each['time']}, found it changed "
-                "since then: take the file that was signed, or make the acceptance again"
+                f"FC2005 expected {path} as {each['name']} signed it at {each['time']}, found it "
+                "changed since then: take the file that was signed, or make the acceptance again"
             )
     check_figures(record, path)
     return record

@@ -62,7 +62,7 @@ def read_settings(sites: Iterable[Path], systems: set[str]) -> Settings:
     found = set(read_section(sites, systems, KEY, Settings).values())
     if len(found) > 1:
         raise FabricheckError(
-            f"expected systems with the same settings under '{KEY}', found {', '.join(systems)} "
-            "with different ones: accept each by itself, with system=NAME"
+            f"FC2006 expected systems with the same settings under '{KEY}', found "
+            f"{', '.join(systems)} with different ones: accept each by itself, with system=NAME"
         )
     return found.pop() if found else Settings()

@@ -46,8 +46,8 @@ def read_sides(
     shared = set(sides[0]["session"]) & set(sides[1]["session"]) - {""}
     if shared:
         raise FabricheckError(
-            f"expected runs that are before or after the change, found {min(shared)} on both "
-            "sides: select others with --before and --after"
+            f"FC2007 expected runs that are before or after the change, found {min(shared)} on "
+            "both sides: select others with --before and --after"
         )
     return pl.concat(sides)
 
@@ -96,9 +96,9 @@ def _values(history: History, texts: Sequence[str], side: str, series: Selection
     found = found.filter(pl.col("level") != Level.DISTURBED.value)
     if found.is_empty():
         raise FabricheckError(
-            f"expected values {side} the change in the history, found none for "
-            f"--{side} {' '.join(texts)}: read the record first with fabricheck history refresh, "
-            "or select others"
+            f"FC2008 expected values {side} the change in the history, found none for --{side} "
+            f"{' '.join(texts)}: read the record first with fabricheck history refresh, or select "
+            "others"
         )
     return found.with_columns(pl.lit(side).alias("side"))
 
@@ -131,8 +131,8 @@ def _parsed(text: str) -> Any:
 
 def _no_selection(text: str, found: str) -> FabricheckError:
     return FabricheckError(
-        f"expected a selection of ReFrame's, found {text!r} ({found}): name a period such as "
-        "20261101:now, a session, or a filter such as '?state==\"before\"'"
+        f"FC2009 expected a selection of ReFrame's, found {text!r} ({found}): name a period such "
+        "as 20261101:now, a session, or a filter such as '?state==\"before\"'"
     )
 
 

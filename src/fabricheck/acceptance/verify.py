@@ -47,13 +47,13 @@ def check_figures(record: dict[str, Any], path: Path) -> None:
         )
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:
         raise FabricheckError(
-            f"expected figures of an acceptance at {path}, found some that can't be ({error}): it "
-            "is damaged, or was changed by hand; make the acceptance again"
+            f"FC2010 expected figures of an acceptance at {path}, found some that can't be "
+            f"({error}): it is damaged, or was changed by hand; make the acceptance again"
         ) from error
     if wrong:
         what, name, expected, told = wrong
         raise FabricheckError(
-            f"expected the {what} {expected} on {name} from the figures at {path}, found "
+            f"FC2011 expected the {what} {expected} on {name} from the figures at {path}, found "
             f"{told}: it was changed by hand; make the acceptance again"
         )
 
@@ -67,7 +67,7 @@ def check_settings(record: dict[str, Any], settings: Settings, path: Path) -> No
     for name, expected in asdict(settings).items():
         if record["settings"][name] != expected:
             raise FabricheckError(
-                f"expected {path} with the site's acceptance > {name} {expected:g}, found "
+                f"FC2012 expected {path} with the site's acceptance > {name} {expected:g}, found "
                 f"{record['settings'][name]:g}: make the acceptance again, or name the --sites "
                 "that it was made with"
             )

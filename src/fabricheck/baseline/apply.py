@@ -66,11 +66,13 @@ def locked(directory: Path) -> contextlib.AbstractContextManager[int]:
         FabricheckError: if there is no such directory, or somebody else is at it.
     """
     busy = (
-        f"expected to be alone with {directory}, found another fabricheck that changes it: wait "
-        "for it, and run again"
+        f"FC1912 expected no other fabricheck that changes {directory}, found one: wait for its "
+        "end, and run again"
     )
     if not directory.is_dir():
-        raise FabricheckError(f"expected a directory of references at {directory}, found none")
+        raise FabricheckError(
+            f"FC1901 expected a directory of references at {directory}, found none"
+        )
     return held(directory, busy, os.O_RDONLY | os.O_DIRECTORY)
 
 
@@ -139,8 +141,8 @@ def steps(directory: Path, system: str, found: Sequence[Step], by: str, why: str
             enough = False
     if not enough:
         raise FabricheckError(
-            f"expected a list with a line for each key in {path}, found another form: write it "
-            "as in docs/explanation/detection.md"
+            f"FC1902 expected a list with a line for each key in {path}, found another form: write "
+            "it as in docs/explanation/detection.md"
         )
     return Change(path, text, new)
 
@@ -156,7 +158,7 @@ def read(path: Path) -> str:
     except FileNotFoundError:
         return ""
     except (OSError, UnicodeDecodeError) as error:
-        raise FabricheckError(f"cannot read {path}: {error}") from error
+        raise FabricheckError(f"FC1903 cannot read {path}: {error}") from error
 
 
 @contextlib.contextmanager

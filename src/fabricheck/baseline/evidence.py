@@ -79,11 +79,12 @@ def the_only(system: str | None, found: Collection[str], where: str) -> str:
         return next(iter(found))
     if system is None and found:
         raise FabricheckError(
-            f"expected --system with one of {', '.join(sorted(found))}, as {where} has several"
+            f"FC1904 expected --system with one of {', '.join(sorted(found))}, as {where} has "
+            "several"
         )
     if system is None or system not in found:
         raise FabricheckError(
-            f"expected {system or 'a system'} in {where}, found "
+            f"FC1905 expected {system or 'a system'} in {where}, found "
             f"{', '.join(sorted(found)) or 'nothing'}: measure, and read the record with "
             "fabricheck history refresh"
         )

@@ -60,8 +60,8 @@ class Case:
         own = self.fields()
         if unknown := fields.keys() - own.keys():
             raise FabricheckError(
-                f"expected fields of {', '.join(own)}, found {', '.join(sorted(unknown))}: the "
-                "references of a case are proposed together"
+                f"FC1906 expected fields of {', '.join(own)}, found {', '.join(sorted(unknown))}: "
+                "the references of a case are proposed together"
             )
         return all(own[name] in values for name, values in fields.items())
 
@@ -211,7 +211,7 @@ def write(directory: Path, proposal: Proposal) -> Path:
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise FabricheckError(f"cannot make {directory}: {error.strerror}") from error
+        raise FabricheckError(f"FC1907 cannot make {directory}: {error.strerror}") from error
     write_whole(path, json.dumps(as_json(proposal), indent=1, allow_nan=False) + "\n")
     return path
 
@@ -227,11 +227,12 @@ def read(directory: Path, system: str) -> Proposal:
         return msgspec.json.decode(path.read_bytes(), type=Proposal)
     except FileNotFoundError:
         raise FabricheckError(
-            f"expected a proposal at {path}, found none: make one with fabricheck baseline propose"
+            f"FC1908 expected a proposal at {path}, found none: make one with fabricheck baseline "
+            "propose"
         ) from None
     except OSError as error:
-        raise FabricheckError(f"cannot read {path}: {error.strerror}") from error
+        raise FabricheckError(f"FC1909 cannot read {path}: {error.strerror}") from error
     except ValueError as error:
         raise FabricheckError(
-            f"expected a proposal at {path}, found something else ({error}): propose again"
+            f"FC1910 expected a proposal at {path}, found something else ({error}): propose again"
         ) from error

@@ -55,8 +55,8 @@ def steps_of_day(
     if not found:
         days = ", ".join(step.date for step in steps)
         raise FabricheckError(
-            f"expected a step of {day} that nobody has accepted, found steps of {days or 'no day'}:"
-            " see fabricheck trend"
+            f"FC1911 expected a step of {day} that nobody has accepted, found steps of "
+            f"{days or 'no day'}: see fabricheck trend"
         )
     return found
 

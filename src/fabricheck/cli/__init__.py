@@ -73,6 +73,8 @@ def _meaning(error: BaseException) -> tuple[str, int]:
     # So does pathlib wrap a loop of symbolic links.
     if type(error) is RuntimeError and isinstance(error.__context__, OSError):
         error = error.__context__
+    if isinstance(error, FabricheckError) and error.code:
+        return f"{error} [{error.code}]", EXIT_BAD_INPUT
     if isinstance(error, FabricheckError) or type(error).__name__ == "TestbedError":
         return str(error), EXIT_BAD_INPUT
     if isinstance(error, OSError) and not isinstance(error, ChildProcessError | ProcessLookupError):
@@ -130,8 +132,8 @@ def _dispatch(arguments: Sequence[str]) -> None:
             argument.encode()
         except UnicodeEncodeError as error:
             raise FabricheckError(
-                f"expected arguments in {sys.getfilesystemencoding()}, found {argument!r}: rename "
-                "what it names, or set the locale that it is in"
+                f"FC2501 expected arguments in {sys.getfilesystemencoding()}, found {argument!r}: "
+                "rename what it names, or set the locale that it is in"
             ) from error
     from fabricheck.cli import application  # noqa: PLC0415
 

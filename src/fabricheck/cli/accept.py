@@ -114,7 +114,9 @@ def accept(
         fabricheck accept --campaign as-it-is --control -- -n MpiPointToPoint
     """
     if (sign is None) != (comment is None):
-        raise FabricheckError("expected --sign NAME and --comment TEXT together, found one of them")
+        raise FabricheckError(
+            "FC2502 expected --sign NAME and --comment TEXT together, found one of them"
+        )
     if not before and not after and record and sign and comment and not series:
         _sign(record, sign, comment, sites, machine=machine)
     _require_new(record)
@@ -127,11 +129,13 @@ def accept(
         record, series = record or made, []
     if not before or not after:
         raise FabricheckError(
-            "expected --before SEL and --after SEL, or --record FILE.json with --sign and "
+            "FC2503 expected --before SEL and --after SEL, or --record FILE.json with --sign and "
             "--comment, found neither: see fabricheck accept --help"
         )
     if sign and not record:
-        raise FabricheckError("expected --record FILE.json with --sign, found none: name a file")
+        raise FabricheckError(
+            "FC2504 expected --record FILE.json with --sign, found none: name a file"
+        )
 
     found, data = _compare(series or [], before, after, sites, store, control=control)
     if record:
@@ -206,12 +210,14 @@ def _require_new(record: Path | None) -> None:
     if record is None:
         return
     if record.suffix != ".json":
-        raise FabricheckError(f"expected --record FILE.json, found {record}: end it in .json")
+        raise FabricheckError(
+            f"FC2505 expected --record FILE.json, found {record}: end it in .json"
+        )
     for path in (record, record.with_suffix(".html")):
         if path.exists():
             raise FabricheckError(
-                f"expected no file at {path}, found one: name another record, since one that was "
-                "written is not overwritten"
+                f"FC2506 expected no file at {path}, found one: name another record, since one "
+                "that was written is not overwritten"
             )
 
 

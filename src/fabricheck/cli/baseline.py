@@ -99,10 +99,12 @@ def propose(
 
     if not warning >= critical:
         raise FabricheckError(
-            f"expected --warning of at least --critical, found {warning:g} and {critical:g}"
+            f"FC2507 expected --warning of at least --critical, found {warning:g} and {critical:g}"
         )
     if least > nights:
-        raise FabricheckError(f"expected --least of at most --nights, found {least} and {nights}")
+        raise FabricheckError(
+            f"FC2508 expected --least of at most --nights, found {least} and {nights}"
+        )
     fields = _fields(select)
     name, cases, known = evidence.read(
         where.store, system, moment(until), where.sites, where.references
@@ -112,8 +114,8 @@ def propose(
     made = proposed(name, cases, fields, known, request)
     if not made.proposed and not made.refused:
         raise FabricheckError(
-            f"expected cases{' with ' + ' '.join(select) if select else ''} of {name} in the "
-            f"history {where.store}, found none that can have references: select others"
+            f"FC2509 expected cases{' with ' + ' '.join(select) if select else ''} of {name} in "
+            f"the history {where.store}, found none that can have references: select others"
         )
     path = proposal.write(proposals, made)
     lines = [*proposal_text.lines(made), f"{path}: look at it with fabricheck baseline diff"]
@@ -302,8 +304,8 @@ def _change(
     made = proposal.read(proposals, name).part(_fields(select))
     if not made.proposed:
         raise FabricheckError(
-            f"expected proposed references{' with ' + ' '.join(select) if select else ''}, found "
-            "none: propose them, or select others"
+            f"FC2510 expected proposed references{' with ' + ' '.join(select) if select else ''}, "
+            "found none: propose them, or select others"
         )
     path = path_of(references, name)
     return made, apply.references(path, made.proposed)
@@ -318,6 +320,6 @@ def _fields(select: list[str] | None) -> dict[str, tuple[str | int, ...]]:
 def _signed(by: str, why: str, days: list[str]) -> None:
     if not by.strip() or not why.strip():
         raise FabricheckError(
-            f"expected --by NAME and --why REASON, since the steps of {', '.join(days)} are "
+            f"FC2511 expected --by NAME and --why REASON, since the steps of {', '.join(days)} are "
             "accepted: add both"
         )

@@ -270,10 +270,13 @@ def export(
         fabricheck history export --format parquet --output history.parquet
     """
     if output is None and (form is Format.PARQUET or machine):
-        raise FabricheckError("expected --output FILE with Parquet and with --json: name a file")
+        raise FabricheckError(
+            "FC2512 expected --output FILE with Parquet and with --json: name a file"
+        )
     if output and is_cache(output) and output.parent.resolve() == store.resolve():
         raise FabricheckError(
-            f"expected --output FILE, found {output}, a file of the history itself: name another"
+            f"FC2513 expected --output FILE, found {output}, a file of the history itself: name "
+            "another"
         )
     with History.open_to_read(store) as history:
         values = history.values(_selection(select, since, until)).collect()
@@ -285,7 +288,9 @@ def export(
         else:
             values.write_csv(output or sys.stdout.buffer)
     except (OSError, pl.exceptions.PolarsError) as error:
-        raise FabricheckError(f"cannot write {output or 'standard output'}: {error}") from error
+        raise FabricheckError(
+            f"FC2514 cannot write {output or 'standard output'}: {error}"
+        ) from error
     if machine:
         write_json({"path": str(output), "format": form, "values": values.height})
 
@@ -298,10 +303,10 @@ def _nothing(select: list[str] | None, store: Path, unmeasured: int = 0) -> Fabr
     wanted = f" with {' '.join(select)}" if select else ""
     if unmeasured:
         return FabricheckError(
-            f"expected values{wanted} in the history {store}, found {unmeasured} that nobody "
-            "measured: see with fabricheck history export what their tests said"
+            f"FC2515 expected values{wanted} in the history {store}, found {unmeasured} that "
+            "nobody measured: see with fabricheck history export what their tests said"
         )
     return FabricheckError(
-        f"expected values{wanted} in the history {store}, found none: read the record first with "
-        "fabricheck history refresh, or select others"
+        f"FC2516 expected values{wanted} in the history {store}, found none: read the record first "
+        "with fabricheck history refresh, or select others"
     )

@@ -126,8 +126,8 @@ def backfill(
     text = [*lines(each for each in found if each.key.check != STRESS)]
     if len(text) == 1:
         raise FabricheckError(
-            "expected latencies or bandwidths that the exporter serves (docs/reference/metrics.md),"
-            " found none among what was selected: select others"
+            "FC2517 expected latencies or bandwidths that the exporter serves "
+            "(docs/reference/metrics.md), found none among what was selected: select others"
         )
     write_whole(file, "\n".join(text) + "\n")
 
@@ -164,7 +164,7 @@ def sources(
 
     if reports if ports else state or partition:
         raise FabricheckError(
-            "expected --reports without --ports, and --state and --partition with it"
+            "FC2518 expected --reports without --ports, and --state and --partition with it"
         )
     if ports:
         return [Ports(state or default_state(), bands_of(partition))]

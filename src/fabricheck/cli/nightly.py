@@ -73,7 +73,7 @@ def nightly(
     for option, value, most in limits:
         # Written so that it holds for what is no number, too.
         if not value <= most:
-            raise FabricheckError(f"expected {option} of {most} at most, found {value:g}")
+            raise FabricheckError(f"FC2519 expected {option} of {most} at most, found {value:g}")
 
     if not (check or system):
         from fabricheck.reframe_ext.config import system_here  # noqa: PLC0415

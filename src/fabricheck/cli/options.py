@@ -151,5 +151,5 @@ def moment(text: str | None) -> datetime | None:
         return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
     except (ValueError, OverflowError) as error:
         raise FabricheckError(
-            f"expected a date such as 2026-11-21 or 2026-11-21T06:00, found {text!r}"
+            f"FC2520 expected a date such as 2026-11-21 or 2026-11-21T06:00, found {text!r}"
         ) from error

@@ -66,8 +66,8 @@ class Output(io.TextIOWrapper):
             # As of head: who has read enough asks for no words.
             return SystemExit(128 + signal.SIGPIPE)
         return FabricheckError(
-            f"expected to write all of it to standard output, found: {error.strerror or error}: "
-            "give it room, and run the command again"
+            "FC2521 expected to write all of it to standard output, found: "
+            f"{error.strerror or error}: give it room, and run the command again"
         )
 
 

@@ -100,10 +100,14 @@ def read_curve(file: Path, expect: str | None, benchmark: str = "") -> Curve:
         source = str(file)
         curve = parse_file(file, benchmark)
     if benchmark and curve.benchmark != benchmark:
-        raise ParseError(f"{source}: expected {benchmark}, found {curve.benchmark} in its title")
+        raise ParseError(
+            f"FC2522 {source}: expected {benchmark}, found {curve.benchmark} in its title"
+        )
     if sizes is not None:
         if find(curve.benchmark).min_size is None:
-            raise ParseError(f"{source}: {curve.benchmark} has no message sizes: omit --expect")
+            raise ParseError(
+                f"FC2523 {source}: {curve.benchmark} has no message sizes: omit --expect"
+            )
         check_complete(curve, sizes, source)
     return curve
 
@@ -125,7 +129,8 @@ def _expected_sizes(expect: str) -> tuple[int, ...]:
     match = _EXPECTATION.fullmatch(expect)
     if not match:
         raise FabricheckError(
-            f"expected --expect MIN:MAX in bytes or with a unit, such as 1:4MiB, found {expect!r}"
+            "FC2524 expected --expect MIN:MAX in bytes or with a unit, such as 1:4MiB, found "
+            f"{expect!r}"
         )
     smallest, largest = (
         int(bound) if bound.isdigit() else parse_size(bound) for bound in match.group("min", "max")

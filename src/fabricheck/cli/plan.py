@@ -72,13 +72,13 @@ def _show_night(system: str, only: Only, *, machine: bool) -> None:
 
     if only != Only():
         raise FabricheckError(
-            "expected --night alone, found options that choose cases beside it: a night chooses "
-            "among the cases of the tag nightly; leave them out"
+            "FC2525 expected --night alone, found options that choose cases beside it: a night "
+            "chooses among the cases of the tag nightly; leave them out"
         )
     found = choose(SUITE, system)
     if found is None:
         raise FabricheckError(
-            f"expected a section night in the site file of {system}, found none: its nights run "
-            "everything; give it a budget (docs/how-to/nightly.md), or leave --night out"
+            f"FC2526 expected a section night in the site file of {system}, found none: its nights "
+            "run everything; give it a budget (docs/how-to/nightly.md), or leave --night out"
         )
     tell(plan_text.night_lines(found), asdict(found), machine=machine)

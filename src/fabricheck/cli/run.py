@@ -100,8 +100,8 @@ def run(
     if mode and only.environ:
         # With a mode, ReFrame adds its -p to a default that fits all.
         raise FabricheckError(
-            "expected --mode or --environ, found both: in a mode ReFrame runs all environments; "
-            "leave one of the two out"
+            "FC2527 expected --mode or --environ, found both: in a mode ReFrame runs all "
+            "environments; leave one of the two out"
         )
     # ReFrame takes a second to import: --help does not pay for it.
     from fabricheck.planning.night import NIGHTLY, choose, resting_of, selected  # noqa: PLC0415
@@ -122,7 +122,9 @@ def run(
     written = home() / "reports" / f"junit-{os.getpid()}.xml"
     if junit:
         if not junit.absolute().parent.is_dir():
-            raise FabricheckError(f"expected a directory for --junit {junit}, found none: make it")
+            raise FabricheckError(
+                f"FC2528 expected a directory for --junit {junit}, found none: make it"
+            )
         options.append(f"--report-junit={written}")
     code, recorded = session.run(SUITE, wanted, "; ".join(lacking) or None, options)
     if junit:

@@ -57,8 +57,8 @@ def scaling(
     every = {curve: _chosen(steps, sizes, every=machine) for curve, steps in found.items()}
     if not (chosen := {curve: steps for curve, steps in every.items() if steps}):
         raise FabricheckError(
-            f"expected collectives between nodes in {run.path}, found none that were asked for: "
-            "run MpiCollective on two nodes and more, or ask for others"
+            f"FC2529 expected collectives between nodes in {run.path}, found none that were asked "
+            "for: run MpiCollective on two nodes and more, or ask for others"
         )
     if machine:
         write_json(_as_json(run, chosen))

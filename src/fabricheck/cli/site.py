@@ -58,12 +58,13 @@ def init(
     from fabricheck.planning import site_init  # noqa: PLC0415
 
     if alone and on_node:
-        raise FabricheckError("expected --alone or --on-node, found both: leave one out")
+        raise FabricheckError("FC2530 expected --alone or --on-node, found both: leave one out")
     try:
         before = shlex.split(on_node)
     except ValueError as error:
         raise FabricheckError(
-            f"expected a command after --on-node, found {on_node!r} ({error}): close its quotes"
+            f"FC2531 expected a command after --on-node, found {on_node!r} ({error}): close its "
+            "quotes"
         ) from error
     facts = site_init.gather(ask, before, alone=alone)
     path = home(SUITE) / "sites" / f"{name}.yaml"

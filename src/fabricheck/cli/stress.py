@@ -170,7 +170,9 @@ def log(*, name: NameOption = "") -> None:
 
     path = control.place_of(name).log
     if not path.exists():
-        raise FabricheckError(f"expected what the job prints in {path}, found none yet: wait")
+        raise FabricheckError(
+            f"FC2532 expected what the job prints in {path}, found none yet: wait"
+        )
     typer.echo("\n".join(path.read_text(errors="replace").splitlines()[-_LAST_LINES:]))
 
 

@@ -82,10 +82,12 @@ def _topology(file: Path | None) -> Topology:
     try:
         found = recorded.read(ask(question))
     except UnansweredError as error:
-        raise FabricheckError(f"{' '.join(question)}: {error}: name a recorded FILE") from None
+        raise FabricheckError(
+            f"FC2533 {' '.join(question)}: {error}: name a recorded FILE"
+        ) from None
     if not found.leaves:
         raise FabricheckError(
-            f"expected leaf switches from {' '.join(question)}, found none: the scheduler has no "
-            "topology here; name a recorded FILE"
+            f"FC2534 expected leaf switches from {' '.join(question)}, found none: the scheduler "
+            "has no topology here; name a recorded FILE"
         )
     return found

@@ -82,8 +82,9 @@ def trend(
         found = analyse(series, settings, accepted)
         if found.newest is None:
             raise FabricheckError(
-                f"expected series{' of ' + ', '.join(system) if system else ''} in the history "
-                f"{where.store}, found none: read the record first with fabricheck history refresh"
+                f"FC2535 expected series{' of ' + ', '.join(system) if system else ''} in the "
+                f"history {where.store}, found none: read the record first with fabricheck history "
+                "refresh"
             )
         events = found.recent()
         if start is not None:

@@ -63,9 +63,9 @@ def _bands(own: Mapping[str, Sequence[float | None]]) -> Bands:
         numbers = [limit for limit in pair if limit is not None]
         if numbers != sorted(numbers):
             raise FabricheckError(
-                f"expected the warning not above the critical limit as extras.fabric_health.bands."
-                f"{name} of the partition, found {list(pair)}: correct the site file "
-                "(docs/reference/fabric-health.md)"
+                "FC1401 expected the warning not above the critical limit as "
+                f"extras.fabric_health.bands.{name} of the partition, found {list(pair)}: correct "
+                "the site file (docs/reference/fabric-health.md)"
             )
         warning, critical = pair
         bands[name] = replace(

@@ -51,7 +51,8 @@ class Selection:
             name = _SHORT.get(name, name)
             if not equals or name not in KEY:
                 raise FabricheckError(
-                    f"expected FIELD=VALUE[,VALUE] with a field of {', '.join(KEY)}, found {term!r}"
+                    f"FC0701 expected FIELD=VALUE[,VALUE] with a field of {', '.join(KEY)}, found "
+                    f"{term!r}"
                 )
             fields[name] = (*fields.get(name, ()), *(_value(name, v) for v in values.split(",")))
         return cls(fields, since, until)
@@ -81,5 +82,7 @@ def _value(name: str, text: str) -> str | int:
     if name not in _COUNTS:
         return text
     if not _COUNT.fullmatch(text):
-        raise FabricheckError(f"expected {_COUNTS[name]}, found {text!r}: write a whole number")
+        raise FabricheckError(
+            f"FC0702 expected {_COUNTS[name]}, found {text!r}: write a whole number"
+        )
     return int(text)

@@ -84,7 +84,7 @@ class Series:
         lengths = {len(self.times), len(self.values), len(self.sessions)}
         if len(lengths) > 1:
             raise FabricheckError(
-                f"expected times, values and sessions of the same length for {self.key}, "
+                f"FC0703 expected times, values and sessions of the same length for {self.key}, "
                 f"found lengths {sorted(lengths)}"
             )
 

@@ -68,7 +68,7 @@ def judge_value(
         return Judgement(variable, Level.NO_REFERENCE, value, unit, None, message)
     if reference.unit != unit:
         raise FabricheckError(
-            f"expected the reference of {variable} in {unit}, found {reference.unit}"
+            f"FC0801 expected the reference of {variable} in {unit}, found {reference.unit}"
         )
     lower, upper = reference.bounds(warning)
     level, limits = Level.GOOD, reference.bounds()

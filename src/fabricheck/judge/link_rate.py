@@ -65,8 +65,8 @@ def read_rate(extras: PartitionExtras) -> Rate | None:
     warning, critical = extras.link_shares.warning, extras.link_shares.critical
     if not 0 <= critical <= warning <= 1:
         raise FabricheckError(
-            "expected link_shares with 0 <= critical <= warning <= 1, found "
-            f"warning {warning}, critical {critical}: correct the site file"
+            "FC0802 expected link_shares with 0 <= critical <= warning <= 1, found warning "
+            f"{warning}, critical {critical}: correct the site file"
         )
     return Rate(extras.link_rate, warning, critical)
 

@@ -162,7 +162,7 @@ def _stamp(path: Path) -> tuple[int, int] | None:
         return None
     except OSError as error:
         raise FabricheckError(
-            f"{path}: expected references, but they cannot be read ({error.strerror})"
+            f"FC0803 {path}: expected references, but they cannot be read ({error.strerror})"
         ) from error
     return status.st_mtime_ns, status.st_size
 
@@ -226,7 +226,7 @@ def _measured(path: Path) -> Document:
     document = load_document(path, "measured references", _PAGE)
     if document.value is None:
         raise FabricheckError(
-            f"{path}: expected measured references, found an empty file: remove it"
+            f"FC0804 {path}: expected measured references, found an empty file: remove it"
         )
     document.check(schema("fabricheck.judge", "measured.schema.json"))
     return document

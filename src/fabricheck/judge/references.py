@@ -37,11 +37,11 @@ def resolve(
     """
     references = load(path)
     if check not in CHECKS:
-        raise FabricheckError(f"unknown check {check!r}: known are {', '.join(CHECKS)}")
+        raise FabricheckError(f"FC0805 unknown check {check!r}: known are {', '.join(CHECKS)}")
     benchmark = find(key.benchmark) if CHECKS[check] else None
     if benchmark and benchmark.family != CHECKS[check]:
         raise FabricheckError(
-            f"{check} judges {CHECKS[check]} benchmarks, found {key.benchmark}, which is "
+            f"FC0806 {check} judges {CHECKS[check]} benchmarks, found {key.benchmark}, which is "
             f"{benchmark.family}"
         )
     return _Case(references, check, key, benchmark).resolve()

@@ -139,7 +139,7 @@ def _needed(benchmark: str, part: Part[Offer]) -> Offer:
     offer = registry.part_of(benchmark, part)
     if offer is None:
         raise FabricheckError(
-            f"{registry.folder_of(benchmark)}: expected {part.module}.py with "
+            f"FC0901 {registry.folder_of(benchmark)}: expected {part.module}.py with "
             f"{' and '.join(part.members)}, found none: write it (docs/how-to/own-benchmark.md)"
         )
     return offer

@@ -81,7 +81,7 @@ class Suffered:
             share = -1.0
         if not 0 < share <= 1:
             raise FabricheckError(
-                f"expected {FOREIGN_SHARE} as a share above 0 and up to 1, found {given!r}"
+                f"FC0902 expected {FOREIGN_SHARE} as a share above 0 and up to 1, found {given!r}"
             )
         return share if share < 1 else math.inf
 

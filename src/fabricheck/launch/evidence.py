@@ -137,8 +137,8 @@ def examine(directory: Path, stdout: Path, stderr: Path, expected: Expectation) 
 def _read_curve(output: Path, expected: Expectation) -> Curve:
     if not output.exists():
         raise FabricheckError(
-            f"expected the results in {output.name}, found no such file: the program ended before "
-            "it wrote them, or it was not built from this suite"
+            f"FC0903 expected the results in {output.name}, found no such file: the program ended "
+            "before it wrote them, or it was not built from this suite"
         )
     return parse(output.read_text(errors="replace"), output.name, expected.benchmark)
 

@@ -198,8 +198,8 @@ def cores_of_a_node(setting: Setting) -> int:
     """
     if not setting.cores:
         raise FabricheckError(
-            f"expected the cores of a node of partition {setting.partition}, "
-            "which offers full_nodes, found none: give its processor num_cpus and "
-            "num_cpus_per_core in the site file"
+            f"FC0904 expected the cores of a node of partition {setting.partition}, which offers "
+            "full_nodes, found none: give its processor num_cpus and num_cpus_per_core in the "
+            "site file"
         )
     return setting.cores

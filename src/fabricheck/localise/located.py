@@ -86,8 +86,8 @@ def topology_of(name: str) -> Path | None:
     path = of_partition(SUITE, name)
     if path and not path.is_file():
         raise FabricheckError(
-            f"expected what is known of the fabric in {path}, found no such file: name another, or "
-            "leave the topology out"
+            f"FC1701 expected what is known of the fabric in {path}, found no such file: name "
+            "another, or leave the topology out"
         )
     return path
 
@@ -125,7 +125,7 @@ def locate(directory: Path) -> Located:
         dead = told["dead"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise FabricheckError(
-            f"expected what PairHealth leaves in {directory}, found: {error!r}: run it again"
+            f"FC1702 expected what PairHealth leaves in {directory}, found: {error!r}: run it again"
         ) from error
     nodes, rounds = read_rounds(directory / RESULT_JSON)
     fabric = Fabric(nodes, read_routes(Path(topology) if topology else None))

@@ -43,16 +43,16 @@ def load(path: Path) -> Topology:
         text = read_file(path).decode("utf-8", "replace")
     except OSError as error:
         raise FabricheckError(
-            f"expected a topology at {path}, but it can't be read ({error.strerror})"
+            f"FC1703 expected a topology at {path}, but it can't be read ({error.strerror})"
         ) from error
     reader = _reader(text)
     value = None if reader else _own(path, text)
     try:
         found = reader(text) if reader else from_json(value)
     except FabricheckError as error:
-        raise FabricheckError(f"{path}: {error}") from error
+        raise FabricheckError(f"FC1704 {path}: {error}") from error
     if not found.leaves:
-        raise FabricheckError(f"{path}: expected the leaf switch of a node, found none")
+        raise FabricheckError(f"FC1705 {path}: expected the leaf switch of a node, found none")
     return found
 
 
@@ -81,9 +81,11 @@ def _own(path: Path, text: str) -> object:
         is_json = text.lstrip().startswith("{")
         value = json.loads(text) if is_json else documents.load(path, "a topology", _PAGE).value
     except (ValueError, RecursionError) as error:
-        raise FabricheckError(f"{path}: expected {_WAYS}, found damaged JSON ({error})") from error
+        raise FabricheckError(
+            f"FC1706 {path}: expected {_WAYS}, found damaged JSON ({error})"
+        ) from error
     if not isinstance(value, Mapping):
-        raise FabricheckError(f"{path}: expected {_WAYS}, found {text[:40]!r}")
+        raise FabricheckError(f"FC1707 {path}: expected {_WAYS}, found {text[:40]!r}")
     return value
 
 
@@ -189,7 +191,7 @@ def _tables(
         switch = f"S-{header[1].zfill(16)}" if header else ""
         if switch not in ports:
             raise FabricheckError(
-                f"expected the table of a switch that ibnetdiscover lists, found "
+                "FC1708 expected the table of a switch that ibnetdiscover lists, found "
                 f"{part.splitlines()[0][:80]!r}: record both at the same time"
             )
         after = {
@@ -216,8 +218,8 @@ def lldp(text: str) -> Topology:
             switches = dict.fromkeys(_neighbours(json.loads(told)))
         except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
             raise FabricheckError(
-                f"line {number}: expected a node's name and the JSON of lldpcli on one line, found "
-                f"{line[:60]!r}: record it again"
+                f"FC1709 line {number}: expected a node's name and the JSON of lldpcli on one "
+                f"line, found {line[:60]!r}: record it again"
             ) from error
         if len(switches) == 1:
             leaves[node] = next(iter(switches))

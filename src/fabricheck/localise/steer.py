@@ -88,7 +88,7 @@ def read_rounds(path: Path) -> tuple[tuple[str, ...], list[Round]]:
     try:
         text = path.read_text()
     except (OSError, UnicodeDecodeError) as error:
-        raise FabricheckError(f"expected the rounds in {path}, found: {error}") from error
+        raise FabricheckError(f"FC1710 expected the rounds in {path}, found: {error}") from error
     result = read(text, str(path))
     if result.program != _PROGRAM:
         result.refuse(f"expected rounds of {_PROGRAM}, found results of {result.program}")
@@ -111,8 +111,8 @@ def parse_line(line: str, nodes: int) -> Round:
         numbers = np.array(line.split(), dtype=np.float64).reshape(-1, len(_FIELDS))
     except ValueError as error:
         raise FabricheckError(
-            f"expected five numbers for each pair, found {line[:60]!r}: pair_probe and fabricheck "
-            "are of different versions"
+            f"FC1711 expected five numbers for each pair, found {line[:60]!r}: pair_probe and "
+            "fabricheck are of different versions"
         ) from error
     return _checked(dict(zip(_FIELDS, numbers.T, strict=True)), nodes, "the line of a round")
 
@@ -131,8 +131,8 @@ def _checked(columns: Mapping[str, Sequence[float]], nodes: int, source: str) ->
     sound = len(pairs) and len(np.unique(pairs)) == pairs.size and pairs.min() >= 0
     if not sound or pairs.max() >= nodes or not (np.isfinite(measured) & (measured > 0)).all():
         raise FabricheckError(
-            f"{source}: expected disjoint pairs of {nodes} ranks with positive times and rates, "
-            "found others: the file is damaged"
+            f"FC1712 {source}: expected disjoint pairs of {nodes} ranks with positive times and "
+            "rates, found others: the file is damaged"
         )
     return Round(pairs, values["latencies"], values["there"], values["back"])
 

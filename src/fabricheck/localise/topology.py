@@ -133,13 +133,14 @@ def nodes_in(text: str) -> list[str]:
         size *= sum(map(_span, part.partition("]")[0].split(",")))
     if size > MOST_NODES:
         raise FabricheckError(
-            f"expected at most {MOST_NODES} nodes, found {text[:60]!r}: correct the list"
+            f"FC1713 expected at most {MOST_NODES} nodes, found {text[:60]!r}: correct the list"
         )
     try:
         return list(NodeSet(text))
     except NodeSetException as error:
         raise FabricheckError(
-            f"expected node names such as n[1-4,7], found {text[:60]!r} ({error}): correct the list"
+            f"FC1714 expected node names such as n[1-4,7], found {text[:60]!r} ({error}): correct "
+            "the list"
         ) from error
 
 
@@ -177,15 +178,17 @@ def from_json(value: object) -> Topology:
     """
     given = _mapping(value, "a topology")
     if unknown := sorted(given.keys() - set(_KEYS)):
-        raise FabricheckError(f"unknown key {unknown[0]!r}: known are {', '.join(_KEYS)}")
+        raise FabricheckError(f"FC1715 unknown key {unknown[0]!r}: known are {', '.join(_KEYS)}")
     if "leaves" not in given:
-        raise FabricheckError("expected the key leaves with the nodes of each leaf, found none")
+        raise FabricheckError(
+            "FC1716 expected the key leaves with the nodes of each leaf, found none"
+        )
     leaves: dict[str, str] = {}
     for leaf, nodes in _mapping(given["leaves"], "leaves").items():
         for node in _names(nodes, f"leaves > {leaf}"):
             if leaves.setdefault(node, leaf) != leaf:
                 raise FabricheckError(
-                    f"leaves: {node} is at {leaves[node]} and at {leaf}: remove it from one"
+                    f"FC1717 leaves: {node} is at {leaves[node]} and at {leaf}: remove it from one"
                 )
     above = _mapping(given.get("spines", {}), "spines")
     spines = {leaf: tuple(_names(names, f"spines > {leaf}")) for leaf, names in above.items()}
@@ -203,7 +206,7 @@ def from_json(value: object) -> Topology:
 def _mapping(value: object, where: str) -> Mapping[str, object]:
     if isinstance(value, Mapping) and all(isinstance(key, str) and key for key in value):
         return value
-    raise FabricheckError(f"{where}: expected names and values, found {repr(value)[:60]}")
+    raise FabricheckError(f"FC1718 {where}: expected names and values, found {repr(value)[:60]}")
 
 
 def _names(value: object, where: str) -> list[str]:
@@ -211,4 +214,4 @@ def _names(value: object, where: str) -> list[str]:
         return nodes_in(value)
     if isinstance(value, Sequence) and all(isinstance(each, str) and each for each in value):
         return [str(each) for each in value]
-    raise FabricheckError(f"{where}: expected a list of names, found {repr(value)[:60]}")
+    raise FabricheckError(f"FC1719 {where}: expected a list of names, found {repr(value)[:60]}")

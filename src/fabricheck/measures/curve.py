@@ -53,16 +53,16 @@ class Variable(NamedTuple):
         match = _VARIABLE.fullmatch(name)
         if not match:
             raise FabricheckError(
-                f"expected a variable name such as latency_p50_1KiB, found {name!r}: write "
-                "METRIC_STATISTIC_SIZE with a metric of "
-                f"{', '.join(Metric)} and a statistic of avg, min, max, rank_min, rank_max, pNN"
+                f"FC1101 expected a variable name such as latency_p50_1KiB, found {name!r}: write "
+                f"METRIC_STATISTIC_SIZE with a metric of {', '.join(Metric)} and a statistic of "
+                "avg, min, max, rank_min, rank_max, pNN"
             )
         size = read_label(match["metric"], match["size"]) if match["size"] else None
         variable = cls(Metric(match["metric"]), match["statistic"], size)
         if str(variable) != name:
             raise FabricheckError(
-                f"expected the variable name {variable}, found {name}: "
-                "write its size with the largest unit that divides it"
+                f"FC1102 expected the variable name {variable}, found {name}: write its size with "
+                "the largest unit that divides it"
             )
         return variable
 

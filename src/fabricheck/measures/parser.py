@@ -64,7 +64,7 @@ def parse_file(path: Path, name: str = "") -> Curve:
         data = read_file(path)
     except OSError as error:
         raise ParseError(
-            f"{path}: expected the output of a benchmark, but the file cannot be read "
+            f"FC1103 {path}: expected the output of a benchmark, but the file cannot be read "
             f"({error.strerror}): check the path"
         ) from error
     return parse(decode(data, str(path)), str(path), name)
@@ -83,7 +83,7 @@ def decode(data: bytes, source: str) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise ParseError(
-            f"{source}: line {line}: expected UTF-8 text, found the byte "
+            f"FC1104 {source}: line {line}: expected UTF-8 text, found the byte "
             f"0x{data[error.start]:02x}: the output is damaged or is no text"
         ) from error
     is_quoted = all(line.startswith(">") for line in text.split("\n") if line)
@@ -109,8 +109,8 @@ def parse(text: str, source: str, name: str = "") -> Curve:
     """
     if not text.strip():
         raise ParseError(
-            f"{source}: expected the output of a benchmark, found nothing: the program did not "
-            "start, or its output went elsewhere"
+            f"FC1105 {source}: expected the output of a benchmark, found nothing: the program did "
+            "not start, or its output went elsewhere"
         )
     curves = {name: make for reader in parts(RESULTS) for name, make in reader.RESULTS.items()}
     if program_result.is_result(text):
@@ -137,8 +137,8 @@ def _refuse_tables(text: str, source: str, programs: Sequence[str]) -> None:
         if match := title.match(line):
             program = match["program"] or match["other"]
             raise ParseError(
-                f"{source}: line {number}: expected the JSON of {program}, found its table for "
-                "people: run it with --json FILE and give that file"
+                f"FC1106 {source}: line {number}: expected the JSON of {program}, found its table "
+                "for people: run it with --json FILE and give that file"
             )
 
 
@@ -146,8 +146,8 @@ def untitled(lines: Sequence[str], source: str) -> ParseError:
     """The error of an output, of lines not all empty, that no program's title is in."""
     last = next(line.strip() for line in reversed(lines) if line.strip())
     return ParseError(
-        f"{source}: expected the table of a benchmark, found no title line such as "
-        f"'# OSU MPI Latency Test v7.4'; the output ends with {last[:120]!r}"
+        f"FC1107 {source}: expected the table of a benchmark, found no title line such as '# OSU "
+        f"MPI Latency Test v7.4'; the output ends with {last[:120]!r}"
     )
 
 
@@ -169,13 +169,13 @@ def check_complete(curve: Curve, expected_sizes: Sequence[int], source: str = ""
     prefix = f"{source}: " if source else ""
     if missing := [size for size in expected_sizes if size not in found]:
         raise ParseError(
-            f"{prefix}expected {len(expected_sizes)} message sizes, but {_labels(curve, missing)} "
-            f"{'is' if len(missing) == 1 else 'are'} missing: the benchmark was cut short or "
-            "ran with other sizes"
+            f"FC1108 {prefix}expected {len(expected_sizes)} message sizes, but "
+            f"{_labels(curve, missing)} {'is' if len(missing) == 1 else 'are'} missing: the "
+            "benchmark was cut short or ran with other sizes"
         )
     if extra := [size for size in found if size is not None and size not in expected_sizes]:
         raise ParseError(
-            f"{prefix}expected {len(expected_sizes)} message sizes, but found "
+            f"FC1109 {prefix}expected {len(expected_sizes)} message sizes, but found "
             f"{_labels(curve, extra)} as well: the benchmark ran with other sizes"
         )
 
@@ -217,4 +217,4 @@ class Rows:
         return int(word)
 
     def _error(self, number: int, message: str) -> ParseError:
-        return ParseError(f"{self._source}: line {number}: {message}")
+        return ParseError(f"FC1110 {self._source}: line {number}: {message}")

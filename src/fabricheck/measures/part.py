@@ -42,8 +42,8 @@ class Part(Generic[Offer]):
         if wrong := list(_wrong(module, self.members)):
             others = f", or {' and '.join(self.instead)}" if self.instead else ""
             raise FabricheckError(
-                f"{module.__file__}: expected {' and '.join(wrong)}{others}: add or correct it "
-                "(docs/how-to/own-benchmark.md)"
+                f"FC1111 {module.__file__}: expected {' and '.join(wrong)}{others}: add or correct "
+                "it (docs/how-to/own-benchmark.md)"
             )
         return cast("Offer", module)
 

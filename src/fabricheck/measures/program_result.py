@@ -113,7 +113,7 @@ class ProgramResult:
 
     def refuse(self, message: str) -> NoReturn:
         """Raise an error on this file."""
-        raise ParseError(f"{self.source}: {message}")
+        raise ParseError(f"FC1112 {self.source}: {message}")
 
 
 def is_result(text: str) -> bool:
@@ -137,7 +137,7 @@ def read(text: str, source: str) -> ProgramResult:
     if problem is not None:
         found = problem.message
         raise ParseError(
-            f"{source}: expected what a program of the suite writes with --json, found at "
+            f"FC1113 {source}: expected what a program of the suite writes with --json, found at "
             f"{problem.json_path}: {found[:_LONGEST]}: the file is damaged, of another program, or "
             "of another version"
         )
@@ -161,7 +161,7 @@ def _load(text: str, source: str) -> Any:
     except (ValueError, RecursionError) as error:
         place = f"line {error.lineno}: " if isinstance(error, json.JSONDecodeError) else ""
         raise ParseError(
-            f"{source}: {place}expected JSON, found {error}: the file is cut or damaged"
+            f"FC1114 {source}: {place}expected JSON, found {error}: the file is cut or damaged"
         ) from error
 
 

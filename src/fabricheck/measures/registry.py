@@ -44,7 +44,7 @@ def _folders() -> dict[str, Path]:
         taken = [each.name for each in folders if each.name in found]
         if taken or not folders:
             raise FabricheckError(
-                f"expected folders of benchmarks (NAME/entries.py) in {place}, which "
+                f"FC1115 expected folders of benchmarks (NAME/entries.py) in {place}, which "
                 "FABRICHECK_BENCHMARKS names, each with a name of its own, found "
                 f"{', '.join(taken) or 'none'}: correct the variable, or rename them"
             )
@@ -62,7 +62,7 @@ def _module(folder: str, name: str) -> ModuleType:
         ):
             raise
         raise FabricheckError(
-            f"{_FOLDERS[folder] / name}.py: expected a module of Python, found "
+            f"FC1116 {_FOLDERS[folder] / name}.py: expected a module of Python, found "
             f"{type(error).__name__}: {error}: correct it"
         ) from error
 
@@ -98,13 +98,13 @@ def _check(folder: str, entries: Entries, taken: dict[tuple[str, str], str]) -> 
         for name in names:
             if (other := taken.setdefault((kind, name), folder)) != folder:
                 raise FabricheckError(
-                    f"{file}: expected a {kind} with a name of its own, found {name}, "
-                    f"which folder {other} has: rename it"
+                    f"FC1117 {file}: expected a {kind} with a name of its own, found {name}, which "
+                    f"folder {other} has: rename it"
                 )
     for name, found in entries.BENCHMARKS.items():
         if found.name != name or found.family not in families:
             raise FabricheckError(
-                f"{file}: expected benchmark {name} of a family of FAMILIES, found "
+                f"FC1118 {file}: expected benchmark {name} of a family of FAMILIES, found "
                 f"{found.name} of {found.family}: correct it"
             )
 
@@ -170,7 +170,7 @@ def find(name: str) -> Benchmark:
         near = difflib.get_close_matches(name, REGISTRY, n=_NEAR)
         alike = f"alike are {', '.join(near)}; " if near else ""
         raise FabricheckError(
-            f"unknown benchmark {name!r}: {alike}fabricheck plan shows those of a system"
+            f"FC1119 unknown benchmark {name!r}: {alike}fabricheck plan shows those of a system"
         ) from None
 
 
@@ -184,7 +184,8 @@ def sweep(min_size: int, max_size: int) -> tuple[int, ...]:
     """
     if not 0 <= min_size <= max_size:
         raise FabricheckError(
-            f"expected message sizes MIN:MAX with 0 <= MIN <= MAX, found {min_size}:{max_size}"
+            "FC1120 expected message sizes MIN:MAX with 0 <= MIN <= MAX, found "
+            f"{min_size}:{max_size}"
         )
     sizes = [min_size]
     while (following := next_size(sizes[-1])) <= max_size:

@@ -49,12 +49,12 @@ def wire_bytes(benchmark: str, size: int, ranks: int) -> float:
     """
     if not has_wire(benchmark):
         raise FabricheckError(
-            f"expected a collective with a payload ({', '.join(WIRE)}), found {benchmark!r}: the "
-            "bytes of others are not known"
+            f"FC1121 expected a collective with a payload ({', '.join(WIRE)}), found "
+            f"{benchmark!r}: the bytes of others are not known"
         )
     if ranks < 2:  # noqa: PLR2004
         raise FabricheckError(
-            f"expected two ranks or more, found {ranks}: one rank moves nothing on a wire"
+            f"FC1122 expected two ranks or more, found {ranks}: one rank moves nothing on a wire"
         )
     return size * WIRE[_plain(benchmark)](ranks)
 

@@ -115,8 +115,8 @@ class LastRun:
         newest = last(self._perflogs)
         if newest is None:
             raise FabricheckError(
-                f"expected a session that came to its end in the record {self._perflogs}, found "
-                "none: run the checks first"
+                f"FC2201 expected a session that came to its end in the record {self._perflogs}, "
+                "found none: run the checks first"
             )
         for each in self._parsed.of(self._perflogs, newest.session):
             if each.family.source is Source.RUN:
@@ -182,7 +182,7 @@ class LastNight:
         for night in Nights(self._reports / "nights").all():
             if night.complete and ended < night.began.timestamp() and night.began <= now:
                 raise FabricheckError(
-                    f"expected the night of {night.began:%Y-%m-%d %H:%M} UTC in the record "
+                    f"FC2202 expected the night of {night.began:%Y-%m-%d %H:%M} UTC in the record "
                     f"{self._perflogs}, found none that ended since: look at {night.directory}"
                 )
 
@@ -252,8 +252,8 @@ def of_nights(nights: Nights, now: datetime) -> Iterator[Sample]:
     complete = [night for night in known if night.complete]
     if complete and not complete[-1].codes:
         raise FabricheckError(
-            f"expected the codes of the steps in {complete[-1].directory / 'night.json'}, found it "
-            "damaged: the next night has one again"
+            f"FC2203 expected the codes of the steps in {complete[-1].directory / 'night.json'}, "
+            "found it damaged: the next night has one again"
         )
     last = nights.last_good(now)
     if last is not None:

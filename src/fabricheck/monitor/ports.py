@@ -76,7 +76,7 @@ class Ports:
             self._state.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise FabricheckError(
-                f"expected a place for the ports that were seen at {self._state}, found: "
+                f"FC2204 expected a place for the ports that were seen at {self._state}, found: "
                 f"{error.strerror}: name another with --state"
             ) from error
         write_whole(self._state, json.dumps({"ports": sorted(names)}) + "\n")
@@ -172,11 +172,14 @@ def _take() -> Snapshot:
             timeout=_SECONDS,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise FabricheckError(f"expected {SCRIPT} to tell the ports, found: {error}") from error
+        raise FabricheckError(
+            f"FC2205 expected {SCRIPT} to tell the ports, found: {error}"
+        ) from error
     found = parse(done.stdout, SCRIPT.name)
     if len(found) != 1:
         raise FabricheckError(
-            f"expected one snapshot of {SCRIPT}, found {len(found)}: {done.stderr.strip()[:200]}"
+            f"FC2206 expected one snapshot of {SCRIPT}, found {len(found)}: "
+            f"{done.stderr.strip()[:200]}"
         )
     return snapshot_of(found[0])
 
@@ -188,10 +191,10 @@ def _read_state(path: Path) -> set[tuple[str, str]]:
     except FileNotFoundError:
         return set()
     except OSError as error:
-        raise FabricheckError(f"expected to read {path}, found: {error}") from error
+        raise FabricheckError(f"FC2207 expected to read {path}, found: {error}") from error
     except (ValueError, KeyError, TypeError) as error:
         raise FabricheckError(
-            f"expected the ports that were seen in {path}, found something else: remove it; "
+            f"FC2208 expected the ports that were seen in {path}, found something else: remove it; "
             "what is missing now is no longer told"
         ) from error
 

@@ -129,8 +129,8 @@ class Server(socketserver.ThreadingTCPServer):
         except OSError as error:
             self.server_close()
             raise FabricheckError(
-                f"expected to listen on {listen}, found: {error.strerror or error}: name a free "
-                "address of this machine with --listen"
+                f"FC2209 expected to listen on {listen}, found: {error.strerror or error}: name a "
+                "free address of this machine with --listen"
             ) from error
 
     def get_request(self) -> tuple[Any, Any]:
@@ -188,5 +188,5 @@ def address(listen: str) -> tuple[str, int]:
     except ValueError:
         pass
     raise FabricheckError(
-        f"expected HOST:PORT to listen on, such as 127.0.0.1:9105, found {listen!r}"
+        f"FC2210 expected HOST:PORT to listen on, such as 127.0.0.1:9105, found {listen!r}"
     )

@@ -89,6 +89,7 @@ def _tls(path: Path, asked: Mapping[str, Any]) -> ssl.SSLContext:
             context.verify_mode = ssl.CERT_REQUIRED
     except (OSError, ValueError) as error:
         raise FabricheckError(
-            f"{path}: expected a certificate and its key as tls_server_config, found: {error}"
+            f"FC2211 {path}: expected a certificate and its key as tls_server_config, found: "
+            f"{error}"
         ) from error
     return context

@@ -58,11 +58,12 @@ def read_exchange(directory: Path) -> Exchange:
         lines = (directory / CLOCK).read_text(errors="replace").splitlines()
     except OSError as error:
         raise FabricheckError(
-            f"{CLOCK}: expected the times of the nodes, found: {error.strerror}: run the case again"
+            f"FC1501 {CLOCK}: expected the times of the nodes, found: {error.strerror}: run the "
+            "case again"
         ) from error
     if not lines or lines[-1] != "end":
         raise FabricheckError(
-            f"{CLOCK}: expected 'end' as its last line, found "
+            f"FC1502 {CLOCK}: expected 'end' as its last line, found "
             f"{lines[-1] if lines else 'an empty file'!r}: the times of the nodes are cut, run the "
             "case again"
         )
@@ -78,7 +79,7 @@ def read_exchange(directory: Path) -> Exchange:
                 answers.append((int(asked), node, int(time)))
         except ValueError:
             raise FabricheckError(
-                f"{CLOCK}, line {number}: expected the words of {key!r}, found "
+                f"FC1503 {CLOCK}, line {number}: expected the words of {key!r}, found "
                 f"{' '.join(words)!r}: the times of the nodes are damaged, run the case again"
             ) from None
     return Exchange(rounds, tuple(answers))
@@ -162,13 +163,14 @@ def read_record(
     silent = NodeSet(read_allocation(directory)) - told
     if silent or len(nodes) != num_nodes:
         raise FabricheckError(
-            f"expected {num_nodes} node(s) to tell their facts, found {len(nodes)}"
-            f"{_named(silent, states())}; last words: {_last_words(stderr)}"
+            f"FC1504 expected {num_nodes} node(s) to tell their facts, found "
+            f"{len(nodes)}{_named(silent, states())}; last words: {_last_words(stderr)}"
         )
     if (directory / f"{CLOCK}{PART}").exists():
         raise FabricheckError(
-            "expected every node to answer when asked for the time, found a survey that never "
-            f"ended{_named(unanswered(directory), states())}; last words: {_last_words(stderr)}"
+            "FC1505 expected every node to answer when asked for the time, found a survey that "
+            f"never ended{_named(unanswered(directory), states())}; last words: "
+            f"{_last_words(stderr)}"
         )
     return tuple(nodes), read_exchange(directory)
 

@@ -96,15 +96,15 @@ def read_facts(path: Path) -> Facts:
         facts, versions = read_told(path)
     except ValueError:
         raise FabricheckError(
-            f"{path.name}: expected what the kernel and the programs say, each with its 'end': the "
-            "facts of this node are cut, run the case again"
+            f"FC1506 {path.name}: expected what the kernel and the programs say, each with its "
+            "'end': the facts of this node are cut, run the case again"
         ) from None
     try:
         return _facts(facts, versions)
     except (LookupError, ValueError, RangeSetException) as error:
         raise FabricheckError(
-            f"{path.name}: expected what the kernel says of a node, found {error}: the facts of "
-            "this node are damaged, run the case again"
+            f"FC1507 {path.name}: expected what the kernel says of a node, found {error}: the "
+            "facts of this node are damaged, run the case again"
         ) from None
 
 

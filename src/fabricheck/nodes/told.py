@@ -60,7 +60,7 @@ def read_told(path: Path) -> list[Told]:
         return parse(path.read_text(errors="replace"), path.name)
     except OSError as error:
         raise FabricheckError(
-            f"cannot read what a node told in {path}: {error.strerror or error}"
+            f"FC1601 cannot read what a node told in {path}: {error.strerror or error}"
         ) from error
 
 
@@ -83,7 +83,7 @@ def parse(text: str, source: str) -> list[Told]:
             lines.setdefault(path, []).append(value)
         else:
             raise FabricheckError(
-                f"{source}, line {number}: expected 'told MOMENT HOST UPTIME', found {line!r}: "
-                "what this node told is damaged, run the case again"
+                f"FC1602 {source}, line {number}: expected 'told MOMENT HOST UPTIME', found "
+                f"{line!r}: what this node told is damaged, run the case again"
             )
     return told

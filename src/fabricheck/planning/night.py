@@ -230,9 +230,9 @@ def _check_words(made: Plan, settings: NightSettings) -> None:
                 near = difflib.get_close_matches(word, sorted(known), 1)
                 meant = f", did you mean {near[0]!r}" if near else ""
                 raise FabricheckError(
-                    f"expected words that cases of system {made.system} are called by under night "
-                    f"> {key} of its site file, found {word!r}{meant}: name a run, a family, a "
-                    "transport, an environment, a partition, a benchmark or a check"
+                    f"FC0301 expected words that cases of system {made.system} are called by under "
+                    f"night > {key} of its site file, found {word!r}{meant}: name a run, a family, "
+                    "a transport, an environment, a partition, a benchmark or a check"
                 )
 
 

@@ -92,7 +92,7 @@ def divide(
     for tag in tags:
         if tag not in known:
             raise FabricheckError(
-                f"expected a tag of the checks ({', '.join(known)}), found {tag!r}: use one"
+                f"FC0302 expected a tag of the checks ({', '.join(known)}), found {tag!r}: use one"
             )
     left_out = tuple(LeftOut(case, reason) for case in cases if (reason := _reason(case, tags)))
     run = tuple(case for case in cases if not _reason(case, tags))

@@ -145,8 +145,9 @@ def file_of(suite: Path, system: str) -> Path:
     if not exists(path):
         known = ", ".join(sorted({each.name.split(".")[0] for each in path.parent.glob("*.yaml")}))
         raise FabricheckError(
-            f"expected a reference file of system {system} at {path}, found none; there are some "
-            f"of {known}: use one of these systems, or write the file (docs/how-to/references.md)"
+            f"FC0303 expected a reference file of system {system} at {path}, found none; there are "
+            f"some of {known}: use one of these systems, or write the file "
+            "(docs/how-to/references.md)"
         )
     return path
 

@@ -30,8 +30,8 @@ def write_repository(directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         if any(directory.iterdir()):
             raise FabricheckError(
-                f"expected an empty directory for a site repository, found files in {directory}: "
-                "name another"
+                "FC0304 expected an empty directory for a site repository, found files in "
+                f"{directory}: name another"
             )
         for name in ("sites", "references", "ci"):
             (directory / name).mkdir()
@@ -47,8 +47,8 @@ def write_repository(directory: Path) -> None:
         for made in directory.iterdir() if directory.is_dir() else ():
             shutil.rmtree(made) if made.is_dir() else made.unlink()
         raise FabricheckError(
-            f"expected to write a site repository into {directory}, found: {error.strerror}: name "
-            "another directory, or give write permission"
+            f"FC0305 expected to write a site repository into {directory}, found: "
+            f"{error.strerror}: name another directory, or give write permission"
         ) from error
 
 

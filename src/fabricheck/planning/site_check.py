@@ -66,8 +66,8 @@ def check(suite: Path, name: str) -> list[Remark]:
     if not path.exists():
         known = ", ".join(sorted(each.stem for each in path.parent.glob("*.yaml")))
         raise FabricheckError(
-            f"expected a site file {path}, found none; there are {known}: use one of these, or "
-            f"write one with fabricheck site init {name}"
+            f"FC0306 expected a site file {path}, found none; there are {known}: use one of these, "
+            f"or write one with fabricheck site init {name}"
         )
     site = read(path)
     remarks = _pmi_remarks(site)

@@ -96,7 +96,7 @@ def gather(run: Run, on_node: Sequence[str] = (), *, alone: bool = False) -> Fac
     names = [each.name for each in every]
     ways = dict(_ways(run, on_node, scheduler.launcher.example, names, missing))
     if not ways:
-        raise FabricheckError(f"expected a partition, found {missing[0]}: correct --on-node")
+        raise FabricheckError(f"FC0307 expected a partition, found {missing[0]}: correct --on-node")
     hardware = {
         name: Hardware(
             ports=tuple(detect.read_ibv_devinfo(ask("RDMA ports", *way, "ibv_devinfo", "-v"))),
@@ -140,9 +140,9 @@ def _partitions(run: Run) -> tuple[Scheduler, list[Partition]]:
         except UnansweredError as error:
             name = scheduler.name
             raise FabricheckError(
-                f"expected {scheduler.lists[0]} to list the partitions, found: {error}: run it "
-                f"where {name} answers, or give --alone for this machine without {name}; nothing "
-                "was written"
+                f"FC0308 expected {scheduler.lists[0]} to list the partitions, found: {error}: run "
+                f"it where {name} answers, or give --alone for this machine without {name}; "
+                "nothing was written"
             ) from None
     return LOCAL, []
 
@@ -155,8 +155,8 @@ def _ways(
     own_launcher = bool(launcher.of_partition)
     if (partitions and not on_node) or (len(partitions) > 1 and not own_launcher):
         raise FabricheckError(
-            f"expected --on-node such as {example!r}, found {shlex.join(on_node)!r}: each of the "
-            f"partitions {', '.join(partitions)} has nodes of its own; or give --alone for "
+            f"FC0309 expected --on-node such as {example!r}, found {shlex.join(on_node)!r}: each "
+            f"of the partitions {', '.join(partitions)} has nodes of its own; or give --alone for "
             "this machine without a scheduler; nothing was written"
         )
     way = [*on_node, *filter(None, [launcher.at_once])]
@@ -165,8 +165,8 @@ def _ways(
             run((*way, "true"))
         except UnansweredError as error:
             raise FabricheckError(
-                f"expected {shlex.join(on_node)!r} to run a command on a node, found: {error}: "
-                "correct --on-node; nothing was written"
+                f"FC0310 expected {shlex.join(on_node)!r} to run a command on a node, found: "
+                f"{error}: correct --on-node; nothing was written"
             ) from None
     for name in partitions or [""]:
         own = [*way, launcher.of_partition.format(name)] if own_launcher and partitions else way
@@ -222,26 +222,26 @@ def write(path: Path, name: str, facts: Facts, hostname: str) -> None:
             path.hardlink_to(made)
     except FileExistsError as error:
         raise FabricheckError(
-            f"expected no site file {path} yet, found one, which is left as it is: give the new "
-            "site another name, or move the old file away"
+            f"FC0311 expected no site file {path} yet, found one, which is left as it is: give the "
+            "new site another name, or move the old file away"
         ) from error
     except OSError as error:
         raise FabricheckError(
-            f"expected a directory of site files to write {path} in, found: {error.strerror}"
+            f"FC0312 expected a directory of site files to write {path} in, found: {error.strerror}"
         ) from error
 
 
 def _check_name(path: Path, name: str) -> None:
     if not _NAME.fullmatch(name):
         raise FabricheckError(
-            f"expected a name of letters, digits, '_', '-' and '.' that begins with a letter or "
-            f"digit, found {name!r}: choose another"
+            "FC0313 expected a name of letters, digits, '_', '-' and '.' that begins with a "
+            f"letter or digit, found {name!r}: choose another"
         )
     for other, site in read_sites([path.parent]).read.items():
         if other != path and name in [system["name"] for system in site["systems"]]:
             raise FabricheckError(
-                f"expected a system that no site file has, found {name} in {other}: choose another "
-                "name"
+                f"FC0314 expected a system that no site file has, found {name} in {other}: choose "
+                "another name"
             )
 
 

@@ -118,8 +118,8 @@ class Cache:
         index = directory / INDEX
         if not index.is_file():
             raise FabricheckError(
-                f"expected a history in {shown(directory)}, found none: make one with fabricheck "
-                "history refresh, or name another with --store"
+                f"FC0601 expected a history in {shown(directory)}, found none: make one with "
+                "fabricheck history refresh, or name another with --store"
             )
         try:
             given = json.loads(index.read_bytes())
@@ -128,7 +128,7 @@ class Cache:
             return cls(directory, [Path(each) for each in given["roots"]], sources)
         except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise FabricheckError(
-                f"expected the index of a history in {shown(index)}, found {error!r}: it is "
+                f"FC0602 expected the index of a history in {shown(index)}, found {error!r}: it is "
                 "damaged or of another version; remove it and read again with fabricheck history "
                 "refresh, naming the places that are not the suite's own"
             ) from error
@@ -189,10 +189,10 @@ class Cache:
             below = record_files(root)
             if not below:
                 raise FabricheckError(
-                    f"expected a record (<year>-<month>.jsonl) in {shown(root)}, found none: run "
-                    "the checks first, import other formats with fabricheck history import, see "
-                    "whether it is mounted, or name another directory with --perflogs; nothing "
-                    "was changed"
+                    f"FC0603 expected a record (<year>-<month>.jsonl) in {shown(root)}, found "
+                    "none: run the checks first, import other formats with fabricheck history "
+                    "import, see whether it is mounted, or name another directory with "
+                    "--perflogs; nothing was changed"
                 )
             files += below
         return sorted(set(files))
@@ -283,8 +283,8 @@ class Cache:
         for source in self.sources.values():
             if not self.is_whole(source):
                 raise FabricheckError(
-                    f"expected the history in {shown(self.directory)} as it was written, found "
-                    f"{source.part}.*.parquet missing or changed: read the record again with "
+                    f"FC0604 expected the history in {shown(self.directory)} as it was written, "
+                    f"found {source.part}.*.parquet missing or changed: read the record again with "
                     "fabricheck history refresh"
                 )
         paths = [self._parquet(source.part, kind) for source in self.sources.values()]
@@ -329,8 +329,8 @@ def _refuse_foreign(directory: Path) -> None:
         others.insert(0, INDEX)
     if others:
         raise FabricheckError(
-            f"expected a history or an empty directory at {shown(directory)}, found {others[0]!r} "
-            "and no history: name another place with --store; nothing was changed"
+            f"FC0605 expected a history or an empty directory at {shown(directory)}, found "
+            f"{others[0]!r} and no history: name another place with --store; nothing was changed"
         )
 
 
@@ -342,8 +342,8 @@ def writing(directory: Path) -> Iterator[None]:
     except (OSError, pl.exceptions.PolarsError) as error:
         said = error.strerror if isinstance(error, OSError) else None
         raise FabricheckError(
-            f"cannot write the history {shown(directory)}: {said or error}: make room, give write "
-            "permission, or name another place with --store"
+            f"FC0606 cannot write the history {shown(directory)}: {said or error}: make room, give "
+            "write permission, or name another place with --store"
         ) from error
 
 

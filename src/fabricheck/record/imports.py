@@ -76,8 +76,8 @@ def _files(source: Path) -> list[Path]:
     found = sorted(path for path in source.rglob("*") if _PERFLOG.fullmatch(path.name))
     if not found:
         raise FabricheckError(
-            f"expected perflogs (*.log, *.log.h0, *.log.gz) in {shown(source)}, found none: name "
-            "another directory, a run report or a results database"
+            f"FC0607 expected perflogs (*.log, *.log.h0, *.log.gz) in {shown(source)}, found none: "
+            "name another directory, a run report or a results database"
         )
     return found
 
@@ -85,8 +85,8 @@ def _files(source: Path) -> list[Path]:
 def _entries(path: Path) -> tuple[list[Entry], list[Problem]]:
     if not path.exists():
         raise FabricheckError(
-            f"expected a perflog, run report or results database at {shown(path)}, found no such "
-            "file: name an existing one"
+            f"FC0608 expected a perflog, run report or results database at {shown(path)}, found no "
+            "such file: name an existing one"
         )
     data, problems = read_bytes(path)
     if data.startswith(_SQLITE):
@@ -96,7 +96,7 @@ def _entries(path: Path) -> tuple[list[Entry], list[Problem]]:
         try:
             found, more = entries_of_report(data, path.resolve())
         except ValueError as error:
-            raise FabricheckError(f"{shown(path)}: {error}: name a sound one") from error
+            raise FabricheckError(f"FC0609 {shown(path)}: {error}: name a sound one") from error
         return found, problems + more
     lines, cut = whole_lines(data, path)
     cases, more = cases_of(lines, path)
@@ -117,8 +117,8 @@ def _write(perflogs: Path, source: Path, entries: Sequence[Entry]) -> None:
             new.replace(path)
     except OSError as error:
         raise FabricheckError(
-            f"expected to write the record {shown(path)}, found: {error.strerror}: make room or "
-            "give write permission"
+            f"FC0610 expected to write the record {shown(path)}, found: {error.strerror}: make "
+            "room or give write permission"
         ) from error
 
 
@@ -139,12 +139,12 @@ def _from_database(path: Path) -> tuple[list[Entry], list[Problem]]:
     except sqlite3.DatabaseError as error:
         if "locked" in str(error):
             raise FabricheckError(
-                f"expected to read ReFrame's results database {shown(path)}, found it locked by "
-                f"another process for {_WAIT:g} s: wait for its end and try again"
+                f"FC0611 expected to read ReFrame's results database {shown(path)}, found it "
+                f"locked by another process for {_WAIT:g} s: wait for its end and try again"
             ) from error
         raise FabricheckError(
-            f"expected ReFrame's results database in {shown(path)}, found: {error}: name another "
-            "file, or give read permission"
+            f"FC0612 expected ReFrame's results database in {shown(path)}, found: {error}: name "
+            "another file, or give read permission"
         ) from error
 
 
@@ -168,7 +168,7 @@ def _check_version(db: sqlite3.Connection, path: Path) -> None:
     if found != [_VERSION]:
         named = ", ".join(map(str, found)) or "none"
         raise FabricheckError(
-            f"expected version {_VERSION} of ReFrame's results database in {shown(path)}, found "
-            f"{named}: it was written by another version of ReFrame; import it with the fabricheck "
-            "that came with it"
+            f"FC0613 expected version {_VERSION} of ReFrame's results database in {shown(path)}, "
+            f"found {named}: it was written by another version of ReFrame; import it with the "
+            "fabricheck that came with it"
         )

@@ -63,8 +63,8 @@ def record_files(root: Path) -> list[Path]:
     """
     if not root.exists():
         raise FabricheckError(
-            f"expected a record in {shown(root)}, found no such directory or file: run the checks "
-            "first, or name an existing one with --perflogs"
+            f"FC0614 expected a record in {shown(root)}, found no such directory or file: run the "
+            "checks first, or name an existing one with --perflogs"
         )
     return [root] if not root.is_dir() else sorted(_walk(root))
 
@@ -72,7 +72,7 @@ def record_files(root: Path) -> list[Path]:
 def _walk(root: Path) -> Iterator[Path]:
     def refuse(error: OSError) -> None:
         raise FabricheckError(
-            f"expected a directory that can be listed at {error.filename}, found: "
+            f"FC0615 expected a directory that can be listed at {error.filename}, found: "
             f"{error.strerror}: give read permission"
         ) from error
 
@@ -98,7 +98,8 @@ def read_bytes(path: Path) -> tuple[bytes, list[Problem]]:
             return _unpacked(data, path) if path.suffix == ".gz" else (data, [])
     except OSError as error:
         raise FabricheckError(
-            f"expected to read {shown(path)}, found: {error.strerror or error}: make it readable"
+            f"FC0616 expected to read {shown(path)}, found: {error.strerror or error}: make it "
+            "readable"
         ) from error
 
 
@@ -189,8 +190,8 @@ def read_session(perflogs: Path, session: str) -> Run:
     found = [entry for each, _ in read for entry in each if entry.session == session]
     if not found:
         raise FabricheckError(
-            f"expected session {session!r} in the record {shown(perflogs)}, found nothing of "
-            "it: name one that the record has; fabricheck report shows that of its own, and a "
+            f"FC0617 expected session {session!r} in the record {shown(perflogs)}, found nothing "
+            "of it: name one that the record has; fabricheck report shows that of its own, and a "
             "newer one"
         )
     return Run(

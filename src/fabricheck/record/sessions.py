@@ -105,8 +105,8 @@ def asked_for(perflogs: Path, system: str = "") -> tuple[Known, list[Known]]:
             break
     if not measured:
         raise FabricheckError(
-            f"expected a session{' of ' * bool(system)}{system} in the record {shown(perflogs)}, "
-            "found none that measured more than a stress: run the checks first"
+            f"FC0618 expected a session{' of ' * bool(system)}{system} in the record "
+            f"{shown(perflogs)}, found none that measured more than a stress: run the checks first"
         )
     chosen = (
         found[night.session]

@@ -25,8 +25,8 @@ def locked(path: Path) -> AbstractContextManager[int]:
     path.parent.mkdir(parents=True, exist_ok=True)
     lock = path.parent / f".{path.name}.lock"
     busy = (
-        f"expected to write to {path} within {_PATIENCE:g} s, found another process that holds "
-        f"{lock}: end it (fuser shows it), and run again"
+        f"FC0620 expected to write to {path} within {_PATIENCE:g} s, found another process that "
+        f"holds {lock}: end it (fuser shows it), and run again"
     )
     return held(lock, busy, patience=_PATIENCE)
 
@@ -77,7 +77,7 @@ def append(perflogs: Path, entries: Iterable[Entry]) -> None:
                 append_whole(path, "".join(found))
         except OSError as error:
             raise FabricheckError(
-                f"expected to append {len(found)} lines to the record {path}, found: "
+                f"FC0619 expected to append {len(found)} lines to the record {path}, found: "
                 f"{error.strerror}; nothing was written: make room or give write permission, and "
                 "run again"
             ) from error

@@ -164,8 +164,8 @@ class BenchmarkCase(Judged):
         """
         if self._curve is None:
             raise FabricheckError(
-                f"expected a curve of {self.display_name}, found none that can be believed: look "
-                "at that case first"
+                f"FC0501 expected a curve of {self.display_name}, found none that can be believed: "
+                "look at that case first"
             )
         return self._curve
 

@@ -150,7 +150,7 @@ def find_system(suite: Path, name: str) -> tuple[dict[str, Any], dict[str, Any]]
     if name not in systems:
         broken = "".join(f"; left out: {error}" for error in read.broken.values())
         raise FabricheckError(
-            f"expected a system of sites/ ({', '.join(sorted(systems))}), found {name!r}: "
+            f"FC0502 expected a system of sites/ ({', '.join(sorted(systems))}), found {name!r}: "
             f"use one of these, or write a site file (docs/reference/sites.md){broken}"
         )
     return configuration, systems[name]
@@ -174,7 +174,7 @@ def system_here(suite: Path = SUITE) -> str:
         return str(fitting[0])
     broken = "".join(f"; left out: {error}" for error in read.broken.values())
     raise FabricheckError(
-        f"expected --system, or one system whose hostnames fit this host ({host}), found "
+        f"FC0503 expected --system, or one system whose hostnames fit this host ({host}), found "
         f"{' and '.join(fitting) or 'none'}: name one of {', '.join(sorted(systems))}{broken}"
     )
 
@@ -199,7 +199,7 @@ def _resolve(environment: dict[str, Any]) -> dict[str, Any]:
     family = EnvironmentExtras.of(environment.get("extras")).mpi_family
     if "mpi" in environment.get("features", ()) and family not in MPIS:
         raise FabricheckError(
-            f"expected an MPI family ({', '.join(MPIS)}) as extras.mpi_family of "
+            f"FC0504 expected an MPI family ({', '.join(MPIS)}) as extras.mpi_family of "
             f"environment {name}, found {family or None!r}: correct the site file"
         )
     if variable := resolved.pop("prefix_variable", None):
@@ -207,8 +207,8 @@ def _resolve(environment: dict[str, Any]) -> dict[str, Any]:
             resolved[compiler] = environment[compiler].replace("{prefix}", os.environ[variable])
             if not os.access(resolved[compiler], os.X_OK):
                 raise FabricheckError(
-                    f"expected the compiler {resolved[compiler]} of environment {name}, found "
-                    f"none: set {variable} to the MPI's installation prefix, or unset it"
+                    f"FC0505 expected the compiler {resolved[compiler]} of environment {name}, "
+                    f"found none: set {variable} to the MPI's installation prefix, or unset it"
                 )
     return resolved
 
@@ -228,14 +228,14 @@ def _running_systems(site: dict[str, Any]) -> list[dict[str, Any]]:
             wanted = PartitionExtras.of(each.get("extras")).allocation
             if each["scheduler"] == allocation.NAME and wanted is None:
                 raise FabricheckError(
-                    f"expected nodes and time of the allocation of partition {each['name']} of "
-                    f"system {system['name']}, found none: give its extras 'allocation: "
+                    f"FC0506 expected nodes and time of the allocation of partition {each['name']} "
+                    f"of system {system['name']}, found none: give its extras 'allocation: "
                     "{nodes: 4, time: 2h}' in the site file"
                 )
         if not partitions:
             known = ", ".join(each["name"] for each in system["partitions"])
             raise FabricheckError(
-                f"expected a partition of system {system['name']} ({known}) in the variable "
+                f"FC0507 expected a partition of system {system['name']} ({known}) in the variable "
                 f"{variable}, found {running!r}: name one that runs, or unset the variable"
             )
         # Where nothing says what runs, it is not this host that the system is named after.

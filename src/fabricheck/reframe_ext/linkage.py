@@ -32,9 +32,9 @@ def check_mpi(program: Path, family: str) -> str:
     version = _library_version(library)
     if not version.startswith(MPIS[family].printed):
         raise FabricheckError(
-            f"expected {program} to be linked to an MPI of the family {family}, found {library}, "
-            f"which says {version!r}: correct the prefix or the compilers of that MPI in "
-            "packages.yaml, and install again"
+            f"FC0508 expected {program} to be linked to an MPI of the family {family}, found "
+            f"{library}, which says {version!r}: correct the prefix or the compilers of that MPI "
+            "in packages.yaml, and install again"
         )
     return version
 
@@ -43,14 +43,14 @@ def _mpi_library(program: Path) -> str:
     said = _ask(["ldd", str(program)], f"the libraries of {program}")
     if missing := re.findall(r"(\S+) => not found", said):
         raise FabricheckError(
-            f"expected every library of {program}, found no {', '.join(missing)}: "
-            "install it, or install the program again"
+            f"FC0509 expected every library of {program}, found no {', '.join(missing)}: install "
+            "it, or install the program again"
         )
     match = re.search(r"\blibmpi(?:ch)?\.so\S* => (\S+)", said)
     if not match:
         raise FabricheckError(
-            f"expected {program} to be linked to an MPI, found none among its libraries (ldd): "
-            "it was built without MPI's compiler wrapper"
+            f"FC0510 expected {program} to be linked to an MPI, found none among its libraries "
+            "(ldd): it was built without MPI's compiler wrapper"
         )
     return match[1]
 
@@ -65,4 +65,6 @@ def _ask(command: list[str], wanted: str) -> str:
     try:
         return ask(command)
     except UnansweredError as error:
-        raise FabricheckError(f"expected {wanted} from {command[0]}, found: {error}") from None
+        raise FabricheckError(
+            f"FC0511 expected {wanted} from {command[0]}, found: {error}"
+        ) from None

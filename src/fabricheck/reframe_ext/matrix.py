@@ -91,7 +91,7 @@ def read_cases(suite: Path, system: str) -> list[Case]:
         words = _last_words(ended.stderr)
         if ended.returncode == EXIT_BAD_INPUT:
             raise FabricheckError(
-                f"expected the checks of {suite / 'checks'} for system {system}, found that "
+                f"FC0512 expected the checks of {suite / 'checks'} for system {system}, found that "
                 f"ReFrame can't load them: {words}"
             )
         if ended.returncode:

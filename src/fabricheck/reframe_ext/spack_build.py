@@ -52,8 +52,8 @@ def read_installed(path: Path) -> dict[str, Installed]:
         found = [Installed(row[0], row[1], Path(row[2]), *row[3:]) for row in rows]
     except (OSError, TypeError, IndexError) as error:
         raise FabricheckError(
-            f"expected what Spack has installed in {path}, found {error}: look at the output of "
-            "the build beside it"
+            f"FC0513 expected what Spack has installed in {path}, found {error}: look at the "
+            "output of the build beside it"
         ) from None
     return {each.name: each for each in found}
 
@@ -89,15 +89,15 @@ class SpackBuild:
         if "mpi" in environ.features:
             if not (mpi := extras.mpi_spec):
                 raise FabricheckError(
-                    f"expected Spack's name of the MPI, such as ^openmpi, as extras.mpi_spec of "
-                    f"environment {environ.name}, found none: correct the site file, or remove its "
-                    "feature spack"
+                    "FC0514 expected Spack's name of the MPI, such as ^openmpi, as "
+                    f"extras.mpi_spec of environment {environ.name}, found none: correct the site "
+                    "file, or remove its feature spack"
                 )
             self._specs = [f"{OSU} {mpi}", f"{BENCH} {mpi}"]
         missing = [name for name in _VARIABLES if not os.environ.get(name)]
         if missing and not dry_run:
             raise FabricheckError(
-                f"expected the variables that {SUITE / 'spack.yaml'} needs, found no "
+                f"FC0515 expected the variables that {SUITE / 'spack.yaml'} needs, found no "
                 f"{' and no '.join(missing)}: run ci/spack-bootstrap once, and source setup-env.sh"
             )
 
@@ -170,8 +170,9 @@ class SpackBuild:
         if found := next(programs.rglob(name), None):
             return str(found)
         raise FabricheckError(
-            f"expected the program {name} of {self._package(OSU).spec} under {programs}, found "
-            "none: that version does not have it; leave the benchmark out, or install another one"
+            f"FC0516 expected the program {name} of {self._package(OSU).spec} under {programs}, "
+            "found none: that version does not have it; leave the benchmark out, or install "
+            "another one"
         )
 
     def _prefix(self, package: str) -> Path:
@@ -183,7 +184,7 @@ class SpackBuild:
             return self._roots_and_dependencies()[package]
         except KeyError:
             raise FabricheckError(
-                f"expected {package} in {self._stage / _RECORD}, found "
+                f"FC0517 expected {package} in {self._stage / _RECORD}, found "
                 f"{', '.join(self._installed) or 'nothing'}: concretise spack.yaml again"
             ) from None
 

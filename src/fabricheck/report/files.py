@@ -31,8 +31,8 @@ def write_whole(path: Path, text: str) -> None:
             _replace(_target(path), data)
     except OSError as error:
         raise FabricheckError(
-            f"cannot write {path}: {error.strerror or error}; "
-            "name a file in a directory that exists, is writable and has space"
+            f"FC2101 cannot write {path}: {error.strerror or error}; name a file in a directory "
+            "that exists, is writable and has space"
         ) from error
 
 

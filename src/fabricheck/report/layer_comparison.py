@@ -91,15 +91,15 @@ def find_case(run: Run, text: str, partition: str = "") -> Case:
     if found:
         where = ", ".join(sorted({f"{case.title} (partition {case.partition})" for case in found}))
         raise FabricheckError(
-            f"expected the name of one case, found {text!r}, which fits {len(found)}: {where}: "
-            "write the whole name, and --partition where it is in several"
+            f"FC2102 expected the name of one case, found {text!r}, which fits {len(found)}: "
+            f"{where}: write the whole name, and --partition where it is in several"
         )
     titles = list(dict.fromkeys(case.title for case in cases))
     near = difflib.get_close_matches(text, titles, n=_NEAR_MATCHES, cutoff=0.4) or titles
     listed = ", ".join(near[:_NEAR_MATCHES]) or "none at all"
     raise FabricheckError(
-        f"expected a case of {run.path}{f', partition {partition}' if partition else ''}, found "
-        f"{text!r}: near are {listed}; fabricheck report --json lists all"
+        f"FC2103 expected a case of {run.path}{f', partition {partition}' if partition else ''}, "
+        f"found {text!r}: near are {listed}; fabricheck report --json lists all"
     )
 
 
@@ -113,8 +113,8 @@ def compare_layers(run: Run, case: Case) -> LayerComparison:
     transport = TRANSPORTS.get(case.transport)
     if benchmark is None or transport is None or not _layer(benchmark):
         raise FabricheckError(
-            f"expected a case of MPI, UCX or verbs on a path between ranks, found {case.title}, "
-            "which has no layers below it: its findings stand in fabricheck report"
+            "FC2104 expected a case of MPI, UCX or verbs on a path between ranks, found "
+            f"{case.title}, which has no layers below it: its findings stand in fabricheck report"
         )
     *below, own = _layers(case, benchmark)
     members = {layer: _members(run, case, layer) for layer in below}

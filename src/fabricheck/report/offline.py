@@ -37,8 +37,8 @@ def require_offline(html: str) -> None:
     found = outside_resources(html)
     if found:
         raise FabricheckError(
-            f"expected a page that loads nothing, found {found[0]}: "
-            "this is a fault of fabricheck's page template, please report it"
+            f"FC2105 expected a page that loads nothing, found {found[0]}: this is a fault of "
+            "fabricheck's page template, please report it"
         )
 
 

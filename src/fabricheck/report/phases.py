@@ -197,8 +197,8 @@ def write_phases(figures: Sequence[PhaseFigure], directory: Path) -> list[Path]:
     mpl = optional("matplotlib", "plots")
     if not figures:
         raise FabricheckError(
-            "expected values of a matrix multiplication, or of MPI on GPUs, in the record, found "
-            "none: run the check MpiMatmul or CudaMpi first, or leave out --plots"
+            "FC2106 expected values of a matrix multiplication, or of MPI on GPUs, in the record, "
+            "found none: run the check MpiMatmul or CudaMpi first, or leave out --plots"
         )
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -211,8 +211,8 @@ def write_phases(figures: Sequence[PhaseFigure], directory: Path) -> list[Path]:
             ]
     except OSError as error:
         raise FabricheckError(
-            f"cannot write the plots into {directory}: {error.strerror or error}; name a directory "
-            "that is writable and has space"
+            f"FC2107 cannot write the plots into {directory}: {error.strerror or error}; name a "
+            "directory that is writable and has space"
         ) from error
 
 

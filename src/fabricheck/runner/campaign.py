@@ -58,14 +58,14 @@ class Campaign:
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
             raise FabricheckError(
-                "expected a name of letters, digits, '.', '_' and '-' for the campaign, found "
-                f"{self.name!r}: choose another"
+                "FC0401 expected a name of letters, digits, '.', '_' and '-' for the campaign, "
+                f"found {self.name!r}: choose another"
             )
         given = (len(self.before), len(self.after), self.only, self.control)
         one_side = ((0, 0, side, False) for side in SIDES)
         if given not in ((1, 1, "", False), (0, 0, "", True), *one_side):
             raise FabricheckError(
-                "expected --before CMD and --after CMD, or --only before, --only after or "
+                "FC0402 expected --before CMD and --after CMD, or --only before, --only after or "
                 "--control, found something else: see fabricheck accept --help"
             )
 
@@ -92,7 +92,10 @@ def measure(campaign: Campaign, suite: Path, is_clear: Callable[[], bool]) -> li
     folder = home(suite) / "reports" / "acceptance"
     folder.mkdir(parents=True, exist_ok=True)
     lock = folder / ".lock"
-    busy = f"expected no other campaign in this checkout, found one that holds {lock}: wait for it"
+    busy = (
+        f"FC0415 expected no other campaign in this checkout, found one that holds {lock}: wait "
+        "for its end"
+    )
     # What a killed campaign left behind may hold it for a moment.
     with held(lock, busy, patience=2.0):
         running = _Running(campaign, suite)
@@ -166,8 +169,8 @@ class _Running:
             code = start(self._suite, self._command(side), reframe.environment(self._suite), lock)
             if len(self.runs(side)) < number:
                 raise FabricheckError(
-                    f"expected the end of run {number} {side} the change in the record, found "
-                    f"none; ReFrame ended with {code}: its last words stand above"
+                    f"FC0403 expected the end of run {number} {side} the change in the record, "
+                    f"found none; ReFrame ended with {code}: its last words stand above"
                 )
         with (reports / "acceptance" / f"{plan.name}.log").open("a") as log:
             log.write(f"{moment()} {side} {number} exit code {code}\n")
@@ -190,6 +193,7 @@ class _Running:
         switch = commands[SIDES.index(side)]
         if code := subprocess.run(["bash", "-c", switch], check=False).returncode:
             raise FabricheckError(
-                f"expected the command for the state {side} to end with 0, found {code}: {switch}"
+                f"FC0404 expected the command for the state {side} to end with 0, found {code}: "
+                f"{switch}"
             )
         self.state = side

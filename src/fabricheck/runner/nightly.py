@@ -116,8 +116,8 @@ def run_night(plan: Plan) -> Done:
     root = plan.nights.root
     lock = root / ".lock"
     busy = (
-        f"expected no other night under way, found one that holds {lock}: wait for its end, or end "
-        "its processes (fuser shows them)"
+        f"FC0414 expected no other night under way, found one that holds {lock}: wait for its end, "
+        "or end its processes (fuser shows them)"
     )
     try:
         root.mkdir(parents=True, exist_ok=True)
@@ -131,8 +131,8 @@ def run_night(plan: Plan) -> Done:
         raise
     except OSError as error:
         raise FabricheckError(
-            f"expected a place for the nights at {root}, found: {error}: make room or give write "
-            "permission; what was measured is kept"
+            f"FC0405 expected a place for the nights at {root}, found: {error}: make room or give "
+            "write permission; what was measured is kept"
         ) from error
 
 
@@ -144,7 +144,7 @@ def check_nights(plan: Plan) -> list[str]:
     """
     if not plan.nights.all():
         raise FabricheckError(
-            f"expected nights in {plan.nights.root}, found none: run ci/nightly.sh first"
+            f"FC0406 expected nights in {plan.nights.root}, found none: run ci/nightly.sh first"
         )
     # What is under way may still come to its end.
     found = plan.nights.missing(datetime.now(UTC), plan.every)
@@ -181,8 +181,8 @@ def deliver(plan: Plan, subject: str, lines: Sequence[str]) -> None:
         ended, why = _BAD, str(error)
     if ended:
         raise FabricheckError(
-            f"expected the mail command (--mail, FABRICHECK_MAIL) to take the summary, found: "
-            f"{why}: correct it; the summary is in {plan.nights.root}"
+            "FC0407 expected the mail command (--mail, FABRICHECK_MAIL) to take the summary, "
+            f"found: {why}: correct it; the summary is in {plan.nights.root}"
         )
 
 
@@ -221,7 +221,7 @@ class _Sequence:
         self._plan.nights.complete(self._night, self._codes, ended, self._plan.every)
         if kept:
             raise FabricheckError(
-                f"expected to remove what is older than {self._plan.keep.days} days, found: "
+                f"FC0408 expected to remove what is older than {self._plan.keep.days} days, found: "
                 f"{kept[0]}: remove it; the night itself is complete"
             )
         return Done(self._night.directory, self._codes, code, summary)

@@ -118,9 +118,9 @@ def check(suite: Path, selection: Selection) -> None:
         is_wanted = not selection.environments or name in selection.environments
         if is_wanted and compiler and not shutil.which(compiler):
             raise FabricheckError(
-                f"expected the MPI compiler {compiler} of environment {name}, found none on PATH: "
-                "install that MPI (ci/setup does on Debian), or take the environment out of the "
-                "site"
+                f"FC0409 expected the MPI compiler {compiler} of environment {name}, found none on "
+                "PATH: install that MPI (ci/setup does on Debian), or take the environment out of "
+                "the site"
             )
     references = path_of(folders("references", suite), selection.system)
     if exists(references):
@@ -141,7 +141,7 @@ def check_names(suite: Path, selection: Selection) -> dict[str, Any]:
     for tag in selection.tags:
         if tag not in (*RUNS, *FAMILIES):
             raise FabricheckError(
-                f"expected a tag of {', '.join(RUNS)}, or a family of benchmarks such as "
+                f"FC0410 expected a tag of {', '.join(RUNS)}, or a family of benchmarks such as "
                 f"{next(iter(FAMILIES))}, found {tag!r}: use one of these"
             )
     wanted = {name for partition in system["partitions"] for name in partition["environs"]}
@@ -153,7 +153,7 @@ def check_names(suite: Path, selection: Selection) -> dict[str, Any]:
     for name in selection.environments:
         if name not in environments:
             raise FabricheckError(
-                f"expected an environment of system {selection.system} "
+                f"FC0411 expected an environment of system {selection.system} "
                 f"({', '.join(environments)}), found {name!r}: use one of these"
             )
     return environments
@@ -168,7 +168,7 @@ def _check_offered(system: dict[str, Any], selection: Selection) -> None:
     for words, feature in asked.items():
         if feature not in features:
             raise FabricheckError(
-                f"expected what system {system['name']} offers, found {words}, which needs the "
-                f"feature '{feature}'; its partitions offer {', '.join(sorted(features))}: choose "
-                "another, or add it to the site file"
+                f"FC0412 expected what system {system['name']} offers, found {words}, which needs "
+                f"the feature '{feature}'; its partitions offer {', '.join(sorted(features))}: "
+                "choose another, or add it to the site file"
             )

@@ -61,8 +61,8 @@ def run(
     # Two runs of one checkout would overwrite each other's stage directories. ReFrame holds the
     # lock as well: it may outlive this process, if that is killed.
     busy = (
-        f"expected no other run in this checkout, found one that holds {lock_file}: wait for its "
-        "end, or use another checkout"
+        f"FC0416 expected no other run in this checkout, found one that holds {lock_file}: wait "
+        "for its end, or use another checkout"
     )
     session, perflogs = name_of_session(), home(suite) / "perflogs"
     own = {WANTED: ":".join(selection.programs()), DISTURBED_AGAIN: "1", SESSION: session}
@@ -84,8 +84,8 @@ def run(
             code = start(*started, sys.stderr if aside else None)
     if not (perflogs.is_dir() and last(perflogs, name=session)):
         raise FabricheckError(
-            f"expected the end of session {session} in the record {perflogs}, found none (ReFrame "
-            f"ended with exit code {code}): its last words stand above"
+            f"FC0413 expected the end of session {session} in the record {perflogs}, found none "
+            f"(ReFrame ended with exit code {code}): its last words stand above"
         )
     return code, session
 

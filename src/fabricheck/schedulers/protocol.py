@@ -199,8 +199,8 @@ class Scheduler:
             FabricheckError: if it can't be.
         """
         raise FabricheckError(
-            "expected a partition with a scheduler to which fabricheck can submit a stress, found "
-            f"{self.name}: run it on another partition"
+            "FC2401 expected a partition with a scheduler to which fabricheck can submit a "
+            f"stress, found {self.name}: run it on another partition"
         )
 
     def standing(self, name: str, job: str) -> Standing:

@@ -132,8 +132,8 @@ class Slurm(Scheduler):
             fields = line.split("|")
             if len(fields) != len(self.lists[-1].split("|")) or not fields[1].isdecimal():
                 raise FabricheckError(
-                    f"expected lines of sinfo as partition|nodes|state|limit|names, found {line!r}:"
-                    " see whether this sinfo is Slurm's"
+                    "FC2402 expected lines of sinfo as partition|nodes|state|limit|names, found "
+                    f"{line!r}: see whether this sinfo is Slurm's"
                 )
             # One partition has a line for each group of nodes with another limit or state.
             if fields[2] == "up":
@@ -164,8 +164,9 @@ class Slurm(Scheduler):
             if gone and gone in str(error):
                 return ""
             raise FabricheckError(
-                f"expected an answer of {command[0]}, found: {error}: run it where Slurm is, with "
-                "a partition and options that Slurm takes (stress.options in the site file)"
+                f"FC2403 expected an answer of {command[0]}, found: {error}: run it where Slurm "
+                "is, with a partition and options that Slurm takes (stress.options in the site "
+                "file)"
             ) from None
 
 

@@ -25,7 +25,7 @@ def read(path: Path) -> dict[str, Any]:
     site: dict[str, Any] = document.value
     if not isinstance(site, dict) or not {"systems", "environments"} <= site.keys():
         raise FabricheckError(
-            f"expected the lists 'systems' and 'environments' in the site file {path}, "
+            f"FC0201 expected the lists 'systems' and 'environments' in the site file {path}, "
             f"found no such keys: see {PAGE}"
         )
     document.check(site_schema())
@@ -124,8 +124,8 @@ def read_sites(directories: Iterable[Path]) -> Sites:
             for name in names:
                 if (other := first.setdefault(name, path)) != path:
                     found.broken[other] = found.broken[path] = FabricheckError(
-                        f"expected one site file for system {name}, found {other} and {path}: "
-                        "give one of them another name"
+                        f"FC0202 expected one site file for system {name}, found {other} and "
+                        f"{path}: give one of them another name"
                     )
             if not nearer.issuperset(names):
                 found.read[path] = _without(site, nearer)
@@ -188,8 +188,8 @@ def extras_of(partition: str, suite: Path = SUITE) -> PartitionExtras:
     known = dict(_partitions(suite))
     if partition not in known:
         raise FabricheckError(
-            f"expected a partition of some site ({', '.join(known)}), found {partition!r}: write "
-            "SYSTEM:PARTITION"
+            f"FC0203 expected a partition of some site ({', '.join(known)}), found {partition!r}: "
+            "write SYSTEM:PARTITION"
         )
     return PartitionExtras.of(known[partition].get("extras"))
 

@@ -73,14 +73,16 @@ def place_of(name: str, reports: Path = REPORTS) -> Place:
     """
     known = places(reports)
     if not known:
-        raise FabricheckError("No stress is running. Start one with 'fabricheck stress start'.")
+        raise FabricheckError(
+            "FC2301 No stress is running. Start one with 'fabricheck stress start'."
+        )
     found = [each for each in known if each.name == name] if name else known
     if len(found) > 1:
         found = [each for each in found if not each.state().ended] or found
     if len(found) != 1:
         names = ", ".join(each.name for each in known) or "none"
         raise FabricheckError(
-            f"expected a stress that was started ({names}), found {name or 'no name'!r}: "
+            f"FC2302 expected a stress that was started ({names}), found {name or 'no name'!r}: "
             "start one, or name one with --name"
         )
     return found[0]
@@ -114,8 +116,8 @@ def start(wish: Wish, tell: Tell) -> Place:
     _check_length(wish, says)
     if not _NAME.fullmatch(wish.name or wish.system):
         raise FabricheckError(
-            "expected a name of letters, digits, '.', '_' and '-' that begins with a letter or a "
-            f"digit, found {wish.name!r}: choose one"
+            "FC2303 expected a name of letters, digits, '.', '_' and '-' that begins with a "
+            f"letter or a digit, found {wish.name!r}: choose one"
         )
     place = Place(REPORTS / "stress" / (wish.name or wish.system))
     with place.alone("start") as lock:
@@ -177,8 +179,8 @@ def wait_for_end(place: Place, seconds: float) -> None:
     while scheduler.standing(place.job_name, state.job).phase is not Phase.GONE:
         if time.monotonic() > limit:
             raise FabricheckError(
-                f"expected job {state.job} to end within {seconds:g} s, found it running: end it "
-                "with 'fabricheck stress stop --now'"
+                f"FC2304 expected job {state.job} to end within {seconds:g} s, found it running: "
+                "end it with 'fabricheck stress stop --now'"
             )
         time.sleep(_POLL)
 
@@ -260,7 +262,9 @@ def servers(place: Place) -> Iterator[str]:
     state, _ = standing_of(place)
     blocks = place.recent(state.session)
     if not blocks:
-        raise FabricheckError(f"expected a block of stress {place.name}, found none yet: wait")
+        raise FabricheckError(
+            f"FC2305 expected a block of stress {place.name}, found none yet: wait"
+        )
     last = blocks[-1]
     states = scheduler_for(place.read_plan()).known_states()
     for node in last.nodes:
@@ -283,13 +287,13 @@ def _partition(wish: Wish) -> tuple[dict[str, Any], StressExtra]:
     }
     if not allowed:
         raise FabricheckError(
-            f"expected a partition of system {wish.system} whose extras have 'stress' in its site "
-            f"file, found none: whoever runs the system allows stress there "
+            f"FC2306 expected a partition of system {wish.system} whose extras have 'stress' in "
+            "its site file, found none: whoever runs the system allows stress there "
             f"(docs/reference/sites.md, {PAGE})"
         )
     if wish.partition not in allowed and (wish.partition or len(allowed) > 1):
         raise FabricheckError(
-            f"expected a partition that allows stress ({', '.join(allowed)}), found "
+            f"FC2307 expected a partition that allows stress ({', '.join(allowed)}), found "
             f"{wish.partition or 'none'!r}: name one with --partition"
         )
     return allowed[wish.partition] if wish.partition else next(iter(allowed.values()))
@@ -299,11 +303,11 @@ def _check_length(wish: Wish, says: StressExtra) -> None:
     most = seconds_of(says.longest)
     if wish.seconds > most:
         raise FabricheckError(
-            f"expected at most {most:g} s of stress, which the site file allows "
+            f"FC2308 expected at most {most:g} s of stress, which the site file allows "
             f"(stress.longest), found {wish.seconds:g}: ask for less"
         )
     if not 0 < wish.duty <= 1:
-        raise FabricheckError(f"expected a duty above 0 and up to 1, found {wish.duty:g}")
+        raise FabricheckError(f"FC2309 expected a duty above 0 and up to 1, found {wish.duty:g}")
 
 
 def _request(wish: Wish, partition: dict[str, Any], says: StressExtra, mix: Mix) -> dict[str, Any]:
@@ -313,7 +317,7 @@ def _request(wish: Wish, partition: dict[str, Any], says: StressExtra, mix: Mix)
         lacking.append(f"environment {says.environ}")
     if lacking:
         raise FabricheckError(
-            f"expected what stress names in partition {partition['name']}, which lacks "
+            f"FC2310 expected what stress names in partition {partition['name']}, which lacks "
             f"{', '.join(lacking)}: correct stress in the site file"
         )
     return {
@@ -341,8 +345,8 @@ def _refuse_second(place: Place, request: dict[str, Any]) -> None:
         job = job or state.job
     if job:
         raise FabricheckError(
-            f"expected no stress {place.name} that waits or runs, found job {job}: stop it with "
-            f"'fabricheck stress stop --name {place.name}', or give this one another --name"
+            f"FC2311 expected no stress {place.name} that waits or runs, found job {job}: stop it "
+            f"with 'fabricheck stress stop --name {place.name}', or give this one another --name"
         )
 
 

@@ -69,8 +69,8 @@ def read_mix(name: str) -> Mix:
     path = Path(name) if name.endswith((".yaml", ".yml")) else known.get(name)
     if path is None:
         raise FabricheckError(
-            f"expected a mix ({', '.join(known)}) or a file that ends in .yaml, found {name!r}: "
-            f"see {PAGE}"
+            f"FC2312 expected a mix ({', '.join(known)}) or a file that ends in .yaml, found "
+            f"{name!r}: see {PAGE}"
         )
     document = load(path, "a mix", PAGE)
     document.check(schema("fabricheck.stress", "mix.schema.json"))

@@ -90,7 +90,7 @@ def make_plan(
         said = [line.strip() for line in (ended.stdout + ended.stderr).splitlines()]
         words = "; ".join(line for line in said if "Reason:" in line or "error:" in line)
         raise FabricheckError(
-            f"expected ReFrame to plan {len(request['blocks'])} blocks in partition "
+            f"FC2313 expected ReFrame to plan {len(request['blocks'])} blocks in partition "
             f"{request['partition']} with {request['environ']}, found {len(answers)}: "
             f"{words[:_WORDS] or 'it says nothing'}: {directory} has what was built and tried"
         )

@@ -112,8 +112,8 @@ class Place:
         self.path.mkdir(parents=True, exist_ok=True)
         lock = self.path / f".{what}.lock"
         busy = (
-            f"expected no other {what} of stress {self.name}, found one under way ({lock} is "
-            "held): wait for its end"
+            f"FC2318 expected no other {what} of stress {self.name}, found one under way ({lock} "
+            "is held): wait for its end"
         )
         return held(lock, busy)
 
@@ -142,8 +142,8 @@ class Place:
         if not given.keys() >= _PLANNED:
             found = "something else" if given else "none"
             raise FabricheckError(
-                f"expected the plan of a stress in {self.path / 'plan.json'}, found {found}: "
-                "start one"
+                f"FC2314 expected the plan of a stress in {self.path / 'plan.json'}, found "
+                f"{found}: start one"
             )
         return given
 
@@ -163,8 +163,8 @@ class Place:
                 append_whole(self.lines, to_line(case))
         except OSError as error:
             raise FabricheckError(
-                f"expected to append a block to {self.lines}, found: {error.strerror}; nothing was "
-                "written: make room or give write permission"
+                f"FC2315 expected to append a block to {self.lines}, found: {error.strerror}; "
+                "nothing was written: make room or give write permission"
             ) from error
 
     def read(self, session: str, most: int | None = None) -> list[Case]:
@@ -203,8 +203,8 @@ class Place:
             return empty
         except ValueError as error:
             raise FabricheckError(
-                f"expected what a stress wrote in {path}, found something else ({error}): remove "
-                "the file and start again"
+                f"FC2316 expected what a stress wrote in {path}, found something else ({error}): "
+                "remove the file and start again"
             ) from None
 
 

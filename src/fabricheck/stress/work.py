@@ -75,8 +75,8 @@ class Worker:
             state = self._place.state()
             if not state.session:
                 raise FabricheckError(
-                    f"expected a stress that was started in {self._place.path}, found none: use "
-                    "'fabricheck stress start'"
+                    f"FC2317 expected a stress that was started in {self._place.path}, found none: "
+                    "use 'fabricheck stress start'"
                 )
             if not state.began:
                 until = now + self._plan["seconds"]

@@ -174,12 +174,12 @@ def choice(family: str, transport: str) -> Choice:
     """
     if family not in MPIS:
         raise FabricheckError(
-            f"expected an MPI family of the table ({', '.join(MPIS)}), found {family!r}: "
+            f"FC1001 expected an MPI family of the table ({', '.join(MPIS)}), found {family!r}: "
             "give the environment one of these as extras.mpi_family"
         )
     if transport not in MPIS[family].choices:
         raise FabricheckError(
-            f"expected an MPI that has transport {transport} "
+            f"FC1002 expected an MPI that has transport {transport} "
             f"({', '.join(families(transport)) or 'none has'}), found {family}: choose another"
         )
     return MPIS[family].choices[transport]

@@ -58,8 +58,8 @@ def read_runs(text: str, expected: int) -> list[str]:
     if is_open or len(runs) != expected:
         ended = len(runs) - is_open
         raise FabricheckError(
-            f"expected {expected} runs that ended, found {ended}: the job was cut short, or its "
-            "output is damaged; run the case again"
+            f"FC1003 expected {expected} runs that ended, found {ended}: the job was cut short, or "
+            "its output is damaged; run the case again"
         )
     return ["".join(f"{line}\n" for line in run) for run in runs]
 
@@ -77,6 +77,6 @@ def read_faults(errors: str) -> tuple[str, ...]:
 
 def _disorder(number: int, expected: str, line: str) -> FabricheckError:
     return FabricheckError(
-        f"line {number} of the output: expected {expected}, found {line!r}: outputs of several "
-        "jobs are mixed, or lines are missing; run the case again"
+        f"FC1004 line {number} of the output: expected {expected}, found {line!r}: outputs of "
+        "several jobs are mixed, or lines are missing; run the case again"
     )

@@ -27,8 +27,8 @@ def parts(placement: str) -> tuple[str, int, str]:
     match = _WRITTEN.fullmatch(placement)
     if not match:
         raise FabricheckError(
-            f"expected a placement such as tcp-2n or shm-1n, found {placement!r}: "
-            "write <transport>-<number of nodes>n, for all cores with -full behind it"
+            f"FC1005 expected a placement such as tcp-2n or shm-1n, found {placement!r}: write "
+            "<transport>-<number of nodes>n, for all cores with -full behind it"
         )
     return match["transport"], int(match["nodes"]), match["layout"] or ""
 
@@ -79,8 +79,8 @@ class Placement:
         if (transport.scope is Scope.INTRA_NODE) != (num_nodes == 1):
             needs = "one node" if transport.scope is Scope.INTRA_NODE else "two nodes or more"
             raise FabricheckError(
-                f"expected {needs} for transport {transport.name}, found placement {text!r}: "
-                "choose a placement that can exist"
+                f"FC1006 expected {needs} for transport {transport.name}, found placement "
+                f"{text!r}: choose a placement that can exist"
             )
         return cls(transport, num_nodes, bool(layout))
 

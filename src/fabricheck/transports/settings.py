@@ -66,7 +66,8 @@ def ucx_settings(transport: str, ports: Ports = ANY_PORTS) -> dict[str, str]:
     if not find(transport).ucx_tls:
         on_ucx = ", ".join(name for name, each in TRANSPORTS.items() if each.ucx_tls)
         raise FabricheckError(
-            f"expected a transport of UCX ({on_ucx}), found {transport!r}: UCX doesn't have it"
+            f"FC1007 expected a transport of UCX ({on_ucx}), found {transport!r}: UCX doesn't have "
+            "it"
         )
     interfaces(find(transport), ports)
     return {**ucx_variables(transport), **_ucx_ports(find(transport), ports)}
@@ -83,9 +84,9 @@ def interfaces(transport: Transport, ports: Ports) -> tuple[str, ...]:
     named = tuple(name for name, _ in ports.named(transport.port))
     if transport.port == IPOIB and not named:
         raise FabricheckError(
-            "expected the interface of IPoIB (such as ib0) as extras.ucx_net_devices.ipoib of a "
-            f"partition that offers {IPOIB}, found {ports.devices.get(IPOIB)!r}: add it to the "
-            "site file"
+            "FC1008 expected the interface of IPoIB (such as ib0) as extras.ucx_net_devices.ipoib "
+            f"of a partition that offers {IPOIB}, found {ports.devices.get(IPOIB)!r}: add it to "
+            "the site file"
         )
     return named
 

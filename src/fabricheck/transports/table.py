@@ -136,5 +136,6 @@ def find(name: str) -> Transport:
     except KeyError:
         known = ", ".join(TRANSPORTS)
         raise FabricheckError(
-            f"expected a transport of the table ({known}), found {name!r}: use one of these names"
+            f"FC1009 expected a transport of the table ({known}), found {name!r}: use one of these "
+            "names"
         ) from None

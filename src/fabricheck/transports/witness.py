@@ -213,8 +213,8 @@ def read_witness(path: Path) -> Witness:
                 facts[words[0]] = " ".join(words[1:])
         except (ValueError, IndexError):
             raise FabricheckError(
-                f"{path.name}, line {number}: expected 'KEY VALUE' or a counter, found {line!r}: "
-                "the witness of this rank is damaged, run the case again"
+                f"FC1010 {path.name}, line {number}: expected 'KEY VALUE' or a counter, found "
+                f"{line!r}: the witness of this rank is damaged, run the case again"
             ) from None
     try:
         began, ended = map(float, facts.get("ran", "0 0").split())
@@ -236,8 +236,8 @@ def read_witness(path: Path) -> Witness:
         )
     except (KeyError, ValueError) as error:
         raise FabricheckError(
-            f"{path.name}: expected rank, host, allocation, cpus, ports and exit, found no usable "
-            f"{error}: the witness of this rank is cut, run the case again"
+            f"FC1011 {path.name}: expected rank, host, allocation, cpus, ports and exit, found no "
+            f"usable {error}: the witness of this rank is cut, run the case again"
         ) from None
 
 

@@ -34,8 +34,8 @@ class BandwidthRatio(Ratio):
         sizes = [size for size in above if size in below and below[size] and size >= _LEAST]
         if not sizes:
             raise FabricheckError(
-                f"expected bandwidths of both paths at {format_size(_LEAST)} or more, found none: "
-                "raise extras.max_message_size of the partition"
+                f"FC1201 expected bandwidths of both paths at {format_size(_LEAST)} or more, found "
+                "none: raise extras.max_message_size of the partition"
             )
         return {size: above[size] / below[size] for size in sizes}
 

@@ -137,8 +137,8 @@ class ShapeRatio(Ratio):
         above, below = ({point.size or 0: point for point in c.points} for c in (upper, lower))
         if above.keys() != below.keys():
             raise FabricheckError(
-                f"expected the same orders of matrices in both cases, found {sorted(above)} and "
-                f"{sorted(below)}: give both partitions the same matrix_orders"
+                f"FC1202 expected the same orders of matrices in both cases, found {sorted(above)} "
+                f"and {sorted(below)}: give both partitions the same matrix_orders"
             )
         try:
             return {
@@ -147,8 +147,9 @@ class ShapeRatio(Ratio):
             }
         except (KeyError, ZeroDivisionError) as error:
             raise FabricheckError(
-                f"expected a figure above 0 on both sides of the ratio, found none ({error!r}): "
-                "one repetition tells no variation, and a phase that moves nothing takes no time"
+                "FC1203 expected a figure above 0 on both sides of the ratio, found none "
+                f"({error!r}): one repetition tells no variation, and a phase that moves nothing "
+                "takes no time"
             ) from None
 
     def values(self, ratios: Mapping[int, float]) -> dict[Variable, float | None]:

@@ -286,6 +286,6 @@ def _clock(path: Path) -> int:
         return int(path.read_text())
     except (OSError, ValueError) as error:
         raise FabricheckError(
-            f"expected the time in ns in {path.name}, found none ({error}): the job script did not "
-            "come so far"
+            f"FC1204 expected the time in ns in {path.name}, found none ({error}): the job script "
+            "did not come so far"
         ) from error

@@ -33,7 +33,7 @@ def _median(curve: Curve, size: int) -> float:
     values = curve.variables()
     if median not in values:
         raise FabricheckError(
-            f"expected {median} of {curve.benchmark}, found none: "
-            "let that case measure this size, or compare at others"
+            f"FC1205 expected {median} of {curve.benchmark}, found none: let that case measure "
+            "this size, or compare at others"
         )
     return values[median][0]

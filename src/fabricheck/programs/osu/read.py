@@ -45,7 +45,7 @@ def parse(text: str, source: str, name: str = "") -> Curve:
     title = _TITLE.match(lines[title_number - 1])
     if title is None:
         raise ParseError(
-            f"{source}: line {title_number}: expected a title with a version, found "
+            f"FC1206 {source}: line {title_number}: expected a title with a version, found "
             f"{lines[title_number - 1]!r}: the title is cut or damaged"
         )
     benchmark = _find_benchmark(title["printed"], name, f"{source}: line {title_number}")
@@ -77,9 +77,9 @@ def _find_title(lines: Sequence[str], source: str) -> int:
     shown = ", ".join(map(str, numbers[:_SHOWN_TITLES]))
     more = ", ..." if len(numbers) > _SHOWN_TITLES else ""
     raise ParseError(
-        f"{source}: expected one table, found {len(numbers)} (titles at lines {shown}{more}): "
-        f"either the job ran as {len(numbers)} separate programs because the launcher's PMI does "
-        "not fit this MPI, or the outputs of several runs were put together"
+        f"FC1207 {source}: expected one table, found {len(numbers)} (titles at lines "
+        f"{shown}{more}): either the job ran as {len(numbers)} separate programs because the "
+        "launcher's PMI does not fit this MPI, or the outputs of several runs were put together"
     )
 
 
@@ -88,7 +88,7 @@ def _find_benchmark(printed: str, name: str, place: str) -> MpiBenchmark:
     found = {each.name: each for each in every if each.printed == printed}
     if not found:
         raise ParseError(
-            f"{place}: unknown benchmark {printed!r}: fabricheck reads the tables of "
+            f"FC1208 {place}: unknown benchmark {printed!r}: fabricheck reads the tables of "
             f"{', '.join(BENCHMARKS)}"
         )
     return found.get(name) or next(iter(found.values()))
@@ -98,8 +98,8 @@ def _refuse_validation_error(lines: Sequence[str], source: str) -> None:
     for number, line in enumerate(lines, start=1):
         if _VALIDATION_ERROR in line:
             raise ParseError(
-                f"{source}: line {number}: data validation failed, the received data was wrong: "
-                f"{line.strip()!r}"
+                f"FC1209 {source}: line {number}: data validation failed, the received data was "
+                f"wrong: {line.strip()!r}"
             )
 
 
@@ -107,8 +107,8 @@ def _refuse_rows_before(lines: Sequence[str], source: str) -> None:
     for number, line in enumerate(lines, start=1):
         if Table.is_full_row(line):
             raise ParseError(
-                f"{source}: line {number}: expected the title line before any row, found the row "
-                f"{line.strip()!r}: the start of the table is missing or lines are mixed up"
+                f"FC1210 {source}: line {number}: expected the title line before any row, found "
+                f"the row {line.strip()!r}: the start of the table is missing or lines are mixed up"
             )
 
 
@@ -152,7 +152,7 @@ def _parse_startup(text: str, source: str, benchmark: MpiBenchmark, version: str
     found = list(pattern.finditer(text.replace("\r\n", "\n")))
     if len(found) != 1:
         raise ParseError(
-            f"{source}: expected one line with the number of ranks after the title of "
+            f"FC1211 {source}: expected one line with the number of ranks after the title of "
             f"{benchmark.osu_program}, found {len(found)}: the output is cut or damaged, or those "
             "of several runs were put together"
         )

@@ -195,13 +195,14 @@ class Table(Rows):
         """
         if not self.columns:
             raise ParseError(
-                f"{self._source}: expected a line that names the columns after the title of "
+                f"FC1212 {self._source}: expected a line that names the columns after the title of "
                 f"{self._benchmark.osu_program}, found none: the output is cut or damaged"
             )
         if not self.points:
             raise ParseError(
-                f"{self._source}: expected rows after the column line, found none: the sweep is "
-                "empty, so the program was ended before its first message size or given no size"
+                f"FC1213 {self._source}: expected rows after the column line, found none: the "
+                "sweep is empty, so the program was ended before its first message size or given "
+                "no size"
             )
         if cut:
             raise self._error(

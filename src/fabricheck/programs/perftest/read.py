@@ -156,8 +156,8 @@ def parse_runs(outputs: Sequence[str], source: str) -> Curve:
     for number, table in enumerate(tables[1:], start=2):
         for what, expected, found in _differences(first, table):
             raise ParseError(
-                f"{source}: run {number}: expected {what} {expected} as in run 1, found {found}: "
-                "outputs of several tests are put together"
+                f"FC1214 {source}: run {number}: expected {what} {expected} as in run 1, found "
+                f"{found}: outputs of several tests are put together"
             )
     points = [point for table in tables for point in table.points]
     _check_order(points, source)
@@ -200,8 +200,8 @@ def confirm(
     for key, value in expected.items():
         if found.get(key) != value:
             raise ParseError(
-                f"{source}: expected {key} {value}, found {found.get(key, 'none')}: perftest did "
-                "not do what it was asked to, so its figures belong to another test"
+                f"FC1215 {source}: expected {key} {value}, found {found.get(key, 'none')}: "
+                "perftest did not do what it was asked to, so its figures belong to another test"
             )
     return replace(curve, benchmark=benchmark.name)
 
@@ -215,8 +215,8 @@ def confirm_case(curve: Curve, placement: str, source: str) -> None:
     told = curve.metadata.get(CONNECTION, "").lower()
     if told != placement.partition("-")[0]:
         raise FabricheckError(
-            f"{source}: expected the connection type of {placement}, found {told or 'none'}: its "
-            "references are not those of this curve; correct --placement"
+            f"FC1216 {source}: expected the connection type of {placement}, found "
+            f"{told or 'none'}: its references are not those of this curve; correct --placement"
         )
 
 
@@ -288,13 +288,13 @@ def _check_sweep(points: Sequence[Point], source: str) -> None:
     for before, size in pairwise(sizes):
         if size != 2 * before:
             raise ParseError(
-                f"{source}: expected {2 * before} B after {before} B, found {size} B: rows are "
-                "missing, repeated (as with --run_infinitely) or out of order"
+                f"FC1217 {source}: expected {2 * before} B after {before} B, found {size} B: rows "
+                "are missing, repeated (as with --run_infinitely) or out of order"
             )
     if len(sizes) > 1 and sizes[0] != _FIRST_OF_ALL:
         raise ParseError(
-            f"{source}: expected a sweep (-a) from {_FIRST_OF_ALL} B on, found one from {sizes[0]} "
-            "B: its first rows are missing"
+            f"FC1218 {source}: expected a sweep (-a) from {_FIRST_OF_ALL} B on, found one from "
+            f"{sizes[0]} B: its first rows are missing"
         )
 
 
@@ -303,6 +303,7 @@ def _check_order(points: Sequence[Point], source: str) -> None:
     for before, size in pairwise(sizes):
         if size <= before:
             raise ParseError(
-                f"{source}: expected a size greater than {before}, found {size}: rows are repeated "
-                "or out of order; run the benchmark again with its output in a file of its own"
+                f"FC1219 {source}: expected a size greater than {before}, found {size}: rows are "
+                "repeated or out of order; run the benchmark again with its output in a file of "
+                "its own"
             )

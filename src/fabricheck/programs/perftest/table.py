@@ -131,8 +131,8 @@ def read_table(text: str, source: str) -> Table:
     """
     if not text.strip():
         raise ParseError(
-            f"{source}: expected the output of {PROGRAM}, found nothing: the client did not start, "
-            "or its output went elsewhere"
+            f"FC1220 {source}: expected the output of {PROGRAM}, found nothing: the client did not "
+            "start, or its output went elsewhere"
         )
     reader = _Reader([line.rstrip() for line in text.split("\n")], source)
     title, number = reader.find_title()
@@ -147,8 +147,8 @@ def read_table(text: str, source: str) -> Table:
     ]
     if not points:
         raise ParseError(
-            f"{source}: expected rows after the column names, found none: the test was ended "
-            "before its first size was done, or this is the server's side, which prints none"
+            f"FC1221 {source}: expected rows after the column names, found none: the test was "
+            "ended before its first size was done, or this is the server's side, which prints none"
         )
     return Table(
         benchmark=_identify(title, settings, source),
@@ -170,13 +170,14 @@ def _identify(title: re.Match[str], settings: Mapping[str, str], source: str) ->
     missing = [key for key in _NEEDED if key not in settings]
     if missing or not _WHOLE_NUMBER.fullmatch(settings[MTU]):
         raise ParseError(
-            f"{source}: expected the settings {', '.join(missing or [MTU])} below the title, found "
-            f"{settings.get(MTU) if not missing else 'none'}: lines are missing or damaged"
+            f"FC1222 {source}: expected the settings {', '.join(missing or [MTU])} below the "
+            f"title, found {settings.get(MTU) if not missing else 'none'}: lines are missing or "
+            "damaged"
         )
     if (_POST_LIST in title[0]) != (_POST_LIST in settings):
         raise ParseError(
-            f"{source}: expected {_POST_LIST} in the title and in the settings, found it in one: "
-            "lines are missing, or outputs are mixed"
+            f"FC1223 {source}: expected {_POST_LIST} in the title and in the settings, found it in "
+            "one: lines are missing, or outputs are mixed"
         )
     program = f"ib_{_OPERATIONS[title['verb']]}_{_KINDS[title['kind']]}"
     pairs = settings.get(_QUEUE_PAIRS, "1")
@@ -189,7 +190,7 @@ def _identify(title: re.Match[str], settings: Mapping[str, str], source: str) ->
         if (benchmark.program, benchmark.options) == (program, options):
             return benchmark.name
     raise ParseError(
-        f"{source}: expected a verbs benchmark of the registry, found {program} "
+        f"FC1224 {source}: expected a verbs benchmark of the registry, found {program} "
         f"{' '.join(options)}: take options away that no benchmark has"
     )
 
@@ -206,8 +207,8 @@ class _Reader(Rows):
         if not numbers:
             last = next(line.strip() for line in reversed(self.lines) if line.strip())
             raise ParseError(
-                f"{self._source}: expected a table of {PROGRAM}, found no title such as 'Send BW "
-                f"Test'; the output ends with {last[:120]!r}"
+                f"FC1225 {self._source}: expected a table of {PROGRAM}, found no title such as "
+                f"'Send BW Test'; the output ends with {last[:120]!r}"
             )
         if len(numbers) > 1:
             raise self._error(
@@ -228,7 +229,7 @@ class _Reader(Rows):
         ]
         if len(numbers) != 1 or numbers[0] < title:
             raise ParseError(
-                f"{self._source}: expected one line of column names below the title, found "
+                f"FC1226 {self._source}: expected one line of column names below the title, found "
                 f"{len(numbers)}: the output is cut, damaged or mixed, or tells both sides' results"
             )
         for number, line in enumerate(self.lines[: numbers[0]], start=1):
@@ -285,8 +286,8 @@ class _Reader(Rows):
                     break
                 return number
         raise ParseError(
-            f"{self._source}: expected a line of dashes below the rows, found none: the table is "
-            "cut, the client was ended or still runs, or a copy left the dashes out"
+            f"FC1227 {self._source}: expected a line of dashes below the rows, found none: the "
+            "table is cut, the client was ended or still runs, or a copy left the dashes out"
         )
 
     def _refuse_rows_after(self, end: int) -> None:

@@ -111,8 +111,8 @@ def _of_sweep(output: Output, source: str, name: str) -> Curve:
     operation = output.settings.get("op_type")
     if operation is None and not name:
         raise ParseError(
-            f"{source}: expected op_type in the configuration, found none: the table doesn't tell "
-            "reads from writes, so name the benchmark (--benchmark)"
+            f"FC1228 {source}: expected op_type in the configuration, found none: the table "
+            "doesn't tell reads from writes, so name the benchmark (--benchmark)"
         )
     for sweep in SWEEPS.values():
         is_it = (operation or sweep.options[-1]) in sweep.options
@@ -120,14 +120,14 @@ def _of_sweep(output: Output, source: str, name: str) -> Curve:
             break
     else:
         raise ParseError(
-            f"{source}: expected {name or 'a sweep of the registry'} ("
-            f"{', '.join(SWEEPS)} are known), found one of "
-            f"{operation or 'unknown operation'}s over {'batches' if by_total else 'sizes'}"
+            f"FC1229 {source}: expected {name or 'a sweep of the registry'} ({', '.join(SWEEPS)} "
+            f"are known), found one of {operation or 'unknown operation'}s over "
+            f"{'batches' if by_total else 'sizes'}"
         )
     if sweep.transfer and {row.size for row in rows} != {sweep.transfer}:
         raise ParseError(
-            f"{source}: expected transfers of {sweep.transfer} B as in {sweep.name}, found others: "
-            "the table is of another sweep"
+            f"FC1230 {source}: expected transfers of {sweep.transfer} B as in {sweep.name}, found "
+            "others: the table is of another sweep"
         )
     return curve(output, sweep.name, by_total=bool(sweep.transfer))
 
@@ -149,8 +149,8 @@ def confirm_case(curve: Curve, placement: str, source: str) -> None:
             continue
         if value != wanted:
             raise ParseError(
-                f"{source}: expected {key}: {wanted} as in {curve.benchmark}, found {value}: its "
-                "figures belong to another test"
+                f"FC1231 {source}: expected {key}: {wanted} as in {curve.benchmark}, found "
+                f"{value}: its figures belong to another test"
             )
 
 

@@ -106,8 +106,8 @@ def read(text: str, source: str) -> Output:
     )
     if not tables:
         raise ParseError(
-            f"{source}: expected a table of {PROGRAM}, found no title such as 'Initiator Rank 0': "
-            "the program did not come so far, or its output went elsewhere"
+            f"FC1232 {source}: expected a table of {PROGRAM}, found no title such as 'Initiator "
+            "Rank 0': the program did not come so far, or its output went elsewhere"
         )
     check_sweeps(tables, source, doubling=True)
     return Output("", settings, tables)
@@ -122,16 +122,17 @@ def check_sweeps(tables: Sequence[Sequence[Row]], source: str, *, doubling: bool
     sweeps = {tuple((row.size, row.batch) for row in table) for table in tables}
     if len(sweeps) != 1:
         raise ParseError(
-            f"{source}: expected the same sizes and batches of all {len(tables)} initiators, found "
-            f"{len(sweeps)} different sweeps: a table is cut, or outputs are put together"
+            f"FC1233 {source}: expected the same sizes and batches of all {len(tables)} "
+            f"initiators, found {len(sweeps)} different sweeps: a table is cut, or outputs are put "
+            "together"
         )
     for before, row in pairwise(tables[0]):
         stays = (row.size == before.size) != (row.batch == before.batch)
         if not stays or row.total <= before.total or (doubling and row.total != 2 * before.total):
             raise ParseError(
-                f"{source}: expected {'twice the' if doubling else 'a greater'} size or batch "
-                f"after {before.size} B x {before.batch}, found {row.size} B x {row.batch}: rows "
-                "are missing, repeated or out of order"
+                f"FC1234 {source}: expected {'twice the' if doubling else 'a greater'} size or "
+                f"batch after {before.size} B x {before.batch}, found {row.size} B x {row.batch}: "
+                "rows are missing, repeated or out of order"
             )
 
 

@@ -150,7 +150,7 @@ def parse(text: str, source: str, name: str = "") -> Curve:
     known = [each for each in BENCHMARKS if each.startswith("rdma_")]
     if name not in known:
         raise ParseError(
-            f"{source}: expected the name of the benchmark (--benchmark) with the output of "
+            f"FC1235 {source}: expected the name of the benchmark (--benchmark) with the output of "
             f"SEREN's program, which tells no hosts, found {name or 'none'}: name one of "
             f"{', '.join(known)}"
         )
@@ -159,7 +159,7 @@ def parse(text: str, source: str, name: str = "") -> Curve:
     units = len({each.receiver for each in streams})
     if len(streams) != units * topology.transmitters or not topology.has(units):
         raise ParseError(
-            f"{source}: expected streams of {topology.name} ({topology.title}), found "
+            f"FC1236 {source}: expected streams of {topology.name} ({topology.title}), found "
             f"{len(streams)} into {units} receivers: the output is cut, or of another topology"
         )
     return curve(streams, name, size)
@@ -170,9 +170,9 @@ def _check(stream: Stream, loss: float, source: str) -> None:
     expected = stream.missed / stream.total if stream.total else 0.0
     if stream.missed + stream.received != stream.total or abs(loss - expected) > _ROUNDING:
         raise ParseError(
-            f"{source}: expected missed and received messages to be the total, and the loss rate "
-            f"their share, found {stream.missed}, {stream.received}, {stream.total} and {loss:g} "
-            f"of receiver {stream.receiver}: the output is damaged"
+            f"FC1237 {source}: expected missed and received messages to be the total, and the loss "
+            f"rate their share, found {stream.missed}, {stream.received}, {stream.total} and "
+            f"{loss:g} of receiver {stream.receiver}: the output is damaged"
         )
 
 
@@ -184,7 +184,7 @@ def _seren_figures(text: str, source: str) -> dict[tuple[int, int | None], dict[
         if not match:
             if _SEREN_LIKE.match(line):
                 raise ParseError(
-                    f"{source}: line {number}: expected a figure of a rank, found "
+                    f"FC1238 {source}: line {number}: expected a figure of a rank, found "
                     f"{line.strip()[:120]!r}: it is cut or damaged"
                 )
             continue
@@ -192,7 +192,7 @@ def _seren_figures(text: str, source: str) -> dict[tuple[int, int | None], dict[
         what = match["time"] or match["count"] or match["loss"]
         if what in figures[key]:
             raise ParseError(
-                f"{source}: expected one {what} of each side, found a second: {_AGAIN}"
+                f"FC1239 {source}: expected one {what} of each side, found a second: {_AGAIN}"
             )
         figures[key][what] = float(match["decimal"] or match["whole"] or match["share"])
     return figures
@@ -226,19 +226,19 @@ def read_seren(text: str, source: str) -> tuple[list[Stream], int]:
             _check(stream, told["message loss rate"], source)
         except KeyError as error:
             raise ParseError(
-                f"{source}: expected the {error} of the stream {number} of receiver {rank}, found "
-                "none: the output is cut"
+                f"FC1240 {source}: expected the {error} of the stream {number} of receiver {rank}, "
+                "found none: the output is cut"
             ) from None
         streams.append(stream)
     if not streams or len(figures) != 2 * len(streams):
         raise ParseError(
-            f"{source}: expected both sides of each stream, found {len(streams)} receivers' and "
-            f"{len(figures) - len(streams)} transmitters': the output is cut"
+            f"FC1241 {source}: expected both sides of each stream, found {len(streams)} receivers' "
+            f"and {len(figures) - len(streams)} transmitters': the output is cut"
         )
     if (ends := len(_SEREN_END.findall(text))) != 2 * len(streams):
         raise ParseError(
-            f"{source}: expected two lines 'Receive Visibilities ending' of each stream, found "
-            f"{ends} with {len(streams)} streams: the output is cut, or not all of it"
+            f"FC1242 {source}: expected two lines 'Receive Visibilities ending' of each stream, "
+            f"found {ends} with {len(streams)} streams: the output is cut, or not all of it"
         )
     return streams, _seren_size(figures, streams, text, source)
 
@@ -262,7 +262,7 @@ def _seren_size(
     sizes = {round(each) for each in found}
     if len(sizes) != 1 or any(abs(each - round(each)) > _ROUNDING * each for each in found):
         raise ParseError(
-            f"{source}: expected one size of messages from times, rates and numbers, found "
+            f"FC1243 {source}: expected one size of messages from times, rates and numbers, found "
             f"{', '.join(f'{each:.6g}' for each in sorted(found)) or 'none'} B: the output is "
             "damaged, or those of several runs are put together"
         )

@@ -76,7 +76,7 @@ class UcxPerftest(pair.Pair):
         except ParseError as error:
             # A test that fails leaves no row and no exit code, only its lines in UCX's log.
             if complaint := _complaint(setting):
-                raise FabricheckError(f"{complaint}; {error}") from None
+                raise FabricheckError(f"FC1244 {complaint}; {error}") from None
             raise
         versions = {log.version for log in read_ucx_logs(setting.stage)}
         return replace(curve, version=", ".join(sorted(versions - {""})))

@@ -75,8 +75,8 @@ def parse(text: str, source: str, name: str = "") -> Curve:
     """
     if not text.strip():
         raise ParseError(
-            f"{source}: expected the output of {PROGRAM}, found nothing: the client did not start, "
-            "or its output went elsewhere"
+            f"FC1245 {source}: expected the output of {PROGRAM}, found nothing: the client did not "
+            "start, or its output went elsewhere"
         )
     lines = [line.rstrip() for line in text.split("\n")]
     head = _find_head(lines, source)
@@ -86,13 +86,13 @@ def parse(text: str, source: str, name: str = "") -> Curve:
             table.read_row(number, line)
     if not table.points:
         raise ParseError(
-            f"{source}: expected rows after the head of the table, found none: every test of the "
-            "batch failed, or the client was ended before the first was done"
+            f"FC1246 {source}: expected rows after the head of the table, found none: every test "
+            "of the batch failed, or the client was ended before the first was done"
         )
     if lines[-1]:
         raise ParseError(
-            f"{source}: line {len(lines)}: expected a line end after the last line, found none: "
-            "the output is cut"
+            f"FC1247 {source}: line {len(lines)}: expected a line end after the last line, found "
+            "none: the output is cut"
         )
     return Curve(table.benchmark, PROGRAM, points=tuple(table.points))
 
@@ -103,18 +103,18 @@ def _find_head(lines: list[str], source: str) -> int:
         return heads[0]
     if heads:
         raise ParseError(
-            f"{source}: expected one table, found {len(heads)} (heads at lines "
+            f"FC1248 {source}: expected one table, found {len(heads)} (heads at lines "
             f"{', '.join(map(str, heads))}): the outputs of several runs were put together"
         )
     if any(line.startswith("|") and "# iterations" in line for line in lines):
         raise ParseError(
-            f"{source}: expected comma-separated values, found {PROGRAM}'s table for people, "
-            "which names no sizes: run it with -b FILE -f -v"
+            f"FC1249 {source}: expected comma-separated values, found {PROGRAM}'s table for "
+            "people, which names no sizes: run it with -b FILE -f -v"
         )
     last = next(line.strip() for line in reversed(lines) if line.strip())
     raise ParseError(
-        f"{source}: expected the table of {PROGRAM} -b FILE -f -v, found no line that names its "
-        f"columns (FILE,iterations,...); the output ends with {last[:120]!r}"
+        f"FC1250 {source}: expected the table of {PROGRAM} -b FILE -f -v, found no line that names "
+        f"its columns (FILE,iterations,...); the output ends with {last[:120]!r}"
     )
 
 

@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+"""Write the table of docs/reference/errors.md from the errors that the code raises.
+
+With --check nothing is written: the exit code is 1 when the document is out of date.
+
+example:
+    ci/document-errors.py
+"""
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from generated import write_or_check
+
+SUITE = Path(__file__).resolve().parents[1]
+DOCUMENT = SUITE / "docs" / "reference" / "errors.md"
+_CODED = re.compile(r"(FC\d{4}) (.*)", re.DOTALL)
+_REMEDY = re.compile(r"(.*\bfound\b.*?|.*\)): ((?!<)(?!.*\bfound\b).*)", re.DOTALL)
+
+
+def errors() -> Iterator[tuple[str, str]]:
+    """Code and sentence of each error; `<name>` stands for what differs."""
+    for path in sorted((SUITE / "src" / "fabricheck").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            # A sentence is an error's argument, or is named first.
+            sentences = getattr(node, "args", []) if isinstance(node, ast.Call) else ()
+            sentences = [node.value] if isinstance(node, ast.Assign) else sentences
+            if coded := _CODED.fullmatch(_text(sentences[0])) if sentences else None:
+                yield coded[1], coded[2]
+
+
+def _text(node: ast.AST) -> str:
+    if isinstance(node, ast.Constant):
+        return str(node.value)
+    if isinstance(node, ast.JoinedStr):
+        return "".join(map(_text, node.values))
+    if isinstance(node, ast.FormattedValue):
+        names = [each for each in ast.walk(node.value) if isinstance(each, ast.Name)]
+        attributes = [each for each in ast.walk(node.value) if isinstance(each, ast.Attribute)]
+        if isinstance(node.value, ast.Name):
+            return f"<{names[0].id.strip('_').lower()}>"
+        if isinstance(node.value, ast.Attribute):
+            return f"<{attributes[0].attr.strip('_').lower()}>"
+        return "<...>"
+    return ""
+
+
+def main() -> int:
+    """Write or check."""
+    table = ["| code | sentence | what to do |", "|---|---|---|"]
+    for code, sentence in sorted(errors()):
+        found, remedy = m.groups() if (m := _REMEDY.fullmatch(sentence)) else (sentence, "")
+        cells = (f"`{each}`".replace("|", "\\|") if each else "" for each in (found, remedy))
+        table.append(f'| <a id="{code.lower()}"></a>{code} | {" | ".join(cells)} |')
+    return write_or_check(__doc__, DOCUMENT, "ci/document-errors.py", ["\n".join(table)])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
