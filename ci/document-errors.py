@@ -8,6 +8,7 @@ example:
 """
 
 import ast
+import html
 import re
 import sys
 from collections.abc import Iterator
@@ -53,8 +54,9 @@ def main() -> int:
     table = ["| code | sentence | what to do |", "|---|---|---|"]
     for code, sentence in sorted(errors()):
         found, remedy = m.groups() if (m := _REMEDY.fullmatch(sentence)) else (sentence, "")
-        cells = (f"`{each}`".replace("|", "\\|") if each else "" for each in (found, remedy))
-        table.append(f'| <a id="{code.lower()}"></a>{code} | {" | ".join(cells)} |')
+        # A remedy in backquotes could read as a command, such as "make room".
+        cells = (each.replace("|", "\\|") for each in (found, html.escape(remedy, quote=False)))
+        table.append(f'| <a id="{code.lower()}"></a>{code} | `{"` | ".join(cells)} |')
     return write_or_check(__doc__, DOCUMENT, "ci/document-errors.py", ["\n".join(table)])
 
 
