@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.refusals import refused
 from tests.stress.made import SESSION, block, place
 from typer.testing import CliRunner
 
@@ -126,6 +127,25 @@ def test_a_job_that_waits_is_cancelled_and_one_that_runs_is_told(slurm: Stand) -
     slurm("squeue", "RUNNING|None|n1")
     Slurm().stop("s", "17")
     assert calls.read_text().splitlines() == ["17", "--batch --signal=TERM 17"]
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ("scancel: error: Kill job error on job id 17: Invalid job id specified", 1),
+        ("Job/step already completing or completed", 1),
+        ("", 229),
+    ],
+)
+def test_a_job_that_ended_before_the_signal_has_stopped(
+    slurm: Stand, words: str, code: int
+) -> None:
+    slurm("squeue", "RUNNING|None|n1")
+    slurm("scancel", words, code)
+    Slurm().stop("s", "17")
+    slurm("scancel", "scancel: error: Access/permission denied", 1)
+    with refused("FC2403", "scancel, found: .*denied"):
+        Slurm().stop("s", "17")
 
 
 def test_what_something_killed_is_closed_and_recorded_once(

@@ -37,6 +37,9 @@ _STRESS: Final = (
     *("--dependency=singleton", "--requeue", "--open-mode=append", "--exclusive", "--nice"),
     "--signal=B:TERM@60",
 )
+# Of a batch step that has ended scancel prints nothing: 229 is the last byte of ESLURM_ALREADY_DONE,
+# 2021.
+_JOB_IS_GONE: Final = re.compile(r"Invalid job id|already complet|^exit code 229$")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +102,7 @@ class Slurm(Scheduler):
         if not job:
             return Standing(Phase.GONE)
         which = (f"--jobs={job}", f"--name={name}", "--format=%T|%r|%N")
-        listed = self._ask("squeue", "--noheader", *which, gone="Invalid")
+        listed = self._ask("squeue", "--noheader", *which, of_job=True)
         if not listed:
             return Standing(Phase.GONE)
         state, why, nodes = listed.splitlines()[0].split("|")
@@ -123,7 +126,7 @@ class Slurm(Scheduler):
     def stop(self, name: str, job: str, *, now: bool = False) -> None:
         """TERM to the batch shell; a job that waits has no block to wait for, and is cancelled."""
         now = now or self.standing(name, job).phase is Phase.WAITING
-        self._ask("scancel", *(() if now else ("--batch", "--signal=TERM")), job, gone="Invalid")
+        self._ask("scancel", *(() if now else ("--batch", "--signal=TERM")), job, of_job=True)
 
     def partitions(self, run: Run) -> list[Partition]:
         """The partitions that are up."""
@@ -152,7 +155,7 @@ class Slurm(Scheduler):
             "sched_options": {"use_nodes_option": True},
         }
 
-    def _ask(self, *command: str, gone: str = "") -> str:
+    def _ask(self, *command: str, of_job: bool = False) -> str:
         """What a command prints; nothing where it says that the job is gone.
 
         Raises:
@@ -161,7 +164,7 @@ class Slurm(Scheduler):
         try:
             return ask([*self.before, *command], self.patience).strip()
         except UnansweredError as error:
-            if gone and gone in str(error):
+            if of_job and _JOB_IS_GONE.search(str(error)):
                 return ""
             raise FabricheckError(
                 f"FC2403 expected an answer of {command[0]}, found: {error}: run it where Slurm "
