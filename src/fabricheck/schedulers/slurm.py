@@ -37,8 +37,8 @@ _STRESS: Final = (
     *("--dependency=singleton", "--requeue", "--open-mode=append", "--exclusive", "--nice"),
     "--signal=B:TERM@60",
 )
-# Of a batch step that has ended scancel prints nothing: 229 is the last byte of ESLURM_ALREADY_DONE,
-# 2021.
+# Of a batch step that has ended scancel prints nothing: 229 is the last byte of 2021,
+# ESLURM_ALREADY_DONE.
 _JOB_IS_GONE: Final = re.compile(r"Invalid job id|already complet|^exit code 229$")
 
 
