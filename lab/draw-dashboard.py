@@ -29,12 +29,12 @@ from PIL import Image
 SUITE = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(SUITE))
 
-from lab.grafana.hour import STEP, document  # noqa: E402
-from tests.monitor.conftest import promtool, query_of  # noqa: E402
-from tests.monitor.test_loop import serving  # noqa: E402
-from tests.report.chromium import opened, wait_until  # noqa: E402
+from lab.grafana.hour import STEP, document
+from tests.monitor.conftest import promtool, query_of
+from tests.monitor.test_loop import serving
+from tests.report.chromium import opened, wait_until
 
-from fabricheck.fabric.counters import BANDS, Band  # noqa: E402
+from fabricheck.fabric.counters import BANDS, Band
 
 PLACE = SUITE / "lab" / "grafana"
 BUILD = SUITE / "build" / "grafana"

@@ -19,9 +19,9 @@ from pathlib import Path
 SUITE = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(SUITE))
 
-from tests.monitor.conftest import Suite  # noqa: E402
-from tests.monitor.test_exporter import Exporter  # noqa: E402
-from tests.report import sample as reports  # noqa: E402
+from tests.monitor.conftest import Suite
+from tests.monitor.test_exporter import Exporter
+from tests.report import sample as reports
 
 CASES = 215
 EVERY = 5.0
@@ -85,7 +85,7 @@ def measure(seconds: float) -> Iterator[str]:
             began = time.perf_counter()
             status, _, body = exporter.get("/metrics")
             times.append(time.perf_counter() - began)
-            assert status == 200  # noqa: PLR2004
+            assert status == 200
             size = len(body)
             own.append(exporter.memory / 1e6)
             both.append(resident(exporter.process.pid))

@@ -92,7 +92,7 @@ class Lab:
         took = time.monotonic() - start
         (self.out / f"{name}.out").write_text(done.stdout)
         (self.out / f"{name}.err").write_text(done.stderr)
-        print(f"{took:7.1f} s  exit code {done.returncode}  {name}", flush=True)  # noqa: T201
+        print(f"{took:7.1f} s  exit code {done.returncode}  {name}", flush=True)
         return done
 
     def program(self, name: str) -> Path:
@@ -319,7 +319,7 @@ def main() -> int:
     """Run the parts that were asked for."""
     given = arguments()
     if not given.programs.is_dir():
-        print(f"{given.programs} is no build folder of src/bench", file=sys.stderr)  # noqa: T201
+        print(f"{given.programs} is no build folder of src/bench", file=sys.stderr)
         return 2
     given.out.mkdir(parents=True, exist_ok=True)
     lab = Lab(
@@ -339,7 +339,7 @@ def main() -> int:
         lab.summary["failures"] = lab.failures
         (lab.out / "summary.json").write_text(json.dumps(lab.summary, indent=1))
     for failure in lab.failures:
-        print(f"failed: {failure}")  # noqa: T201
+        print(f"failed: {failure}")
     return 1 if lab.failures else 0
 
 

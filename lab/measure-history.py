@@ -24,7 +24,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from fabricheck.record.entries import Case, Sample
+from fabricheck.record.entries import CaseEntry, Sample
 from fabricheck.record.write import append
 
 SIZES = [1 << power for power in range(20)]
@@ -35,10 +35,10 @@ TRANSPORTS = ("rc", "ud", "dc", "tcp")
 MPI_VERSION = "Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4, repo rev: v4.1.4"
 
 
-def case(series: int, night: int, total: int, dice: random.Random) -> Case:
+def case(series: int, night: int, total: int, dice: random.Random) -> CaseEntry:
     """A case of a night with a value at each size."""
     start = FIRST + timedelta(days=night)
-    return Case(
+    return CaseEntry(
         time=(start + timedelta(seconds=20 * series)).isoformat(timespec="seconds"),
         session=f"{start:%Y%m%dT%H%M%SZ}-login-4711",
         system="cluster",
@@ -116,7 +116,7 @@ def act(action: str, store: Path, root: Path) -> None:
 
 def refresh(store: Path, root: Path) -> int:
     """Read what is new."""
-    from fabricheck.history.store import History  # noqa: PLC0415
+    from fabricheck.history.store import History
 
     with History.open(store) as history:
         return history.refresh(perflogs=[root]).values
@@ -124,7 +124,7 @@ def refresh(store: Path, root: Path) -> int:
 
 def series_of(store: Path, _: Path) -> int:
     """Every series, as the detectors take them."""
-    from fabricheck.history.store import History  # noqa: PLC0415
+    from fabricheck.history.store import History
 
     with History.open_to_read(store) as history:
         return sum(len(series) for series in history.series())

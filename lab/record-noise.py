@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from fabricheck.record.entries import Case, Sample, to_line
+from fabricheck.record.entries import CaseEntry, Sample, to_line
 
 BENCHMARKS = {
     "latency": ["-m", "8:65536", "-z50,99"],
@@ -40,12 +40,12 @@ def measure(probe: Path, benchmark: str, directory: Path) -> dict[str, Any]:
     return dict(json.loads(path.read_text()))
 
 
-def case(results: dict[str, Any], when: datetime, session: str) -> Case:
+def case(results: dict[str, Any], when: datetime, session: str) -> CaseEntry:
     """The results of one benchmark as a case of the record."""
     benchmark = results["benchmark"]
     metric = "bandwidth" if benchmark == "bw" else "latency"
     unit, factor = ("MB/s", 1e-6) if benchmark == "bw" else ("us", 1e6)
-    return Case(
+    return CaseEntry(
         time=when.isoformat(timespec="seconds"),
         session=session,
         system="recorded",

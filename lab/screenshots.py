@@ -17,15 +17,15 @@ from pathlib import Path
 SUITE = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(SUITE))
 
-from tests.report import nights, sample  # noqa: E402
-from tests.report.chromium import find, opened, wait_until  # noqa: E402
+from tests.report import nights, sample
+from tests.report.chromium import find, opened, wait_until
 
-from fabricheck.record.entries import Sample  # noqa: E402
-from fabricheck.report.history_view import read_history_view  # noqa: E402
-from fabricheck.report.load import load  # noqa: E402
-from fabricheck.report.page import write_page  # noqa: E402
-from fabricheck.report.run import Case  # noqa: E402
-from fabricheck.report.summary import summarise  # noqa: E402
+from fabricheck.record.entries import Sample
+from fabricheck.report.history_view import read_history_view
+from fabricheck.report.load import load
+from fabricheck.report.page import write_page
+from fabricheck.report.run import ReportedCase
+from fabricheck.report.summary import summarise
 
 SLOWER = 1.12
 NIGHTS = 4
@@ -87,7 +87,7 @@ def write_simulated(page: Path) -> None:
     )
 
 
-def slower(case: Case, sample: Sample) -> float:
+def slower(case: ReportedCase, sample: Sample) -> float:
     """What the upgrade did to a value."""
     if (case.environ, case.placement) != HIT:
         return 1.0

@@ -37,11 +37,11 @@ class Second(rfm.RunOnlyRegressionTest):
     """One second of work on each of two nodes."""
 
     number = parameter(range(int(os.environ["CASES"])))
-    valid_systems = ["*"]  # noqa: RUF012
-    valid_prog_environs = ["*"]  # noqa: RUF012
+    valid_systems = ["*"]
+    valid_prog_environs = ["*"]
     sourcesdir = None
     executable = "sleep"
-    executable_opts = ["1"]  # noqa: RUF012
+    executable_opts = ["1"]
     num_tasks = 2
     num_tasks_per_node = 1
 

@@ -12,7 +12,7 @@ from drill.fault import Fault, Key
 from drill.scene import Scene
 from fabricheck.errors import FabricheckError
 from fabricheck.report.layer_comparison import compare_layers
-from fabricheck.report.run import Case, Run
+from fabricheck.report.run import ReportedCase, ReportedRun
 from fabricheck.report.status import Status
 from fabricheck.report.summary import summarise
 from fabricheck.report.terminal import show
@@ -108,7 +108,7 @@ def _face(scene: Scene, fault: Fault, progress: Progress) -> Outcome:
     return Outcome(fault, sights, said, missed, left_behind, time.monotonic() - begin)
 
 
-def look(run: Run, key: Key, fault: Fault) -> Sight | None:
+def look(run: ReportedRun, key: Key, fault: Fault) -> Sight | None:
     """How a case looks, and what ``fabricheck explain`` says of it where the fault asks for it."""
     case = _find(run, key)
     if case is None:
@@ -119,7 +119,7 @@ def look(run: Run, key: Key, fault: Fault) -> Sight | None:
     return Sight(case.status, case.causes, diagnosis.places, diagnosis.sentence)
 
 
-def _find(run: Run, key: Key) -> Case | None:
+def _find(run: ReportedRun, key: Key) -> ReportedCase | None:
     wanted = (key.benchmark, key.environ, key.placement)
     for case in run.cases:
         if (case.benchmark, case.environ, case.placement or "") == wanted:
@@ -147,7 +147,7 @@ def what_is_missed(fault: Fault, sights: Mapping[Key, Sight]) -> Iterator[str]:
             )
 
 
-def not_green(run: Run, cases: Iterable[Key]) -> Iterator[str]:
+def not_green(run: ReportedRun, cases: Iterable[Key]) -> Iterator[str]:
     """A sentence for each case that did not run or does not pass."""
     yield from run.defects
     yield from (f"{build.title}: {build.causes[0]}" for build in run.failed_builds)
@@ -163,7 +163,7 @@ def _told(sight: Sight) -> str:
     return f"{sight.status}{''.join(f', {cause}' for cause in sight.causes[:1])}"
 
 
-def first_line(run: Run) -> str:
+def first_line(run: ReportedRun) -> str:
     """The first line about a problem that ``fabricheck report`` prints; empty if there is none."""
     summary = summarise(run)
     if not summary.problems:

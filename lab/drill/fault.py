@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from fabricheck.errors import FabricheckError
-from fabricheck.judge.layers import Place
+from fabricheck.judge.layers import FaultPlace
 from fabricheck.measures import registry
 from fabricheck.report.status import Status
 
@@ -85,7 +85,7 @@ class Fault:
     steps: tuple[tuple[str, str], ...]
     cases: tuple[Key, ...]
     expected: tuple[Expectation, ...]
-    explained: Mapping[Key, tuple[Place, ...]]
+    explained: Mapping[Key, tuple[FaultPlace, ...]]
     in_mid_job: bool = False
     site: Mapping[str, str] = field(default_factory=dict)
     remark: str = ""
@@ -135,7 +135,8 @@ def _read(entry: Mapping[str, Any], selections: Mapping[str, Sequence[str]]) -> 
         for each in given.pop("seen")
     ]
     explained = {
-        _key(case): tuple(map(Place, places)) for case, places in given.pop("explain", {}).items()
+        _key(case): tuple(map(FaultPlace, places))
+        for case, places in given.pop("explain", {}).items()
     }
     for each in expected:
         re.compile(each.words)

@@ -15,7 +15,7 @@ from fabricheck.locks import held
 from fabricheck.provenance import SUITE
 from fabricheck.record.sessions import last
 from fabricheck.report.load import load
-from fabricheck.report.run import Run
+from fabricheck.report.run import ReportedRun
 from fabricheck.transports.witness import unfinished_ranks
 from fabricheck_testbed import Testbed
 from fabricheck_testbed.faults import active, inject
@@ -110,7 +110,7 @@ class Scene:
         cases: Iterable[Key],
         site: Mapping[str, str],
         in_mid_job: Callable[[], None] | None = None,
-    ) -> Run:
+    ) -> ReportedRun:
         """Run cases with ReFrame, and read its record.
 
         Args:

@@ -9,9 +9,9 @@ from fabricheck.monitor.ports import limits_of
 
 STEP = 15
 """Seconds between two scrapes."""
-Sparkline = Callable[[float], float]
+Rate = Callable[[float], float]
 """A value by the second of the hour."""
-Row = tuple[tuple[str, ...], Sparkline]
+Row = tuple[tuple[str, ...], Rate]
 
 _CONGESTED = (1200, 2100)
 _LOST = 3000
@@ -47,7 +47,7 @@ def _load(second: float) -> float:
     return max(rise, 0.0) * (0.85 + 0.15 * math.sin(second / 40))
 
 
-def _summed(rate: Sparkline) -> Sparkline:
+def _summed(rate: Rate) -> Rate:
     """A counter that rises at that rate."""
     return lambda second: sum(rate(at) * STEP for at in range(0, int(second), STEP))
 

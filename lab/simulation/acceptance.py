@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from fabricheck.acceptance.accept import accept
-from fabricheck.acceptance.answers import Answer, Question, Scope, Verdict
+from fabricheck.acceptance.answers import AcceptanceVerdict, Answer, Question, Scope
 from fabricheck.acceptance.judging import judge, verdict
 from fabricheck.acceptance.pairs import SIDES, compared
 from fabricheck.acceptance.questions import questions
@@ -43,7 +43,7 @@ _OF_ONE_CASE: Final = 12
 _FIRST_LOOK: Final = 3
 _FIRST_PAIRS: Final = 12
 _MOST: Final = 36
-_OPEN: Final = Verdict.INCONCLUSIVE
+_OPEN: Final = AcceptanceVerdict.INCONCLUSIVE
 NOTHING_KNOWN: Final = pl.DataFrame(schema={**KEY, "spread": pl.Float64})
 """No night before the campaign."""
 
@@ -179,7 +179,7 @@ def _campaigns(noise: Sequence[Array], settings: Settings, rounds: int, seed: in
 
 def _until_clear(
     campaign: Campaign, noise: Sequence[Array], settings: Settings, seed: int
-) -> tuple[Verdict, int]:
+) -> tuple[AcceptanceVerdict, int]:
     """The verdict of a campaign that stops when it is clear, and after how many pairs it does."""
     values = as_values(campaign.made(noise, SERIES, seed), campaign)
     asked = questions(values, compared(values, settings), NOTHING_KNOWN)
@@ -261,13 +261,13 @@ def _advice(noise: Sequence[Array], settings: Settings, count: int, seed: int) -
             still = [
                 (each, answer.further)
                 for each, answer in first
-                if answer.verdict is Verdict.INCONCLUSIVE
+                if answer.verdict is AcceptanceVerdict.INCONCLUSIVE
             ]
             advised = [(each, number) for each, number in still if number is not None]
             later = [
                 _judged(_first(each, _FIRST_PAIRS + number), settings) for each, number in advised
             ]
-            settled = sum(each.verdict is not Verdict.INCONCLUSIVE for each in later)
+            settled = sum(each.verdict is not AcceptanceVerdict.INCONCLUSIVE for each in later)
             numbers = [number for _, number in advised]
             yield {
                 "noise": name,
@@ -289,16 +289,18 @@ def _looks(noise: Sequence[Array], settings: Settings, count: int, seed: int) ->
         yield row
 
 
-def _stopped(sides: tuple[Array, Array], looks: Iterable[int], settings: Settings) -> Verdict:
+def _stopped(
+    sides: tuple[Array, Array], looks: Iterable[int], settings: Settings
+) -> AcceptanceVerdict:
     """The first verdict of several looks."""
     verdicts = (_judged(_first(sides, pairs), settings).verdict for pairs in looks)
     return next((each for each in verdicts if each is not _OPEN), _OPEN)
 
 
-def _shares(verdicts: Iterable[Verdict]) -> str:
+def _shares(verdicts: Iterable[AcceptanceVerdict]) -> str:
     """Shares of accept, reject and inconclusive."""
     counts = Counter(verdicts)
-    order = (Verdict.ACCEPT, Verdict.REJECT, Verdict.INCONCLUSIVE)
+    order = (AcceptanceVerdict.ACCEPT, AcceptanceVerdict.REJECT, AcceptanceVerdict.INCONCLUSIVE)
     total = counts.total()
     return " / ".join(f"{100 * counts[verdict] / total:.1f}" for verdict in order)
 

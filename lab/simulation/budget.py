@@ -12,7 +12,7 @@ import numpy as np
 from fabricheck.errors import FabricheckError
 from fabricheck.planning.night_past import transport_of
 from fabricheck.planning.night_rota import Array, Mask, Rota, waited
-from fabricheck.reframe_ext.matrix import Case
+from fabricheck.reframe_ext.matrix import CheckCase
 from fabricheck.sites.night import LONGEST_REST
 from simulation.night_faults import Faults, faults_of, rules
 from simulation.tables import Row
@@ -64,7 +64,7 @@ WORLDS = (
 class Night:
     """A night of a site: its cases, and what each costs in seconds and node-seconds."""
 
-    cases: tuple[Case, ...]
+    cases: tuple[CheckCase, ...]
     costs: Array
     environs: tuple[str, ...]
 
@@ -79,8 +79,8 @@ def read_night(path: Path | None = None) -> Night:
         told = json.loads(path.read_bytes() if path else gzip.decompress(_TESTBED.read_bytes()))
         rows = [*told["chosen"], *told["resting"]]
         cases = tuple(
-            Case(**{name: row["case"][name] for name in _NAMES}, tags=tuple(row["case"]["tags"]),
-                 lacking=())
+            CheckCase(**{name: row["case"][name] for name in _NAMES},
+                      tags=tuple(row["case"]["tags"]), lacking=())
             for row in rows
         )  # fmt: skip
         costs = [(row["cost"]["seconds"], row["cost"]["nodes"]) for row in rows]
@@ -215,7 +215,7 @@ class _RoundRobin:
     def __init__(self, shares: Array) -> None:
         self._shares, self._order = shares, list(range(len(shares)))
 
-    def __call__(self, night: int) -> Mask:  # noqa: ARG002
+    def __call__(self, night: int) -> Mask:
         taken = _in_order(self._order, self._shares)
         self._order = [each for each in self._order if not taken[each]] + [
             each for each in self._order if taken[each]
@@ -227,7 +227,7 @@ class _Random:
     def __init__(self, shares: Array, generator: np.random.Generator) -> None:
         self._shares, self._generator = shares, generator
 
-    def __call__(self, night: int) -> Mask:  # noqa: ARG002
+    def __call__(self, night: int) -> Mask:
         return _in_order(list(self._generator.permutation(len(self._shares))), self._shares)
 
 

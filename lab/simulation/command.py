@@ -15,13 +15,14 @@ from fabricheck.cli import guarded
 from fabricheck.errors import FabricheckError
 from fabricheck.history import frame
 from fabricheck.history.series import Series
-from fabricheck.record.entries import Case, Sample
+from fabricheck.record.entries import CaseEntry, Sample
 from fabricheck.record.write import append
 from fabricheck.trend.robust import Array
 from fabricheck.trend.settings import Settings
 from simulation.acceptance import tables as acceptance_tables
 from simulation.best import best
 from simulation.budget_command import night
+from simulation.compare import compare
 from simulation.events import events
 from simulation.lemons import tables as lemon_tables
 from simulation.locate_command import locate
@@ -339,13 +340,13 @@ def _compared(bench: _Bench, worlds: dict[str, World], otava: Path | None) -> It
             }
 
 
-def _cases(made: list[Series]) -> list[Case]:
+def _cases(made: list[Series]) -> list[CaseEntry]:
     """The cases that series belong to, with the samples of each of them."""
-    samples: dict[Case, list[Sample]] = defaultdict(list)
+    samples: dict[CaseEntry, list[Sample]] = defaultdict(list)
     for series in made:
         key = series.key
         for time, value, session in zip(series.times, series.values, series.sessions, strict=True):
-            case = Case(
+            case = CaseEntry(
                 time=time.item().replace(tzinfo=UTC).isoformat(timespec="seconds"),
                 session=str(session),
                 **{name: getattr(key, name) for name in frame.CASE},
@@ -366,6 +367,7 @@ app.command()(locate)
 app.command()(night)
 app.command()(events)
 app.command()(best)
+app.command()(compare)
 
 
 def main() -> None:

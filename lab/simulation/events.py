@@ -8,7 +8,7 @@ import typer
 
 from fabricheck.history.series import Series
 from fabricheck.trend.detect import analyse
-from fabricheck.trend.events import Event, State
+from fabricheck.trend.events import Event, EventState
 from fabricheck.trend.settings import Settings
 from simulation.nights import Injected, Shape, latencies
 from simulation.power import BEFORE, until
@@ -18,7 +18,7 @@ from simulation.worlds import WORLDS
 _SIZE = 0.05
 _NOISES = ("normal", "outliers", "weekday", "missing", "memory", "tails", "modes")
 _AFTER = (3, 5, 10, 20)
-_SETTLED = (State.RECOVERED, State.ACCEPTED)
+_SETTLED = (EventState.RECOVERED, EventState.ACCEPTED)
 
 
 def events(

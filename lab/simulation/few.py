@@ -8,7 +8,7 @@ import numpy as np
 
 from fabricheck.localise.evidence import Round
 from fabricheck.localise.fabric import Ints
-from fabricheck.localise.judging import Verdict, judge
+from fabricheck.localise.judging import LocationVerdict, judge
 from fabricheck.localise.schedules import Schedule
 from fabricheck.trend.robust import Array
 from simulation.pairs import Kind, Simulated
@@ -107,7 +107,7 @@ def several(words: str, scatter: Scatter, seed: int, factor: float = SEVERAL_FAC
     return made
 
 
-def judged(simulated: Simulated, seed: int) -> Verdict:
+def judged(simulated: Simulated, seed: int) -> LocationVerdict:
     """What ``fabricheck locate`` says of a fabric."""
     fabric = simulated.fabric()
     schedule = Schedule(fabric, seed)

@@ -114,13 +114,8 @@ def bisection(simulated: Simulated, seed: int) -> Found:
                 slow.append(group)
             else:
                 good += map(int, group[:1])
-        suspects += [int(node) for group in slow if len(group) <= 2 for node in group]  # noqa: PLR2004
-        groups = [
-            half
-            for group in slow
-            if len(group) > 2  # noqa: PLR2004
-            for half in np.array_split(group, 2)
-        ]
+        suspects += [int(node) for group in slow if len(group) <= 2 for node in group]
+        groups = [half for group in slow if len(group) > 2 for half in np.array_split(group, 2)]
     if not good or not suspects:
         return _nodes(simulated, rounds, set(suspects))
     pairs = np.column_stack([suspects, random.choice(good, len(suspects))])

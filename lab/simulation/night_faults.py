@@ -11,7 +11,7 @@ import yaml
 
 from fabricheck.planning.night_past import transport_of, words_of
 from fabricheck.planning.night_rota import Array
-from fabricheck.reframe_ext.matrix import Case
+from fabricheck.reframe_ext.matrix import CheckCase
 
 NIGHTS_OF_A_YEAR: Final = 365
 
@@ -31,7 +31,7 @@ class Faults:
     rate: Array
 
 
-def faults_of(cases: Sequence[Case]) -> Faults:
+def faults_of(cases: Sequence[CheckCase]) -> Faults:
     """The faults that some of the cases can see."""
     rows = [row for rule in rules() for row in _rows(rule, cases)]
     return Faults(
@@ -48,7 +48,7 @@ def rules() -> tuple[dict[str, Any], ...]:
     return tuple(yaml.safe_load(text)["faults"])
 
 
-def _rows(rule: dict[str, Any], cases: Sequence[Case]) -> Iterator[tuple[str, Array, float]]:
+def _rows(rule: dict[str, Any], cases: Sequence[CheckCase]) -> Iterator[tuple[str, Array, float]]:
     groups: dict[tuple[str, ...], Array] = {}
     for place, case in enumerate(cases):
         if any(words_of(case) >= set(words) for words in rule["seen"]):
@@ -58,5 +58,5 @@ def _rows(rule: dict[str, Any], cases: Sequence[Case]) -> Iterator[tuple[str, Ar
         yield f"{rule['name']} {' '.join(group)}", sees, rule["a_year"] / NIGHTS_OF_A_YEAR
 
 
-def _field(case: Case, name: str) -> str:
+def _field(case: CheckCase, name: str) -> str:
     return transport_of(case) if name == "transport" else str(getattr(case, name))

@@ -160,7 +160,7 @@ def quiet(
         values += world.modes * (generator.random(nights) < SECOND_MODE)
     values += np.log(world.outlier) * (generator.random(nights) < world.outliers)
     values += np.cumsum(world.drift * generator.standard_normal(nights))
-    weekend = (np.arange(nights) + generator.integers(7)) % 7 >= 5  # noqa: PLR2004
+    weekend = (np.arange(nights) + generator.integers(7)) % 7 >= 5
     return np.asarray(values - world.weekday * weekend)
 
 

@@ -126,7 +126,7 @@ class Simulated:
         if not self.kind.heavy:
             return self.random.normal(0, self.kind.noise, count)
         noise = self.random.standard_t(3, count) * self.kind.noise
-        burst = self.random.random(count) < 0.01  # noqa: PLR2004
+        burst = self.random.random(count) < 0.01
         return np.asarray(noise + burst * np.log(self.random.uniform(1.3, 3, count)))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from fabricheck.history.series import Series
 from fabricheck.trend.detect import analyse
-from fabricheck.trend.events import State
+from fabricheck.trend.events import EventState
 from fabricheck.trend.robust import Array
 from fabricheck.trend.settings import Settings
 from simulation.nights import (
@@ -87,9 +87,9 @@ def ours(settings: Settings, series: Sequence[Series]) -> list[list[int]]:
     found: list[list[int]] = [[] for _ in series]
     for event in trend.events:
         for change in event.changes:
-            if change.state in {State.NEW, State.OPEN} and change.index >= len(change.series) - max(
-                RECENT, 30
-            ):
+            if change.state in {EventState.NEW, EventState.OPEN} and change.index >= len(
+                change.series
+            ) - max(RECENT, 30):
                 found[places[change.key]].append(change.index)
     return found
 
