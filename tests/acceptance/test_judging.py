@@ -5,7 +5,7 @@ from tests.acceptance.made import NO_NOISE, ONE_CASE, accepted, judged, question
 from tests.refusals import refused
 
 from fabricheck.acceptance.accept import accept
-from fabricheck.acceptance.answers import Question, Scope, Verdict, most_further, together
+from fabricheck.acceptance.answers import AcceptanceVerdict, Question, Scope, most_further, together
 from fabricheck.acceptance.judging import judge
 from fabricheck.acceptance.settings import Settings
 from fabricheck.acceptance.wording import cautions
@@ -15,7 +15,7 @@ from simulation.acceptance import NOTHING_KNOWN, Campaign, tables
 NOISE = np.random.default_rng(4).normal(0, 0.01, 10)
 
 
-def verdict_on(given: Question) -> Verdict:
+def verdict_on(given: Question) -> AcceptanceVerdict:
     (answer,) = judge([given], Settings())
     return answer.verdict
 
@@ -30,38 +30,43 @@ def test_a_shift_has_its_verdict_and_where_nobody_knows_what_is_worse_both_direc
 
 def test_four_pairs_never_accept_and_it_is_said_how_many_may():
     (answer,) = judge([question(NOISE[:3])], Settings())
-    assert (answer.verdict, answer.further, answer.low) == (Verdict.INCONCLUSIVE, 1, None)
-    assert verdict_on(question(NOISE[:4])) is Verdict.INCONCLUSIVE
-    assert verdict_on(question(NOISE[:5])) is Verdict.ACCEPT
+    assert (answer.verdict, answer.further, answer.low) == (AcceptanceVerdict.INCONCLUSIVE, 1, None)
+    assert verdict_on(question(NOISE[:4])) is AcceptanceVerdict.INCONCLUSIVE
+    assert verdict_on(question(NOISE[:5])) is AcceptanceVerdict.ACCEPT
 
 
 def test_three_pairs_reject_what_is_many_times_worse_where_the_spread_is_known():
     worse = NOISE[:3] + np.log(75)
-    assert verdict_on(question(worse)) is Verdict.INCONCLUSIVE
-    assert verdict_on(question(worse, spread=0.05)) is Verdict.REJECT
-    assert verdict_on(question(worse, spread=2.0)) is Verdict.INCONCLUSIVE
-    assert verdict_on(question(worse, scope=Scope.TRANSPORT)) is Verdict.REJECT
-    assert verdict_on(question(NOISE[:3] + 0.1, scope=Scope.TRANSPORT)) is Verdict.INCONCLUSIVE
+    assert verdict_on(question(worse)) is AcceptanceVerdict.INCONCLUSIVE
+    assert verdict_on(question(worse, spread=0.05)) is AcceptanceVerdict.REJECT
+    assert verdict_on(question(worse, spread=2.0)) is AcceptanceVerdict.INCONCLUSIVE
+    assert verdict_on(question(worse, scope=Scope.TRANSPORT)) is AcceptanceVerdict.REJECT
+    assert (
+        verdict_on(question(NOISE[:3] + 0.1, scope=Scope.TRANSPORT))
+        is AcceptanceVerdict.INCONCLUSIVE
+    )
 
 
 @pytest.mark.parametrize(("pairs", "change"), [(3, 74.0), (4, 1.0), (12, 0.1)])
 def test_a_transport_that_is_worse_is_rejected_soon_among_others(pairs, change):
     frame = values(Campaign(pairs, change), ONE_CASE)
     fine = values(Campaign(pairs), 8 * ONE_CASE, seed=2).with_columns(transport=pl.lit("tcp"))
-    assert judged(pl.concat([frame, fine])).verdict is Verdict.REJECT
+    assert judged(pl.concat([frame, fine])).verdict is AcceptanceVerdict.REJECT
 
 
-@pytest.mark.parametrize(("critical", "verdict"), [(3, Verdict.REJECT), (1, Verdict.INCONCLUSIVE)])
+@pytest.mark.parametrize(
+    ("critical", "verdict"), [(3, AcceptanceVerdict.REJECT), (1, AcceptanceVerdict.INCONCLUSIVE)]
+)
 def test_levels_that_turn_critical_speak_for_themselves(critical, verdict):
     given = question(np.empty(0), scope=Scope.FAILURES, failed=(0, 3, 3, 3), critical=critical)
     assert verdict_on(given) is verdict
     also_before = question(np.empty(0), scope=Scope.FAILURES, failed=(1, 3, 3, 3), critical=3)
-    assert verdict_on(also_before) is Verdict.INCONCLUSIVE
+    assert verdict_on(also_before) is AcceptanceVerdict.INCONCLUSIVE
 
 
 def test_a_shift_at_the_margin_needs_more_runs_than_anybody_makes():
     (answer,) = judge([question(NOISE - np.median(NOISE) + 0.05)], Settings())
-    assert (answer.verdict, answer.further) == (Verdict.INCONCLUSIVE, None)
+    assert (answer.verdict, answer.further) == (AcceptanceVerdict.INCONCLUSIVE, None)
     assert most_further([answer]) is None
 
 
@@ -83,11 +88,15 @@ def test_of_many_series_chance_rejects_none():
     at_margin = [question(generator.normal(0.05, 0.03, 20)) for _ in range(200)]
     answers = judge(at_margin, Settings())
     assert min(each.p_worse for each in answers) < 0.025
-    assert Verdict.REJECT not in {each.verdict for each in answers}
+    assert AcceptanceVerdict.REJECT not in {each.verdict for each in answers}
 
 
 def test_together_worse_comes_first_and_nothing_is_not_fine():
-    fine, unclear, bad = Verdict.ACCEPT, Verdict.INCONCLUSIVE, Verdict.REJECT
+    fine, unclear, bad = (
+        AcceptanceVerdict.ACCEPT,
+        AcceptanceVerdict.INCONCLUSIVE,
+        AcceptanceVerdict.REJECT,
+    )
     assert together([fine, unclear, bad]) is bad
     assert together([fine, unclear]) is unclear
     assert together([fine, fine]) is fine
@@ -96,27 +105,27 @@ def test_together_worse_comes_first_and_nothing_is_not_fine():
 
 def test_nothing_changed():
     found = accepted(Campaign(20))
-    assert found.verdict is Verdict.ACCEPT
-    assert {each.verdict for each in found.answers} == {Verdict.ACCEPT}
+    assert found.verdict is AcceptanceVerdict.ACCEPT
+    assert {each.verdict for each in found.answers} == {AcceptanceVerdict.ACCEPT}
     assert (found.interleaved, found.missing, found.differences) == (True, [], [])
 
 
 def test_a_change_is_seen_and_named():
     found = accepted(Campaign(20, 0.1, changed=1), 2 * ONE_CASE)
-    assert found.verdict is Verdict.REJECT
+    assert found.verdict is AcceptanceVerdict.REJECT
     series = worst(found.of(Scope.SERIES))
-    assert series.verdict is Verdict.REJECT
+    assert series.verdict is AcceptanceVerdict.REJECT
     assert series.low < 0.1 < series.high
     cases = {each.question.fields["benchmark"]: each for each in found.of(Scope.CASE)}
     assert cases["latency0"].why == "1 of 13 parts worse"
-    assert cases["latency0"].verdict is Verdict.REJECT
-    assert cases["latency1"].verdict is Verdict.ACCEPT
+    assert cases["latency0"].verdict is AcceptanceVerdict.REJECT
+    assert cases["latency1"].verdict is AcceptanceVerdict.ACCEPT
     (transport,) = found.of(Scope.TRANSPORT)
-    assert transport.verdict is Verdict.REJECT
+    assert transport.verdict is AcceptanceVerdict.REJECT
 
 
 def test_an_improvement_is_accepted():
-    assert accepted(Campaign(20, -0.2)).verdict is Verdict.ACCEPT
+    assert accepted(Campaign(20, -0.2)).verdict is AcceptanceVerdict.ACCEPT
 
 
 @pytest.mark.parametrize("changes", [{"level": "untrusted", "value": None}, {"value": None}])
@@ -129,19 +138,19 @@ def test_a_case_that_fails_after_the_change_is_rejected(changes):
             for name, value in changes.items()
         ).vstack(values(Campaign(20), 2 * ONE_CASE).filter(pl.col("benchmark") != "latency0"))
     )
-    assert found.verdict is Verdict.REJECT
-    assert [each.verdict for each in found.of(Scope.FAILURES)].count(Verdict.REJECT) == 1
+    assert found.verdict is AcceptanceVerdict.REJECT
+    assert [each.verdict for each in found.of(Scope.FAILURES)].count(AcceptanceVerdict.REJECT) == 1
 
 
 def test_a_case_that_leaves_nothing_in_some_runs_has_failed_in_them():
     frame = values(Campaign(20), 2 * ONE_CASE)
     crashed = pl.col("session").is_in([f"night-{number}" for number in (1, 2, 5)])
     found = judged(frame.filter(~((pl.col("benchmark") == "latency1") & crashed)))
-    assert found.verdict is Verdict.INCONCLUSIVE
-    assert {each.verdict for each in found.of(Scope.SERIES)} == {Verdict.ACCEPT}
+    assert found.verdict is AcceptanceVerdict.INCONCLUSIVE
+    assert {each.verdict for each in found.of(Scope.SERIES)} == {AcceptanceVerdict.ACCEPT}
     failures = {each.question.fields["benchmark"]: each for each in found.of(Scope.FAILURES)}
     assert failures["latency1"].question.failed == (0, 20, 3, 20)
-    assert failures["latency0"].verdict is Verdict.ACCEPT
+    assert failures["latency0"].verdict is AcceptanceVerdict.ACCEPT
 
 
 @pytest.mark.parametrize("side", ["before", "after"])
@@ -149,7 +158,7 @@ def test_what_was_measured_on_one_side_only_is_not_accepted(side):
     frame = values(Campaign(20), 2 * ONE_CASE)
     gone = (pl.col("side") == side) & (pl.col("benchmark") == "latency1")
     found = judged(frame.filter(~gone))
-    assert found.verdict is Verdict.INCONCLUSIVE
+    assert found.verdict is AcceptanceVerdict.INCONCLUSIVE
     (missing,) = found.missing
     assert (missing.series, missing.fields["benchmark"]) == (ONE_CASE, "latency1")
 
@@ -158,7 +167,7 @@ def test_a_size_that_is_cut_off_is_not_accepted():
     frame = values(Campaign(20))
     cut = (pl.col("side") == "after") & (pl.col("size") == 262144)
     found = judged(frame.filter(~cut))
-    assert found.verdict is Verdict.INCONCLUSIVE
+    assert found.verdict is AcceptanceVerdict.INCONCLUSIVE
     assert found.missing[0].series == 2
 
 
@@ -168,7 +177,7 @@ def test_sets_of_nodes_are_judged_by_themselves():
     frame = pl.concat([frame.with_columns(node_list=pl.lit("n2,n1")), good])
     found = judged(frame)
     verdicts = {each.question.fields["nodes"]: each.verdict for each in found.of(Scope.NODES)}
-    assert verdicts == {"n1,n2": Verdict.REJECT, "n3,n4": Verdict.ACCEPT}
+    assert verdicts == {"n1,n2": AcceptanceVerdict.REJECT, "n3,n4": AcceptanceVerdict.ACCEPT}
 
 
 def test_runs_that_do_not_take_turns_are_noticed():
@@ -178,16 +187,19 @@ def test_runs_that_do_not_take_turns_are_noticed():
 def test_a_control_finds_what_got_better_too():
     frame = values(Campaign(12, -0.3))
     spreads = NOTHING_KNOWN
-    assert accept(frame, Settings(), Provenance(), spreads).verdict is Verdict.ACCEPT
-    assert accept(frame, Settings(), Provenance(), spreads, control=True).verdict is Verdict.REJECT
+    assert accept(frame, Settings(), Provenance(), spreads).verdict is AcceptanceVerdict.ACCEPT
+    assert (
+        accept(frame, Settings(), Provenance(), spreads, control=True).verdict
+        is AcceptanceVerdict.REJECT
+    )
     same = accept(values(Campaign(12)), Settings(), Provenance(), spreads, control=True)
-    assert (same.verdict, same.control) == (Verdict.ACCEPT, True)
+    assert (same.verdict, same.control) == (AcceptanceVerdict.ACCEPT, True)
 
 
 @pytest.mark.parametrize("metric", ["startup", "launch", "total", "compute", "communication"])
 def test_a_time_that_doubles_is_not_accepted(metric):
     frame = values(Campaign(12, 1.0)).with_columns(metric=pl.lit(metric))
-    assert judged(frame).verdict is Verdict.REJECT
+    assert judged(frame).verdict is AcceptanceVerdict.REJECT
 
 
 def test_metrics_that_are_not_compared_are_named():

@@ -61,9 +61,10 @@ def test_health_is_not_compared():
 
 
 @pytest.mark.parametrize("metric", [metric for metric in Metric if metric.row.unit in TIMES])
-def test_every_time_but_the_skew_of_clocks_is_compared(metric):
+def test_every_time_but_skew_and_pure_computation_is_compared(metric):
     frame = values(Campaign(4, 1.0)).with_columns(metric=pl.lit(metric.value))
-    assert compared(frame, Settings()).is_empty() == (metric is Metric.CLOCK_SKEW)
+    left_out = metric in {Metric.CLOCK_SKEW, Metric.COMPUTATION}
+    assert compared(frame, Settings()).is_empty() == left_out
 
 
 def test_unknown_metrics_of_other_suites_are():

@@ -4,7 +4,7 @@ import pytest
 from tests.acceptance.made import ONE_CASE, accepted, judged, values
 
 from fabricheck.acceptance import wording
-from fabricheck.acceptance.answers import Scope, Verdict
+from fabricheck.acceptance.answers import AcceptanceVerdict, Scope
 from simulation.acceptance import Campaign
 
 
@@ -29,7 +29,7 @@ def test_every_scope_has_a_name():
 
 def test_what_is_settled_needs_no_advice():
     found = accepted(Campaign(20))
-    assert found.verdict is Verdict.ACCEPT
+    assert found.verdict is AcceptanceVerdict.ACCEPT
     assert wording.next_step(found) == "the change may stay"
     assert {wording.advice(each) for each in found.answers} == {""}
 
@@ -42,7 +42,7 @@ def test_three_pairs_are_told_that_one_more_is_needed():
 
 def test_what_more_runs_will_hardly_settle_is_said():
     found = accepted(Campaign(20, 0.05))
-    assert found.verdict is Verdict.INCONCLUSIVE
+    assert found.verdict is AcceptanceVerdict.INCONCLUSIVE
     assert "more runs will hardly settle them" in wording.next_step(found)
 
 

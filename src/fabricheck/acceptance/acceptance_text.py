@@ -5,7 +5,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fabricheck.acceptance import wording
-from fabricheck.acceptance.answers import Acceptance, Answer, Scope, Verdict
+from fabricheck.acceptance.answers import Acceptance, AcceptanceVerdict, Answer, Scope
 
 _MOST = 12
 """Lines of each table, unless all are asked for."""
@@ -38,7 +38,9 @@ def show(found: Acceptance, console: Console, *, every: bool) -> None:
     for scope, heading in wording.HEADINGS.items():
         whole = scope in (Scope.TRANSPORT, Scope.NODES)
         answers = [
-            each for each in found.of(scope) if every or whole or each.verdict is not Verdict.ACCEPT
+            each
+            for each in found.of(scope)
+            if every or whole or each.verdict is not AcceptanceVerdict.ACCEPT
         ]
         if answers:
             _table(heading, answers, console, every=every)

@@ -9,7 +9,7 @@ from fabricheck.trend.robust import Array
 Value = str | int | None
 
 
-class Verdict(StrEnum):
+class AcceptanceVerdict(StrEnum):
     """Is it as good as before? What needs a look first comes first."""
 
     REJECT = "reject"
@@ -19,7 +19,7 @@ class Verdict(StrEnum):
     @property
     def place(self) -> int:
         """Place in the order of the definition."""
-        return list(Verdict).index(self)
+        return list(AcceptanceVerdict).index(self)
 
     @property
     def exit_code(self) -> int:
@@ -37,9 +37,9 @@ class Verdict(StrEnum):
         return ("red", "yellow", "green")[self.place]
 
 
-def together(verdicts: list[Verdict]) -> Verdict:
+def together(verdicts: list[AcceptanceVerdict]) -> AcceptanceVerdict:
     """The verdict on a whole: one part that is worse rejects it, and all must be fine."""
-    return min(verdicts, key=lambda each: each.place, default=Verdict.INCONCLUSIVE)
+    return min(verdicts, key=lambda each: each.place, default=AcceptanceVerdict.INCONCLUSIVE)
 
 
 class Scope(StrEnum):
@@ -112,7 +112,7 @@ class Answer:
     """
 
     question: Question
-    verdict: Verdict
+    verdict: AcceptanceVerdict
     shift: float | None
     low: float | None
     high: float | None
@@ -126,7 +126,7 @@ class Answer:
 
 def most_further(answers: Iterable[Answer]) -> int | None:
     """The most pairs that any of the open questions needs, ``None`` if one needs too many."""
-    needed = [each.further for each in answers if each.verdict is Verdict.INCONCLUSIVE]
+    needed = [each.further for each in answers if each.verdict is AcceptanceVerdict.INCONCLUSIVE]
     known = [number for number in needed if number is not None]
     return max(known, default=0) if len(known) == len(needed) else None
 
@@ -181,7 +181,7 @@ class Acceptance:
         control: nothing was changed between the sides.
     """
 
-    verdict: Verdict
+    verdict: AcceptanceVerdict
     answers: list[Answer]
     missing: list[Missing]
     differences: list[Difference]

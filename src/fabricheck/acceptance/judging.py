@@ -23,7 +23,14 @@ import numpy as np
 from scipy import stats
 
 from fabricheck.acceptance import two_samples
-from fabricheck.acceptance.answers import Answer, Question, Scope, Verdict, most_further, together
+from fabricheck.acceptance.answers import (
+    AcceptanceVerdict,
+    Answer,
+    Question,
+    Scope,
+    most_further,
+    together,
+)
 from fabricheck.acceptance.pairs import CASE, TRANSPORT
 from fabricheck.acceptance.settings import Settings
 from fabricheck.trend.robust import Array
@@ -56,7 +63,7 @@ def judge(questions: Sequence[Question], settings: Settings) -> list[Answer]:
     return _with_parts(answers)
 
 
-def verdict(answers: Sequence[Answer], *, complete: bool) -> Verdict:
+def verdict(answers: Sequence[Answer], *, complete: bool) -> AcceptanceVerdict:
     """The verdict on everything.
 
     Whatever is worse rejects it. Accepted it is if every series is fine, and no case fails more
@@ -69,9 +76,9 @@ def verdict(answers: Sequence[Answer], *, complete: bool) -> Verdict:
     deciding = [
         each.verdict
         for each in answers
-        if each.question.scope in _DECIDING or each.verdict is Verdict.REJECT
+        if each.question.scope in _DECIDING or each.verdict is AcceptanceVerdict.REJECT
     ]
-    return together(deciding + ([] if complete else [Verdict.INCONCLUSIVE]))
+    return together(deciding + ([] if complete else [AcceptanceVerdict.INCONCLUSIVE]))
 
 
 _FAMILIES = 2
@@ -126,7 +133,14 @@ def _p_failing(question: Question) -> float:
 
 def _unsettled(question: Question, *, p_worse: float, p_fine: float) -> Answer:
     return Answer(
-        question, Verdict.INCONCLUSIVE, None, None, None, p_worse, q_worse=1.0, p_fine=p_fine
+        question,
+        AcceptanceVerdict.INCONCLUSIVE,
+        None,
+        None,
+        None,
+        p_worse,
+        q_worse=1.0,
+        p_fine=p_fine,
     )
 
 
@@ -138,9 +152,9 @@ def _fisher(failed_before: int, before: int, failed_after: int, after: int) -> f
 
 def _decide(answer: Answer, settings: Settings, asked: int) -> Answer:
     if answer.q_worse <= settings.rejecting:
-        return replace(answer, verdict=Verdict.REJECT)
+        return replace(answer, verdict=AcceptanceVerdict.REJECT)
     if answer.p_fine <= settings.accepting(answer.question.pairs):
-        return replace(answer, verdict=Verdict.ACCEPT)
+        return replace(answer, verdict=AcceptanceVerdict.ACCEPT)
     return replace(answer, further=_further(answer, settings, settings.rejecting / asked))
 
 
@@ -210,10 +224,13 @@ def _as_its_parts(answer: Answer, parts: Sequence[Answer]) -> Answer:
     counts = Counter(part.verdict for part in parts)
     words = [
         f"{counts[verdict]} of {len(parts)} parts {words}"
-        for verdict, words in ((Verdict.REJECT, "worse"), (Verdict.INCONCLUSIVE, "open"))
+        for verdict, words in (
+            (AcceptanceVerdict.REJECT, "worse"),
+            (AcceptanceVerdict.INCONCLUSIVE, "open"),
+        )
         if counts[verdict]
     ]
-    own = [answer.verdict] if answer.verdict is Verdict.REJECT else []
+    own = [answer.verdict] if answer.verdict is AcceptanceVerdict.REJECT else []
     return replace(
         answer,
         verdict=together([*own, *(part.verdict for part in parts)]),

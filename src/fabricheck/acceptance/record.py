@@ -16,7 +16,7 @@ import jinja2
 import jsonschema
 
 from fabricheck.acceptance import wording
-from fabricheck.acceptance.answers import Acceptance, Scope, Verdict
+from fabricheck.acceptance.answers import Acceptance, AcceptanceVerdict, Scope
 from fabricheck.acceptance.settings import Settings
 from fabricheck.acceptance.verify import check_figures
 from fabricheck.documents import schema
@@ -96,7 +96,8 @@ def write_record(record: dict[str, Any], path: Path) -> None:
     write_whole(path.with_suffix(".html"), page)
 
 
-def _page(record: dict[str, Any]) -> str:
+def page_of(template: str, **given: Any) -> str:
+    """A page of a template, whole in itself."""
     # The look is that of the report's page.
     packages = ("fabricheck.acceptance", "fabricheck.report")
     environment = jinja2.Environment(
@@ -106,18 +107,22 @@ def _page(record: dict[str, Any]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    html = environment.get_template(template).render(given)
+    require_offline(html)
+    return html
+
+
+def _page(record: dict[str, Any]) -> str:
     answers = sorted(
-        record["answers"], key=lambda each: (Verdict(each["verdict"]).place, -(each["change"] or 0))
+        record["answers"],
+        key=lambda each: (AcceptanceVerdict(each["verdict"]).place, -(each["change"] or 0)),
     )
     tables = [
         (heading, [each for each in answers if each["scope"] == scope], scope in _OPEN)
         for scope, heading in wording.HEADINGS.items()
     ]
-    html = environment.get_template("acceptance.html").render(
-        record=record, tables=[each for each in tables if each[1]], verdicts=Verdict
-    )
-    require_offline(html)
-    return html
+    shown = [each for each in tables if each[1]]
+    return page_of("acceptance.html", record=record, tables=shown, verdicts=AcceptanceVerdict)
 
 
 def read_record(path: Path) -> dict[str, Any]:

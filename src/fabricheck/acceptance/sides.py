@@ -90,7 +90,7 @@ def provenance_of(history: History, values: pl.DataFrame, terms: Iterable[str]) 
 
 
 def _values(history: History, texts: Sequence[str], side: str, series: Selection) -> pl.DataFrame:
-    frames = [_selected(history, text, series) for text in texts]
+    frames = [selected(history, text, series) for text in texts]
     found = pl.concat(frames).unique(maintain_order=True)
     # What was measured beside foreign work says nothing of the change.
     found = found.filter(pl.col("level") != Level.DISTURBED.value)
@@ -103,19 +103,33 @@ def _values(history: History, texts: Sequence[str], side: str, series: Selection
     return found.with_columns(pl.lit(side).alias("side"))
 
 
-def _selected(history: History, text: str, series: Selection) -> pl.DataFrame:
+def selected(
+    history: History, text: str, series: Selection, *, named: bool = False
+) -> pl.DataFrame:
+    """The values of the runs that a selection names.
+
+    Args:
+        history: where they are.
+        text: the selection.
+        series: which series.
+        named: as of ``History.values``.
+
+    Raises:
+        FabricheckError: if it is none.
+    """
     if not text:
         raise _no_selection(text, "nothing")
     if "?" not in text and ":" not in text:
-        named = (each.session for each in history.sessions() if each.info.get("uuid") == text)
-        wanted = [text, *named]
+        its = (each.session for each in history.sessions() if each.info.get("uuid") == text)
+        wanted = [text, *its]
     else:
         query = _parsed(text)
         if query.sess_filter is None:
             start, end = (datetime.fromtimestamp(edge, UTC) for edge in query.time_period)
-            return history.values(Selection(series.fields, start, end)).collect()
+            within = Selection(series.fields, start, end)
+            return history.values(within, named=named).collect()
         wanted = _sessions(history, query, text)
-    return history.values(series).filter(pl.col("session").is_in(wanted)).collect()
+    return history.values(series, named=named).filter(pl.col("session").is_in(wanted)).collect()
 
 
 def _parsed(text: str) -> Any:

@@ -3,7 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
-from fabricheck.acceptance.answers import Acceptance, Answer, Scope, Value, Verdict, most_further
+from fabricheck.acceptance.answers import (
+    Acceptance,
+    AcceptanceVerdict,
+    Answer,
+    Scope,
+    Value,
+    most_further,
+)
 from fabricheck.measures.metrics import point_label
 from fabricheck.transports.placement import written
 from fabricheck.units import percent, share, times, with_unit
@@ -64,7 +71,7 @@ def values(answer: Answer) -> str:
 
 def advice(answer: Answer) -> str:
     """What would settle it; empty where it is settled."""
-    if answer.verdict is not Verdict.INCONCLUSIVE:
+    if answer.verdict is not AcceptanceVerdict.INCONCLUSIVE:
         return ""
     if answer.further is None:
         return "more runs will hardly settle it"
@@ -74,11 +81,13 @@ def advice(answer: Answer) -> str:
 def sentence(found: Acceptance) -> str:
     """The verdict, and what it rests on."""
     series = found.of(Scope.SERIES)
-    counts = {verdict: sum(each.verdict is verdict for each in series) for verdict in Verdict}
+    counts = {
+        verdict: sum(each.verdict is verdict for each in series) for verdict in AcceptanceVerdict
+    }
     parts = [
-        f"{counts[Verdict.ACCEPT]} of {len(series)} series as good as before",
-        f"{counts[Verdict.REJECT]} worse",
-        f"{counts[Verdict.INCONCLUSIVE]} open",
+        f"{counts[AcceptanceVerdict.ACCEPT]} of {len(series)} series as good as before",
+        f"{counts[AcceptanceVerdict.REJECT]} worse",
+        f"{counts[AcceptanceVerdict.INCONCLUSIVE]} open",
     ]
     if failing := _failing(found):
         parts.append(f"{len(failing)} cases fail more often")
@@ -88,16 +97,16 @@ def sentence(found: Acceptance) -> str:
 
 
 def _failing(found: Acceptance) -> list[Answer]:
-    return [each for each in found.of(Scope.FAILURES) if each.verdict is Verdict.REJECT]
+    return [each for each in found.of(Scope.FAILURES) if each.verdict is AcceptanceVerdict.REJECT]
 
 
 def next_step(found: Acceptance) -> str:
     """What an operator does now."""
     if found.control:
         return _after_control(found)
-    if found.verdict is Verdict.REJECT:
+    if found.verdict is AcceptanceVerdict.REJECT:
         return "go back to the state before, and look at what is named first"
-    if found.verdict is Verdict.ACCEPT:
+    if found.verdict is AcceptanceVerdict.ACCEPT:
         return "the change may stay"
     further = most_further(found.answers)
     steps = []
@@ -114,12 +123,12 @@ def next_step(found: Acceptance) -> str:
 
 
 def _after_control(found: Acceptance) -> str:
-    if found.verdict is Verdict.REJECT:
+    if found.verdict is AcceptanceVerdict.REJECT:
         return (
             "nothing was changed, and yet the sides differ: find out what else takes turns with "
             "the runs before you trust an acceptance here"
         )
-    if found.verdict is Verdict.ACCEPT:
+    if found.verdict is AcceptanceVerdict.ACCEPT:
         return "nothing was changed and nothing was found: acceptances here can be trusted"
     return "nothing was found, but some series scatter too much to be accepted: see those open"
 
