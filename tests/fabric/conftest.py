@@ -26,13 +26,14 @@ def unpack(name: str, root: Path) -> Path:
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         with (root / path).open("a") as file:
             file.write(f"{value}\n")
+    (root / "dmesg").touch()
     return root
 
 
 def told(root: Path, moment: str = "before", **env: str) -> str:
     """What the script tells of a tree."""
     return subprocess.run(
-        [SCRIPT, moment, "node", "ports", "adapters"],
+        [SCRIPT, moment, "node", "ports", "adapters", "log"],
         env={"PATH": os.environ["PATH"], "FABRICHECK_NODE_ROOT": str(root), **env},
         capture_output=True,
         text=True,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.fabric.conftest import TREES, later, risen, snapshot_of
 
-from fabricheck.fabric.counters import Place
+from fabricheck.fabric.counters import CounterPlace
 from fabricheck.fabric.finding import Finding
 from fabricheck.fabric.health import judge, missing
 from fabricheck.fabric.limits import Limits, read_limits
@@ -176,7 +176,7 @@ def test_a_port_that_is_not_in_use_is_not_judged(tmp_path: Path) -> None:
     (port,) = before.ports.values()
     idle = replace(port, device="rxe9", state="DOWN")
     both = replace(before, ports={**before.ports, idle.name: idle})
-    counters = {**idle.counters, (Place.HW_COUNTERS, "link_downed"): 7}
+    counters = {**idle.counters, (CounterPlace.HW_COUNTERS, "link_downed"): 7}
     after = replace(both, uptime=both.uptime + 1, ports={
         **both.ports, idle.name: replace(idle, counters=counters)
     })  # fmt: skip

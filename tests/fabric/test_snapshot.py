@@ -6,7 +6,7 @@ import pytest
 from tests.fabric.conftest import Grow, take, told
 
 from fabricheck.errors import FabricheckError
-from fabricheck.fabric.counters import Place
+from fabricheck.fabric.counters import CounterPlace
 from fabricheck.fabric.ports import EMPTY_GID, Port
 from fabricheck.nodes.told import SCRIPT, parse, read_told
 
@@ -55,23 +55,25 @@ def test_a_drivers_own_version_counts(grow: Grow) -> None:
 
 def test_counters_of_all_places(grow: Grow) -> None:
     counters = port_of(grow("mlx5_roce")).counters
-    assert counters[Place.COUNTERS, "port_xmit_packets"] == 5_000_000
-    assert counters[Place.HW_COUNTERS, "duplicate_request"] == 3
-    assert counters[Place.ETHTOOL, "rx_packets_phy"] == 6_000_000
-    assert counters[Place.IP, "Ip6InCEPkts"] == 0
-    assert counters[Place.IP, "InECT0Pkts"] == 17
+    assert counters[CounterPlace.COUNTERS, "port_xmit_packets"] == 5_000_000
+    assert counters[CounterPlace.HW_COUNTERS, "duplicate_request"] == 3
+    assert counters[CounterPlace.ETHTOOL, "rx_packets_phy"] == 6_000_000
+    assert counters[CounterPlace.IP, "Ip6InCEPkts"] == 0
+    assert counters[CounterPlace.IP, "InECT0Pkts"] == 17
     assert not [name for _, name in counters if name.startswith(("ch0", "rx0", "tx1"))]
 
 
 def test_names_with_blanks(grow: Grow) -> None:
     counters = port_of(grow("irdma")).counters
-    assert (Place.HW_COUNTERS, "Rcvd Out of order packets") in counters
-    assert (Place.ETHTOOL, "rx_priority_3_xoff.nic") in counters
+    assert (CounterPlace.HW_COUNTERS, "Rcvd Out of order packets") in counters
+    assert (CounterPlace.ETHTOOL, "rx_priority_3_xoff.nic") in counters
 
 
 def test_what_is_not_there_is_not_zero(grow: Grow) -> None:
     ib = port_of(grow("mlx5_ib"))
-    assert (Place.COUNTERS, "port_rcv_switch_relay_errors") not in ib.counters, "N/A (no PMA)"
+    assert (CounterPlace.COUNTERS, "port_rcv_switch_relay_errors") not in ib.counters, (
+        "N/A (no PMA)"
+    )
     assert ib.netdev is None
     root = grow("mlx5_roce")
     for name in (f"{PORT}/rate", "sys/class/net/enp33s0f0np0/mtu", f"{PORT}/link_layer"):

@@ -7,9 +7,9 @@ from fabricheck.fabric.counters import (
     BANDS,
     KERNEL_DRIVERS,
     TABLE,
+    CounterPlace,
     Meaning,
     Measure,
-    Place,
     find,
     rows_of,
 )
@@ -51,7 +51,8 @@ def test_every_rdma_counter_of_a_card_is_in_the_table(grow: Grow, tree: str) -> 
     unknown = [
         name
         for place, name in port.counters
-        if place in (Place.COUNTERS, Place.HW_COUNTERS) and not find(port.driver, place, name)
+        if place in (CounterPlace.COUNTERS, CounterPlace.HW_COUNTERS)
+        and not find(port.driver, place, name)
     ]
     assert unknown == []
 
@@ -64,7 +65,9 @@ def test_every_statistic_that_is_judged_comes_through(grow: Grow, tree: str) -> 
     if port.driver == "rdma_rxe" or port.link_layer == "InfiniBand":
         return
     found = {find(port.driver, place, name) for place, name in port.counters}
-    wanted = {row for row in rows_of(port.driver) if row.place is Place.ETHTOOL and row.rules}
+    wanted = {
+        row for row in rows_of(port.driver) if row.place is CounterPlace.ETHTOOL and row.rules
+    }
     assert {row.name for row in wanted - found} <= {
         "rx_global_pause",
         "tx_global_pause",
@@ -74,12 +77,12 @@ def test_every_statistic_that_is_judged_comes_through(grow: Grow, tree: str) -> 
 
 
 def test_a_number_stands_for_a_priority() -> None:
-    row = find("mlx5_core", Place.ETHTOOL, "rx_prio3_pause")
+    row = find("mlx5_core", CounterPlace.ETHTOOL, "rx_prio3_pause")
     assert row is not None
     assert row.name == "rx_prio{n}_pause"
-    assert find("mlx5_core", Place.ETHTOOL, "rx_prio_pause") is None
+    assert find("mlx5_core", CounterPlace.ETHTOOL, "rx_prio_pause") is None
 
 
 def test_drivers_do_not_share_names() -> None:
-    assert find("rdma_rxe", Place.HW_COUNTERS, "np_cnp_sent") is None
-    assert find("mlx5_core", Place.HW_COUNTERS, "out_of_seq_request") is None
+    assert find("rdma_rxe", CounterPlace.HW_COUNTERS, "np_cnp_sent") is None
+    assert find("mlx5_core", CounterPlace.HW_COUNTERS, "out_of_seq_request") is None

@@ -4,12 +4,12 @@ import dataclasses
 from typing import Any
 
 from fabricheck.node_health.clocks import Skew
-from fabricheck.node_health.facts import Facts, NumaNode, Port
+from fabricheck.node_health.facts import Facts, NumaNode, PortFacts
 from fabricheck.node_health.rules import judge
 from fabricheck.node_health.survey import Expectations, Line, Survey
 
-CARD = Port("mlx5_0:1", numa=0, interface="ens1", state="ACTIVE")
-SOFTWARE = Port("rxe0:1", numa=None, interface="eth0", state="ACTIVE")
+CARD = PortFacts("mlx5_0:1", numa=0, interface="ens1", state="ACTIVE")
+SOFTWARE = PortFacts("rxe0:1", numa=None, interface="eth0", state="ACTIVE")
 
 HEALTHY = Facts(
     node="n1",
@@ -27,6 +27,10 @@ HEALTHY = Facts(
     ),
     interfaces={"lo": 65536, "eth0": 1500, "ens1": 9000},
     ports=(CARD,),
+    cards={
+        "mlx5_0": {"firmware": "22.39", "PCIe link": "x16 16 GT/s"},
+        "mlx5_0:1": {"state": "ACTIVE"},
+    },
     versions={"openmpi": "Open MPI v4.1.4", "ucx": "Version 1.13.1", "osu": "OSU Test v7.4"},
     clock=0,
 )

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.node_health.conftest import Probe
 
-from fabricheck.node_health.facts import NODE_PROBE, NumaNode, Port, read_facts
+from fabricheck.node_health.facts import NODE_PROBE, NumaNode, PortFacts, read_facts
 from fabricheck.node_health.nodes import probe_arguments
 
 pytestmark = pytest.mark.integration
@@ -90,8 +90,8 @@ def test_a_card_on_roce(probe: Probe) -> None:
         }
     )
     assert facts.ports == (
-        Port("mlx5_0:1", 1, "ens1f0", "ACTIVE"),
-        Port("mlx5_0:2", 1, "", "DOWN"),
+        PortFacts("mlx5_0:1", 1, "ens1f0", "ACTIVE"),
+        PortFacts("mlx5_0:2", 1, "", "DOWN"),
     )
     assert facts.interfaces == {"ens1f0": 9000}
 
@@ -104,7 +104,7 @@ def test_a_card_on_infiniband(probe: Probe) -> None:
             f"{CARD}/ports/1/state": "2: INIT\n",
         },
     )
-    assert facts.ports == (Port("mlx5_0:1", -1, "ib0", "INIT"),)
+    assert facts.ports == (PortFacts("mlx5_0:1", -1, "ib0", "INIT"),)
 
 
 def test_software_on_an_interface_is_no_card(probe: Probe) -> None:
@@ -114,7 +114,7 @@ def test_software_on_an_interface_is_no_card(probe: Probe) -> None:
             "class/infiniband/rxe0/ports/1/gid_attrs/ndevs/0": "v0\n",
         }
     )
-    assert facts.ports == (Port("rxe0:1", None, "v0", "ACTIVE"),)
+    assert facts.ports == (PortFacts("rxe0:1", None, "v0", "ACTIVE"),)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from tests.node_health.survey import CARD, SOFTWARE, line_of, lines_of, node, su
 
 from fabricheck.judge.levels import Level
 from fabricheck.node_health.clocks import Skew
-from fabricheck.node_health.facts import NumaNode, Port
+from fabricheck.node_health.facts import NumaNode, PortFacts
 from fabricheck.node_health.nodes import probe_arguments
 from fabricheck.node_health.rules import RULES, findings, judge, most_unmet, unreached
 from fabricheck.node_health.survey import Expectations, Survey
@@ -59,6 +59,13 @@ BROKEN = [
      "mlx5_0:1 DOWN, expected a port ACTIVE"),
     ("rdma", expecting(rdma_ports=("mlx5_7:1",)), "n1",
      "mlx5_0:1 ACTIVE, expected mlx5_7:1"),
+    ("ports", survey(*(node(each, cards={"mlx5_0": {"driver": "mlx5_core"}, "mlx5_0:1": {
+        "state": "DOWN" if each == 3 else "ACTIVE"}}) for each in (1, 2, 3))), "n3",
+     "mlx5_0:1 state DOWN, 2 of 3 ports have ACTIVE"),
+    ("cards", survey(node(1), node(2), node(3, cards={"mlx5_0": {"firmware": "22.31"}})), "n3",
+     "mlx5_0 firmware 22.31, 2 of 3 cards have 22.39"),
+    ("pcie", survey(node(cards={"mlx5_0": {"PCIe loss": "0000:21:00.0 has x8 16 GT/s"}})), "n1",
+     "mlx5_0 0000:21:00.0 has x8 16 GT/s"),
     ("numa", survey(node(cpus=frozenset({1}))), "n1",
      "mlx5_0:1 at distance 21 from the job's CPUs, expected at most 10"),
     ("mtu", survey(node(1), node(2), node(3, interfaces={"ens1": 1500})), "n3",
@@ -223,7 +230,7 @@ def test_an_mpi_without_ucx_is_not_asked_for_it():
 
 def test_the_interface_below_each_card_may_have_another_name_on_each_node():
     """As the two ends of an emulated cable have."""
-    other = Port("rxe1:1", numa=None, interface="v1", state="ACTIVE")
+    other = PortFacts("rxe1:1", numa=None, interface="v1", state="ACTIVE")
     nodes = [node(1, ports=(SOFTWARE,)), node(2, ports=(other,), interfaces={"v1": 1500})]
     (line,) = lines_of("mtu", survey(*nodes))
     assert (line.level, line.words) == (Level.GOOD, "RDMA 1 1500")
@@ -237,7 +244,7 @@ def test_a_node_with_the_expected_mtu_is_right_whatever_the_others_have():
 
 
 def test_a_port_that_the_site_does_not_name_may_be_down():
-    down = Port("mlx5_1:1", numa=1, interface="ens2", state="DOWN")
+    down = PortFacts("mlx5_1:1", numa=1, interface="ens2", state="DOWN")
     for named in ((), ("mlx5_0:1",)):
         surveyed = survey(
             node(ports=(CARD, down)), expected=Expectations(rdma=True, rdma_ports=named)

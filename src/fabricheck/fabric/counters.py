@@ -37,7 +37,7 @@ class Role(StrEnum):
     WORDS_RECEIVED = "words_received"
 
 
-class Place(StrEnum):
+class CounterPlace(StrEnum):
     """Where a counter is read."""
 
     COUNTERS = "counters"
@@ -79,7 +79,7 @@ class Band:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class CounterRule:
     """One way to judge a counter.
 
     Attributes:
@@ -108,10 +108,10 @@ class Counter:
     """
 
     driver: str
-    place: Place
+    place: CounterPlace
     name: str
     meaning: Meaning
-    rules: tuple[Rule, ...]
+    rules: tuple[CounterRule, ...]
     advice: str
     source: str
     ceiling: int | None = None
@@ -159,11 +159,13 @@ def _counters() -> Iterator[Counter]:
                 for entry in entries:
                     what = {"source": source, **entry}
                     names, bands = what.pop("names"), what.pop("bands", {})
-                    rules = tuple(Rule(band, tuple(of)) for band, of in bands.items())
+                    rules = tuple(CounterRule(band, tuple(of)) for band, of in bands.items())
                     for name in names:
                         role = ROLES.get((driver, name))
                         kind = Meaning(meaning)
-                        yield Counter(driver, Place(place), name, kind, rules, **what, role=role)
+                        yield Counter(
+                            driver, CounterPlace(place), name, kind, rules, **what, role=role
+                        )
 
 
 TABLE: tuple[Counter, ...] = tuple(_counters())
@@ -173,7 +175,7 @@ KERNEL_DRIVERS: Mapping[str, str] = _DATA["kernel_drivers"]
 
 
 @cache
-def find(kernel_driver: str, place: Place, name: str) -> Counter | None:
+def find(kernel_driver: str, place: CounterPlace, name: str) -> Counter | None:
     """The row of a counter; ``None`` if the table doesn't know it."""
     for counter in rows_of(kernel_driver):
         if counter.place is place and counter.number(name) is not None:

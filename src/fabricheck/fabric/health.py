@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from fabricheck.fabric.counters import KERNEL_DRIVERS, Band, Counter, Measure, find, rows_of
 from fabricheck.fabric.finding import Finding
+from fabricheck.fabric.kernel_log import judge_log
 from fabricheck.fabric.limits import Limits
 from fabricheck.fabric.ports import Port, Snapshot
 from fabricheck.fabric.state import judge_state, ports_in_use
@@ -64,6 +65,7 @@ def judge(before: Snapshot, after: Snapshot, seconds: float, limits: Limits) -> 
             )
         )  # fmt: skip
         return findings
+    findings += judge_log(before, after)
     for name, port in ports_in_use(after, limits).items():
         if earlier := before.ports.get(name):
             findings += _unusable(after.host, earlier, port, limits)

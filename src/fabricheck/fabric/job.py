@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from fabricheck.fabric.counters import Band, Measure, Place, Role, find, rows_of
+from fabricheck.fabric.counters import Band, CounterPlace, Measure, Role, find, rows_of
 from fabricheck.fabric.finding import Finding
 from fabricheck.fabric.health import Reading, judge, missing, read
 from fabricheck.fabric.limits import Limits
@@ -178,6 +178,8 @@ def describe(snapshots: Sequence[Snapshot], limits: Limits) -> Iterator[str]:
             yield f"{place}: {_describe_port(port, limits)}"
             if words := _describe_missing(port):
                 lacking.setdefault(words, []).append(place)
+    if unread := [each.host for each in snapshots if each.log is None]:
+        yield f"kernel log {_UNKNOWN} on {', '.join(unread)}: dmesg is not allowed or not there"
     for words, places in lacking.items():
         yield f"counters {_UNKNOWN} on {', '.join(places)}: {words}"
 
@@ -215,7 +217,7 @@ def _describe_missing(port: Port) -> str:
     """The counters that a port lacks; a place is named once where nothing of it is there."""
     lacking = missing(port)
     words = []
-    for place in Place:
+    for place in CounterPlace:
         names = [row.name for row in lacking if row.place is place]
         known = [row for row in rows_of(port.driver) if row.place is place and row.rules]
         if names and len(names) == len(known):

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from fabricheck.fabric.counters import Place
+from fabricheck.fabric.counters import CounterPlace
 from fabricheck.nodes.told import Told
 
 EMPTY_GID = "0000:0000:0000:0000:0000:0000:0000:0000"
@@ -77,7 +77,7 @@ class Port:
     mtu: int | None
     gids: Mapping[int, Gid]
     netdev: Netdev | None
-    counters: Mapping[tuple[Place, str], int]
+    counters: Mapping[tuple[CounterPlace, str], int]
     driver: str
     driver_version: str
     firmware: str
@@ -103,12 +103,14 @@ class Snapshot:
         host: host name of the node.
         uptime: seconds since the node booted.
         ports: by name.
+        log: what its kernel's log said of cards until then; ``None`` where that was not read.
     """
 
     moment: str
     host: str
     uptime: float
     ports: Mapping[str, Port]
+    log: Sequence[str] | None = None
 
 
 _PORT = re.compile(r"sys/class/infiniband/(?P<device>[^/]+)/ports/(?P<number>\d+)/state")
@@ -132,7 +134,8 @@ def snapshot_of(told: Told) -> Snapshot:
         _port(match["device"], int(match["number"]), values, tables, mtus)
         for match, _ in told.matching(_PORT)
     ]
-    return Snapshot(told.moment, told.host, told.uptime, {port.name: port for port in ports})
+    log = told.lines.get("kernel_log", ()) if told.value("log") == "read" else None
+    return Snapshot(told.moment, told.host, told.uptime, {port.name: port for port in ports}, log)
 
 
 def _port(
@@ -237,13 +240,13 @@ def _gids(place: str, values: Values) -> Iterator[tuple[int, Gid]]:
 
 def _counters(
     place: str, netdev: Netdev | None, values: Values, tables: Mapping[str, Sequence[str]]
-) -> Iterator[tuple[tuple[Place, str], int]]:
+) -> Iterator[tuple[tuple[CounterPlace, str], int]]:
     folders = {
-        f"{place}/counters/": Place.COUNTERS,
-        f"{place}/hw_counters/": Place.HW_COUNTERS,
+        f"{place}/counters/": CounterPlace.COUNTERS,
+        f"{place}/hw_counters/": CounterPlace.HW_COUNTERS,
     }
     if netdev:
-        folders[f"ethtool/{netdev.name}/"] = Place.ETHTOOL
+        folders[f"ethtool/{netdev.name}/"] = CounterPlace.ETHTOOL
     for path, value in values.items():
         folder, name = path[: path.rfind("/") + 1], path[path.rfind("/") + 1 :]
         # A value such as "N/A (no PMA)" is no number, and no zero.
@@ -251,7 +254,7 @@ def _counters(
             yield (folders[folder], name), number
     lines = tables.get(f"proc/net/dev_snmp6/{netdev.name}", []) if netdev else []
     for name, number in (*_pairs(lines), *_columns(tables.get("proc/net/netstat", []))):
-        yield (Place.IP, name), number
+        yield (CounterPlace.IP, name), number
 
 
 def _pairs(lines: Sequence[str]) -> Iterator[tuple[str, int]]:

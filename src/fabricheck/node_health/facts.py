@@ -1,13 +1,14 @@
 """What each node of a job wrote down of itself with ``node_probe.sh``."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ClusterShell.RangeSet import RangeSet, RangeSetException
 
 from fabricheck.errors import FabricheckError
+from fabricheck.nodes.cards import Cards, read_cards
 from fabricheck.nodes.told import Told, read_told
 
 NODE_PROBE = Path(__file__).with_name("node_probe.sh")
@@ -31,7 +32,7 @@ class NumaNode:
 
 
 @dataclass(frozen=True, slots=True)
-class Port:
+class PortFacts:
     """A port of an RDMA device.
 
     Attributes:
@@ -65,6 +66,7 @@ class Facts:
         numa: the NUMA nodes.
         interfaces: MTU of each network interface, in bytes.
         ports: ports of RDMA devices.
+        cards: facts of its cards and ports, by name.
         versions: what each program that was asked said of its version; empty if it said nothing.
         clock: time of the node's clock when the facts were written, in ns.
     """
@@ -80,7 +82,8 @@ class Facts:
     hugepages: Mapping[int, int]
     numa: tuple[NumaNode, ...]
     interfaces: Mapping[str, int]
-    ports: tuple[Port, ...]
+    ports: tuple[PortFacts, ...]
+    cards: Cards
     versions: Mapping[str, str]
     clock: int
 
@@ -99,16 +102,30 @@ def read_facts(path: Path) -> Facts:
             f"FC1506 {path.name}: expected what the kernel and the programs say, each with its "
             "'end': the facts of this node are cut, run the case again"
         ) from None
+    return facts_of(facts, versions.lines, path.name)
+
+
+def facts_of(told: Told, versions: Mapping[str, Sequence[str]], source: str) -> Facts:
+    """The facts of one node.
+
+    Args:
+        told: what the kernel told of it.
+        versions: what programs said of their versions, and its ``clock``.
+        source: names the node in a message.
+
+    Raises:
+        FabricheckError: if they are damaged.
+    """
     try:
-        return _facts(facts, versions)
+        return _facts(told, versions)
     except (LookupError, ValueError, RangeSetException) as error:
         raise FabricheckError(
-            f"FC1507 {path.name}: expected what the kernel says of a node, found {error}: the "
+            f"FC1507 {source}: expected what the kernel says of a node, found {error}: the "
             "facts of this node are damaged, run the case again"
         ) from None
 
 
-def _facts(told: Told, versions: Told) -> Facts:
+def _facts(told: Told, versions: Mapping[str, Sequence[str]]) -> Facts:
     process = dict(line.split(":", 1) for line in told.lines["proc/self/status"])
     return Facts(
         node=told.host,
@@ -130,12 +147,13 @@ def _facts(told: Told, versions: Told) -> Facts:
         ),
         interfaces={match[1]: int(mtu) for match, mtu in told.matching(_MTU)},
         ports=tuple(_ports(told)),
+        cards=read_cards(told),
         versions={
             program: " ".join(said[-1].split()).removeprefix("# ")
-            for program, said in versions.lines.items()
+            for program, said in versions.items()
             if program != "clock"
         },
-        clock=int(versions.lines["clock"][-1]),
+        clock=int(versions["clock"][-1]),
     )
 
 
@@ -162,7 +180,7 @@ def _chosen(words: str) -> str:
     return str(chosen)
 
 
-def _ports(told: Told) -> Iterator[Port]:
+def _ports(told: Told) -> Iterator[PortFacts]:
     for match, state in told.matching(_STATE):
         device = match[1]
         # RoCE names the interface below each GID; a card on InfiniBand has it beside the port.
@@ -174,4 +192,4 @@ def _ports(told: Told) -> Iterator[Port]:
         if any(path.startswith(f"{device}/device/") for path in told.lines):
             numa = int(told.value(f"{device}/device/numa_node") or -1)
         # The kernel writes a state as '4: ACTIVE'.
-        yield Port(f"{match[2]}:{match[3]}", numa, interface, state.rpartition(" ")[2])
+        yield PortFacts(f"{match[2]}:{match[3]}", numa, interface, state.rpartition(" ")[2])

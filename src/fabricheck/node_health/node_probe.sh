@@ -53,7 +53,7 @@ versions() {
 
 part="node.$node.part"
 {
-    collect facts "$node" node ports
+    collect facts "$node" node ports cards roce
     echo "told versions $node 0"
     versions "$@"
     date '+clock:%s%N'

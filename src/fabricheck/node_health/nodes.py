@@ -7,7 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from fabricheck.node_health.facts import Facts, Port
+from fabricheck.node_health.alike import odd
+from fabricheck.node_health.facts import Facts, PortFacts
 from fabricheck.node_health.survey import (
     Answer,
     Survey,
@@ -18,6 +19,7 @@ from fabricheck.node_health.survey import (
     unmet,
     version_numbers,
 )
+from fabricheck.nodes.pcie import LOSS
 from fabricheck.transports.families import MPIS
 from fabricheck.units import format_size, seconds
 
@@ -123,7 +125,7 @@ def governor(node: Facts, survey: Survey) -> Answer:
     return met(f"{wanted} on {len(node.governors)} CPUs")
 
 
-def _used_ports(node: Facts, survey: Survey) -> list[Port]:
+def _used_ports(node: Facts, survey: Survey) -> list[PortFacts]:
     """The ports that the site names; else those that are active."""
     named = survey.expected.rdma_ports
     if named:
@@ -168,6 +170,50 @@ def numa(node: Facts, survey: Survey) -> Answer:
             f"{found} from the job's CPUs, expected at most {limit}: give jobs the CPUs beside it"
         )
     return met(found)
+
+
+def _alike(rule: str, node: Facts, survey: Survey) -> Answer:
+    expected = survey.expected
+    if len(node.cards) == 1 and not expected.manifest and len(survey.nodes) == 1:
+        return not_applicable("no RDMA card")
+    alone = len(survey.nodes) == 1
+    found = tuple(
+        odd(rule, node, survey.census, expected.manifest, expected.rdma_ports, alone=alone)
+    )
+    if found:
+        words = "; ".join(sentence for _, sentence in found)
+        return unmet(words) if any(told for told, _ in found) else unknown(words)
+    if alone and not expected.manifest:
+        return met("as its peers on this node; there is no manifest")
+    return met("as the manifest and the peers have it")
+
+
+def pcie(node: Facts, survey: Survey) -> Answer:
+    """The way from a card to the root port has the lanes and speed that both its ends can."""
+    manifest = survey.expected.manifest
+    links = {name: facts["PCIe link"] for name, facts in node.cards.items() if "PCIe link" in facts}
+    lost = [
+        f"{name} {facts[LOSS]}: reseat card and riser, look at the slot's settings in the BIOS"
+        for name, facts in node.cards.items()
+        if LOSS in facts and facts[LOSS] != manifest.get(name, {}).get(LOSS)
+    ]
+    if lost:
+        return unmet("; ".join(lost))
+    silent = [
+        name for name, facts in node.cards.items() if "PCI address" in facts and name not in links
+    ]
+    if silent:
+        words = f"PCIe width and speed of {', '.join(silent)} are not told"
+        return not_applicable(f"{words}: virtual machine") if node.virtual else unknown(words)
+    if not links:
+        return not_applicable("no RDMA card on PCIe")
+    return met(", ".join(f"{name} {link}" for name, link in links.items()))
+
+
+ports: Final = partial(_alike, "ports")
+"""Its ports are there, up, and as fast as those of their peers."""
+cards: Final = partial(_alike, "cards")
+"""Its cards are like their peers."""
 
 
 def _distance(node: Facts, card: int) -> int | None:

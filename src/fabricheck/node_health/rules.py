@@ -7,7 +7,7 @@ from pathlib import Path
 from fabricheck.judge.levels import Level
 from fabricheck.node_health import nodes
 from fabricheck.node_health.facts import Facts
-from fabricheck.node_health.survey import Answer, Line, Outcome, Rule, Survey
+from fabricheck.node_health.survey import Answer, Line, Outcome, Prerequisite, Survey
 from fabricheck.nodes.names import fold
 from fabricheck.tables import TEXT, one_of, rows
 
@@ -16,14 +16,15 @@ LAUNCH, CLOCK = "launch", "clock"
 _JUDGES: Mapping[str, Callable[[Facts, Survey], Answer]] = {
     LAUNCH: nodes.launch, "kernel": nodes.kernel, CLOCK: nodes.clock, "memlock": nodes.memlock,
     "hugepages": nodes.hugepages, "governor": nodes.governor, "rdma": nodes.rdma,
-    "numa": nodes.numa, "mtu": nodes.mtu, "mpi version": nodes.mpi_version,
-    "ucx version": nodes.ucx_version, "osu version": nodes.osu_version,
+    "ports": nodes.ports, "pcie": nodes.pcie, "cards": nodes.cards, "numa": nodes.numa,
+    "mtu": nodes.mtu, "mpi version": nodes.mpi_version, "ucx version": nodes.ucx_version,
+    "osu version": nodes.osu_version,
 }  # fmt: skip
 _APPLIES: Mapping[str, Callable[[Survey], bool]] = {
     "always": lambda _survey: True,
     "without MPI": lambda survey: not survey.family,
     "with MPI": lambda survey: bool(survey.family),
-    "with UCX": lambda survey: "ucx" in nodes.programs(survey.family),
+    "with UCX": lambda survey: any("ucx" in node.versions for node in survey.nodes),
 }
 _COLUMNS = {
     "name": one_of(tuple(_JUDGES)),
@@ -33,7 +34,7 @@ _COLUMNS = {
     "source": TEXT,
 }
 RULES = tuple(
-    Rule(judge=_JUDGES[row["name"]], **row)
+    Prerequisite(judge=_JUDGES[row["name"]], **row)
     for row in rows(Path(__file__).with_name("rules.csv"), _COLUMNS)
 )
 """The prerequisites, in the order in which they are shown."""
@@ -75,7 +76,7 @@ def unreached(states: Mapping[str, str], is_silent: Callable[[str], bool]) -> li
     ]
 
 
-def _level(rule: Rule, answer: Answer) -> Level | None:
+def _level(rule: Prerequisite, answer: Answer) -> Level | None:
     return {
         Outcome.MET: Level.GOOD,
         Outcome.UNMET: rule.level,

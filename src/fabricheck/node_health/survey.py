@@ -4,12 +4,15 @@ from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import partial
+from functools import cached_property, partial
 
 from fabricheck.judge.levels import Level
+from fabricheck.node_health.alike import Census, census, read_manifest
 from fabricheck.node_health.clocks import Skew
 from fabricheck.node_health.facts import Facts
+from fabricheck.nodes.cards import Cards
 from fabricheck.nodes.names import fold
+from fabricheck.provenance import folders
 from fabricheck.sites.extras import NodeHealthExtra, PartitionExtras
 from fabricheck.transports.families import MPIS
 from fabricheck.units import parse_size
@@ -27,12 +30,14 @@ class Expectations:
         rdma_ports: the ports that the site names, such as ``mlx5_0:1``; empty for any.
         interfaces: the interfaces that the site names for TCP.
         health: what the site file says of them.
+        manifest: the facts that their cards and ports must have.
     """
 
     rdma: bool = False
     rdma_ports: tuple[str, ...] = ()
     interfaces: tuple[str, ...] = ()
     health: NodeHealthExtra = field(default_factory=NodeHealthExtra)
+    manifest: Cards = field(default_factory=dict)
 
     @property
     def memlock(self) -> int | None:
@@ -58,7 +63,15 @@ def read_expectations(features: Collection[str], extras: PartitionExtras) -> Exp
         rdma_ports=extras.ports.names("rdma"),
         interfaces=extras.ports.names("tcp"),
         health=extras.node_health,
+        manifest=_manifest(extras.node_health.manifest),
     )
+
+
+def _manifest(name: str) -> Cards:
+    if not name:
+        return {}
+    paths = [folder / name for folder in folders("sites")]
+    return read_manifest(next((path for path in paths if path.is_file()), paths[0]))
 
 
 def version_numbers(text: str) -> tuple[int, ...]:
@@ -92,7 +105,7 @@ met, unmet, unknown, not_applicable = (partial(Answer, outcome) for outcome in O
 no such thing."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Survey:
     """The nodes that answered, and what is known of them together.
 
@@ -110,9 +123,14 @@ class Survey:
     family: str = ""
     skews: Mapping[str, Skew] = field(default_factory=dict)
 
+    @cached_property
+    def census(self) -> Census:
+        """How often each fact of cards and ports was told."""
+        return census(self.nodes)
+
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class Prerequisite:
     """One prerequisite.
 
     Attributes:

@@ -7,12 +7,15 @@
 #   MOMENT    a word for the reader, such as before or after
 #   node      what the node is: system, processor, memory, limits of a process
 #   ports     state, addresses, versions and counters of the RDMA ports, and the interfaces
+#   cards     what the cards are plugged into: PCIe up to the root port, IOMMU, interrupts
+#   roce      how RoCE ports are set, as dcb, else mlnx_qos, lldptool and files tell
 #   adapters  what ethtool and ibv_devinfo say of them
+#   log       what the kernel's log says of cards and PCIe, the last 400 lines
 #   load      what the CPUs of this machine did; starts no process
 # The first line is "told MOMENT HOST UPTIME", the last one "end": without it, it was cut.
 #   FABRICHECK_NODE_ROOT=DIR   read a recorded tree instead of the running system: DIR/sys, DIR/proc,
-#                              DIR/etc, DIR/usr, DIR/ethtool/NETDEV (what ethtool -S NETDEV printed)
-#                              and DIR/ibv_devinfo
+#                              DIR/etc, DIR/usr, DIR/ethtool/NETDEV (what ethtool -S NETDEV printed),
+#                              DIR/ibv_devinfo, DIR/dmesg and DIR/TOOL/NETDEV
 #   FABRICHECK_GID_INDEX=N     also tell GID N; the first eight are always told
 #   FABRICHECK_STEAL=GLOB      where a node is emulated: the files schedstat of its emulator's
 #                              threads, the second number of which is how long they waited for a CPU
@@ -75,6 +78,63 @@ tell_ports() {
     done
 }
 
+tell_cards() {
+    set -- sys/class/iommu/*
+    if [ -d sys/class/iommu ] && [ ! -e "$1" ]; then echo iommu:off; fi
+    for device in sys/class/infiniband/*; do
+        [ -e "$device/device" ] || continue
+        name=${device##*/} hop=$device/device irqs=
+        files="$files $hop/iommu_group/type $hop/local_cpulist"
+        for irq in "$hop"/msi_irqs/*; do
+            irqs="$irqs ${irq##*/}" files="$files proc/irq/${irq##*/}/smp_affinity_list"
+        done
+        echo "irqs/$name:${irqs# \*}"
+        way=$(readlink -f "$hop")
+        echo "way/$name:$way"
+        # Each device on the way up is a directory of the one above it.
+        while [ -e "$hop/current_link_width" ]; do
+            files="$files $hop/current_link_width $hop/current_link_speed
+                $hop/max_link_width $hop/max_link_speed"
+            configuration "$hop"
+            hop=$hop/..
+        done
+    done
+} 2>/dev/null
+
+tell_roce() {
+    files="$files sys/class/infiniband/*/tc/*/traffic_class
+        sys/kernel/config/rdma_cm/*/ports/*/default_roce_tos"
+    for netdev in sys/class/infiniband/*/device/net/*; do
+        if [ ! -e "$netdev" ]; then continue; fi
+        name=${netdev##*/}
+        files="$files sys/class/net/$name/ecn/roce_*/enable/[0-7]"
+        # One that tells is enough; mlnx_qos takes the longest.
+        dcb_of "$name" | settings "dcb/$name" ||
+            from "lldptool/$name" lldptool -t -i "$name" -V PFC -c enabled |
+            settings "lldptool/$name" ||
+            from "mlnx_qos/$name" mlnx_qos -i "$name" | settings "mlnx_qos/$name" || :
+    done
+} 2>/dev/null
+
+dcb_of() {
+    from "dcb/$1" dcb pfc show dev "$1"
+    if [ -z "${FABRICHECK_NODE_ROOT:-}" ]; then
+        from - dcb -N app show dev "$1"
+        from - dcb apptrust show dev "$1"
+    fi
+}
+
+# The lines of a tool, by its name and interface; fails where there are none.
+settings() {
+    sed -n "/[[:alnum:]]/s|^|$1:|p" | grep .
+}
+
+# The configuration space in hexadecimal, lines that repeat as *; without root its first 64 bytes.
+configuration() {
+    words=$(od -Ax -tx1 "$1/config" | tr '\n' ' ')
+    echo "$1/config:$words"
+}
+
 tell_adapters() {
     for netdev in sys/class/infiniband/*/device/net/*; do
         if [ -e "$netdev" ]; then statistics "${netdev##*/}"; fi
@@ -93,6 +153,12 @@ statistics() {
     from "ethtool/$1" ethtool -S "$1" | sed -nE \
         -e '/^ *(\[|[rt]x_?[0-9]|ch[0-9]|[rt]x_queue_[0-9])/d' \
         -e "s|^ *(.*): *([0-9]+)\$|ethtool/$1/\\1:\\2|p"
+}
+
+tell_log() {
+    { from dmesg dmesg && echo read || echo unreadable; } | sed -nE \
+        -e '/^\[.*(mlx[45]_core|bnxt_en|bnxt_re|irdma|ice |i40e|cxgb4|AER: |PCIe Bus Error)/s/^/kernel_log:/p' \
+        -e 's/^(read|unreadable)$/log:\1/p' | tail -n 401
 }
 
 # The recorded output of a program, or the program's own. It may be missing: no line, then.
