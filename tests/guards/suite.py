@@ -13,7 +13,7 @@ from tests.reframe_ext.recorded import measured, recorded
 from tests.testbeds import measured_again
 
 from fabricheck.judge.levels import Level
-from fabricheck.record.entries import Case, Sample
+from fabricheck.record.entries import CaseEntry, Sample
 from fabricheck_testbed import Testbed
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -211,9 +211,9 @@ class Suite:
         command: Sequence[str] = [str(PROGRAMS / "fabricheck"), "report", place, *options]
         return subprocess.run(command, capture_output=True, text=True, check=False)
 
-    def recorded(self) -> list[Case]:
+    def recorded(self) -> list[CaseEntry]:
         """The cases of the record, without builds."""
-        return [e for e in recorded(self.root) if isinstance(e, Case) and not e.fixture]
+        return [e for e in recorded(self.root) if isinstance(e, CaseEntry) and not e.fixture]
 
     def samples(self) -> dict[str, Sample]:
         """The samples of the only case, by variable."""

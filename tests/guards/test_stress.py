@@ -13,8 +13,8 @@ from tests.monitor.conftest import values
 from tests.waiting import wait_until
 
 from fabricheck.monitor.stress import Stress
-from fabricheck.record.entries import Case
-from fabricheck.stress.state import Place
+from fabricheck.record.entries import CaseEntry
+from fabricheck.stress.state import StressDirectory
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("guards")]
 
@@ -49,7 +49,7 @@ class Controller:
 
     def __init__(self, suite: Suite) -> None:
         self.suite = suite
-        self.place = Place(suite.root / "reports" / "stress" / "t")
+        self.place = StressDirectory(suite.root / "reports" / "stress" / "t")
         link = suite.root / ".venv"
         if not link.exists():
             link.symlink_to(REPOSITORY / ".venv")
@@ -94,7 +94,7 @@ class Controller:
     def status(self) -> dict[str, object]:
         return json.loads(self("status", "--json").stdout)  # type: ignore[no-any-return]
 
-    def blocks(self) -> list[Case]:
+    def blocks(self) -> list[CaseEntry]:
         return self.place.read(self.place.state().session)
 
     def until(self, told: Callable[[], object], what: str) -> None:
@@ -113,7 +113,7 @@ def stress(suite: Suite) -> Iterator[Controller]:
         controller("stop", "--now")
 
 
-def in_order(blocks: list[Case]) -> bool:
+def in_order(blocks: list[CaseEntry]) -> bool:
     """Whether no block is lost and none is there twice."""
     expected = [f"{each // 2 + 1}.{each % 2 + 1}" for each in range(len(blocks))]
     return [each.id for each in blocks] == expected

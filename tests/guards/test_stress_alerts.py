@@ -1,5 +1,6 @@
 """A node dies under a stress of real Slurm, watched by the exporter and a real Prometheus."""
 
+import re
 import shlex
 from contextlib import ExitStack
 from pathlib import Path
@@ -36,9 +37,14 @@ def test_a_node_that_dies_under_a_stress_is_an_alert_and_leaves_no_latency(
     wait_until(lambda: loop.query(LATENCY))
     assert not {each for each in web.alerts if each.startswith("Stress")}
 
+    def seen() -> object:
+        return web.alerts, re.findall(
+            r"^fabricheck_stress_[sn].*", exporter.get("/metrics")[2], re.M
+        )
+
     # The next test's ``up`` replaces a testbed that has lost a node.
     suite.testbed.kill_node("n2")
-    wait_until(lambda: web.alerts.get("StressNodeDead") == "firing", lambda: web.alerts)
-    wait_until(lambda: web.alerts.get("StressDown") == "firing", lambda: web.alerts)
+    wait_until(lambda: web.alerts.get("StressNodeDead") == "firing", seen)
+    wait_until(lambda: web.alerts.get("StressDown") == "firing", seen)
     wait_until(lambda: not loop.query(LATENCY), lambda: loop.query(LATENCY))
     assert "StressNodeDead" not in web.resolved

@@ -13,7 +13,7 @@ from tests.guards.test_stress import Controller, in_order
 from tests.monitor.test_exporter import Exporter
 
 from fabricheck.cli.door import DOOR
-from fabricheck.record.entries import Case, from_line
+from fabricheck.record.entries import CaseEntry, from_line
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("guards")]
 
@@ -21,7 +21,7 @@ KILLS = 10
 SEED = 20261122
 
 
-def cases(path: Path) -> list[Case]:
+def cases(path: Path) -> list[CaseEntry]:
     """All cases of a file of lines, each as often as it is there."""
     found = []
     for line in path.read_bytes().splitlines():
@@ -29,7 +29,7 @@ def cases(path: Path) -> list[Case]:
             entry = from_line(line)
         except ValueError:
             continue
-        if isinstance(entry, Case):
+        if isinstance(entry, CaseEntry):
             found.append(entry)
     return found
 
@@ -72,7 +72,7 @@ def test_killed_at_ten_moments(suite: Suite, monkeypatch: pytest.MonkeyPatch) ->
     assert stress("stop").returncode == 0
     exporter.stop()
 
-    sessions: dict[str, list[Case]] = defaultdict(list)
+    sessions: dict[str, list[CaseEntry]] = defaultdict(list)
     for case in cases(stress.place.lines):
         sessions[case.session].append(case)
     assert len(sessions) > 1

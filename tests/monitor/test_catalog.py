@@ -9,7 +9,7 @@ from tests.monitor.conftest import ROOT, promtool
 
 from fabricheck.fabric import counters
 from fabricheck.fabric.counters import Role
-from fabricheck.monitor.catalog import CATALOG, FAMILIES, ROLES, Family, Kind, Sample, sample
+from fabricheck.monitor.catalog import CATALOG, FAMILIES, ROLES, Family, MetricKind, Sample, sample
 from fabricheck.monitor.exposition import OPENMETRICS, PLAIN, choose, render
 
 pytestmark = pytest.mark.integration
@@ -31,7 +31,7 @@ def complaints(families: list[Family]) -> set[str]:
 @pytest.mark.parametrize("family", OURS, ids=lambda family: family.name)
 def test_a_name_tells_type_and_unit(family: Family) -> None:
     assert family.name.startswith("fabricheck_")
-    assert family.name.endswith("_total") == (family.kind is Kind.COUNTER)
+    assert family.name.endswith("_total") == (family.kind is MetricKind.COUNTER)
     base = family.name.removesuffix("_total")
     assert family.unit in ("", "packets", "frames") or base.endswith(UNITS[family.unit])
     assert family.meaning.endswith(".")

@@ -15,7 +15,7 @@ from fabricheck.fabric.counters import Role
 from fabricheck.tables import A_ROW, TEXT, Cell, maybe, one_of, pattern, rows
 
 
-class Kind(StrEnum):
+class MetricKind(StrEnum):
     """Type of a metric in the exposition format."""
 
     GAUGE = "gauge"
@@ -50,7 +50,7 @@ class Family:
     """
 
     name: str
-    kind: Kind
+    kind: MetricKind
     unit: str
     labels: tuple[str, ...]
     source: Source
@@ -74,7 +74,7 @@ _LABELS = (
 _LISTED = maybe(pattern(f"({_LABELS})( ({_LABELS}))*", "node device port"), "")
 _COLUMNS = {
     "name": pattern("(fabricheck|mpi|rdma)_[a-z_]+", "fabricheck_cases"),
-    "kind": one_of(Kind),
+    "kind": one_of(MetricKind),
     "unit": maybe(one_of(("s", "B", "B/s", "packets", "frames")), ""),
     "labels": Cell(_LISTED.form, lambda text: tuple(_LISTED.read(text).split())),
     "source": one_of(Source),
@@ -96,7 +96,7 @@ OLD_NAMES = {family.same_as: family for family in CATALOG if family.same_as}
 """The family that repeats one of ours by the other benchmark's name."""
 
 
-class Place(NamedTuple):
+class SeriesPlace(NamedTuple):
     """Where a counter of some role is shown: family, labels behind the port's, and factor."""
 
     family: str
@@ -107,16 +107,16 @@ class Place(NamedTuple):
 # The kernel counts InfiniBand's data in words of four bytes.
 _WORD = 4
 ROLES = {
-    Role.ECN_MARKED: Place("fabricheck_port_ecn_marked_packets_total"),
-    Role.CNP_SENT: Place("fabricheck_port_cnp_sent_packets_total"),
-    Role.CNP_HANDLED: Place("fabricheck_port_cnp_handled_packets_total"),
-    Role.PAUSE_SENT: Place("fabricheck_port_pause_frames_total", ("sent",)),
-    Role.PAUSE_RECEIVED: Place("fabricheck_port_pause_frames_total", ("received",)),
-    Role.LINK_DOWN: Place("fabricheck_port_link_down_total"),
-    Role.BYTES_SENT: Place("fabricheck_port_sent_bytes_total"),
-    Role.BYTES_RECEIVED: Place("fabricheck_port_received_bytes_total"),
-    Role.WORDS_SENT: Place("fabricheck_port_sent_bytes_total", factor=_WORD),
-    Role.WORDS_RECEIVED: Place("fabricheck_port_received_bytes_total", factor=_WORD),
+    Role.ECN_MARKED: SeriesPlace("fabricheck_port_ecn_marked_packets_total"),
+    Role.CNP_SENT: SeriesPlace("fabricheck_port_cnp_sent_packets_total"),
+    Role.CNP_HANDLED: SeriesPlace("fabricheck_port_cnp_handled_packets_total"),
+    Role.PAUSE_SENT: SeriesPlace("fabricheck_port_pause_frames_total", ("sent",)),
+    Role.PAUSE_RECEIVED: SeriesPlace("fabricheck_port_pause_frames_total", ("received",)),
+    Role.LINK_DOWN: SeriesPlace("fabricheck_port_link_down_total"),
+    Role.BYTES_SENT: SeriesPlace("fabricheck_port_sent_bytes_total"),
+    Role.BYTES_RECEIVED: SeriesPlace("fabricheck_port_received_bytes_total"),
+    Role.WORDS_SENT: SeriesPlace("fabricheck_port_sent_bytes_total", factor=_WORD),
+    Role.WORDS_RECEIVED: SeriesPlace("fabricheck_port_received_bytes_total", factor=_WORD),
 }
 """Where each role of the table of counters is shown."""
 

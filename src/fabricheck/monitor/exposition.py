@@ -10,7 +10,7 @@ from prometheus_client.openmetrics.exposition import generate_latest as openmetr
 from prometheus_client.registry import Collector
 
 from fabricheck.history.series import Series
-from fabricheck.monitor.catalog import CATALOG, FAMILIES, Kind, Sample
+from fabricheck.monitor.catalog import CATALOG, FAMILIES, MetricKind, Sample
 from fabricheck.monitor.last_run import point_of
 
 Page = Mapping[str, bytes]
@@ -46,7 +46,7 @@ def metrics(samples: Iterable[Sample]) -> list[Metric]:
         if family.name not in values:
             continue
         name = family.name
-        if family.kind is Kind.COUNTER:
+        if family.kind is MetricKind.COUNTER:
             name = name.removesuffix("_total")
         metric = Metric(name, family.meaning, family.kind)
         for labels, value in values[family.name].items():

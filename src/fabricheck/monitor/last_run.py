@@ -15,7 +15,7 @@ from fabricheck.record.entries import NIGHT, Session
 from fabricheck.record.entries import Sample as Measured
 from fabricheck.record.sessions import last
 from fabricheck.report.load import load
-from fabricheck.report.run import Case, Run
+from fabricheck.report.run import ReportedCase, ReportedRun
 from fabricheck.report.status import Status
 from fabricheck.report.summary import summarise
 from fabricheck.runner.nights import Nights
@@ -204,7 +204,7 @@ class Schedule:
         return of_nights(self._nights, datetime.now(UTC))
 
 
-def of_run(run: Run) -> Iterator[Sample]:
+def of_run(run: ReportedRun) -> Iterator[Sample]:
     """Verdict, counts, and what became of each case."""
     summary = summarise(run)
     systems = run.systems or ("none",)
@@ -265,9 +265,9 @@ def of_nights(nights: Nights, now: datetime) -> Iterator[Sample]:
         yield from sample("fabricheck_night_step_exit_code", code, step)
 
 
-def _worst(cases: Iterable[Case]) -> dict[tuple[str, ...], Case]:
+def _worst(cases: Iterable[ReportedCase]) -> dict[tuple[str, ...], ReportedCase]:
     """The cases by their labels; of several that differ in nothing that is shown, the worst."""
-    found: dict[tuple[str, ...], Case] = {}
+    found: dict[tuple[str, ...], ReportedCase] = {}
     for case in cases:
         name = case.benchmark or case.name
         labels = (case.system, case.partition, case.environ, name, case.placement)
@@ -276,7 +276,7 @@ def _worst(cases: Iterable[Case]) -> dict[tuple[str, ...], Case]:
     return found
 
 
-def _points(case: Case, labels: tuple[str, ...]) -> Iterator[Sample]:
+def _points(case: ReportedCase, labels: tuple[str, ...]) -> Iterator[Sample]:
     seen = set()
     for each in case.samples:
         known = point_of(each.metric, each.statistic, each.size, each.unit)

@@ -10,7 +10,7 @@ from fabricheck.errors import FabricheckError
 from fabricheck.fabric.counters import BANDS, KERNEL_DRIVERS, TABLE, Bands, Counter, Meaning, find
 from fabricheck.fabric.limits import read_limits
 from fabricheck.fabric.ports import Port, Snapshot, snapshot_of
-from fabricheck.monitor.catalog import CATALOG, FAMILIES, ROLES, Kind, Sample, Source, sample
+from fabricheck.monitor.catalog import CATALOG, FAMILIES, ROLES, MetricKind, Sample, Source, sample
 from fabricheck.nodes.told import SCRIPT, parse
 from fabricheck.report.files import write_whole
 from fabricheck.sites.files import extras_of
@@ -218,7 +218,7 @@ def script(bands: Bands) -> str:
 def _table(bands: Bands) -> Iterator[tuple[str, ...]]:
     for family in CATALOG:
         if family.source is Source.PORTS:
-            kind = "untyped" if family.kind is Kind.UNKNOWN else family.kind
+            kind = "untyped" if family.kind is MetricKind.UNKNOWN else family.kind
             yield "F", family.name, kind, family.meaning
             if family.same_as:
                 yield "O", family.name, family.same_as

@@ -66,8 +66,8 @@ class _Handler(BaseHTTPRequestHandler):
     def send_error(
         self,
         code: int,
-        message: str | None = None,  # noqa: ARG002
-        explain: str | None = None,  # noqa: ARG002
+        message: str | None = None,
+        explain: str | None = None,
     ) -> None:
         """Answer what is no request of ours with a code that says whose fault it is."""
         self._answer(_CLIENTS_FAULT.get(int(code), int(code)), _PLAIN, b"bad request\n")
@@ -108,7 +108,7 @@ class Server(socketserver.ThreadingTCPServer):
         self,
         listen: str,
         refresher: Refresher,
-        web: WebConfig = WebConfig(),  # noqa: B008
+        web: WebConfig = WebConfig(),
     ) -> None:
         self.refresher = refresher
         self.web = web
@@ -142,7 +142,7 @@ class Server(socketserver.ThreadingTCPServer):
             )
         return request, client
 
-    def verify_request(self, request: Any, client_address: Any) -> bool:  # noqa: ARG002
+    def verify_request(self, request: Any, client_address: Any) -> bool:
         """Take a connection; where there are too many, the oldest ends, as slow ones are."""
         with self._lock:
             if len(self._open) >= MOST:
@@ -168,7 +168,7 @@ class Server(socketserver.ThreadingTCPServer):
             with contextlib.suppress(OSError):
                 request.shutdown(socket.SHUT_RDWR)
 
-    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002
+    def handle_error(self, request: Any, client_address: Any) -> None:
         """Keep quiet about clients that went away."""
         if not isinstance(sys.exception(), OSError):
             traceback.print_exc()

@@ -15,9 +15,9 @@ from fabricheck.errors import FabricheckError
 from fabricheck.judge.levels import Level
 from fabricheck.measures.metrics import Metric
 from fabricheck.monitor.catalog import FAMILIES, Sample, Source, sample
-from fabricheck.record.entries import Case, from_line
+from fabricheck.record.entries import CaseEntry, from_line
 from fabricheck.schedulers.protocol import Phase, Standing
-from fabricheck.stress.state import Place, State, dead_nodes, places, scheduler_for
+from fabricheck.stress.state import StressDirectory, StressState, dead_nodes, places, scheduler_for
 
 _SECOND = 1e-6
 _ASK_EVERY = 15.0
@@ -82,14 +82,17 @@ class Stress:
 class _Follower:
     """What is known of one stress, and how far its record was read."""
 
-    def __init__(self, place: Place, session: str) -> None:
+    def __init__(self, place: StressDirectory, session: str) -> None:
         self._place = place
         self.session = session
         self._offset = 0
         self._seen: set[str] = set()
         self._levels: Counter[str] = Counter()
-        self._blocks: deque[Case] = deque(maxlen=_LAST)
-        self._latest: dict[str, Case] = {}
+        self._blocks: deque[CaseEntry] = deque(maxlen=_LAST)
+        # Those that its blocks ran on last. Blocks that a dead node ends at once have none, and
+        # there may be more of them than the last ones that are kept.
+        self._nodes: Sequence[str] = ()
+        self._latest: dict[str, CaseEntry] = {}
         self._times: dict[str, float] = {}
         self._plan: Mapping[str, Any] = {}
         self._asked = -_ASK_EVERY
@@ -126,7 +129,7 @@ class _Follower:
             yield from self._values(oldest, old_names=old_names)
         return measures and bool(self._blocks)
 
-    def _counts(self, state: State) -> Iterator[Sample]:
+    def _counts(self, state: StressState) -> Iterator[Sample]:
         name = self._place.name
         iteration = self._blocks[-1].repeat if self._blocks else 0
         yield from sample("fabricheck_stress_iterations_total", iteration or 0, name)
@@ -138,12 +141,8 @@ class _Follower:
         for node in self._plan.get("exclude", ()):
             yield from sample("fabricheck_stress_node_excluded", 1, name, node)
         if self._dead is not None:
-            for node in self._nodes():
+            for node in self._nodes:
                 yield from sample("fabricheck_stress_node_dead", node in self._dead, name, node)
-
-    def _nodes(self) -> Sequence[str]:
-        """Those that its blocks ran on last: one that dies early leaves no host to name."""
-        return next((each.nodes for each in reversed(self._blocks) if each.nodes), ())
 
     def _values(self, oldest: float, *, old_names: bool) -> Iterator[Sample]:
         name = self._place.name
@@ -175,11 +174,16 @@ class _Follower:
                     self._add(from_line(line[:-1]))
 
     def _add(self, entry: object) -> None:
-        if not isinstance(entry, Case) or entry.session != self.session or entry.id in self._seen:
+        if (
+            not isinstance(entry, CaseEntry)
+            or entry.session != self.session
+            or entry.id in self._seen
+        ):
             return
         self._seen.add(entry.id)
         self._levels[entry.level] += 1
         self._blocks.append(entry)
+        self._nodes = entry.nodes or self._nodes
         self._times["fabricheck_stress_last_block_timestamp_seconds"] = _unix(entry)
         if entry.level in (Level.GOOD, Level.WARNING):
             self._times["fabricheck_stress_last_good_block_timestamp_seconds"] = _unix(entry)
@@ -190,7 +194,7 @@ class _Follower:
         if measured and entry.level != Level.UNTRUSTED:
             self._latest[kind] = entry
 
-    def _ask(self, state: State) -> Doing:
+    def _ask(self, state: StressState) -> Doing:
         """What it is doing; the scheduler is asked now and then."""
         if state.ended or not self.session:
             return Doing.ENDED
@@ -203,7 +207,7 @@ class _Follower:
                 scheduler = scheduler_for(self._plan, _PATIENCE)
                 self._standing = scheduler.standing(self._place.job_name, state.job)
                 states = scheduler.node_states()
-                self._dead = dead_nodes(self._nodes(), [*self._blocks][-1:], scheduler, states)
+                self._dead = dead_nodes(self._nodes, [*self._blocks][-1:], scheduler, states)
             self._asked = time.monotonic()
         if self._standing is None:
             return Doing.UNKNOWN
@@ -215,7 +219,7 @@ class _Follower:
         yielded = self._standing.nodes or state.yielded >= state.resumed
         return Doing.PREEMPTED if yielded else Doing.REQUEUED
 
-    def _limits(self, state: State) -> tuple[float, float]:
+    def _limits(self, state: StressState) -> tuple[float, float]:
         """From when on it is stuck, and of when the oldest value is that is still worth telling.
 
         It is stuck later than a block can come that is ended at its limit. A value is old when its
@@ -234,11 +238,11 @@ class _Follower:
         return max([began, *times[-1:]]) + allowed, time.time() - max(twice, allowed)
 
 
-def _unix(case: Case) -> float:
+def _unix(case: CaseEntry) -> float:
     return datetime.fromisoformat(case.time).timestamp()
 
 
-def _points(case: Case, name: str, *, old_names: bool) -> Iterator[Sample]:
+def _points(case: CaseEntry, name: str, *, old_names: bool) -> Iterator[Sample]:
     """Latencies and their bounds; sizes are binary in the older names: 4194304 is 4MB."""
     for each in case.samples:
         if each.metric != Metric.LATENCY or each.size is None or each.value is None:
@@ -260,7 +264,7 @@ def _old_size(size: int) -> str:
     return f"{size}B"
 
 
-def _related(blocks: Sequence[Case]) -> float | None:
+def _related(blocks: Sequence[CaseEntry]) -> float | None:
     """Spearman's correlation of marks and latency, each block's against its own kind's median."""
     kinds: dict[tuple[str, int | None], list[tuple[float, float]]] = {}
     for case in blocks:
