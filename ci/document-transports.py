@@ -14,7 +14,7 @@ from pathlib import Path
 from fabricheck.sites.extras import PartitionExtras
 from fabricheck.transports.families import MPIS, Choice, families
 from fabricheck.transports.settings import settings
-from fabricheck.transports.table import TRANSPORTS, Counter, Transport
+from fabricheck.transports.table import TRANSPORTS, Counter, Scope, Transport
 from generated import write_or_check
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "reference" / "transports.md"
@@ -47,7 +47,7 @@ def transports() -> Iterator[str]:
         cells = (
             f"`{each.name}`",
             each.meaning,
-            "one" if each.counter is Counter.NONE else "two and more",
+            "one" if each.scope is Scope.INTRA_NODE else "two and more",
             f"`{each.feature}`",
             lanes(each),
             MUST_MOVE[each.counter],

@@ -53,6 +53,7 @@ RUN = {
     "trend --json": 0,
     "trend --since 2026-11-01 --system testbed --all": 0,
     "accept --before 20261101:20261108 --after 20261109:now": INCONCLUSIVE,
+    "compare 20261101:20261115 20261115:now": 0,
     "baseline propose": 0,
     "baseline propose --json": 0,
     "baseline diff": 0,
@@ -85,7 +86,8 @@ ELSEWHERE = {
     "a testbed or a cluster that runs": (
         "run", "nightly --system", "nightly --mail-on", "locate", "stress", "testbed up",
         "testbed exec", "testbed fault", "testbed status", "testbed down --state-dir",
-        "site init mycluster --on-node", "topology check", "topology show",
+        "site init mycluster --on-node", "node --json", "node --manifest",
+        "topology check", "topology show",
     ),
     "a site that the reader has written": (
         "site check mycluster", "plan --system mycluster",
@@ -93,11 +95,13 @@ ELSEWHERE = {
         "metrics script", "trend --since 2026-11-01 --system mycluster",
     ),
     "a record of its own: RDMA, a campaign, a night, another host": (
-        "explain", "accept", "baseline accept --step", "baseline accept transport=rc",
+        "explain", "accept", "compare openmpi", "compare tcp", "compare partition=",
+        "compare 20261101:20261115 20261115:now transport=",
+        "baseline accept --step", "baseline accept transport=rc",
         "baseline best check=", "baseline diff benchmark=", "baseline propose transport=rc",
         "history import", "history refresh --perflogs", "history show benchmark=halo3d",
-        "nightly --check", "parse fan_in.out", "parse -", "judge -", "report --plots phases",
-        "report --session",
+        "nightly --check", "parse fan_in.out", "parse imb.out", "parse reduce.out",
+        "parse -", "judge -", "report --plots phases", "report --session",
         "metrics write /var", "dashboard /var",
     ),
     "only time: the same as one that is run": (

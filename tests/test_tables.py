@@ -25,6 +25,8 @@ SOURCES = ROOT / "src" / "fabricheck"
 READERS = {
     **dict.fromkeys(sorted(SOURCES.glob("programs/*/*.csv")), "entries.py"),
     SOURCES / "node_health" / "rules.csv": "rules.py",
+    SOURCES / "node_health" / "card_facts.csv": "alike.py",
+    SOURCES / "fabric" / "kernel_log.csv": "kernel_log.py",
     SOURCES / "monitor" / "catalog.csv": "catalog.py",
     SOURCES / "transports" / "transports.csv": "table.py",
     SOURCES / "transports" / "mpi.csv": "families.py",
@@ -35,8 +37,8 @@ READERS = {
 OPEN = (
     *("name", "title", "meaning", "expected", "source"),
     # Words of the MPIs themselves, which pages, job scripts and recorded output hold.
-    *("printed", "command", "least", "launcher", "spec", "compilers", "hosts", "given"),
-    *("alone", "ucx", "variables", "said"),
+    *("printed", "command", "least", "launcher", "spec", "compilers", "modules", "hosts"),
+    *("given", "alone", "ucx", "variables", "said", "pattern", "advice"),
 )
 """Columns whose words are the suite's own choice: only their form is checked when they are read."""
 
@@ -101,8 +103,12 @@ def read(place: Path, reader: str) -> Any:
     if rules := found.get("RULES"):
         return meaning({rule.name: rule for rule in rules})
     named = next(
-        found[name] for name in ("MPIS", "BENCHMARKS", "TRANSPORTS", "FAMILIES") if name in found
+        found[name]
+        for name in ("MPIS", "BENCHMARKS", "TRANSPORTS", "FAMILIES", "ROWS", "_ROWS")
+        if name in found
     )
+    if isinstance(named, tuple):
+        named = {each["name"] if isinstance(each, dict) else each.name: each for each in named}
     return meaning(named)
 
 

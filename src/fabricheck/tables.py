@@ -90,7 +90,7 @@ def rows(
             reader = a_row if columns[column] is A_ROW else columns[column]
             try:
                 row[column] = reader.read(cell)
-            except (FabricheckError, LookupError, ValueError) as error:
+            except (FabricheckError, LookupError, ValueError, re.error) as error:
                 asked = f"{column}: expected {reader.form}"
                 raise wrong(line, f"{asked}, found {cell!r}: correct it") from error
         if (before := named.setdefault(row["name"], line)) != line:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from tests.history.recorded import read
 
-from fabricheck.record.entries import Case, Sample
+from fabricheck.record.entries import CaseEntry, Sample
 from fabricheck.record.write import append
 
 FIRST = datetime(2026, 9, 1, 6, tzinfo=UTC)
@@ -19,16 +19,16 @@ MPIS = {"openmpi": "Open MPI v4.1.4, package: Debian", "mpich": "MPICH Version: 
 STATISTICS = {"latency": ("avg", "p50", "p99"), "bw": ("avg",)}
 LEVELS = {"latency": 10.0, "bw": 900.0}
 
-Factor = Callable[[int, Case, Sample], float]
+Factor = Callable[[int, CaseEntry, Sample], float]
 
 
-def unchanged(_night: int, _case: Case, _sample: Sample) -> float:
+def unchanged(_night: int, _case: CaseEntry, _sample: Sample) -> float:
     return 1.0
 
 
 def records(
     nights: int, factor: Factor = unchanged, spread: float = 0.02, **changes: Any
-) -> list[Case]:
+) -> list[CaseEntry]:
     """Cases of normal noise, the same for the same arguments."""
     generator = np.random.default_rng(1)
     cases = []
@@ -44,9 +44,11 @@ def records(
                             metric=metric, statistic=statistic, size=size, unit=unit, level="good"
                         )
                         noise = np.exp(spread * generator.standard_normal())
-                        value = LEVELS[benchmark] * noise * factor(night, Case(**given), sample)
+                        value = (
+                            LEVELS[benchmark] * noise * factor(night, CaseEntry(**given), sample)
+                        )
                         samples.append(replace(sample, value=float(f"{value:.6g}")))
-                cases.append(Case(**given, samples=tuple(samples)))
+                cases.append(CaseEntry(**given, samples=tuple(samples)))
     return cases
 
 
@@ -74,7 +76,7 @@ def _fields(night: int, mpi: str, benchmark: str) -> dict[str, Any]:
     }
 
 
-def history(root: Path, cases: Sequence[Case]) -> Path:
+def history(root: Path, cases: Sequence[CaseEntry]) -> Path:
     """A store that has read these cases."""
     shutil.rmtree(root / "logs", ignore_errors=True)
     append(root / "logs", cases)

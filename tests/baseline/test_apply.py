@@ -9,7 +9,7 @@ from tests.programs.results import named
 from tests.refusals import refused
 
 from fabricheck.baseline import apply
-from fabricheck.baseline.proposal import Case, Proposed, State, Step
+from fabricheck.baseline.proposal import Proposed, ReferenceCase, ReferenceState, UnacceptedStep
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.reference import CaseKey, Reference
 from fabricheck.judge.references import resolve
@@ -30,11 +30,13 @@ rules:
 """
 
 
-def case(environ: str = "openmpi", placement: str = "rc-2n", system: str = "hpc") -> Case:
-    return Case(CHECK, CaseKey(system, f"{system}:cpu", environ, "latency", placement))
+def case(environ: str = "openmpi", placement: str = "rc-2n", system: str = "hpc") -> ReferenceCase:
+    return ReferenceCase(CHECK, CaseKey(system, f"{system}:cpu", environ, "latency", placement))
 
 
-def proposed(of: Case, value: float = 2.5, state: State = State.NEW) -> Proposed:
+def proposed(
+    of: ReferenceCase, value: float = 2.5, state: ReferenceState = ReferenceState.NEW
+) -> Proposed:
     reference = Reference(value, -0.5, 0.1, "us")
     return Proposed(
         case=of,
@@ -104,7 +106,7 @@ def test_twice_changes_nothing_and_one_value_is_a_diff_of_one_line(tmp_path: Pat
 
 def test_same_references_are_not_written(tmp_path: Path):
     path = tmp_path / "hpc.yaml"
-    assert accept(path, proposed(case(), state=State.SAME)) == ""
+    assert accept(path, proposed(case(), state=ReferenceState.SAME)) == ""
     assert not measured(path).exists()
 
 
@@ -160,7 +162,9 @@ def _lock(directory: Path, queue: "multiprocessing.Queue[str]") -> None:
         queue.put(str(error))
 
 
-STEP = Step("2026-10-01", "regression of +20 %", ({"transport": ["rc"], "size": [8, None]},))
+STEP = UnacceptedStep(
+    "2026-10-01", "regression of +20 %", ({"transport": ["rc"], "size": [8, None]},)
+)
 
 
 def test_steps_are_added_to_the_list_and_read_by_the_trend(tmp_path: Path):

@@ -8,12 +8,12 @@ from tests.baseline.nights import Factor, history, records
 from tests.refusals import refused
 
 from fabricheck.baseline import evidence
-from fabricheck.baseline.proposal import Proposal, State, read, write
+from fabricheck.baseline.proposal import Proposal, ReferenceState, read, write
 from fabricheck.baseline.propose import Request, propose
-from fabricheck.record.entries import Case, Sample
+from fabricheck.record.entries import CaseEntry, Sample
 
 
-def proposed(root: Path, cases: Sequence[Case], **request: object) -> Proposal:
+def proposed(root: Path, cases: Sequence[CaseEntry], **request: object) -> Proposal:
     for name in ("sites", "references"):
         (root / name).mkdir(parents=True, exist_ok=True)
     store = history(root, cases)
@@ -26,7 +26,7 @@ def reasons(proposal: Proposal) -> dict[str, tuple[str, ...]]:
 
 
 def step(size: float, night: int = 30, **only: str) -> Factor:
-    def factor(number: int, case: Case, sample: Sample) -> float:
+    def factor(number: int, case: CaseEntry, sample: Sample) -> float:
         fits = all(
             getattr(sample if hasattr(sample, name) else case, name) == value
             for name, value in only.items()
@@ -40,7 +40,7 @@ def test_quiet_nights_give_references_of_every_case(tmp_path: Path):
     found = proposed(tmp_path, records(40))
     assert (len(found.proposed), found.refused, found.steps) == (4, (), ())
     first = found.proposed[0]
-    assert (first.state, first.samples, first.commit) == (State.NEW, 40, "b59301a")
+    assert (first.state, first.samples, first.commit) == (ReferenceState.NEW, 40, "b59301a")
     assert (first.first, first.last) == ("2026-09-01", "2026-10-10")
     assert first.software == "MPICH Version: 4.0.2, UCX 1.13.1, mpi_probe 0.1.0"
     for each in found.proposed:

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from fabricheck.measures.benchmark import RUNS, MpiBenchmark, RanksRule
-from fabricheck.measures.gpu import Path as DataPath
+from fabricheck.measures.gpu import GpuPath
 from fabricheck.measures.registry import names
 from fabricheck.programs.cuda_mpi.entries import BENCHMARKS as GPU_BENCHMARKS
 from fabricheck.programs.osu.entries import BENCHMARKS as MPI_BENCHMARKS
@@ -185,7 +185,7 @@ def test_a_site_with_gpus_measures_both_paths_of_their_data(
     staged = {"shm-1n", "tcp-2n", "rc-2n"}
     direct = {"cuda_ipc-1n", "rc_cuda-2n"}
     for name, entry in GPU_BENCHMARKS.items():
-        places = staged if entry.path is DataPath.STAGED else aware
+        places = staged if entry.path is GpuPath.STAGED else aware
         places = places - direct if entry.memory == "managed" else places
         assert {place for benchmark, place in found if benchmark == name} == places
     assert {("aware_over_staged", place) for place in direct} <= found

@@ -15,7 +15,7 @@ from fabricheck.judge.reference import CaseKey
 from fabricheck.judge.references import resolve
 from fabricheck.judge.verdict import judge_values
 from fabricheck.measures.curve import Variable
-from fabricheck.record.entries import Case
+from fabricheck.record.entries import CaseEntry
 
 CASE = CaseKey("hpc", "hpc:cpu", "openmpi", "latency", "rc-2n")
 
@@ -23,7 +23,7 @@ CASE = CaseKey("hpc", "hpc:cpu", "openmpi", "latency", "rc-2n")
 class Place:
     """A history with its references."""
 
-    def __init__(self, root: Path, cases: Sequence[Case]) -> None:
+    def __init__(self, root: Path, cases: Sequence[CaseEntry]) -> None:
         self.root = root
         self.references, self.sites = root / "references", root / "sites"
         self.references.mkdir()
@@ -33,7 +33,7 @@ class Place:
         self.accepted = self.references / "hpc.accepted.yaml"
         self.record(cases)
 
-    def record(self, cases: Sequence[Case]) -> None:
+    def record(self, cases: Sequence[CaseEntry]) -> None:
         self.store = history(self.root, cases)
 
     def run(self, command: str, *options: str) -> Result:

@@ -10,7 +10,7 @@ from tests.refusals import refused
 from fabricheck.cli import plan, references, site
 from fabricheck.planning import plan as planning
 from fabricheck.planning.site_init import Facts
-from fabricheck.reframe_ext.matrix import Case
+from fabricheck.reframe_ext.matrix import CheckCase
 
 SITE = """\
 systems:
@@ -35,10 +35,10 @@ rules:
   source: one run
   date: 2026-11-21
 """
-CASE = Case(
+CASE = CheckCase(
     "MpiPointToPoint", "latency", "shm-1n", "cpu", "gnu", ("nightly",), (), ("latency_p50_1B",)
 )
-OUT = Case("MpiPointToPoint", "latency", "rc-2n", "cpu", "", ("nightly",), ("rdma",))
+OUT = CheckCase("MpiPointToPoint", "latency", "rc-2n", "cpu", "", ("nightly",), ("rdma",))
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from fabricheck.errors import FabricheckError
 from fabricheck.planning import night as nights
 from fabricheck.planning.night import NightPlan, Weighed
 from fabricheck.record.costs import Cost
-from fabricheck.reframe_ext.matrix import Case
+from fabricheck.reframe_ext.matrix import CheckCase
 from fabricheck.runner import selection, session
 from fabricheck.runner.selection import Selection
 from fabricheck_testbed.errors import TestbedError
@@ -67,7 +67,7 @@ def test_a_night_runs_what_its_budget_chose_and_nothing_else_does(
         raise FabricheckError("that is enough")
 
     runs, rests = (
-        Weighed(Case("C", name, "shm-1n", "here", "mpich", (), ()), "", due, 2, Cost(1, 1))
+        Weighed(CheckCase("C", name, "shm-1n", "here", "mpich", (), ()), "", due, 2, Cost(1, 1))
         for name, due in (("bw", 0), ("latency", 3))
     )
     night = NightPlan("local", (runs,), (rests,), (1, 2), ("2 cases are due and find no room",))

@@ -131,7 +131,7 @@ def _work(jobs: list[Job], root: Path, *, separate: bool) -> None:
     # What eats all memory must not take it from others.
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     prepare(root)
-    from tests.fuzz.place import Place, cleared  # noqa: PLC0415
+    from tests.fuzz.place import Place, cleared
 
     for done, (name, first, count) in enumerate(jobs):
         generator = _generator(name)
@@ -176,7 +176,7 @@ def prepare(root: Path) -> None:
 
 
 def _generator(name: str) -> Callable[[Random, Any], None]:
-    from tests.fuzz import lines, outputs, records, settings  # noqa: PLC0415
+    from tests.fuzz import lines, outputs, records, settings
 
     for module in (outputs, settings, records, lines):
         if hasattr(module, name):

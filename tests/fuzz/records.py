@@ -19,7 +19,7 @@ from tests.fuzz.outputs import DATA
 from tests.fuzz.place import Place, expect
 from tests.history import recorded
 
-from fabricheck.record.entries import Case, Nodes, from_line, to_line
+from fabricheck.record.entries import CaseEntry, Nodes, from_line, to_line
 
 _FOREIGN = tuple(sorted(path for path in (DATA / "reframe").rglob("*.log")))
 _ALL = ("--store", "store")
@@ -49,7 +49,7 @@ def perflogs(chance: Random, place: Place) -> None:
             place.run("trend", *_ALL, "--sites", "none", "--references", "none")
 
 
-def _case(night: int, sizes: tuple[int, ...] = (1, 8, 64)) -> Case:
+def _case(night: int, sizes: tuple[int, ...] = (1, 8, 64)) -> CaseEntry:
     changes = {"session": f"session-{night}", "job": str(100 + night), "nodes": ("n1", "n2")}
     time = f"2020-01-{night + 1:02}T06:00:00+00:00"
     return recorded.case(0, 9 + night / 10, sizes, time=time, findings=('it "is"',), **changes)
@@ -73,7 +73,7 @@ def _is_complete(place: Place, content: bytes) -> None:
         except ValueError:
             expect(number in named, f"line {number} is damaged and not named: {line!r}")
             continue
-        for each in entry.samples if isinstance(entry, Case) else ():
+        for each in entry.samples if isinstance(entry, CaseEntry) else ():
             name = f"{each.metric} {each.statistic} {each.size}"
             read = (entry.session, name, each.value)
             told.add(read)

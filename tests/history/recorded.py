@@ -10,7 +10,7 @@ import polars as pl
 
 from fabricheck.history.store import History, Status
 from fabricheck.record.cache import Outcome
-from fabricheck.record.entries import Case, Sample
+from fabricheck.record.entries import CaseEntry, Sample
 from fabricheck.record.write import append, file_of
 
 FIRST = datetime(2026, 11, 1, 6, tzinfo=UTC)
@@ -20,7 +20,7 @@ SIZES = (1, 2, 4, 8)
 
 def case(
     night: int = 0, value: float | None = 9.5, sizes: Iterable[int] = SIZES, **changes: Any
-) -> Case:
+) -> CaseEntry:
     """The case of a night; the values of the sizes differ a little."""
     samples = tuple(
         Sample(
@@ -33,7 +33,7 @@ def case(
         )
         for size in sizes
     )
-    given = Case(
+    given = CaseEntry(
         time=(FIRST + timedelta(days=night)).isoformat(),
         session=f"session-{night}",
         system="testbed",
@@ -55,7 +55,7 @@ def case(
     return dataclasses.replace(given, **changes)
 
 
-def record(root: Path, *cases: Case) -> Path:
+def record(root: Path, *cases: CaseEntry) -> Path:
     """Append cases to a record; the file of the first."""
     append(root, cases)
     return file_of(root, cases[0])

@@ -30,7 +30,7 @@ NODES = Nodes(
 )
 
 
-def series_of(store: Path, selection: Selection = Selection()) -> list[Series]:  # noqa: B008
+def series_of(store: Path, selection: Selection = Selection()) -> list[Series]:
     with History.open_to_read(store) as history:
         return list(history.series(selection))
 

@@ -4,11 +4,11 @@ from itertools import product
 
 import pytest
 
-from fabricheck.judge.layers import Layer, Path, Place, State, common_nodes, diagnose
+from fabricheck.judge.layers import FaultPlace, Layer, LayerPath, LayerState, common_nodes, diagnose
 
-GOOD, RED, UNJUDGED, ELSEWHERE, ABSENT = State
+GOOD, RED, UNJUDGED, ELSEWHERE, ABSENT = LayerState
 UNKNOWN = (UNJUDGED, ELSEWHERE, ABSENT)
-FABRIC, UCX, MPI = Place
+FABRIC, UCX, MPI = FaultPlace
 RDMA_GROUND = "the fabric below MPI and UCX"
 
 
@@ -16,9 +16,11 @@ def of(*states, ground=RDMA_GROUND, **more):
     """The diagnosis of states from the lowest layer up to MPI."""
     layers = list(Layer)[-len(states) :]
     programs = {Layer.MPI: "Open MPI v4.1.4", Layer.UCX: "UCX 1.13.1"}
-    path = Path("latency openmpi rc-2n", dict(zip(layers, states, strict=True)), ground, programs)
+    path = LayerPath(
+        "latency openmpi rc-2n", dict(zip(layers, states, strict=True)), ground, programs
+    )
     return diagnose(
-        Path(path.case, path.states, path.ground, path.programs, **more) if more else path
+        LayerPath(path.case, path.states, path.ground, path.programs, **more) if more else path
     )
 
 
@@ -27,7 +29,7 @@ def expected_places(states):
     *_, own = states
     if own is not RED:
         return ()
-    places = dict(zip(list(Place)[-len(states) :], states, strict=True))
+    places = dict(zip(list(FaultPlace)[-len(states) :], states, strict=True))
     lowest = next(place for place, state in places.items() if state is RED)
     order = list(places)
     if any(places[place] is GOOD for place in order[order.index(lowest) :]):
@@ -40,7 +42,7 @@ def expected_places(states):
     return tuple(found) if found[0] is FABRIC else (FABRIC, *found)
 
 
-@pytest.mark.parametrize("states", list(product(State, repeat=3)), ids="-".join)
+@pytest.mark.parametrize("states", list(product(LayerState, repeat=3)), ids="-".join)
 def test_every_combination_over_rdma(states):
     found = of(*states)
     assert found.places == expected_places(states)
@@ -51,7 +53,7 @@ def test_every_combination_over_rdma(states):
         assert dict(zip(Layer, states, strict=True))[layer] in UNKNOWN
 
 
-@pytest.mark.parametrize("states", list(product(State, repeat=2)), ids="-".join)
+@pytest.mark.parametrize("states", list(product(LayerState, repeat=2)), ids="-".join)
 def test_every_combination_without_verbs(states):
     found = of(*states, ground="the network below UCX")
     assert found.places == expected_places(states)
@@ -160,10 +162,12 @@ def test_another_mpi_that_is_good_is_named():
 
 
 def test_a_case_of_ucx_or_verbs_can_be_the_one_to_explain():
-    verbs_only = Path("ib_send_lat builtin rc-2n", {Layer.VERBS: RED}, RDMA_GROUND, {})
+    verbs_only = LayerPath("ib_send_lat builtin rc-2n", {Layer.VERBS: RED}, RDMA_GROUND, {})
     assert diagnose(verbs_only).places == (FABRIC,)
     states = {Layer.VERBS: GOOD, Layer.UCX: RED}
-    assert diagnose(Path("ucx_tag_lat builtin rc-2n", states, RDMA_GROUND, {})).places == (UCX,)
+    assert diagnose(LayerPath("ucx_tag_lat builtin rc-2n", states, RDMA_GROUND, {})).places == (
+        UCX,
+    )
 
 
 @pytest.mark.parametrize(

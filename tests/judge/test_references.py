@@ -165,7 +165,7 @@ def test_a_changed_file_is_read_again(path):
 
 
 def test_a_file_is_parsed_once_for_all_cases(path, monkeypatch):
-    from fabricheck.judge import reference_file  # noqa: PLC0415
+    from fabricheck.judge import reference_file
 
     parsed = []
     read = reference_file.load_document
@@ -180,7 +180,7 @@ def test_a_file_is_parsed_once_for_all_cases(path, monkeypatch):
 @pytest.mark.parametrize("value", [0, 0.5, 20, 9000.25])
 @pytest.mark.parametrize(("lower", "upper"), [(-0.95, 25.0), (None, 0.1), (-1, None), (0, 0)])
 def test_bounds_are_those_of_reframe(value, lower, upper):
-    from reframe.utility.sanity import reference_bounds  # noqa: PLC0415
+    from reframe.utility.sanity import reference_bounds
 
     ours = Reference(value, lower, upper, "us").bounds()
     for mine, theirs in zip(ours, reference_bounds(value, lower, upper), strict=True):

@@ -11,7 +11,7 @@ from tests.lab.made import simulate
 from fabricheck.errors import FabricheckError
 from fabricheck.planning.night_past import words_of
 from fabricheck.provenance import SUITE
-from fabricheck.reframe_ext.matrix import Case
+from fabricheck.reframe_ext.matrix import CheckCase
 from simulation import budget
 from simulation.night_faults import rules
 
@@ -78,8 +78,8 @@ def test_the_rules_see_what_the_measured_table_says() -> None:
     assert set(known) - {fault["name"] for fault in measured} == {"path", "benchmark", "case"}
 
 
-def _of_table(name: str, environ: str, placement: list[str]) -> Case:
+def _of_table(name: str, environ: str, placement: list[str]) -> CheckCase:
     tags = ("health",) if name.endswith("_health") else ()
     rdma = "main" if placement and placement[0].startswith(("tcp", "shm")) else "rdma"
     check = {"fabric_health": "FabricHealth", "node_health": "NodeHealth"}.get(name, "Check")
-    return Case(check, name, "".join(placement), rdma, environ, tags, ())
+    return CheckCase(check, name, "".join(placement), rdma, environ, tags, ())

@@ -10,8 +10,8 @@ from drill.drill import Outcome, drill
 from drill.fault import Expectation, Fault, Key, Seen, read_faults
 from drill.scene import Scene
 from fabricheck.errors import FabricheckError
-from fabricheck.judge.layers import Place
-from fabricheck.report.run import Case, Run
+from fabricheck.judge.layers import FaultPlace
+from fabricheck.report.run import ReportedCase, ReportedRun
 from fabricheck.report.status import Status
 
 WRITE = Key("ib_write_bw", "builtin", "rc-2n")
@@ -26,15 +26,15 @@ CLEAN: Looks = dict.fromkeys(CASES, GOOD)
 SLOW: Looks = {**CLEAN, WRITE: RED, TAG: RED, BW: RED}
 
 
-def run(looks: Looks) -> Run:
-    return Run(
+def run(looks: Looks) -> ReportedRun:
+    return ReportedRun(
         path=Path("run.json"), session="",
         cases=tuple(case(key, *look) for key, look in looks.items()),
     )  # fmt: skip
 
 
-def case(key: Key, status: Status, *causes: str) -> Case:
-    return Case(
+def case(key: Key, status: Status, *causes: str) -> ReportedCase:
+    return ReportedCase(
         time="", check="", name=str(key), status=status, system="testbed", partition="rdma",
         environ=key.environ, benchmark=key.benchmark, transport="rc" if key.placement else "",
         num_nodes=2, ranks=2, causes=causes, nodes=("rx1", "rx2"),
@@ -55,7 +55,7 @@ class Stage:
         cases: Sequence[Key],
         site: Mapping[str, str],
         in_mid_job: Callable[[], None] | None = None,
-    ) -> Run:
+    ) -> ReportedRun:
         self.done.append(f"run with {dict(site)}" if site else "run")
         if in_mid_job:
             in_mid_job()
@@ -85,7 +85,7 @@ def fault(**changes: Any) -> Fault:
         "site": {},
         "cases": CASES,
         "expected": (Expectation(BW, Seen.RED, "bandwidth_.*below"),),
-        "explained": {BW: (Place.FABRIC,)},
+        "explained": {BW: (FaultPlace.FABRIC,)},
         "remark": "",
     }
     return Fault(**(entry | changes))
@@ -187,7 +187,7 @@ def test_a_fault_of_the_list(tmp_path: Path) -> None:
     found = read(tmp_path, LIST)
     assert found.cases == (BW, NODES)
     assert found.expected == (Expectation(BW, Seen.RED, "lose|lost"),)
-    assert found.explained == {BW: (Place.FABRIC,)}
+    assert found.explained == {BW: (FaultPlace.FABRIC,)}
     assert found.quick().cases == (BW,)
     assert found.nodes == ("rx1", "rx2")
     assert found.injected == (

@@ -65,3 +65,11 @@ def test_few_nodes_have_a_table_of_their_own():
     found = simulate("locate", "--few", "--runs", "1").stdout
     assert "| 3 | none | quiet | 1 | - | 0.0 % | 0.0 % | 0.0 % |" in found
     assert "| 3 nodes | as the testbed | 1 |" in found
+
+
+@pytest.mark.lab
+def test_comparisons_find_what_differs_and_nothing_else():
+    found = json.loads(simulate("compare", "--rounds", "1", "--json").stdout)
+    rows = [row for row in found["sessions with both sides"] if row["sessions"] == 20]
+    assert {row["A = A: the whole differs"].split()[0] for row in rows} == {"0.0"}
+    assert {row["10 %: the whole differs"].split()[0] for row in rows} == {"100.0"}

@@ -9,14 +9,16 @@ import pytest
 from fabricheck.errors import FabricheckError
 from fabricheck.localise.evidence import Round
 from fabricheck.localise.fabric import Fabric, Ints
-from fabricheck.localise.judging import Verdict, judge
+from fabricheck.localise.judging import LocationVerdict, judge
 from fabricheck.localise.schedules import Schedule
 from fabricheck.localise.steer import parse_line, steer
 from fabricheck.trend.robust import Array, Flags
 from simulation.pairs import Kind, Simulated
 
 
-def run(simulated: Simulated, seed: int = 7, *, full: bool = False) -> tuple[list[Round], Verdict]:
+def run(
+    simulated: Simulated, seed: int = 7, *, full: bool = False
+) -> tuple[list[Round], LocationVerdict]:
     fabric = simulated.fabric()
     schedule = Schedule(fabric, seed, full=full)
     rounds: list[Round] = []
@@ -25,7 +27,7 @@ def run(simulated: Simulated, seed: int = 7, *, full: bool = False) -> tuple[lis
     return rounds, judge(rounds, fabric)
 
 
-def named(verdict: Verdict) -> set[str]:
+def named(verdict: LocationVerdict) -> set[str]:
     return {name for each in verdict.accused for name in each.names}
 
 

@@ -91,7 +91,7 @@ def test_what_is_unknown_is_said() -> None:
 @pytest.mark.parametrize(("paths", "missed"), [(2, 0.01), (8, 0.01), (16, 0.01), (32, 0.001)])
 def test_so_many_flows_miss_no_path_as_promised(paths: int, missed: float) -> None:
     # Exactly, by inclusion and exclusion; no bound.
-    from math import comb  # noqa: PLC0415
+    from math import comb
 
     flows = flows_for_paths(paths, missed)
     chance = sum(

@@ -42,7 +42,7 @@ NOISE = (
     ],
 )
 def test_reads_osu_output(file, benchmark, datatype, sizes):
-    curve = parse_file(OSU / file)
+    [curve] = parse_file(OSU / file)
     assert (curve.benchmark, curve.program, curve.version) == (benchmark, "osu", "7.4")
     assert curve.datatype == datatype
     assert tuple(point.size for point in curve.points) == sizes
@@ -50,7 +50,7 @@ def test_reads_osu_output(file, benchmark, datatype, sizes):
 
 
 def test_finds_columns_by_their_names():
-    first, *_ = parse_file(OSU / "openmpi.allreduce_full_tail.txt").points
+    first, *_ = parse_file(OSU / "openmpi.allreduce_full_tail.txt")[0].points
     expected = {"avg": 0.26, "rank_min": 0.23, "rank_max": 0.29, "p50": 0.26, "p99": 0.31}
     assert first.values == {(Metric.LATENCY, s): v for s, v in expected.items()}
     assert (first.iterations, first.valid) == (200, None)
@@ -75,19 +75,19 @@ def test_reads_the_columns_of_osu_5_and_of_bandwidth_percentiles():
 
 
 def test_reads_message_rates_and_bracketed_metadata():
-    curve = parse_file(OSU / "openmpi.mbw.txt")
+    [curve] = parse_file(OSU / "openmpi.mbw.txt")
     assert curve.metadata == {"pairs": "1", "window size": "64"}
     assert named(curve.variables())["message_rate_avg_1B"] == (12111348.71, "messages/s")
 
 
 def test_barrier_has_one_row_without_size():
-    curve = parse_file(OSU / "openmpi.barrier.txt")
+    [curve] = parse_file(OSU / "openmpi.barrier.txt")
     assert named(curve.variables()) == {"latency_avg": (0.21, "us")}
     check_complete(curve, ())
 
 
 def test_validation_column_is_read():
-    curve = parse_file(OSU / "openmpi.lat_valid.txt")
+    [curve] = parse_file(OSU / "openmpi.lat_valid.txt")
     assert all(point.valid is True for point in curve.points)
 
 
@@ -102,7 +102,7 @@ def test_validation_column_is_read():
     ],
 )
 def test_reads_mpi_probe_output(name, ranks, hosts):
-    curve = parse_file(PROBE / f"{name}.json")
+    [curve] = parse_file(PROBE / f"{name}.json")
     assert (curve.benchmark, curve.program, curve.version) == (name, "mpi_probe", "0.1.0")
     assert (curve.metadata["ranks"], curve.metadata["hosts"]) == (ranks, hosts)
     assert curve.metadata["mpi"].startswith("Open MPI v4.1.4, package: ")
@@ -113,18 +113,18 @@ def test_reads_mpi_probe_output(name, ranks, hosts):
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
 @pytest.mark.parametrize("file", [OSU / "openmpi.lat_tail.txt", LAYOUT / "allreduce.txt"])
 def test_noise_between_any_two_lines_is_skipped(file, line_end):
-    clean = parse_file(file)
+    [clean] = parse_file(file)
     noisy = NOISE + NOISE.join(file.read_text().splitlines(keepends=True)) + NOISE
     assert parse(noisy.replace("\n", line_end), "noisy") == clean
 
 
 def test_prelude_with_numbers_is_no_row():
     text = "4\n2 nodes allocated\n" + (LAYOUT / "latency.txt").read_text()
-    assert parse(text, "job") == parse_file(LAYOUT / "latency.txt")
+    assert [parse(text, "job")] == parse_file(LAYOUT / "latency.txt")
 
 
 def test_missing_and_unasked_sizes_are_named():
-    curve = parse_file(OSU / "openmpi.lat_tail.txt")
+    [curve] = parse_file(OSU / "openmpi.lat_tail.txt")
     with refused("FC1108", "expected 18 message sizes, but 128KiB is missing"):
         check_complete(curve, sweep(1, 1 << 17))
     with refused("FC1109", "x: expected 15 message sizes, but found 1B, 2B as well"):

@@ -9,7 +9,7 @@ from tests.refusals import refused
 
 from fabricheck.errors import FabricheckError, ParseError
 from fabricheck.measures.curve import Variable
-from fabricheck.measures.gpu import Path
+from fabricheck.measures.gpu import GpuPath
 from fabricheck.measures.metrics import Metric
 from fabricheck.measures.parser import check_complete, parse
 from fabricheck.programs.mpi_matmul.entries import (
@@ -231,7 +231,7 @@ def test_labels_of_orders():
 
 
 def test_every_mode_and_number_of_ranks_is_a_benchmark():
-    on_gpus = [benchmark_name(m, ranks, p) for p in Path for m in MODES for ranks in GPU_RANKS]
+    on_gpus = [benchmark_name(m, ranks, p) for p in GpuPath for m in MODES for ranks in GPU_RANKS]
     assert list(BENCHMARKS) == [
         *(benchmark_name(mode, ranks) for mode in MODES for ranks in RANKS),
         *on_gpus,
@@ -241,17 +241,17 @@ def test_every_mode_and_number_of_ranks_is_a_benchmark():
         assert benchmark.options == ("--mode", benchmark.mode, *of_gpu)
 
 
-@pytest.mark.parametrize("path", list(Path))
+@pytest.mark.parametrize("path", list(GpuPath))
 def test_a_multiplication_on_gpus_has_its_path_in_its_name(path):
     phases = ("transfer_a", "broadcast_b", "copy_in", "compute", "copy_out", "transfer_c", "total")
-    found = matmul(240, phases=phases if path is Path.STAGED else PHASES)
+    found = matmul(240, phases=phases if path is GpuPath.STAGED else PHASES)
     found["options"] = {"compute": "gpu", "path": str(path)}
     curve = parse(json.dumps(found), "out")
     assert curve.benchmark == f"matmul_gpu_{path}_nonblocking_np4"
     copies = {f"{copy}_p50_N240" for copy in ("copy_in", "copy_out")} & set(
         named(curve.variables())
     )
-    assert bool(copies) == (path is Path.STAGED)
-    found["options"]["path"] = str(next(each for each in Path if each is not path))
+    assert bool(copies) == (path is GpuPath.STAGED)
+    found["options"]["path"] = str(next(each for each in GpuPath if each is not path))
     with refused("FC1112", "N 240: expected the phases"):
         parse(json.dumps(found), "out")

@@ -6,7 +6,7 @@ import pytest
 from tests.refusals import refused
 
 from fabricheck.planning.detect import (
-    Port,
+    DetectedPort,
     Processor,
     read_ibv_devinfo,
     read_lscpu,
@@ -56,9 +56,9 @@ UCX_INFO = """\
 
 def test_ports_have_rate_layer_and_state() -> None:
     assert read_ibv_devinfo(IBV_DEVINFO) == [
-        Port("mlx5_0", 1, True, "InfiniBand", 100.0),
-        Port("rocep1s0", 1, False, "Ethernet", None),
-        Port("rocep1s0", 2, True, "Ethernet", 2.5),
+        DetectedPort("mlx5_0", 1, True, "InfiniBand", 100.0),
+        DetectedPort("rocep1s0", 1, False, "Ethernet", None),
+        DetectedPort("rocep1s0", 2, True, "Ethernet", 2.5),
     ]
     assert read_ibv_devinfo("No IB devices found\n") == []
 

@@ -31,7 +31,7 @@ from fabricheck.transports.witness import Witness
 TABLES = Path(read_mpis.__code__.co_filename).parent
 # Over UCX, by libfabric's provider mlx, as Intel's reference of the library has it; not run here.
 ROW = {
-    "name": "intelmpi",
+    "name": "another",
     "printed": "Intel(R) MPI Library",
     "command": "mpirun --version",
     "least": "2021.6",
@@ -51,13 +51,13 @@ def _with_its_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         shutil.copy(TABLES / table, tmp_path)
     with (tmp_path / "mpi.csv").open("a") as file:
         csv.DictWriter(file, [each.name for each in fields(MPIS["openmpi"])][:-1]).writerow(ROW)
-    monkeypatch.setitem(MPIS, "intelmpi", read_mpis(tmp_path)["intelmpi"])  # type: ignore[arg-type]
+    monkeypatch.setitem(MPIS, "another", read_mpis(tmp_path)["another"])  # type: ignore[arg-type]
 
 
 def test_a_site_with_it_is_written_and_usable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, said in {"mpiicx": "icx", "spack": "intelmpi ~cuda\n"}.items():
+    for name, said in {"mpiicx": "icx", "spack": "another ~cuda\n"}.items():
         monkeypatch.setitem(SAID, name, said)
     (tmp_path / "sites").mkdir()
     path = tmp_path / "sites" / "hpc.yaml"
@@ -65,7 +65,7 @@ def test_a_site_with_it_is_written_and_usable(
     environment = read(path)["environments"][0]
     assert (environment["cc"], environment["cxx"]) == ("mpiicx", "mpiicpx")
     extras = EnvironmentExtras.of(environment["extras"])
-    assert (extras.mpi_family, extras.pmi) == ("intelmpi", "pmi2")
+    assert (extras.mpi_family, extras.pmi) == ("another", "pmi2")
     assert extras.mpi_spec == ROW["spec"]
     assert usable_sites(tmp_path).broken == {}
 
@@ -73,23 +73,23 @@ def test_a_site_with_it_is_written_and_usable(
 def test_one_machine_with_its_launcher_has_it_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SAID, "mpiicx", "icx")
     monkeypatch.setitem(SAID, "mpirun", VERSION)
-    assert gather(cluster, alone=True).mpis == ("intelmpi",)
+    assert gather(cluster, alone=True).mpis == ("another",)
 
 
 def test_its_cases_are_planned_and_started() -> None:
-    assert "+mpi %mpi_family=intelmpi" in mpi.with_family("rc", "tcp")
-    assert "intelmpi" not in families("ob1_tcp")
+    assert "+mpi %mpi_family=another" in mpi.with_family("rc", "tcp")
+    assert "another" not in families("ob1_tcp")
     setting = Setting(
         extras=PartitionExtras(ucx_net_devices={"rdma": "mlx5_0:1"}),
         launcher="mpirun",
-        mpi="intelmpi",
+        mpi="another",
         build=SimpleNamespace(ucx_info=""),  # type: ignore[arg-type]
     )
     job = mpi.start(Placement(find("rc"), 2), setting, ["program"])
     wanted = {"I_MPI_OFI_PROVIDER": "mlx", "UCX_TLS": "rc,self", "UCX_NET_DEVICES": "mlx5_0:1"}
     assert wanted.items() <= job.variables.items()
     assert job.launcher_options == []
-    assert listing([0, 1], 2, launcher_of("mpirun"), "intelmpi").options == ["-f", "hosts.list"]
+    assert listing([0, 1], 2, launcher_of("mpirun"), "another").options == ["-f", "hosts.list"]
 
 
 @pytest.mark.parametrize(("transport", "objections"), [("rc", 0), ("tcp", 1)])
@@ -101,7 +101,7 @@ def test_what_ucx_logs_below_it_is_its_proof(
     for rank in (0, 1):
         shutil.copy(recorded, tmp_path / f"ucx.n{rank + 1}.{rank + 7}.log")
     ranks = [Witness(rank, f"n{rank + 1}", "", "0", 0, {}) for rank in (0, 1)]
-    chosen = choice("intelmpi", transport)
+    chosen = choice("another", transport)
     said = read_report(find(transport), chosen, tmp_path, "", ranks, interfaces=(), offers=())
     assert bool(said.objections) == bool(objections)
 
@@ -115,10 +115,10 @@ def test_what_ucx_logs_below_it_is_its_proof(
     ],
 )
 def test_nodes_are_asked_for_its_version(version: str, level: Level) -> None:
-    asked = probe_arguments("intelmpi", "/opt/intel/bin/mpiicx")
-    assert asked == ["intelmpi=/opt/intel/bin=mpirun --version", "ucx", "osu"]
-    versions = {"intelmpi": version, "ucx": "Version 1.13.1", "osu": "OSU Test v7.4"}
-    lines = judge(survey(node(versions=versions), family="intelmpi"))
+    asked = probe_arguments("another", "/opt/intel/bin/mpiicx")
+    assert asked == ["another=/opt/intel/bin=mpirun --version", "ucx", "osu"]
+    versions = {"another": version, "ucx": "Version 1.13.1", "osu": "OSU Test v7.4"}
+    lines = judge(survey(node(versions=versions), family="another"))
     assert {line.level for line in lines if line.rule == "mpi version"} == {level}
 
 

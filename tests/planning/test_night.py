@@ -19,7 +19,7 @@ from fabricheck.record import entries as record
 from fabricheck.record.costs import Cost, Estimate
 from fabricheck.record.resting import NOT_DUE, pack, unpack
 from fabricheck.record.write import append
-from fabricheck.reframe_ext.matrix import Case
+from fabricheck.reframe_ext.matrix import CheckCase
 from fabricheck.sites.night import NightSettings
 
 DAYS = tuple(f"2026-11-{day:02d}" for day in range(1, 21))
@@ -27,9 +27,9 @@ DAYS = tuple(f"2026-11-{day:02d}" for day in range(1, 21))
 
 def case(
     benchmark: str, placement: str = "tcp-2n", environ: str = "openmpi", **more: object
-) -> Case:
+) -> CheckCase:
     family = ("nightly", "smoke", "pt2pt") if benchmark == "latency" else ("nightly", "pt2pt")
-    made = Case("MpiPointToPoint", benchmark, placement, "main", environ, family, ())
+    made = CheckCase("MpiPointToPoint", benchmark, placement, "main", environ, family, ())
     return replace(made, **more)  # type: ignore[arg-type]
 
 
@@ -40,7 +40,7 @@ CASES = tuple(
 )
 
 
-def past(cases: tuple[Case, ...] = CASES, **more: object) -> PastNights:
+def past(cases: tuple[CheckCase, ...] = CASES, **more: object) -> PastNights:
     """Every case ran every night, and takes ten seconds on two nodes."""
     made = PastNights(
         DAYS,
@@ -50,7 +50,7 @@ def past(cases: tuple[Case, ...] = CASES, **more: object) -> PastNights:
     return replace(made, **more)  # type: ignore[arg-type]
 
 
-def night(settings: NightSettings, then: PastNights | None = None, *cases: Case) -> NightPlan:
+def night(settings: NightSettings, then: PastNights | None = None, *cases: CheckCase) -> NightPlan:
     return plan_night(Plan("hpc", cases or CASES, (), ()), settings, then or past())
 
 
@@ -228,7 +228,7 @@ def test_the_record_tells_nights_costs_and_changes(tmp_path: Path) -> None:
             tmp_path,
             [
                 record.Nodes(**common, nodes=("n1",), **facts),
-                record.Case(**common, nodes=("n1", "n2"), **looked),
+                record.CaseEntry(**common, nodes=("n1", "n2"), **looked),
             ],
         )
     found = read_past_nights(tmp_path, "hpc")

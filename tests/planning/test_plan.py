@@ -21,7 +21,7 @@ from fabricheck.record.costs import Cost, Estimate
 from fabricheck.reframe_ext.case import BenchmarkCase
 from fabricheck.reframe_ext.command import environment
 from fabricheck.reframe_ext.judged import CHOSEN
-from fabricheck.reframe_ext.matrix import Case, lacking_terms, read_cases
+from fabricheck.reframe_ext.matrix import CheckCase, lacking_terms, read_cases
 from fabricheck.reframe_ext.nodes import lacking_of_scheduler
 from fabricheck.reframe_ext.pair_health import PairSurvey
 from fabricheck.reframe_ext.surveys import FabricSurvey, NodeSurvey
@@ -68,7 +68,7 @@ def test_what_the_command_line_names_is_chosen(local: Plan) -> None:
     assert len(found) == len(cases) > 1
 
 
-def of(case: Case) -> tuple[str, str, str]:
+def of(case: CheckCase) -> tuple[str, str, str]:
     return case.benchmark, case.placement, case.environ
 
 
@@ -148,7 +148,7 @@ def test_the_nearest_specification_says_what_is_lacking(
     assert lacking_terms(specs, fits) == lacking
 
 
-CASE = Case("MpiPointToPoint", "latency", "rc-2n", "cpu", "gnu", ("nightly",), ())
+CASE = CheckCase("MpiPointToPoint", "latency", "rc-2n", "cpu", "gnu", ("nightly",), ())
 WITHOUT_DC = dataclasses.replace(CASE, environ="", lacking=("dc",))
 WITHOUT_MPI = dataclasses.replace(CASE, environ="builtin", lacking=("mpi", "mpi_family=mpich"))
 
@@ -189,7 +189,7 @@ rules:
 """
 
 
-def of_cases(*cases: Case) -> Plan:
+def of_cases(*cases: CheckCase) -> Plan:
     return Plan("hpc", cases, (), ())
 
 

@@ -6,7 +6,7 @@ import pytest
 from tests.refusals import refused
 
 from fabricheck.planning.plan_text import reference_lines
-from fabricheck.planning.references import Row, rows
+from fabricheck.planning.references import ReferenceRow, rows
 from fabricheck.provenance import SUITE
 
 SITE = """\
@@ -59,7 +59,7 @@ def suite(tmp_path: Path) -> Path:
 
 def test_every_reference_has_limits_source_and_date(suite: Path) -> None:
     bandwidth, latency, measured = rows(suite, "hpc")
-    assert bandwidth == Row(
+    assert bandwidth == ReferenceRow(
         check="MpiPointToPoint",
         keys={"benchmark": "(bw|bibw)", "transport": "(rc|ud)"},
         variable="bandwidth_avg_1MiB",

@@ -261,12 +261,23 @@ def test_a_complete_site_lacks_nothing(suite: Path) -> None:
         ({"env_features": ["mpi", "gpu"]}, "no check asks for the feature 'gpu'"),
         ({"env_cc": "cc-of-elsewhere"}, "cc cc-of-elsewhere is not on PATH"),
         ({"env_features": ["mpi", "spack"]}, "it needs extras.mpi_spec"),
+        ({"env_extras": {"mpi_family": "intelmpi"}}, "compilers need I_MPI_ROOT, and nothing sets"),
         ({"env_extras": {"mpi_family": "lam"}}, "mpi_family of environment gnu, found 'lam'"),
     ],
 )
 def test_what_fails_a_run_is_wrong(suite: Path, changes: dict[str, object], words: str) -> None:
     found = {said: effect for said, effect in remarks(suite, **changes).items() if words in said}
     assert list(found.values()) == [Effect.WRONG]
+
+
+@pytest.mark.parametrize(
+    "given", [{"env_modules": ["impi"]}, {"env_env_vars": [["I_MPI_ROOT", "/opt/mpi"]]}]
+)
+def test_a_module_or_a_variable_gives_intel_mpi_its_root(
+    suite: Path, given: dict[str, object]
+) -> None:
+    said = remarks(suite, env_extras={"mpi_family": "intelmpi"}, **given)
+    assert not any("I_MPI_ROOT" in words for words in said)
 
 
 @pytest.mark.parametrize("store", ["", "/store"])

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from pathlib import Path as File
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -206,7 +206,7 @@ def test_tables_of_osu_with_cuda_are_those_of_gpus() -> None:
     assert parse(OSU_PAIR.replace("-CUDA", ""), "out").benchmark == "bw"
 
 
-def test_osu_on_other_memory_is_not_believed(tmp_path: File) -> None:
+def test_osu_on_other_memory_is_not_believed(tmp_path: Path) -> None:
     build = SimpleNamespace(provider="osu", ucx_info="", mpi_version="")
     setting = Setting(mpi="openmpi", build=build, stage=tmp_path, stdout="out", stderr="err")
     measured = launch.measurement(Case("bw_device_aware", "cuda_ipc-1n"))

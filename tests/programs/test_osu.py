@@ -141,7 +141,7 @@ def test_a_ring_of_neighbours_has_three_ranks_at_least():
 
 
 def test_overlap_stands_beside_the_time_that_it_hides():
-    first = parse_file(PRINTED / "iallreduce.txt").points[0]
+    first = parse_file(PRINTED / "iallreduce.txt")[0].points[0]
     kinds = {metric for metric, _ in first.values}
     assert kinds == {Metric.LATENCY, Metric.COMMUNICATION, Metric.OVERLAP}
     assert 0 <= first.values[Metric.OVERLAP, "avg"] <= 100
@@ -165,10 +165,10 @@ def test_the_header_of_congestion_says_latency_above_bandwidths():
 
 
 def test_times_of_init_and_ranks_of_hello():
-    curve = parse_file(PRINTED / "init.txt")
+    [curve] = parse_file(PRINTED / "init.txt")
     assert named(curve.variables()).keys() == {"startup_avg", "startup_min", "startup_max"}
     assert curve.metadata == {"ranks": "3"}
-    assert parse_file(PRINTED / "hello.txt").metadata == {"ranks": "3"}
+    assert parse_file(PRINTED / "hello.txt")[0].metadata == {"ranks": "3"}
 
 
 @pytest.mark.parametrize(

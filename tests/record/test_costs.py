@@ -2,10 +2,10 @@ import dataclasses
 from pathlib import Path
 
 from fabricheck.record.costs import Cost, Key, costs, estimate, key_of, key_of_name
-from fabricheck.record.entries import Case
+from fabricheck.record.entries import CaseEntry
 from fabricheck.record.write import append
 
-CASE = Case(
+CASE = CaseEntry(
     time="2026-11-22T16:00:00+00:00",
     system="hpc",
     partition="main",

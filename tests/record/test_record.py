@@ -12,7 +12,7 @@ import pytest
 from tests.refusals import refused
 
 from fabricheck.record.entries import (
-    Case,
+    CaseEntry,
     Entry,
     Nodes,
     Sample,
@@ -21,10 +21,10 @@ from fabricheck.record.entries import (
     is_sound,
     to_line,
 )
-from fabricheck.record.read import Kind, entries, read_session, record_files
+from fabricheck.record.read import ProblemKind, entries, read_session, record_files
 from fabricheck.record.write import append, file_of
 
-CASE = Case(
+CASE = CaseEntry(
     time="2026-11-21T06:12:44+00:00",
     session="s1",
     system="testbed",
@@ -81,13 +81,13 @@ def test_a_line_is_plain_json_without_defaults() -> None:
 def test_numbers_that_are_not_finite_are_none(value: float) -> None:
     case = dataclasses.replace(CASE, samples=(Sample(metric="x", value=value),))
     found = from_line(to_line(case).encode()[:-1])
-    assert isinstance(found, Case)
+    assert isinstance(found, CaseEntry)
     assert found.samples == (Sample(metric="x"),)
 
 
 def test_what_is_no_text_is_escaped() -> None:
     found = from_line(to_line(dataclasses.replace(CASE, name="\udc80")).encode()[:-1])
-    assert isinstance(found, Case)
+    assert isinstance(found, CaseEntry)
     assert found.name == "\\udc80"
 
 
@@ -151,8 +151,8 @@ def test_damage_costs_only_itself(tmp_path: Path) -> None:
     found, problems = entries(path)
     assert found == [CASE, NODES]
     assert [(each.kind, each.line) for each in problems] == [
-        *((Kind.DAMAGED, line) for line in (2, 3, 4, 5)),
-        (Kind.CUT, 7),
+        *((ProblemKind.DAMAGED, line) for line in (2, 3, 4, 5)),
+        (ProblemKind.CUT, 7),
     ]
 
 
@@ -163,7 +163,7 @@ def test_a_compressed_file_is_read_up_to_its_damage(tmp_path: Path, cut: int) ->
     path.write_bytes(packed[: len(packed) - cut])
     found, problems = entries(path)
     assert len(found) == (3 if cut < 400 else 0) or cut == 400
-    assert (Kind.LOST in {each.kind for each in problems}) == bool(cut)
+    assert (ProblemKind.LOST in {each.kind for each in problems}) == bool(cut)
 
 
 def test_foreign_files_are_none_of_the_record(tmp_path: Path) -> None:
@@ -209,4 +209,4 @@ def test_damage_near_a_session_is_its_problem(tmp_path: Path) -> None:
     append(tmp_path, [CASE])
     with file_of(tmp_path, CASE).open("a") as file:
         file.write("damaged\n")
-    assert [each.kind for each in read_session(tmp_path, "s1").problems] == [Kind.DAMAGED]
+    assert [each.kind for each in read_session(tmp_path, "s1").problems] == [ProblemKind.DAMAGED]

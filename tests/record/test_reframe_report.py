@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fabricheck.errors import FabricheckError
-from fabricheck.record.entries import Case, Sample, Session
+from fabricheck.record.entries import CaseEntry, Sample, Session
 from fabricheck.record.reframe_report import ODD, case_of, entries_of_report
 
 ENTRY: dict[str, Any] = {
@@ -28,7 +28,7 @@ ENTRY: dict[str, Any] = {
 }
 
 
-def built(**changes: Any) -> Case:
+def built(**changes: Any) -> CaseEntry:
     return case_of({**ENTRY, **changes}, "uuid", "2026-01-01T00:00:00+00:00")
 
 
@@ -96,6 +96,6 @@ def test_what_is_no_report_is_told_in_a_sentence(tmp_path: Path, text: str) -> N
 def test_each_attempt_is_a_case_and_the_last_entry_is_the_end(tmp_path: Path) -> None:
     path = report(tmp_path / "r.json", [ENTRY], [ENTRY], announced=2)
     *cases, end = entries_of_report(path.read_text(), path)[0]
-    assert [each.attempt for each in cases if isinstance(each, Case)] == [1, 2]
+    assert [each.attempt for each in cases if isinstance(each, CaseEntry)] == [1, 2]
     assert isinstance(end, Session)
     assert (end.session, end.system, end.announced, end.info["kind"]) == ("u1", "hpc", 2, "before")

@@ -43,8 +43,8 @@ site_configuration = {
 
 
 class Case(rfm.RunOnlyRegressionTest):
-    valid_systems = ["*"]  # noqa: RUF012
-    valid_prog_environs = ["*"]  # noqa: RUF012
+    valid_systems = ["*"]
+    valid_prog_environs = ["*"]
     executable = "sh"
     num_tasks_per_node = 1
     sourcesdir = None
@@ -74,8 +74,8 @@ class Single(Case):
 
 @rfm.simple_test
 class Builds(rfm.CompileOnlyRegressionTest):
-    valid_systems = ["*"]  # noqa: RUF012
-    valid_prog_environs = ["*"]  # noqa: RUF012
+    valid_systems = ["*"]
+    valid_prog_environs = ["*"]
     sourcesdir = None
     build_locally = True
     build_system = "CustomBuild"
@@ -101,7 +101,7 @@ class Meets(Case):
 
 @rfm.simple_test
 class Told(Case):
-    postrun_cmds = ["env | grep ^SLURM_ | sort > told.txt"]  # noqa: RUF012
+    postrun_cmds = ["env | grep ^SLURM_ | sort > told.txt"]
 
 
 @rfm.simple_test
@@ -117,4 +117,4 @@ class Sleeps(Case):
 
 @rfm.simple_test
 class LosesIt(Case):
-    prerun_cmds = ["scancel $SLURM_JOB_ID; sleep 1"]  # noqa: RUF012
+    prerun_cmds = ["scancel $SLURM_JOB_ID; sleep 1"]

@@ -23,9 +23,9 @@ class OverPorts(Judged):
     benchmark = variable(str, value="latency")
     placement = variable(str, value="rc-2n")
     transport = os.environ.get("TRANSPORT", "rc")
-    valid_systems = ["*"]  # noqa: RUF012 - a ReFrame variable, copied for each test
-    valid_prog_environs = ["*"]  # noqa: RUF012
-    reference = {"*": {"latency_p50_8B": (1.0, None, None, "us")}}  # noqa: RUF012
+    valid_systems = ["*"]
+    valid_prog_environs = ["*"]
+    reference = {"*": {"latency_p50_8B": (1.0, None, None, "us")}}
 
     @run_before("run")
     def launch(self) -> None:

@@ -7,7 +7,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from fabricheck.record.entries import Case, Entry
+from fabricheck.record.entries import CaseEntry, Entry
 from fabricheck.record.read import entries, record_files
 
 REFRAME = Path(sys.executable).parent / "reframe"
@@ -67,6 +67,6 @@ def recorded(place: Path) -> list[Entry]:
 
 def measured(place: Path) -> list[dict[str, Any]]:
     """The fields of the recorded cases, without builds, in the order of their attempts."""
-    found = [e for e in recorded(place) if isinstance(e, Case) and not e.fixture]
+    found = [e for e in recorded(place) if isinstance(e, CaseEntry) and not e.fixture]
     found.sort(key=lambda case: case.attempt)
-    return [{each.name: getattr(case, each.name) for each in fields(Case)} for case in found]
+    return [{each.name: getattr(case, each.name) for each in fields(CaseEntry)} for case in found]

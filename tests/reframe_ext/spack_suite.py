@@ -11,8 +11,8 @@ from fabricheck.reframe_ext.build import BenchBuild
 @rfm.simple_test
 class UsesBuild(rfm.RunOnlyRegressionTest):
     build = fixture(BenchBuild, scope="environment")
-    valid_systems = ["*"]  # noqa: RUF012 - a ReFrame variable, copied for each test
-    valid_prog_environs = ["+mpi"]  # noqa: RUF012
+    valid_systems = ["*"]
+    valid_prog_environs = ["+mpi"]
 
     @run_before("run")
     def launch(self) -> None:

@@ -336,3 +336,14 @@ def test_open_mpi_without_ucx_is_believed_by_the_btls_it_names(stage: Path) -> N
     assert found.ucx_version == ""
     (stage / "err").write_text(line.format(1, 1, 2))
     assert "found it of 1" in look(stage, "ob1_tcp").objections[0]
+
+
+@pytest.mark.parametrize("offload", [None, "", "han"])
+def test_an_offload_that_gave_way_is_untrusted(stage: Path, offload: str | None) -> None:
+    data = Path(__file__).parents[1] / "data" / "offload" / "openmpi-5.0.11-han-asked.txt"
+    (stage / "err").write_text(data.read_text())
+    found = look(stage, offload=offload)
+    assert ("collectives by tuned" in found.proof) == (offload is not None)
+    assert [each[:27] for each in found.objections] == ["expected collectives by han"] * (
+        offload == "han"
+    )

@@ -8,7 +8,7 @@ import pytest
 from tests.fabric.conftest import unpack
 from tests.reframe_ext.recorded import LOGGING, measured, reframe
 
-from fabricheck.record.entries import Case
+from fabricheck.record.entries import CaseEntry
 from fabricheck.reframe_ext.again import DISTURBED_AGAIN
 from fabricheck.report.load import build_case
 
@@ -123,7 +123,7 @@ def test_a_disturbed_case_runs_once_more_and_that_counts(tmp_path: Path) -> None
     assert first["findings"][0].startswith("the hypervisor took ")
     assert first["findings"][1] == "what it gave: the peer never came"
     assert second["findings"] == ("the peer never came",)
-    built = build_case([Case(**first), Case(**second)])
+    built = build_case([CaseEntry(**first), CaseEntry(**second)])
     assert built.status == "untrusted"
     assert built.disturbed_before == (first["findings"][0],)
 

@@ -44,7 +44,7 @@ def started(name: str, **changed: object) -> tuple[Measurement, Job]:
     return measured, measured.job(Setting(**{**SETTING, **changed}))
 
 
-@pytest.mark.parametrize("name", REGISTRY)
+@pytest.mark.parametrize("name", [name for name, each in REGISTRY.items() if each.runs])
 def test_each_benchmark_has_ranks_a_job_and_what_it_asks_of_a_site(name: str) -> None:
     measured, job = started(name)
     ranks = measured.ranks(Setting(**SETTING))
@@ -69,3 +69,14 @@ def test_streams_take_their_messages_from_the_command_line_or_fewer_in_the_time_
     assert (messages(PartitionExtras()), messages(PartitionExtras(), 7)) == ("100000", "7")
     slow = PartitionExtras(time_budget=0.001, typical={"latency": 100, "bandwidth": 100})
     assert messages(slow) == "100"
+
+
+@pytest.mark.parametrize(("offload", "given"), [("", set()), ("ucc", {"OMPI_MCA_coll_ucc_enable"})])
+def test_a_collective_asks_for_the_offload_of_the_site_and_who_serves(
+    offload: str, given: set[str]
+) -> None:
+    extras = PartitionExtras(offload=offload)
+    asked = given | {"OMPI_MCA_coll_base_verbose"}
+    for name, has in (("allreduce", True), ("latency", False), ("iallreduce", False)):
+        _, job = started(name, extras=extras)
+        assert (asked <= job.variables.keys()) == has

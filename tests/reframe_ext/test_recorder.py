@@ -9,7 +9,7 @@ from tests.reframe_ext.pair_suite import SLOW, Ran
 from tests.reframe_ext.recorded import measured, recorded, reframe
 
 from fabricheck.errors import EXIT_BAD_INPUT
-from fabricheck.record.entries import Case, Nodes, Session
+from fabricheck.record.entries import CaseEntry, Nodes, Session
 from fabricheck.reframe_ext.command import UNRECORDED
 
 pytestmark = pytest.mark.integration
@@ -32,7 +32,7 @@ def run(place: Path, **fake: object) -> None:
 def test_a_case_is_recorded_as_it_ends_and_the_session_behind_it(tmp_path: Path) -> None:
     run(tmp_path)
     found = recorded(tmp_path)
-    (case,) = (entry for entry in found if isinstance(entry, Case) and not entry.fixture)
+    (case,) = (entry for entry in found if isinstance(entry, CaseEntry) and not entry.fixture)
     assert any(isinstance(entry, Nodes) for entry in found)
     assert (case.system, case.benchmark, case.transport) == ("cards", "ib_send_lat", "rc")
     assert (case.num_nodes, case.nodes, case.binding) == (2, ("n0", "n1"), "cyclic")

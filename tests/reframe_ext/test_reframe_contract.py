@@ -71,8 +71,8 @@ GENERIC = {"_case", "_state", "System"}
 
 
 class Plain(rfm.RunOnlyRegressionTest):
-    valid_systems = ["*"]  # noqa: RUF012
-    valid_prog_environs = ["*"]  # noqa: RUF012
+    valid_systems = ["*"]
+    valid_prog_environs = ["*"]
     executable = "true"
 
 

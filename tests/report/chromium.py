@@ -33,7 +33,7 @@ PATIENCE = 60
 @contextlib.contextmanager
 def opened(profile: Path, page: Path | None = None, *, scripts: bool = True):
     """Chromium with a page, and gone after."""
-    from selenium import webdriver  # noqa: PLC0415
+    from selenium import webdriver
 
     options = webdriver.ChromeOptions()
     options.binary_location = CHROMIUM
@@ -62,7 +62,7 @@ def find(driver, selector):
 
 
 def wait_until(driver, condition):
-    from selenium.webdriver.support.ui import WebDriverWait  # noqa: PLC0415
+    from selenium.webdriver.support.ui import WebDriverWait
 
     return WebDriverWait(driver, PATIENCE).until(condition)
 

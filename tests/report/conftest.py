@@ -8,7 +8,7 @@ import pytest
 from tests.report import sample
 
 from fabricheck.report.load import load
-from fabricheck.report.run import Run
+from fabricheck.report.run import ReportedRun
 from fabricheck.report.summary import Summary, summarise
 
 
@@ -24,10 +24,12 @@ def write(tmp_path: Path) -> Callable[[sample.Run], Path]:
 
 
 @pytest.fixture
-def judged(write: Callable[[sample.Run], Path]) -> Callable[[sample.Run], tuple[Run, Summary]]:
+def judged(
+    write: Callable[[sample.Run], Path],
+) -> Callable[[sample.Run], tuple[ReportedRun, Summary]]:
     """Record a run, read and sum it up."""
 
-    def summed_up(run: sample.Run) -> tuple[Run, Summary]:
+    def summed_up(run: sample.Run) -> tuple[ReportedRun, Summary]:
         found = load(write(run))
         return found, summarise(found)
 

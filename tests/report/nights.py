@@ -14,29 +14,29 @@ from fabricheck.record import entries
 from fabricheck.record.entries import Sample
 from fabricheck.record.write import append
 from fabricheck.report.history_view import Bounds, HistoryView, read_history_view, shown
-from fabricheck.report.run import Case, Run
+from fabricheck.report.run import ReportedCase, ReportedRun
 from fabricheck.trend.detect import analyse
 
 DAY = np.timedelta64(86400, "s")
 NOISE = 0.02
 SESSION = "night-{}"
 
-Factor = Callable[[Case, Sample], float]
+Factor = Callable[[ReportedCase, Sample], float]
 
 
-def steady(case: Case, sample: Sample) -> float:
+def steady(case: ReportedCase, sample: Sample) -> float:
     """No change."""
     return 1.0
 
 
-def slower_over_tcp(case: Case, sample: Sample) -> float:
+def slower_over_tcp(case: ReportedCase, sample: Sample) -> float:
     """A change of Open MPI's latency over TCP between two nodes."""
     hit = (case.benchmark, case.environ, case.placement) == ("latency", "openmpi", "tcp-2n")
     return 1.25 if hit else 1.0
 
 
 def series_of(
-    run: Run, *, nights: int = 60, recent: int = 4, factor: Factor = steady, seed: int = 1
+    run: ReportedRun, *, nights: int = 60, recent: int = 4, factor: Factor = steady, seed: int = 1
 ) -> list[Series]:
     """Every value of a run as the last of so many nights; the recent ones are changed."""
     generator = np.random.default_rng(seed)
@@ -55,7 +55,7 @@ def series_of(
     return found
 
 
-def _key(case: Case, sample: Sample) -> SeriesKey:
+def _key(case: ReportedCase, sample: Sample) -> SeriesKey:
     return SeriesKey(
         system=case.system,
         partition=case.partition,
@@ -73,7 +73,7 @@ def _key(case: Case, sample: Sample) -> SeriesKey:
     )
 
 
-def past_of(run: Run, series: Sequence[Series], *, holds_run: bool = True) -> HistoryView:
+def past_of(run: ReportedRun, series: Sequence[Series], *, holds_run: bool = True) -> HistoryView:
     """What the page gets from a history of these series."""
     trend = analyse(series, {})
     events = shown(trend)
@@ -81,7 +81,7 @@ def past_of(run: Run, series: Sequence[Series], *, holds_run: bool = True) -> Hi
     return HistoryView(trend, events, differences, tuple(series), bounds_of(run), {}, holds_run)
 
 
-def bounds_of(run: Run) -> dict[SeriesKey, Bounds]:
+def bounds_of(run: ReportedRun) -> dict[SeriesKey, Bounds]:
     """What the values of a run were judged by."""
     return {
         _key(case, s): Bounds(s.reference, s.lower, s.upper, s.warning_lower, s.warning_upper)
@@ -91,7 +91,7 @@ def bounds_of(run: Run) -> dict[SeriesKey, Bounds]:
 
 
 def recorded(
-    run: Run, series: Sequence[Series], directory: Path, *, upgraded: int | None = None
+    run: ReportedRun, series: Sequence[Series], directory: Path, *, upgraded: int | None = None
 ) -> HistoryView:
     """What the page gets if the series stand in a record.
 
@@ -139,7 +139,7 @@ def write_perflog(
         point = {name: getattr(each.key, name) for name in frame.POINT}
         for time, value, session in zip(each.times, each.values, each.sessions, strict=True):
             cases.append(
-                entries.Case(
+                entries.CaseEntry(
                     time=f"{time}+00:00",
                     session=str(session),
                     job=f"{session} {each.key}",

@@ -14,7 +14,7 @@ from fabricheck.measures.curve import Variable
 from fabricheck.measures.metrics import Metric
 from fabricheck.measures.registry import sweep
 from fabricheck.programs.osu.entries import PROBE_BENCHMARKS
-from fabricheck.record.entries import Case, Sample, Session
+from fabricheck.record.entries import CaseEntry, Sample, Session
 from fabricheck.record.write import append
 from fabricheck.transports.placement import Placement
 
@@ -36,7 +36,9 @@ MIB = 1 << 20
 def write(run: Run, perflogs: Path) -> Path:
     """Record a run; the directory of the record."""
     cases = [
-        Case(**{**entry, "samples": tuple(Sample(**each) for each in entry["samples"].values())})
+        CaseEntry(
+            **{**entry, "samples": tuple(Sample(**each) for each in entry["samples"].values())}
+        )
         for entry in run["cases"]
     ]
     append(perflogs, [*cases, *([Session(**run["end"])] if run["end"] else [])])

@@ -66,7 +66,7 @@ def said(driver):
 
 
 def choose(driver, name, text):
-    from selenium.webdriver.support.select import Select  # noqa: PLC0415
+    from selenium.webdriver.support.select import Select
 
     Select(find(driver, f"#explorer-{name}")[0]).select_by_visible_text(text)
 
@@ -124,7 +124,7 @@ def test_the_charts_show_what_was_measured(browser, run_and_series):
 
 
 def test_any_night_can_be_held_against_the_level(browser, run_and_series):
-    from selenium.webdriver.common.keys import Keys  # noqa: PLC0415
+    from selenium.webdriver.common.keys import Keys
 
     _, series = run_and_series
     find(browser, "[id^=event-] > p a[data-row]")[0].click()

@@ -17,7 +17,7 @@ from fabricheck.report.past import (
     segments,
     sparklines,
 )
-from fabricheck.trend.events import State
+from fabricheck.trend.events import EventState
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def test_the_history_of_the_runs_systems_is_read(run, tmp_path):
     past = nights.recorded(run, series, tmp_path)
     assert len(past.series) == len(series)
     assert past.trend.exit_code == 1
-    assert [event.state for event in past.events] == [State.NEW]
+    assert [event.state for event in past.events] == [EventState.NEW]
     assert len(past.differences) == 1
     assert not past.holds_run
 

@@ -4,7 +4,7 @@ import pytest
 from tests.refusals import refused
 from tests.report import layered, sample
 
-from fabricheck.judge.layers import Layer, Place, State
+from fabricheck.judge.layers import FaultPlace, Layer, LayerState
 from fabricheck.report.layer_comparison import clause, compare_layers, find_case
 
 SUBJECT = ("latency openmpi rc-2n", "latency", "openmpi")
@@ -30,11 +30,11 @@ def with_red(*benchmarks, environs=("openmpi",)):
 def test_a_red_mpi_above_good_layers_is_the_mpis(explained):
     found = explained(with_red("latency"))
     assert found.states == {
-        Layer.VERBS: State.GOOD,
-        Layer.UCX: State.GOOD,
-        Layer.MPI: State.RED,
+        Layer.VERBS: LayerState.GOOD,
+        Layer.UCX: LayerState.GOOD,
+        Layer.MPI: LayerState.RED,
     }
-    assert found.diagnosis.places == (Place.MPI,)
+    assert found.diagnosis.places == (FaultPlace.MPI,)
     assert "(4.1.4) or its settings (mpich is good there)" in found.diagnosis.sentence
     assert [(row.layer, row.case.title) for row in found.rows] == [
         (Layer.VERBS, "ib_send_lat builtin rc-2n"),
@@ -60,12 +60,12 @@ def test_key_values_are_at_a_small_size_at_the_largest_size_and_where_the_case_i
 @pytest.mark.parametrize(
     ("red", "places", "words"),
     [
-        ("ucx_tag_lat", (Place.UCX,), "so it is UCX 1.13.1 or its settings"),
-        ("ucx_tag_lat ib_send_lat", (Place.FABRIC,), ""),
+        ("ucx_tag_lat", (FaultPlace.UCX,), "so it is UCX 1.13.1 or its settings"),
+        ("ucx_tag_lat ib_send_lat", (FaultPlace.FABRIC,), ""),
         # Red verbs below a good UCX contradict.
         ("ib_send_lat", (), ""),
         # Bandwidth says nothing of latency where latency was measured.
-        ("ucx_tag_bw ib_write_bw", (Place.MPI,), ""),
+        ("ucx_tag_bw ib_write_bw", (FaultPlace.MPI,), ""),
     ],
 )
 def test_the_lowest_red_layer_is_at_fault(explained, red, places, words):
@@ -83,7 +83,7 @@ def test_only_the_same_path_is_compared(explained, elsewhere):
     assert [row.case.benchmark for row in found.rows][:2] == ["ib_write_bw", "ucx_tag_bw"], (
         "nothing measured latency, so that bandwidth has to do"
     )
-    assert found.diagnosis.places == (Place.FABRIC,)
+    assert found.diagnosis.places == (FaultPlace.FABRIC,)
 
 
 def test_a_collective_needs_latency_and_bandwidth(explained):
@@ -91,22 +91,22 @@ def test_a_collective_needs_latency_and_bandwidth(explained):
     entry = sample.find(document, "latency", "openmpi", "rc-2n")
     entry.update(benchmark="allreduce")
     sample.fail(document, entry, "run", "crashed", level="", samples={})
-    assert explained(document, "allreduce openmpi rc-2n").diagnosis.places == (Place.UCX,)
+    assert explained(document, "allreduce openmpi rc-2n").diagnosis.places == (FaultPlace.UCX,)
 
 
 def test_variants_of_a_verbs_test_say_nothing_of_the_path(explained):
     document = with_red("latency", "ib_send_lat")
     sample.find(document, "ib_send_lat", "builtin", "rc-2n")["benchmark"] = "ib_send_lat_events"
     found = explained(document)
-    assert found.states[Layer.VERBS] is State.GOOD, "bandwidth has to do, and is good"
-    assert found.diagnosis.places == (Place.MPI,)
+    assert found.states[Layer.VERBS] is LayerState.GOOD, "bandwidth has to do, and is good"
+    assert found.diagnosis.places == (FaultPlace.MPI,)
 
 
 def test_what_was_not_measured_is_said_with_the_command(explained):
     document = layered.drop(with_red("latency"), "ucx_tag_lat", "ucx_tag_bw")
     found = explained(document)
-    assert found.states[Layer.UCX] is State.ABSENT
-    assert found.diagnosis.places == (Place.UCX, Place.MPI)
+    assert found.states[Layer.UCX] is LayerState.ABSENT
+    assert found.diagnosis.places == (FaultPlace.UCX, FaultPlace.MPI)
     assert found.commands == (
         "fabricheck run --system testbed --benchmark ucx_tag_lat --transport rc",
     )
@@ -120,11 +120,14 @@ def test_what_was_not_measured_is_said_with_the_command(explained):
 @pytest.mark.parametrize(
     ("values", "state"),
     [
-        ({"level": "warning"}, State.GOOD),
-        ({"level": "untrusted"}, State.RED),
-        ({"level": "no-reference"}, State.UNJUDGED),
+        ({"level": "warning"}, LayerState.GOOD),
+        ({"level": "untrusted"}, LayerState.RED),
+        ({"level": "no-reference"}, LayerState.UNJUDGED),
         # What did not run measured nothing.
-        *(({"result": r, "samples": {}}, State.ABSENT) for r in ("abort", "fail_deps", "skip")),
+        *(
+            ({"result": r, "samples": {}}, LayerState.ABSENT)
+            for r in ("abort", "fail_deps", "skip")
+        ),
     ],
 )
 def test_states_of_a_lower_layer(explained, values, state):
@@ -142,7 +145,7 @@ def test_what_ran_on_other_nodes_vouches_for_nothing(explained):
     for name in ("ucx_tag_lat", "ucx_tag_bw"):
         sample.find(document, name, "builtin", "rc-2n").update(nodes=("n7", "n8"))
     found = explained(document)
-    assert found.states[Layer.UCX] is State.ELSEWHERE
+    assert found.states[Layer.UCX] is LayerState.ELSEWHERE
     assert "UCX was measured on other nodes only" in found.diagnosis.sentence
     assert found.rows[1].case.title == "ucx_tag_lat builtin rc-2n"
 
@@ -150,7 +153,7 @@ def test_what_ran_on_other_nodes_vouches_for_nothing(explained):
 def test_a_pair_within_the_nodes_of_a_collective_is_on_its_path(explained):
     document = with_red("latency")
     sample.find(document, "latency", "openmpi", "rc-2n").update(nodes=("n1", "n2", "n3"))
-    assert explained(document).states[Layer.UCX] is State.GOOD
+    assert explained(document).states[Layer.UCX] is LayerState.GOOD
 
 
 def test_rows_are_few_and_red_ones_come_first(explained):
@@ -170,7 +173,7 @@ def test_over_tcp_there_are_no_verbs(judged):
     run, _ = judged(sample.with_critical())
     found = compare_layers(run, find_case(run, "latency openmpi tcp-2n"))
     assert list(found.states) == [Layer.UCX, Layer.MPI]
-    assert found.diagnosis.places == (Place.FABRIC, Place.UCX, Place.MPI)
+    assert found.diagnosis.places == (FaultPlace.FABRIC, FaultPlace.UCX, FaultPlace.MPI)
     assert found.diagnosis.sentence.endswith("or the network below UCX")
 
 
@@ -179,14 +182,14 @@ def test_bad_counters_under_a_red_case_make_it_the_fabrics(explained):
     cause = "link down on n2 mlx5_0:1: DOWN, expected ACTIVE: plug it in"
     sample.find(document, "latency", "openmpi", "rc-2n").update(fabric_causes=(cause,))
     found = explained(document)
-    assert found.diagnosis.places == (Place.FABRIC,)
+    assert found.diagnosis.places == (FaultPlace.FABRIC,)
     assert found.diagnosis.sentence.endswith(cause)
 
 
 def test_counters_under_good_cases_accuse_nobody(explained):
     document = with_red("latency")
     sample.find(document, "ucx_tag_lat", "builtin", "rc-2n").update(fabric_causes=("old",))
-    assert explained(document).diagnosis.places == (Place.MPI,)
+    assert explained(document).diagnosis.places == (FaultPlace.MPI,)
 
 
 def test_without_8_bytes_the_smallest_size_of_all_layers_is_shown(explained):

@@ -3,7 +3,7 @@
 from typing import Any
 
 from fabricheck.measures.registry import REGISTRY
-from fabricheck.report.matrix import MOST_COLUMNS, Column, Matrix, Row, parts
+from fabricheck.report.matrix import MOST_COLUMNS, BenchmarkRow, Column, Matrix, parts
 from fabricheck.transports.placement import Placement
 
 
@@ -17,7 +17,11 @@ def matrix(*cases: tuple[str, str, str, str]) -> Matrix:
             "S", partition, environ, place.num_nodes, place.transport.name, "", placement
         )
         cells[name, column] = present
-    rows = [Row(name, "latency", "us") for name in REGISTRY if name in {each[0] for each in cases}]
+    rows = [
+        BenchmarkRow(name, "latency", "us")
+        for name in REGISTRY
+        if name in {each[0] for each in cases}
+    ]
     return Matrix(tuple(rows), tuple(sorted({column for _, column in cells})), cells, ())
 
 

@@ -81,7 +81,7 @@ def test_a_cell_without_values_leads_to_what_is_wrong(browser):
 
 
 def test_hovering_a_point_shows_its_values(browser):
-    from selenium.webdriver import ActionChains  # noqa: PLC0415
+    from selenium.webdriver import ActionChains
 
     all_drawn(browser)
     chart = find(browser, "#curve-latency-shm-1n-latency-chart")[0]
@@ -131,7 +131,7 @@ def test_the_verdict_and_the_tables_are_there_without_scripts(without_scripts):
 
 
 def test_the_keyboard_reaches_every_link(browser):
-    from selenium.webdriver.common.keys import Keys  # noqa: PLC0415
+    from selenium.webdriver.common.keys import Keys
 
     all_drawn(browser)
     find(browser, "body")[0].send_keys(Keys.TAB)

@@ -4,7 +4,7 @@ import pytest
 from tests.report import sample
 
 from fabricheck.report.load import load
-from fabricheck.report.scaling import Step, scaling
+from fabricheck.report.scaling import ScalingStep, scaling
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def test_the_figures_follow_from_time_and_ranks(curves):
         case = sample.find(document, "allreduce", "openmpi", f"tcp-{nodes}n")
         case["samples"]["latency_avg_1MiB"]["value"] = time
     two, four = [s for s in steps_of(curves(document), "allreduce") if s.size == 1 << 20]
-    assert two == Step(2, 2, 1 << 20, 100.0, 1 << 20, 10485.76, 1.0)
+    assert two == ScalingStep(2, 2, 1 << 20, 100.0, 1 << 20, 10485.76, 1.0)
     assert (four.wire, four.ranks) == (1.5 * (1 << 20), 4)
     assert four.bandwidth == pytest.approx(5242.88)
     assert four.efficiency == pytest.approx(0.5)

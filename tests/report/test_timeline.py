@@ -2,13 +2,13 @@ from pathlib import Path
 
 from tests.report.sample import SESSION
 
-from fabricheck.report.run import Case, Run
+from fabricheck.report.run import ReportedCase, ReportedRun
 from fabricheck.report.status import Status
 from fabricheck.report.timeline import timeline
 
 
-def case(second: int, partition: str, **seconds: float) -> Case:
-    return Case(
+def case(second: int, partition: str, **seconds: float) -> ReportedCase:
+    return ReportedCase(
         time=f"2026-11-22T16:00:{second:02d}+00:00",
         session=SESSION,
         system="hpc",
@@ -21,8 +21,8 @@ def case(second: int, partition: str, **seconds: float) -> Case:
     )
 
 
-def run_of(*cases: Case) -> Run:
-    return Run(Path("run.json"), SESSION, cases)
+def run_of(*cases: ReportedCase) -> ReportedRun:
+    return ReportedRun(Path("run.json"), SESSION, cases)
 
 
 def test_bars_lie_where_cases_ran() -> None:

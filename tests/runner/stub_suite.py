@@ -11,7 +11,7 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from fabricheck.record.entries import Case, Nodes, Sample, Session, moment
+from fabricheck.record.entries import CaseEntry, Nodes, Sample, Session, moment
 from fabricheck.record.facts import MACHINE, SOFTWARE
 from fabricheck.record.write import append
 
@@ -57,15 +57,15 @@ def reframe(suite: Path, options: list[str]) -> None:
     cases = []
     for case in sample["cases"]:
         values = [Sample(**each) for each in case["samples"].values()]
-        cases.append(Case(**{**case, "session": session, "time": moment(), "samples": values}))
+        cases.append(CaseEntry(**{**case, "session": session, "time": moment(), "samples": values}))
     append(suite / "perflogs", [*cases, Session(**end)])
     for option in options:
         if option.startswith("--report-junit="):
             Path(option.partition("=")[2]).write_text("<testsuites/>")
 
 
-def made(place: dict[str, str], case: int) -> Case:
-    return Case(
+def made(place: dict[str, str], case: int) -> CaseEntry:
+    return CaseEntry(
         time=moment(),
         **place,
         level="good",
@@ -90,15 +90,15 @@ def made(place: dict[str, str], case: int) -> Case:
 
 def fabricheck(suite: Path, arguments: list[str]) -> None:
     if arguments[0] == "run":
-        from fabricheck.runner import session  # noqa: PLC0415
-        from fabricheck.runner.selection import Selection  # noqa: PLC0415
+        from fabricheck.runner import session
+        from fabricheck.runner.selection import Selection
 
         junit = [f"--report-{each[2:]}" for each in arguments if each.startswith("--junit=")]
         mode = [each for each in arguments if each.startswith("--mode=")]
         session.run(suite, Selection("testbed"), None, junit + mode)
     else:
         sys.argv[1:] = arguments
-        from fabricheck.cli import main  # noqa: PLC0415
+        from fabricheck.cli import main
 
         main()
 

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from fabricheck.record.entries import Case, Sample, moment
+from fabricheck.record.entries import CaseEntry, Sample, moment
 from fabricheck.record.sessions import STRESS
-from fabricheck.stress.state import Place
+from fabricheck.stress.state import StressDirectory
 
 SESSION = "stress-s-20261122T000000Z"
 BEGIN = 1_795_305_600
@@ -22,7 +22,7 @@ def block(
     marks: float | None = None,
     level: str = "good",
     session: str = SESSION,
-) -> Case:
+) -> CaseEntry:
     """A block of an iteration, ``ITERATION.BLOCK``, whose average latency is the value in us."""
     bounds = {"level": level, "reference": 38900.0, "upper": 60000.0, "warning_upper": 40000.0}
     samples = [
@@ -32,7 +32,7 @@ def block(
     samples.append(Sample(metric="latency", statistic="max", size=size, value=1e6, unit="us"))
     if marks is not None:
         samples.append(Sample(metric="ecn_rate", statistic="max", value=marks, unit="1/s"))
-    return Case(
+    return CaseEntry(
         time=moment(at),
         session=session,
         system="hpc",
@@ -52,9 +52,11 @@ def block(
     )
 
 
-def place(path: Path, *blocks: Case, scheduler: str = "local", **state: object) -> Place:
+def place(
+    path: Path, *blocks: CaseEntry, scheduler: str = "local", **state: object
+) -> StressDirectory:
     """The place of a stress with a plan, a state and blocks."""
-    made = Place(path)
+    made = StressDirectory(path)
     numbers = {"seconds": 1, "duty": 1, "pause": 1, "block_limit": 300}
     blocks_ = [{"setting": {"extras": {}, "features": []}}] * 4
     plan = {"system": "testbed", "scheduler": scheduler, "placement": "rc-8n", "blocks": blocks_}

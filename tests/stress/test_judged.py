@@ -15,7 +15,7 @@ from fabricheck.launch.cases import measurement_of
 from fabricheck.launch.measurement import Evidence, Setting
 from fabricheck.measures.curve import Curve, Point, Variable
 from fabricheck.measures.metrics import Metric
-from fabricheck.record.entries import Case
+from fabricheck.record.entries import CaseEntry
 from fabricheck.stress import judged
 from fabricheck.stress.judged import judge_block, links_of, words_of
 from fabricheck.stress.mix import Block
@@ -29,7 +29,7 @@ STATISTICS = ("avg", "p50", "p99", "max")
 
 def run(
     value: float, stage: Path, placement: str = "shm-1n", objections: tuple[str, ...] = ()
-) -> Case:
+) -> CaseEntry:
     measurement = measurement_of(Block("allreduce", (SIZE,), 5).case(placement, 1))
     points = (
         Point(SIZE, dict.fromkeys([(Metric.LATENCY, s) for s in STATISTICS], value), 5, True),

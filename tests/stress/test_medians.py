@@ -5,13 +5,13 @@ from pathlib import Path
 from tests.stress.made import BEGIN, SESSION, block, place
 
 from fabricheck.history.store import History
-from fabricheck.record.entries import Case, from_line
+from fabricheck.record.entries import CaseEntry, from_line
 from fabricheck.stress.judged import settle
 
 
-def recorded(perflogs: Path) -> list[Case]:
+def recorded(perflogs: Path) -> list[CaseEntry]:
     lines = [line for file in perflogs.rglob("*.jsonl") for line in file.read_bytes().splitlines()]
-    return [each for each in map(from_line, lines) if isinstance(each, Case)]
+    return [each for each in map(from_line, lines) if isinstance(each, CaseEntry)]
 
 
 def test_an_hour_is_recorded_when_it_is_over_and_once(tmp_path: Path) -> None:

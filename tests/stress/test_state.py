@@ -5,7 +5,7 @@ from tests.refusals import refused
 from tests.stress.made import SESSION, block, place
 
 from fabricheck.errors import FabricheckError
-from fabricheck.stress.state import Place, places
+from fabricheck.stress.state import StressDirectory, places
 from fabricheck.stress.work import following, prune
 
 
@@ -73,14 +73,14 @@ def test_changes_of_several_are_all_there(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"ended": 1}', '{"session": 1, "ended": "never"}'])
 def test_a_damaged_state_is_told(tmp_path: Path, text: str) -> None:
-    made = Place(tmp_path)
+    made = StressDirectory(tmp_path)
     (tmp_path / "state.json").write_text(text)
     with refused("FC2316"):
         made.state()
 
 
 def test_where_nothing_was_started_there_is_nothing(tmp_path: Path) -> None:
-    made = Place(tmp_path / "none")
+    made = StressDirectory(tmp_path / "none")
     assert not made.state().session
     assert made.read(SESSION) == []
     with refused("FC2314", "found none: start one"):

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck.transports.gpu_memory import Load, MemoryReport, check_memory
+from fabricheck.transports.gpu_memory import Load, MemoryReport, check_counts, check_memory
 from fabricheck.transports.proof import prove
 from fabricheck.transports.statement import read_lanes
 from fabricheck.transports.table import Memory, find
 from fabricheck.transports.witness import UcxLog, Witness, read_ucx_log
 
 DATA = Path(__file__).parents[1] / "data" / "ucx-cuda"
+COUNTED = DATA.with_name("ucx-counts")
 SIZES = dict.fromkeys((4**power for power in range(12)), 3)
 LOAD = Load(sum(size * count for size, count in SIZES.items()), sum(SIZES.values()), SIZES)
 STAGED = replace(find("shm"), memory=Memory.HOST)
@@ -164,3 +165,25 @@ def test_a_ucx_without_tables_proves_nothing(version: str, words: str) -> None:
 def test_what_a_rank_sends_itself_says_nothing() -> None:
     log = read_ucx_log((DATA / "1.20.1-cuda_ipc-y.txt").read_text().replace("intra-node", "self"))
     assert log.protocols == ()
+
+
+@pytest.mark.parametrize(
+    ("asked", "other", "calls", "found"),
+    [
+        ("tcp", {}, 1700, ""),
+        ("auto", {}, 1700, ""),
+        ("rc", {}, 1700, "expected messages on rc_mlx5, rc_verbs for rc, found 2004 × eager"),
+        ("tcp", {"tcp/eth0 |": "rc_verbs/rxe0:1 |"}, 1700, "expected messages on tcp for tcp"),
+        # Without tables lanes and counters are the proof.
+        ("rc", {"inter-node": "self"}, 1700, ""),
+        ("tcp", {}, 5000, "4500 messages or more in UCX's counts for tcp, found 3604"),
+        ("tcp", {"|  100": "|    0"}, 2000, "expected 1800 messages or more in UCX's counts"),
+    ],
+)
+def test_counts_of_messages_are_held_against_lanes_and_calls(
+    asked: str, other: dict[str, str], calls: int, found: str
+) -> None:
+    texts = (COUNTED / f"1.22.0-tcp-openmpi.{rank}.txt" for rank in (0, 1))
+    recorded = [read_ucx_log(_altered(text.read_text(), other)) for text in texts]
+    report = check_counts(find(asked), Load(0, calls), recorded)
+    assert [found in each for each in report.objections] == [True] * bool(found), report

@@ -51,7 +51,7 @@ def test_families_on_ucx_have_all_its_transports() -> None:
 
 
 def test_families_are_those_that_have_the_transport() -> None:
-    assert families("shm") == tuple(MPIS)
+    assert families("shm") == ("openmpi", "mpich", "mvapich2", "mvapich2_nemesis", "mvapich")
     assert families("rc") == families("ud") == ("openmpi", "mpich", "mvapich2", "mvapich")
     assert families("dc") == families("auto") == ("openmpi", "mpich", "mvapich")
     assert families("tcp") == families("ipoib")
@@ -59,6 +59,9 @@ def test_families_are_those_that_have_the_transport() -> None:
     assert families("hybrid") == ("mvapich2",)
     assert families("ob1_tcp") == families("ob1_shm") == ("openmpi",)
     assert families("uc") == ()
+    assert families("ofi_tcp") == families("ofi_verbs") == ("openmpi", "mpich", "intelmpi")
+    assert families("ofi_shm") == ("mpich", "intelmpi")
+    assert families("cxi") == ("openmpi", "craympich")
 
 
 def test_a_family_without_the_transport_is_refused() -> None:
@@ -71,8 +74,8 @@ def test_a_family_without_the_transport_is_refused() -> None:
 
 
 def test_an_unknown_family_is_named() -> None:
-    with refused("FC1001", r"openmpi, mpich, mvapich2, mvapich.*'intelmpi'.*extras.mpi_family"):
-        choice("intelmpi", "tcp")
+    with refused("FC1001", r"openmpi, mpich, mvapich2, mvapich.*'another'.*extras.mpi_family"):
+        choice("another", "tcp")
 
 
 @pytest.mark.parametrize("family", MPIS)
@@ -84,8 +87,15 @@ def test_every_choice_makes_the_library_speak(family: str) -> None:
         Statement.BTL: {"OMPI_MCA_btl_base_verbose": "1"},
         Statement.DEVICE: {"FABRICHECK_DEVICE_OF_MPI": "ch3:"},
     }
+    providers = {
+        "openmpi": {"OMPI_MCA_mtl_base_verbose": "1", "OMPI_MCA_opal_common_ofi_verbose": "1"},
+        "mpich": {"MPIR_CVAR_DEBUG_SUMMARY": "1"},
+        "intelmpi": {"I_MPI_DEBUG": "5"},
+        "craympich": {"MPICH_OFI_VERBOSE": "1"},
+    }
     for chosen in MPIS[family].choices.values():
-        assert speaks[chosen.statement].items() <= chosen.variables.items()
+        known = {**speaks, Statement.PROVIDER: providers.get(family, {})}
+        assert known[chosen.statement].items() <= chosen.variables.items()
         assert bool(chosen.said) == (not chosen.is_on_ucx)
 
 

@@ -8,9 +8,9 @@ from tests.trend.made import DAY, FIRST, noise, series, stepped
 from fabricheck.history.series import Series
 from fabricheck.trend.accepted import Acceptance
 from fabricheck.trend.detect import Trend, analyse
-from fabricheck.trend.events import Change, Confidence, Detector, Event, Kind, State
+from fabricheck.trend.events import Change, Confidence, Detector, Event, EventKind, EventState
 from fabricheck.trend.settings import Settings
-from fabricheck.trend.trend_text import Verdict, verdict
+from fabricheck.trend.trend_text import TrendVerdict, verdict
 
 
 def trend(*values: Any, **key: Any) -> Trend:
@@ -31,7 +31,7 @@ def change(found: Trend) -> Change:
 def test_a_step_is_dated_and_measured():
     found = change(trend(stepped(at=94, size=0.1)))
     assert (found.kind, found.state, found.detector) == (
-        Kind.REGRESSION, State.NEW, Detector.CHANGE_POINT,
+        EventKind.REGRESSION, EventState.NEW, Detector.CHANGE_POINT,
     )  # fmt: skip
     assert found.since == FIRST + 94 * DAY
     assert found.session == "night-94"
@@ -71,24 +71,24 @@ def test_what_is_no_change_is_no_event(values: Any):
 @pytest.mark.parametrize(
     ("metric", "size", "kind"),
     [
-        ("latency", 0.1, Kind.REGRESSION),
-        ("latency", -0.1, Kind.IMPROVEMENT),
-        ("bandwidth", 0.1, Kind.IMPROVEMENT),
-        ("bandwidth", -0.1, Kind.REGRESSION),
-        ("somebody_elses", 0.1, Kind.CHANGED),
+        ("latency", 0.1, EventKind.REGRESSION),
+        ("latency", -0.1, EventKind.IMPROVEMENT),
+        ("bandwidth", 0.1, EventKind.IMPROVEMENT),
+        ("bandwidth", -0.1, EventKind.REGRESSION),
+        ("somebody_elses", 0.1, EventKind.CHANGED),
     ],
 )
-def test_the_direction_says_what_is_worse(metric: str, size: float, kind: Kind):
+def test_the_direction_says_what_is_worse(metric: str, size: float, kind: EventKind):
     found = trend(stepped(at=95, size=size), metric=metric)
     assert change(found).kind is kind
-    assert found.exit_code == (1 if kind is Kind.REGRESSION else 0)
+    assert found.exit_code == (1 if kind is EventKind.REGRESSION else 0)
 
 
 def test_a_ramp_is_found_as_it_goes_on():
     values = noise(110)
     values[90:] *= 1 + 0.1 * np.minimum(np.arange(1, 21) / 10, 1)
     found = trend(values)
-    assert {each.kind for each in found.events} == {Kind.REGRESSION}
+    assert {each.kind for each in found.events} == {EventKind.REGRESSION}
     assert FIRST + 88 * DAY <= found.events[-1].since <= FIRST + 100 * DAY
 
 
@@ -109,7 +109,7 @@ def test_a_step_from_zero_has_no_relative_effect():
     found = change(trend([*[0.0] * 60, *[1.0] * 6], metric="unmet", unit="1"))
     assert found.effect is None
     assert (found.before, found.after) == (0.0, 1.0)
-    assert found.kind is Kind.REGRESSION
+    assert found.kind is EventKind.REGRESSION
 
 
 def test_a_step_smaller_than_asked_for_is_not_raised():
@@ -181,14 +181,14 @@ def test_one_size_that_is_slow_again_does_not_keep_a_sudden_change_open():
         nights = {size: [10.0, 10.2, 60.0, 60.0 if size in again else 10.1] for size in sizes}
         return analyse([series(nights[size], statistic="p50", size=size) for size in sizes], {})
 
-    assert event(after({4})).state is State.RECOVERED
+    assert event(after({4})).state is EventState.RECOVERED
     assert after({4}).exit_code == 0
     assert after({64, 128}).exit_code == 1
 
 
 def test_what_was_sudden_and_is_gone_has_recovered():
     found = trend([10.0, 10.2, 60.0, 10.1])
-    assert event(found).state is State.RECOVERED
+    assert event(found).state is EventState.RECOVERED
     assert found.exit_code == 0
 
 
@@ -207,30 +207,30 @@ def test_a_regression_that_went_away_has_recovered():
     found = trend(values)
     kinds = {(each.kind, each.state) for each in found.events}
     assert kinds == {
-        (Kind.REGRESSION, State.RECOVERED), (Kind.IMPROVEMENT, State.OPEN),
+        (EventKind.REGRESSION, EventState.RECOVERED), (EventKind.IMPROVEMENT, EventState.OPEN),
     }  # fmt: skip
     assert found.exit_code == 0
 
 
 def test_an_old_regression_that_holds_is_open():
     found = trend(stepped(nights=140, at=90))
-    assert event(found).state is State.OPEN
-    assert (found.regressions, found.exit_code) == ({State.OPEN: 1}, 1)
-    assert verdict(found, []) == (Verdict.WORSE, "1 open regression")
+    assert event(found).state is EventState.OPEN
+    assert (found.regressions, found.exit_code) == ({EventState.OPEN: 1}, 1)
+    assert verdict(found, []) == (TrendVerdict.WORSE, "1 open regression")
 
 
 def test_noisier_is_not_worse():
     values = noise(100)
     values[75:] = 10 * np.exp(0.1 * np.random.default_rng(5).standard_normal(25))
     found = trend(values)
-    assert {each.kind for each in found.events} == {Kind.NOISIER}
+    assert {each.kind for each in found.events} == {EventKind.NOISIER}
     assert found.exit_code == 0
 
 
 def test_a_second_mode_is_not_called_a_step():
     values = noise(120)
     values[90::3] *= 1.15
-    assert {each.kind for each in trend(values).events} == {Kind.NOISIER}
+    assert {each.kind for each in trend(values).events} == {EventKind.NOISIER}
 
 
 def test_silent_series_are_counted_and_not_raised():
@@ -248,7 +248,7 @@ def test_a_step_that_was_accepted_is_not_raised_again():
     day = (FIRST + 94 * DAY).item().date()
     one = series(stepped(at=94))
     found = analyse([one], {}, [accepted(day, transport="rc")])
-    assert {each.state for each in found.events} <= {State.ACCEPTED}
+    assert {each.state for each in found.events} <= {EventState.ACCEPTED}
     assert found.exit_code == 0
     for other in (
         accepted(day, transport="tcp"),
@@ -262,7 +262,7 @@ def test_what_gets_worse_after_it_was_accepted_is_raised():
     values = stepped(nights=130, at=94)
     values[-6:] *= 1.1
     found = analyse([series(values)], {}, [accepted((FIRST + 94 * DAY).item().date())])
-    assert {State.ACCEPTED, State.NEW} == {each.state for each in found.events}
+    assert {EventState.ACCEPTED, EventState.NEW} == {each.state for each in found.events}
     assert found.exit_code == 1
 
 
@@ -308,7 +308,7 @@ def test_a_change_is_new_for_as_many_values_where_a_case_rests() -> None:
     values = stepped(nights=60, at=54, size=0.3)
     weekly = series(values, nights=7 * np.arange(60))
     found = analyse([weekly], {"hpc": Settings(silent_days=30)})
-    assert [event.state for event in found.events] == [State.NEW]
+    assert [event.state for event in found.events] == [EventState.NEW]
     old = stepped(nights=60, at=50, size=0.3)
     found = analyse([series(old, nights=7 * np.arange(60))], {"hpc": Settings(silent_days=30)})
-    assert [event.state for event in found.events] == [State.OPEN]
+    assert [event.state for event in found.events] == [EventState.OPEN]

@@ -4,7 +4,7 @@ from tests.trend.made import DAY, FIRST, noise, series, stepped
 
 from fabricheck.history.series import Series
 from fabricheck.trend.detect import analyse
-from fabricheck.trend.events import Change, Detector, Kind, State, doubts
+from fabricheck.trend.events import Change, Detector, EventKind, EventState, doubts
 from simulation.nights import FIRST_NIGHT, Injected, Shape, World, latencies
 
 
@@ -17,7 +17,7 @@ def test_changes_of_one_night_are_one_event_with_what_they_share():
                 values = noise(100, seed) if transport == "tcp" else stepped(at=92, seed=seed)
                 members.append(series(values, transport=transport, size=size, environ=environ))
     (event,) = analyse(members, {}).events
-    assert event.kind is Kind.REGRESSION
+    assert event.kind is EventKind.REGRESSION
     assert dict(event.shared) == {"transport": ("rc",)}
     assert (len(event.changes), event.alike) == (6, 6)
     assert event.since == FIRST + 92 * DAY
@@ -41,9 +41,9 @@ def test_changes_of_other_nights_and_kinds_are_other_events():
     ]
     events = analyse(members, {}).events
     assert [(event.kind, event.since) for event in events] == [
-        (Kind.REGRESSION, FIRST + 95 * DAY),
-        (Kind.IMPROVEMENT, FIRST + 95 * DAY),
-        (Kind.REGRESSION, FIRST + 80 * DAY),
+        (EventKind.REGRESSION, FIRST + 95 * DAY),
+        (EventKind.IMPROVEMENT, FIRST + 95 * DAY),
+        (EventKind.REGRESSION, FIRST + 80 * DAY),
     ]
 
 
@@ -66,7 +66,7 @@ def fleet(size: float, nights: int, count: int = 1200, at: int = 100) -> list[Se
 @pytest.mark.parametrize(("nights", "count"), [(3, 300), (5, 300), (10, 1200), (30, 300)])
 def test_one_cause_is_one_event_dated_at_its_night(nights: int, count: int):
     events = analyse(fleet(0.05, nights, count), {}).events
-    (event,) = (event for event in events if event.kind is Kind.REGRESSION)
+    (event,) = (event for event in events if event.kind is EventKind.REGRESSION)
     assert event.since == FIRST_NIGHT + 100 * DAY
     assert len(event.changes) > count * 2 // 3
 
@@ -84,8 +84,8 @@ def test_another_change_in_the_shadow_of_a_thousand_is_an_event_of_its_own():
 def test_a_date_that_is_wrong_by_a_month_is_no_second_cause():
     values = stepped(nights=110, at=100, size=0.05)
     early = Change(
-        series(values), Kind.REGRESSION, State.OPEN, Detector.CHANGE_POINT, index=70, start=0,
-        end=110, before=10, after=10.2, effect=0.02, low=0.01, high=0.03, p=1e-7, q=1e-4,
+        series(values), EventKind.REGRESSION, EventState.OPEN, Detector.CHANGE_POINT, index=70,
+        start=0, end=110, before=10, after=10.2, effect=0.02, low=0.01, high=0.03, p=1e-7, q=1e-4,
     )  # fmt: skip
     first = FIRST.astype("datetime64[D]")
     own, true, end = doubts([early], first + np.array([70, 100, 109]))[0]
@@ -100,5 +100,5 @@ def test_two_causes_four_nights_apart_are_two_events():
 
 def test_a_weak_change_that_is_dated_late_does_not_make_an_old_event_new():
     event = max(analyse(fleet(0.03, 20), {}).events, key=lambda event: len(event.changes))
-    assert State.NEW in {change.state for change in event.changes}
-    assert event.state is State.OPEN
+    assert EventState.NEW in {change.state for change in event.changes}
+    assert event.state is EventState.OPEN

@@ -17,12 +17,12 @@ from fabricheck.trend.robust import (
     rank_test,
     spreads,
 )
-from fabricheck.trend.segments import Step, change_points, shift_between, standardised
+from fabricheck.trend.segments import LevelStep, change_points, shift_between, standardised
 from fabricheck.trend.settings import Settings
 from simulation.noise import read_noise
 
 
-def _steps(*rows: np.ndarray) -> list[list[Step]]:
+def _steps(*rows: np.ndarray) -> list[list[LevelStep]]:
     return change_points(rows, Settings(), [0.01] * len(rows))
 
 

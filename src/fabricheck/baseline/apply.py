@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fabricheck.baseline.proposal import Case, Proposed, State, Step
+from fabricheck.baseline.proposal import Proposed, ReferenceCase, ReferenceState, UnacceptedStep
 from fabricheck.baseline.steps import as_text, missing, record
 from fabricheck.errors import FabricheckError
 from fabricheck.history.series import Series
@@ -88,7 +88,7 @@ def references(path: Path, proposed: Sequence[Proposed]) -> Change:
     """
     own = measured_path(path)
     text = read(own)
-    wanted = [each for each in proposed if each.state is not State.SAME]
+    wanted = [each for each in proposed if each.state is not ReferenceState.SAME]
     if not wanted:
         return Change(own, text, text)
     known = read_measured(path)
@@ -121,7 +121,9 @@ def expired(path: Path, marks: Mapping[int, str]) -> Change:
     return Change(own, text, written(known) if marks else text)
 
 
-def steps(directory: Path, system: str, found: Sequence[Step], by: str, why: str) -> Change:
+def steps(
+    directory: Path, system: str, found: Sequence[UnacceptedStep], by: str, why: str
+) -> Change:
     """The file of accepted steps with those that it lacks.
 
     Raises:
@@ -170,7 +172,7 @@ def _copied(text: str, path: Path) -> Iterator[Path]:
         yield copy
 
 
-def best(path: Path, cases: Mapping[Case, Sequence[Series]]) -> Change:
+def best(path: Path, cases: Mapping[ReferenceCase, Sequence[Series]]) -> Change:
     """The measured references of a system with the best values of these cases.
 
     They are for systems on which absolute times mean little, such as the embedded testbed: bounds

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
-from fabricheck.baseline.proposal import Case
+from fabricheck.baseline.proposal import ReferenceCase
 from fabricheck.baseline.propose import Evidence, cases_of
 from fabricheck.baseline.software import Used, read_used
 from fabricheck.errors import FabricheckError
@@ -23,7 +23,7 @@ def read(
     until: datetime | None,
     sites: Iterable[Path],
     references: Sequence[Path],
-) -> tuple[str, dict[Case, list[Series]], Evidence]:
+) -> tuple[str, dict[ReferenceCase, list[Series]], Evidence]:
     """A system's name, its cases that can have references, and what is known of them.
 
     All its series are analysed together, whatever is selected later, as the trend does it.
@@ -58,7 +58,9 @@ def read(
     )
 
 
-def read_software(store: Path, system: str | None) -> tuple[str, Mapping[Case, Sequence[Used]]]:
+def read_software(
+    store: Path, system: str | None
+) -> tuple[str, Mapping[ReferenceCase, Sequence[Used]]]:
     """A system's name, and with what its cases were measured.
 
     Raises:

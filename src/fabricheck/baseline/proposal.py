@@ -20,7 +20,7 @@ from fabricheck.report.files import write_whole
 _CASE = ("check", "partition", "environ", "benchmark", "placement")
 
 
-class State(StrEnum):
+class ReferenceState(StrEnum):
     """How a proposed reference differs from the one that holds."""
 
     NEW = "new"
@@ -29,7 +29,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class ReferenceCase:
     """A case of a check, which has references of its own."""
 
     check: str
@@ -84,8 +84,8 @@ class Proposed:
         steps: numbers of the proposal's steps after which it was measured.
     """
 
-    case: Case
-    state: State
+    case: ReferenceCase
+    state: ReferenceState
     variables: Mapping[str, Reference]
     before: Mapping[str, float]
     warning: float
@@ -118,12 +118,12 @@ class Proposed:
 class Refused:
     """A case that gets no references, and why."""
 
-    case: Case
+    case: ReferenceCase
     reasons: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class UnacceptedStep:
     """A step that nobody has accepted.
 
     Attributes:
@@ -136,7 +136,7 @@ class Step:
     words: str
     series: tuple[Mapping[str, Any], ...]
 
-    def of_cases(self, cases: Iterable[Case]) -> "Step":
+    def of_cases(self, cases: Iterable[ReferenceCase]) -> "UnacceptedStep":
         """The step for the series of some cases alone."""
         fields = [
             {name: [value] for name, value in case.fields().items() if name in _CASE}
@@ -167,15 +167,15 @@ class Proposal:
     system: str
     proposed: tuple[Proposed, ...]
     refused: tuple[Refused, ...]
-    steps: tuple[Step, ...]
-    others: tuple[Case, ...]
+    steps: tuple[UnacceptedStep, ...]
+    others: tuple[ReferenceCase, ...]
     format: Literal[1] = 1
 
     def part(self, fields: Mapping[str, Sequence[str | int]]) -> "Proposal":
         """The part for cases whose fields have these values."""
         wanted = tuple(each for each in self.proposed if each.case.has(fields))
         rest = tuple(each.case for each in self.proposed if not each.case.has(fields))
-        steps: dict[int, Step] = {}
+        steps: dict[int, UnacceptedStep] = {}
         for number, step in enumerate(self.steps):
             own = [each.case for each in wanted if number in each.steps]
             all_of_it = len(own) == sum(number in each.steps for each in self.proposed)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fabricheck.baseline.proposal import Proposal, Proposed, State
+from fabricheck.baseline.proposal import Proposal, Proposed, ReferenceState
 from fabricheck.judge.reference import Reference
 from fabricheck.measures.curve import Variable
 from fabricheck.measures.metrics import Direction
@@ -18,7 +18,7 @@ _REFUSED = 20
 def lines(proposal: Proposal) -> Iterator[str]:
     """What is proposed, what was refused and why, and which steps come with it."""
     counts = Counter(each.state for each in proposal.proposed)
-    words = [f"{counts[state]} {state}" for state in State if counts[state]]
+    words = [f"{counts[state]} {state}" for state in ReferenceState if counts[state]]
     words.append(f"{len(proposal.refused)} refused")
     yield f"{proposal.system}: references of {', '.join(words)}"
     for each in proposal.proposed:
@@ -42,7 +42,7 @@ def _figures(proposed: Proposed) -> str:
         for name, new in proposed.variables.items()
         if proposed.before.get(name)
     ]
-    if moved and proposed.state is not State.NEW:
+    if moved and proposed.state is not ReferenceState.NEW:
         text += f", values {percent(min(moved))} to {percent(max(moved))}"
     return text
 

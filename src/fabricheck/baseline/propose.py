@@ -10,7 +10,14 @@ from pathlib import Path
 import numpy as np
 
 from fabricheck.baseline.noise import Estimate, Rates, estimates, is_too_noisy
-from fabricheck.baseline.proposal import Case, Proposal, Proposed, Refused, State, Step
+from fabricheck.baseline.proposal import (
+    Proposal,
+    Proposed,
+    ReferenceCase,
+    ReferenceState,
+    Refused,
+    UnacceptedStep,
+)
 from fabricheck.baseline.software import Used, change_of
 from fabricheck.baseline.steps import steps_of
 from fabricheck.history.series import Series, SeriesKey
@@ -22,8 +29,7 @@ from fabricheck.measures.metrics import Metric
 from fabricheck.measures.registry import CHECKS, REGISTRY
 from fabricheck.trend.accepted import Acceptance
 from fabricheck.trend.detect import Trend
-from fabricheck.trend.events import Change, Detector
-from fabricheck.trend.events import State as Standing
+from fabricheck.trend.events import Change, Detector, EventState
 from fabricheck.trend.settings import Settings
 from fabricheck.units import percent
 
@@ -71,17 +77,19 @@ class Evidence:
     trend: Trend
     settings: Settings
     accepted: Sequence[Acceptance]
-    used: Mapping[Case, Sequence[Used]]
+    used: Mapping[ReferenceCase, Sequence[Used]]
     references: Path
 
 
-def cases_of(series: Iterable[Series]) -> dict[Case, list[Series]]:
+def cases_of(series: Iterable[Series]) -> dict[ReferenceCase, list[Series]]:
     """The series of each case that can have references, others left out.
 
     Of a case that was measured by several programs, or on several numbers of ranks, the series of
     the latest: references are for what is measured from now on.
     """
-    found: dict[Case, dict[tuple[int, str], list[Series]]] = defaultdict(lambda: defaultdict(list))
+    found: dict[ReferenceCase, dict[tuple[int, str], list[Series]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
     for each in series:
         case = case_of(each.key)
         if case is not None and len(each):
@@ -93,7 +101,7 @@ def _latest(series: Sequence[Series]) -> np.datetime64:
     return np.datetime64(max(each.times[-1] for each in series))
 
 
-def case_of(key: SeriesKey) -> Case | None:
+def case_of(key: SeriesKey) -> ReferenceCase | None:
     """The case of a series, ``None`` for what is no curve of the suite's, or of no real GPU."""
     benchmark = REGISTRY.get(key.benchmark)
     if CHECKS.get(key.check) is None or benchmark is None or not key.placement:
@@ -103,7 +111,9 @@ def case_of(key: SeriesKey) -> Case | None:
     if (key.metric, key.statistic) not in benchmark.recorded:
         return None
     place = f"{key.system}:{key.partition}"
-    return Case(key.check, CaseKey(key.system, place, key.environ, key.benchmark, key.placement))
+    return ReferenceCase(
+        key.check, CaseKey(key.system, place, key.environ, key.benchmark, key.placement)
+    )
 
 
 def variable_of(key: SeriesKey) -> Variable:
@@ -113,7 +123,7 @@ def variable_of(key: SeriesKey) -> Variable:
 
 def propose(
     system: str,
-    cases: Mapping[Case, Sequence[Series]],
+    cases: Mapping[ReferenceCase, Sequence[Series]],
     fields: Mapping[str, Sequence[str | int]],
     evidence: Evidence,
     request: Request,
@@ -126,7 +136,7 @@ def propose(
     steps = steps_of(evidence.trend, system, fields)
     proposed: list[Proposed] = []
     refused: list[Refused] = []
-    others: list[Case] = []
+    others: list[ReferenceCase] = []
     for case, members in sorted(cases.items(), key=lambda pair: str(pair[0])):
         if not case.has(fields):
             others.append(case)
@@ -151,13 +161,15 @@ class _Case:
     """The nights of a case."""
 
     def __init__(
-        self, case: Case, series: Sequence[Series], evidence: Evidence, request: Request
+        self, case: ReferenceCase, series: Sequence[Series], evidence: Evidence, request: Request
     ) -> None:
         self._case, self._evidence, self._request = case, evidence, request
         self._series = sorted(series, key=lambda each: each.key)
         self._windows = [self._window(each) for each in self._series]
 
-    def judge(self, steps: Sequence[tuple[Step, frozenset[SeriesKey]]]) -> Proposed | Refused:
+    def judge(
+        self, steps: Sequence[tuple[UnacceptedStep, frozenset[SeriesKey]]]
+    ) -> Proposed | Refused:
         """The case's references, or what speaks against them."""
         reasons = [
             *self._short(),
@@ -219,7 +231,7 @@ class _Case:
             for change in event.changes
             if change.key in starts
             and change.since > starts[change.key]
-            and not (change.detector is Detector.SUDDEN and change.state is Standing.RECOVERED)
+            and not (change.detector is Detector.SUDDEN and change.state is EventState.RECOVERED)
         ]
         if not found:
             return []
@@ -265,7 +277,7 @@ class _Case:
     def _proposed(
         self,
         found: Mapping[SeriesKey, Estimate],
-        steps: Sequence[tuple[Step, frozenset[SeriesKey]]],
+        steps: Sequence[tuple[UnacceptedStep, frozenset[SeriesKey]]],
     ) -> Proposed:
         variables = {variable_of(key): _reference(key, each) for key, each in found.items()}
         errors = {variable_of(key): each.error for key, each in found.items()}
@@ -277,7 +289,9 @@ class _Case:
         share = max(each.warning for each in found.values())
         return Proposed(
             case=self._case,
-            state=State.CHANGED if state is State.SAME and self._request.fresh else state,
+            state=ReferenceState.CHANGED
+            if state is ReferenceState.SAME and self._request.fresh
+            else state,
             variables={str(name): each for name, each in variables.items()},
             before={str(name): each.value for name, each in held.items()},
             warning=min(math.ceil(share * 100) / 100, 0.99),
@@ -311,28 +325,28 @@ def _state(
     errors: Mapping[Variable, float],
     held: Mapping[Variable, Reference],
     tolerance: Tolerance | None,
-) -> State:
+) -> ReferenceState:
     """Whether the references that hold say the same, as far as noise can tell."""
     if tolerance is None or tolerance.kind != "measured" or not variables.keys() <= held.keys():
-        return State.NEW
+        return ReferenceState.NEW
     if tolerance.expired:
-        return State.CHANGED
+        return ReferenceState.CHANGED
     for name, new in variables.items():
         old = held[name]
         # Both medians have an error, that of the old one is taken to be the same.
         enough = max(_MOVED * math.sqrt(2) * errors[name], 10.0**-_DIGITS)
         if not old.value or abs(math.log(new.value / old.value)) > enough:
-            return State.CHANGED
+            return ReferenceState.CHANGED
         for one, other in ((new.lower, old.lower), (new.upper, old.upper)):
             low, high = sorted((abs(one or 0.0), abs(other or 0.0)))
             if high > _TOLERANCE_MOVED * low:
-                return State.CHANGED
-    return State.SAME
+                return ReferenceState.CHANGED
+    return ReferenceState.SAME
 
 
 def _accepted_with(
-    proposed: Sequence[Proposed], number: int, step: Step, keys: frozenset[SeriesKey]
-) -> Step:
+    proposed: Sequence[Proposed], number: int, step: UnacceptedStep, keys: frozenset[SeriesKey]
+) -> UnacceptedStep:
     """A step for the cases that get references: those refused are raised again."""
     own = [each.case for each in proposed if number in each.steps]
     return step if {case_of(key) for key in keys} <= set(own) else step.of_cases(own)

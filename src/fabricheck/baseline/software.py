@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
-from fabricheck.baseline.proposal import Case
+from fabricheck.baseline.proposal import ReferenceCase
 from fabricheck.judge.reference import CaseKey
 from fabricheck.judge.reference_file import exists, fields_of, load
 from fabricheck.transports.placement import written
@@ -36,7 +36,7 @@ class Used:
     commit: str
 
 
-def read_used(values: pl.LazyFrame) -> Mapping[Case, Sequence[Used]]:
+def read_used(values: pl.LazyFrame) -> Mapping[ReferenceCase, Sequence[Used]]:
     """With what each case was measured, oldest session first.
 
     Args:
@@ -49,12 +49,12 @@ def read_used(values: pl.LazyFrame) -> Mapping[Case, Sequence[Used]]:
         .sort("time")
         .collect()
     )
-    found: dict[Case, list[Used]] = defaultdict(list)
+    found: dict[ReferenceCase, list[Used]] = defaultdict(list)
     for row in sessions.iter_rows(named=True):
         place = f"{row['system']}:{row['partition']}"
         placement = written(*(row[name] for name in _PLACE))
         key = CaseKey(row["system"], place, row["environ"], row["benchmark"], placement)
-        case = Case(row["check"], key)
+        case = ReferenceCase(row["check"], key)
         used = Used(row["session"], str(row["time"].date()), _words(row), row["commit"] or "")
         found[case].append(used)
     return found
@@ -103,7 +103,7 @@ class Expired:
 
 
 def expired(
-    path: Path, used: Mapping[Case, Sequence[Used]], today: datetime.date, days: int = DAYS
+    path: Path, used: Mapping[ReferenceCase, Sequence[Used]], today: datetime.date, days: int = DAYS
 ) -> tuple[list[Expired], int]:
     """The measured references of a system that hold no longer, and how many there are in all.
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import yaml
 
-from fabricheck.baseline.proposal import Step
+from fabricheck.baseline.proposal import UnacceptedStep
 from fabricheck.errors import FabricheckError
 from fabricheck.history.series import SeriesKey
 from fabricheck.trend.accepted import Acceptance
 from fabricheck.trend.detect import Trend
-from fabricheck.trend.events import Change, Event, State
+from fabricheck.trend.events import Change, Event, EventState
 from fabricheck.trend.trend_text import amount, typical, where_words
 
 _EXACT = ("partition", "environ", "check", "benchmark", "placement", "metric", "statistic", "size")
@@ -20,14 +20,14 @@ _EXACT = ("partition", "environ", "check", "benchmark", "placement", "metric", "
 
 def steps_of(
     trend: Trend, system: str, fields: Mapping[str, Sequence[str | int]]
-) -> list[tuple[Step, frozenset[SeriesKey]]]:
+) -> list[tuple[UnacceptedStep, frozenset[SeriesKey]]]:
     """The steps of a system that stand and that nobody has accepted, oldest first.
 
     Each comes with the series that have it, of those whose fields have the given values.
     """
     found = []
     for event in reversed(trend.events):
-        if event.system != system or event.state not in (State.NEW, State.OPEN):
+        if event.system != system or event.state not in (EventState.NEW, EventState.OPEN):
             continue
         changes = [
             change
@@ -38,13 +38,15 @@ def steps_of(
             date = str(event.since.astype("datetime64[D]"))
             words = f"{event.kind} of {amount(typical(event))} on {where_words(event)}"
             series = tuple(_series(event, changes))
-            found.append((Step(date, words, series), frozenset(each.key for each in changes)))
+            found.append(
+                (UnacceptedStep(date, words, series), frozenset(each.key for each in changes))
+            )
     return found
 
 
 def steps_of_day(
     trend: Trend, system: str, day: str, fields: Mapping[str, Sequence[str | int]]
-) -> list[Step]:
+) -> list[UnacceptedStep]:
     """The steps of a day, of series whose fields have these values.
 
     Raises:
@@ -61,7 +63,7 @@ def steps_of_day(
     return found
 
 
-def record(step: Step, series: Mapping[str, Any], by: str, why: str) -> dict[str, Any]:
+def record(step: UnacceptedStep, series: Mapping[str, Any], by: str, why: str) -> dict[str, Any]:
     """The record of an acceptance, for ``trend.accepted``."""
     return {
         "date": datetime.date.fromisoformat(step.date),
@@ -73,8 +75,8 @@ def record(step: Step, series: Mapping[str, Any], by: str, why: str) -> dict[str
 
 
 def missing(
-    steps: Sequence[Step], known: Sequence[Acceptance], system: str
-) -> list[tuple[Step, Mapping[str, Any]]]:
+    steps: Sequence[UnacceptedStep], known: Sequence[Acceptance], system: str
+) -> list[tuple[UnacceptedStep, Mapping[str, Any]]]:
     """The records that nobody has written yet."""
     have = [
         (str(each.date), {name: list(values) for name, values in each.series.items()})

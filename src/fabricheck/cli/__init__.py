@@ -73,10 +73,10 @@ def _meaning(error: BaseException) -> tuple[str, int]:
     # So does pathlib wrap a loop of symbolic links.
     if type(error) is RuntimeError and isinstance(error.__context__, OSError):
         error = error.__context__
-    if isinstance(error, FabricheckError) and error.code:
-        return f"{error} [{error.code}]", EXIT_BAD_INPUT
-    if isinstance(error, FabricheckError) or type(error).__name__ == "TestbedError":
-        return str(error), EXIT_BAD_INPUT
+    # Errors that users can act on carry it; those of the testbed, which need not be installed, too.
+    if getattr(error, "exit_code", None) == EXIT_BAD_INPUT:
+        code = getattr(error, "code", "")
+        return f"{error} [{code}]" if code else str(error), EXIT_BAD_INPUT
     if isinstance(error, OSError) and not isinstance(error, ChildProcessError | ProcessLookupError):
         return _of_system(error), EXIT_BAD_INPUT
     if isinstance(error, MemoryError):
@@ -100,8 +100,8 @@ def _of_system(error: OSError) -> str:
 
 def _of_fault(error: BaseException) -> str:
     """A fault of ours, whose traceback is kept where it can be found."""
-    import tempfile  # noqa: PLC0415
-    import traceback  # noqa: PLC0415
+    import tempfile
+    import traceback
 
     words = " ".join(str(error).split())[:_MOST]
     try:
@@ -123,7 +123,7 @@ def _dispatch(arguments: Sequence[str]) -> None:
     # Imports wait until it is clear what is wanted: "testbed exec" is called for every command
     # that runs in a node, and must not pay for the others.
     if arguments[:2] == ["testbed", "exec"]:
-        from fabricheck.cli.door import DOOR  # noqa: PLC0415
+        from fabricheck.cli.door import DOOR
 
         if (request := DOOR.request(list(arguments[1:]))) is not None:
             sys.exit(request.run())
@@ -135,7 +135,7 @@ def _dispatch(arguments: Sequence[str]) -> None:
                 f"FC2501 expected arguments in {sys.getfilesystemencoding()}, found {argument!r}: "
                 "rename what it names, or set the locale that it is in"
             ) from error
-    from fabricheck.cli import application  # noqa: PLC0415
+    from fabricheck.cli import application
 
     # A shell that completes a word gives the line so far in the environment.
     line = os.environ.get("_TYPER_COMPLETE_ARGS") or os.environ.get("COMP_WORDS", "")

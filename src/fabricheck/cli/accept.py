@@ -121,7 +121,7 @@ def accept(
         _sign(record, sign, comment, sites, machine=machine)
     _require_new(record)
     if campaign is not None:
-        from fabricheck.runner.campaign import Campaign  # noqa: PLC0415
+        from fabricheck.runner.campaign import Campaign
 
         switch = tuple(before or ()), tuple(after or ())
         plan = Campaign(campaign, pairs, *switch, only, tuple(series or ()), control=control)
@@ -143,7 +143,7 @@ def accept(
     if machine:
         write_json(data)
     else:
-        from fabricheck.acceptance.acceptance_text import show  # noqa: PLC0415
+        from fabricheck.acceptance.acceptance_text import show
 
         show(found, open_console(_WIDTH), every=every)
         if record:
@@ -155,8 +155,8 @@ def _campaign(
     plan: "Campaign", sites: list[Path], store: Path
 ) -> tuple[list[str], list[str], Path | None]:
     """Make the runs of a campaign; the selections of both sides, and the record to write."""
-    from fabricheck.acceptance.acceptance_text import show  # noqa: PLC0415
-    from fabricheck.runner.campaign import SIDES, measure  # noqa: PLC0415
+    from fabricheck.acceptance.acceptance_text import show
+    from fabricheck.runner.campaign import SIDES, measure
 
     before, after = ([plan.selection(side)] for side in SIDES)
 
@@ -191,11 +191,11 @@ def _compare(
     control: bool,
 ) -> "tuple[Acceptance, dict[str, Any]]":
     # They take a second to import, which the other commands need not wait for.
-    from fabricheck.acceptance.accept import accept as compare  # noqa: PLC0415
-    from fabricheck.acceptance.record import as_record  # noqa: PLC0415
-    from fabricheck.acceptance.settings import read_settings  # noqa: PLC0415
-    from fabricheck.acceptance.sides import provenance_of, read_sides, read_spreads  # noqa: PLC0415
-    from fabricheck.history.store import History  # noqa: PLC0415
+    from fabricheck.acceptance.accept import accept as compare
+    from fabricheck.acceptance.record import as_record
+    from fabricheck.acceptance.settings import read_settings
+    from fabricheck.acceptance.sides import provenance_of, read_sides, read_spreads
+    from fabricheck.history.store import History
 
     with History.open_to_read(store) as history:
         values = read_sides(history, before, after, series)
@@ -222,14 +222,14 @@ def _require_new(record: Path | None) -> None:
 
 
 def _sign(record: Path, sign: str, comment: str, sites: list[Path], *, machine: bool) -> None:
-    from fabricheck.acceptance.answers import Verdict  # noqa: PLC0415
-    from fabricheck.acceptance.record import read_record  # noqa: PLC0415
-    from fabricheck.acceptance.settings import read_settings  # noqa: PLC0415
-    from fabricheck.acceptance.verify import check_settings  # noqa: PLC0415
-    from fabricheck.record.write import locked  # noqa: PLC0415
+    from fabricheck.acceptance.answers import AcceptanceVerdict
+    from fabricheck.acceptance.record import read_record
+    from fabricheck.acceptance.settings import read_settings
+    from fabricheck.acceptance.verify import check_settings
+    from fabricheck.record.write import locked
 
     data = read_record(record)
-    verdict = Verdict(data["verdict"])
+    verdict = AcceptanceVerdict(data["verdict"])
     systems = {each["fields"]["system"] for each in data["answers"]}
     check_settings(data, read_settings(sites, systems), record)
     with locked(record):
@@ -244,7 +244,7 @@ def _sign(record: Path, sign: str, comment: str, sites: list[Path], *, machine: 
 def _write(
     data: dict[str, Any], record: Path, sign: str | None, comment: str | None
 ) -> dict[str, Any]:
-    from fabricheck.acceptance.record import signed, write_record  # noqa: PLC0415
+    from fabricheck.acceptance.record import signed, write_record
 
     if sign and comment:
         data = signed(data, sign, comment)

@@ -12,11 +12,13 @@ COMMANDS: Final = {
     "parse": "Read the output of a benchmark: sizes, columns, units and validation.",
     "judge": "Judge a measured curve: what is wrong, then the level on the last line.",
     "report": "Show what the last night found: verdict, problems, matrix, and one offline page.",
+    "node": "Judge this node in seconds: ports and cards; for prologs and health checks.",
     "explain": "Line up verbs, UCX and MPI on the path of a case, and name the layer at fault.",
     "scaling": "Show time, bytes on the wire, effective bandwidth and parallel efficiency by node.",
     "trend": "Say what changed: events first, then what was judged.",
     "locate": "Name the node or link that is slower than its peers.",
     "accept": "Compare runs before a change with runs after it: accept, reject or inconclusive.",
+    "compare": "Compare two environments, transports, partitions, systems or runs of the history.",
     "nightly": "Run a night: checks, history, trend, page, summary; ci/nightly.sh is for cron.",
     "plan": "Show the matrix of a system, and for every case that is left out what it lacks.",
     "exporter": "Serve metrics for Prometheus: the last run and night, or the ports of this node.",
@@ -35,9 +37,9 @@ COMMANDS: Final = {
 
 def _tell_version(asked: bool) -> None:  # noqa: FBT001
     if asked:
-        from importlib.metadata import version  # noqa: PLC0415
+        from importlib.metadata import version
 
-        from fabricheck.provenance import SUITE, commit  # noqa: PLC0415
+        from fabricheck.provenance import SUITE, commit
 
         typer.echo(f"fabricheck {version('fabricheck')} ({commit(SUITE) or 'no commit'})")
         raise typer.Exit

@@ -92,10 +92,10 @@ def propose(
 
         fabricheck baseline propose --json | jq '.refused[].reasons'
     """
-    from fabricheck.baseline import evidence, proposal, proposal_text  # noqa: PLC0415
-    from fabricheck.baseline.noise import Rates  # noqa: PLC0415
-    from fabricheck.baseline.propose import Request  # noqa: PLC0415
-    from fabricheck.baseline.propose import propose as proposed  # noqa: PLC0415
+    from fabricheck.baseline import evidence, proposal, proposal_text
+    from fabricheck.baseline.noise import Rates
+    from fabricheck.baseline.propose import Request
+    from fabricheck.baseline.propose import propose as proposed
 
     if not warning >= critical:
         raise FabricheckError(
@@ -188,9 +188,9 @@ def accept(
 
         fabricheck baseline accept --step 2026-11-12 --by Ada --why "Firmware 28.39"
     """
-    from fabricheck.baseline import apply, evidence  # noqa: PLC0415
-    from fabricheck.baseline.steps import steps_of_day  # noqa: PLC0415
-    from fabricheck.judge.reference_file import path_of  # noqa: PLC0415
+    from fabricheck.baseline import apply, evidence
+    from fabricheck.baseline.steps import steps_of_day
+    from fabricheck.judge.reference_file import path_of
 
     with apply.locked(where.references[0]):
         changes = []
@@ -230,8 +230,8 @@ def best(select: SelectArgument = None, *, system: SystemOption = None, where: W
 
         fabricheck baseline best check=MpiCollective
     """
-    from fabricheck.baseline import apply, evidence  # noqa: PLC0415
-    from fabricheck.judge.reference_file import path_of  # noqa: PLC0415
+    from fabricheck.baseline import apply, evidence
+    from fabricheck.judge.reference_file import path_of
 
     fields = _fields(select)
     with apply.locked(where.references[0]):
@@ -269,9 +269,9 @@ def expire(
 
         fabricheck baseline expire --days 90 --mark
     """
-    from fabricheck.baseline import apply, evidence  # noqa: PLC0415
-    from fabricheck.baseline.software import expired  # noqa: PLC0415
-    from fabricheck.judge.reference_file import path_of  # noqa: PLC0415
+    from fabricheck.baseline import apply, evidence
+    from fabricheck.baseline.software import expired
+    from fabricheck.judge.reference_file import path_of
 
     name, used = evidence.read_software(store, system)
     path = path_of(references, name)
@@ -296,8 +296,8 @@ def _change(
     select: list[str] | None, system: str | None, references: list[Path], proposals: Path
 ) -> "tuple[Proposal, Change]":
     """The wanted part of a proposal, and what it changes in the reference file."""
-    from fabricheck.baseline import apply, evidence, proposal  # noqa: PLC0415
-    from fabricheck.judge.reference_file import path_of  # noqa: PLC0415
+    from fabricheck.baseline import apply, evidence, proposal
+    from fabricheck.judge.reference_file import path_of
 
     kept = {path.stem for path in proposals.glob("*.json")}
     name = evidence.the_only(system, kept, f"the proposals {proposals}")
@@ -312,7 +312,7 @@ def _change(
 
 
 def _fields(select: list[str] | None) -> dict[str, tuple[str | int, ...]]:
-    from fabricheck.history.selection import Selection  # noqa: PLC0415
+    from fabricheck.history.selection import Selection
 
     return Selection.read(select or ()).fields
 

@@ -12,8 +12,8 @@ from fabricheck.cli.output import picked, write_json
 from fabricheck.judge.levels import Level
 from fabricheck.measures.metrics import size_label
 from fabricheck.record.entries import Sample
-from fabricheck.report.layer_comparison import LayerComparison, Row, compare_layers, find_case
-from fabricheck.report.run import Run
+from fabricheck.report.layer_comparison import LayerComparison, LayerRow, compare_layers, find_case
+from fabricheck.report.run import ReportedRun
 from fabricheck.units import times, with_unit
 
 _PIPE_WIDTH = 200
@@ -57,7 +57,7 @@ def explain(
     raise typer.Exit(0 if found.diagnosis.settled else 1)
 
 
-def _show(run: Run, found: LayerComparison) -> None:
+def _show(run: ReportedRun, found: LayerComparison) -> None:
     console = open_console(_PIPE_WIDTH)
     case = found.case
     nodes = f", nodes {', '.join(case.nodes)}" if case.nodes else ""
@@ -86,7 +86,7 @@ def _table(found: LayerComparison) -> Table:
     return table
 
 
-def _cells(row: Row, *, chosen: bool) -> list[str | Text]:
+def _cells(row: LayerRow, *, chosen: bool) -> list[str | Text]:
     title = Text(row.case.title, "bold" if chosen else "")
     values = [_against_reference(sample) for sample in row.samples]
     return [title, row.case.status, *values]
@@ -118,7 +118,7 @@ def _conclusions(found: LayerComparison) -> list[str]:
     return sentences
 
 
-def _as_json(run: Run, found: LayerComparison) -> dict[str, Any]:
+def _as_json(run: ReportedRun, found: LayerComparison) -> dict[str, Any]:
     return {
         "format": 1,
         "report": str(run.path),
@@ -139,7 +139,7 @@ def _as_json(run: Run, found: LayerComparison) -> dict[str, Any]:
     }
 
 
-def _row_json(row: Row) -> dict[str, Any]:
+def _row_json(row: LayerRow) -> dict[str, Any]:
     return {
         "case": row.case.title,
         **picked(row.case, "status nodes"),

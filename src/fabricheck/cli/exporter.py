@@ -41,9 +41,9 @@ def exporter(
 
         curl http://127.0.0.1:9105/metrics
     """
-    from fabricheck.monitor.refresh import Refresher  # noqa: PLC0415
-    from fabricheck.monitor.server import Server  # noqa: PLC0415
-    from fabricheck.monitor.web_config import WebConfig, read  # noqa: PLC0415
+    from fabricheck.monitor.refresh import Refresher
+    from fabricheck.monitor.server import Server
+    from fabricheck.monitor.web_config import WebConfig, read
 
     refresher = Refresher(sources(ports, reports, state, partition, apart=True))
     with Server(listen, refresher, read(web_config) if web_config else WebConfig()) as server:

@@ -29,7 +29,7 @@ from fabricheck.history.store import History, Status
 from fabricheck.provenance import home
 from fabricheck.record.cache import Outcome, is_cache
 from fabricheck.record.imports import import_all
-from fabricheck.record.read import Kind, Problem, shown
+from fabricheck.record.read import Problem, ProblemKind, shown
 from fabricheck.tables import in_columns
 
 app = typer.Typer(no_args_is_help=True)
@@ -171,7 +171,7 @@ def _as_json(found: Status, counts: Counter[str]) -> dict[str, Any]:
         "newest": found.newest or None,
         "roots": [str(path) for path in found.roots],
         "files": [{"path": source.path, "lines": source.lines} for source in found.sources],
-        "problem_lines": {str(kind): counts[kind] for kind in Kind},
+        "problem_lines": {str(kind): counts[kind] for kind in ProblemKind},
         "problems": [
             {**picked(each, "kind line detail"), "path": str(each.path)} for each in found.problems
         ],

@@ -22,7 +22,7 @@ def init(
 
         fabricheck init our-systems && . our-systems/setup-env.sh
     """
-    from fabricheck.planning.repository import write_repository  # noqa: PLC0415
+    from fabricheck.planning.repository import write_repository
 
     write_repository(directory)
     typer.echo(

@@ -14,14 +14,14 @@ from fabricheck.cli.parse import (
     ExpectOption,
     FileArgument,
     is_checked,
-    read_curve,
+    read_curves,
     unchecked,
 )
 from fabricheck.judge.levels import Level
 from fabricheck.judge.references import CaseKey, Tolerance, resolve
 from fabricheck.judge.verdict import JUDGE, Judgement, Subject, Verdict, judge_curve
 from fabricheck.measures.curve import Curve
-from fabricheck.measures.parser import CONFIRMER
+from fabricheck.measures.parser import CONFIRMER, the_one
 from fabricheck.measures.registry import CHECKS, FAMILIES, find, part_of
 from fabricheck.transports.placement import placements
 
@@ -82,7 +82,7 @@ def judge(
         srun -N2 osu_bw | fabricheck judge - --references site.yaml --expect 1:4MiB \\
             --system mycluster:cpu --environ mpich --placement rc-2n --json
     """
-    curve = read_curve(file, expect, benchmark)
+    curve = the_one(read_curves(file, expect, benchmark), str(file), benchmark)
     if reader := part_of(curve.benchmark, CONFIRMER):
         reader.confirm_case(curve, placement, str(file))
     name, _, _ = system.partition(":")

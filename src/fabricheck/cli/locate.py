@@ -53,14 +53,14 @@ def locate(
         fabricheck locate --system mycluster --json | jq '.[].accused[].places'
     """
     # ReFrame takes a second to import: --help does not pay for it.
-    from fabricheck.judge.levels import Level  # noqa: PLC0415
-    from fabricheck.localise.located import as_json, lines  # noqa: PLC0415
-    from fabricheck.localise.located import locate as judged  # noqa: PLC0415
-    from fabricheck.record.entries import LOCATE  # noqa: PLC0415
-    from fabricheck.reframe_ext.config import system_here  # noqa: PLC0415
-    from fabricheck.report.files import write_whole  # noqa: PLC0415
-    from fabricheck.report.load import load  # noqa: PLC0415
-    from fabricheck.runner import selection, session  # noqa: PLC0415
+    from fabricheck.judge.levels import Level
+    from fabricheck.localise.located import as_json, lines
+    from fabricheck.localise.located import locate as judged
+    from fabricheck.record.entries import LOCATE
+    from fabricheck.reframe_ext.config import system_here
+    from fabricheck.report.files import write_whole
+    from fabricheck.report.load import load
+    from fabricheck.runner import selection, session
 
     wanted = selection.Selection(
         system or system_here(SUITE),

@@ -62,7 +62,7 @@ def write(
 
         fabricheck metrics write --ports /dev/stdout
     """
-    from fabricheck.monitor.exposition import PLAIN, render  # noqa: PLC0415
+    from fabricheck.monitor.exposition import PLAIN, render
 
     samples = [
         each for source in sources(ports, reports, state, partition) for each in source.read()
@@ -87,8 +87,8 @@ def script(
 
         sh fabricheck-ports /var/lib/node_exporter/fabricheck.prom
     """
-    from fabricheck.monitor.ports import bands_of  # noqa: PLC0415
-    from fabricheck.monitor.ports import script as text  # noqa: PLC0415
+    from fabricheck.monitor.ports import bands_of
+    from fabricheck.monitor.ports import script as text
 
     write_whole(file, text(bands_of(partition)))
 
@@ -118,9 +118,9 @@ def backfill(
         fabricheck metrics backfill /dev/stdout benchmark=allreduce --since 2026-11-01
     """
     # Polars takes a moment to import, which the exporter and the timer need not wait for.
-    from fabricheck.cli.history import selected  # noqa: PLC0415
-    from fabricheck.monitor.exposition import lines  # noqa: PLC0415
-    from fabricheck.record.sessions import STRESS  # noqa: PLC0415
+    from fabricheck.cli.history import selected
+    from fabricheck.monitor.exposition import lines
+    from fabricheck.record.sessions import STRESS
 
     found = selected(store, select, since, until)
     text = [*lines(each for each in found if each.key.check != STRESS)]
@@ -152,15 +152,15 @@ def sources(
     Raises:
         FabricheckError: for options that contradict each other.
     """
-    from fabricheck.monitor.last_run import (  # noqa: PLC0415
+    from fabricheck.monitor.last_run import (
         LastNight,
         LastRun,
         Schedule,
         of_path,
         of_path_apart,
     )
-    from fabricheck.monitor.ports import Defaults, Ports, bands_of, default_state  # noqa: PLC0415
-    from fabricheck.monitor.stress import Stress  # noqa: PLC0415
+    from fabricheck.monitor.ports import Defaults, Ports, bands_of, default_state
+    from fabricheck.monitor.stress import Stress
 
     if reports if ports else state or partition:
         raise FabricheckError(

@@ -53,7 +53,7 @@ def nightly(
 
     Everything is written to reports/nights/BEGIN/: page.html, summary.txt (20 lines), junit.xml,
     and the output of each step. reports/nights/latest is the last night that was completed. A night
-    that is killed loses nothing; the next one says so.
+    that is killed loses nothing; the next one reports it.
 
     Exit code 0: all is well. 1: something is critical, untrusted or without reference, or a
     regression is new or open; with --check, a night is missing or a step of it failed. 2: a step
@@ -76,7 +76,7 @@ def nightly(
             raise FabricheckError(f"FC2519 expected {option} of {most} at most, found {value:g}")
 
     if not (check or system):
-        from fabricheck.reframe_ext.config import system_here  # noqa: PLC0415
+        from fabricheck.reframe_ext.config import system_here
 
         system = system_here(SUITE)
     options = [f"--system={system}"]

@@ -14,7 +14,7 @@ from fabricheck.errors import FabricheckError
 from fabricheck.provenance import folders, home
 
 if TYPE_CHECKING:
-    from fabricheck.report.run import Run
+    from fabricheck.report.run import ReportedRun
 
 SITES: Final = folders("sites")
 REFERENCES: Final = folders("references")
@@ -86,13 +86,13 @@ class Asked:
     ] = ""
     perflogs: PerflogsOption = Path("perflogs")
 
-    def run(self) -> "Run":
+    def run(self) -> "ReportedRun":
         """The run of the session.
 
         Raises:
             FabricheckError: if there is none, or it can't be read.
         """
-        from fabricheck.report.load import load  # noqa: PLC0415
+        from fabricheck.report.load import load
 
         return load(self.perflogs, self.session, self.system)
 

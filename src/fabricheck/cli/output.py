@@ -81,7 +81,7 @@ def prepare() -> None:
         try:
             os.fstat(descriptor)
         except OSError:
-            os.set_inheritable(os.open(os.devnull, mode), True)  # noqa: FBT003
+            os.set_inheritable(os.open(os.devnull, mode), True)
     if sys.stdin is None:
         sys.stdin = open(0, closefd=False)  # noqa: SIM115
     if sys.stderr is None:

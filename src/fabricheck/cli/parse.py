@@ -15,8 +15,7 @@ from fabricheck.errors import FabricheckError, ParseError
 from fabricheck.inputs import read_bounded
 from fabricheck.measures.curve import Curve, Point
 from fabricheck.measures.metrics import point_label
-from fabricheck.measures.parser import check_complete, decode, parse_file
-from fabricheck.measures.parser import parse as parse_text
+from fabricheck.measures.parser import LACKING, check_complete, decode, parse_all, parse_file
 from fabricheck.measures.registry import find, sweep
 from fabricheck.units import parse_size
 
@@ -30,7 +29,8 @@ FileArgument = Annotated[
         metavar="FILE",
         allow_dash=True,
         help="Output of one of the suite's programs, of an OSU benchmark, of perftest, of "
-        "ucx_perftest -b FILE -f -v, of MORI-IO's or SEREN's benchmark; - reads standard input.",
+        "ucx_perftest -b FILE -f -v, of IMB, nccl-tests or GPCNet, of MORI-IO's or SEREN's "
+        "benchmark; - reads standard input.",
     ),
 ]
 ExpectOption = Annotated[
@@ -75,16 +75,17 @@ def parse(
 
         fabricheck parse allreduce.out --json | jq '.points[].values.latency_p50'
     """
-    curve = read_curve(file, expect, benchmark)
-    checked = is_checked(curve, expect)
+    curves = read_curves(file, expect, benchmark)
     if machine:
-        write_json(_as_json(curve, checked=checked))
+        found = [_as_json(curve, checked=is_checked(curve, expect)) for curve in curves]
+        write_json(found[0] if len(found) == 1 else {"curves": found})
     else:
-        _show(curve, checked=checked)
+        for curve in curves:
+            _show(curve, checked=is_checked(curve, expect))
 
 
-def read_curve(file: Path, expect: str | None, benchmark: str = "") -> Curve:
-    """The curve in a file or on standard input, complete as far as that can be known.
+def read_curves(file: Path, expect: str | None, benchmark: str = "") -> list[Curve]:
+    """The curves in a file or on standard input, complete as far as that can be known.
 
     Raises:
         FabricheckError: if there is no complete table or none of ``benchmark``, or ``expect``
@@ -93,33 +94,35 @@ def read_curve(file: Path, expect: str | None, benchmark: str = "") -> Curve:
     if benchmark:
         find(benchmark)
     sizes = _expected_sizes(expect) if expect is not None else None
+    source = "standard input" if file == STANDARD_INPUT else str(file)
     if file == STANDARD_INPUT:
-        source = "standard input"
-        curve = parse_text(decode(read_bounded(sys.stdin.buffer), source), source, benchmark)
+        text = decode(read_bounded(sys.stdin.buffer), source)
+        curves = parse_all(text, source, benchmark)
     else:
-        source = str(file)
-        curve = parse_file(file, benchmark)
-    if benchmark and curve.benchmark != benchmark:
-        raise ParseError(
-            f"FC2522 {source}: expected {benchmark}, found {curve.benchmark} in its title"
-        )
-    if sizes is not None:
+        curves = parse_file(file, benchmark)
+    chosen = [curve for curve in curves if benchmark in ("", curve.benchmark)]
+    if not chosen:
+        found = ", ".join(dict.fromkeys(curve.benchmark for curve in curves))
+        raise ParseError(f"FC2522 {source}: expected {benchmark}, found {found} in its title")
+    for curve in chosen if sizes is not None else ():
         if find(curve.benchmark).min_size is None:
             raise ParseError(
                 f"FC2523 {source}: {curve.benchmark} has no message sizes: omit --expect"
             )
-        check_complete(curve, sizes, source)
-    return curve
+        check_complete(curve, sizes or (), source)
+    return chosen
 
 
 def is_checked(curve: Curve, expect: str | None) -> bool:
     """Whether the curve is known to be complete."""
     has_sizes = find(curve.benchmark).min_size is not None
-    return curve.is_whole or expect is not None or not has_sizes
+    return curve.is_whole or expect is not None or not (has_sizes or LACKING in curve.metadata)
 
 
 def unchecked(curve: Curve) -> str:
     """The sentence on a curve that may lack sizes at its end."""
+    if LACKING in curve.metadata:
+        return f"completeness not checked: {curve.metadata[LACKING]}, give --expect MIN:MAX"
     program = "OSU" if curve.program == "osu" else curve.program
     lack = "doesn't tell its sizes" if curve.program == "perftest" else "marks no end"
     return f"completeness not checked: {program} {lack}, give --expect MIN:MAX"
@@ -143,7 +146,7 @@ def _as_json(curve: Curve, *, checked: bool) -> dict[str, Any]:
         **picked(curve, "benchmark program version datatype"),
         "metadata": dict(curve.metadata),
         "complete": True if checked else None,
-        "units": {metric: metric.row.unit for metric in find(curve.benchmark).metrics},
+        "units": {metric: metric.row.unit for metric, _ in curve.points[0].values},
         "columns": ["_".join(column) for column in curve.points[0].values],
         "points": [
             {
@@ -164,11 +167,10 @@ def _show(curve: Curve, *, checked: bool) -> None:
         console.print(f"{key}: {value}", soft_wrap=True)
     console.print(_table(curve))
     sizes = [point.size for point in curve.points if point.size is not None]
-    if sizes:
+    measured = f"{len(sizes)} sizes {_size(curve.points[0])}..{_size(curve.points[-1])}, "
+    if sizes or not checked:
         console.print(
-            f"{len(sizes)} sizes {_size(curve.points[0])}..{_size(curve.points[-1])}, "
-            + ("complete" if checked else unchecked(curve)),
-            soft_wrap=True,
+            measured * bool(sizes) + ("complete" if checked else unchecked(curve)), soft_wrap=True
         )
 
 

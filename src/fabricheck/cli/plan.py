@@ -45,11 +45,11 @@ def plan(
 
         fabricheck plan --system mycluster --night
     """
-    from fabricheck.planning import plan_text  # noqa: PLC0415
-    from fabricheck.planning.plan import make  # noqa: PLC0415
-    from fabricheck.record.costs import Key, costs, estimate  # noqa: PLC0415
-    from fabricheck.reframe_ext.config import system_here  # noqa: PLC0415
-    from fabricheck.runner.selection import check_names  # noqa: PLC0415
+    from fabricheck.planning import plan_text
+    from fabricheck.planning.plan import make
+    from fabricheck.record.costs import Key, costs, estimate
+    from fabricheck.reframe_ext.config import system_here
+    from fabricheck.runner.selection import check_names
 
     system = system or system_here(SUITE)
     if night:
@@ -67,8 +67,8 @@ def plan(
 
 
 def _show_night(system: str, only: Only, *, machine: bool) -> None:
-    from fabricheck.planning import plan_text  # noqa: PLC0415
-    from fabricheck.planning.night import choose  # noqa: PLC0415
+    from fabricheck.planning import plan_text
+    from fabricheck.planning.night import choose
 
     if only != Only():
         raise FabricheckError(

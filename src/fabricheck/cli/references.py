@@ -32,7 +32,7 @@ def list_(
 
         fabricheck references list --system testbed --check MpiCollective --json | jq '.[].source'
     """
-    from fabricheck.planning import plan_text, references  # noqa: PLC0415
+    from fabricheck.planning import plan_text, references
 
     found = [row for row in references.rows(SUITE, system) if check in (None, row.check)]
     tell(plan_text.reference_lines(found), [asdict(row) for row in found], machine=machine)
@@ -51,7 +51,7 @@ def check(*, system: SystemOption, machine: JsonOption = False) -> None:
 
         fabricheck references check --system testbed
     """
-    from fabricheck.planning import plan, plan_text, references  # noqa: PLC0415
+    from fabricheck.planning import plan, plan_text, references
 
     found = references.check(SUITE, plan.make(SUITE, system))
     tell(plan_text.check_lines(found), asdict(found), machine=machine)

@@ -19,7 +19,7 @@ from fabricheck.cli.options import (
 from fabricheck.cli.output import picked, write_json
 from fabricheck.errors import FabricheckError
 from fabricheck.report import terminal
-from fabricheck.report.run import Case, Run
+from fabricheck.report.run import ReportedCase, ReportedRun
 from fabricheck.report.summary import Summary, of_fabric, reference_legend, summarise
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def there(history: Path) -> Path | None:
 
 
 def show(
-    run: Run,
+    run: ReportedRun,
     *,
     html: Path | None = None,
     table: bool = True,
@@ -126,12 +126,12 @@ def show(
 
 
 def _write_page(
-    run: Run, summary: Summary, html: Path, compared: Compared
+    run: ReportedRun, summary: Summary, html: Path, compared: Compared
 ) -> tuple["HistoryView | None", FabricheckError | None]:
     """Write it, without the history if that can't be read; the history, or why it can't be."""
     # Bokeh, Jinja and the detectors take a while to import: only the page pays for them.
-    from fabricheck.report.history_view import read_history_view  # noqa: PLC0415
-    from fabricheck.report.page import write_page  # noqa: PLC0415
+    from fabricheck.report.history_view import read_history_view
+    from fabricheck.report.page import write_page
 
     past, unread = None, None
     if compared.history:
@@ -143,14 +143,14 @@ def _write_page(
     return past, unread
 
 
-def _write_plots(run: Run, directory: Path) -> None:
+def _write_plots(run: ReportedRun, directory: Path) -> None:
     # Matplotlib too takes a while to import.
-    from fabricheck.report.phases import phase_figures, write_phases  # noqa: PLC0415
+    from fabricheck.report.phases import phase_figures, write_phases
 
     write_phases(phase_figures(run), directory)
 
 
-def as_json(run: Run, summary: Summary) -> dict[str, Any]:
+def as_json(run: ReportedRun, summary: Summary) -> dict[str, Any]:
     """The summary for machines (format 1): verdict, counts, problems and all cases."""
     return {
         "format": 1,
@@ -174,7 +174,7 @@ def as_json(run: Run, summary: Summary) -> dict[str, Any]:
     }
 
 
-def _case_json(case: Case) -> dict[str, Any]:
+def _case_json(case: ReportedCase) -> dict[str, Any]:
     maybe = picked(case, "benchmark placement evidence reference_kind")
     return {
         **picked(case, "name status result system partition environ fixture nodes causes"),

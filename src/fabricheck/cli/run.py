@@ -55,7 +55,7 @@ class Only:
 
     def of(self, system: str) -> "Selection":
         """These cases of a system."""
-        from fabricheck.runner.selection import Selection  # noqa: PLC0415
+        from fabricheck.runner.selection import Selection
 
         named = (self.benchmark, self.transport, self.environ, self.tag)
         benchmarks, transports, environments, tags = (tuple(each or ()) for each in named)
@@ -104,9 +104,9 @@ def run(
             "environments; leave one of the two out"
         )
     # ReFrame takes a second to import: --help does not pay for it.
-    from fabricheck.planning.night import NIGHTLY, choose, resting_of, selected  # noqa: PLC0415
-    from fabricheck.reframe_ext.config import system_here  # noqa: PLC0415
-    from fabricheck.runner import selection, session  # noqa: PLC0415
+    from fabricheck.planning.night import NIGHTLY, choose, resting_of, selected
+    from fabricheck.reframe_ext.config import system_here
+    from fabricheck.runner import selection, session
 
     system = system or system_here(SUITE)
     wanted = only.of(system)
@@ -138,7 +138,7 @@ def run(
 
 def _start_testbed(*, with_rdma: bool) -> str | None:
     """Start the testbed or find it running; says what it lacks, and why, or None."""
-    from fabricheck.cli.door import DOOR  # noqa: PLC0415
+    from fabricheck.cli.door import DOOR
 
     up = optional("fabricheck_testbed.cli", "testbed").up
     state_dir = DOOR.state_dir()

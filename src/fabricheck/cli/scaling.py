@@ -11,12 +11,12 @@ from fabricheck.cli.options import Asked, JsonOption, gathered
 from fabricheck.cli.output import write_json
 from fabricheck.errors import FabricheckError
 from fabricheck.report import scaling as steps_of
-from fabricheck.report.run import Run
-from fabricheck.report.scaling import Curve, Step
+from fabricheck.report.run import ReportedRun
+from fabricheck.report.scaling import Curve, ScalingStep
 from fabricheck.units import format_size, parse_size, share, with_unit
 
 _PIPE_WIDTH = 200
-_Steps = Mapping[Curve, Sequence[Step]]
+_Steps = Mapping[Curve, Sequence[ScalingStep]]
 
 
 @gathered
@@ -66,7 +66,9 @@ def scaling(
         _show(run, chosen)
 
 
-def _chosen(steps: Sequence[Step], sizes: Sequence[int], *, every: bool) -> list[Step]:
+def _chosen(
+    steps: Sequence[ScalingStep], sizes: Sequence[int], *, every: bool
+) -> list[ScalingStep]:
     if sizes:
         return [step for step in steps if step.size in sizes]
     if every:
@@ -76,7 +78,7 @@ def _chosen(steps: Sequence[Step], sizes: Sequence[int], *, every: bool) -> list
     return [step for step in steps if shared and step.size == max(shared)]
 
 
-def _show(run: Run, found: _Steps) -> None:
+def _show(run: ReportedRun, found: _Steps) -> None:
     console = open_console(_PIPE_WIDTH)
     figures = ("nodes", "ranks", "time", "on the wire", "effective", "efficiency")
     table = open_table(("collective", "size"), figures)
@@ -93,7 +95,7 @@ def _title(curve: Curve) -> str:
     return f"{curve.benchmark} {curve.environ} {curve.transport}{full} on {place}"
 
 
-def _cells(step: Step) -> list[str]:
+def _cells(step: ScalingStep) -> list[str]:
     return [
         format_size(step.size),
         str(step.nodes),
@@ -105,7 +107,7 @@ def _cells(step: Step) -> list[str]:
     ]
 
 
-def _as_json(run: Run, found: _Steps) -> dict[str, Any]:
+def _as_json(run: ReportedRun, found: _Steps) -> dict[str, Any]:
     return {
         "format": 1,
         "report": str(run.path),

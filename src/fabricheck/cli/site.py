@@ -54,8 +54,8 @@ def init(
 
         fabricheck site init laptop --alone
     """
-    from fabricheck.asking import ask  # noqa: PLC0415
-    from fabricheck.planning import site_init  # noqa: PLC0415
+    from fabricheck.asking import ask
+    from fabricheck.planning import site_init
 
     if alone and on_node:
         raise FabricheckError("FC2530 expected --alone or --on-node, found both: leave one out")
@@ -86,7 +86,7 @@ def check(name: NameArgument, *, machine: JsonOption = False) -> None:
 
         fabricheck site check testbed
     """
-    from fabricheck.planning import site_check  # noqa: PLC0415
+    from fabricheck.planning import site_check
 
     remarks = site_check.check(SUITE, name)
     wrong = sum(remark.effect is site_check.Effect.WRONG for remark in remarks)

@@ -44,8 +44,8 @@ class Target:
 
     def wish(self, **more: Any) -> "Wish":
         """A stress of it."""
-        from fabricheck.reframe_ext.config import system_here  # noqa: PLC0415
-        from fabricheck.stress.control import Wish  # noqa: PLC0415
+        from fabricheck.reframe_ext.config import system_here
+        from fabricheck.stress.control import Wish
 
         return Wish(
             system="local" if self.local else self.system or system_here(),
@@ -86,8 +86,8 @@ def start(
 
         fabricheck stress start --local --mix my-mix.yaml --for 10m
     """
-    from fabricheck.stress import control  # noqa: PLC0415
-    from fabricheck.units import seconds_of  # noqa: PLC0415
+    from fabricheck.stress import control
+    from fabricheck.units import seconds_of
 
     control.start(target.wish(mix=mix, seconds=seconds_of(length), duty=duty), _tell)
 
@@ -108,7 +108,7 @@ def stop(
 
         fabricheck stress stop --now
     """
-    from fabricheck.stress import control  # noqa: PLC0415
+    from fabricheck.stress import control
 
     control.stop(control.place_of(name), _tell, now=now)
 
@@ -127,7 +127,7 @@ def status(
 
         fabricheck stress status --json
     """
-    from fabricheck.stress import control  # noqa: PLC0415
+    from fabricheck.stress import control
 
     told = control.status(control.place_of(name))
     levels = ", ".join(f"{number} {level}" for level, number in told["blocks"].items())
@@ -152,7 +152,7 @@ def servers(*, name: NameOption = "") -> None:
 
         fabricheck stress servers
     """
-    from fabricheck.stress import control  # noqa: PLC0415
+    from fabricheck.stress import control
 
     for line in control.servers(control.place_of(name)):
         typer.echo(line)
@@ -166,7 +166,7 @@ def log(*, name: NameOption = "") -> None:
 
         fabricheck stress log
     """
-    from fabricheck.stress import control  # noqa: PLC0415
+    from fabricheck.stress import control
 
     path = control.place_of(name).log
     if not path.exists():
@@ -191,7 +191,7 @@ def once(
 
         fabricheck stress once --local
     """
-    from fabricheck.stress import control  # noqa: PLC0415
+    from fabricheck.stress import control
 
     passed, path, text = control.once(target.wish(mix=mix, most_iterations=1), _tell)
     typer.echo(text)
@@ -202,7 +202,7 @@ def once(
 @app.command(hidden=True)
 def work(place: Path) -> None:
     """Run the blocks of a stress; its job does this."""
-    from fabricheck.stress.state import Place  # noqa: PLC0415
-    from fabricheck.stress.work import Worker  # noqa: PLC0415
+    from fabricheck.stress.state import StressDirectory
+    from fabricheck.stress.work import Worker
 
-    Worker(Place(place)).run()
+    Worker(StressDirectory(place)).run()

@@ -74,7 +74,7 @@ def check(
 
 
 def _topology(file: Path | None) -> Topology:
-    from fabricheck.localise import recorded  # noqa: PLC0415
+    from fabricheck.localise import recorded
 
     if file is not None:
         return recorded.load(file)

@@ -60,17 +60,17 @@ def trend(
         fabricheck trend --json | jq '.events[] | select(.state == "new") | .differences[0]'
     """
     # They take a second to import, which the other commands need not wait for.
-    import numpy as np  # noqa: PLC0415
+    import numpy as np
 
-    from fabricheck.history.selection import Selection  # noqa: PLC0415
-    from fabricheck.history.store import History  # noqa: PLC0415
-    from fabricheck.localise import nodes  # noqa: PLC0415
-    from fabricheck.record.entries import NIGHT  # noqa: PLC0415
-    from fabricheck.trend import trend_text  # noqa: PLC0415
-    from fabricheck.trend.accepted import read_accepted  # noqa: PLC0415
-    from fabricheck.trend.attribution import around, attribute  # noqa: PLC0415
-    from fabricheck.trend.detect import analyse  # noqa: PLC0415
-    from fabricheck.trend.settings import Settings, read_settings  # noqa: PLC0415
+    from fabricheck.history.selection import Selection
+    from fabricheck.history.store import History
+    from fabricheck.localise import nodes
+    from fabricheck.record.entries import NIGHT
+    from fabricheck.trend import trend_text
+    from fabricheck.trend.accepted import read_accepted
+    from fabricheck.trend.attribution import around, attribute
+    from fabricheck.trend.detect import analyse
+    from fabricheck.trend.settings import Settings, read_settings
 
     start = moment(since)
     accepted = read_accepted(where.references)

@@ -17,7 +17,7 @@ Case = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RunProvenance:
     """What the record says of a case in a session.
 
     Attributes:
@@ -49,14 +49,14 @@ def case_of(key: SeriesKey) -> Case:
     return tuple(getattr(key, name) for name in CASE)
 
 
-def runs_of(rows: Iterable[Mapping[str, Any]]) -> dict[tuple[str, Case], Run]:
+def runs_of(rows: Iterable[Mapping[str, Any]]) -> dict[tuple[str, Case], RunProvenance]:
     """What the record says of each case in each session.
 
     Args:
         rows: with the fields of ``CASE``, ``session``, and the columns that say with what a value
             was measured (``fabricheck.history.frame.PROVENANCE``).
     """
-    found: dict[tuple[str, Case], Run] = {}
+    found: dict[tuple[str, Case], RunProvenance] = {}
     for row in rows:
         place = row["session"], tuple(row[name] for name in CASE)
         software = {
@@ -66,8 +66,8 @@ def runs_of(rows: Iterable[Mapping[str, Any]]) -> dict[tuple[str, Case], Run]:
             "commit": row["commit"],
         }
         nodes = {name.partition(".")[0] for name in row["node_list"].split(",") if name}
-        before = found.get(place, Run((), {}))
-        found[place] = Run(
+        before = found.get(place, RunProvenance((), {}))
+        found[place] = RunProvenance(
             tuple(sorted(nodes.union(before.nodes))), {**before.software, **_told(software)}
         )
     return found
@@ -82,7 +82,9 @@ class Provenance:
     """
 
     def __init__(
-        self, origins: Iterable[Nodes] = (), runs: Mapping[tuple[str, Case], Run] | None = None
+        self,
+        origins: Iterable[Nodes] = (),
+        runs: Mapping[tuple[str, Case], RunProvenance] | None = None,
     ) -> None:
         self._runs = runs or {}
         self._machines: dict[tuple[str, ...], dict[str, dict[str, str]]] = defaultdict(dict)

@@ -20,7 +20,7 @@ from fabricheck.measures.metrics import Direction
 from fabricheck.record.cache import Cache, Outcome, Source
 from fabricheck.record.entries import Nodes, Session, from_line
 from fabricheck.record.imports import IMPORTED
-from fabricheck.record.read import Kind, Problem
+from fabricheck.record.read import Problem, ProblemKind
 
 _COARSE: Final = ("system", "partition", "environ", "check", "benchmark", "time", "repeat")
 _IDENTITY: Final = (*_COARSE, "transport", "num_nodes", "layout", "ranks", "program", "job")
@@ -105,7 +105,7 @@ class History:
         """Where the record is that is read."""
         return self._cache.roots
 
-    def series(self, selection: Selection = Selection()) -> Iterator[Series]:  # noqa: B008
+    def series(self, selection: Selection = Selection()) -> Iterator[Series]:
         """The wanted series in the order of their keys, without values that nobody measured."""
         cases = self._with_sessions(self._cases(selection))
         keys = cases.select(*CASE).unique().sort(list(CASE)).with_row_index("key")
@@ -142,9 +142,15 @@ class History:
                 better.get((number, key.metric)),
             )
 
-    def values(self, selection: Selection = Selection()) -> pl.LazyFrame:  # noqa: B008
-        """Every wanted value with everything that is known of it, in the order of time."""
+    def values(self, selection: Selection = Selection(), *, named: bool = False) -> pl.LazyFrame:
+        """Every wanted value with everything that is known of it, in the order of time.
+
+        Args:
+            selection: which values.
+            named: sessions that no record names get the name that ``series`` gives them.
+        """
         cases = self._cases(selection).rename({"result": "case_result"}).drop("level")
+        cases = self._with_sessions(cases) if named else cases
         return (
             self._samples(selection, cases)
             .with_columns(
@@ -157,7 +163,7 @@ class History:
             .sort("time", *KEY, "job")
         )
 
-    def provenance(self, selection: Selection = Selection()) -> Provenance:  # noqa: B008
+    def provenance(self, selection: Selection = Selection()) -> Provenance:
         """On what and with what the wanted values were measured."""
         cases = self._with_sessions(self._cases(selection))
         runs = (
@@ -216,7 +222,7 @@ class History:
         frame = self._cache.scan("cases").select(*_IDENTITY, "case", "line", "session").collect()
         for case, line in _repeated(frame, self._imported()).sort("case").iter_rows():
             detail = "the case stands elsewhere already"
-            yield Problem(Kind.DUPLICATE, numbers[case >> 32], line, detail)
+            yield Problem(ProblemKind.DUPLICATE, numbers[case >> 32], line, detail)
 
     def _imported(self) -> list[int]:
         """Numbers of the files that were made of other formats."""

@@ -17,7 +17,7 @@ class Layer(StrEnum):
     MPI = "MPI"
 
 
-class State(StrEnum):
+class LayerState(StrEnum):
     """What is known of a layer on a path."""
 
     GOOD = "good"
@@ -27,7 +27,7 @@ class State(StrEnum):
     ABSENT = "not measured"
 
 
-class Place(StrEnum):
+class FaultPlace(StrEnum):
     """Where a fault can be."""
 
     FABRIC = "fabric"
@@ -36,7 +36,7 @@ class Place(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
+class LayerPath:
     """The layers of a case and of what lies below it.
 
     Attributes:
@@ -49,7 +49,7 @@ class Path:
     """
 
     case: str
-    states: Mapping[Layer, State]
+    states: Mapping[Layer, LayerState]
     ground: str
     programs: Mapping[Layer, str]
     counters: Mapping[Layer, Sequence[str]] = field(default_factory=dict)
@@ -68,7 +68,7 @@ class Diagnosis:
         settled: whether there is nothing more to find out.
     """
 
-    places: tuple[Place, ...]
+    places: tuple[FaultPlace, ...]
     sentence: str
     unmeasured: tuple[Layer, ...] = ()
     settled: bool = True
@@ -79,30 +79,32 @@ class Diagnosis:
         if len(self.places) != 1:
             return ""
         return {
-            Place.FABRIC: "fault below MPI and UCX",
-            Place.UCX: "fault in UCX",
-            Place.MPI: "fault in the MPI",
+            FaultPlace.FABRIC: "fault below MPI and UCX",
+            FaultPlace.UCX: "fault in UCX",
+            FaultPlace.MPI: "fault in the MPI",
         }[self.places[0]]
 
 
-_PLACES = {Layer.VERBS: Place.FABRIC, Layer.UCX: Place.UCX, Layer.MPI: Place.MPI}
+_PLACES = {Layer.VERBS: FaultPlace.FABRIC, Layer.UCX: FaultPlace.UCX, Layer.MPI: FaultPlace.MPI}
 
 
-def diagnose(path: Path) -> Diagnosis:
+def diagnose(path: LayerPath) -> Diagnosis:
     """Name the layer in which a case went wrong."""
     chain = list(path.states)
     own = path.states[chain[-1]]
-    if own is State.GOOD:
+    if own is LayerState.GOOD:
         return _nothing_wrong(path)
-    if own is not State.RED:
+    if own is not LayerState.RED:
         sentence = f"{path.case} was {own}, so there is no fault to place"
         return Diagnosis((), sentence, (chain[-1],), settled=False)
     if counted := [layer for layer in chain if path.counters.get(layer)]:
         sentence = f"the counters of the fabric are bad under {_listed(counted)}"
         first = path.counters[counted[-1]][0]
-        return Diagnosis((Place.FABRIC,), f"{sentence}, so it is {path.ground}: {first}")
-    lowest = next(n for n, layer in enumerate(chain) if path.states[layer] is State.RED)
-    if contradicting := [layer for layer in chain[lowest:] if path.states[layer] is State.GOOD]:
+        return Diagnosis((FaultPlace.FABRIC,), f"{sentence}, so it is {path.ground}: {first}")
+    lowest = next(n for n, layer in enumerate(chain) if path.states[layer] is LayerState.RED)
+    if contradicting := [
+        layer for layer in chain[lowest:] if path.states[layer] is LayerState.GOOD
+    ]:
         return _contradiction(path, chain[lowest], contradicting)
     return _place(path, lowest)
 
@@ -123,8 +125,8 @@ def common_nodes(red: Iterable[Sequence[str]], good: Iterable[Sequence[str]]) ->
     return tuple(sorted(common)) if common != set.union(*sets) else ()
 
 
-def _nothing_wrong(path: Path) -> Diagnosis:
-    red = [layer for layer, state in path.states.items() if state is State.RED]
+def _nothing_wrong(path: LayerPath) -> Diagnosis:
+    red = [layer for layer, state in path.states.items() if state is LayerState.RED]
     if not red:
         return Diagnosis((), f"nothing is wrong: {path.case} is good")
     return Diagnosis(
@@ -135,7 +137,7 @@ def _nothing_wrong(path: Path) -> Diagnosis:
     )
 
 
-def _contradiction(path: Path, lowest: Layer, above: Sequence[Layer]) -> Diagnosis:
+def _contradiction(path: LayerPath, lowest: Layer, above: Sequence[Layer]) -> Diagnosis:
     return Diagnosis(
         (),
         f"the layers contradict each other: {lowest} is red, yet {_listed(above)}, which "
@@ -145,34 +147,36 @@ def _contradiction(path: Path, lowest: Layer, above: Sequence[Layer]) -> Diagnos
     )
 
 
-def _place(path: Path, lowest: int) -> Diagnosis:
+def _place(path: LayerPath, lowest: int) -> Diagnosis:
     """The lowest red layer, and all below it for which no good layer vouches."""
     chain = list(path.states)
     below = chain[:lowest]
-    vouching = next((layer for layer in reversed(below) if path.states[layer] is State.GOOD), None)
+    vouching = next(
+        (layer for layer in reversed(below) if path.states[layer] is LayerState.GOOD), None
+    )
     unknown = below[below.index(vouching) + 1 :] if vouching else below
     places = [_PLACES[layer] for layer in [*unknown, chain[lowest]]]
     # Nothing below this layer is measured at all: what is under it is its ground.
-    if not vouching and Place.FABRIC not in places:
-        places.insert(0, Place.FABRIC)
+    if not vouching and FaultPlace.FABRIC not in places:
+        places.insert(0, FaultPlace.FABRIC)
     words = [_words(path, place) for place in reversed(places)]
     reasons = [_reason(path, layer) for layer in reversed(chain[: lowest + 1])]
     sentence = f"{'; '.join(reasons)}: so it is {', or '.join(words)}"
-    if places == [Place.MPI] and path.good_peers:
+    if places == [FaultPlace.MPI] and path.good_peers:
         sentence += f" ({', '.join(path.good_peers)} {'is' if len(path.good_peers) == 1 else 'are'}"
         sentence += " good there)"
     return Diagnosis(tuple(places), sentence, tuple(unknown), settled=not unknown)
 
 
-def _reason(path: Path, layer: Layer) -> str:
+def _reason(path: LayerPath, layer: Layer) -> str:
     state = path.states[layer]
-    verb = "was" if state in (State.ABSENT, State.ELSEWHERE) else "is"
-    where = " on the same path" if state is State.GOOD else ""
+    verb = "was" if state in (LayerState.ABSENT, LayerState.ELSEWHERE) else "is"
+    where = " on the same path" if state is LayerState.GOOD else ""
     return f"{layer} {verb} {state}{where}"
 
 
-def _words(path: Path, place: Place) -> str:
-    if place is Place.FABRIC:
+def _words(path: LayerPath, place: FaultPlace) -> str:
+    if place is FaultPlace.FABRIC:
         return path.ground
     layer = Layer(place)
     program = path.programs.get(layer, "")

@@ -27,7 +27,7 @@ _HEAD = """\
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ReferenceRule:
     """Something that holds for the cases whose fields fit.
 
     Attributes:
@@ -71,11 +71,11 @@ class References:
         best: the best values of the history, for rules that have bounds and no values.
     """
 
-    measured: tuple[Rule, ...]
-    rules: tuple[Rule, ...]
-    best: tuple[Rule, ...]
+    measured: tuple[ReferenceRule, ...]
+    rules: tuple[ReferenceRule, ...]
+    best: tuple[ReferenceRule, ...]
 
-    def givers(self) -> list[Rule]:
+    def givers(self) -> list[ReferenceRule]:
         """What gives values, in the order of the files."""
         return [*(rule for rule in self.rules if "value" in rule.says), *self.measured, *self.best]
 
@@ -175,19 +175,19 @@ def _load(
     measured = _measured(measured_path(path)) if of_measured else None
     return References(
         measured=tuple(
-            Rule(each, each["case"], measured, ["measured", number], is_exact=True)
+            ReferenceRule(each, each["case"], measured, ["measured", number], is_exact=True)
             for number, each in enumerate(measured.value.get("measured", ()))
         )
         if measured
         else (),
         rules=tuple(
-            Rule(each, each.get("for", {}), document, ["rules", number])
+            ReferenceRule(each, each.get("for", {}), document, ["rules", number])
             for number, each in enumerate(document.value["rules"])
         )
         if document
         else (),
         best=tuple(
-            Rule(
+            ReferenceRule(
                 each,
                 {name: each[name] for name in ("check", "benchmark", "placement")},
                 measured,

@@ -9,7 +9,7 @@ from typing import Any
 
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.reference import CaseKey, Fractions, Reference, Tolerance
-from fabricheck.judge.reference_file import References, Rule, exists, fields_of, load
+from fabricheck.judge.reference_file import ReferenceRule, References, exists, fields_of, load
 from fabricheck.measures.benchmark import Benchmark
 from fabricheck.measures.curve import Variable
 from fabricheck.measures.metrics import Direction, Metric
@@ -47,7 +47,7 @@ def resolve(
     return _Case(references, check, key, benchmark).resolve()
 
 
-def givers(path: Path, check: str, key: CaseKey) -> dict[Variable, Rule]:
+def givers(path: Path, check: str, key: CaseKey) -> dict[Variable, ReferenceRule]:
     """The rule, measured ones too, that each variable of a case has its value from."""
     benchmark = find(key.benchmark) if CHECKS[check] else None
     found = _Case(load(path), check, key, benchmark).values()
@@ -59,7 +59,7 @@ class _Value:
     """What is expected of a variable, and who says so."""
 
     value: float
-    rule: Rule
+    rule: ReferenceRule
     keys: tuple[str, ...]
 
     def error(self, message: str) -> FabricheckError:
@@ -105,7 +105,7 @@ class _Case:
                 found.setdefault(expected.variable(name), expected)
         return found
 
-    def _expanded(self, rule: Rule) -> Iterator[tuple[_Value, str]]:
+    def _expanded(self, rule: ReferenceRule) -> Iterator[tuple[_Value, str]]:
         for name, given in rule.says.get("value", {}).items():
             for stem in self._stems(rule, name):
                 if isinstance(given, dict):
@@ -114,7 +114,7 @@ class _Case:
                 else:
                     yield _Value(given, rule, ("value", name)), stem
 
-    def _stems(self, rule: Rule, name: str) -> list[str]:
+    def _stems(self, rule: ReferenceRule, name: str) -> list[str]:
         """A metric alone stands for all its statistics."""
         if self._benchmark is None or name not in list(Metric):
             return [name]
@@ -158,7 +158,7 @@ class _Case:
         return self._warned(name, reference, rule, keys)
 
     def _warned(
-        self, name: Variable, reference: Reference, bound: Rule, keys: tuple[str, ...]
+        self, name: Variable, reference: Reference, bound: ReferenceRule, keys: tuple[str, ...]
     ) -> Reference:
         says = self._said("warning", name=name)
         if says is None:
@@ -179,7 +179,9 @@ class _Case:
             )
         return replace(reference, warning=warning)
 
-    def _said(self, *keys: str, name: Variable) -> tuple[Rule, Any, tuple[str, ...]] | None:
+    def _said(
+        self, *keys: str, name: Variable
+    ) -> tuple[ReferenceRule, Any, tuple[str, ...]] | None:
         """What the first rule says of a variable under one of these keys, and where."""
         for rule in self._rules:
             for key in keys:
@@ -275,7 +277,7 @@ def _check(
     name: Variable,
     reference: Reference,
     direction: Direction | None,
-    rule: Rule,
+    rule: ReferenceRule,
     keys: tuple[str, ...],
 ) -> None:
     lower, upper = reference.lower, reference.upper
@@ -295,7 +297,9 @@ def _check(
         )
 
 
-def _check_good(name: Variable, reference: Reference, rule: Rule, keys: tuple[str, ...]) -> None:
+def _check_good(
+    name: Variable, reference: Reference, rule: ReferenceRule, keys: tuple[str, ...]
+) -> None:
     lower, upper = reference.bounds()
     edge = reference.good or 0.0
     if (lower is not None and edge < lower) or (upper is not None and edge > upper):

@@ -76,14 +76,14 @@ class Suffered:
         """
         given = os.environ.get(FOREIGN_SHARE, _FOREIGN_SHARE)
         try:
-            share = float(given)
+            allowed = float(given)
         except ValueError:
-            share = -1.0
-        if not 0 < share <= 1:
+            allowed = -1.0
+        if not 0 < allowed <= 1:
             raise FabricheckError(
                 f"FC0902 expected {FOREIGN_SHARE} as a share above 0 and up to 1, found {given!r}"
             )
-        return share if share < 1 else math.inf
+        return allowed if allowed < 1 else math.inf
 
     def disturbances(self, part: float = 1.0) -> list[str]:
         """What disturbed them, each in a sentence; none if nothing did.

@@ -16,6 +16,7 @@ from fabricheck.measures.registry import find
 from fabricheck.schedulers.protocol import UNKNOWN, Scheduler
 from fabricheck.transports.families import Choice
 from fabricheck.transports.gpu_memory import Load
+from fabricheck.transports.offload import check_offload
 from fabricheck.transports.proof import Proof, prove
 from fabricheck.transports.statement import TransportReport, read_report
 from fabricheck.transports.table import Transport
@@ -38,9 +39,9 @@ _WRONG_DATA = re.compile(r"wrong data at .*")
 _NO_WORLD = re.compile(r"MPI_COMM_WORLD has (?P<size>\d+)|OPAL ERROR: Unreachable.*")
 # "Terminated" is what the wrapper's shell says of a program that the scheduler has ended, the line
 # on a BTL is what Open MPI was asked to say, those on help what it says of messages before, and
-# that on a node what MPICH says of an abort.
+# that on a node what MPICH says of an abort, and those on coll who serves collectives.
 _LAUNCHER_LINE = re.compile(
-    r"(mpirun|mpiexec)\b.*:|Terminated$|\[\S+\] mca: bml: Using "
+    r"(mpirun|mpiexec)\b.*:|Terminated$|\[\S+\] (mca: bml: Using |coll:|\(\d+/MPI_COMM)"
     r"|Abort\(\d+\) on node \d+ .*called MPI_Abort|\[\S+\] (Set MCA parameter|\d+ more process)"
 )
 _FRAMED = re.compile(
@@ -75,6 +76,7 @@ class Expectation:
             doesn't say how often it repeats them.
         exchanged: the same in bytes and calls, for a program whose sizes are not bytes.
         says: what the library that carries the data said, where that is not the MPI.
+        offload: for collectives: what must serve them, empty for what the MPI chooses.
     """
 
     benchmark: str
@@ -92,6 +94,7 @@ class Expectation:
     exchanges: Mapping[int | None, int] | None = None
     exchanged: Callable[[Curve], Load | None] = lambda _: None
     says: Callable[[], TransportReport] | None = None
+    offload: str | None = None
 
 
 def examine(directory: Path, stdout: Path, stderr: Path, expected: Expectation) -> Evidence:
@@ -115,20 +118,25 @@ def examine(directory: Path, stdout: Path, stderr: Path, expected: Expectation) 
     hosts = tuple(by_host(witnesses))
     logs = read_ucx_logs(directory)
     load = expected.exchanged(curve) or _least_load(curve, expected.exchanges)
-    proof = _prove(directory, errors, expected, load, witnesses)
+    printed = stdout.read_text(errors="replace") if stdout.exists() else ""
+    proof = _prove(directory, printed + errors, expected, load, witnesses)
+    served, fallback = "", list[str]()
+    if expected.offload is not None:
+        served, fallback = check_offload(expected.offload, errors, expected.num_tasks)
     objections = [
         *_world_objections(curve, expected),
         *host_objections(witnesses, expected),
         *binding_objections(witnesses, expected),
         *_curve_objections(curve, expected),
         *proof.objections,
+        *fallback,
     ]
     versions = sorted({log.version for log in logs if log.version})
     return Evidence(
         curve=curve,
         hosts=hosts,
         ucx_version=", ".join(versions),
-        proof=proof.evidence,
+        proof="; ".join(filter(None, (proof.evidence, served))),
         objections=tuple(objections),
         remarks=(*dict.fromkeys(_NO_FINALIZE.findall(errors)), *proof.remarks),
     )
@@ -144,12 +152,12 @@ def _read_curve(output: Path, expected: Expectation) -> Curve:
 
 
 def _prove(
-    directory: Path, errors: str, expected: Expectation, load: Load, witnesses: Sequence[Witness]
+    directory: Path, words: str, expected: Expectation, load: Load, witnesses: Sequence[Witness]
 ) -> Proof:
     """Read both reports; where no rank sends another anything there is none."""
     if find(expected.benchmark).family == "startup":
         return Proof("no message was sent that a transport could carry", ())
-    said = expected.says() if expected.says else _mpi_says(directory, errors, expected, witnesses)
+    said = expected.says() if expected.says else _mpi_says(directory, words, expected, witnesses)
     return prove(
         expected.transport,
         load,
@@ -161,14 +169,14 @@ def _prove(
 
 
 def _mpi_says(
-    directory: Path, errors: str, expected: Expectation, witnesses: Sequence[Witness]
+    directory: Path, words: str, expected: Expectation, witnesses: Sequence[Witness]
 ) -> TransportReport:
     assert expected.choice is not None, "only programs with MPI are examined here"
     return read_report(
         expected.transport,
         expected.choice,
         directory,
-        errors,
+        words,
         witnesses,
         interfaces=expected.interfaces,
         offers=expected.offers,

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from fabricheck.launch.measurement import Evidence, Job, Setting
 from fabricheck.measures.curve import Curve
-from fabricheck.measures.gpu import FAKE_DEVICE, Path, is_fake
+from fabricheck.measures.gpu import FAKE_DEVICE, GpuPath, is_fake
 from fabricheck.schedulers import launcher_of
 from fabricheck.transports.families import PROTOCOL_TABLES
 from fabricheck.transports.placement import Placement
@@ -16,7 +16,7 @@ def systems(placement: Placement) -> list[str]:
     return [" ".join(f"+{each}" for each in ("gpu", *placement.features))]
 
 
-def variables(setting: Setting, path: Path) -> Mapping[str, str]:
+def variables(setting: Setting, path: GpuPath) -> Mapping[str, str]:
     """Environment variables of every program of MPI on GPUs, beside those of its transport.
 
     On the staged path, whose transport knows of no GPU, UCX is to say so.
@@ -24,7 +24,7 @@ def variables(setting: Setting, path: Path) -> Mapping[str, str]:
     Partition extra that is read: ``fake_gpu``.
     """
     fake = {"FABRICHECK_FAKE_GPU": "1"} if setting.extras.fake_gpu else {}
-    return {**fake, **(PROTOCOL_TABLES if path is Path.STAGED else {})}
+    return {**fake, **(PROTOCOL_TABLES if path is GpuPath.STAGED else {})}
 
 
 def with_gpus(job: Job, setting: Setting) -> Job:

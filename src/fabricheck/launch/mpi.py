@@ -12,6 +12,7 @@ from fabricheck.measures.curve import Curve
 from fabricheck.schedulers import launcher_of, scheduler_of
 from fabricheck.transports.families import MPIS, choice, families
 from fabricheck.transports.gpu_memory import Load
+from fabricheck.transports.offload import offload_variables
 from fabricheck.transports.placement import Placement
 from fabricheck.transports.settings import inside_nodes_too, interfaces, launcher_options, settings
 from fabricheck.transports.statement import TransportReport
@@ -68,6 +69,20 @@ def start(
     )
 
 
+def asked_of_collectives(measurement: Measurement, setting: Setting) -> dict[str, str]:
+    """Variables of a collective that waits for all: who shall serve it, and that the MPI says it.
+
+    Those that return at once are libnbc's, whatever serves the others.
+    """
+    if not _is_collective(measurement):
+        return {}
+    return offload_variables(setting.mpi, setting.extras.offload)
+
+
+def _is_collective(measurement: Measurement) -> bool:
+    return measurement.benchmark.family == "collective"
+
+
 def examine(
     measurement: Measurement,
     placement: Placement,
@@ -120,6 +135,7 @@ def examine(
             exchanges=exchanges,
             exchanged=exchanged,
             says=says,
+            offload=setting.extras.offload if _is_collective(measurement) else None,
         ),
     )
     return spack_verify.confirm(found, setting.programs, chosen, placement.carrier, setting.stage)

@@ -8,7 +8,7 @@ import numpy as np
 from fabricheck.localise.evidence import Tests, median_of
 from fabricheck.localise.explaining import Finding
 from fabricheck.localise.fabric import Fabric, Ints
-from fabricheck.localise.judging import Verdict
+from fabricheck.localise.judging import LocationVerdict
 from fabricheck.trend.robust import Array, Flags
 
 SENDS, RECEIVES, LATENCY = WAYS = ("sends", "receives", "latency")
@@ -37,7 +37,7 @@ def by_leaf(fabric: Fabric) -> Ints:
     return np.argsort(first[leaf], kind="stable")
 
 
-def of_nodes(verdict: Verdict, nodes: int) -> dict[str, Array]:
+def of_nodes(verdict: LocationVerdict, nodes: int) -> dict[str, Array]:
     """How many times as slow as its peers each node is, in each way; NaN without a test."""
     bandwidth, latency = verdict.tests
     ends = np.concatenate([latency.sender, latency.receiver])
@@ -60,7 +60,9 @@ def of_pairs(tests: Tests, fabric: Fabric) -> Iterator[Cell]:
         yield Cell(sender, receiver, float(factors[way]), f"{names}, {_tests(int(count))}")
 
 
-def of_findings(findings: Sequence[Finding], verdict: Verdict, fabric: Fabric) -> Iterator[Cell]:
+def of_findings(
+    findings: Sequence[Finding], verdict: LocationVerdict, fabric: Fabric
+) -> Iterator[Cell]:
     """A cell for each round in which a place was measured; of places alike, the first."""
     for row, finding in enumerate(findings):
         tests = next(each for each in verdict.tests if each.metric == finding.metric)

@@ -21,7 +21,7 @@ _BLIND: Final = float(np.log(2))
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class LocationVerdict:
     """What the rounds say.
 
     Attributes:
@@ -50,7 +50,7 @@ class Verdict:
     untrusted: str
 
 
-def judge(rounds: Sequence[Round], fabric: Fabric) -> Verdict:
+def judge(rounds: Sequence[Round], fabric: Fabric) -> LocationVerdict:
     """The verdict on all rounds up to now."""
     tests = tests_of(rounds, fabric)
     decoded = [explained(each, fabric) for each in tests]
@@ -66,7 +66,7 @@ def judge(rounds: Sequence[Round], fabric: Fabric) -> Verdict:
         doubtful |= each.doubtful()[: 2 * nodes].reshape(2, nodes).any(axis=0)
         alike |= each.much_against()[: 2 * nodes].reshape(2, nodes).any(axis=0)
     good = np.flatnonzero(~bad & ~doubtful)
-    return Verdict(
+    return LocationVerdict(
         sorted(accused, key=lambda each: -each.evidence),
         sorted(undecided, key=lambda each: -each.evidence),
         good,

@@ -13,7 +13,7 @@ from fabricheck.judge.levels import Level
 from fabricheck.launch.evidence import RESULT_JSON
 from fabricheck.localise.explaining import Finding
 from fabricheck.localise.fabric import Fabric
-from fabricheck.localise.judging import Verdict, judge
+from fabricheck.localise.judging import LocationVerdict, judge
 from fabricheck.localise.recorded import of_partition
 from fabricheck.localise.steer import read_rounds, read_routes
 from fabricheck.provenance import SUITE
@@ -51,7 +51,7 @@ class Located:
     """
 
     fabric: Fabric
-    verdict: Verdict
+    verdict: LocationVerdict
     rounds: int
     absent: Mapping[str, str]
     counters: Mapping[str, str]

@@ -10,7 +10,7 @@ import numpy as np
 
 from fabricheck.localise.evidence import Round
 from fabricheck.localise.fabric import Fabric, Ints
-from fabricheck.localise.judging import Verdict, judge
+from fabricheck.localise.judging import LocationVerdict, judge
 
 ROUNDS: Final = 12
 """Rounds at most, where all pairs are not asked for."""
@@ -70,7 +70,7 @@ class Schedule:
             return self._random_pairs(np.arange(self._nodes))
         return self._after(judge(rounds, self._fabric), number)
 
-    def _after(self, verdict: Verdict, number: int) -> Ints | None:
+    def _after(self, verdict: LocationVerdict, number: int) -> Ints | None:
         """What is decided by the rounds before."""
         retest = self._tournament and len(verdict.retest) > 0
         if number >= self._fewest and not verdict.is_open and not retest:
@@ -113,7 +113,7 @@ class Schedule:
             [_side_by_side(one, other) for one, other in zip(members[::2], members[1::2])]  # noqa: B905
         )
 
-    def _confirm(self, verdict: Verdict, number: int) -> Ints:
+    def _confirm(self, verdict: LocationVerdict, number: int) -> Ints:
         """Each suspect with another good node, or in turns with other suspects.
 
         Nodes of a congested leaf are slow with all others, but not with one another. So those that
@@ -134,7 +134,7 @@ class Schedule:
         return np.concatenate([pairs, self._random_pairs(left)])
 
 
-def _good_together(verdict: Verdict) -> Ints:
+def _good_together(verdict: LocationVerdict) -> Ints:
     """The nodes that much speaks against, but that were good both ways with another such node."""
     bandwidth = verdict.tests[0]
     together = np.isin(bandwidth.sender, verdict.alike)

@@ -73,7 +73,7 @@ def read_routes(path: Path | None) -> Routes | None:
     """
     if path is None:
         return None
-    from fabricheck.localise.recorded import load  # noqa: PLC0415 - few runs have one
+    from fabricheck.localise.recorded import load
 
     return load(path)
 

@@ -155,6 +155,7 @@ SMOKE = NIGHTLY | {"smoke"}
 
 _Listed = TypeVar("_Listed", bound=Benchmark)
 
+RUN: Final = one_of({name: frozenset(RUNS[RUNS.index(name) :]) for name in RUNS})
 SIZE: Final = Cell("a size such as 8B or 1MiB", parse_size)
 _TRANSPORT: Final = one_of(TRANSPORTS.keys())
 _COLUMNS: Final[Mapping[str, Cell]] = {
@@ -164,7 +165,7 @@ _COLUMNS: Final[Mapping[str, Cell]] = {
     "statistics": many(one_of(("avg", "p50", "p99", "min", "max"))),
     "min_size": maybe(SIZE),
     "max_size": maybe(SIZE),
-    "runs": one_of({name: frozenset(RUNS[RUNS.index(name) :]) for name in RUNS}),
+    "runs": RUN,
     "smoke_on": maybe(many(_TRANSPORT)),
     "transports": many(_TRANSPORT),
     "needs": many(one_of(("inline",))),

@@ -9,7 +9,7 @@ FAKE_DEVICE = "Fake GPU (host memory)"
 _MARK = " (fake GPU)"
 
 
-class Path(StrEnum):
+class GpuPath(StrEnum):
     """How data of a GPU reach another rank.
 
     ``aware``: MPI gets the GPU's memory. ``staged``: the program copies to pinned host memory and

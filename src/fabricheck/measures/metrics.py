@@ -22,7 +22,7 @@ class Axis(StrEnum):
     ORDER = "order of the matrices"
 
 
-class Row(NamedTuple):
+class MetricRow(NamedTuple):
     """What is known of a metric.
 
     Attributes:
@@ -51,52 +51,58 @@ _COMPARED, _BY_LEVEL = True, False
 class Metric(StrEnum):
     """What a benchmark measures, as it stands in the record, with its ``row``."""
 
-    row: Row
+    row: MetricRow
 
     # The default is for type checkers only, which take Metric("latency") for a call of this.
-    def __new__(cls, name: str, row: Row = Row("", Direction.LOWER, is_compared=False)) -> Self:  # noqa: B008
+    def __new__(
+        cls, name: str, row: MetricRow = MetricRow("", Direction.LOWER, is_compared=False)
+    ) -> Self:
         """The member of a name, with its row."""
         member = str.__new__(cls, name)
         member._value_ = name
         member.row = row
         return member
 
-    LATENCY = "latency", Row("us", _LOW, _COMPARED, key_figures=(("p50", 8), ("p50", MIB)))
-    BANDWIDTH = "bandwidth", Row("MB/s", _HIGH, _COMPARED, key_figures=(("avg", MIB),))
-    MESSAGE_RATE = "message_rate", Row("messages/s", _HIGH, _COMPARED, key_figures=(("avg", 8),))
-    COMMUNICATION = "communication", Row("us", _LOW, _COMPARED)
-    OVERLAP = "overlap", Row("%", _HIGH, _BY_LEVEL)
-    STARTUP = "startup", Row("ms", _LOW, _COMPARED)
-    LAUNCH = "launch", Row("ms", _LOW, _COMPARED)
-    TOTAL = "total", Row("us", _LOW, _COMPARED, Axis.ORDER, (("p50", None),))
-    TRANSFER_A = "transfer_a", Row("us", _LOW, _COMPARED, Axis.ORDER, (("p50", None),))
-    BROADCAST_B = "broadcast_b", Row("us", _LOW, _COMPARED, Axis.ORDER, (("p50", None),))
-    COPY_IN = "copy_in", Row("us", _LOW, _COMPARED, Axis.ORDER, (("p50", None),))
-    COMPUTE = "compute", Row("us", _LOW, _COMPARED, Axis.ORDER, (("p50", None),))
-    COPY_OUT = "copy_out", Row("us", _LOW, _COMPARED, Axis.ORDER, (("p50", None),))
-    TRANSFER_C = "transfer_c", Row("us", _LOW, _COMPARED, Axis.ORDER, (("p50", None),))
-    NCCL_RING = "nccl_ring", Row("s", _LOW, _COMPARED)
-    NCCL_TREE = "nccl_tree", Row("s", _LOW, _COMPARED)
-    RING = "ring", Row("s", _LOW, _COMPARED)
-    BCUBE = "bcube", Row("s", _LOW, _COMPARED)
-    TAR_TCP = "tar_tcp", Row("s", _LOW, _COMPARED)
-    OPTIREDUCE = "optireduce", Row("s", _LOW, _COMPARED)
-    TAIL = "tail", Row("1", _LOW, _BY_LEVEL)
-    VARIATION = "variation", Row("1", _LOW, _BY_LEVEL, Axis.ORDER, (("p50", None),))
-    RATIO = "ratio", Row("1", _HIGH, _BY_LEVEL)
-    LOADED_LATENCY = "loaded_latency", Row("us", _LOW, _COMPARED, key_figures=(("p50", MIB),))
-    IDLE_LATENCY = "idle_latency", Row("us", _LOW, _COMPARED)
-    LOAD_RATIO = "load_ratio", Row("1", _LOW, _BY_LEVEL)
-    LOAD_RATE = "load_rate", Row("MB/s", _HIGH, _BY_LEVEL)
-    CLOCK_SKEW = "clock_skew", Row("us", _LOW, _BY_LEVEL)
-    UNMET = "unmet", Row("1", _LOW, _BY_LEVEL)
-    ERROR_RATIO = "error_ratio", Row("1", _LOW, _BY_LEVEL)
-    CE_RATIO = "ce_ratio", Row("1", _LOW, _BY_LEVEL)
-    ECN_RATE = "ecn_rate", Row("1/s", _LOW, _BY_LEVEL)
-    PAUSE_RATE = "pause_rate", Row("1/s", _LOW, _BY_LEVEL)
+    LATENCY = "latency", MetricRow("us", _LOW, _COMPARED, key_figures=(("p50", 8), ("p50", MIB)))
+    BANDWIDTH = "bandwidth", MetricRow("MB/s", _HIGH, _COMPARED, key_figures=(("avg", MIB),))
+    MESSAGE_RATE = (
+        "message_rate",
+        MetricRow("messages/s", _HIGH, _COMPARED, key_figures=(("avg", 8),)),
+    )
+    COMMUNICATION = "communication", MetricRow("us", _LOW, _COMPARED)
+    COMPUTATION = "computation", MetricRow("us", _LOW, _BY_LEVEL)
+    OVERLAP = "overlap", MetricRow("%", _HIGH, _BY_LEVEL)
+    STARTUP = "startup", MetricRow("ms", _LOW, _COMPARED)
+    LAUNCH = "launch", MetricRow("ms", _LOW, _COMPARED)
+    TOTAL = "total", MetricRow("us", _LOW, _COMPARED, Axis.ORDER, (("p50", None),))
+    TRANSFER_A = "transfer_a", MetricRow("us", _LOW, _COMPARED, Axis.ORDER, (("p50", None),))
+    BROADCAST_B = "broadcast_b", MetricRow("us", _LOW, _COMPARED, Axis.ORDER, (("p50", None),))
+    COPY_IN = "copy_in", MetricRow("us", _LOW, _COMPARED, Axis.ORDER, (("p50", None),))
+    COMPUTE = "compute", MetricRow("us", _LOW, _COMPARED, Axis.ORDER, (("p50", None),))
+    COPY_OUT = "copy_out", MetricRow("us", _LOW, _COMPARED, Axis.ORDER, (("p50", None),))
+    TRANSFER_C = "transfer_c", MetricRow("us", _LOW, _COMPARED, Axis.ORDER, (("p50", None),))
+    NCCL_RING = "nccl_ring", MetricRow("s", _LOW, _COMPARED)
+    NCCL_TREE = "nccl_tree", MetricRow("s", _LOW, _COMPARED)
+    RING = "ring", MetricRow("s", _LOW, _COMPARED)
+    BCUBE = "bcube", MetricRow("s", _LOW, _COMPARED)
+    TAR_TCP = "tar_tcp", MetricRow("s", _LOW, _COMPARED)
+    OPTIREDUCE = "optireduce", MetricRow("s", _LOW, _COMPARED)
+    TAIL = "tail", MetricRow("1", _LOW, _BY_LEVEL)
+    VARIATION = "variation", MetricRow("1", _LOW, _BY_LEVEL, Axis.ORDER, (("p50", None),))
+    RATIO = "ratio", MetricRow("1", _HIGH, _BY_LEVEL)
+    LOADED_LATENCY = "loaded_latency", MetricRow("us", _LOW, _COMPARED, key_figures=(("p50", MIB),))
+    IDLE_LATENCY = "idle_latency", MetricRow("us", _LOW, _COMPARED)
+    LOAD_RATIO = "load_ratio", MetricRow("1", _LOW, _BY_LEVEL)
+    LOAD_RATE = "load_rate", MetricRow("MB/s", _HIGH, _BY_LEVEL)
+    CLOCK_SKEW = "clock_skew", MetricRow("us", _LOW, _BY_LEVEL)
+    UNMET = "unmet", MetricRow("1", _LOW, _BY_LEVEL)
+    ERROR_RATIO = "error_ratio", MetricRow("1", _LOW, _BY_LEVEL)
+    CE_RATIO = "ce_ratio", MetricRow("1", _LOW, _BY_LEVEL)
+    ECN_RATE = "ecn_rate", MetricRow("1/s", _LOW, _BY_LEVEL)
+    PAUSE_RATE = "pause_rate", MetricRow("1/s", _LOW, _BY_LEVEL)
 
 
-_ROWS: Mapping[str, Row] = {metric.value: metric.row for metric in Metric}
+_ROWS: Mapping[str, MetricRow] = {metric.value: metric.row for metric in Metric}
 
 
 def axis_of(name: str) -> Axis:
@@ -105,7 +111,7 @@ def axis_of(name: str) -> Axis:
     return row.axis if row else Axis.BYTES
 
 
-def row_of(name: str) -> Row | None:
+def row_of(name: str) -> MetricRow | None:
     """The row of a metric by its name; ``None`` for a metric of another suite."""
     return _ROWS.get(name)
 

@@ -4,7 +4,8 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from types import ModuleType
+from typing import Protocol, cast
 
 from fabricheck.errors import ParseError
 from fabricheck.inputs import read_file
@@ -26,6 +27,13 @@ class TextReader(Protocol):
         """The curve of one run; raises ``ParseError``."""
 
 
+class TablesReader(Protocol):
+    """What ``read.py`` offers beside ``parse`` for a program whose output may have more tables."""
+
+    def curves(self, text: str, source: str, name: str) -> Sequence[Curve]:
+        """The curves of all its tables; raises ``ParseError``."""
+
+
 class ResultReader(Protocol):
     """What ``read.py`` offers for programs of the suite."""
 
@@ -42,8 +50,12 @@ class Confirmer(Protocol):
 
 
 TEXT = Part("read", TextReader, instead=("RESULTS",))
+TABLES = Part("read", TablesReader, instead=("is_output", "RESULTS"))
 RESULTS = Part("read", ResultReader, instead=("is_output",))
 CONFIRMER = Part("read", Confirmer, instead=("is_output", "RESULTS"))
+
+LACKING = "Missing"
+"""Metadata: what an output lacks that has an end mark or a list of its tables."""
 
 _QUOTE = re.compile(r"^> ?", re.MULTILINE)
 
@@ -54,11 +66,11 @@ def half_digit(word: str) -> float:
     return float(0.5 * 10 ** -len(decimals))
 
 
-def parse_file(path: Path, name: str = "") -> Curve:
-    """Read the output of a benchmark program from a file, as ``parse`` does its text.
+def parse_file(path: Path, name: str = "") -> Sequence[Curve]:
+    """Read the output of a benchmark program from a file, as ``parse_all`` does its text.
 
     Raises:
-        ParseError: if the file cannot be read or ``parse`` refuses its text.
+        ParseError: if the file cannot be read or ``parse_all`` refuses its text.
     """
     try:
         data = read_file(path)
@@ -67,7 +79,7 @@ def parse_file(path: Path, name: str = "") -> Curve:
             f"FC1103 {path}: expected the output of a benchmark, but the file cannot be read "
             f"({error.strerror}): check the path"
         ) from error
-    return parse(decode(data, str(path)), str(path), name)
+    return parse_all(decode(data, str(path)), str(path), name)
 
 
 def decode(data: bytes, source: str) -> str:
@@ -91,7 +103,47 @@ def decode(data: bytes, source: str) -> str:
 
 
 def parse(text: str, source: str, name: str = "") -> Curve:
-    """The curve that a program printed.
+    """The curve that a program printed, or of several tables the one of a benchmark.
+
+    Raises:
+        ParseError: as ``parse_all`` and ``the_one``.
+    """
+    return the_one(parse_all(text, source, name), source, name)
+
+
+def the_one(curves: Sequence[Curve], source: str, name: str = "") -> Curve:
+    """The curve of a benchmark: of several the first with most ranks, which are in one group.
+
+    Raises:
+        ParseError: if there are several benchmarks, and it is not named which.
+    """
+    found = list(dict.fromkeys(each.benchmark for each in curves))
+    chosen = [each for each in curves if len(found) == 1 or each.benchmark == name]
+    if not chosen:
+        raise ParseError(
+            f"FC1123 {source}: expected the benchmark to take (--benchmark) of "
+            f"{', '.join(found)}, found {name or 'none'}: name it"
+        )
+    return max(chosen, key=lambda e: ("Groups" not in e.metadata, int(e.metadata.get("ranks", 0))))
+
+
+def only(pattern: re.Pattern[str], text: str, source: str, example: str) -> re.Match[str]:
+    """The one title of an output.
+
+    Raises:
+        ParseError: if there is none, or more than one.
+    """
+    found = list(pattern.finditer(text))
+    if len(found) != 1:
+        raise ParseError(
+            f"FC1124 {source}: expected one title line such as {example!r}, found {len(found)}: "
+            "the start is missing, or the outputs of several runs were put together"
+        )
+    return found[0]
+
+
+def parse_all(text: str, source: str, name: str = "") -> Sequence[Curve]:
+    """The curves of all tables that a program printed.
 
     Args:
         text: the whole output, with the line end of its last line: a row without one is taken
@@ -101,8 +153,8 @@ def parse(text: str, source: str, name: str = "") -> Curve:
             is taken for that of the first in the registry, other tables are refused without it.
 
     Raises:
-        ParseError: if there is no table, more than one, or one that is empty, damaged, cut or
-            marked invalid by the program's own data validation.
+        ParseError: if there is no table, more than one of a program that prints one, or one that
+            is empty, damaged, cut or marked invalid by the program's own data validation.
 
     An OSU table has no end mark, so that a cut between two rows cannot be seen here: pass the
     curve to ``check_complete``. Of the suite's own programs the JSON is read, and no table.
@@ -119,12 +171,15 @@ def parse(text: str, source: str, name: str = "") -> Curve:
             result.refuse(
                 f"expected results of one of {', '.join(curves)}, found those of {result.program}"
             )
-        return curves[result.program](result, name)
+        return [curves[result.program](result, name)]
     _refuse_tables(text, source, list(curves))
     own = part_of(name, TEXT) if name else None
     for reader in sorted(parts(TEXT), key=lambda reader: reader is not own):
         if reader.is_output(text):
-            return reader.parse(text, source, name)
+            several = TABLES.of(cast("ModuleType", reader))
+            if several:
+                return several.curves(text, source, name)
+            return [reader.parse(text, source, name)]
     raise untitled(text.split("\n"), source)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Port:
+class DetectedPort:
     """An RDMA port.
 
     Attributes:
@@ -36,7 +36,7 @@ class Processor:
     num_sockets: int
 
 
-def read_ibv_devinfo(text: str) -> list[Port]:
+def read_ibv_devinfo(text: str) -> list[DetectedPort]:
     """The ports in the output of ``ibv_devinfo -v``."""
     return [
         _port(device, number, lines)
@@ -98,7 +98,7 @@ def _blocks(text: str, head: str) -> Iterator[tuple[str, str]]:
         yield match[1], text[match.end() : end]
 
 
-def _port(device: str, number: str, text: str) -> Port:
+def _port(device: str, number: str, text: str) -> DetectedPort:
     def field(name: str) -> str:
         match = re.search(rf"^\s+{name}:\s*(.+?)\s*$", text, re.MULTILINE)
         return match[1] if match else ""
@@ -108,7 +108,7 @@ def _port(device: str, number: str, text: str) -> Port:
         re.match(r"(\d+)X", field("active_width")),
         re.match(r"([\d.]+) Gbps", field("active_speed")),
     )
-    return Port(
+    return DetectedPort(
         device,
         int(number),
         "PORT_ACTIVE" in field("state"),

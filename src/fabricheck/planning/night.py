@@ -25,7 +25,7 @@ from fabricheck.planning.plan import LeftOut, Plan, make
 from fabricheck.provenance import folders, home
 from fabricheck.record.costs import Cost
 from fabricheck.record.resting import NOT_DUE
-from fabricheck.reframe_ext.matrix import Case
+from fabricheck.reframe_ext.matrix import CheckCase
 from fabricheck.sites.night import KEY, LONGEST_REST, NightSettings
 from fabricheck.transports.placement import parts
 from fabricheck.trend.settings import read_section
@@ -50,7 +50,7 @@ class Weighed:
         cost: what it usually takes.
     """
 
-    case: Case
+    case: CheckCase
     why: str
     due: int
     rests: int | None
@@ -170,7 +170,7 @@ class _Night:
         value = waited(np.array(nights, dtype=float), np.array(looks)) * weights
         return np.array([value[members].max() for members in self._units])
 
-    def _looks(self, case: Case, words: Words) -> float:
+    def _looks(self, case: CheckCase, words: Words) -> float:
         """How often a case ran with what changed last; infinite where nothing did."""
         changes = self._past.changes
         days = [each.day for each in changes if _concerns(each, case, words, self._settings)]
@@ -230,13 +230,13 @@ def _check_words(made: Plan, settings: NightSettings) -> None:
                 near = difflib.get_close_matches(word, sorted(known), 1)
                 meant = f", did you mean {near[0]!r}" if near else ""
                 raise FabricheckError(
-                    f"FC0301 expected words that cases of system {made.system} are called by under "
-                    f"night > {key} of its site file, found {word!r}{meant}: name a run, a family, "
+                    f"FC0301 expected selectors of cases of system {made.system} under night > "
+                    f"{key} of its site file, found {word!r}{meant}: name a run, a family, "
                     "a transport, an environment, a partition, a benchmark or a check"
                 )
 
 
-def _costs(cases: Sequence[Case], past: PastNights) -> list[Cost]:
+def _costs(cases: Sequence[CheckCase], past: PastNights) -> list[Cost]:
     """What each case usually takes; one that never ran, what others of its check do, or all."""
     known = {case: past.costs[key_of(case)] for case in cases if key_of(case) in past.costs}
     checks: dict[str, list[float]] = {}
@@ -244,14 +244,14 @@ def _costs(cases: Sequence[Case], past: PastNights) -> list[Cost]:
         checks.setdefault(case.check, []).append(cost.seconds)
     usual = median(each.seconds for each in known.values()) if known else _GUESS
 
-    def guess(case: Case) -> Cost:
+    def guess(case: CheckCase) -> Cost:
         nodes = parts(case.placement)[1] if case.placement else 1
         return Cost(median(checks.get(case.check, [usual])), nodes)
 
     return [known.get(case) or guess(case) for case in cases]
 
 
-def _nights_since(case: Case, past: PastNights) -> int | None:
+def _nights_since(case: CheckCase, past: PastNights) -> int | None:
     last = max(past.ran.get(key_of(case), ()), default=None)
     return None if last is None else sum(day > last for day in past.days) + 1
 
@@ -262,12 +262,12 @@ def _longest(settings: NightSettings, words: Words) -> int:
     return min(asked, default=LONGEST_REST)
 
 
-def _path(case: Case) -> tuple[str, str, str]:
+def _path(case: CheckCase) -> tuple[str, str, str]:
     """What a fault of software or of a link concerns as a whole."""
     return case.partition, case.environ, transport_of(case)
 
 
-def _concerns(change: Changed, case: Case, words: Words, settings: NightSettings) -> bool:
+def _concerns(change: Changed, case: CheckCase, words: Words, settings: NightSettings) -> bool:
     asked = settings.after_change.get(change.fact)
     if asked is not None and not words & {*asked}:
         return False
@@ -345,7 +345,7 @@ def choose(
     return plan_night(asked, settings, past)
 
 
-def _with_needs(made: Plan, wanted: list[Case]) -> list[Case]:
+def _with_needs(made: Plan, wanted: list[CheckCase]) -> list[CheckCase]:
     """The cases, and those that they wait for, which ReFrame runs whatever else was asked for."""
     others = (each.case for each in made.left_out if not each.case.lacking)
     known = {(each.name, each.partition, each.environ): each for each in (*made.cases, *others)}

@@ -9,10 +9,9 @@ from typing import Final
 from fabricheck.measures.registry import FAMILIES, REGISTRY
 from fabricheck.record import costs
 from fabricheck.record.costs import Cost, Key
-from fabricheck.record.entries import Case as Recorded
-from fabricheck.record.entries import Entry, Nodes
+from fabricheck.record.entries import CaseEntry, Entry, Nodes
 from fabricheck.record.facts import UNTOLD
-from fabricheck.reframe_ext.matrix import Case
+from fabricheck.reframe_ext.matrix import CheckCase
 from fabricheck.transports.placement import parts
 from fabricheck.transports.table import TRANSPORTS
 
@@ -69,7 +68,7 @@ def read_past_nights(perflogs: Path, system: str) -> PastNights:
     ran: dict[Key, set[str]] = defaultdict(set)
     levels: dict[Key, str] = {}
     for entry in recorded:
-        if isinstance(entry, Recorded) and not entry.fixture and entry.level not in _SAYS_NOTHING:
+        if isinstance(entry, CaseEntry) and not entry.fixture and entry.level not in _SAYS_NOTHING:
             key = costs.key_of(entry)
             ran[key].add(_day(entry))
             levels[key] = entry.level
@@ -108,12 +107,12 @@ def _changes(recorded: Iterable[Entry]) -> Iterator[Changed]:
                     yield Changed(_day(entry), partition, environ, fact)
 
 
-def key_of(case: Case) -> Key:
+def key_of(case: CheckCase) -> Key:
     """The key of a case in the record."""
     return Key(case.partition, case.environ, case.check, case.benchmark, case.placement)
 
 
-def words_of(case: Case) -> Words:
+def words_of(case: CheckCase) -> Words:
     """What a case is called by in a site file's section ``night``."""
     words = {case.check, case.benchmark, case.placement, case.partition, case.environ, *case.tags}
     if case.benchmark in REGISTRY:
@@ -126,6 +125,6 @@ def words_of(case: Case) -> Words:
     return frozenset(words - {""})
 
 
-def transport_of(case: Case) -> str:
+def transport_of(case: CheckCase) -> str:
     """The transport of a case; empty where it has none."""
     return parts(case.placement)[0] if case.placement else ""

@@ -9,7 +9,7 @@ from pathlib import Path
 from fabricheck.errors import FabricheckError
 from fabricheck.measures.registry import FAMILIES, REGISTRY
 from fabricheck.reframe_ext.config import find_system, lacking_environments
-from fabricheck.reframe_ext.matrix import Case, read_cases
+from fabricheck.reframe_ext.matrix import CheckCase, read_cases
 
 _GPU = "gpu"
 
@@ -23,7 +23,7 @@ class LeftOut:
         reason: in words.
     """
 
-    case: Case
+    case: CheckCase
     reason: str
 
 
@@ -41,7 +41,7 @@ class Plan:
     """
 
     system: str
-    cases: tuple[Case, ...]
+    cases: tuple[CheckCase, ...]
     left_out: tuple[LeftOut, ...]
     absent: tuple[str, ...]
     remarks: tuple[str, ...] = ()
@@ -81,7 +81,7 @@ def make(
 
 
 def divide(
-    system: str, cases: Sequence[Case], tags: Sequence[str] = (), absent: Sequence[str] = ()
+    system: str, cases: Sequence[CheckCase], tags: Sequence[str] = (), absent: Sequence[str] = ()
 ) -> Plan:
     """What of a system's cases will run, and what is left out.
 
@@ -99,7 +99,7 @@ def divide(
     return Plan(system, run, left_out, tuple(absent))
 
 
-def _reason(case: Case, tags: Sequence[str]) -> str:
+def _reason(case: CheckCase, tags: Sequence[str]) -> str:
     if case.lacking:
         holder = f"environment {case.environ}" if case.environ else f"partition {case.partition}"
         # Without GPUs, what else lacks for them is no news.
@@ -109,7 +109,7 @@ def _reason(case: Case, tags: Sequence[str]) -> str:
     return f"not in the run {', '.join(missing)}" if missing else ""
 
 
-def _not_here(cases: Sequence[Case]) -> Iterator[str]:
+def _not_here(cases: Sequence[CheckCase]) -> Iterator[str]:
     """A sentence for each program that cases start and that is not on PATH of this machine."""
     used = [REGISTRY[each.benchmark].family for each in cases if each.benchmark in REGISTRY]
     for family in filter(used.count, FAMILIES):

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from fabricheck.planning.night import NightPlan, Weighed, rest_words
 from fabricheck.planning.plan import Plan
-from fabricheck.planning.references import Check, Row
+from fabricheck.planning.references import Check, ReferenceRow
 from fabricheck.record.costs import Estimate
-from fabricheck.reframe_ext.matrix import Case
+from fabricheck.reframe_ext.matrix import CheckCase
 from fabricheck.tables import in_columns
 
 _SHOWN = 4
@@ -93,8 +93,8 @@ def shortened(names: Iterable[str]) -> str:
     return ", ".join(every[:_SHOWN]) + more
 
 
-def _matrix_rows(cases: Sequence[Case]) -> Iterator[tuple[str, ...]]:
-    groups: dict[tuple[str, str, str], list[Case]] = {}
+def _matrix_rows(cases: Sequence[CheckCase]) -> Iterator[tuple[str, ...]]:
+    groups: dict[tuple[str, str, str], list[CheckCase]] = {}
     for case in cases:
         groups.setdefault((case.partition, case.environ, case.check), []).append(case)
     for key, members in sorted(groups.items()):
@@ -102,7 +102,7 @@ def _matrix_rows(cases: Sequence[Case]) -> Iterator[tuple[str, ...]]:
         yield (*key, " ".join(sorted(filter(None, placements))) or "-", str(len(members)))
 
 
-def _groups(keyed: Iterable[tuple[tuple[str, str], Case]]) -> list[tuple[str, ...]]:
+def _groups(keyed: Iterable[tuple[tuple[str, str], CheckCase]]) -> list[tuple[str, ...]]:
     """A row for each key: how many cases have it, and some of them."""
     groups: dict[tuple[str, str], list[str]] = {}
     for key, case in keyed:
@@ -110,7 +110,7 @@ def _groups(keyed: Iterable[tuple[tuple[str, str], Case]]) -> list[tuple[str, ..
     return [(*key, str(len(names)), shortened(names)) for key, names in groups.items()]
 
 
-def reference_lines(rows: Sequence[Row]) -> Iterator[str]:
+def reference_lines(rows: Sequence[ReferenceRow]) -> Iterator[str]:
     """A table of references, and below it the sources with a letter of their own."""
     sources = list(dict.fromkeys((row.kind, row.source, row.date) for row in rows))
     limits = ("value", "target", "good", "critical", "unit")

@@ -10,7 +10,7 @@ from pathlib import Path
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.judgement import judge_value
 from fabricheck.judge.reference import CaseKey, Fractions, Reference, Tolerance
-from fabricheck.judge.reference_file import Rule, exists, fields_of, load, path_of
+from fabricheck.judge.reference_file import ReferenceRule, exists, fields_of, load, path_of
 from fabricheck.judge.references import givers, resolve
 from fabricheck.launch.judging import files_of_folder
 from fabricheck.measures.benchmark import Benchmark
@@ -18,14 +18,14 @@ from fabricheck.measures.curve import Variable
 from fabricheck.measures.registry import CHECKS, FAMILIES, REGISTRY
 from fabricheck.planning.plan import Plan
 from fabricheck.provenance import folders
-from fabricheck.reframe_ext.matrix import Case
+from fabricheck.reframe_ext.matrix import CheckCase
 from fabricheck.sites.files import nearest, read
 from fabricheck.transports.placement import written
 from fabricheck.transports.table import TRANSPORTS
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ReferenceRow:
     """One reference of a file.
 
     Attributes:
@@ -73,12 +73,12 @@ class Check:
     system: str
     path: str
     cases: int
-    without_reference: tuple[Case, ...]
-    partly: tuple[tuple[Case, tuple[str, ...]], ...]
+    without_reference: tuple[CheckCase, ...]
+    partly: tuple[tuple[CheckCase, tuple[str, ...]], ...]
     without_case: tuple[str, ...]
 
 
-def rows(suite: Path, system: str) -> list[Row]:
+def rows(suite: Path, system: str) -> list[ReferenceRow]:
     """Every reference of a system, in the order of its files.
 
     Raises:
@@ -130,7 +130,7 @@ def check(suite: Path, plan: Plan) -> Check:
     return Check(plan.system, str(path), len(judged), tuple(without), tuple(partly), unused)
 
 
-def _needs_references(case: Case) -> bool:
+def _needs_references(case: CheckCase) -> bool:
     family = CHECKS.get(case.check)
     return case.check in CHECKS and (family is None or FAMILIES[family].has_references)
 
@@ -167,13 +167,15 @@ def _unused(
             )
 
 
-def _row(rule: Rule, name: Variable, reference: Reference, tolerance: Tolerance) -> Row:
+def _row(
+    rule: ReferenceRule, name: Variable, reference: Reference, tolerance: Tolerance
+) -> ReferenceRow:
     judged = judge_value(
         name, reference.value, reference.unit, reference, reference.warning, good=reference.good
     )
     notes = (reference.expected_failure and f"known failure: {reference.expected_failure}",
              tolerance.expired and f"expired: {tolerance.expired}")  # fmt: skip
-    return Row(
+    return ReferenceRow(
         check=str(rule.fits.get("check", ".*")),
         keys={field: value for field, value in rule.fits.items() if field != "check"},
         variable=str(name),
@@ -208,7 +210,7 @@ class _Known:
             written(*each) for each in itertools.product(TRANSPORTS, sorted(counts), ("", "full"))
         ]
 
-    def case(self, rule: Rule) -> tuple[str, CaseKey]:
+    def case(self, rule: ReferenceRule) -> tuple[str, CaseKey]:
         """A check and a case that a rule is for.
 
         Raises:
@@ -233,7 +235,7 @@ class _Known:
         raise rule.error("no case of this system can have these references: correct the patterns")
 
 
-def _records(benchmark: Benchmark, rule: Rule) -> bool:
+def _records(benchmark: Benchmark, rule: ReferenceRule) -> bool:
     """Whether a benchmark has the metrics of a rule's values; a family has many sorts of them."""
     names = [*rule.says.get("value", ()), *rule.says.get("values", ())]
     return all(

@@ -171,6 +171,13 @@ def _advice(offered: list[str], extras: PartitionExtras) -> Iterator[Remark]:
 def _environment_remarks(environment: Mapping[str, Any]) -> Iterator[Remark]:
     offered = environment.get("features", [])
     yield from _unknown(offered, features.OF_ENVIRONMENT)
+    is_intel = EnvironmentExtras.of(environment.get("extras")).mpi_family == "intelmpi"
+    given = {*os.environ, *dict(environment.get("env_vars", []))}
+    if is_intel and not environment.get("modules") and "I_MPI_ROOT" not in given:
+        yield _wrong(
+            "Intel MPI's compilers need I_MPI_ROOT, and nothing sets it: name its module under "
+            "modules, or give the variable under env_vars"
+        )
     if "spack" in offered:
         if not EnvironmentExtras.of(environment.get("extras")).mpi_spec:
             yield _wrong("with the feature spack it needs extras.mpi_spec")

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import os
 import re
 import shlex
 import shutil
@@ -40,7 +41,7 @@ class Hardware:
         processor: its CPUs.
     """
 
-    ports: tuple[detect.Port, ...] = ()
+    ports: tuple[detect.DetectedPort, ...] = ()
     lanes: Mapping[str, set[str]] = field(default_factory=dict)
     processor: detect.Processor | None = None
 
@@ -55,6 +56,7 @@ class Facts:
         hardware: of a node of each partition, by its name; without a scheduler, of ``""``.
         spack: MPIs for which the suite's Spack has installed OSU.
         mpis: MPI families whose compilers are on PATH.
+        modules: MPI families whose environment module is loaded, and its name.
         pmis: what the scheduler's launcher can speak to an MPI.
         programs: programs on PATH that checks without MPI use.
         missing: what could not be asked, in words.
@@ -65,6 +67,7 @@ class Facts:
     hardware: Mapping[str, Hardware] = field(default_factory=dict)
     spack: tuple[str, ...] = ()
     mpis: tuple[str, ...] = ()
+    modules: Mapping[str, str] = field(default_factory=dict)
     pmis: tuple[str, ...] = ()
     programs: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
@@ -109,7 +112,9 @@ def gather(run: Run, on_node: Sequence[str] = (), *, alone: bool = False) -> Fac
         ask("MPIs of Spack", "spack", "-e", str(SUITE), "find", *_MPIS_OF_OSU)
     )
     compilers = {name: mpi.compilers[0] for name, mpi in MPIS.items() if mpi.compilers}
+    loaded = _modules(os.environ.get("LOADEDMODULES", ""))
     mpis = [name for name, compiler in compilers.items() if ask("", compiler, "--version")]
+    mpis = list(dict.fromkeys((*loaded, *mpis)))
     said = "" if every else ask("MPI of mpirun", "mpirun", "--version")
     if launched := [name for name, mpi in MPIS.items() if mpi.launcher in said]:
         others = [each for each in mpis if each not in launched]
@@ -122,12 +127,23 @@ def gather(run: Run, on_node: Sequence[str] = (), *, alone: bool = False) -> Fac
         hardware=hardware,
         spack=tuple(name for name in found if name in MPIS),
         mpis=tuple(mpis),
+        modules=loaded,
         pmis=tuple(detect.read_mpi_types(ask("PMIs", "sh", "-c", f"{listing} 2>&1")))
         if (listing := scheduler.launcher.pmis)
         else (),
         programs=tuple(feature for feature, name in programs.items() if shutil.which(name)),
         missing=tuple(missing),
     )
+
+
+def _modules(loaded: str) -> dict[str, str]:
+    """The MPI families among the modules that are loaded, as PATH/NAME/VERSION."""
+    return {
+        name: module
+        for module in loaded.split(":")
+        for name, mpi in MPIS.items()
+        if set(mpi.modules) & set(module.split("/"))
+    }
 
 
 def _partitions(run: Run) -> tuple[Scheduler, list[Partition]]:
@@ -319,9 +335,11 @@ def _hardware(hardware: Hardware) -> dict[str, Any]:
 def _environments(name: str, facts: Facts) -> list[dict[str, Any]]:
     found = []
     for family in dict.fromkeys((*facts.spack, *facts.mpis)):
-        cc, cxx = MPIS[family].compilers if family in facts.mpis else ("mpicc", "mpicxx")
-        pmi = next((each for each in MPIS[family].pmi if each in facts.pmis), None)
         in_spack = family in facts.spack
+        module = None if in_spack else facts.modules.get(family)
+        is_own = family in facts.mpis and family not in facts.modules
+        cc, cxx = MPIS[family].compilers if is_own else ("mpicc", "mpicxx")
+        pmi = next((each for each in MPIS[family].pmi if each in facts.pmis), None)
         spec = MPIS[family].spec if in_spack else None
         said = {"mpi_family": family, "pmi": pmi, "mpi_spec": spec}
         found.append(
@@ -332,6 +350,7 @@ def _environments(name: str, facts: Facts) -> list[dict[str, Any]]:
                 "ftn": "",
                 "features": ["mpi", *(["spack"] if in_spack else [])],
                 "extras": {key: value for key, value in said.items() if value},
+                **({"modules": [module]} if module else {}),
                 **({} if facts.partitions else {"env_vars": [*MPIS[family].alone.items()]}),
                 "target_systems": [name],
             }

@@ -22,14 +22,14 @@ import polars as pl
 from fabricheck.errors import FabricheckError
 from fabricheck.locks import held
 from fabricheck.record.columns import EMPTY, read_columns
-from fabricheck.record.read import Kind, Problem, read_bytes, record_files, shown
+from fabricheck.record.read import Problem, ProblemKind, read_bytes, record_files, shown
 
 INDEX: Final = "index.json"
 _VERSION: Final = "sources 2"
 _PART: Final = re.compile(r"([0-9a-f]{24})([0-9a-f]{8})\.(cases|samples|others)\.parquet")
 _LOCK: Final = ".lock"
 _PATIENCE: Final = 10.0
-_UNREAD: Final = (Kind.LOST, Kind.UNREAD)
+_UNREAD: Final = (ProblemKind.LOST, ProblemKind.UNREAD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,9 @@ class Source:
     def found(self) -> list[Problem]:
         """What is wrong with its lines."""
         path = Path(self.path)
-        return [Problem(Kind(kind), path, line, detail) for kind, line, detail in self.problems]
+        return [
+            Problem(ProblemKind(kind), path, line, detail) for kind, line, detail in self.problems
+        ]
 
 
 @dataclass(slots=True)
@@ -203,7 +205,7 @@ class Cache:
         stamp = _stamp(path)
         known = before if before and self.is_whole(before) else None
         # A line of the future comes of age without a change of its file.
-        if known and stamp == known.stamp and Kind.FUTURE not in _kinds(known):
+        if known and stamp == known.stamp and ProblemKind.FUTURE not in _kinds(known):
             outcome.unchanged += 1
             return known
         data, problems = read_bytes(path)

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import polars as pl
 
-from fabricheck.record.entries import Case
-from fabricheck.record.read import Kind, Problem, decoded, whole_lines
+from fabricheck.record.entries import CaseEntry
+from fabricheck.record.read import Problem, ProblemKind, decoded, whole_lines
 
 _BLOCK: Final = 2000
 """Lines that are decoded at once: their objects take ten times the memory of their columns."""
@@ -78,8 +78,8 @@ def read_columns(path: Path, data: bytes, number: int, now: datetime) -> Columns
     blocks: dict[str, list[pl.DataFrame]] = {kind: [empty] for kind, empty in EMPTY.items()}
     for begin in range(0, len(lines), _BLOCK):
         block = list(decoded(lines[begin : begin + _BLOCK], path, problems, begin + 1))
-        cases = {n: each for n, each in block if isinstance(each, Case) and not each.fixture}
-        others = [(each.time, lines[n - 1]) for n, each in block if not isinstance(each, Case)]
+        cases = {n: each for n, each in block if isinstance(each, CaseEntry) and not each.fixture}
+        others = [(each.time, lines[n - 1]) for n, each in block if not isinstance(each, CaseEntry)]
         blocks["cases"].append(_cases(cases, number << 32))
         blocks["samples"].append(_samples(cases, number << 32))
         blocks["others"].append(_dated(pl.DataFrame(others, schema=_OTHERS, orient="row")))
@@ -91,7 +91,7 @@ def read_columns(path: Path, data: bytes, number: int, now: datetime) -> Columns
     return Columns(len(lines), frames, problems)
 
 
-def _cases(cases: Mapping[int, Case], first: int) -> pl.DataFrame:
+def _cases(cases: Mapping[int, CaseEntry], first: int) -> pl.DataFrame:
     columns: dict[str, Any] = {
         "case": [first + number for number in cases],
         "line": list(cases),
@@ -103,7 +103,7 @@ def _cases(cases: Mapping[int, Case], first: int) -> pl.DataFrame:
     return _dated(pl.DataFrame(columns, schema_overrides=schema)).select(EMPTY["cases"].columns)
 
 
-def _samples(cases: Mapping[int, Case], first: int) -> pl.DataFrame:
+def _samples(cases: Mapping[int, CaseEntry], first: int) -> pl.DataFrame:
     found = [sample for case in cases.values() for sample in case.samples]
     numbers = [first + n for n, case in cases.items() for _ in case.samples]
     columns = {name: list(map(attrgetter(name), found)) for name in _SAMPLE}
@@ -118,7 +118,7 @@ def _misdated(frame: pl.DataFrame, late: pl.Expr, path: Path, limit: datetime) -
     """Name lines of the future, and those much older than one above them."""
     for line, time in frame.filter(late).select("line", "time").iter_rows():
         detail = f"expected a time until {limit:%Y-%m-%d %H:%M}, found {time:%Y-%m-%d %H:%M}"
-        yield Problem(Kind.FUTURE, path, line, detail)
+        yield Problem(ProblemKind.FUTURE, path, line, detail)
     newest = pl.col("time").cum_max().alias("newest")
     aged = frame.filter(~late).select("line", "time", newest)
     for line, time, above in aged.filter(pl.col("newest") - pl.col("time") > _JUMP).iter_rows():
@@ -126,4 +126,4 @@ def _misdated(frame: pl.DataFrame, late: pl.Expr, path: Path, limit: datetime) -
             f"expected no line older than those above it, found {time:%Y-%m-%d %H:%M} below "
             f"{above:%Y-%m-%d %H:%M}: a clock went back"
         )
-        yield Problem(Kind.CLOCK, path, line, detail)
+        yield Problem(ProblemKind.CLOCK, path, line, detail)

@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import median
 from typing import Final, NamedTuple
 
-from fabricheck.record.entries import Case, Entry
+from fabricheck.record.entries import CaseEntry, Entry
 from fabricheck.record.read import entries, record_files
 from fabricheck.transports.placement import written
 
@@ -56,7 +56,7 @@ class Estimate:
     unknown: int
 
 
-def key_of(case: Case) -> Key:
+def key_of(case: CaseEntry) -> Key:
     """The key of a recorded case."""
     place = written(case.transport, case.num_nodes, case.layout)
     return Key(case.partition, case.environ, case.check, case.benchmark, place)
@@ -96,7 +96,7 @@ def costs_of(recorded: Iterable[Entry]) -> dict[Key, Cost]:
     """The median cost of each case among some entries of the record."""
     taken: dict[Key, list[Cost]] = {}
     for entry in recorded:
-        if isinstance(entry, Case) and entry.measuring is not None:
+        if isinstance(entry, CaseEntry) and entry.measuring is not None:
             parts = (entry.launch, entry.measuring, entry.judging)
             nodes = len(entry.nodes) or entry.num_nodes or 1
             taken.setdefault(key_of(entry), []).append(Cost(sum(filter(None, parts)), nodes))

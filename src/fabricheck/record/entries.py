@@ -125,7 +125,7 @@ class Setup:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case(Setup):
+class CaseEntry(Setup):
     """A finished case: a test in an environment on a partition, one attempt of it.
 
     Attributes:
@@ -259,9 +259,9 @@ class Session:
 NIGHT, RUN, LOCATE, ACCEPTANCE = "night", "run", "locate", "acceptance"
 """Kinds of sessions."""
 
-Entry = Case | Nodes | Session
+Entry = CaseEntry | Nodes | Session
 _DECODERS: Final[Mapping[str, msgspec.json.Decoder[Any]]] = {
-    each.KIND: msgspec.json.Decoder(each) for each in (Case, Nodes, Session)
+    each.KIND: msgspec.json.Decoder(each) for each in (CaseEntry, Nodes, Session)
 }
 
 

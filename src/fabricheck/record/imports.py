@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Final
 
 from fabricheck.errors import FabricheckError
-from fabricheck.record.entries import Case, Entry, to_line
+from fabricheck.record.entries import CaseEntry, Entry, to_line
 from fabricheck.record.perflog import cases_of
-from fabricheck.record.read import Kind, Problem, read_bytes, shown, whole_lines
+from fabricheck.record.read import Problem, ProblemKind, read_bytes, shown, whole_lines
 from fabricheck.record.reframe_report import entries_of_report, in_words
 from fabricheck.record.write import locked
 
@@ -64,7 +64,7 @@ def import_all(sources: Sequence[Path], perflogs: Path) -> Imported:
             _write(perflogs, path.absolute(), entries)
             done.files += 1
             done.problems += problems
-            cases = [each for each in entries if isinstance(each, Case)]
+            cases = [each for each in entries if isinstance(each, CaseEntry)]
             done.cases += len(cases)
             done.values += sum(len(case.samples) for case in cases)
     return done
@@ -156,7 +156,7 @@ def _of_sessions(db: sqlite3.Connection, path: Path) -> tuple[list[Entry], list[
             entries, more = entries_of_report(text, path)
         except (ValueError, TypeError) as error:
             detail = f"session {uuid!a}: {in_words(error)}"
-            problems.append(Problem(Kind.DAMAGED, path, 0, detail))
+            problems.append(Problem(ProblemKind.DAMAGED, path, 0, detail))
             continue
         found += entries
         problems += more

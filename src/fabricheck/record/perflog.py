@@ -17,8 +17,8 @@ from typing import Any, Final
 
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.levels import Level, worst
-from fabricheck.record.entries import Case, Sample, moment
-from fabricheck.record.read import Kind, Problem
+from fabricheck.record.entries import CaseEntry, Sample, moment
+from fabricheck.record.read import Problem, ProblemKind
 from fabricheck.record.reframe_report import ODD, case_of, in_words
 
 _TIMES: Final = ("job_completion_time_unix", "job_completion_time", "asctime")
@@ -43,10 +43,10 @@ _SHOWN: Final = 80
 _UNTIL: Final = datetime(9999, 12, 30, tzinfo=UTC)
 
 Fields = Mapping[str, str]
-Reader = Callable[[str], Iterable[Case]]
+Reader = Callable[[str], Iterable[CaseEntry]]
 
 
-def cases_of(lines: Sequence[bytes], path: Path) -> tuple[list[Case], list[Problem]]:
+def cases_of(lines: Sequence[bytes], path: Path) -> tuple[list[CaseEntry], list[Problem]]:
     """The cases of a perflog's lines, and what is wrong with lines.
 
     Lines of one case, each with a value of its own, become one again.
@@ -62,8 +62,8 @@ def cases_of(lines: Sequence[bytes], path: Path) -> tuple[list[Case], list[Probl
     if read is None:
         shown = header if len(header) <= _SHOWN else f"{header[: _SHOWN - 3]}..."
         detail = f"expected the header of a perflog in line 1, found {shown!r}: none of it is read"
-        return [], [Problem(Kind.UNREAD, path, 0, detail)]
-    cases: dict[Case, list[Sample]] = {}
+        return [], [Problem(ProblemKind.UNREAD, path, 0, detail)]
+    cases: dict[CaseEntry, list[Sample]] = {}
     problems = []
     for number, line in enumerate(lines[first:], start=first + 1):
         try:
@@ -71,14 +71,14 @@ def cases_of(lines: Sequence[bytes], path: Path) -> tuple[list[Case], list[Probl
                 samples = cases.setdefault(replace(case, samples=()), [])
                 if again := [each for each in case.samples if _stands(each, samples)]:
                     detail = f"expected {again[0].variable} once for a case, found it again"
-                    problems.append(Problem(Kind.DUPLICATE, path, number, detail))
+                    problems.append(Problem(ProblemKind.DUPLICATE, path, number, detail))
                 samples += [each for each in case.samples if each not in again]
         except (*ODD, FabricheckError) as error:
-            problems.append(Problem(Kind.DAMAGED, path, number, in_words(error)))
+            problems.append(Problem(ProblemKind.DAMAGED, path, number, in_words(error)))
     return [_whole(case, samples) for case, samples in cases.items()], problems
 
 
-def _whole(case: Case, samples: Sequence[Sample]) -> Case:
+def _whole(case: CaseEntry, samples: Sequence[Sample]) -> CaseEntry:
     """A case with its samples: it is what the worst of them is."""
     if case.result:
         return replace(case, samples=tuple(samples))
@@ -131,7 +131,7 @@ def _reframes(first: str, path: Path) -> tuple[Reader | None, int]:
         return None, 0
     variables = _variables(columns, known)
 
-    def read(line: str) -> Iterator[Case]:
+    def read(line: str) -> Iterator[CaseEntry]:
         given = _named(columns, line.split(delimiter), delimiter)
         for name, pattern in composed.items():
             found = pattern.fullmatch(given[name])
@@ -169,7 +169,7 @@ def _variables(columns: Sequence[str], known: set[str]) -> tuple[str, ...]:
     return tuple(name for name in names if name and f"{name}_unit" in columns)
 
 
-def _foreign_case(line: Fields, variables: Sequence[str], path: Path) -> Case:
+def _foreign_case(line: Fields, variables: Sequence[str], path: Path) -> CaseEntry:
     """What a line says, as ReFrame's run report would say it."""
     given = {name: "" if each in _NOTHING else each for name, each in line.items()}
     info = given.get("info", "")

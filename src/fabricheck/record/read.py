@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Final
 
 from fabricheck.errors import FabricheckError
-from fabricheck.record.entries import Case, Entry, Nodes, Session, from_line
+from fabricheck.record.entries import CaseEntry, Entry, Nodes, Session, from_line
 
 EXAMPLES: Final = "example"
 _RECORD: Final = re.compile(r"(\d{4}-\d\d|imported-[^/]+)\.jsonl(\.gz)?")
 _GZIP: Final = 31
 
 
-class Kind(StrEnum):
+class ProblemKind(StrEnum):
     """What can be wrong with a line."""
 
     DAMAGED = "damaged"
@@ -40,7 +40,7 @@ class Problem:
         detail: what was expected and found, in words.
     """
 
-    kind: Kind
+    kind: ProblemKind
     path: Path
     line: int
     detail: str
@@ -91,7 +91,7 @@ def read_bytes(path: Path) -> tuple[bytes, list[Problem]]:
     """
     # Opening a named pipe could wait without end.
     if not path.is_file():
-        return b"", [Problem(Kind.UNREAD, path, 0, "expected a file, found something else")]
+        return b"", [Problem(ProblemKind.UNREAD, path, 0, "expected a file, found something else")]
     try:
         with path.open("rb") as file:
             data = file.read()
@@ -124,7 +124,7 @@ def _unpacked(packed: bytes, path: Path) -> tuple[bytes, list[Problem]]:
                 f"expected compressed data to go on, found {fault}: what stands before was read, "
                 "what stood after is lost; put a sound copy in its place"
             )
-            problems.append(Problem(Kind.LOST, path, data.count(b"\n") + 1, detail))
+            problems.append(Problem(ProblemKind.LOST, path, data.count(b"\n") + 1, detail))
             break
     return b"".join(parts), problems
 
@@ -135,7 +135,7 @@ def whole_lines(data: bytes, path: Path) -> tuple[list[bytes], list[Problem]]:
     if not rest:
         return lines, []
     detail = "expected a newline at its end, found none"
-    return lines, [Problem(Kind.CUT, path, len(lines) + 1, detail)]
+    return lines, [Problem(ProblemKind.CUT, path, len(lines) + 1, detail)]
 
 
 def entries(path: Path) -> tuple[list[Entry], list[Problem]]:
@@ -158,11 +158,11 @@ def decoded(
         try:
             yield number, from_line(line)
         except ValueError as error:
-            problems.append(Problem(Kind.DAMAGED, path, number, str(error)))
+            problems.append(Problem(ProblemKind.DAMAGED, path, number, str(error)))
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RecordedRun:
     """What the record holds of one session.
 
     Attributes:
@@ -175,12 +175,12 @@ class Run:
 
     session: str
     end: Session | None
-    cases: Sequence[Case]
+    cases: Sequence[CaseEntry]
     nodes: Sequence[Nodes]
     problems: Sequence[Problem]
 
 
-def read_session(perflogs: Path, session: str) -> Run:
+def read_session(perflogs: Path, session: str) -> RecordedRun:
     """Everything that the record holds of a session.
 
     Raises:
@@ -194,10 +194,10 @@ def read_session(perflogs: Path, session: str) -> Run:
             "of it: name one that the record has; fabricheck report shows that of its own, and a "
             "newer one"
         )
-    return Run(
+    return RecordedRun(
         session,
         next((each for each in reversed(found) if isinstance(each, Session)), None),
-        [each for each in found if isinstance(each, Case)],
+        [each for each in found if isinstance(each, CaseEntry)],
         [each for each in found if isinstance(each, Nodes)],
         [problem for _, problems in read for problem in problems],
     )

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from fabricheck.errors import FabricheckError
 from fabricheck.judge.reference import Reference
-from fabricheck.record.entries import Case, Entry, Sample, Session, moment
-from fabricheck.record.read import Kind, Problem
+from fabricheck.record.entries import CaseEntry, Entry, Sample, Session, moment
+from fabricheck.record.read import Problem, ProblemKind
 
 ODD: Final = (ValueError, TypeError, KeyError, AttributeError, OverflowError, OSError)
 """What an entry raises that is not as ReFrame writes it."""
@@ -43,7 +43,7 @@ def repetition(name: str) -> int | None:
     return int(match[1]) if match else None
 
 
-def case_of(given: Mapping[str, Any], session: str, time: str, attempt: int = 1) -> Case:
+def case_of(given: Mapping[str, Any], session: str, time: str, attempt: int = 1) -> CaseEntry:
     """The case of an entry of a run report.
 
     Args:
@@ -64,7 +64,7 @@ def case_of(given: Mapping[str, Any], session: str, time: str, attempt: int = 1)
     system, partition, environ = (
         _text(given, each, needed=True) for each in ("system", "partition", "environ")
     )
-    return Case(
+    return CaseEntry(
         system=system,
         partition=partition,
         environ=environ,
@@ -213,7 +213,7 @@ def entries_of_report(text: str | bytes, path: Path) -> tuple[list[Entry], list[
             except (*ODD, FabricheckError) as error:
                 number = len(cases) + len(problems) + 1
                 detail = f"case {number}: {in_words(error)}"
-                problems.append(Problem(Kind.DAMAGED, path, 0, detail))
+                problems.append(Problem(ProblemKind.DAMAGED, path, 0, detail))
     end = Session(
         time=ended,
         session=session,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from fabricheck.errors import FabricheckError
-from fabricheck.record.entries import NIGHT, RUN, Case, Entry, Session
+from fabricheck.record.entries import NIGHT, RUN, CaseEntry, Entry, Session
 from fabricheck.record.read import entries, record_files, shown
 
 STRESS: Final = "Stress"
@@ -47,7 +47,7 @@ class Known:
         found = replace(self, time=max(self.time, entry.time))
         if isinstance(entry, Session):
             return replace(found, kind=entry.kind, ended=True)
-        if not isinstance(entry, Case) or entry.fixture or entry.attempt > 1:
+        if not isinstance(entry, CaseEntry) or entry.fixture or entry.attempt > 1:
             return found
         kind = STRESS if entry.check == STRESS else self.kind
         return replace(found, kind=kind, cases=self.cases + 1)

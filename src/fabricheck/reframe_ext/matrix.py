@@ -29,7 +29,7 @@ from fabricheck.reframe_ext.nodes import lacking_of_scheduler
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class CheckCase:
     """A check with one partition and environment.
 
     Attributes:
@@ -67,7 +67,7 @@ def name_of(check: str, benchmark: str, placement: str) -> str:
     return " ".join(filter(None, (check, benchmark, placement)))
 
 
-def read_cases(suite: Path, system: str) -> list[Case]:
+def read_cases(suite: Path, system: str) -> list[CheckCase]:
     """Every case of every check on a system, in the order of the checks.
 
     Args:
@@ -99,7 +99,7 @@ def read_cases(suite: Path, system: str) -> list[Case]:
                 f"the cases of system {system} could not be listed, exit code {ended.returncode}: "
                 f"{words}\n{ended.stderr}"
             )
-        return msgspec.json.decode(Path(written.name).read_bytes(), type=list[Case])
+        return msgspec.json.decode(Path(written.name).read_bytes(), type=list[CheckCase])
 
 
 def _last_words(errors: str) -> str:
@@ -133,7 +133,7 @@ def _term(term: str) -> str:
     return f"no {term[1:]}" if term.startswith("-") else term.lstrip("+%")
 
 
-def _cases(tests: Sequence[Any], system: Any) -> list[Case]:
+def _cases(tests: Sequence[Any], system: Any) -> list[CheckCase]:
     found = []
     cases = {test.unique_name: _case(test) for test in tests}
     for test in tests:
@@ -162,8 +162,8 @@ def _variables(test: Any, partition: Any, environ: Any) -> tuple[str, ...]:
     return tuple(map(str, test.measured_values()))
 
 
-def _case(test: Any) -> Case:
-    return Case(
+def _case(test: Any) -> CheckCase:
+    return CheckCase(
         check=type(test).__name__,
         benchmark=str(getattr(test, "benchmark", "")),
         placement=str(getattr(test, "placement", "")),
@@ -182,7 +182,7 @@ def _write(suite: Path, system: str, path: Path) -> None:
 
 def _is_mendable(error: BaseException) -> bool:
     """Whether a person made the error: it began as one of ReFrame's, of a file, or of a module."""
-    from reframe.core.exceptions import ReframeBaseError  # noqa: PLC0415
+    from reframe.core.exceptions import ReframeBaseError
 
     # ReFrame's loader wraps whatever a check raises.
     while error.__context__ is not None:

@@ -55,8 +55,8 @@ class PairSurvey(EveryNode, BuiltCase):
 
     def find_verdict(
         self,
-        references: Mapping[Variable, Reference],  # noqa: ARG002 - the run is compared with itself
-        tolerance: Tolerance | None,  # noqa: ARG002
+        references: Mapping[Variable, Reference],
+        tolerance: Tolerance | None,
     ) -> Verdict:
         """Who is slow, and who is not cleared."""
         # ReFrame keeps the files of a case that failed in the stage, which the next run clears.

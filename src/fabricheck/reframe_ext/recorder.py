@@ -25,7 +25,7 @@ from fabricheck.launch.times import script_end
 from fabricheck.nodes.machine import read_machines
 from fabricheck.provenance import session
 from fabricheck.record import resting
-from fabricheck.record.entries import Case, Session, moment
+from fabricheck.record.entries import CaseEntry, Session, moment
 from fabricheck.record.facts import alike
 from fabricheck.record.reframe_report import ODD, repetition, samples_of, title
 from fabricheck.record.write import append
@@ -198,7 +198,7 @@ def _adds(ended: Ended) -> bool:
     return ended.attempt == 1 or not (waited or ended.fail_phase in ("startup", "setup"))
 
 
-def case_of(check: Any, ended: Ended) -> Case:
+def case_of(check: Any, ended: Ended) -> CaseEntry:
     """A case that has ended; one of the suite's own says itself what it measured (``recorded``)."""
     job = check.job
     if own := hasattr(check, "recorded"):
@@ -218,7 +218,7 @@ def case_of(check: Any, ended: Ended) -> Case:
     if fields.get("waiting") is not None and (end := script_end(Path(check.stagedir))):
         fields["judging"] = max(0.0, time.time() - end)
     partition = check.current_partition
-    return Case(
+    return CaseEntry(
         **ended._asdict(),
         time=moment(int(job.completion_time) if job and job.completion_time else None),
         session=session(),

@@ -119,7 +119,7 @@ def at_the_end(record: Callable[[list[tuple[Any, Ended]], Mapping[str, Any]], No
             of the session.
     """
 
-    from reframe.frontend import reporting  # noqa: PLC0415
+    from reframe.frontend import reporting
 
     class Report(reporting.RunReport):
         def update_run_stats(self, stats: Any) -> None:
@@ -179,7 +179,7 @@ def load_tests(configuration: Path, system: str, folders: Sequence[str]) -> tupl
 
     ReFrame's runtime can be made only once in a process.
     """
-    from reframe.frontend.loader import RegressionCheckLoader  # noqa: PLC0415
+    from reframe.frontend.loader import RegressionCheckLoader
 
     site = config.load_config("<builtin>", str(configuration))
     site.validate()
@@ -209,6 +209,6 @@ def query_of(text: str) -> Any:
     Raises:
         ValueError, OverflowError: if it is none.
     """
-    from reframe.frontend.reporting.utility import parse_query_spec  # noqa: PLC0415
+    from reframe.frontend.reporting.utility import parse_query_spec
 
     return parse_query_spec(text)

@@ -48,8 +48,8 @@ class FabricSurvey(EveryNode, Judged):
     placement = variable(str, value="", loggable=True)
     pause = variable(int, value=5, loggable=True)
 
-    valid_systems = ["+rdma"]  # noqa: RUF012 - a ReFrame variable, copied for each test
-    valid_prog_environs = ["+verbs"]  # noqa: RUF012
+    valid_systems = ["+rdma"]
+    valid_prog_environs = ["+verbs"]
     _nodes: Sequence[Node] = ()
 
     @run_before("run")
@@ -98,8 +98,8 @@ class FabricSurvey(EveryNode, Judged):
 
     def find_verdict(
         self,
-        references: Mapping[Variable, Reference],  # noqa: ARG002 - the bands are the references
-        tolerance: Tolerance | None,  # noqa: ARG002
+        references: Mapping[Variable, Reference],
+        tolerance: Tolerance | None,
     ) -> Verdict:
         """The verdict on the values; what is wrong with which port stands among the findings."""
         found = self._worst()
@@ -143,8 +143,8 @@ class NodeSurvey(EveryNode, Judged):
     benchmark = variable(str, value="node_health")
     placement = variable(str, value="", loggable=True)
 
-    valid_systems = ["*"]  # noqa: RUF012 - a ReFrame variable, copied for each test
-    valid_prog_environs = ["builtin", "+mpi"]  # noqa: RUF012
+    valid_systems = ["*"]
+    valid_prog_environs = ["builtin", "+mpi"]
     _lines: Sequence[Line] = ()
     _skew: float | None = None
 
@@ -189,7 +189,7 @@ class NodeSurvey(EveryNode, Judged):
     def find_verdict(
         self,
         references: Mapping[Variable, Reference],
-        tolerance: Tolerance | None,  # noqa: ARG002 - the rules have their levels themselves
+        tolerance: Tolerance | None,
     ) -> Verdict:
         """The verdict of the rules."""
         levels = {

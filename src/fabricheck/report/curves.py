@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fabricheck.measures.registry import REGISTRY
 from fabricheck.record.entries import Sample
 from fabricheck.report.matrix import Column, Matrix
-from fabricheck.report.run import Case
+from fabricheck.report.run import ReportedCase
 
 PRIMARY = ("p50", "avg")
 """The statistic that stands for a metric, in order of preference: its bounds are drawn."""
@@ -24,7 +24,7 @@ class Group:
     benchmark: str
     placement: str
     placement_words: str
-    cases: tuple[Case, ...]
+    cases: tuple[ReportedCase, ...]
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -54,7 +54,7 @@ class Group:
 class Series:
     """One line of a chart: a statistic of a case over the message sizes, values present only."""
 
-    case: Case
+    case: ReportedCase
     statistic: str
     samples: tuple[Sample, ...]
 
@@ -75,7 +75,7 @@ def groups(matrix: Matrix) -> tuple[Group, ...]:
     )
 
 
-def measured(cases: Iterable[Case]) -> bool:
+def measured(cases: Iterable[ReportedCase]) -> bool:
     """Whether any of the cases has a value."""
     return any(sample.value is not None for case in cases for sample in case.samples)
 
@@ -114,7 +114,7 @@ def _placements(matrix: Matrix) -> Sequence[Column]:
     return list(reversed(found.values()))
 
 
-def _cases(matrix: Matrix, benchmark: str, place: Column) -> tuple[Case, ...]:
+def _cases(matrix: Matrix, benchmark: str, place: Column) -> tuple[ReportedCase, ...]:
     where = (place.system, place.partition, place.placement)
     return tuple(
         case

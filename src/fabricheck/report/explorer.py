@@ -26,7 +26,7 @@ from fabricheck.measures.registry import REGISTRY
 from fabricheck.report.charts import CRITICAL, GOOD, NEUTRAL, SERIES_COLORS, canvas, finish
 from fabricheck.report.history_view import HistoryView, Place, place_of, place_words
 from fabricheck.report.past import changes_of, segments
-from fabricheck.trend.events import Change, State
+from fabricheck.trend.events import Change, EventState
 from fabricheck.trend.trend_text import amount
 from fabricheck.units import LADDERS
 
@@ -47,7 +47,7 @@ Steps = npt.NDArray[np.int16]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ExplorerRow:
     """What turns the steps of a series into values.
 
     Attributes:
@@ -83,7 +83,7 @@ class Nights:
 
     sessions: tuple[str, ...]
     times: tuple[int, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[ExplorerRow, ...]
     steps: Steps
     before: int
 
@@ -123,12 +123,12 @@ def lay_out(series: Sequence[Series], most_values: int = MOST_VALUES) -> Nights:
     )
 
 
-def _row(series: Series, values: npt.NDArray[np.float64]) -> Row:
+def _row(series: Series, values: npt.NDArray[np.float64]) -> ExplorerRow:
     # Rounded first, so that what the steps are counted from is what the page has.
     middle = _short(float(np.median(values)))
     if values.min() > 0:
-        return Row(series, middle, None)
-    return Row(series, middle, float(np.ptp(values)) / 1000 or 1.0)
+        return ExplorerRow(series, middle, None)
+    return ExplorerRow(series, middle, float(np.ptp(values)) / 1000 or 1.0)
 
 
 def packed(content: bytes) -> str:
@@ -223,9 +223,9 @@ def _order(key: SeriesKey) -> tuple[Any, ...]:
     return (known, *place_of(key), key.check, key.metric, key.statistic, size, key.unit)
 
 
-def _stretches(row: Row, nights: Nights, changes: Sequence[Change]) -> list[list[float]]:
+def _stretches(row: ExplorerRow, nights: Nights, changes: Sequence[Change]) -> list[list[float]]:
     """The levels that reach into the table: first and last column, level, band, accepted or not."""
-    accepted = {change.index for change in changes if change.state is State.ACCEPTED}
+    accepted = {change.index for change in changes if change.state is EventState.ACCEPTED}
     sessions = row.series.sessions
     found = []
     for stretch in segments(row.series, changes):

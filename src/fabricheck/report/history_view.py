@@ -15,11 +15,11 @@ from fabricheck.history.series import Series, SeriesKey
 from fabricheck.history.store import History
 from fabricheck.localise.nodes import NodeTrend, node_trend
 from fabricheck.report.places import Accusations, accusations
-from fabricheck.report.run import Case, Run
+from fabricheck.report.run import ReportedCase, ReportedRun
 from fabricheck.trend.accepted import read_accepted
 from fabricheck.trend.attribution import Difference, around, attribute
 from fabricheck.trend.detect import Trend, analyse
-from fabricheck.trend.events import Event, Kind, State
+from fabricheck.trend.events import Event, EventKind, EventState
 from fabricheck.trend.settings import Settings, read_settings
 
 _BOUND_DAYS = 30
@@ -29,7 +29,7 @@ _BOUND_DAYS = 30
 Place = tuple[str, str, str, str, str]
 
 
-def place_of(item: SeriesKey | Case) -> Place:
+def place_of(item: SeriesKey | ReportedCase) -> Place:
     """What a series and a case must share to be of the same job: where, what, and how."""
     return item.system, item.partition, item.environ, item.benchmark, item.placement
 
@@ -83,7 +83,7 @@ class HistoryView:
 
 
 def read_history_view(
-    store: Path, run: Run, sites: Iterable[Path], references: Iterable[Path]
+    store: Path, run: ReportedRun, sites: Iterable[Path], references: Iterable[Path]
 ) -> HistoryView:
     """Read and judge the history of the run's systems, without what came after the run.
 
@@ -123,7 +123,7 @@ def read_history_view(
 
 
 def _nodes(
-    history: History, trend: Trend, run: Run, settings: Mapping[str, Settings]
+    history: History, trend: Trend, run: ReportedRun, settings: Mapping[str, Settings]
 ) -> tuple[NodeTrend, ...]:
     if trend.newest is None:
         return ()
@@ -133,7 +133,7 @@ def _nodes(
     )
 
 
-def _after(run: Run) -> datetime | None:
+def _after(run: ReportedRun) -> datetime | None:
     """The first moment after a run; None if its end isn't known."""
     try:
         return datetime.fromisoformat(run.ended) + timedelta(seconds=1)
@@ -146,7 +146,7 @@ def shown(trend: Trend) -> tuple[Event, ...]:
 
     What asks for something comes first; of that, what most series show.
     """
-    states, kinds = list(State), list(Kind)
+    states, kinds = list(EventState), list(EventKind)
 
     def order(event: Event) -> tuple[int, ...]:
         rank = states.index(event.state), kinds.index(event.kind)

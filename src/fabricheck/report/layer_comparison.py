@@ -5,26 +5,26 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from fabricheck.errors import FabricheckError
-from fabricheck.judge.layers import Diagnosis, Layer, Path, State, common_nodes, diagnose
+from fabricheck.judge.layers import Diagnosis, Layer, LayerPath, LayerState, common_nodes, diagnose
 from fabricheck.judge.levels import Level
 from fabricheck.measures.benchmark import Benchmark, MpiBenchmark, ProgramBenchmark
 from fabricheck.measures.metrics import Metric
 from fabricheck.measures.registry import FAMILIES, REGISTRY
 from fabricheck.record.entries import NIGHT, Sample
 from fabricheck.report.matrix import SMALL
-from fabricheck.report.run import Case, Run
+from fabricheck.report.run import ReportedCase, ReportedRun
 from fabricheck.report.status import Status
 from fabricheck.transports.table import TRANSPORTS, Counter, find
 
 _STATES = {
-    Status.GOOD: State.GOOD,
-    Status.WARNING: State.GOOD,
-    Status.CRITICAL: State.RED,
-    Status.UNTRUSTED: State.RED,
-    Status.FAILED: State.RED,
-    Status.NO_REFERENCE: State.UNJUDGED,
-    Status.UNJUDGED: State.UNJUDGED,
-    Status.DISTURBED: State.UNJUDGED,
+    Status.GOOD: LayerState.GOOD,
+    Status.WARNING: LayerState.GOOD,
+    Status.CRITICAL: LayerState.RED,
+    Status.UNTRUSTED: LayerState.RED,
+    Status.FAILED: LayerState.RED,
+    Status.NO_REFERENCE: LayerState.UNJUDGED,
+    Status.UNJUDGED: LayerState.UNJUDGED,
+    Status.DISTURBED: LayerState.UNJUDGED,
 }
 """Statuses that say something of a layer; with the others nothing was measured."""
 
@@ -41,11 +41,11 @@ _NEAR_MATCHES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class LayerRow:
     """A case of a layer with its key values, one for each size of the line-up."""
 
     layer: Layer
-    case: Case
+    case: ReportedCase
     samples: tuple[Sample | None, ...]
 
 
@@ -65,10 +65,10 @@ class LayerComparison:
         commands: what to run to know more.
     """
 
-    case: Case
+    case: ReportedCase
     sizes: tuple[int, ...]
-    states: dict[Layer, State]
-    rows: tuple[Row, ...]
+    states: dict[Layer, LayerState]
+    rows: tuple[LayerRow, ...]
     left_out: dict[Layer, int]
     diagnosis: Diagnosis
     suspects: tuple[str, ...]
@@ -76,7 +76,7 @@ class LayerComparison:
     commands: tuple[str, ...]
 
 
-def find_case(run: Run, text: str, partition: str = "") -> Case:
+def find_case(run: ReportedRun, text: str, partition: str = "") -> ReportedCase:
     """The case of that title, or the only one whose title has all of the words.
 
     Raises:
@@ -103,7 +103,7 @@ def find_case(run: Run, text: str, partition: str = "") -> Case:
     )
 
 
-def compare_layers(run: Run, case: Case) -> LayerComparison:
+def compare_layers(run: ReportedRun, case: ReportedCase) -> LayerComparison:
     """Line up a case with the layers below it, and name the one at fault.
 
     Raises:
@@ -119,10 +119,10 @@ def compare_layers(run: Run, case: Case) -> LayerComparison:
     *below, own = _layers(case, benchmark)
     members = {layer: _members(run, case, layer) for layer in below}
     states = {layer: _state(found, case) for layer, found in members.items()}
-    states[own] = _STATES.get(case.status, State.ABSENT)
+    states[own] = _STATES.get(case.status, LayerState.ABSENT)
     peers = _peers(run, case)
     diagnosis = diagnose(
-        Path(
+        LayerPath(
             case=case.title,
             states=states,
             ground=_GROUNDS[transport.counter],
@@ -130,7 +130,9 @@ def compare_layers(run: Run, case: Case) -> LayerComparison:
             counters={
                 layer: _counters(found) for layer, found in (members | {own: [case]}).items()
             },
-            good_peers=[peer.environ for peer in peers if _STATES.get(peer.status) is State.GOOD],
+            good_peers=[
+                peer.environ for peer in peers if _STATES.get(peer.status) is LayerState.GOOD
+            ],
         )
     )
     members[own] = [case, *peers]
@@ -141,7 +143,7 @@ def compare_layers(run: Run, case: Case) -> LayerComparison:
         sizes=sizes,
         states=states,
         rows=tuple(
-            Row(layer, member, tuple(_key_sample(member, size) for size in sizes))
+            LayerRow(layer, member, tuple(_key_sample(member, size) for size in sizes))
             for layer, found in members.items()
             for member in found[:_SHOWN_IN_A_LAYER]
         ),
@@ -157,25 +159,25 @@ def compare_layers(run: Run, case: Case) -> LayerComparison:
     )
 
 
-def clause(run: Run, cases: Sequence[Case]) -> str:
+def clause(run: ReportedRun, cases: Sequence[ReportedCase]) -> str:
     """The layer at fault in few words, where it is the same for all of the cases of MPI.
 
     Where it is not known although something below MPI was measured, the command that tells more.
     """
-    mpi = [case for case in cases if _is_mpi(case) and _STATES.get(case.status) is State.RED]
+    mpi = [case for case in cases if _is_mpi(case) and _STATES.get(case.status) is LayerState.RED]
     if not mpi:
         return ""
     found = [compare_layers(run, case) for case in mpi]
     clauses = {each.diagnosis.clause for each in found}
     if len(clauses) == 1 and (common := clauses.pop()):
         return common
-    if all(set(list(each.states.values())[:-1]) <= {State.ABSENT} for each in found):
+    if all(set(list(each.states.values())[:-1]) <= {LayerState.ABSENT} for each in found):
         return ""
     session = "" if run.kind == NIGHT else f" --session {run.session}"
     return f'see fabricheck explain "{mpi[0].title}"{session}'
 
 
-def _is_mpi(case: Case) -> bool:
+def _is_mpi(case: ReportedCase) -> bool:
     benchmark = REGISTRY.get(case.benchmark)
     return (
         benchmark is not None
@@ -197,7 +199,7 @@ def _measuring(layer: Layer) -> list[ProgramBenchmark]:
     return [each for each in programs if _layer(each) is layer]
 
 
-def _layers(case: Case, benchmark: Benchmark) -> list[Layer]:
+def _layers(case: ReportedCase, benchmark: Benchmark) -> list[Layer]:
     """The layers that the path of a case has, up to its own."""
     own = Layer(FAMILIES[benchmark.family].layer)
     every = list(Layer)
@@ -218,7 +220,7 @@ def _metrics(benchmark: Benchmark) -> set[Metric]:
     return set(benchmark.metrics)
 
 
-def _members(run: Run, case: Case, layer: Layer) -> list[Case]:
+def _members(run: ReportedRun, case: ReportedCase, layer: Layer) -> list[ReportedCase]:
     """The cases of a lower layer to compare with: on the same path, if possible of what it needs.
 
     Variants of a verbs test measure one option, not the path, so they are left out.
@@ -241,32 +243,32 @@ def _members(run: Run, case: Case, layer: Layer) -> list[Case]:
     return sorted(here, key=lambda member: -member.status.severity)
 
 
-def _transport(case: Case, layer: Layer) -> str:
+def _transport(case: ReportedCase, layer: Layer) -> str:
     """The transport by which a layer measures the path of a case."""
     transport = find(case.transport).base
     return _VERBS_TRANSPORT.get(transport, transport) if layer is Layer.VERBS else transport
 
 
-def _on_its_nodes(member: Case, case: Case) -> bool:
+def _on_its_nodes(member: ReportedCase, case: ReportedCase) -> bool:
     """Whether a case ran on nodes of another; a case that names no nodes is given the benefit."""
     return not member.nodes or not case.nodes or set(member.nodes) <= set(case.nodes)
 
 
-def _beside(run: Run, case: Case) -> list[Case]:
+def _beside(run: ReportedRun, case: ReportedCase) -> list[ReportedCase]:
     """The cases of the partition on which a case ran."""
     where = (case.system, case.partition)
     return [other for other in run.cases if (other.system, other.partition) == where]
 
 
-def _state(members: Sequence[Case], case: Case) -> State:
-    states = {_STATES.get(member.status, State.ABSENT) for member in members}
+def _state(members: Sequence[ReportedCase], case: ReportedCase) -> LayerState:
+    states = {_STATES.get(member.status, LayerState.ABSENT) for member in members}
     if not any(_on_its_nodes(member, case) for member in members):
-        return State.ELSEWHERE if states - {State.ABSENT} else State.ABSENT
-    ranked = (State.RED, State.GOOD, State.UNJUDGED)
-    return next((state for state in ranked if state in states), State.ABSENT)
+        return LayerState.ELSEWHERE if states - {LayerState.ABSENT} else LayerState.ABSENT
+    ranked = (LayerState.RED, LayerState.GOOD, LayerState.UNJUDGED)
+    return next((state for state in ranked if state in states), LayerState.ABSENT)
 
 
-def _peers(run: Run, case: Case) -> list[Case]:
+def _peers(run: ReportedRun, case: ReportedCase) -> list[ReportedCase]:
     """The same benchmark on the same path in other environments."""
     return [
         other
@@ -277,13 +279,13 @@ def _peers(run: Run, case: Case) -> list[Case]:
     ]
 
 
-def _counters(cases: Sequence[Case]) -> list[str]:
+def _counters(cases: Sequence[ReportedCase]) -> list[str]:
     """What the counters of the fabric found wrong during the red ones of the cases."""
-    red = [case for case in cases if _STATES.get(case.status) is State.RED]
+    red = [case for case in cases if _STATES.get(case.status) is LayerState.RED]
     return list(dict.fromkeys(cause for case in red for cause in case.fabric_causes))
 
 
-def _programs(case: Case, members: dict[Layer, list[Case]]) -> dict[Layer, str]:
+def _programs(case: ReportedCase, members: dict[Layer, list[ReportedCase]]) -> dict[Layer, str]:
     programs = {}
     if mpi := case.mpi_version or case.mpi:
         programs[Layer.MPI] = mpi.partition(",")[0]
@@ -293,7 +295,7 @@ def _programs(case: Case, members: dict[Layer, list[Case]]) -> dict[Layer, str]:
     return programs
 
 
-def _sizes(case: Case, members: dict[Layer, list[Case]]) -> tuple[int, ...]:
+def _sizes(case: ReportedCase, members: dict[Layer, list[ReportedCase]]) -> tuple[int, ...]:
     """Of the sizes that every layer has 8 B or the smallest, and the largest; and the worst."""
     layers = [
         {s.size for member in found for s in member.samples if s.size and s.value is not None}
@@ -306,7 +308,7 @@ def _sizes(case: Case, members: dict[Layer, list[Case]]) -> tuple[int, ...]:
     return tuple(sorted(sizes))
 
 
-def _worst_size(case: Case) -> int | None:
+def _worst_size(case: ReportedCase) -> int | None:
     red = [s for s in case.samples if s.level == Level.CRITICAL and s.size and s.value is not None]
     return max(red, key=distance).size if red else None
 
@@ -319,7 +321,7 @@ def distance(sample: Sample) -> float:
     return max(ratio, 1 / ratio)
 
 
-def _key_sample(case: Case, size: int) -> Sample | None:
+def _key_sample(case: ReportedCase, size: int) -> Sample | None:
     """The value that stands for a case at a size: the median of a latency, else the average."""
     for metric, statistic in (("latency", "p50"), ("latency", "avg"), ("bandwidth", "avg")):
         if sample := case.find(metric, statistic, size):
@@ -327,7 +329,7 @@ def _key_sample(case: Case, size: int) -> Sample | None:
     return None
 
 
-def _suspects(run: Run, case: Case) -> tuple[int, tuple[str, ...]]:
+def _suspects(run: ReportedRun, case: ReportedCase) -> tuple[int, tuple[str, ...]]:
     """How many cases of this kind of path are red, and the nodes that stand out among them."""
     counter = find(case.transport).counter
     alike = [
@@ -338,14 +340,14 @@ def _suspects(run: Run, case: Case) -> tuple[int, tuple[str, ...]]:
         and transport.counter is counter
     ]
 
-    def nodes(state: State) -> list[tuple[str, ...]]:
+    def nodes(state: LayerState) -> list[tuple[str, ...]]:
         return [other.nodes for other in alike if _STATES.get(other.status) is state]
 
-    red = nodes(State.RED)
-    return len(red), common_nodes(red, nodes(State.GOOD))
+    red = nodes(LayerState.RED)
+    return len(red), common_nodes(red, nodes(LayerState.GOOD))
 
 
-def _command(case: Case, layer: Layer) -> str:
+def _command(case: ReportedCase, layer: Layer) -> str:
     """What to run to measure a layer below a case."""
     if layer is Layer.MPI:
         return _run(case.system, [case.benchmark], case.transport)

@@ -10,7 +10,7 @@ from fabricheck.record import entries as record
 from fabricheck.record import read
 from fabricheck.record.entries import Sample
 from fabricheck.record.sessions import Known, asked_for
-from fabricheck.report.run import Case, Run
+from fabricheck.report.run import ReportedCase, ReportedRun
 from fabricheck.report.status import Status
 from fabricheck.units import with_unit
 
@@ -19,11 +19,11 @@ _LARGEST = 1e18
 """None of our measurements is as large in any unit."""
 _MEASURED = ("pass", "fail")
 _NOT_RUN = {"skip": Status.SKIPPED, "abort": Status.ABORTED, "fail_deps": Status.NOT_RUN}
-_FIELDS = tuple(field.name for field in fields(record.Case))
+_FIELDS = tuple(field.name for field in fields(record.CaseEntry))
 _FIGURES = ("value", "reference", "lower", "upper", "warning_lower", "warning_upper")
 
 
-def load(perflogs: Path, session: str = "", system: str = "") -> Run:
+def load(perflogs: Path, session: str = "", system: str = "") -> ReportedRun:
     """The run of a session in the record.
 
     Args:
@@ -41,7 +41,7 @@ def load(perflogs: Path, session: str = "", system: str = "") -> Run:
     return _run_of(read.read_session(perflogs, session), perflogs.resolve(), tuple(newer))
 
 
-def _run_of(recorded: read.Run, path: Path, newer: tuple[Known, ...]) -> Run:
+def _run_of(recorded: read.RecordedRun, path: Path, newer: tuple[Known, ...]) -> ReportedRun:
     """Later attempts of a retried case replace earlier ones, and say so; whatever the record lacks
     becomes a defect of the run or a note of the case.
     """
@@ -50,7 +50,7 @@ def _run_of(recorded: read.Run, path: Path, newer: tuple[Known, ...]) -> Run:
     known: dict[str, Any] = {}
     if end:
         known = {name: getattr(end, name) for name in ("kind", "lacking", "info", "resting")}
-    return Run(
+    return ReportedRun(
         path=path,
         session=recorded.session,
         cases=tuple(case for case in cases if not case.fixture),
@@ -61,8 +61,8 @@ def _run_of(recorded: read.Run, path: Path, newer: tuple[Known, ...]) -> Run:
     )
 
 
-def _cases(entries: Sequence[record.Case]) -> list[Case]:
-    attempts: dict[tuple[str, str, str, str], list[record.Case]] = {}
+def _cases(entries: Sequence[record.CaseEntry]) -> list[ReportedCase]:
+    attempts: dict[tuple[str, str, str, str], list[record.CaseEntry]] = {}
     for entry in entries:
         key = (entry.id, entry.system, entry.partition, entry.environ)
         attempts.setdefault(key, []).append(entry)
@@ -78,7 +78,7 @@ def _cases(entries: Sequence[record.Case]) -> list[Case]:
     return list(built.values())
 
 
-def _defects(recorded: read.Run, cases: Sequence[Case]) -> Iterator[str]:
+def _defects(recorded: read.RecordedRun, cases: Sequence[ReportedCase]) -> Iterator[str]:
     if recorded.end is None:
         yield "the record has no end of the session: it still runs, or was killed"
     else:
@@ -113,7 +113,9 @@ def _count(end: record.Session, name: str) -> int:
     return found if isinstance(found, int) else 0
 
 
-def build_case(attempts: Sequence[record.Case], blockers: Sequence[Case] = ()) -> Case:
+def build_case(
+    attempts: Sequence[record.CaseEntry], blockers: Sequence[ReportedCase] = ()
+) -> ReportedCase:
     """The case of its attempts, the last of which counts.
 
     ``blockers`` are the tests that it depends on and that did not pass. Where other work disturbed
@@ -136,7 +138,7 @@ def build_case(attempts: Sequence[record.Case], blockers: Sequence[Case] = ()) -
         notes.append(f"attempt {len(attempts)}; earlier: {'; '.join(failed)}")
         if status is Status.GOOD and not last.fixture:
             status = Status.WARNING
-    return Case(
+    return ReportedCase(
         **{name: getattr(last, name) for name in _FIELDS},
         status=status,
         causes=_causes(status, last, notes, [blocker.title for blocker in blockers]),
@@ -153,7 +155,7 @@ def _sample(sample: Sample) -> Sample:
     return replace(sample, **without) if without else sample
 
 
-def _omissions(case: record.Case) -> Iterator[str]:
+def _omissions(case: record.CaseEntry) -> Iterator[str]:
     """What a case that says it was measured does not have."""
     if case.result not in _MEASURED:
         return
@@ -173,13 +175,13 @@ def _omissions(case: record.Case) -> Iterator[str]:
             yield f"{len(names)} of {len(samples)} values {lack}: {_named(names)}"
 
 
-def _fixture_status(case: record.Case) -> Status:
+def _fixture_status(case: record.CaseEntry) -> Status:
     if case.result == "pass":
         return Status.GOOD
     return _NOT_RUN.get(case.result, Status.BUILD_FAILED)
 
 
-def _status(case: record.Case, notes: Sequence[str]) -> Status:
+def _status(case: record.CaseEntry, notes: Sequence[str]) -> Status:
     if case.result not in _MEASURED:
         return _NOT_RUN.get(case.result, Status.UNJUDGED)
     if case.level not in set(Level):
@@ -192,7 +194,7 @@ def _status(case: record.Case, notes: Sequence[str]) -> Status:
 
 
 def _causes(
-    status: Status, case: record.Case, notes: Sequence[str], blockers: Sequence[str]
+    status: Status, case: record.CaseEntry, notes: Sequence[str], blockers: Sequence[str]
 ) -> tuple[str, ...]:
     """Why a case has its status, most telling first; empty for a good case.
 

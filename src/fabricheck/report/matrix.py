@@ -13,7 +13,7 @@ from fabricheck.measures.benchmark import Benchmark
 from fabricheck.measures.metrics import row_of
 from fabricheck.measures.registry import FAMILIES, REGISTRY
 from fabricheck.record.entries import Sample
-from fabricheck.report.run import Case, Run
+from fabricheck.report.run import ReportedCase, ReportedRun
 
 SMALL = 8
 MOST_COLUMNS: Final = 6
@@ -43,7 +43,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class BenchmarkRow:
     """One benchmark and the metric that its key figures show."""
 
     benchmark: str
@@ -55,12 +55,12 @@ class Row:
 class Matrix:
     """Cases by row and column; ``others`` are the cases of no registered benchmark."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[BenchmarkRow, ...]
     columns: tuple[Column, ...]
-    cells: dict[tuple[str, Column], tuple[Case, ...]]
-    others: tuple[Case, ...]
+    cells: dict[tuple[str, Column], tuple[ReportedCase, ...]]
+    others: tuple[ReportedCase, ...]
 
-    def cases(self, row: Row, column: Column) -> tuple[Case, ...]:
+    def cases(self, row: BenchmarkRow, column: Column) -> tuple[ReportedCase, ...]:
         """Cases of the cell, worst first; empty where the combination does not exist."""
         return self.cells.get((row.benchmark, column), ())
 
@@ -75,9 +75,9 @@ class Matrix:
         return prefix + column.environ
 
 
-def build_matrix(run: Run) -> Matrix:
+def build_matrix(run: ReportedRun) -> Matrix:
     """The matrix of a run; benchmarks stand in the registry's order."""
-    cells: dict[tuple[str, Column], list[Case]] = {}
+    cells: dict[tuple[str, Column], list[ReportedCase]] = {}
     others = []
     for case in run.cases:
         benchmark = REGISTRY.get(case.benchmark)
@@ -100,7 +100,7 @@ def build_matrix(run: Run) -> Matrix:
     )
 
 
-def key_figures(case: Case, metric: str) -> tuple[Sample | None, ...]:
+def key_figures(case: ReportedCase, metric: str) -> tuple[Sample | None, ...]:
     """The samples that stand for a case: latency p50 at 8 B and 1 MiB, bandwidth at 1 MiB.
 
     A benchmark without message sizes has one figure, and so has matrix multiplication, the whole
@@ -119,9 +119,9 @@ def key_figures(case: Case, metric: str) -> tuple[Sample | None, ...]:
     )
 
 
-def _row(benchmark: Benchmark) -> Row:
+def _row(benchmark: Benchmark) -> BenchmarkRow:
     metric = benchmark.metrics[0]
-    return Row(benchmark.name, metric, metric.row.unit)
+    return BenchmarkRow(benchmark.name, metric, metric.row.unit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ class Part:
     """
 
     title: str
-    rows: tuple[Row, ...]
+    rows: tuple[BenchmarkRow, ...]
     columns: tuple[Column, ...]
 
     @property
@@ -176,9 +176,9 @@ def _where(matrix: Matrix, column: Column) -> str:
 
 def _blocks(
     matrix: Matrix, layer: str, columns: tuple[Column, ...]
-) -> list[tuple[tuple[Row, ...], tuple[Column, ...]]]:
+) -> list[tuple[tuple[BenchmarkRow, ...], tuple[Column, ...]]]:
     """Rows and columns of a layer in blocks of which each row and column is at least half full."""
-    blocks: list[dict[Row, set[Column]]] = []
+    blocks: list[dict[BenchmarkRow, set[Column]]] = []
     for row in matrix.rows:
         present = {column for column in columns if matrix.cases(row, column)}
         if present and _layer(row.benchmark) == layer:
@@ -200,7 +200,7 @@ def _blocks(
     ]
 
 
-def _dense(block: Mapping[Row, set[Column]]) -> bool:
+def _dense(block: Mapping[BenchmarkRow, set[Column]]) -> bool:
     """Whether each row and each column has half of its cells or more."""
     columns = Counter(column for present in block.values() for column in present)
     return all(2 * len(present) >= len(columns) for present in block.values()) and all(

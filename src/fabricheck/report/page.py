@@ -16,7 +16,7 @@ from fabricheck.report.matrix import build_matrix, parts
 from fabricheck.report.offline import require_offline
 from fabricheck.report.phases import phase_chart, phase_figures
 from fabricheck.report.places import place_views
-from fabricheck.report.run import Run
+from fabricheck.report.run import ReportedRun
 from fabricheck.report.summary import Summary, of_fabric, reference_legend
 from fabricheck.report.timeline import timeline
 from fabricheck.trend import trend_text
@@ -35,7 +35,11 @@ OPEN_EVENTS = 3
 
 
 def write_page(
-    run: Run, summary: Summary, path: Path, view: HistoryView | None = None, unread: str = ""
+    run: ReportedRun,
+    summary: Summary,
+    path: Path,
+    view: HistoryView | None = None,
+    unread: str = "",
 ) -> None:
     """Write the page of a run, whole or not at all.
 
@@ -54,7 +58,9 @@ def write_page(
     write_whole(path, html)
 
 
-def render(run: Run, summary: Summary, view: HistoryView | None = None, unread: str = "") -> str:
+def render(
+    run: ReportedRun, summary: Summary, view: HistoryView | None = None, unread: str = ""
+) -> str:
     """The page as text; arguments as of ``write_page``."""
     matrix = build_matrix(run)
     curves = groups(matrix)
@@ -117,7 +123,7 @@ _NOTHING: dict[str, Any] = {
 """What a page without history shows of it."""
 
 
-def _of_history(run: Run, view: HistoryView) -> dict[str, Any]:
+def _of_history(run: ReportedRun, view: HistoryView) -> dict[str, Any]:
     """What the history adds to the page."""
     packed = explorer.build_explorer(view) if any(map(len, view.series)) else None
     places = packed.places if packed else {}

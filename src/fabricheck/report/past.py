@@ -14,10 +14,10 @@ from fabricheck.measures.registry import REGISTRY
 from fabricheck.record.sessions import STRESS
 from fabricheck.report.history_view import HistoryView, Place, place_of, place_words
 from fabricheck.report.matrix import key_figures
-from fabricheck.report.run import Run
+from fabricheck.report.run import ReportedRun
 from fabricheck.trend.attribution import Difference
-from fabricheck.trend.events import Change, Event, Kind, State
-from fabricheck.trend.trend_text import Verdict, amount, moment, newest, typical, verdict
+from fabricheck.trend.events import Change, Event, EventKind, EventState
+from fabricheck.trend.trend_text import TrendVerdict, amount, moment, newest, typical, verdict
 from fabricheck.units import share, with_unit
 
 NIGHTS = 24
@@ -28,17 +28,17 @@ _FEW = 2
 _RECENT = np.timedelta64(30, "D")
 """A case that nobody measured for longer is given up, not missing."""
 _VERDICTS = {
-    Verdict.STEADY: ("=", "green", "Steady"),
-    Verdict.CHANGED: ("≠", "yellow", "Changed"),
-    Verdict.WORSE: ("▼", "red", "Worse than before"),
+    TrendVerdict.STEADY: ("=", "green", "Steady"),
+    TrendVerdict.CHANGED: ("≠", "yellow", "Changed"),
+    TrendVerdict.WORSE: ("▼", "red", "Worse than before"),
 }
 _KINDS = {
-    Kind.REGRESSION: ("▼", "red"),
-    Kind.NOISIER: ("≈", "yellow"),
-    Kind.CHANGED: ("≠", "magenta"),
-    Kind.IMPROVEMENT: ("▲", "green"),
+    EventKind.REGRESSION: ("▼", "red"),
+    EventKind.NOISIER: ("≈", "yellow"),
+    EventKind.CHANGED: ("≠", "magenta"),
+    EventKind.IMPROVEMENT: ("▲", "green"),
 }
-_SETTLED = (State.RECOVERED, State.ACCEPTED)
+_SETTLED = (EventState.RECOVERED, EventState.ACCEPTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,19 +59,19 @@ def history_verdict(past: HistoryView) -> HistoryVerdict:
         return HistoryVerdict("?", "magenta", "Unknown", sentence)
     word, sentence = verdict(trend, past.events)
     if slow := [" or ".join(lemon.nodes) for each in past.nodes for lemon in each.lemons]:
-        word, sentence = Verdict.WORSE, f"slow: {', '.join(slow)}; {sentence}"
+        word, sentence = TrendVerdict.WORSE, f"slow: {', '.join(slow)}; {sentence}"
     if not past.holds_run:
         sentence += "; this run is not in the history yet: run fabricheck history refresh"
     if not trend.judged:
         sentence += f"; none of {trend.series} series has enough nights for a verdict on a step"
-    if word is Verdict.STEADY and not (trend.judged and past.holds_run):
+    if word is TrendVerdict.STEADY and not (trend.judged and past.holds_run):
         lack = "Not compared" if trend.judged else "Not judged"
         return HistoryVerdict("?", "magenta", lack, sentence)
     others = Counter(
         event.state
         for event in past.events
-        if event.state is not State.NEW
-        if (event.state, event.kind) != (State.OPEN, Kind.REGRESSION)
+        if event.state is not EventState.NEW
+        if (event.state, event.kind) != (EventState.OPEN, EventKind.REGRESSION)
     )
     counted = "".join(f", {number} {state}" for state, number in others.items())
     return HistoryVerdict(*_VERDICTS[word], f"{sentence}{counted}; {newest(trend)}")
@@ -143,7 +143,7 @@ def segments(series: Series, changes: Sequence[Change]) -> list[Segment]:
     """
     # A change counts in the nights that have a figure.
     finite = np.flatnonzero(np.isfinite(series.values))
-    moved = {int(finite[c.index]) for c in changes if c.kind is not Kind.NOISIER} - {0}
+    moved = {int(finite[c.index]) for c in changes if c.kind is not EventKind.NOISIER} - {0}
     found = []
     for start, end in pairwise([0, *sorted(moved), len(series)]):
         values = series.values[start:end]
@@ -191,7 +191,7 @@ class Sparkline:
 
 
 def sparklines(
-    run: Run, past: HistoryView, places: Mapping[SeriesKey, int]
+    run: ReportedRun, past: HistoryView, places: Mapping[SeriesKey, int]
 ) -> dict[int, Sparkline]:
     """The sparkline of the first key figure that each case has, by the identity of the case."""
     known = {
@@ -265,7 +265,7 @@ class Missing:
     why: str
 
 
-def missing(run: Run, past: HistoryView) -> list[Missing]:
+def missing(run: ReportedRun, past: HistoryView) -> list[Missing]:
     """Cases of the last thirty days that the run did not measure, without those that may rest."""
     newest_night = past.trend.newest
     if newest_night is None:

@@ -16,7 +16,7 @@ from fabricheck.measures.metrics import Axis, Metric, point_label
 from fabricheck.measures.part import Part
 from fabricheck.measures.registry import parts
 from fabricheck.report import charts
-from fabricheck.report.run import Case, Run
+from fabricheck.report.run import ReportedCase, ReportedRun
 from fabricheck.units import amount, with_unit
 
 _MOST_TICKS = 12
@@ -39,7 +39,7 @@ class Line:
     values: tuple[float, ...]
 
 
-def line_of(case: Case, label: str, metric: str, statistic: str) -> Iterator[Line]:
+def line_of(case: ReportedCase, label: str, metric: str, statistic: str) -> Iterator[Line]:
     """The line of a metric of a case; none without values."""
     found = sorted(
         (sample.size, sample.value)
@@ -117,7 +117,7 @@ def _ends(panel: Panel | Distribution) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class PhaseTable:
     """A table: its head, and the rows below, in words."""
 
     head: tuple[str, ...]
@@ -138,20 +138,20 @@ class PhaseFigure:
     title: str
     panels: tuple[Panel | Distribution, ...]
     key: str = ""
-    table: Table | None = None
+    table: PhaseTable | None = None
 
 
 class Page(Protocol):
     """What ``page.py`` of a program's folder offers."""
 
-    def figures(self, run: Run) -> Iterable[PhaseFigure]:
+    def figures(self, run: ReportedRun) -> Iterable[PhaseFigure]:
         """Its figures of a run."""
 
 
 PAGE = Part("page", Page)
 
 
-def phase_figures(run: Run) -> tuple[PhaseFigure, ...]:
+def phase_figures(run: ReportedRun) -> tuple[PhaseFigure, ...]:
     """The figures of a run, of all folders that have some."""
     return tuple(figure for page in parts(PAGE) for figure in page.figures(run))
 

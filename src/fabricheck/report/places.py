@@ -25,7 +25,7 @@ from fabricheck.localise.located import Located, lines, locate
 from fabricheck.measures.registry import names
 from fabricheck.report import charts
 from fabricheck.report.charts import CRITICAL, NEUTRAL, WARNING
-from fabricheck.report.run import Case, Run
+from fabricheck.report.run import ReportedCase, ReportedRun
 from fabricheck.report.status import Status
 
 MOST: Final = 64
@@ -104,7 +104,7 @@ class Accusations:
     others: int
 
 
-def place_views(run: Run) -> tuple[list[PlaceView], dict[str, dict[str, Any]]]:
+def place_views(run: ReportedRun) -> tuple[list[PlaceView], dict[str, dict[str, Any]]]:
     """The cases of a run, and the documents of their charts by the names of their elements."""
     views: list[PlaceView] = []
     documents: dict[str, dict[str, Any]] = {}
@@ -114,7 +114,7 @@ def place_views(run: Run) -> tuple[list[PlaceView], dict[str, dict[str, Any]]]:
     return views, documents
 
 
-def _view(case: Case, name: str, documents: dict[str, dict[str, Any]]) -> PlaceView:
+def _view(case: ReportedCase, name: str, documents: dict[str, dict[str, Any]]) -> PlaceView:
     title = f"{case.title} ({case.system}:{case.partition})"
     if case.status not in _JUDGED:
         return PlaceView(title, case.status, case.causes)

@@ -20,7 +20,7 @@ NOT_PERFORMANCE = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case(record.Case):
+class ReportedCase(record.CaseEntry):
     """One test case: the last attempt as the record has it, its status, and why.
 
     ``causes`` say why the case is not good, most telling first; empty when it is.
@@ -48,7 +48,7 @@ class Case(record.Case):
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class ReportedRun:
     """One session: its cases, its failed builds, and what is wrong with its record.
 
     Attributes:
@@ -66,8 +66,8 @@ class Run:
 
     path: Path
     session: str
-    cases: tuple[Case, ...]
-    failed_builds: tuple[Case, ...] = ()
+    cases: tuple[ReportedCase, ...]
+    failed_builds: tuple[ReportedCase, ...] = ()
     defects: tuple[str, ...] = ()
     lacking: str = ""
     info: Mapping[str, Any] = field(default_factory=dict)
@@ -85,7 +85,7 @@ class Run:
         return tuple(each for each in self.resting if each.get("state") == NOT_DUE)
 
     @property
-    def ran_again(self) -> tuple[Case, ...]:
+    def ran_again(self) -> tuple[ReportedCase, ...]:
         """Cases that were disturbed and ran once more."""
         return tuple(case for case in self.cases if case.disturbed_before)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from fabricheck.measures.metrics import Metric
 from fabricheck.measures.wire import effective_bandwidth, has_wire, wire_bytes
-from fabricheck.report.run import Case, Run
+from fabricheck.report.run import ReportedCase, ReportedRun
 
 BASE_NODES = 2
 """What the efficiency is held against: the fewest nodes with a network between them."""
@@ -34,7 +34,7 @@ class Curve:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ScalingStep:
     """One number of nodes at one message size.
 
     Attributes:
@@ -57,13 +57,13 @@ class Step:
     efficiency: float | None
 
 
-def scaling(run: Run) -> dict[Curve, tuple[Step, ...]]:
+def scaling(run: ReportedRun) -> dict[Curve, tuple[ScalingStep, ...]]:
     """The steps of each collective between nodes, by size and then by nodes.
 
     Of the run's cases those count that have a trusted average and whose bytes are known. What one
     job measured is compared with what another did: on a machine that others share it tells little.
     """
-    cases: dict[Curve, list[Case]] = defaultdict(list)
+    cases: dict[Curve, list[ReportedCase]] = defaultdict(list)
     for case in run.cases:
         between_nodes = case.transport and case.num_nodes >= BASE_NODES
         if between_nodes and has_wire(case.benchmark) and _latencies(case):
@@ -76,7 +76,7 @@ def scaling(run: Run) -> dict[Curve, tuple[Step, ...]]:
     }
 
 
-def _latencies(case: Case) -> dict[int, float]:
+def _latencies(case: ReportedCase) -> dict[int, float]:
     return {
         sample.size: sample.value
         for sample in case.samples
@@ -85,13 +85,13 @@ def _latencies(case: Case) -> dict[int, float]:
     }
 
 
-def _steps(cases: Iterable[Case]) -> Iterator[Step]:
+def _steps(cases: Iterable[ReportedCase]) -> Iterator[ScalingStep]:
     in_order = sorted(cases, key=lambda case: case.num_nodes)
     at_base = _bandwidths(in_order[0]) if in_order[0].num_nodes == BASE_NODES else {}
     for case in in_order:
         latencies = _latencies(case)
         for size, bandwidth in _bandwidths(case).items():
-            yield Step(
+            yield ScalingStep(
                 nodes=case.num_nodes,
                 ranks=case.ranks,
                 size=size,
@@ -102,7 +102,7 @@ def _steps(cases: Iterable[Case]) -> Iterator[Step]:
             )
 
 
-def _bandwidths(case: Case) -> dict[int, float]:
+def _bandwidths(case: ReportedCase) -> dict[int, float]:
     return {
         size: effective_bandwidth(case.benchmark, size, case.ranks, latency)
         for size, latency in _latencies(case).items()

@@ -10,9 +10,9 @@ from fabricheck.measures.registry import FAMILIES, REGISTRY
 from fabricheck.record.entries import Sample
 from fabricheck.report import charts
 from fabricheck.report.curves import Group, anchor, measured, series
-from fabricheck.report.matrix import Matrix, Part, Row, key_figures
+from fabricheck.report.matrix import BenchmarkRow, Matrix, Part, key_figures
 from fabricheck.report.past import Sparkline
-from fabricheck.report.run import Case, Run
+from fabricheck.report.run import ReportedCase, ReportedRun
 from fabricheck.report.status import Status
 from fabricheck.report.summary import Summary
 from fabricheck.units import TABLE_UNITS, in_table, with_unit
@@ -33,7 +33,7 @@ class Cell:
 class MatrixRow:
     """A row of the matrix; a cell is None where there is no such case, ``href`` empty likewise."""
 
-    row: Row
+    row: BenchmarkRow
     href: str
     cells: tuple[Cell | None, ...]
 
@@ -75,7 +75,7 @@ def matrix_rows(
         for case in problem.cases
     }
 
-    def cell(row: Row, cases: Sequence[Case], curve: str) -> Cell:
+    def cell(row: BenchmarkRow, cases: Sequence[ReportedCase], curve: str) -> Cell:
         worst = cases[0]
         href = curve if measured([worst]) else problems.get(id(worst), "not-measured")
         figures = _figures(worst, row)
@@ -96,7 +96,7 @@ def matrix_rows(
     ]
 
 
-def _figures(case: Case, row: Row) -> tuple[str, ...]:
+def _figures(case: ReportedCase, row: BenchmarkRow) -> tuple[str, ...]:
     """The key figures that were measured; in place of a missing one that of the largest size."""
     samples = key_figures(case, row.metric)
     found = [figure(sample) for sample in samples if sample and sample.value is not None]
@@ -169,7 +169,7 @@ def _ends(group: Group, metric: str) -> Iterator[str]:
 
 
 def _rows(
-    case: Case, metric: str, statistics: Sequence[str], sizes: Iterable[int | None]
+    case: ReportedCase, metric: str, statistics: Sequence[str], sizes: Iterable[int | None]
 ) -> Iterator[tuple[str, Sequence[tuple[str, str]]]]:
     """The rows of a case: each size that it has, with its statistics and bounds."""
     samples = {(s.statistic, s.size): s for s in case.samples if s.metric == metric}
@@ -197,13 +197,13 @@ def node_status(level: Any) -> Status:
     return Status(level) if level in list(Level) else Status.UNJUDGED
 
 
-def not_measured(run: Run) -> list[Case]:
+def not_measured(run: ReportedRun) -> list[ReportedCase]:
     """Cases and builds that gave no measurement, worst first."""
     missing = [case for case in (*run.failed_builds, *run.cases) if not case.status.measured]
     return sorted(missing, key=lambda case: -case.status.severity)
 
 
-def provenance(run: Run) -> list[tuple[str, Iterable[str]]]:
+def provenance(run: ReportedRun) -> list[tuple[str, Iterable[str]]]:
     """What the figures come from: name and values, each value once."""
     cases = run.cases
     times = f"{run.started} to {run.ended}"

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from fabricheck.measures.registry import FAMILIES, REGISTRY
-from fabricheck.report.run import Case, Run
+from fabricheck.report.run import ReportedCase, ReportedRun
 from fabricheck.report.status import Status
 
 FEWEST: Final = 3
@@ -23,7 +23,7 @@ _RED: Final = (Status.CRITICAL, Status.UNTRUSTED, Status.FAILED, Status.ABORTED)
 _GOOD: Final = (Status.GOOD, Status.WARNING)
 
 
-def shared(run: Run) -> tuple[str, ...]:
+def shared(run: ReportedRun) -> tuple[str, ...]:
     """Sentences that say what red cases share; none where fewer than three are red.
 
     Facts are a node, a transport, an environment, a layer, a partition, an environment over a
@@ -58,7 +58,7 @@ def shared(run: Run) -> tuple[str, ...]:
     return tuple(sentences)
 
 
-def _telling_nodes(cases: Sequence[Case]) -> set[str]:
+def _telling_nodes(cases: Sequence[ReportedCase]) -> set[str]:
     """Nodes that some case of a placement has and another lacks; the others tell nothing."""
     by_placement: dict[str, list[set[str]]] = {}
     for case in cases:
@@ -70,7 +70,7 @@ def _telling_nodes(cases: Sequence[Case]) -> set[str]:
     }
 
 
-def _facts(case: Case, telling: set[str]) -> Iterator[str]:
+def _facts(case: ReportedCase, telling: set[str]) -> Iterator[str]:
     """What may be to blame for a case, the most telling kind first."""
     yield from (f"node {node}" for node in case.nodes if node in telling)
     if case.transport:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from fabricheck.report.layer_comparison import clause, distance
-from fabricheck.report.run import NOT_PERFORMANCE, Case, Run
+from fabricheck.report.run import NOT_PERFORMANCE, ReportedCase, ReportedRun
 from fabricheck.report.shared import shared
 from fabricheck.report.status import Status
 
@@ -41,7 +41,7 @@ class Problem:
 
     status: Status
     causes: tuple[str, ...]
-    cases: tuple[Case, ...] = ()
+    cases: tuple[ReportedCase, ...] = ()
     layer: str = ""
 
     @property
@@ -79,7 +79,7 @@ class Summary:
         return 0 if self.passed else 1
 
 
-def summarise(run: Run) -> Summary:
+def summarise(run: ReportedRun) -> Summary:
     """The verdict: 0 cases, an incomplete record, a failed build each count as much as a case."""
     counts = Counter(case.status for case in (*run.cases, *run.failed_builds))
     problems = [Problem(Status.INCOMPLETE, (text,)) for text in run.defects]
@@ -101,8 +101,8 @@ def summarise(run: Run) -> Summary:
     )
 
 
-def _case_problems(run: Run) -> list[Problem]:
-    alike: dict[tuple[Status, str], list[Case]] = {}
+def _case_problems(run: ReportedRun) -> list[Problem]:
+    alike: dict[tuple[Status, str], list[ReportedCase]] = {}
     for case in (*run.failed_builds, *run.cases):
         if case.status is not Status.GOOD:
             alike.setdefault((case.status, _kind(case)), []).append(case)
@@ -116,7 +116,7 @@ def _case_problems(run: Run) -> list[Problem]:
     return problems
 
 
-def _kind(case: Case) -> str:
+def _kind(case: ReportedCase) -> str:
     """What cases with alike causes have in common.
 
     Values beyond their bounds: the transport. Foreign work: nothing. Else the first sentence
@@ -131,12 +131,12 @@ def _kind(case: Case) -> str:
     return _FIGURES.sub("#", first)
 
 
-def _distance(case: Case) -> float:
+def _distance(case: ReportedCase) -> float:
     """How far the farthest value of a case that is not good lies from its reference."""
     return max((distance(each) for each in case.samples if each.level != Status.GOOD), default=0.0)
 
 
-def reference_legend(run: Run) -> tuple[str, ...]:
+def reference_legend(run: ReportedRun) -> tuple[str, ...]:
     """Sentences that say what the references are worth, one for each kind that is no yardstick."""
     kinds = Counter(str(case.reference_kind) for case in run.cases)
     return tuple(
@@ -146,7 +146,7 @@ def reference_legend(run: Run) -> tuple[str, ...]:
     )
 
 
-def ran_again(run: Run) -> str:
+def ran_again(run: ReportedRun) -> str:
     """How many cases were disturbed and ran once more, by what, and what became of them."""
     cases = run.ran_again
     still = sum(case.status is Status.DISTURBED for case in cases)

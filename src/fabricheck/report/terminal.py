@@ -11,8 +11,8 @@ from rich.text import Text
 
 from fabricheck.nodes.names import fold
 from fabricheck.record.entries import Sample
-from fabricheck.report.matrix import Column, Matrix, Row, build_matrix, key_figures
-from fabricheck.report.run import Case, Run
+from fabricheck.report.matrix import BenchmarkRow, Column, Matrix, build_matrix, key_figures
+from fabricheck.report.run import ReportedCase, ReportedRun
 from fabricheck.report.status import Status
 from fabricheck.report.summary import Problem, Summary, of_fabric, ran_again, reference_legend
 from fabricheck.units import TABLE_UNITS, in_cell, with_unit
@@ -27,7 +27,7 @@ _CELL_WIDTH = 12
 _PROBLEM_LINES = 2
 
 
-def show(run: Run, summary: Summary, console: Console, *, table: bool) -> None:
+def show(run: ReportedRun, summary: Summary, console: Console, *, table: bool) -> None:
     """Print the report; ``table`` asks for the matrix below the text."""
     told = [Text(line, "bold") for line in summary.shared]
     for line in (*_verdict(run, summary, console), *told, *_problem_lines(run, summary, console)):
@@ -44,7 +44,7 @@ def _style(status: Status) -> str:
     return _STYLES.get(status.color, status.color)
 
 
-def _verdict(run: Run, summary: Summary, console: Console) -> list[Text]:
+def _verdict(run: ReportedRun, summary: Summary, console: Console) -> list[Text]:
     """The verdict with system, time and commit, then the counts on as many lines as they need."""
     verdict = summary.verdict
     head = Text.assemble(
@@ -69,11 +69,11 @@ def _verdict(run: Run, summary: Summary, console: Console) -> list[Text]:
     return [*lines, Text(of_fabric(summary)), Text(run.which)]
 
 
-def _lacking(run: Run, console: Console) -> list[str]:
+def _lacking(run: ReportedRun, console: Console) -> list[str]:
     return textwrap.wrap(f"NOT MEASURED: {run.lacking}", console.width) if run.lacking else []
 
 
-def _problem_lines(run: Run, summary: Summary, console: Console) -> list[Text]:
+def _problem_lines(run: ReportedRun, summary: Summary, console: Console) -> list[Text]:
     """One entry for each problem, as many as the line budget holds, and how many were left out."""
     above = [*_lacking(run, console), *summary.shared]
     budget = TEXT_LINES - 6 - bool(run.ran_again) - len(above)
@@ -110,7 +110,7 @@ def _problem(problem: Problem, console: Console) -> list[Text]:
     return [lines[0], *(Text("    ").append_text(line) for line in lines[1:])]
 
 
-def _show_matrix(run: Run, console: Console) -> None:
+def _show_matrix(run: ReportedRun, console: Console) -> None:
     matrix = build_matrix(run)
     if matrix.rows:
         layout = _Layout.of(matrix, console)
@@ -194,7 +194,7 @@ def _table(matrix: Matrix, columns: Sequence[Column], layout: _Layout, console: 
     return table
 
 
-def _cell(cases: Sequence[Case], row: Row, console: Console) -> Text:
+def _cell(cases: Sequence[ReportedCase], row: BenchmarkRow, console: Console) -> Text:
     if not cases:
         return Text("." if console.options.ascii_only else "·", "dim")
     status = cases[0].status
@@ -215,7 +215,7 @@ def _figure(sample: Sample | None) -> str:
     return in_cell(sample.value, sample.unit)
 
 
-def _other(case: Case, console: Console) -> Text:
+def _other(case: ReportedCase, console: Console) -> Text:
     text = Text(f"{_symbol(case.status, console)} {case.title}: ", _style(case.status))
     figures = [
         f"{sample.variable} {with_unit(sample.value, sample.unit)}"
@@ -226,7 +226,7 @@ def _other(case: Case, console: Console) -> Text:
     return text
 
 
-def _legend(run: Run, console: Console) -> list[str]:
+def _legend(run: ReportedRun, console: Console) -> list[str]:
     present = sorted({case.status for case in run.cases}, key=lambda status: status.severity)
     symbols = ", ".join(f"{_symbol(status, console)} {status}" for status in present)
     absent = "." if console.options.ascii_only else "·"

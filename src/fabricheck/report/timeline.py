@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from fabricheck.report.run import Case, Run
+from fabricheck.report.run import ReportedCase, ReportedRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Timeline:
     measured: float
 
 
-def timeline(run: Run) -> Timeline | None:
+def timeline(run: ReportedRun) -> Timeline | None:
     """The time line of a run; None where its record doesn't tell the seconds of its cases."""
     cases = [case for case in run.cases if case.measuring is not None]
     if not cases:
@@ -69,7 +69,7 @@ def timeline(run: Run) -> Timeline | None:
     )
 
 
-def _lane(name: str, cases: list[Case], first: float, whole: float) -> Lane:
+def _lane(name: str, cases: list[ReportedCase], first: float, whole: float) -> Lane:
     bars = [
         Bar(
             begin=100 * (_begin(case) - first) / whole,
@@ -93,7 +93,7 @@ def _lane(name: str, cases: list[Case], first: float, whole: float) -> Lane:
     )
 
 
-def _covered(cases: Iterable[Case]) -> float:
+def _covered(cases: Iterable[ReportedCase]) -> float:
     """Seconds in which at least one program ran; its end is that of its script."""
     covered, reached = 0.0, float("-inf")
     for begin, end in sorted((_end(case) - (case.measuring or 0), _end(case)) for case in cases):
@@ -102,9 +102,9 @@ def _covered(cases: Iterable[Case]) -> float:
     return covered
 
 
-def _end(case: Case) -> float:
+def _end(case: ReportedCase) -> float:
     return datetime.fromisoformat(case.time).timestamp()
 
 
-def _begin(case: Case) -> float:
+def _begin(case: ReportedCase) -> float:
     return _end(case) - (case.measuring or 0) - (case.launch or 0)

@@ -28,7 +28,7 @@ class Selection:
         benchmarks: names of the registry.
         transports: names of the table of transports.
         environments: names of the system's environments.
-        tags: of ``model.RUNS``, or names of families; checks that have all of them.
+        tags: of ``benchmark.RUNS``, or names of families; checks that have all of them.
         nodes: numbers of nodes.
         chosen: the cases of a night within a budget: for each test, by its name, the ``systems``
             and ``environs`` on which it runs; ``None`` for all that the rest selects.

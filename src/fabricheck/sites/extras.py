@@ -115,6 +115,7 @@ class NodeHealthExtra(Section):
     numa_distance: int = _key("count", 10)
     mtu: Mapping[str, int] = _key("mtus", dict)
     clock_skew: float = _key("seconds", 0.128)  # the step of NTP
+    manifest: str = _key("topology", "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,6 +196,9 @@ class PartitionExtras(Section):
         gpu_arch: the architecture that they must have, such as `'90'`. Default: not checked
         fake_gpu: `true` lets the driver of the suite's own tests pass, judged by nothing.
             Default: refused
+        offload: `sharp`, `hcoll`, `ucc` or `han`: what must serve collectives of Open MPI; where
+            another component serves them, or another MPI runs, they are untrusted
+            ([transports.md](transports.md#who-serves-collectives)). Default: what the MPI chooses
         pin: `cyclic`: bind rank r to CPU r modulo the CPUs of the machine, where the scheduler
             doesn't bind. Default: not bound by us
         node_health: what nodes must offer: [node-health.md](node-health.md#what-a-site-expects).
@@ -226,6 +230,7 @@ class PartitionExtras(Section):
     gpus_per_node: int | None = _key("above")
     gpu_arch: str | None = _key("gpu_arch")
     fake_gpu: bool = _key("flag", default=False)
+    offload: str = _key("offload", "")
     pin: str = _key("pin", "")
     node_health: NodeHealthExtra = field(default_factory=NodeHealthExtra)
 

@@ -28,6 +28,7 @@ OF_ENVIRONMENT: Mapping[str, str] = {
     "cuda": "the UCX of its MPI has CUDA",
     "cuda_collectives": "that MPI was built with CUDA, so that it reduces memory of GPUs",
     "gloo": "gloo with Redis, and redis-server, are installed",
+    "imb": "IMB-MPI1, IMB-P2P, IMB-NBC and IMB-RMA, built with its MPI, are on PATH",
     "mpi": "an MPI, named by extras.mpi_family",
     "mpi4": "that MPI has what MPI 4.0 added",
     "nccl": "the ranks find libnccl.so.2",

@@ -14,7 +14,7 @@ from fabricheck.fabric.job import describe, read_nodes
 from fabricheck.fabric.limits import read_limits
 from fabricheck.measures.metrics import Metric
 from fabricheck.provenance import SUITE, home
-from fabricheck.record.entries import Case
+from fabricheck.record.entries import CaseEntry
 from fabricheck.reframe_ext.config import find_system
 from fabricheck.report.files import write_whole
 from fabricheck.schedulers import to_copy
@@ -23,7 +23,14 @@ from fabricheck.sites.extras import PartitionExtras, StressExtra
 from fabricheck.stress.judged import links_of, settle, words_of
 from fabricheck.stress.mix import PAGE, Mix, read_mix
 from fabricheck.stress.plan import make_plan
-from fabricheck.stress.state import Place, State, dead_nodes, job_script, places, scheduler_for
+from fabricheck.stress.state import (
+    StressDirectory,
+    StressState,
+    dead_nodes,
+    job_script,
+    places,
+    scheduler_for,
+)
 from fabricheck.stress.work import PERFLOGS
 from fabricheck.transports.placement import Placement
 from fabricheck.units import format_size, seconds_of, with_unit
@@ -65,7 +72,7 @@ class Wish:
     most_iterations: int = 0
 
 
-def place_of(name: str, reports: Path = REPORTS) -> Place:
+def place_of(name: str, reports: Path = REPORTS) -> StressDirectory:
     """The place of a stress by its name; without one, of the only one there is, or that goes on.
 
     Raises:
@@ -88,7 +95,7 @@ def place_of(name: str, reports: Path = REPORTS) -> Place:
     return found[0]
 
 
-def standing_of(place: Place) -> tuple[State, Standing]:
+def standing_of(place: StressDirectory) -> tuple[StressState, Standing]:
     """The state of a stress, and what the scheduler says of its job.
 
     Raises:
@@ -104,7 +111,7 @@ def standing_of(place: Place) -> tuple[State, Standing]:
     return state, scheduler.standing(place.job_name, state.job)
 
 
-def start(wish: Wish, tell: Tell) -> Place:
+def start(wish: Wish, tell: Tell) -> StressDirectory:
     """Start a stress.
 
     Raises:
@@ -119,7 +126,7 @@ def start(wish: Wish, tell: Tell) -> Place:
             "FC2303 expected a name of letters, digits, '.', '_' and '-' that begins with a "
             f"letter or a digit, found {wish.name!r}: choose one"
         )
-    place = Place(REPORTS / "stress" / (wish.name or wish.system))
+    place = StressDirectory(REPORTS / "stress" / (wish.name or wish.system))
     with place.alone("start") as lock:
         request = _request(wish, partition, says, mix)
         _refuse_second(place, request)
@@ -131,7 +138,7 @@ def start(wish: Wish, tell: Tell) -> Place:
         place.rotate()
         now = time.time()
         session = f"stress-{place.name}-{datetime.fromtimestamp(now, UTC):%Y%m%dT%H%M%SZ}"
-        place.change(**asdict(State(session=session, started=now)))
+        place.change(**asdict(StressState(session=session, started=now)))
         script = place.path / "job.sh"
         write_whole(script, job_script(place.path))
         plan = place.read_plan()
@@ -145,7 +152,7 @@ def start(wish: Wish, tell: Tell) -> Place:
     return place
 
 
-def stop(place: Place, tell: Tell, *, now: bool = False) -> None:
+def stop(place: StressDirectory, tell: Tell, *, now: bool = False) -> None:
     """End a stress after the block under way, or at once, and wait for the end of its job.
 
     Raises:
@@ -167,7 +174,7 @@ def stop(place: Place, tell: Tell, *, now: bool = False) -> None:
     tell(f"stress {place.name} has ended: {place.state().why}")
 
 
-def wait_for_end(place: Place, seconds: float) -> None:
+def wait_for_end(place: StressDirectory, seconds: float) -> None:
     """Wait until the scheduler knows the job no longer, which is later than its last block.
 
     Raises:
@@ -185,7 +192,7 @@ def wait_for_end(place: Place, seconds: float) -> None:
         time.sleep(_POLL)
 
 
-def close(place: Place, why: str = "") -> None:
+def close(place: StressDirectory, why: str = "") -> None:
     """Bring the record of a stress to its end whose job is gone, also if something killed it."""
     state, standing = standing_of(place)
     if not state.session or standing.phase is not Phase.GONE:
@@ -216,7 +223,7 @@ def once(wish: Wish, tell: Tell) -> tuple[bool, Path, str]:
     return passed, path, text
 
 
-def results(place: Place, blocks: list[Case]) -> str:
+def results(place: StressDirectory, blocks: list[CaseEntry]) -> str:
     """The last sizes of each block, in units that fit, with level and findings."""
     lines = [f"stress {place.name}, one iteration, {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"]
     if not blocks:
@@ -237,7 +244,7 @@ def results(place: Place, blocks: list[Case]) -> str:
     return "\n".join([*lines, ""])
 
 
-def status(place: Place) -> dict[str, Any]:
+def status(place: StressDirectory) -> dict[str, Any]:
     """What a stress is doing, as data."""
     state, standing = standing_of(place)
     blocks = place.read(state.session)
@@ -257,7 +264,7 @@ def status(place: Place) -> dict[str, Any]:
     }
 
 
-def servers(place: Place) -> Iterator[str]:
+def servers(place: StressDirectory) -> Iterator[str]:
     """A line for each node of the last block, and one for each of its ports."""
     state, _ = standing_of(place)
     blocks = place.recent(state.session)
@@ -338,7 +345,7 @@ def _request(wish: Wish, partition: dict[str, Any], says: StressExtra, mix: Mix)
     }
 
 
-def _refuse_second(place: Place, request: dict[str, Any]) -> None:
+def _refuse_second(place: StressDirectory, request: dict[str, Any]) -> None:
     state, standing = standing_of(place)
     job = scheduler_for(request).running(place.job_name)
     if standing.phase is not Phase.GONE:
@@ -350,7 +357,7 @@ def _refuse_second(place: Place, request: dict[str, Any]) -> None:
         )
 
 
-def _dead(place: Place, blocks: Sequence[Case]) -> dict[str, str]:
+def _dead(place: StressDirectory, blocks: Sequence[CaseEntry]) -> dict[str, str]:
     """The nodes not to take again; where the scheduler does not answer, those with dead ports."""
     try:
         scheduler = scheduler_for(place.read_plan())
@@ -360,7 +367,7 @@ def _dead(place: Place, blocks: Sequence[Case]) -> dict[str, str]:
     return dead_nodes(nodes, blocks, scheduler, scheduler.known_states())
 
 
-def _excluded(place: Place, wish: Wish, tell: Tell) -> list[str]:
+def _excluded(place: StressDirectory, wish: Wish, tell: Tell) -> list[str]:
     dead = {} if wish.forget else _dead(place, place.recent(place.state().session))
     for node, why in dead.items():
         tell(f"left out: {node}: {why}; to keep users off it: {to_copy([node], why)[-1]}")

@@ -33,11 +33,11 @@ from fabricheck.launch.judging import (
 from fabricheck.launch.measurement import Evidence, Measurement, Setting
 from fabricheck.measures.metrics import Metric
 from fabricheck.measures.registry import FAMILIES
-from fabricheck.record.entries import Case, Sample, moment
+from fabricheck.record.entries import CaseEntry, Sample, moment
 from fabricheck.record.sessions import STRESS
 from fabricheck.record.write import append, file_of, locked
 from fabricheck.sites.extras import PartitionExtras
-from fabricheck.stress.state import Place
+from fabricheck.stress.state import StressDirectory
 from fabricheck.transports.placement import Placement
 from fabricheck.units import format_size, with_unit
 
@@ -51,7 +51,7 @@ def judge_block(
     setting: Setting,
     evidence: Evidence,
     known: Mapping[str, Any],
-) -> Case:
+) -> CaseEntry:
     """The case of a block.
 
     Args:
@@ -103,7 +103,7 @@ def judge_block(
         shared = "shared_cores" in setting.features
         if by := find_disturbances(setting.stage, shared=shared, part=NOTICED):
             level, findings = Level.DISTURBED, (*by, *(f"what it gave: {f}" for f in findings))
-    return Case(
+    return CaseEntry(
         time=moment(),
         system=plan["system"],
         partition=plan["partition"],
@@ -143,7 +143,7 @@ def _counters(setting: Setting) -> Iterator[Sample]:
             yield Sample(metric=name, statistic="max", value=found[name][0], unit=unit)
 
 
-def links_of(plan: Mapping[str, Any], block: Case) -> dict[str, str]:
+def links_of(plan: Mapping[str, Any], block: CaseEntry) -> dict[str, str]:
     """What the ports of each node carried in a block, as a share of their rate, or "unknown"."""
     setting = plan["blocks"][0]["setting"]
     nodes = []
@@ -155,7 +155,7 @@ def links_of(plan: Mapping[str, Any], block: Case) -> dict[str, str]:
     return link_use(nodes, block.nodes, read_limits(PartitionExtras.of(setting["extras"])))
 
 
-def words_of(case: Case) -> str:
+def words_of(case: CaseEntry) -> str:
     """A line on a block: sizes and latency in units that fit, and its level.
 
     The sizes are binary, and called as the MPI AI cluster benchmark calls them.
@@ -169,7 +169,7 @@ def words_of(case: Case) -> str:
     return f"{case.benchmark} {', '.join([*told, *marks]) or 'no value'} {case.level}"
 
 
-def settle(place: Place, session: str, perflogs: Path, *, ended: bool) -> int:
+def settle(place: StressDirectory, session: str, perflogs: Path, *, ended: bool) -> int:
     """Record the medians of each hour that is over and not recorded yet.
 
     Each hour is a session of its own. What is recorded follows from the blocks alone, and what
@@ -197,14 +197,14 @@ def settle(place: Place, session: str, perflogs: Path, *, ended: bool) -> int:
     return written
 
 
-def of_hours(blocks: Iterable[Case], *, ended: bool) -> Iterator[Case]:
+def of_hours(blocks: Iterable[CaseEntry], *, ended: bool) -> Iterator[CaseEntry]:
     """A case for each hour and benchmark, with the medians of what was measured."""
-    hours: dict[int, list[Case]] = defaultdict(list)
+    hours: dict[int, list[CaseEntry]] = defaultdict(list)
     for block in blocks:
         hours[_hour(block)].append(block)
     over = sorted(hours)[: None if ended else -1]
     for hour in over:
-        kinds: dict[str, list[Case]] = defaultdict(list)
+        kinds: dict[str, list[CaseEntry]] = defaultdict(list)
         for block in hours[hour]:
             kinds[block.benchmark].append(block)
         last = max(each.time for each in hours[hour])
@@ -212,16 +212,16 @@ def of_hours(blocks: Iterable[Case], *, ended: bool) -> Iterator[Case]:
             yield _median(kind, last)
 
 
-def session_of(block: Case) -> str:
+def session_of(block: CaseEntry) -> str:
     """The session of the hour that a block belongs to."""
     return f"{block.session}-{datetime.fromtimestamp(_hour(block) * _HOUR, UTC):%Y%m%dT%HZ}"
 
 
-def _hour(block: Case) -> int:
+def _hour(block: CaseEntry) -> int:
     return int(datetime.fromisoformat(block.time).timestamp()) // _HOUR
 
 
-def _median(blocks: list[Case], time: str) -> Case:
+def _median(blocks: list[CaseEntry], time: str) -> CaseEntry:
     # What was disturbed says nothing, unless nothing else was measured.
     blocks = [each for each in blocks if each.level != Level.DISTURBED] or blocks
     values: dict[tuple[str, str, int | None], list[Sample]] = defaultdict(list)
@@ -254,7 +254,7 @@ def _value(sample: Sample) -> float:
     return sample.value or 0.0
 
 
-def _stands(path: Path, case: Case) -> bool:
+def _stands(path: Path, case: CaseEntry) -> bool:
     """Whether a line of this id is in a file of the record, as it would be written."""
     mark = f'"id":"{case.id}"'
     if not path.is_file():

@@ -1,6 +1,6 @@
 """What a stress leaves on disk: its plan, its state, and a line of the record for each block.
 
-Everything is written whole: files by a rename, lines under a lock. A line is a ``Case`` of the
+Everything is written whole: files by a rename, lines under a lock. A line is a ``CaseEntry`` of the
 record's own form, whose ``id`` is ``ITERATION.BLOCK``, so that none is there twice.
 """
 
@@ -21,7 +21,7 @@ from fabricheck.asking import PATIENCE
 from fabricheck.errors import FabricheckError
 from fabricheck.locks import held
 from fabricheck.provenance import SUITE, home
-from fabricheck.record.entries import Case, from_line, to_line
+from fabricheck.record.entries import CaseEntry, from_line, to_line
 from fabricheck.record.write import append_whole, locked
 from fabricheck.report.files import write_whole
 from fabricheck.schedulers import scheduler_of
@@ -35,7 +35,7 @@ _PLANNED: Final = {"scheduler", "placement", "blocks", "seconds", "duty", "pause
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class State:
+class StressState:
     """What is going on.
 
     Attributes:
@@ -64,7 +64,7 @@ class State:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class StressDirectory:
     """The directory of one stress.
 
     Attributes:
@@ -117,15 +117,15 @@ class Place:
         )
         return held(lock, busy)
 
-    def state(self) -> State:
+    def state(self) -> StressState:
         """The last state.
 
         Raises:
             FabricheckError: if it is damaged.
         """
-        return self._read("state.json", State(session=""))
+        return self._read("state.json", StressState(session=""))
 
-    def change(self, **changes: Any) -> State:
+    def change(self, **changes: Any) -> StressState:
         """Change the state, as one step that no other process comes between."""
         with locked(self.path / "state.json"):
             new = replace(self.state(), **changes)
@@ -152,7 +152,7 @@ class Place:
         self.path.mkdir(parents=True, exist_ok=True)
         write_whole(self.path / "plan.json", json.dumps(plan, indent=1) + "\n")
 
-    def append(self, case: Case) -> None:
+    def append(self, case: CaseEntry) -> None:
         """Record a block: its line is there whole, or not at all.
 
         Raises:
@@ -167,25 +167,25 @@ class Place:
                 "nothing was written: make room or give write permission"
             ) from error
 
-    def read(self, session: str, most: int | None = None) -> list[Case]:
+    def read(self, session: str, most: int | None = None) -> list[CaseEntry]:
         """The blocks of a stress in their order, each once; damaged lines are none.
 
         Args:
             session: which stress.
             most: read no more than so many bytes from the end; ``None`` for everything.
         """
-        found: dict[str, Case] = {}
+        found: dict[str, CaseEntry] = {}
         with contextlib.suppress(FileNotFoundError), self.lines.open("rb") as file:
             if most is not None:
                 file.seek(max(0, file.seek(0, os.SEEK_END) - most))
             for line in file.read().splitlines():
                 with contextlib.suppress(ValueError):
                     entry = from_line(line)
-                    if isinstance(entry, Case) and entry.session == session:
+                    if isinstance(entry, CaseEntry) and entry.session == session:
                         found.setdefault(entry.id, entry)
         return list(found.values())
 
-    def recent(self, session: str) -> list[Case]:
+    def recent(self, session: str) -> list[CaseEntry]:
         """The last blocks of a stress, some hundred of them."""
         return self.read(session, _TAIL)
 
@@ -208,14 +208,14 @@ class Place:
             ) from None
 
 
-def places(reports: Path) -> list[Place]:
+def places(reports: Path) -> list[StressDirectory]:
     """Every stress that was ever started.
 
     Args:
         reports: the suite's directory of reports.
     """
     root = reports / "stress"
-    return [Place(each.parent) for each in sorted(root.glob("*/state.json"))]
+    return [StressDirectory(each.parent) for each in sorted(root.glob("*/state.json"))]
 
 
 def scheduler_for(plan: Mapping[str, Any], patience: float = PATIENCE) -> Scheduler:
@@ -226,7 +226,7 @@ def scheduler_for(plan: Mapping[str, Any], patience: float = PATIENCE) -> Schedu
 
 def dead_nodes(
     nodes: Collection[str],
-    blocks: Sequence[Case],
+    blocks: Sequence[CaseEntry],
     scheduler: Scheduler,
     states: Mapping[str, str],
 ) -> dict[str, str]:

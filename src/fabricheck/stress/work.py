@@ -23,7 +23,7 @@ from fabricheck.launch.cases import measurement_of
 from fabricheck.launch.measurement import Evidence
 from fabricheck.nodes.machine import read_machines
 from fabricheck.provenance import home
-from fabricheck.record.entries import Case
+from fabricheck.record.entries import CaseEntry
 from fabricheck.record.facts import alike
 from fabricheck.record.write import append
 from fabricheck.schedulers import scheduler_of
@@ -31,7 +31,7 @@ from fabricheck.schedulers.local import birth
 from fabricheck.stress.judged import judge_block, links_of, session_of, settle, words_of
 from fabricheck.stress.mix import Block
 from fabricheck.stress.plan import setting_of
-from fabricheck.stress.state import Place
+from fabricheck.stress.state import StressDirectory
 
 PERFLOGS: Final = home() / "perflogs"
 _KEPT: Final = 20
@@ -53,7 +53,7 @@ class Worker:
         FabricheckError: if there is no plan.
     """
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: StressDirectory) -> None:
         self._place = place
         self._plan = place.read_plan()
         self._blocks = msgspec.convert(self._plan["blocks"], list[Block])
@@ -158,7 +158,7 @@ class Worker:
             (directory / _BAD).touch()
         prune(self._place.blocks)
 
-    def _tell_nodes(self, block: Case, directory: Path) -> None:
+    def _tell_nodes(self, block: CaseEntry, directory: Path) -> None:
         """Record once an hour on what and with what it is measured, before its values."""
         session = session_of(block)
         if session == self._told or not block.nodes:
@@ -233,7 +233,7 @@ class Worker:
             time.sleep(_POLL)
 
 
-def following(done: list[Case], blocks: int) -> tuple[int, int]:
+def following(done: list[CaseEntry], blocks: int) -> tuple[int, int]:
     """Iteration and number of the block behind the last one that was recorded.
 
     Args:

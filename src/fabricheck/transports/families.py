@@ -21,6 +21,7 @@ class Statement(StrEnum):
     PROTOCOLS = "the lanes in UCX's log, and its tables of protocols"
     PARAMETERS = "MVAPICH2's list of the parameters that it applied"
     BTL = "the BTL that Open MPI names for each peer"
+    PROVIDER = "the provider of libfabric that the MPI names"
     DEVICE = "the device that the ranks' MPI library was built for"
 
 
@@ -78,6 +79,7 @@ class Mpi:
         launcher: how its own launchers name themselves.
         spec: what names it to Spack; empty where the suite's Spack has none.
         compilers: for C and C++, where several MPIs stand beside each other on ``PATH``.
+        modules: names of its environment modules, without versions.
         pmi: what ``srun --mpi`` should speak to it, the best first.
         hosts: options of its launchers for a list of hosts, with ``{}`` for the file.
         given: first letters of the variables that its launchers hand on unasked; empty for all.
@@ -93,6 +95,7 @@ class Mpi:
     launcher: str
     spec: str
     compilers: tuple[str, ...]
+    modules: tuple[str, ...]
     pmi: tuple[str, ...]
     hosts: str
     given: str
@@ -107,12 +110,13 @@ _ASSIGNMENTS = Cell(
 )
 _COLUMNS = {
     "name": NAME,
-    "printed": pattern(r"[A-Z][A-Za-z0-9() ]+", "MPICH Version"),
+    "printed": pattern(r"[A-Z][A-Za-z0-9(): ]+", "MPICH Version"),
     "command": pattern(r"[a-z_]+( --?version)?", "mpichversion"),
     "least": maybe(pattern(r"[0-9]+([.][0-9]+)*", "4.0"), ""),
     "launcher": TEXT,
     "spec": maybe(pattern(r"\^[a-z0-9-]+( [a-z]+=[a-z]+)?", "^mpich"), ""),
     "compilers": many(pattern(r"mpi[a-z.]+", "mpicc.mpich")),
+    "modules": many(pattern("[a-z0-9-]+", "openmpi")),
     "pmi": many(one_of(("pmix", "pmi2"))),
     "hosts": pattern(r"-.* \{\}.*", "-f {}"),
     "given": maybe(pattern("[A-Z_]+_", "OMPI_"), ""),

@@ -1,4 +1,4 @@
-"""Whether messages came from the memory that was asked for, by UCX's tables of protocols."""
+"""Whether messages came from the memory and by the lanes asked for, by UCX's tables."""
 
 import math
 import re
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fabricheck.transports.protocols import Protocol
-from fabricheck.transports.table import Memory, Transport
+from fabricheck.transports.table import Counter, Memory, Scope, Transport
 from fabricheck.transports.witness import UcxLog
 
 _SHARE_THAT_MUST_COME = 0.9
@@ -79,6 +79,35 @@ def check_memory(transport: Transport, load: Load, logs: Sequence[UcxLog]) -> Me
     else:
         objections += _copied_too_little(transport, of_gpu)
     return MemoryReport(evidence, tuple(objections[:1]))
+
+
+def check_counts(transport: Transport, load: Load, logs: Sequence[UcxLog]) -> MemoryReport:
+    """Hold the counts of UCX 1.21 and later, where an environment asks for them, against the lanes.
+
+    Args:
+        transport: the transport that was asked for.
+        load: the least that each rank exchanged.
+        logs: the UCX log of every rank.
+    """
+    rows = [row for log in logs for row in log.protocols if row.count is not None]
+    if not rows:
+        return MemoryReport("", ())
+    strangers = [row for row in _used(rows) if row.is_certain and set(row.lanes) - transport.lanes]
+    objections = []
+    if strangers and transport.counter is not Counter.ANY:
+        objections.append(
+            f"expected messages on {', '.join(sorted(transport.lanes))} for {transport.name}, "
+            f"found {_described(strangers)} in UCX's counts: something else carried the data"
+        )
+    # Collectives inside a node may pass UCX by; a rendezvous is counted with its message.
+    needed = _SHARE_THAT_MUST_COME * load.calls * len({log.host for log in logs}) / 2
+    sent = _sum(row for row in rows if not row.operation.startswith("rendezvous"))
+    if not objections and transport.scope is Scope.INTER_NODE and sent < needed:
+        objections.append(
+            f"expected {math.ceil(needed)} messages or more in UCX's counts for {transport.name}, "
+            f"found {sent}: something else carried the data"
+        )
+    return MemoryReport(f"UCX counted {_described(rows)}", tuple(objections))
 
 
 def _without_tables(transport: Transport, version: str) -> str:

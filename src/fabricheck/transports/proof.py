@@ -9,7 +9,7 @@ others.
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from fabricheck.transports.gpu_memory import Load, MemoryReport, check_memory
+from fabricheck.transports.gpu_memory import Load, check_counts, check_memory
 from fabricheck.transports.statement import TransportReport
 from fabricheck.transports.table import IPOIB, Counter, Transport
 from fabricheck.transports.witness import Witness, by_host
@@ -71,8 +71,9 @@ def prove(
     if quiet or chosen.counter is not Counter.NONE:
         objections = _counter_objections(chosen, load, witnesses, interfaces, quiet=quiet)
     else:
-        seen += " (not heard: other traffic shares these interfaces)"
-    memory = check_memory(transport, load, said.logs) if transport.memory else MemoryReport("", ())
+        seen += " (counters ignored: other traffic uses these interfaces)"
+    check = check_memory if transport.memory else check_counts
+    memory = check(transport, load, said.logs)
     return Proof(
         "; ".join(filter(None, (said.evidence, memory.evidence, seen))),
         (*said.objections, *memory.objections, *objections),

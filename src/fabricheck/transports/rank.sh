@@ -92,7 +92,7 @@ if [ "${FABRICHECK_PIN:-}" = cyclic ]; then
     taskset -pc "$cpu" $$ >/dev/null || exit 2
 fi
 
-tell before node ports adapters
+tell before node ports adapters log
 witness="witness.$rank"
 {
     echo "rank $rank"
@@ -134,7 +134,7 @@ tell stop load
 # The program may have got its TERM (128 + 15) before this shell gets its own.
 if [ "$status" -eq 143 ]; then ended_by_force=yes; fi
 
-tell after ports adapters
+tell after ports adapters log
 {
     counters after
     echo "ran $began $ended"

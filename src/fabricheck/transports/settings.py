@@ -168,6 +168,12 @@ def _btl_ports(transport: Transport, ports: Ports) -> dict[str, str]:
     return {"OMPI_MCA_btl_tcp_if_include": ports.devices[transport.port]}
 
 
+def _provider_ports(transport: Transport, ports: Ports) -> dict[str, str]:
+    names = {"tcp": "FI_TCP_IFACE", "rdma": "FI_VERBS_DEVICE_NAME"}
+    named = ports.named(transport.port)
+    return {names[transport.port]: named[0][0]} if named else {}
+
+
 def _nemesis_ports(transport: Transport, ports: Ports) -> dict[str, str]:
     named = interfaces(transport, ports)
     return {"MPIR_CVAR_NEMESIS_TCP_NETWORK_IFACE": named[0]} if named else {}
@@ -178,6 +184,7 @@ _OF_SITE = {
     Statement.PROTOCOLS: _ucx_ports,
     Statement.PARAMETERS: _mvapich2_ports,
     Statement.BTL: _btl_ports,
+    Statement.PROVIDER: _provider_ports,
     Statement.DEVICE: _nemesis_ports,
 }
 

@@ -9,10 +9,12 @@ from fabricheck.transports.table import MEMORY_LANES, RDMA_LANES, TCP_LANES, Cou
 from fabricheck.transports.witness import (
     Lane,
     PeerBtl,
+    Providers,
     UcxLog,
     Witness,
     read_mvapich2_parameters,
     read_peer_btls,
+    read_providers,
     read_ucx_logs,
 )
 
@@ -52,7 +54,7 @@ def read_report(
     transport: Transport,
     choice: Choice,
     directory: Path,
-    errors: str,
+    words: str,
     witnesses: Sequence[Witness],
     *,
     interfaces: Collection[str],
@@ -64,15 +66,17 @@ def read_report(
         transport: the transport that was asked for.
         choice: how the MPI was made to use it.
         directory: working directory of the job.
-        errors: its error output.
+        words: its output and error output.
         witnesses: the witness file of every rank.
         interfaces: those that a transport over sockets must use; empty where any will do.
         offers: features of the partition.
     """
     if choice.statement is Statement.PARAMETERS:
-        return read_parameters(transport, choice, read_mvapich2_parameters(errors))
+        return read_parameters(transport, choice, read_mvapich2_parameters(words))
     if choice.statement is Statement.BTL:
-        return read_btls(transport, choice, read_peer_btls(errors), len(witnesses))
+        return read_btls(transport, choice, read_peer_btls(words), len(witnesses))
+    if choice.statement is Statement.PROVIDER:
+        return read_provider(transport, choice, read_providers(words), witnesses)
     if choice.statement is Statement.DEVICE:
         return read_device(transport, choice, witnesses)
     logs = tuple(read_ucx_logs(directory))
@@ -161,6 +165,44 @@ def read_btls(
     )
     return TransportReport(
         f"BTL {', '.join(named) or 'none'}", transport.counter, tuple(objections)
+    )
+
+
+def read_provider(
+    transport: Transport, choice: Choice, said: Providers, witnesses: Sequence[Witness]
+) -> TransportReport:
+    """What the MPI said: the provider of libfabric that it opened.
+
+    Args:
+        transport: the transport that was asked for.
+        choice: how the MPI was made to use it.
+        said: what it said.
+        witnesses: the witness file of every rank.
+    """
+    expected = choice.said["provider"]
+    kind = transport.counter.value
+    devices = {device for each in witnesses for of, device, _ in each.moved if of == kind}
+    objections = []
+    if not said.names | said.domains or said.ranks not in (None, len(witnesses)):
+        objections.append(
+            f"expected the provider of libfabric of all {len(witnesses)} ranks, found it of "
+            f"{said.ranks or 'none'}: the MPI did not run on libfabric, or its words were lost"
+        )
+    # A layered provider is named by what is below it: tcp;ofi_rxm.
+    objections += [
+        f"expected provider {expected} of libfabric for {transport.name}, found {name}: the MPI "
+        "fell back, or FI_PROVIDER of a module or of a user chose another"
+        for name in sorted(said.names)
+        if name.partition(";")[0] != expected
+    ]
+    objections += [
+        f"expected a {kind} device below libfabric for {transport.name}, found {name}: another "
+        "provider carried the data"
+        for name in sorted(said.domains - devices)
+    ]
+    named = [*sorted(said.names), *(f"on {name}" for name in sorted(said.domains))]
+    return TransportReport(
+        f"libfabric provider {', '.join(named) or 'none'}", transport.counter, tuple(objections)
     )
 
 

@@ -30,6 +30,16 @@ _PEER_BTL = re.compile(
     r"on node (?P<to>\S+)$",
     re.MULTILINE,
 )
+# Open MPI at mtl_base_verbose 1, from every rank; up to 4.1 it prints the domain as the provider.
+_MTL = re.compile(
+    r"^\[(?P<host>[^:\]\s]+):(?P<process>\d+)\] \S+ mtl:ofi:provider(?P<domain>:domain)?: "
+    r"(?P<name>\S+)$",
+    re.MULTILINE,
+)
+# MPICH with MPIR_CVAR_DEBUG_SUMMARY, and Intel MPI at I_MPI_DEBUG 2, from rank 0 only.
+_PROVIDER_OF_JOB = re.compile(
+    r"^(?:\[0\] MPI startup\(\): )?libfabric provider: (?P<name>\S+)", re.MULTILINE
+)
 # A GID index out of range and a device that does not exist are no errors to UCX, but the reason for
 # those that follow.
 _UCX_COMPLAINT = re.compile(
@@ -52,6 +62,21 @@ class Lane:
 
     def __str__(self) -> str:
         return f"{self.operation}({self.transport}/{self.device})"
+
+
+@dataclass(frozen=True, slots=True)
+class Providers:
+    """What an MPI says of libfabric.
+
+    Attributes:
+        ranks: how many ranks spoke; ``None`` where one speaks for all.
+        names: providers, such as ``tcp;ofi_rxm``.
+        domains: the devices of those whose names an old Open MPI keeps to itself.
+    """
+
+    ranks: int | None
+    names: frozenset[str] = frozenset()
+    domains: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +218,16 @@ def read_peer_btls(errors: str) -> list[PeerBtl]:
         for match in _PEER_BTL.finditer(errors)
         if match["btl"] != "self"
     ]
+
+
+def read_providers(words: str) -> Providers:
+    """What an MPI says of libfabric, from a job's output and error output."""
+    lines = list(_MTL.finditer(words))
+    by_rank = {(m["host"], m["process"]): m["name"] for m in lines if not m["domain"]}
+    if by_rank and not any(m["domain"] for m in lines):
+        return Providers(len(by_rank), domains=frozenset(by_rank.values()))
+    of_job = _PROVIDER_OF_JOB.findall(words)
+    return Providers(len(by_rank) or None, frozenset([*by_rank.values(), *of_job]))
 
 
 def read_witness(path: Path) -> Witness:

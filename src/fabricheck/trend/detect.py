@@ -11,9 +11,9 @@ from fabricheck.history.series import Series, SeriesKey
 from fabricheck.measures.metrics import Direction
 from fabricheck.trend import window
 from fabricheck.trend.accepted import Acceptance
-from fabricheck.trend.events import Change, Detector, Event, Kind, State, merge
+from fabricheck.trend.events import Change, Detector, Event, EventKind, EventState, merge
 from fabricheck.trend.robust import NORMAL_MAD, Array, Rows, adjusted, align
-from fabricheck.trend.segments import Step, change_points, shift_between
+from fabricheck.trend.segments import LevelStep, change_points, shift_between
 from fabricheck.trend.settings import Settings
 from fabricheck.trend.sudden import Sudden, borne_out, sudden
 
@@ -52,12 +52,12 @@ class Trend:
     visible: Mapping[SeriesKey, float] = field(default_factory=dict)
 
     @property
-    def regressions(self) -> Counter[State]:
+    def regressions(self) -> Counter[EventState]:
         """How many regressions there are of each state: new, and open, which nobody accepted."""
         return Counter(
             each.state
             for each in self.events
-            if each.kind is Kind.REGRESSION and each.state in (State.NEW, State.OPEN)
+            if each.kind is EventKind.REGRESSION and each.state in (EventState.NEW, EventState.OPEN)
         )
 
     def recent(self) -> list[Event]:
@@ -65,7 +65,7 @@ class Trend:
         if self.newest is None:
             return []
         first = self.newest - np.timedelta64(SHOWN_DAYS, "D")
-        return [e for e in self.events if e.since >= first or e.state is State.OPEN]
+        return [e for e in self.events if e.since >= first or e.state is EventState.OPEN]
 
     @property
     def exit_code(self) -> int:
@@ -91,7 +91,7 @@ class _Row:
     logarithmic: bool
     x: Array
     worse: int
-    steps: list[Step] = field(default_factory=list)
+    steps: list[LevelStep] = field(default_factory=list)
     accepted: list[int] = field(default_factory=list)
     start: int = 0
 
@@ -105,10 +105,10 @@ class _Row:
         """Whether a change at this night is one that somebody has accepted."""
         return any(abs(place - index) <= tolerance for place in self.accepted)
 
-    def kind(self, difference: float) -> Kind:
+    def kind(self, difference: float) -> EventKind:
         if not self.worse:
-            return Kind.CHANGED
-        return Kind.REGRESSION if difference * self.worse > 0 else Kind.IMPROVEMENT
+            return EventKind.CHANGED
+        return EventKind.REGRESSION if difference * self.worse > 0 else EventKind.IMPROVEMENT
 
 
 def analyse(
@@ -239,7 +239,7 @@ class _System:
         quiet = sum(not row.steps for row in self._rows)
         adjusted_steps = adjusted([step.p for _, step in found] + [1.0] * quiet)
         changes = []
-        dated: dict[int, list[Step]] = {}
+        dated: dict[int, list[LevelStep]] = {}
         for (row, step), step_q in zip(found, adjusted_steps, strict=False):
             if step_q <= self._settings.false_discovery_rate:
                 dated.setdefault(id(row), []).append(step)
@@ -249,7 +249,7 @@ class _System:
             row = self._rows[place]
             recent = len(row.x) - int(alarms.nights[place])
             start = max(row.start, recent - int(alarms.history[place]))
-            step = Step(recent, start, len(row.x), float(alarms.p[place]))
+            step = LevelStep(recent, start, len(row.x), float(alarms.p[place]))
             change = self._change(row, Detector.WINDOW, step, float(q[place]))
             known = any(
                 each.index > row.start
@@ -261,7 +261,7 @@ class _System:
                 changes.append(change)
         return changes
 
-    def _change(self, row: _Row, detector: Detector, step: Step, q: float) -> Change:
+    def _change(self, row: _Row, detector: Detector, step: LevelStep, q: float) -> Change:
         old, new = slice(step.start, step.index), slice(step.index, step.end)
         before, after = row.x[old], row.x[new]
         shift = shift_between(before, after)
@@ -284,15 +284,15 @@ class _System:
             q=q,
         )
 
-    def _state(self, row: _Row, index: int, before: float, after: float) -> State:
+    def _state(self, row: _Row, index: int, before: float, after: float) -> EventState:
         if row.is_accepted(index):
-            return State.ACCEPTED
+            return EventState.ACCEPTED
         current = float(np.median(row.x[max(index, len(row.x) - _CURRENT) :]))
         if abs(current - before) < abs(current - after):
-            return State.RECOVERED
+            return EventState.RECOVERED
         # Of a case that rests, a week of nights takes longer than a week.
         few = len(row.x) - index <= self._settings.new_days
-        return State.NEW if few or row.series.times[index] >= self._new else State.OPEN
+        return EventState.NEW if few or row.series.times[index] >= self._new else EventState.OPEN
 
     def _noisier(self, matrix: Array, moved: set[int]) -> list[Change]:
         p, nights, ratio = window.noisier(matrix, self._settings)
@@ -312,7 +312,7 @@ class _System:
             changes.append(
                 Change(
                     series=row.series,
-                    kind=Kind.NOISIER,
+                    kind=EventKind.NOISIER,
                     state=_noisy_state(row, index),
                     detector=Detector.SPREAD,
                     index=index,
@@ -332,11 +332,11 @@ class _System:
         values = row.series.values
         level = float(np.median(values[:index]))
         difference = float(row.x[index] - np.median(row.x[:index]))
-        standing = State.NEW if found.holds else State.RECOVERED
+        standing = EventState.NEW if found.holds else EventState.RECOVERED
         return Change(
             series=row.series,
             kind=row.kind(difference),
-            state=State.ACCEPTED if row.is_accepted(index) else standing,
+            state=EventState.ACCEPTED if row.is_accepted(index) else standing,
             detector=Detector.SUDDEN,
             index=index,
             start=0,
@@ -348,14 +348,14 @@ class _System:
         )
 
 
-def _noisy_state(row: _Row, index: int) -> State:
+def _noisy_state(row: _Row, index: int) -> EventState:
     if row.is_accepted(index, _LATEST):
-        return State.ACCEPTED
+        return EventState.ACCEPTED
     # The shortest window is the first that can see it.
-    return State.NEW if len(row.x) - index <= min(window.SPREAD_RECENT) else State.OPEN
+    return EventState.NEW if len(row.x) - index <= min(window.SPREAD_RECENT) else EventState.OPEN
 
 
-def _difference(row: _Row, step: Step) -> float:
+def _difference(row: _Row, step: LevelStep) -> float:
     return float(
         np.median(row.x[step.index : step.end]) - np.median(row.x[step.start : step.index])
     )

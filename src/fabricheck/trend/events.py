@@ -22,7 +22,7 @@ _VERY_HIGH, _HIGH = 1e-4, 1e-2
 """Largest adjusted p-values of these confidences."""
 
 
-class Kind(StrEnum):
+class EventKind(StrEnum):
     """What happened."""
 
     REGRESSION = "regression"
@@ -31,7 +31,7 @@ class Kind(StrEnum):
     IMPROVEMENT = "improvement"
 
 
-class State(StrEnum):
+class EventState(StrEnum):
     """How it stands tonight."""
 
     NEW = "new"
@@ -80,8 +80,8 @@ class Change:
     """
 
     series: Series
-    kind: Kind
-    state: State
+    kind: EventKind
+    state: EventState
     detector: Detector
     index: int
     start: int
@@ -135,8 +135,8 @@ class Event:
     """
 
     system: str
-    kind: Kind
-    state: State
+    kind: EventKind
+    state: EventState
     since: np.datetime64
     changes: tuple[Change, ...]
     shared: Mapping[str, tuple[Value, ...]]
@@ -182,16 +182,16 @@ def merge(changes: Sequence[Change], series: Sequence[Series], settings: Setting
     """
     reach = np.timedelta64(round(settings.same_days * 86400), "s")
     groups: list[_Group] = []
-    for kind in Kind:
+    for kind in EventKind:
         # What is accepted does not hide what is not.
         for settled in (False, True):
             alike = [each for each in changes if each.kind is kind]
-            left = [each for each in alike if (each.state is State.ACCEPTED) == settled]
+            left = [each for each in alike if (each.state is EventState.ACCEPTED) == settled]
             groups += _groups(left, reach)
     groups.sort(key=lambda group: -len(group.changes))
     standing = _standing(groups, len(series), settings.false_discovery_rate)
     events = [_event(group, series) for group in standing]
-    order = list(Kind)
+    order = list(EventKind)
     return sorted(events, key=lambda event: (-event.since.astype(int), order.index(event.kind)))
 
 
@@ -238,17 +238,17 @@ def _raised(changes: Sequence[Change], series: int, rate: float) -> Iterator[Cha
             continue
         p = [change.p for change in found] + [1.0] * (series - len(found))
         for change, q in zip(found, adjusted(p), strict=False):
-            if change.state is State.ACCEPTED or q <= rate:
+            if change.state is EventState.ACCEPTED or q <= rate:
                 yield change
 
 
 def _event(group: _Group, series: Sequence[Series]) -> Event:
     changes = group.changes
     states = {change.state for change in changes}
-    if State.NEW not in {change.state for change in group.near}:
+    if EventState.NEW not in {change.state for change in group.near}:
         # A weak change that is dated later than the event is as old as the event.
-        states = {State.OPEN if state is State.NEW else state for state in states}
-    state = next(each for each in State if each in states)
+        states = {EventState.OPEN if state is EventState.NEW else state for state in states}
+    state = next(each for each in EventState if each in states)
     shared: dict[str, tuple[Value, ...]] = {}
     for name in SHARED_FIELDS:
         values = {getattr(change.key, name) for change in changes}

@@ -31,7 +31,7 @@ _Z95 = 1.96
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class LevelStep:
     """A boundary between two levels.
 
     Attributes:
@@ -58,7 +58,7 @@ class Shift:
 
 def change_points(
     rows: Sequence[Array], settings: Settings, smallest: Sequence[float]
-) -> list[list[Step]]:
+) -> list[list[LevelStep]]:
     """The steps of each series, oldest first.
 
     Args:
@@ -66,7 +66,7 @@ def change_points(
         settings: penalty, and the p-value that a step must have.
         smallest: smallest difference of the levels of each series.
     """
-    found: list[list[Step]] = [[] for _ in rows]
+    found: list[list[LevelStep]] = [[] for _ in rows]
     for places in _alike(rows):
         # Most series have no step; for them this is all that is computed, many at a time.
         standard, correlation = standardised(np.array([rows[place] for place in places]))
@@ -97,9 +97,9 @@ def _longer(correlation: Array) -> Array:
 
 def _steps(
     values: Array, standard: Array, correlation: Array, settings: Settings, smallest: float
-) -> list[Step]:
+) -> list[LevelStep]:
     # It imports half of SciPy, and most series have no step.
-    import ruptures  # noqa: PLC0415
+    import ruptures
 
     penalty = settings.penalty * np.log(len(values))
     segmentation = ruptures.KernelCPD(kernel="linear", min_size=SHORTEST).fit(standard)
@@ -174,7 +174,7 @@ def _may_change(standard: Array, penalties: Array) -> Flags:
 
 def _confirmed(
     values: Array, bounds: list[int], largest_p: float, smallest: float, inflation: float
-) -> list[Step]:
+) -> list[LevelStep]:
     """The steps that pass; each that fails joins its two sides, and the rest is tested again.
 
     What passes may be the stairs of a drift. It is one change, so one of them stays.
@@ -198,7 +198,9 @@ def _confirmed(
         bounds.remove(max(failing, key=lambda step: (step.p, step.index)).index)
 
 
-def _stairs(values: Array, steps: Sequence[Step], shifts: Sequence[float]) -> Iterator[Step]:
+def _stairs(
+    values: Array, steps: Sequence[LevelStep], shifts: Sequence[float]
+) -> Iterator[LevelStep]:
     """The steps beside one of the same direction that a straight line explains as well."""
     signs = np.sign([0.0, *shifts, 0.0])
     beside = (signs[1:-1] == signs[:-2]) | (signs[1:-1] == signs[2:])
@@ -221,11 +223,11 @@ def _is_line(values: Array, bound: int) -> bool:
     return bool(np.abs(line - np.median(line)).sum() <= more * sum(levels))
 
 
-def _step(values: Array, before: int, bound: int, after: int, inflation: float) -> Step:
+def _step(values: Array, before: int, bound: int, after: int, inflation: float) -> LevelStep:
     start, end = max(before, bound - _SIDE), min(after, bound + _SIDE)
     left, right = values[start:bound], values[bound:end]
     places = max(len(values) // SHORTEST, 1)
-    return Step(bound, start, end, min(1.0, rank_test(left, right, inflation) * places))
+    return LevelStep(bound, start, end, min(1.0, rank_test(left, right, inflation) * places))
 
 
 def shift_between(before: npt.NDArray[np.float64], after: npt.NDArray[np.float64]) -> Shift:

@@ -12,7 +12,7 @@ from fabricheck.history.series import sparkline
 from fabricheck.measures.metrics import point_label
 from fabricheck.trend.attribution import Difference
 from fabricheck.trend.detect import Trend
-from fabricheck.trend.events import Change, Event, Kind, State, Value
+from fabricheck.trend.events import Change, Event, EventKind, EventState, Value
 from fabricheck.units import percent, share
 
 LINES = 20
@@ -22,10 +22,10 @@ _WIDTH = 40
 _LINES_OF_EVENT = 4
 _OTHER_LINES = 3
 _STYLES = {
-    Kind.REGRESSION: "bold red",
-    Kind.NOISIER: "yellow",
-    Kind.CHANGED: "magenta",
-    Kind.IMPROVEMENT: "green",
+    EventKind.REGRESSION: "bold red",
+    EventKind.NOISIER: "yellow",
+    EventKind.CHANGED: "magenta",
+    EventKind.IMPROVEMENT: "green",
 }
 _NAMES = 4
 """Values of a field that are named before the rest is counted."""
@@ -33,7 +33,7 @@ _LONG = 60
 """Of longer facts, such as the kernel's options, only the words are shown that differ."""
 
 
-class Verdict(StrEnum):
+class TrendVerdict(StrEnum):
     """What the history says of the last nights."""
 
     STEADY = "steady"
@@ -76,7 +76,11 @@ def show(
 
 def _verdict(trend: Trend, events: Sequence[Event], night: str) -> Text:
     word, sentence = verdict(trend, events)
-    style = {Verdict.WORSE: "bold red", Verdict.CHANGED: "yellow", Verdict.STEADY: "green"}[word]
+    style = {
+        TrendVerdict.WORSE: "bold red",
+        TrendVerdict.CHANGED: "yellow",
+        TrendVerdict.STEADY: "green",
+    }[word]
     last = f"; last night {night[:16].replace('T', ' ')}" if night else ""
     head = Text(f" {word.upper()} ", f"{style} reverse")
     return head.append(f"  {sentence}{last}; {newest(trend)}", "default not reverse")
@@ -87,7 +91,7 @@ def newest(trend: Trend) -> str:
     return "no value" if trend.newest is None else f"newest value {moment(trend.newest)}"
 
 
-def verdict(trend: Trend, events: Sequence[Event]) -> tuple[Verdict, str]:
+def verdict(trend: Trend, events: Sequence[Event]) -> tuple[TrendVerdict, str]:
     """The verdict on a trend: how many regressions are new or open, and how many others are new.
 
     A regression that nobody accepted is never steady, however old.
@@ -95,17 +99,17 @@ def verdict(trend: Trend, events: Sequence[Event]) -> tuple[Verdict, str]:
     others = Counter(
         event.kind
         for event in events
-        if event.state is State.NEW and event.kind is not Kind.REGRESSION
+        if event.state is EventState.NEW and event.kind is not EventKind.REGRESSION
     )
-    worse = [(state, Kind.REGRESSION, number) for state, number in trend.regressions.items()]
-    new = [(State.NEW, kind, number) for kind, number in others.items()]
+    worse = [(state, EventKind.REGRESSION, number) for state, number in trend.regressions.items()]
+    new = [(EventState.NEW, kind, number) for kind, number in others.items()]
     words = [f"{number} {state} {_plural(kind, number)}" for state, kind, number in worse + new]
-    word = Verdict.WORSE if worse else Verdict.CHANGED if new else Verdict.STEADY
+    word = TrendVerdict.WORSE if worse else TrendVerdict.CHANGED if new else TrendVerdict.STEADY
     return word, ", ".join(words) or "nothing new"
 
 
-def _plural(kind: Kind, number: int) -> str:
-    words = {Kind.NOISIER: "noisier event", Kind.CHANGED: "change"}
+def _plural(kind: EventKind, number: int) -> str:
+    words = {EventKind.NOISIER: "noisier event", EventKind.CHANGED: "change"}
     return words.get(kind, str(kind)) + ("s" if number > 1 else "")
 
 
@@ -151,7 +155,7 @@ def amount(change: Change) -> str:
     """By how much, in words."""
     if change.effect is None:
         return f"from {change.before:g} to {change.after:g} {change.key.unit}"
-    if change.kind is Kind.NOISIER:
+    if change.kind is EventKind.NOISIER:
         return f"spread {1 + change.effect:.1f} times as large"
     text = percent(change.effect)
     if change.low is not None and change.high is not None:
@@ -192,7 +196,7 @@ def series_words(change: Change) -> str:
 
 def levels(change: Change) -> str:
     """The levels before and after a change."""
-    if change.kind is Kind.NOISIER:
+    if change.kind is EventKind.NOISIER:
         return f"±{share(change.before)} → ±{share(change.after)}"
     return f"{change.before:.4g} → {change.after:.4g} {change.key.unit}"
 

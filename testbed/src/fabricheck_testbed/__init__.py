@@ -14,7 +14,7 @@ __all__ = ["Testbed"]
 
 def __getattr__(name: str) -> "type[Testbed]":
     if name == "Testbed":
-        from fabricheck_testbed.cluster import Testbed  # noqa: PLC0415
+        from fabricheck_testbed.cluster import Testbed
 
         return Testbed
     raise AttributeError(name)

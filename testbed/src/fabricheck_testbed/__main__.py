@@ -12,7 +12,7 @@ def main() -> NoReturn:
     try:
         if (request := OWN.request(sys.argv[1:])) is not None:
             sys.exit(request.run())
-        from fabricheck_testbed.cli import application  # noqa: PLC0415
+        from fabricheck_testbed.cli import application
 
         application(OWN)(prog_name=OWN.command)
         sys.exit(0)

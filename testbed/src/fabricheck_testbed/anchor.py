@@ -91,7 +91,7 @@ def main() -> NoReturn:
     spec = Spec.loads(sys.argv[1])
     events, control, lock = (int(argument) for argument in sys.argv[2:])
     for descriptor in (events, control, lock):
-        os.set_inheritable(descriptor, False)  # noqa: FBT003
+        os.set_inheritable(descriptor, False)
     link = Link(events, control)
     host_proc = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY)
     host = Host(Layout(Path(spec.root)), host_proc, spec.boot_id)

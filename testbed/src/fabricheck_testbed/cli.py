@@ -2,6 +2,7 @@
 
 import contextlib
 import inspect
+import itertools
 import json
 import sys
 from collections.abc import Callable, Iterator
@@ -152,13 +153,14 @@ def up(
 
 
 def _ranges(nodes: list[str]) -> str:
-    """The names, shortened where numbers follow each other: ``n1-n4, rx1-rx2``."""
-    groups: dict[str, list[str]] = {}
-    for node in nodes:
-        groups.setdefault(node.rstrip("0123456789"), []).append(node)
-    return ", ".join(
-        group[0] if len(group) == 1 else f"{group[0]}-{group[-1]}" for group in groups.values()
-    )
+    """The names, shortened where numbers follow each other: ``n1-n4, n7, rx1-rx2``."""
+
+    def run_of(at: tuple[int, str]) -> tuple[str, int]:
+        stem = at[1].rstrip("0123456789")
+        return stem, int(at[1][len(stem) :] or 0) - at[0]
+
+    runs = [[node for _, node in run] for _, run in itertools.groupby(enumerate(nodes), run_of)]
+    return ", ".join(run[0] if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
 
 
 @contextlib.contextmanager

@@ -58,7 +58,7 @@ def run_in_node(files: Layout, node: str, command: Sequence[str]) -> int:
         layout.PARTITIONS_VARIABLE: " ".join(layout.partitions(files)),
     }
     if in_guest:
-        from fabricheck_testbed.guest.client import run_in_guest  # noqa: PLC0415
+        from fabricheck_testbed.guest.client import run_in_guest
 
         return run_in_guest(files, node, command, environment, directory)
     waited = _FORWARDED | {signal.SIGCHLD}

@@ -10,8 +10,8 @@ from fabricheck.programs.allreduce_lab.entries import (
     SCHEMES,
     Lab,
 )
-from fabricheck.report.phases import Distribution, Line, PhaseFigure, Table, slug
-from fabricheck.report.run import Case, Run
+from fabricheck.report.phases import Distribution, Line, PhaseFigure, PhaseTable, slug
+from fabricheck.report.run import ReportedCase, ReportedRun
 
 TITLES = {
     Metric.RING: "Ring",
@@ -27,9 +27,9 @@ KEY = (
 _MILLI = 1e3
 
 
-def figures(run: Run) -> tuple[PhaseFigure, ...]:
+def figures(run: ReportedRun) -> tuple[PhaseFigure, ...]:
     """One figure for each partition; those without values are left out."""
-    places: dict[str, list[tuple[Lab, Case]]] = {}
+    places: dict[str, list[tuple[Lab, ReportedCase]]] = {}
     for case in run.cases:
         if case.benchmark in BENCHMARKS:
             place = f"{case.system}:{case.partition}, {case.num_nodes} nodes"
@@ -38,7 +38,7 @@ def figures(run: Run) -> tuple[PhaseFigure, ...]:
     return tuple(figure for figure in found if figure.panels or figure.table)
 
 
-def _figure(place: str, pairs: list[tuple[Lab, Case]]) -> PhaseFigure:
+def _figure(place: str, pairs: list[tuple[Lab, ReportedCase]]) -> PhaseFigure:
     order = list(BENCHMARKS)
     pairs = sorted(pairs, key=lambda pair: order.index(pair[0].name))
     rows = tuple(row for lab, case in pairs if lab.model and (row := _row(lab, case)))
@@ -48,10 +48,10 @@ def _figure(place: str, pairs: list[tuple[Lab, Case]]) -> PhaseFigure:
         for lab, case in pairs
         if not lab.model and lab.metrics != (Metric.TAIL,) and (panel := _panel(place, lab, case))
     )
-    return PhaseFigure(place, panels, KEY, Table(head, rows) if rows else None)
+    return PhaseFigure(place, panels, KEY, PhaseTable(head, rows) if rows else None)
 
 
-def _row(lab: Lab, case: Case) -> tuple[str, ...] | None:
+def _row(lab: Lab, case: ReportedCase) -> tuple[str, ...] | None:
     """Model, environment, each scheme's seconds, and the loss."""
     found = [case.find(scheme, "avg", None) for scheme in SCHEMES]
     times = [each.value for each in found if each is not None and each.value]
@@ -65,19 +65,19 @@ def _row(lab: Lab, case: Case) -> tuple[str, ...] | None:
     return (MODELS[lab.model].title, f"{lab.tail:g}", *cells, _loss(case))
 
 
-def _loss(case: Case) -> str:
+def _loss(case: ReportedCase) -> str:
     loss = case.find(Metric.ERROR_RATIO, "avg", None)
     return "-" if loss is None or loss.value is None else f"{100 * loss.value:.2f} %"
 
 
-def _panel(place: str, lab: Lab, case: Case) -> Distribution | None:
+def _panel(place: str, lab: Lab, case: ReportedCase) -> Distribution | None:
     """The distribution of the times of sums, one line for each scheme."""
     lines = tuple(_lines(case))
     title = f"{lab.title}; OptiReduce lost {_loss(case)}"
     return Distribution(slug("phases", place, lab.name), title, lines) if lines else None
 
 
-def _lines(case: Case) -> Iterator[Line]:
+def _lines(case: ReportedCase) -> Iterator[Line]:
     for scheme in SCHEMES:
         found = [
             (_MILLI * sample.value, float(percent))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from typing import Final
 
 from fabricheck.measures.benchmark import ACCEPTANCE, NIGHTLY, Family, MpiBenchmark
-from fabricheck.measures.gpu import Path
+from fabricheck.measures.gpu import GpuPath
 from fabricheck.programs.osu.entries import BENCHMARKS as OF_MPI
 from fabricheck.units import MIB
 
@@ -40,7 +40,7 @@ class GpuBenchmark(MpiBenchmark):
 
     base: str
     memory: str
-    path: Path
+    path: GpuPath
     needs: tuple[str, ...] = ("cuda",)
 
     @property
@@ -63,10 +63,10 @@ def benchmark_name(base: str, memory: str, path: str) -> str:
     return base if memory == "host" else f"{base}_{memory}_{path}"
 
 
-def _made(base: str, memory: str, path: Path) -> GpuBenchmark:
+def _made(base: str, memory: str, path: GpuPath) -> GpuBenchmark:
     host = OF_MPI[base]
     same = {each.name: getattr(host, each.name) for each in fields(MpiBenchmark)}
-    in_osu = memory == "device" and path is Path.AWARE
+    in_osu = memory == "device" and path is GpuPath.AWARE
     return GpuBenchmark(
         **{
             **same,
@@ -86,11 +86,11 @@ def _made(base: str, memory: str, path: Path) -> GpuBenchmark:
 
 def _all() -> Iterable[GpuBenchmark]:
     for base in _TRANSFERS:
-        yield from (_made(base, "device", path) for path in Path)
+        yield from (_made(base, "device", path) for path in GpuPath)
     for base in ("latency", "bw"):
-        yield _made(base, "managed", Path.AWARE)
+        yield _made(base, "managed", GpuPath.AWARE)
     for base in _BY_THE_MPI:
-        yield _made(base, "device", Path.AWARE)
+        yield _made(base, "device", GpuPath.AWARE)
 
 
 BENCHMARKS: Mapping[str, GpuBenchmark] = {each.name: each for each in _all()}

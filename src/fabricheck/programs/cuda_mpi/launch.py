@@ -7,7 +7,7 @@ from fabricheck.launch import gpu, mpi
 from fabricheck.launch.cases import Case, available_placements
 from fabricheck.launch.evidence import RESULT_JSON
 from fabricheck.launch.measurement import Evidence, Job, Measurement, Setting
-from fabricheck.measures.gpu import Path
+from fabricheck.measures.gpu import GpuPath
 from fabricheck.programs.cuda_mpi.entries import BENCHMARKS, COMPARED, GpuBenchmark
 from fabricheck.programs.osu.entries import BENCHMARKS as OF_MPI
 from fabricheck.programs.osu.launch import Osu
@@ -32,8 +32,8 @@ def cases(family: str) -> list[Case]:
         Case(entry.name, place)
         for entry in BENCHMARKS.values()
         if entry.family == family
-        for place in (aware if entry.path is Path.AWARE else staged)
-        if entry.path is Path.AWARE or place.transport.name in _STAGED_ON
+        for place in (aware if entry.path is GpuPath.AWARE else staged)
+        if entry.path is GpuPath.AWARE or place.transport.name in _STAGED_ON
         # The driver moves managed memory itself: no lane reads it.
         if entry.memory != "managed" or not place.transport.direct
     ]
@@ -91,7 +91,7 @@ class OnGpus(Osu):
     @property
     def _memory(self) -> Memory:
         """Where messages must come from: an MPI that reduces may do so on the host."""
-        if self._entry.path is Path.STAGED:
+        if self._entry.path is GpuPath.STAGED:
             return Memory.HOST
         return Memory.EITHER if "cuda_collectives" in self._entry.needs else Memory.GPU
 

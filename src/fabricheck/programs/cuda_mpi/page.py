@@ -10,12 +10,12 @@ from fabricheck.measures.metrics import Metric
 from fabricheck.programs.cuda_mpi.entries import BENCHMARKS, GpuBenchmark
 from fabricheck.programs.osu.entries import BENCHMARKS as OF_MPI
 from fabricheck.report.phases import Line, Panel, PhaseFigure, line_of, slug
-from fabricheck.report.run import Case, Run
+from fabricheck.report.run import ReportedCase, ReportedRun
 
 
-def figures(run: Run) -> tuple[PhaseFigure, ...]:
+def figures(run: ReportedRun) -> tuple[PhaseFigure, ...]:
     """The figures of a run; those of benchmarks that gave no values are left out."""
-    places: dict[tuple[str, str, str], list[Case]] = {}
+    places: dict[tuple[str, str, str], list[ReportedCase]] = {}
     for case in run.cases:
         if entry := BENCHMARKS.get(case.benchmark):
             places.setdefault((case.system, case.partition, entry.base), []).append(case)
@@ -23,7 +23,7 @@ def figures(run: Run) -> tuple[PhaseFigure, ...]:
     return tuple(figure for figure in found if figure.panels)
 
 
-def _figure(system: str, partition: str, base: str, cases: Sequence[Case]) -> PhaseFigure:
+def _figure(system: str, partition: str, base: str, cases: Sequence[ReportedCase]) -> PhaseFigure:
     host = OF_MPI[base]
     name = slug("paths", system, partition, base)
     has_fake = any(is_fake(case.program) for case in cases)
@@ -36,7 +36,7 @@ def _figure(system: str, partition: str, base: str, cases: Sequence[Case]) -> Ph
     return PhaseFigure(title, tuple(panel for panel in panels if panel.lines))
 
 
-def _lines(cases: Sequence[Case], metric: Metric) -> Iterator[Line]:
+def _lines(cases: Sequence[ReportedCase], metric: Metric) -> Iterator[Line]:
     for case in cases:
         entry: GpuBenchmark = BENCHMARKS[case.benchmark]
         statistic = "p50" if "p50" in entry.statistics else "avg"

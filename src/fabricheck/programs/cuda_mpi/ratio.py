@@ -12,7 +12,7 @@ from fabricheck.errors import FabricheckError
 from fabricheck.launch.cases import Case
 from fabricheck.launch.ratio import Ratio
 from fabricheck.measures.curve import Curve, Variable
-from fabricheck.measures.gpu import Path
+from fabricheck.measures.gpu import GpuPath
 from fabricheck.measures.metrics import Metric
 from fabricheck.programs.cuda_mpi.entries import COMPARED, benchmark_name
 from fabricheck.units import MIB, format_size
@@ -60,8 +60,8 @@ def shapes() -> list[Case]:
 def shape_ratio(case: Case) -> BandwidthRatio:
     """What is divided on a placement."""
     aware = str(case.placement)
-    upper = Case(benchmark_name("bw", "device", Path.AWARE), aware)
-    lower = Case(benchmark_name("bw", "device", Path.STAGED), COMPARED[aware])
+    upper = Case(benchmark_name("bw", "device", GpuPath.AWARE), aware)
+    lower = Case(benchmark_name("bw", "device", GpuPath.STAGED), COMPARED[aware])
     return BandwidthRatio(upper, lower)
 
 

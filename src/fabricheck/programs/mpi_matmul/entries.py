@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from fabricheck.measures.benchmark import ACCEPTANCE, NIGHTLY, Family, ProgramBenchmark
-from fabricheck.measures.gpu import Path
+from fabricheck.measures.gpu import GpuPath
 from fabricheck.measures.metrics import Metric
 
 PROGRAM: Final = "mpi_matmul"
@@ -57,12 +57,12 @@ class MatrixMultiplication(ProgramBenchmark):
 
     mode: str
     ranks: int
-    path: Path | None = None
+    path: GpuPath | None = None
 
     @property
     def phases(self) -> tuple[Metric, ...]:
         """The phases that it times, the whole first."""
-        return STAGED_PHASES if self.path is Path.STAGED else PHASES
+        return STAGED_PHASES if self.path is GpuPath.STAGED else PHASES
 
     @property
     def recorded(self) -> tuple[tuple[Metric, str], ...]:
@@ -75,19 +75,19 @@ def benchmark_name(mode: str, ranks: int, path: str | None = None) -> str:
     return f"matmul_{f'gpu_{path}_' if path else ''}{mode}_np{ranks}"
 
 
-_TRANSPORTS: Mapping[Path | None, tuple[str, ...]] = {
+_TRANSPORTS: Mapping[GpuPath | None, tuple[str, ...]] = {
     None: ("rc", "tcp", "ipoib", "shm"),
-    Path.STAGED: ("rc", "tcp", "ipoib", "shm"),
-    Path.AWARE: ("rc_cuda", "tcp_cuda", "cuda_ipc"),
+    GpuPath.STAGED: ("rc", "tcp", "ipoib", "shm"),
+    GpuPath.AWARE: ("rc_cuda", "tcp_cuda", "cuda_ipc"),
 }
 
 
-def _matmul(mode: str, ranks: int, path: Path | None = None) -> MatrixMultiplication:
+def _matmul(mode: str, ranks: int, path: GpuPath | None = None) -> MatrixMultiplication:
     return MatrixMultiplication(
         name=benchmark_name(mode, ranks, path),
         family="matmul_gpu" if path else "matmul",
         title=f"Matrix multiplication on {ranks} ranks, {mode}{f', GPUs, {path}' if path else ''}",
-        metrics=(*(STAGED_PHASES if path is Path.STAGED else PHASES), Metric.VARIATION),
+        metrics=(*(STAGED_PHASES if path is GpuPath.STAGED else PHASES), Metric.VARIATION),
         statistics=("p50",),
         min_size=1,
         max_size=_LARGEST_ORDER,
@@ -102,7 +102,7 @@ def _matmul(mode: str, ranks: int, path: Path | None = None) -> MatrixMultiplica
 
 
 _ON_CPUS = [_matmul(mode, ranks) for mode in MODES for ranks in RANKS]
-_ON_GPUS = [_matmul(mode, ranks, p) for p in Path for mode in MODES for ranks in GPU_RANKS]
+_ON_GPUS = [_matmul(mode, ranks, p) for p in GpuPath for mode in MODES for ranks in GPU_RANKS]
 
 BENCHMARKS: Mapping[str, MatrixMultiplication] = {
     benchmark.name: benchmark for benchmark in (*_ON_CPUS, *_ON_GPUS)

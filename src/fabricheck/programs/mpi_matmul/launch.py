@@ -8,7 +8,7 @@ from fabricheck.launch.evidence import RESULT_JSON
 from fabricheck.launch.measurement import Evidence, Job, Measurement, Ranks, Setting
 from fabricheck.launch.verbs import flat
 from fabricheck.measures.curve import Curve
-from fabricheck.measures.gpu import Path
+from fabricheck.measures.gpu import GpuPath
 from fabricheck.programs.mpi_matmul.entries import BENCHMARKS, ORDERS, PROGRAM
 from fabricheck.transports.gpu_memory import Load
 from fabricheck.transports.placement import Placement
@@ -18,10 +18,10 @@ _DOUBLE = 8
 _MOST_NODES = 2
 
 
-def placements(path: Path | None = None) -> list[str]:
+def placements(path: GpuPath | None = None) -> list[str]:
     """Every placement that a site offers, with the transports of the benchmarks of a path."""
     transports = next(each.transports for each in BENCHMARKS.values() if each.path is path)
-    memory = Memory.GPU if path is Path.AWARE else None
+    memory = Memory.GPU if path is GpuPath.AWARE else None
     found = available_placements(
         max_nodes=_MOST_NODES, memory=memory, needs=("gpu",) if path else ()
     )
@@ -99,7 +99,7 @@ class Multiplication(Measurement):
             setting,
             result=RESULT_JSON,
             exchanged=least_exchanged,
-            memory=Memory.HOST if self._entry.path is Path.STAGED else None,
+            memory=Memory.HOST if self._entry.path is GpuPath.STAGED else None,
         )
         return gpu.examine(found, setting) if self._entry.path else found
 

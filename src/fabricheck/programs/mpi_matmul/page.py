@@ -7,7 +7,7 @@ the data are in one figure, with the ratio of their whole times.
 
 from collections.abc import Iterator
 
-from fabricheck.measures.gpu import Path
+from fabricheck.measures.gpu import GpuPath
 from fabricheck.measures.metrics import Metric
 from fabricheck.programs.mpi_matmul.entries import (
     BENCHMARKS,
@@ -15,7 +15,7 @@ from fabricheck.programs.mpi_matmul.entries import (
     benchmark_name,
 )
 from fabricheck.report.phases import Line, Panel, PhaseFigure, line_of, slug
-from fabricheck.report.run import Case, Run
+from fabricheck.report.run import ReportedCase, ReportedRun
 
 _TITLES = {
     Metric.TOTAL: "Whole multiplication",
@@ -33,10 +33,10 @@ _HOST = {"rc_cuda": "rc", "tcp_cuda": "tcp", "cuda_ipc": "shm"}
 """What moves host memory between the same places."""
 
 
-def figures(run: Run) -> tuple[PhaseFigure, ...]:
+def figures(run: ReportedRun) -> tuple[PhaseFigure, ...]:
     """The figures of a run; those of multiplications that gave no values are left out."""
     order = list(BENCHMARKS)
-    places: dict[tuple[str, str, int, str], list[Case]] = {}
+    places: dict[tuple[str, str, int, str], list[ReportedCase]] = {}
     for case in sorted(run.cases, key=lambda case: (case.system, case.partition)):
         if benchmark := BENCHMARKS.get(case.benchmark):
             what = "GPUs" if benchmark.path else ""
@@ -49,10 +49,12 @@ def figures(run: Run) -> tuple[PhaseFigure, ...]:
 def _beside(benchmark: MatrixMultiplication) -> list[str]:
     """The benchmarks of its figure: those of both paths."""
     mode, ranks = benchmark.mode, benchmark.ranks
-    return [benchmark_name(mode, ranks, path) for path in (Path if benchmark.path else (None,))]
+    return [benchmark_name(mode, ranks, path) for path in (GpuPath if benchmark.path else (None,))]
 
 
-def _figure(system: str, partition: str, first: int, what: str, cases: list[Case]) -> PhaseFigure:
+def _figure(
+    system: str, partition: str, first: int, what: str, cases: list[ReportedCase]
+) -> PhaseFigure:
     benchmark = list(BENCHMARKS.values())[first]
     title = f"{system}:{partition}, {benchmark.ranks} ranks, {benchmark.mode}"
     if what:
@@ -69,30 +71,30 @@ def _figure(system: str, partition: str, first: int, what: str, cases: list[Case
     return PhaseFigure(title, tuple(panel for panel in panels if panel.lines))
 
 
-def _lines(cases: list[Case], phase: str) -> Iterator[Line]:
+def _lines(cases: list[ReportedCase], phase: str) -> Iterator[Line]:
     for case in cases:
         path = BENCHMARKS[case.benchmark].path
         label = f"{case.environ} {case.placement}{f' {path}' if path else ''}"
         yield from line_of(case, label, phase, "p50")
 
 
-def _ratios(cases: list[Case]) -> Iterator[Line]:
+def _ratios(cases: list[ReportedCase]) -> Iterator[Line]:
     """Both paths between the same places, by the same MPI."""
     of_path = [(BENCHMARKS[case.benchmark].path, case) for case in cases]
     staged = {
         (case.environ, case.placement): _totals(case)
         for path, case in of_path
-        if path is Path.STAGED
+        if path is GpuPath.STAGED
     }
     for path, case in of_path:
         device, _, rest = case.placement.partition("-")
         host = staged.get((case.environ, f"{_HOST.get(device)}-{rest}"), {})
         aware = _totals(case)
-        if path is Path.AWARE and (orders := tuple(sorted(host.keys() & aware))):
+        if path is GpuPath.AWARE and (orders := tuple(sorted(host.keys() & aware))):
             ratios = tuple(host[order] / aware[order] for order in orders)
             yield Line(f"{case.environ} {case.placement}", orders, ratios)
 
 
-def _totals(case: Case) -> dict[float, float]:
+def _totals(case: ReportedCase) -> dict[float, float]:
     (line,) = [*line_of(case, "", Metric.TOTAL, "p50")] or [Line("", (), ())]
     return dict(zip(line.sizes, line.values, strict=True))

@@ -8,7 +8,7 @@ from fabricheck.launch.cases import Case
 from fabricheck.launch.evidence import RESULT_JSON
 from fabricheck.launch.measurement import Evidence, Job, Measurement, Ranks, Setting
 from fabricheck.measures.curve import Curve
-from fabricheck.measures.gpu import Path
+from fabricheck.measures.gpu import GpuPath
 from fabricheck.programs.allreduce_lab.entries import MODELS
 from fabricheck.programs.allreduce_lab.launch import iterations
 from fabricheck.programs.nccl_probe.entries import BENCHMARKS, OPERATIONS, PROGRAM, NcclBenchmark
@@ -75,7 +75,7 @@ class Collective(Measurement):
             words += ["-m", f"{sizes[0]}:{sizes[-1]}"]
         if self._is_shared(setting):
             words.append("--share-gpu")
-        more = {**gpu.variables(setting, Path.AWARE), **self._network(setting)}
+        more = {**gpu.variables(setting, GpuPath.AWARE), **self._network(setting)}
         job = mpi.start(self._start, setting, [*words, "--json", RESULT_JSON], more)
         log = [f"{name}={value}" for name, value in LOGGING.items()]
         told = ["env", *log, *words, "-i", "1", "-x", "0", "--batch", "1"]

@@ -12,6 +12,9 @@ from fabricheck.programs.nccl_probe.entries import (
     SHARED,
     benchmark_name,
 )
+from fabricheck.programs.nccl_probe.nccl_tests import curves, is_output, parse
+
+__all__ = ["BYTES", "RESULTS", "curve", "curves", "is_output", "parse"]
 
 BYTES = "Bytes"
 """Metadata: what a rank sums in an iteration of a training."""

@@ -173,7 +173,8 @@ class Osu(Measurement):
         by_osu = setting.programs.provider == "osu"
         own = self._options_of(self._entry, setting, by_osu=by_osu)
         words = [*setting.programs.command(self._entry), *own]
-        return mpi.start(self.placement, setting, words)
+        more = mpi.asked_of_collectives(self, setting)
+        return mpi.start(self.placement, setting, words, more)
 
     def examine(self, setting: Setting) -> Evidence:
         """As of every program with MPI; OSU's don't say how often they repeat."""

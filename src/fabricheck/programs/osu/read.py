@@ -11,14 +11,14 @@ from typing import Any
 from fabricheck.errors import ParseError
 from fabricheck.measures.benchmark import MpiBenchmark
 from fabricheck.measures.curve import Curve, Point
-from fabricheck.measures.gpu import Path
+from fabricheck.measures.gpu import GpuPath
 from fabricheck.measures.metrics import Metric
 from fabricheck.measures.parser import untitled
 from fabricheck.measures.program_result import ProgramResult
 from fabricheck.measures.registry import REGISTRY, next_size
 from fabricheck.programs.cuda_mpi.entries import benchmark_name
 from fabricheck.programs.osu.entries import BENCHMARKS
-from fabricheck.programs.osu.table import Table
+from fabricheck.programs.osu.table import OsuTable
 
 _TITLE = re.compile(r"^#\s+OSU\s+(?P<printed>MPI.*?)\s+v(?P<version>\d[\w.+-]*)$")
 _TITLE_START = re.compile(r"^#\s+OSU\b")
@@ -54,7 +54,7 @@ def parse(text: str, source: str, name: str = "") -> Curve:
     _refuse_validation_error(lines, source)
     _refuse_rows_before(lines[: title_number - 1], source)
 
-    table = Table(source, benchmark)
+    table = OsuTable(source, benchmark)
     metadata = _read_body(lines, title_number, table)
     table.finish(cut=not text.endswith("\n") and table.last_row == len(lines))
     datatype = metadata.pop("Datatype", None)
@@ -105,14 +105,14 @@ def _refuse_validation_error(lines: Sequence[str], source: str) -> None:
 
 def _refuse_rows_before(lines: Sequence[str], source: str) -> None:
     for number, line in enumerate(lines, start=1):
-        if Table.is_full_row(line):
+        if OsuTable.is_full_row(line):
             raise ParseError(
                 f"FC1210 {source}: line {number}: expected the title line before any row, found "
                 f"the row {line.strip()!r}: the start of the table is missing or lines are mixed up"
             )
 
 
-def _read_body(lines: Sequence[str], title_number: int, table: Table) -> dict[str, str]:
+def _read_body(lines: Sequence[str], title_number: int, table: OsuTable) -> dict[str, str]:
     metadata: dict[str, str] = {}
     for number, line in enumerate(lines[title_number:], start=title_number + 1):
         if line.startswith("#"):
@@ -169,7 +169,7 @@ def from_result(result: ProgramResult, name: str = "") -> Curve:
     Raises:
         ParseError: if the registry has no such benchmark, or if sizes are missing between others.
     """
-    memory, path = result.options.get("buffer", "host"), result.options.get("path", Path.AWARE)
+    memory, path = result.options.get("buffer", "host"), result.options.get("path", GpuPath.AWARE)
     name = benchmark_name(result.benchmark, memory, path)
     known = {n: e for n, e in REGISTRY.items() if isinstance(e, MpiBenchmark) and e.in_probe}
     benchmark = known.get(name)
@@ -189,7 +189,7 @@ def from_result(result: ProgramResult, name: str = "") -> Curve:
             for value in result.values(each, metric.value, metric)
         )
         iterations = result.need(each, "iterations", int)
-        if path == Path.STAGED:
+        if path == GpuPath.STAGED:
             _need_copies(result, each, size * iterations)
         points.append(Point(size, values, iterations, each.get("valid")))
     return result.curve(name, points)

@@ -117,7 +117,7 @@ _VALIDATIONS = {
 _AGAIN = "run the benchmark again with its output in a file of its own"
 
 
-class Table(Rows):
+class OsuTable(Rows):
     """The columns and rows read so far.
 
     Attributes:

@@ -26,7 +26,7 @@ from fabricheck.programs.perftest.table import (
     MTU,
     PROGRAM,
     TITLE_LIKE,
-    Table,
+    PerftestTable,
     read_table,
 )
 from fabricheck.units import MIB
@@ -266,7 +266,7 @@ def posted_at_once(benchmark: ProgramBenchmark) -> int:
     return int(options[options.index("-l") + 1]) if "-l" in options else 1
 
 
-def _differences(first: Table, table: Table) -> Iterator[tuple[str, str, str]]:
+def _differences(first: PerftestTable, table: PerftestTable) -> Iterator[tuple[str, str, str]]:
     yield from (
         (key, first.settings.get(key, "none"), table.settings.get(key, "none"))
         for key in _USED
@@ -276,7 +276,7 @@ def _differences(first: Table, table: Table) -> Iterator[tuple[str, str, str]]:
         yield BENCHMARK, first.benchmark, table.benchmark
 
 
-def _last_of_all(table: Table) -> int:
+def _last_of_all(table: PerftestTable) -> int:
     """The last size of a run with all sizes, in bytes: a datagram is one packet."""
     is_datagram = table.settings.get(CONNECTION) == "UD"
     return int(table.settings[MTU]) if is_datagram else _LARGEST_OF_ALL

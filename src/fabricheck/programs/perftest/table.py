@@ -110,7 +110,7 @@ _RISING = ("min", "p50", "p99", "p99.9", "max")
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class PerftestTable:
     """One run's table."""
 
     benchmark: str
@@ -119,7 +119,7 @@ class Table:
     remarks: list[str]
 
 
-def read_table(text: str, source: str) -> Table:
+def read_table(text: str, source: str) -> PerftestTable:
     """The table of one run.
 
     Args:
@@ -150,7 +150,7 @@ def read_table(text: str, source: str) -> Table:
             f"FC1221 {source}: expected rows after the column names, found none: the test was "
             "ended before its first size was done, or this is the server's side, which prints none"
         )
-    return Table(
+    return PerftestTable(
         benchmark=_identify(title, settings, source),
         settings=settings,
         points=points,

@@ -9,7 +9,7 @@ from fabricheck.measures.metrics import Metric
 from fabricheck.programs.perftest import read as perftest
 from fabricheck.programs.rdma_batch import read as rdma_batch
 from fabricheck.programs.rdma_batch.entries import Comparison
-from fabricheck.programs.rdma_batch.table import PROGRAM, Row
+from fabricheck.programs.rdma_batch.table import PROGRAM, TransferRow
 
 ROUNDS = 3
 """How often both take turns: enough that one disturbed run is outvoted."""
@@ -56,7 +56,7 @@ class Sides:
 
     own: Mapping[int, float]
     rival: Mapping[int, float]
-    rows: tuple[Row, ...]
+    rows: tuple[TransferRow, ...]
     mtu: int
 
 
@@ -134,7 +134,7 @@ def _rival(entry: Comparison, size: int, setting: Setting) -> tuple[str, ...]:
     )
 
 
-def _of_row(entry: Comparison, row: Row) -> float:
+def _of_row(entry: Comparison, row: TransferRow) -> float:
     if entry.of is Metric.BANDWIDTH:
         return row.bandwidth["avg"]
     return row.latency["avg" if _is_rate(entry) else "p50"]

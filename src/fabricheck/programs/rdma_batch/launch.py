@@ -16,7 +16,7 @@ from fabricheck.programs.perftest.launch import perftest_options
 from fabricheck.programs.rdma_batch import in_turns
 from fabricheck.programs.rdma_batch import read as rdma_batch
 from fabricheck.programs.rdma_batch.entries import COMPARISONS, SWEEPS, Comparison, Sweep
-from fabricheck.programs.rdma_batch.table import Row
+from fabricheck.programs.rdma_batch.table import TransferRow
 from fabricheck.sites.extras import PartitionExtras
 from fabricheck.transports.proof import Proof, prove_packets
 from fabricheck.transports.witness import Witness
@@ -85,7 +85,7 @@ class BatchSweep(pair.Pair):
 
     def examine(self, setting: Setting) -> Evidence:
         """What the initiator printed, and the packets of the ports."""
-        rows: list[Row] = []
+        rows: list[TransferRow] = []
 
         def read(outputs: Sequence[str]) -> Curve:
             """The curve of the slowest initiator."""
@@ -187,7 +187,7 @@ def _explain(extras: PartitionExtras, words: str) -> str | None:
 
 def _moved(
     extras: PartitionExtras,
-    rows: Sequence[Row],
+    rows: Sequence[TransferRow],
     witnesses: Sequence[Witness],
     used: int,
     *,

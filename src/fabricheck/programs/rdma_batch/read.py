@@ -15,7 +15,7 @@ from fabricheck.programs.rdma_batch.table import (
     PROGRAM,
     WHOLE_NUMBER,
     Output,
-    Row,
+    TransferRow,
     check_sweeps,
     read,
 )
@@ -71,7 +71,7 @@ def read_result(text: str, source: str) -> Output:
 def _output(result: ProgramResult) -> Output:
     if result.program != PROGRAM:
         result.refuse(f"expected results of {PROGRAM}, found those of {result.program}")
-    tables: dict[int, list[Row]] = defaultdict(list)
+    tables: dict[int, list[TransferRow]] = defaultdict(list)
     for each in result.results:
         if each.get("initiator") is not None:
             tables[result.need(each, "initiator", int)].append(_row(result, each))
@@ -86,7 +86,7 @@ def _output(result: ProgramResult) -> Output:
     return Output(result.version, settings, tuple(map(tuple, tables.values())))
 
 
-def _row(result: ProgramResult, each: Mapping[str, Any]) -> Row:
+def _row(result: ProgramResult, each: Mapping[str, Any]) -> TransferRow:
     size, batch, total = (result.need(each, name, int) for name in ("size", "batch", "bytes"))
     latency, bandwidth = (
         {statistic: value for (_, statistic), value in result.values(each, metric, metric)}
@@ -102,7 +102,7 @@ def _row(result: ProgramResult, each: Mapping[str, Any]) -> Row:
             f"{', '.join(f'{each:.9g}' for each in sorted(moved))} from bytes, bandwidth and "
             "latency: the file is damaged, or the program miscounts"
         )
-    return Row(size, batch, latency, bandwidth, result.need(each, "iterations", int))
+    return TransferRow(size, batch, latency, bandwidth, result.need(each, "iterations", int))
 
 
 def _of_sweep(output: Output, source: str, name: str) -> Curve:

@@ -39,7 +39,7 @@ _ROUNDING = 1.001
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TransferRow:
     """One row: so many transfers of so many bytes, again and again.
 
     Attributes:
@@ -75,7 +75,7 @@ class Output:
 
     version: str
     settings: Mapping[str, str]
-    tables: tuple[tuple[Row, ...], ...]
+    tables: tuple[tuple[TransferRow, ...], ...]
 
 
 def is_output(text: str) -> bool:
@@ -113,7 +113,7 @@ def read(text: str, source: str) -> Output:
     return Output("", settings, tables)
 
 
-def check_sweeps(tables: Sequence[Sequence[Row]], source: str, *, doubling: bool) -> None:
+def check_sweeps(tables: Sequence[Sequence[TransferRow]], source: str, *, doubling: bool) -> None:
     """All tables have the same rows, whose sizes or batches rise, by doubling; the other stays.
 
     Raises:
@@ -171,7 +171,7 @@ class _Reader(Rows):
                 found[number] = match["title"]
         return found
 
-    def table(self, title: int, batch: str) -> Iterator[Row]:
+    def table(self, title: int, batch: str) -> Iterator[TransferRow]:
         """The rows of the table whose title stands on that line."""
         columns = self._columns(title, batch)
         number = title + 4
@@ -197,7 +197,7 @@ class _Reader(Rows):
             )
         return names
 
-    def _row(self, number: int, columns: Sequence[str], batch: str) -> Row:
+    def _row(self, number: int, columns: Sequence[str], batch: str) -> TransferRow:
         words = self._cells(number)
         if len(words) != len(columns):
             raise self._error(
@@ -213,7 +213,7 @@ class _Reader(Rows):
         }
         self._check_identities(number, size * many, values, cells)
         latency = {"min": values[_MIN_LAT], "avg": values[_AVG_LAT]}
-        return Row(
+        return TransferRow(
             size=size,
             batch=many,
             latency=latency,

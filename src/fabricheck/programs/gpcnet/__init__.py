@@ -1,0 +1,1 @@
+"""GPCNet: outputs of ``network_test`` and ``network_load_test``, read wherever they ran."""
