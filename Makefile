@@ -18,6 +18,7 @@ run: setup ## start the testbed, run the smoke checks, show the verdict
 	@.venv/bin/fabricheck run --system testbed $(if $(findstring --tag,$(ARGS)),,--tag smoke) $(ARGS)
 
 nightly: setup ## the same with all that is for every night
+	@ci/mpi-wheel openmpi5 mpich5
 	@.venv/bin/fabricheck run --system testbed --mode nightly $(ARGS)
 
 test: ## install what the tests need, lint, run the tests of a change; TIER=unit: that tier alone

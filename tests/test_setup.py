@@ -31,6 +31,8 @@ def checkout():
             (copy / tool).mkdir(parents=True)
         for tool in (".venv/bin/python", ".venv/bin/fabricheck", "bin/apt-get"):
             write_program(copy / tool, "exit 0")
+        (copy / "build/mpi/openmpi5").mkdir(parents=True)
+        shutil.copy(copy / "ci/mpi/openmpi5.txt", copy / "build/mpi/openmpi5/pinned.txt")
         stamp(copy)
         if os.geteuid() == 0:
             for path in (Path(name), *Path(name).rglob("*")):
@@ -278,7 +280,8 @@ def test_make_sets_the_machine_up_and_runs_what_its_target_says(target, argument
         check=True,
     )
     steps = [line.split() for line in shown.stdout.splitlines()]
-    assert steps == [["ci/setup", "runtime"], [*RUN, *runs.split()]]
+    fetched = [["ci/mpi-wheel", "openmpi5", "mpich5"]] if target == "nightly" else []
+    assert steps == [["ci/setup", "runtime"], *fetched, [*RUN, *runs.split()]]
 
 
 def test_fetching_prometheus_removes_nothing_that_is_there(checkout):

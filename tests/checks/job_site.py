@@ -43,7 +43,7 @@ def write(suite: Path) -> None:
             "cc": "mpicc",
             "cxx": "mpicxx",
             "ftn": "",
-            "features": ["mpi"],
+            "features": ["mpi", "ofi"],
             "extras": {"mpi_family": family, "pmi": _PMI.get(family, "pmi2")},
             "target_systems": ["every"],
         }

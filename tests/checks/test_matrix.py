@@ -20,7 +20,7 @@ from fabricheck.measures.registry import names
 from fabricheck.programs.cuda_mpi.entries import BENCHMARKS as GPU_BENCHMARKS
 from fabricheck.programs.osu.entries import BENCHMARKS as MPI_BENCHMARKS
 from fabricheck.programs.osu.entries import PROBE_BENCHMARKS
-from fabricheck.transports.families import families
+from fabricheck.transports.families import Statement, choice, families
 from fabricheck.transports.placement import Placement, placements
 
 pytestmark = pytest.mark.integration
@@ -103,9 +103,11 @@ def can_run(benchmark: MpiBenchmark, placement: Placement, environment: dict[str
     features = set(environment["features"])
     needs = {"mpi"} | (set() if benchmark.in_probe else {"spack"})
     needs |= {"mpi4"} if benchmark.family == "persistent" else set()
-    return needs <= features and environment["extras"]["mpi_family"] in families(
-        placement.transport.name
-    )
+    family, transport = environment["extras"]["mpi_family"], placement.transport.name
+    if family not in families(transport):
+        return False
+    needs |= {"ofi"} if choice(family, transport).statement is Statement.PROVIDER else set()
+    return needs <= features
 
 
 def expected_cases(system: str) -> set[tuple[str, str, str]]:
@@ -115,6 +117,7 @@ def expected_cases(system: str) -> set[tuple[str, str, str]]:
         each["name"]: each
         for each in site["environments"]
         if "mpi" in each["features"] and "prefix_variable" not in each
+        if (SUITE / each.get("prefix", "")).is_dir()
     }
     cases = set()
     for partition in site["systems"][0]["partitions"]:

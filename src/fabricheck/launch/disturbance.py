@@ -176,7 +176,7 @@ class _Load:
 
 
 def _suffered(node: _Load, ranks: Sequence[_Rank]) -> Suffered:
-    cpus = {str(cpu) for each in ranks for cpu in RangeSet(each.cpus)}
+    cpus = {str(cpu) for each in ranks for cpu in RangeSet(each.cpus or None)}
     own = sum(node.seconds if each.own is None else each.own for each in ranks)
     moved = [ticks for cpu, ticks in node.cpus.items() if cpu in cpus]
     used, stolen = (sum(ticks[which] for ticks in moved) / _TICKS for which in (0, 1))

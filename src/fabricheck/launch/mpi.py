@@ -10,7 +10,7 @@ from fabricheck.launch.evidence import examine as examine_job
 from fabricheck.launch.measurement import Evidence, Job, Measurement, Setting
 from fabricheck.measures.curve import Curve
 from fabricheck.schedulers import launcher_of, scheduler_of
-from fabricheck.transports.families import MPIS, choice, families
+from fabricheck.transports.families import MPIS, Statement, choice, families
 from fabricheck.transports.gpu_memory import Load
 from fabricheck.transports.offload import offload_variables
 from fabricheck.transports.placement import Placement
@@ -22,12 +22,19 @@ from fabricheck.transports.table import Memory, Transport
 def with_family(*transports: str, needs: Sequence[str] = ()) -> list[str]:
     """ReFrame's ``valid_prog_environs`` for every MPI family that has all of these transports.
 
+    What libfabric carries needs the environment's feature ``ofi``: a family may be built without
+    it, and then ignores what asks for it.
+
     Args:
         transports: names of transports.
         needs: features that the environment must have beside ``mpi``.
     """
     common = [family for family in MPIS if all(family in families(t) for t in transports)]
-    features = " ".join(f"+{feature}" for feature in ("mpi", *needs))
+    by_libfabric = any(
+        choice(family, t).statement is Statement.PROVIDER for family in common for t in transports
+    )
+    more = ("ofi",) if by_libfabric else ()
+    features = " ".join(f"+{feature}" for feature in ("mpi", *more, *needs))
     return [f"{features} %mpi_family={family}" for family in common]
 
 

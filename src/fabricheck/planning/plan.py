@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fabricheck.errors import FabricheckError
 from fabricheck.measures.registry import FAMILIES, REGISTRY
-from fabricheck.reframe_ext.config import find_system, lacking_environments
+from fabricheck.reframe_ext.config import find_system, lacking_environments, why_lacking
 from fabricheck.reframe_ext.matrix import CheckCase, read_cases
 
 _GPU = "gpu"
@@ -72,8 +72,7 @@ def make(
         if holds(case.benchmark, case.placement, case.environ)
     ]
     absent = [
-        f"environment {each['name']}: the variable {each['prefix_variable']} names no installation "
-        "prefix"
+        f"environment {each['name']}: {why_lacking(each)}"
         for each in lacking_environments(suite, system)
     ]
     made = divide(system, cases, tags, absent)

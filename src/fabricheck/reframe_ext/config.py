@@ -7,6 +7,7 @@ import socket
 import sys
 import tempfile
 from argparse import ArgumentParser
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from fabricheck.sites.files import Sites, read_sites
 from fabricheck.transports.families import MPIS
 
 _FALLBACK = "local"
+_WHEELS = Path("build/mpi")
 KEEP = "FABRICHECK_KEEP_REPORTS"
 """Environment variable with which ReFrame keeps its run reports and its results database, for its
 own tools; nothing of the suite reads them."""
@@ -85,7 +87,8 @@ def site_configuration(suite: Path) -> dict[str, Any]:
     lists, separated by spaces, the partitions that run: where it is set, the others are left out,
     since a job for them would never start; where it is not, the system fits no host. An
     environment's ``prefix_variable`` names the variable that holds its installation prefix,
-    ``{prefix}`` in its compilers: where it is not set, the environment is left out
+    ``prefix`` a folder of the suite that is taken where that is not set; ``{prefix}`` in its
+    compilers and variables stands for it. Where neither is there, the environment is left out
     (``lacking_environments`` tells of it).
 
     Args:
@@ -185,15 +188,34 @@ def lacking_environments(suite: Path, system: str) -> list[dict[str, Any]]:
         environment
         for site in read_sites(folders("sites", suite)).read.values()
         for environment in site["environments"]
-        if system in environment["target_systems"] and _is_lacking(environment)
+        if system in environment["target_systems"] and _is_lacking(environment, suite)
     ]
 
 
-def _is_lacking(environment: dict[str, Any]) -> bool:
-    return "prefix_variable" in environment and not os.environ.get(environment["prefix_variable"])
+def prefix_of(environment: Mapping[str, Any], suite: Path) -> str:
+    """The installation prefix of an environment; empty where it has none, or none is there."""
+    given = os.environ.get(environment.get("prefix_variable", ""), "")
+    own = home(suite) / environment["prefix"] if "prefix" in environment else None
+    return given or (str(own) if own and own.is_dir() else "")
 
 
-def _resolve(environment: dict[str, Any]) -> dict[str, Any]:
+def why_lacking(environment: Mapping[str, Any]) -> str:
+    """Why an environment of ``lacking_environments`` is not there, and what brings it."""
+    reasons = []
+    if variable := environment.get("prefix_variable"):
+        reasons.append(f"the variable {variable} names no installation prefix")
+    if prefix := environment.get("prefix"):
+        made = f" (ci/mpi-wheel {Path(prefix).name})" if Path(prefix).parent == _WHEELS else ""
+        reasons.append(f"{prefix} is not there{made}")
+    return " and ".join(reasons)
+
+
+def _is_lacking(environment: Mapping[str, Any], suite: Path) -> bool:
+    is_placed = "prefix_variable" in environment or "prefix" in environment
+    return is_placed and not prefix_of(environment, suite)
+
+
+def _resolve(environment: dict[str, Any], suite: Path) -> dict[str, Any]:
     """An environment in ReFrame's schema, its MPI family and its prefix checked."""
     name, resolved = environment["name"], dict(environment)
     family = EnvironmentExtras.of(environment.get("extras")).mpi_family
@@ -202,19 +224,27 @@ def _resolve(environment: dict[str, Any]) -> dict[str, Any]:
             f"FC0504 expected an MPI family ({', '.join(MPIS)}) as extras.mpi_family of "
             f"environment {name}, found {family or None!r}: correct the site file"
         )
-    if variable := resolved.pop("prefix_variable", None):
+    if prefix := prefix_of(environment, suite):
+        variable = resolved.pop("prefix_variable", None)
+        remedy = f"set {variable} to the MPI's installation prefix, or unset it"
+        if resolved.pop("prefix", None) and not os.environ.get(variable or ""):
+            remedy = f"make {prefix} again, or remove it"
+        resolved["env_vars"] = [
+            [key, value.replace("{prefix}", prefix)]
+            for key, value in environment.get("env_vars", [])
+        ]
         for compiler in ("cc", "cxx"):
-            resolved[compiler] = environment[compiler].replace("{prefix}", os.environ[variable])
+            resolved[compiler] = environment[compiler].replace("{prefix}", prefix)
             if not os.access(resolved[compiler], os.X_OK):
                 raise FabricheckError(
                     f"FC0505 expected the compiler {resolved[compiler]} of environment {name}, "
-                    f"found none: set {variable} to the MPI's installation prefix, or unset it"
+                    f"found none: {remedy}"
                 )
     return resolved
 
 
-def _running_systems(site: dict[str, Any]) -> list[dict[str, Any]]:
-    lacking = [each["name"] for each in site["environments"] if _is_lacking(each)]
+def _running_systems(site: dict[str, Any], suite: Path) -> list[dict[str, Any]]:
+    lacking = [each["name"] for each in site["environments"] if _is_lacking(each, suite)]
     variable = site.get("running_partitions", "")
     running = os.environ.get(variable)
     systems = []
@@ -251,9 +281,11 @@ def usable_sites(suite: Path) -> Sites:
     for path, site in found.read.items():
         try:
             usable[path] = {
-                "systems": _running_systems(site),
+                "systems": _running_systems(site, suite),
                 "environments": [
-                    _resolve(each) for each in site["environments"] if not _is_lacking(each)
+                    _resolve(each, suite)
+                    for each in site["environments"]
+                    if not _is_lacking(each, suite)
                 ],
             }
         except FabricheckError as error:

@@ -12,7 +12,7 @@ from fabricheck.measures.benchmark import RUNS, Benchmark
 from fabricheck.measures.registry import FAMILIES, REGISTRY, programs_of
 from fabricheck.measures.registry import find as find_benchmark
 from fabricheck.provenance import folders
-from fabricheck.reframe_ext.config import find_system, lacking_environments
+from fabricheck.reframe_ext.config import find_system, lacking_environments, why_lacking
 from fabricheck.sites.extras import EnvironmentExtras
 from fabricheck.transports.families import families
 from fabricheck.transports.placement import parts
@@ -94,8 +94,7 @@ class Selection:
 def lacking(suite: Path, selection: Selection) -> list[str]:
     """A sentence for each selected environment that is not installed, and so not measured."""
     return [
-        f"nothing with environment {environment['name']}: the variable "
-        f"{environment['prefix_variable']} names no installation prefix"
+        f"nothing with environment {environment['name']}: {why_lacking(environment)}"
         for environment in lacking_environments(suite, selection.system)
         if not selection.environments or environment["name"] in selection.environments
         if not selection.transports
