@@ -225,10 +225,7 @@ def _resolve(environment: dict[str, Any], suite: Path) -> dict[str, Any]:
             f"environment {name}, found {family or None!r}: correct the site file"
         )
     if prefix := prefix_of(environment, suite):
-        variable = resolved.pop("prefix_variable", None)
-        remedy = f"set {variable} to the MPI's installation prefix, or unset it"
-        if resolved.pop("prefix", None) and not os.environ.get(variable or ""):
-            remedy = f"make {prefix} again, or remove it"
+        named = [resolved.pop(key, "") for key in ("prefix_variable", "prefix")]
         resolved["env_vars"] = [
             [key, value.replace("{prefix}", prefix)]
             for key, value in environment.get("env_vars", [])
@@ -238,7 +235,8 @@ def _resolve(environment: dict[str, Any], suite: Path) -> dict[str, Any]:
             if not os.access(resolved[compiler], os.X_OK):
                 raise FabricheckError(
                     f"FC0505 expected the compiler {resolved[compiler]} of environment {name}, "
-                    f"found none: {remedy}"
+                    f"found none: correct {' or '.join(filter(None, named))}, which says where the "
+                    "MPI is installed"
                 )
     return resolved
 

@@ -31,6 +31,7 @@ OF_ENVIRONMENT: Mapping[str, str] = {
     "imb": "IMB-MPI1, IMB-P2P, IMB-NBC and IMB-RMA, built with its MPI, are on PATH",
     "mpi": "an MPI, named by extras.mpi_family",
     "mpi4": "that MPI has what MPI 4.0 added",
+    "ofi": "that MPI was built with libfabric",
     "nccl": "the ranks find libnccl.so.2",
     "spack": "Spack builds the programs, for extras.mpi_spec",
     "ucx": "ucx_perftest is on PATH",

@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""Write the table of what was seen over what in docs/reference/transports.md from a record.
+
+Only cases of MPI whose transport was proved count. A record grows, so that no test compares them.
+
+example:
+    ci/document-seen.py perflogs
+"""
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from fabricheck.levels import Level
+from fabricheck.record.entries import CaseEntry
+from fabricheck.record.read import entries
+from generated import END, begin, insert
+
+DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "reference" / "transports.md"
+COMMAND = "ci/document-seen.py"
+UNPROVED = {Level.UNTRUSTED, Level.NOT_RUN, Level.DISTURBED}
+
+
+def proved(perflogs: Path) -> Iterator[CaseEntry]:
+    """The cases of MPI in a record whose transport was proved."""
+    for path in sorted(perflogs.glob("*/*/*.jsonl")):
+        for entry in entries(path)[0]:
+            if isinstance(entry, CaseEntry) and entry.mpi_version and entry.level not in UNPROVED:
+                yield entry
+
+
+def version(entry: CaseEntry) -> str:
+    """The MPI's name and version, in short."""
+    name, number = re.match(r"(.*?)[\s:v]*(\d[\w.]*)", str(entry.mpi_version)).groups()
+    return f"{name.removesuffix(' Version').removesuffix(' Library')} {number}"
+
+
+def table(perflogs: Path) -> Iterator[str]:
+    """A line for each MPI, transport and partition."""
+    yield "| MPI | transport | on | nodes | benchmarks | last |"
+    yield "|---|---|---|---|---|---|"
+    found: dict[tuple[str, str, str], list[CaseEntry]] = {}
+    for each in proved(perflogs):
+        where = f"{each.system}:{each.partition}"
+        found.setdefault((version(each), str(each.transport), where), []).append(each)
+    for (mpi, transport, where), cases in sorted(found.items()):
+        nodes = ", ".join(map(str, sorted({each.num_nodes for each in cases})))
+        last = max(each.time for each in cases)[:10]
+        count = len({each.benchmark for each in cases})
+        yield f"| {mpi} | `{transport}` | {where} | {nodes} | {count} | {last} |"
+
+
+if __name__ == "__main__":
+    made = "\n".join(table(Path(sys.argv[1])))
+    DOCUMENT.write_text(insert(DOCUMENT.read_text(), begin(COMMAND)[16:-4], [made], DOCUMENT))
+    assert END in DOCUMENT.read_text()
