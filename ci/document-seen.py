@@ -12,22 +12,23 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from fabricheck.levels import Level
+from fabricheck.judge.levels import Level
 from fabricheck.record.entries import CaseEntry
 from fabricheck.record.read import entries
-from generated import END, begin, insert
+from generated import insert
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "reference" / "transports.md"
 COMMAND = "ci/document-seen.py"
-UNPROVED = {Level.UNTRUSTED, Level.NOT_RUN, Level.DISTURBED}
+UNPROVED = {Level.UNTRUSTED, Level.DISTURBED, ""}
 
 
 def proved(perflogs: Path) -> Iterator[CaseEntry]:
     """The cases of MPI in a record whose transport was proved."""
     for path in sorted(perflogs.glob("*/*/*.jsonl")):
         for entry in entries(path)[0]:
-            if isinstance(entry, CaseEntry) and entry.mpi_version and entry.level not in UNPROVED:
-                yield entry
+            if isinstance(entry, CaseEntry) and entry.mpi_version and entry.transport:
+                if entry.level not in UNPROVED:
+                    yield entry
 
 
 def version(entry: CaseEntry) -> str:
@@ -53,5 +54,4 @@ def table(perflogs: Path) -> Iterator[str]:
 
 if __name__ == "__main__":
     made = "\n".join(table(Path(sys.argv[1])))
-    DOCUMENT.write_text(insert(DOCUMENT.read_text(), begin(COMMAND)[16:-4], [made], DOCUMENT))
-    assert END in DOCUMENT.read_text()
+    DOCUMENT.write_text(insert(DOCUMENT.read_text(), COMMAND, [made], DOCUMENT))

@@ -98,6 +98,13 @@ def test_ranks_of_one_job_that_share_a_cpu_do_not_disturb_each_other(tmp_path: P
     assert len(find_disturbances(tmp_path, shared=False)) == 2
 
 
+def test_a_rank_that_ended_before_it_told_its_cpus_takes_none(tmp_path: Path) -> None:
+    node(tmp_path, "n1")
+    rank(tmp_path, 0, "n1", cpus="")
+    rank(tmp_path, 1, "n1")
+    assert find_disturbances(tmp_path, shared=False) == []
+
+
 def test_a_rank_that_was_killed_is_supposed_to_have_had_its_cpu(tmp_path: Path) -> None:
     node(tmp_path, "n1")
     rank(tmp_path, 0, "n1", seconds="")
