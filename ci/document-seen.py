@@ -26,9 +26,9 @@ def proved(perflogs: Path) -> Iterator[CaseEntry]:
     """The cases of MPI in a record whose transport was proved."""
     for path in sorted(perflogs.glob("*/*/*.jsonl")):
         for entry in entries(path)[0]:
-            if isinstance(entry, CaseEntry) and entry.mpi_version and entry.transport:
-                if entry.level not in UNPROVED:
-                    yield entry
+            is_of_mpi = isinstance(entry, CaseEntry) and entry.mpi_version and entry.transport
+            if is_of_mpi and entry.level not in UNPROVED:
+                yield entry
 
 
 def version(entry: CaseEntry) -> str:

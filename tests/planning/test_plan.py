@@ -218,6 +218,19 @@ def test_cases_and_references_that_do_not_meet_are_found(suite: Path) -> None:
     assert any("no reference for 1 of 2 values, such as latency_p99_1B" in line for line in lines)
 
 
+def test_references_of_an_mpi_that_is_not_installed_wait_for_it(suite: Path) -> None:
+    (suite / "sites").mkdir()
+    (suite / "sites" / "hpc.yaml").write_text(
+        "systems: [{name: hpc, hostnames: [x], partitions: [{name: cpu, scheduler: local, "
+        "launcher: local, environs: [gnu]}]}]\n"
+        "environments: [{name: gnu, prefix: build/mpi/gnu, cc: cc, cxx: c++, features: [mpi], "
+        "extras: {mpi_family: openmpi}, target_systems: [hpc]}]\n"
+    )
+    other = dataclasses.replace(CASE, environ="other", placement="rc-2n")
+    (unused,) = check(suite, of_cases(other)).without_case
+    assert "rc-2n" in unused, "a transport that is measured here has cases, and this rule none"
+
+
 def test_what_meets_is_said_in_one_line(suite: Path) -> None:
     names = ("latency_p50_1B", "latency_p50_2B")
     rc = dataclasses.replace(CASE, variables=names)

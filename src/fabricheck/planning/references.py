@@ -3,7 +3,7 @@
 import itertools
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,9 +18,12 @@ from fabricheck.measures.curve import Variable
 from fabricheck.measures.registry import CHECKS, FAMILIES, REGISTRY
 from fabricheck.planning.plan import Plan
 from fabricheck.provenance import folders
+from fabricheck.reframe_ext.config import lacking_environments
 from fabricheck.reframe_ext.matrix import CheckCase
+from fabricheck.sites.extras import EnvironmentExtras
 from fabricheck.sites.files import nearest, read
-from fabricheck.transports.placement import written
+from fabricheck.transports.families import families
+from fabricheck.transports.placement import parts, written
 from fabricheck.transports.table import TRANSPORTS
 
 
@@ -126,7 +129,8 @@ def check(suite: Path, plan: Plan) -> Check:
             without.append(case)
         elif lacking:
             partly.append((case, lacking))
-    unused = tuple(_unused(path, given, measured))
+    elsewhere = _of_absent_environments(suite, plan)
+    unused = tuple(_unused(path, given, measured, elsewhere))
     return Check(plan.system, str(path), len(judged), tuple(without), tuple(partly), unused)
 
 
@@ -152,12 +156,33 @@ def file_of(suite: Path, system: str) -> Path:
     return path
 
 
+def _of_absent_environments(suite: Path, plan: Plan) -> list[dict[str, str]]:
+    """Fields of cases that only an environment would have that is not installed here."""
+    here = {parts(case.placement)[0] for case in plan.cases if case.placement}
+    absent = {
+        each["name"]: EnvironmentExtras.of(each.get("extras")).mpi_family
+        for each in lacking_environments(suite, plan.system)
+    }
+    return [
+        {"environ": name, "placement": written(transport, nodes, "")}
+        for name, family in absent.items()
+        for transport in TRANSPORTS.keys() - here
+        if family in families(transport)
+        for nodes in {parts(case.placement)[1] for case in plan.cases if case.placement}
+    ]
+
+
 def _unused(
-    path: Path, given: Mapping[str, set[str]], measured: Mapping[str, set[str]]
+    path: Path,
+    given: Mapping[str, set[str]],
+    measured: Mapping[str, set[str]],
+    elsewhere: Sequence[Mapping[str, str]],
 ) -> Iterator[str]:
     for rule in load(path).givers():
         place = rule.place()
         if place not in given:
+            if any(rule.is_for(fields) for fields in elsewhere):
+                continue
             words = " ".join(map(str, rule.fits.values()))
             yield f"{place}: no case of this system has these references ({words})"
         elif unmeasured := sorted(given[place] - measured[place]):
