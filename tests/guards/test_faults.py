@@ -78,7 +78,12 @@ def test_a_hang_is_a_time_limit(suite: Suite, hang: str) -> None:
 
 
 def test_a_world_of_singletons_is_named(suite: Suite) -> None:
-    suite.edit(SITE, "openmpi, pmi: pmix}", "openmpi, pmi: none}")
+    environment = "mpicxx.openmpi\n    ftn: ''\n    features: [mpi, ofi]\n    extras: "
+    suite.edit(
+        SITE,
+        environment + "{mpi_family: openmpi, pmi: pmix}",
+        environment + "{mpi_family: openmpi, pmi: none}",
+    )
     outcome = suite.run("tcp-2n")
     assert_red(outcome, "untrusted", "expected a world of 2 ranks, found none")
     assert "extras.pmi of the environment" in outcome.case["findings"][0]
