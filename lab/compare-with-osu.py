@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Compare mpi_probe with the OSU micro-benchmarks: the two run in turn, size by size.
+"""Compare mpi_probe with the OSU or the Intel MPI benchmarks: two run in turn, size by size.
 
 Both programs run with the same options, pinned to the same cores, in the order A B B A ..., so
 that a drift of the machine meets both. Averages are compared with averages and P50 with P50,
 within a repetition, since a shared machine's speed can change between two of them; the ratio shown
-is the median over the repetitions. The column OSU/OSU is made the same way of OSU's neighbouring
-repetitions: its distance from 1 is the machine's noise alone. See docs/explanation/method.md.
+is the median over the repetitions. The column "noise" is made the same way of the other program's
+neighbouring repetitions: its distance from 1 is the machine's noise alone. IMB prints averages
+alone. See docs/explanation/method.md.
 
 Run it on a quiet machine, from the repository's virtual environment.
 """
@@ -17,6 +18,7 @@ import signal
 import statistics
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
@@ -40,6 +42,9 @@ lab/compare-with-osu.py --osu openmpi=/opt/osu/openmpi
 --probe openmpi=build/openmpi/mpi_probe/mpi_probe -b latency -b allreduce -t shm -t tcp -r 10
 --json ratios.json
 
+lab/compare-with-osu.py --imb openmpi=/opt/imb/IMB-MPI1
+--probe openmpi=build/openmpi/mpi_probe/mpi_probe -b latency -t shm -r 20
+
 Exit codes: 0 every ratio within the limit, 1 some are not, 2 the comparison could not be made."""
 
 LAUNCHERS = {
@@ -53,8 +58,9 @@ PIN = (
     'exec taskset -c $((${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}} % $(nproc))) "$@"',
     "pin",
 )
-PROGRAMS = ("osu", "probe")
-STATISTICS = ("avg", "p50")
+# What IMB calls the benchmarks of mpi_probe that it measures alike.
+IMB_NAMES = {"latency": "PingPong", "allreduce": "Allreduce", "bcast": "Bcast"}
+PROGRAMS = ("other", "probe")
 # MPICH 4.0.2 over UCX's tcp now and then hangs in MPI_Finalize, when all is measured.
 ATTEMPTS = 3
 
@@ -76,17 +82,17 @@ class Row:
     """One size: the values of both programs for each statistic, one for each repetition."""
 
     size: int | None
-    osu: Mapping[str, Sequence[float]]
+    other: Mapping[str, Sequence[float]]
     probe: Mapping[str, Sequence[float]]
 
     def ratio(self, statistic: str) -> float:
-        """Ours to OSU's."""
-        return _median_ratio(self.probe[statistic], self.osu[statistic])
+        """Ours to the other program's."""
+        return _median_ratio(self.probe[statistic], self.other[statistic])
 
     def noise(self, statistic: str) -> float:
-        """OSU's to OSU's; NaN for a single repetition."""
-        osu = self.osu[statistic]
-        return _median_ratio(osu[1::2], osu[::2])
+        """The other program's to its own; NaN for a single repetition."""
+        other = self.other[statistic]
+        return _median_ratio(other[1::2], other[::2])
 
 
 @dataclass
@@ -94,13 +100,14 @@ class Comparison:
     """All curves of one setting, and the table made of them."""
 
     setting: Setting
+    statistics: Sequence[str]
     curves: dict[str, list[Curve]] = field(default_factory=lambda: {name: [] for name in PROGRAMS})
 
     def rows(self) -> Iterator[Row]:
         """One row for each size."""
-        for index, point in enumerate(self.curves["osu"][0].points):
-            osu, probe = (self._values(program, index) for program in PROGRAMS)
-            yield Row(point.size, osu, probe)
+        for index, point in enumerate(self.curves["other"][0].points):
+            other, probe = (self._values(program, index) for program in PROGRAMS)
+            yield Row(point.size, other, probe)
 
     def _values(self, program: str, index: int) -> dict[str, list[float]]:
         metric = self.setting.benchmark.metrics[0]
@@ -108,7 +115,7 @@ class Comparison:
             statistic: [
                 curve.points[index].values[metric, statistic] for curve in self.curves[program]
             ]
-            for statistic in STATISTICS
+            for statistic in self.statistics
         }
 
 
@@ -121,7 +128,8 @@ def _median_ratio(numerators: Sequence[float], denominators: Sequence[float]) ->
 class Runner:
     """How the programs are started."""
 
-    osu: Mapping[str, Path]
+    other: Mapping[str, Path]
+    is_imb: bool
     probe: Mapping[str, Path]
     sizes: tuple[int, int]
     ranks: int
@@ -135,7 +143,8 @@ class Runner:
         ranks = 2 if benchmark.family == "pt2pt" else self.ranks
         command = [*LAUNCHERS[setting.mpi], "-n", str(ranks), *PIN]
         command += self._program(setting, program)
-        command += self._options(benchmark)
+        if program == "probe" or not self.is_imb:
+            command += self._options(benchmark)
         # What proves the transport in the checks would only add lines here.
         chosen = {
             name: value
@@ -150,7 +159,10 @@ class Runner:
                 f"{setting}: expected exit code 0 of {program}, found {done.returncode}: "
                 + " / ".join(tail)
             )
-        curve = parse(done.stdout, f"{setting} {program}")
+        name = (
+            f"imb_{IMB_NAMES[benchmark.name].lower()}" if program == "other" and self.is_imb else ""
+        )
+        curve = parse(done.stdout, f"{setting} {program}", name)
         if benchmark.min_size is not None:
             check_complete(curve, self._sweep(benchmark), f"{setting} {program}")
         return curve
@@ -184,8 +196,22 @@ class Runner:
         benchmark = setting.benchmark
         if program == "probe":
             return [str(self.probe[setting.mpi]), benchmark.name, "--json", "-"]
-        folder = self.osu[setting.mpi] / "libexec/osu-micro-benchmarks/mpi" / benchmark.family
+        if self.is_imb:
+            words = [str(self.other[setting.mpi]), IMB_NAMES[benchmark.name], "-npmin", "1024"]
+            return [
+                *words,
+                "-iter",
+                str(self.iterations or 1000),
+                "-msglen",
+                self._lengths(benchmark),
+            ]
+        folder = self.other[setting.mpi] / "libexec/osu-micro-benchmarks/mpi" / benchmark.family
         return [str(folder / benchmark.osu_program)]
+
+    def _lengths(self, benchmark: MpiBenchmark) -> str:
+        file = Path(tempfile.gettempdir()) / f"imb-lengths-{os.getpid()}"
+        file.write_text("".join(f"{size}\n" for size in self._sweep(benchmark)))
+        return str(file)
 
     def _options(self, benchmark: MpiBenchmark) -> list[str]:
         options = ["-z50"]
@@ -207,7 +233,8 @@ def compare(
     runner: Runner, wanted: Sequence[Setting], repetitions: int, *, quiet: bool
 ) -> list[Comparison]:
     """Run all settings; each repetition visits all of them, so that each sees all of the time."""
-    comparisons = [Comparison(setting) for setting in wanted]
+    statistics_of = ("avg",) if runner.is_imb else ("avg", "p50")
+    comparisons = [Comparison(setting, statistics_of) for setting in wanted]
     for repetition in range(repetitions):
         for comparison in comparisons:
             order = PROGRAMS if repetition % 2 == 0 else PROGRAMS[::-1]
@@ -222,17 +249,17 @@ def table(comparison: Comparison, limit: float) -> Iterator[str]:
     """The lines of a comparison; what is beyond the limit is marked."""
     unit = "us" if comparison.setting.benchmark.metrics[0] == "latency" else "MB/s"
     yield f"{comparison.setting} ({unit})"
-    yield (
-        f"{'size':>8}{'OSU avg':>12}{'probe avg':>12}{'ratio':>8} {'OSU/OSU':>8}"
-        f"{'OSU P50':>12}{'probe P50':>12}{'ratio':>8} {'OSU/OSU':>8}"
+    yield f"{'size':>8}" + "".join(
+        f"{f'other {name}':>12}{f'probe {name}':>12}{'ratio':>8} {'noise':>8}"
+        for name in comparison.statistics
     )
     for row in comparison.rows():
         cells = "-" if row.size is None else format_size(row.size)
         line = f"{cells:>8}"
-        for name in STATISTICS:
+        for name in comparison.statistics:
             mark = "*" if is_beyond(row.ratio(name), limit) else " "
             line += (
-                f"{statistics.median(row.osu[name]):12.2f}{statistics.median(row.probe[name]):12.2f}"
+                f"{statistics.median(row.other[name]):12.2f}{statistics.median(row.probe[name]):12.2f}"
                 f"{row.ratio(name):8.3f}{mark}{row.noise(name):8.3f}"
             )
         yield line
@@ -248,7 +275,7 @@ def summary(comparisons: Sequence[Comparison], limit: float) -> dict[str, tuple[
     """For each statistic: ratios within the limit, and all."""
     ratios = {
         name: [row.ratio(name) for comparison in comparisons for row in comparison.rows()]
-        for name in STATISTICS
+        for name in comparisons[0].statistics
     }
     return {
         name: (sum(not is_beyond(ratio, limit) for ratio in values), len(values))
@@ -268,10 +295,10 @@ def document(comparisons: Sequence[Comparison], limit: float) -> dict[str, objec
                 "sizes": [
                     {
                         "size": row.size,
-                        **{f"{name}_ratio": row.ratio(name) for name in STATISTICS},
-                        **{f"{name}_osu_osu": row.noise(name) for name in STATISTICS},
-                        **{f"{name}_osu": row.osu[name] for name in STATISTICS},
-                        **{f"{name}_probe": row.probe[name] for name in STATISTICS},
+                        **{f"{name}_ratio": row.ratio(name) for name in row.other},
+                        **{f"{name}_noise": row.noise(name) for name in row.other},
+                        **{f"{name}_other": row.other[name] for name in row.other},
+                        **{f"{name}_probe": row.probe[name] for name in row.other},
                     }
                     for row in comparison.rows()
                 ],
@@ -299,7 +326,12 @@ def read_paths(option: str, values: Sequence[str]) -> dict[str, Path]:
 
 def main(
     *,
-    osu: Annotated[list[str], typer.Option(help="MPI=prefix of an OSU install; repeatable.")],
+    osu: Annotated[
+        list[str] | None, typer.Option(help="MPI=prefix of an OSU install; repeatable.")
+    ] = None,
+    imb: Annotated[
+        list[str] | None, typer.Option(help="MPI=path of an IMB-MPI1, instead of --osu.")
+    ] = None,
     probe: Annotated[list[str], typer.Option(help="MPI=path of an mpi_probe; repeatable.")],
     benchmark: Annotated[
         list[str] | None, typer.Option("--benchmark", "-b", help="Default: all.")
@@ -319,12 +351,13 @@ def main(
     json_file: Annotated[Path | None, typer.Option("--json", help="Write all values.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
-    """Compare mpi_probe with OSU: medians over repetitions, ratios for each size."""
+    """Compare mpi_probe with OSU or IMB: medians over repetitions, ratios for each size."""
     low, _, high = sizes.partition(":")
     if not (low.isdecimal() and high.isdecimal()):
         raise FabricheckError(f"--sizes: expected MIN:MAX in bytes, found {sizes!r}")
     runner = Runner(
-        osu=read_paths("--osu", osu),
+        other=read_paths("--imb", imb) if imb else read_paths("--osu", osu or []),
+        is_imb=bool(imb),
         probe=read_paths("--probe", probe),
         sizes=(int(low), int(high)),
         ranks=ranks,
@@ -332,12 +365,17 @@ def main(
         ports=Ports({"tcp": tcp_device}),
         timeout=timeout,
     )
-    if runner.osu.keys() != runner.probe.keys():
-        raise FabricheckError("expected --osu and --probe for the same MPIs: name each in both")
-    names = benchmark or list(PROBE_BENCHMARKS)
+    if bool(osu) == bool(imb) or runner.other.keys() != runner.probe.keys():
+        raise FabricheckError(
+            "expected --osu or --imb, and --probe for the same MPIs, found others"
+        )
+    names = benchmark or list(IMB_NAMES if imb else PROBE_BENCHMARKS)
+    if imb and (unknown := sorted(set(names) - IMB_NAMES.keys())):
+        known = ", ".join(IMB_NAMES)
+        raise FabricheckError(f"--imb: expected a benchmark of {known}, found {', '.join(unknown)}")
     wanted = [
         Setting(mpi, way, PROBE_BENCHMARKS[name])
-        for mpi, way, name in product(runner.osu, transport or ["shm", "tcp"], names)
+        for mpi, way, name in product(runner.other, transport or ["shm", "tcp"], names)
     ]
     comparisons = compare(runner, wanted, repetitions, quiet=quiet)
     for comparison in comparisons:
