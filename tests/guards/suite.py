@@ -29,7 +29,9 @@ STATISTICS = ("avg", "p50", "p99", "max")
 ETHERNET_PLACEMENTS = ("shm-1n", "tcp-2n")
 PLACEMENTS = (*ETHERNET_PLACEMENTS, "rc-2n", "ud-2n")
 # Variants that the testbed's site file doesn't offer unless a test writes them down there.
-VARIANTS = ("auto-2n", "ob1_tcp-2n", "ob1_shm-1n", "rc_verbs-2n", "ud_verbs_sm-2n")
+VARIANTS = (
+    "auto-2n", "ob1_tcp-2n", "ob1_shm-1n", "rc_verbs-2n", "ud_verbs_sm-2n", "ofi_tcp-2n"
+)  # fmt: skip
 # Anything plausible is inside: these tests are about guards, not about speed.
 ABSURD = "1.0"
 BOUND = "[-0.9999, 1.0e+12]"

@@ -1,7 +1,16 @@
 """The whole pipeline on a real testbed, broken on purpose: each guard goes red by its own name."""
 
 import pytest
-from tests.guards.suite import ABSURD, REFERENCES, SITE, SIZES, STATISTICS, Outcome, Suite
+from tests.guards.suite import (
+    ABSURD,
+    REFERENCES,
+    REPOSITORY,
+    SITE,
+    SIZES,
+    STATISTICS,
+    Outcome,
+    Suite,
+)
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("guards")]
 
@@ -89,6 +98,20 @@ def test_ucx_where_open_mpi_was_to_do_without_is_untrusted(suite: Suite) -> None
     assert_red(
         outcome, "untrusted", "expected the BTL of all 2 ranks to their peers, found it of 0"
     )
+
+
+def test_libfabric_is_proved_and_a_module_that_takes_its_provider_away_is_named(
+    suite: Suite,
+) -> None:
+    wheel, own = "build/mpi/openmpi5", "[OPAL_PREFIX, '{prefix}']"
+    suite.edit(SITE, f"prefix: {wheel}", f"prefix: {REPOSITORY / wheel}")
+    outcome = suite.run("ofi_tcp-2n", environ="openmpi5")
+    assert (outcome.reframe_exit, outcome.report_exit) == (0, 0)
+    assert outcome.case["evidence"].startswith("libfabric provider tcp")
+    suite.forget()
+    suite.edit(SITE, f"[{own}]", f"[{own}, [FI_PROVIDER, sockets]]")
+    outcome = suite.run("ofi_tcp-2n", environ="openmpi5")
+    assert_red(outcome, "untrusted", "FI_PROVIDER=sockets")
 
 
 @pytest.mark.parametrize(

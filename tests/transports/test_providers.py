@@ -7,7 +7,7 @@ import pytest
 from fabricheck.transports.families import MPIS, choice
 from fabricheck.transports.gpu_memory import Load
 from fabricheck.transports.proof import prove
-from fabricheck.transports.statement import TransportReport, read_provider
+from fabricheck.transports.statement import TransportReport, left_out, read_provider
 from fabricheck.transports.table import find
 from fabricheck.transports.witness import Witness, read_providers
 
@@ -126,3 +126,25 @@ def test_a_fallback_to_sockets_is_not_believed_of_any_family(
 ) -> None:
     (objection,) = said(family, asked, line.format(1) + line.format(2)).objections
     assert f"of libfabric for {asked}, found tcp" in objection
+
+
+@pytest.mark.parametrize(
+    ("value", "named"),
+    [
+        ("tcp", False),
+        ("shm,tcp", False),
+        ("tcp;ofi_rxm", False),
+        ("^verbs", False),
+        ("sockets", True),
+        ("shm,verbs", True),
+        ("^tcp", True),
+        ("^shm,tcp", True),
+    ],
+)
+def test_a_variable_that_leaves_the_provider_out_is_named(
+    tmp_path: Path, value: str, named: bool
+) -> None:
+    (tmp_path / "witness.0").write_text(f"rank 0\nhost n1\nprovider {value}\n")
+    found = left_out(choice("openmpi", "ofi_tcp"), tmp_path)
+    assert found.startswith(f": FI_PROVIDER={value} leaves out tcp;") if named else not found
+    assert not left_out(choice("openmpi", "tcp"), tmp_path), "UCX reads no such variable"

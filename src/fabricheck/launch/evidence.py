@@ -18,7 +18,7 @@ from fabricheck.transports.families import Choice
 from fabricheck.transports.gpu_memory import Load
 from fabricheck.transports.offload import check_offload
 from fabricheck.transports.proof import Proof, prove
-from fabricheck.transports.statement import TransportReport, read_report
+from fabricheck.transports.statement import TransportReport, left_out, read_report
 from fabricheck.transports.table import Transport
 from fabricheck.transports.witness import (
     Witness,
@@ -260,7 +260,8 @@ def _last_words(errors: str, scheduler: Scheduler) -> str:
 def rank_faults(directory: Path, errors: str, expected: Expectation) -> Iterator[str]:
     """Which ranks failed, never ended or never began."""
     unfinished = ", ".join(map(str, unfinished_ranks(directory)))
-    last_words = _last_words(errors, expected.scheduler)
+    why = left_out(expected.choice, directory) if expected.choice else ""
+    last_words = f"{why}; last words: {_last_words(errors, expected.scheduler)}"
     try:
         witnesses = read_witnesses(directory)
     except FabricheckError as error:
@@ -269,14 +270,11 @@ def rank_faults(directory: Path, errors: str, expected: Expectation) -> Iterator
     failed = [witness for witness in witnesses if witness.exit_code]
     if failed:
         ranks = ", ".join(f"rank {w.rank} on {w.host}: {w.exit_code}" for w in failed)
-        yield f"expected exit code 0 of every rank, found {ranks}; last words: {last_words}"
+        yield f"expected exit code 0 of every rank, found {ranks}{last_words}"
     elif unfinished:
-        yield f"expected every rank to end, {unfinished} did not; last words: {last_words}"
+        yield f"expected every rank to end, {unfinished} did not{last_words}"
     elif len(witnesses) != expected.num_tasks:
-        yield (
-            f"expected {expected.num_tasks} ranks to start, found {len(witnesses)}; "
-            f"last words: {last_words}"
-        )
+        yield (f"expected {expected.num_tasks} ranks to start, found {len(witnesses)}{last_words}")
 
 
 def _least_load(curve: Curve, exchanges: Mapping[int | None, int] | None) -> Load:

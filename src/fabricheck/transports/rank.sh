@@ -103,6 +103,7 @@ witness="witness.$rank"
     printf '\nipoib' && interfaces_of_infiniband
     echo
     if [ -n "${FABRICHECK_DEVICE_OF_MPI:-}" ]; then echo "device $(device_of_mpi "$1")"; fi
+    if [ -n "${FI_PROVIDER:-}" ]; then echo "provider $FI_PROVIDER"; fi
     counters before
 } >"$witness"
 tell start load

@@ -12,6 +12,7 @@ from fabricheck.transports.witness import (
     Providers,
     UcxLog,
     Witness,
+    providers_allowed,
     read_mvapich2_parameters,
     read_peer_btls,
     read_providers,
@@ -204,6 +205,24 @@ def read_provider(
     return TransportReport(
         f"libfabric provider {', '.join(named) or 'none'}", transport.counter, tuple(objections)
     )
+
+
+def left_out(choice: Choice, directory: Path) -> str:
+    """Which ``FI_PROVIDER`` of the ranks' environment keeps the MPI from its provider.
+
+    Returns:
+        a phrase that follows what went wrong; empty where nothing does. libfabric reads a list of
+        names, or after ``^`` of those to leave out (``man fabric``).
+    """
+    wanted = choice.said.get("provider")
+    for value in sorted(providers_allowed(directory)) if wanted else ():
+        names = {name.partition(";")[0] for name in value.removeprefix("^").split(",")}
+        if (wanted in names) == value.startswith("^"):
+            return (
+                f": FI_PROVIDER={value} leaves out {wanted}; unset it where a module, a profile or "
+                "the site file sets it"
+            )
+    return ""
 
 
 def read_device(

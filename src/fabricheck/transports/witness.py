@@ -291,6 +291,12 @@ def _has_ended(path: Path) -> bool:
     return _END.search(path.read_text()) is not None
 
 
+def providers_allowed(directory: Path) -> set[str]:
+    """``FI_PROVIDER`` of each rank that had it, whoever set it."""
+    facts = (line.partition(" ") for path in _files(directory) for line in path.open())
+    return {value.strip() for key, _, value in facts if key == "provider"}
+
+
 @dataclass(frozen=True, slots=True)
 class Start:
     """A rank that began and never came to an end."""
