@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ci import run_training as training
 from tests.programs.results import document, named
 from tests.refusals import refused
 
@@ -25,6 +24,7 @@ from fabricheck.programs.allreduce_lab.ratio import growth_of, growths
 from fabricheck.provenance import SUITE
 from fabricheck.sites.extras import AllreduceExtra, PartitionExtras
 from fabricheck.sites.files import read
+from lab import run_training as training
 
 GUIDE = Path(__file__).parents[1] / "data" / "seeds" / "optireduce-8n.csv"
 PARAMETERS = {

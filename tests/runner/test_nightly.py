@@ -40,7 +40,7 @@ import sys
 from pathlib import Path
 from fabricheck.runner.nightly import Plan, run_night
 suite = Path(sys.argv[1])
-run_night(Plan(suite, program=suite / "ci/bin/fabricheck"))
+run_night(Plan(suite, program=suite / "bin/path/fabricheck"))
 """
 
 
@@ -355,7 +355,7 @@ def test_the_script_for_cron_needs_nothing_of_its_environment(tmp_path: Path) ->
     (tmp_path / "environment").write_text("echo sourced $unset_variable\n")
     environment = {"PATH": "/usr/bin:/bin", "FABRICHECK_ENVIRONMENT": f"{tmp_path}/environment"}
     ended = subprocess.run(
-        [SUITE / "ci" / "nightly.sh", "--help"],
+        [SUITE / "bin" / "nightly.sh", "--help"],
         cwd="/", env=environment, capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert ended.stdout.startswith("sourced")
@@ -364,7 +364,7 @@ def test_the_script_for_cron_needs_nothing_of_its_environment(tmp_path: Path) ->
 
 def test_options_and_files_that_examples_name_exist() -> None:
     known = subprocess.run(
-        [SUITE / "ci" / "nightly.sh", "--help"], capture_output=True, text=True, check=True
+        [SUITE / "bin" / "nightly.sh", "--help"], capture_output=True, text=True, check=True
     ).stdout
     pipeline = (SUITE / "ci" / "gitlab-ci.yml").read_text()
     for text in (pipeline, (SUITE / "docs" / "how-to" / "nightly.md").read_text()):

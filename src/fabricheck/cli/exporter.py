@@ -31,7 +31,7 @@ def exporter(
 
     Anyone who can reach the address can read it, so it is this machine's alone unless --listen
     says otherwise. --web-config encrypts and asks for passwords, as Prometheus' own exporters do.
-    systemd may pass a socket instead (ci/systemd).
+    systemd may pass a socket instead (bin/systemd).
 
     Examples:
 

@@ -49,7 +49,7 @@ def nightly(
     ] = False,
     machine: JsonOption = False,
 ) -> None:
-    """Run a night: checks, history, trend, page, summary; ci/nightly.sh is for cron.
+    """Run a night: checks, history, trend, page, summary; bin/nightly.sh is for cron.
 
     Everything is written to reports/nights/BEGIN/: page.html, summary.txt (20 lines), junit.xml,
     and the output of each step. reports/nights/latest is the last night that was completed. A night

@@ -144,7 +144,7 @@ def check_nights(plan: Plan) -> list[str]:
     """
     if not plan.nights.all():
         raise FabricheckError(
-            f"FC0406 expected nights in {plan.nights.root}, found none: run ci/nightly.sh first"
+            f"FC0406 expected nights in {plan.nights.root}, found none: run bin/nightly.sh first"
         )
     # What is under way may still come to its end.
     found = plan.nights.missing(datetime.now(UTC), plan.every)

@@ -29,7 +29,7 @@ from fabricheck.schedulers.protocol import Scheduler
 
 _MOST_BYTES: Final = 64 << 20
 _TAIL: Final = 1 << 20
-_ON_LOGIN: Final = str(SUITE / "ci" / "bin" / "on-login")
+_ON_LOGIN: Final = str(SUITE / "bin" / "path" / "on-login")
 _Read = TypeVar("_Read")
 _PLANNED: Final = {"scheduler", "placement", "blocks", "seconds", "duty", "pause", "block_limit"}
 
