@@ -109,7 +109,7 @@ def test_a_history_that_crashes_is_said_by_summary_subject_page_and_check(plan: 
     assert (done.exit_code, done.codes["history"]) == (2, 1)
     counted = "testbed, 10 good of 10 cases"
     assert done.summary[0].startswith(f"FAILED in history: {counted}: night of")
-    assert done.summary[1] == "history ended with exit code 1: it said nothing"
+    assert done.summary[1] == "history ended with exit code 1: no output"
     assert any("the history does not hold tonight" in line for line in done.summary)
     assert (plan.suite / "mail").read_text().startswith("fabricheck: FAILED in history: testbed")
     assert "this run is not in the history" in (done.directory / "page.html").read_text()
@@ -205,7 +205,7 @@ def test_the_mail_command_is_not_in_the_list_of_processes(plan: Plan) -> None:
 def test_a_program_that_a_signal_ended_has_failed(plan: Plan) -> None:
     done = run_night(program(plan, '[ "$1" != trend ] || kill -9 $$'))
     assert (done.exit_code, done.codes["trend"]) == (2, -9)
-    assert "trend ended with exit code -9: it said nothing" in done.summary
+    assert "trend ended with exit code -9: no output" in done.summary
 
 
 def test_what_is_worth_a_look_has_exit_code_1(plan: Plan) -> None:

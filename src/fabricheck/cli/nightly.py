@@ -45,7 +45,7 @@ def nightly(
         float, typer.Option(min=0.1, help="How often a night is to come; later, one is missing.")
     ] = 24,
     check: Annotated[
-        bool, typer.Option("--check", help="Run nothing: say whether a night is missing or failed.")
+        bool, typer.Option("--check", help="Run nothing; report a missing or failed night.")
     ] = False,
     machine: JsonOption = False,
 ) -> None:

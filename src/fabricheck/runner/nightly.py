@@ -292,7 +292,7 @@ class _Sequence:
         found = self._told("page")
         head = [f"{verdict}: {_counted(found)}night of {self._night.began:%Y-%m-%d %H:%M} UTC"]
         for step in failed:
-            last = [line for line in self._said(step) if line.strip()][-1:] or ["it said nothing"]
+            last = [line for line in self._said(step) if line.strip()][-1:] or ["no output"]
             head.append(f"{step} ended with exit code {self._codes[step]}: {last[0]}")
         head += self._notes[:_NOTES]
         if len(self._notes) > _NOTES:

@@ -12,7 +12,7 @@ _TRANSPORTS = {
 
 OF_PARTITION: Mapping[str, str] = {
     **{feature: f"transport {names}" for feature, names in _TRANSPORTS.items()},
-    "bound_ranks": "each rank has CPUs of its own",
+    "bound_ranks": "each rank has its own CPUs",
     "full_nodes": "cases with a rank on every core",
     "gpu": "the nodes have GPUs",
     "inline": "cards take data inside a request",

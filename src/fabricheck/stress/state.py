@@ -241,7 +241,7 @@ def dead_nodes(
     silent = [
         node for node in sorted({*nodes} & states.keys()) if scheduler.is_silent(states[node])
     ]
-    dead = {node: f"{scheduler.name} says {states[node]}" for node in silent}
+    dead = {node: f"{scheduler.name} reports {states[node]}" for node in silent}
     for each in blocks:
         for cause in each.fabric_causes:
             # As ``Finding`` tells it: subject, node and port.
