@@ -15,5 +15,5 @@ if [ -f "$FABRICHECK_ROOT/build/spack/env.sh" ]; then
     # shellcheck source=/dev/null
     . "$FABRICHECK_ROOT/build/spack/env.sh"
 fi
-PATH="$FABRICHECK_ROOT/ci/bin:$FABRICHECK_ROOT/.venv/bin:$PATH"
+PATH="$FABRICHECK_ROOT/bin/path:$FABRICHECK_ROOT/.venv/bin:$PATH"
 export PATH

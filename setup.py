@@ -8,7 +8,7 @@ from setuptools.command.build_py import build_py
 
 SUITE = (
     *("checks", "sites", "references", "reframe-config.py", "spack.yaml"),
-    *("src/bench", "src/spack_repo", "ci/bin", "ci/nightly.sh"),
+    *("src/bench", "src/spack_repo", "bin/path", "bin/nightly.sh"),
 )
 
 

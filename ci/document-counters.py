@@ -50,7 +50,7 @@ def counters() -> Iterator[str]:
         yield from ("", f"### {title}", "")
         if kernel:
             yield from (f"Adapters that are bound to {kernel}.", "")
-        yield "| counters | in | meaning | band | what it says | source |"
+        yield "| counters | in | meaning | band | what it shows | source |"
         yield "|---|---|---|---|---|---|"
         yield from lines(row for row in TABLE if row.driver == driver)
 

@@ -20,7 +20,7 @@ DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "reference" / "metrics
 
 def families(rows: Iterable[Family]) -> Iterator[str]:
     """A line for each family."""
-    yield "| name | type | unit | labels | says |"
+    yield "| name | type | unit | labels | meaning |"
     yield "|---|---|---|---|---|"
     for row in rows:
         labels = ", ".join(f"`{label}`" for label in row.labels) or "-"

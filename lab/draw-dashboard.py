@@ -38,7 +38,7 @@ from fabricheck.fabric.counters import BANDS, Band
 
 PLACE = SUITE / "lab" / "grafana"
 BUILD = SUITE / "build" / "grafana"
-BOARD = json.loads((SUITE / "ci" / "grafana" / "mpi-benchmark-dashboard.json").read_text())
+BOARD = json.loads((SUITE / "bin" / "grafana" / "mpi-benchmark-dashboard.json").read_text())
 BY_BAND = {"ECN marks": "ecn", "Notifications (CNP)": "ecn", "Pauses at the nodes": "pfc",
            "Pauses at the switch (PFC)": "pfc"}  # fmt: skip
 HOUR = 3600

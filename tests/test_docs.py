@@ -72,7 +72,7 @@ def simple_commands(line: str) -> Iterator[tuple[str, ...]]:
 def commands(page: str) -> Iterator[Command]:
     for language, block in blocks(text_of(page)):
         for line in lines_of(block):
-            if is_script(language) or re.match(r"(fabricheck|ci/|lab/|reframe) ", line):
+            if is_script(language) or re.match(r"(fabricheck|reframe|(bin|ci|lab)/\S+) ", line):
                 try:
                     yield from (Command(page, words) for words in simple_commands(line))
                 except ValueError:
@@ -156,7 +156,7 @@ def test_options_in_the_text_exist() -> None:
 def test_scripts_of_the_pages_are_there() -> None:
     wrong = []
     for page, words in COMMANDS:
-        if re.match(r"(ci|lab)/", words[0]) and not (ROOT / words[0]).is_file():
+        if re.match(r"(bin|ci|lab)/", words[0]) and not (ROOT / words[0]).is_file():
             wrong.append(f"{page}: {words[0]}")
         wrong += [
             f"{page}: {word}"

@@ -29,7 +29,7 @@ UV = "ci/lock"
 def command_of(words: tuple[str, ...]) -> tuple[str, ...]:
     """A command without what starts it, such as ``nice`` or ``mpirun -n 2``."""
     for number, word in enumerate(words):
-        tool = word == "reframe" or word in PROGRAMS or re.match(r"(ci|lab)/[\w.-]+$", word)
+        tool = word == "reframe" or word in PROGRAMS or re.match(r"(bin|ci|lab)/[\w.-]+$", word)
         if word == "make" or (tool and (number == 0 or words[0] in STARTERS)):
             return words[number:]
     return ()
@@ -41,7 +41,7 @@ def found_commands() -> list[tuple[str, ...]]:
     for page in NAMES:
         for language, block in blocks(text_of(page)):
             for line in lines_of(block):
-                if is_script(language) or re.match(r"(ci|lab)/\S+ |reframe ", line):
+                if is_script(language) or re.match(r"(bin|ci|lab)/\S+ |reframe ", line):
                     try:
                         for words in simple_commands(line):
                             found[command_of(words)] = None
@@ -147,13 +147,13 @@ def is_python(name: str) -> bool:
 
 
 HANDED = {
-    "ci/nightly.sh": ("fabricheck", "nightly"),
-    "ci/acceptance.sh": ("fabricheck", "accept", "--campaign"),
+    "bin/nightly.sh": ("fabricheck", "nightly"),
+    "bin/acceptance.sh": ("fabricheck", "accept", "--campaign"),
 }
 
 
 def scripts() -> list[tuple[str, ...]]:
-    return [words for words in COMMANDS if re.match(r"(ci|lab)/", words[0])]
+    return [words for words in COMMANDS if re.match(r"(bin|ci|lab)/", words[0])]
 
 
 def test_lines_are_found() -> None:
@@ -253,7 +253,7 @@ def test_tags_and_modes_of_the_lines_exist() -> None:
 
 
 ENVIRONMENT = re.compile(r"\bFABRICHECK_[A-Z_]+\b")
-READERS = re.compile(r"(src|ci|lab|checks|tests)/|Makefile|setup|reframe-config")
+READERS = re.compile(r"(src|bin|ci|lab|checks|tests)/|Makefile|setup|reframe-config")
 
 
 def test_variables_of_the_environment_are_read_by_something() -> None:
@@ -269,7 +269,7 @@ def test_variables_of_the_environment_are_read_by_something() -> None:
 
 
 PLACE = re.compile(
-    r"(?<![\w./-])((?:ci|lab|checks|src/(?:fabricheck|bench|testbed)|tests|docs)/[\w./*{},-]*[\w*}])"
+    r"(?<![\w./-])((?:bin|ci|lab|checks|src/(?:fabricheck|bench|testbed)|tests|docs)/[\w./*{},-]*[\w*}])"
 )
 
 

@@ -148,7 +148,7 @@ def test_reads_what_perftest_printed_in_one_run_and_in_several(fabricheck):
     assert "23 sizes 2B..8MiB" in out
     code, out, err = fabricheck("parse", folder / "write_lat.rc.sizes.txt")
     assert (code, err) == (0, "")
-    assert "completeness not checked: perftest doesn't tell its sizes, give --expect" in out
+    assert "completeness not checked: perftest does not print its sizes, give --expect" in out
 
 
 def test_a_title_of_several_programs_is_read_with_the_name_of_the_one(fabricheck):

@@ -111,14 +111,14 @@ echo "{name} $*"
 def test_the_login_node_is_for_the_testbed_alone(
     tmp_path: Path, arguments: list[str], variables: dict[str, str], code: int, on_login: bool
 ) -> None:
-    shutil.copytree(SUITE / "ci" / "bin", tmp_path / "ci" / "bin")
+    shutil.copytree(SUITE / "bin" / "path", tmp_path / "bin" / "path")
     programs = tmp_path / ".venv" / "bin"
     programs.mkdir(parents=True)
     for name in ("fabricheck", "reframe"):
         (programs / name).write_text(STAND_IN.format(name=name, code=code))
         (programs / name).chmod(0o755)
     ended = subprocess.run(
-        [tmp_path / "ci" / "bin" / "reframe", *arguments],
+        [tmp_path / "bin" / "path" / "reframe", *arguments],
         env={"PATH": os.environ["PATH"], **variables},
         capture_output=True,
         text=True,

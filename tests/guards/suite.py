@@ -18,7 +18,7 @@ from fabricheck_testbed import Testbed
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PROGRAMS = Path(sys.executable).parent
-COPIED = ("checks", "sites", "src", "ci", "reframe-config.py")
+COPIED = ("checks", "sites", "src", "bin", "reframe-config.py")
 RANK_WRAPPER = "src/fabricheck/transports/rank.sh"
 REFERENCES = "references/testbed.yaml"
 SITE = "sites/testbed.yaml"

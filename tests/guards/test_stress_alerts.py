@@ -25,7 +25,7 @@ def test_a_node_that_dies_under_a_stress_is_an_alert_and_leaves_no_latency(
     # The nodes' network is their own; the exporter is where Prometheus is, and asks Slurm there.
     login = shlex.join(suite.testbed.command("login"))
     suite.write(
-        "ci/bin/on-login",
+        "bin/path/on-login",
         f'#!/bin/sh\nshift\n[ -z "${{SLURM_CONF:-}}" ] || exec "$@"\nexec {login} "$@"\n',
     )
     monkeypatch.setenv("PYTHONPATH", str(suite.root / "src"))

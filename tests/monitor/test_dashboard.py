@@ -94,7 +94,7 @@ def test_latency_and_marks_stand_on_two_axes() -> None:
 
 
 def test_grafana_takes_the_dashboard_and_prometheus_from_the_files_for_it() -> None:
-    place = ROOT / "ci" / "grafana" / "provisioning"
+    place = ROOT / "bin" / "grafana" / "provisioning"
     given = {each.parent.name: yaml.safe_load(each.read_text()) for each in place.glob("*/*.yml")}
     assert {name: each["apiVersion"] for name, each in given.items()} == {
         "datasources": 1,
@@ -103,7 +103,7 @@ def test_grafana_takes_the_dashboard_and_prometheus_from_the_files_for_it() -> N
     (source,) = given["datasources"]["datasources"]
     (asked,) = [each for each in BOARD["templating"]["list"] if each["type"] == "datasource"]
     assert source["type"] == asked["query"] == "prometheus"
-    prometheus = yaml.safe_load((ROOT / "ci/prometheus/prometheus.yml").read_text())
+    prometheus = yaml.safe_load((ROOT / "bin/prometheus/prometheus.yml").read_text())
     (itself,) = (j for j in prometheus["scrape_configs"] if j["job_name"] == "prometheus")
     assert source["url"] == f"http://{itself['static_configs'][0]['targets'][0]}"
     assert source["jsonData"]["timeInterval"] == prometheus["global"]["scrape_interval"]

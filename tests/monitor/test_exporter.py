@@ -362,7 +362,7 @@ def test_the_file_for_the_textfile_collector(suite: Suite, tmp_path: Path) -> No
 
 
 def test_the_units_of_systemd_leave_little_open() -> None:
-    units = sorted((ROOT / "ci" / "systemd").glob("*.service"))
+    units = sorted((ROOT / "bin" / "systemd").glob("*.service"))
     assert len(units) == 2
     for unit in units:
         done = subprocess.run(

@@ -15,7 +15,7 @@ from fabricheck.monitor.catalog import FAMILIES
 
 pytestmark = pytest.mark.integration
 
-PLACE = ROOT / "ci" / "prometheus"
+PLACE = ROOT / "bin" / "prometheus"
 RULES = yaml.safe_load((PLACE / "rules.yml").read_text())
 FILES = sorted(PLACE.glob("rules*_test.yml"))
 CASES = [case for file in FILES for case in yaml.safe_load(file.read_text())["tests"]]
@@ -52,7 +52,7 @@ def test_the_example_of_prometheus_asks_where_the_units_of_systemd_listen() -> N
     targets = {
         job["job_name"]: job["static_configs"][0]["targets"] for job in config["scrape_configs"]
     }
-    units = ROOT / "ci" / "systemd"
+    units = ROOT / "bin" / "systemd"
     (login,) = re.findall(
         "^ListenStream=(.+)$", (units / "fabricheck-exporter.socket").read_text(), re.MULTILINE
     )

@@ -28,8 +28,8 @@ def test_a_repository_is_written_once(tmp_path: Path) -> None:
     place = tmp_path / "our"
     write_repository(place)
     found = {str(path.relative_to(place)) for path in place.rglob("*") if path.is_file()}
-    assert {".gitignore", ".gitlab-ci.yml", "ci/nightly.sh", "setup-env.sh"} <= found
-    assert os.access(place / "ci" / "nightly.sh", os.X_OK)
+    assert {".gitignore", ".gitlab-ci.yml", "bin/nightly.sh", "setup-env.sh"} <= found
+    assert os.access(place / "bin" / "nightly.sh", os.X_OK)
     with refused("FC0304"):
         write_repository(place)
 

@@ -8,15 +8,15 @@ import time
 from pathlib import Path
 
 import pytest
-from ci import run_training as training
 
 from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE
+from lab import run_training as training
 
 pytestmark = pytest.mark.integration
 
-BACKGROUND = SUITE / "ci" / "run_background.sh"
-TRAINING = SUITE / "ci" / "run_training.sh"
+BACKGROUND = SUITE / "lab" / "run_background.sh"
+TRAINING = SUITE / "lab" / "run_training.sh"
 ROW = {"time": {"avg": 2.5, "p50": 2.0, "p99": 4.0}, "exposed": {"avg": 0.5}, "loss": 0.001}
 ROOM = 20
 

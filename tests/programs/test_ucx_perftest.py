@@ -159,13 +159,13 @@ CASES = {
     "negative": (replaced("28.436,2.15", "-28.436,2.15"), r"not negative, .* found '-28.436'"),
     "digit of the latency lost": (
         replaced("28.436,2.15", "2.436,2.15"),
-        r"line 8: expected latency, bandwidth and message rate to say the same, found 2.436 us",
+        r"line 8: expected latency, bandwidth and message rate to agree, found 2.436 us",
     ),
-    "digit of the bandwidth changed": (replaced("2.15,2.15", "2.15,2.25"), r"say the same, .*2.25"),
-    "digit of the rate lost": (replaced(",35167$", ",3517"), r"say the same, .* 3517/s at 64 B"),
+    "digit of the bandwidth changed": (replaced("2.15,2.15", "2.15,2.25"), r"agree, .*2.25"),
+    "digit of the rate lost": (replaced(",35167$", ",3517"), r"agree, .* 3517/s at 64 B"),
     "nothing moved": (
         replaced("^ucx_tag_lat:64,.*", "ucx_tag_lat:64, 1,0.000,0.000,0.000,0.00,0.00,0,0"),
-        r"say the same, found 0.0 us",
+        r"agree, found 0.0 us",
     ),
     "no line end": (LATENCY.rstrip("\n"), r"line 22: expected a line end after the last line"),
 }

@@ -3,7 +3,8 @@
 import pytest
 
 from fabricheck.launch import cases as module
-from fabricheck.launch.cases import available_placements
+from fabricheck.launch.cases import Case, available_placements, cases
+from fabricheck.reframe_ext import case as checks
 from fabricheck.sites.files import offers
 from fabricheck.transports.placement import Placement
 
@@ -56,3 +57,21 @@ def test_a_check_always_has_a_case(monkeypatch):
 def test_the_shipped_sites_offer_what_the_testbed_has():
     assert {"tcp-2n", "tcp-4n", "shm-1n", "rc-2n"} <= set(available_placements())
     assert all(isinstance(features, frozenset) for features in offers())
+
+
+def test_of_the_cases_only_those_are_made_that_the_system_can_have(monkeypatch):
+    found = cases(["latency"], ["tcp-2n", "rc-2n", "tcp-4n"])
+    ratio = Case("transport_order", "rc-2n")
+    monkeypatch.setattr(checks, "offered", lambda wanted: "+rdma" not in " ".join(wanted))
+    assert checks.possible([*found, ratio]) == [found[0], found[2], ratio]
+
+
+def test_a_check_of_which_the_system_can_have_nothing_has_a_case(monkeypatch):
+    found = cases(["latency"], ["tcp-2n", "rc-2n"])
+    monkeypatch.setattr(checks, "offered", lambda _: False)
+    assert checks.possible(found) == found[:1]
+
+
+def test_without_a_system_every_case_is_made():
+    found = cases(["latency"], ["tcp-2n", "rc-2n"])
+    assert checks.possible(found) == found

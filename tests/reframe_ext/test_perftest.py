@@ -82,7 +82,7 @@ def test_a_clock_that_perftest_cannot_tell_is_a_disturbance(ran: Callable[..., R
     delayed = ran("ib_write_bw", extras=QUICK, bandwidth=0.0, says=words)
     assert delayed.level == "disturbed"
     first, second = delayed.findings
-    assert first.startswith("perftest could not tell how fast the processor's clock runs")
+    assert first.startswith("perftest could not measure the processor's clock rate")
     assert second.endswith("expected a bandwidth above zero, found none")
 
 
@@ -131,7 +131,7 @@ def test_a_named_port_is_the_one_that_counts(ran: Callable[..., Ran]) -> None:
 @pytest.mark.parametrize(
     ("bandwidth", "level", "message"),
     [
-        (1200.0, "untrusted", "more than the link can carry: the data took another way"),
+        (1200.0, "untrusted", "more than the link can carry: the data took another path"),
         (1000.0, "no-reference", "warning: bandwidth reaches 86 % of what a link of 10 Gbit/s"),
         (800.0, "critical", "critical: bandwidth reaches 68 % of what a link of 10 Gbit/s"),
     ],

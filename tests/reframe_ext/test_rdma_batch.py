@@ -117,4 +117,4 @@ def test_two_programs_in_turns_give_a_ratio(ran: Callable[..., Ran]) -> None:
 def test_a_clock_that_the_rival_cannot_tell_is_a_disturbance(ran: Callable[..., Ran]) -> None:
     delayed = ran("rdma_batch_read_latency", says="Correlation coefficient r^2: 0.868499 < 0.9")
     assert delayed.level == "disturbed"
-    assert delayed.findings[0].startswith("perftest could not tell how fast the processor's clock")
+    assert delayed.findings[0].startswith("perftest could not measure the processor's clock rate")

@@ -89,7 +89,7 @@ def test_a_good_case_without_a_figure_or_its_level_is_not_good(changed, values, 
 
 @pytest.mark.parametrize(
     ("values", "cause"),
-    [({"samples": {}}, "no value at all"), ({"level": ""}, "no level: nobody judged it")],
+    [({"samples": {}}, "no value at all"), ({"level": ""}, "no level: it was not judged")],
 )
 def test_a_good_case_without_any_value_or_level_is_not_good(changed, values, cause):
     case = changed(BW, **values)

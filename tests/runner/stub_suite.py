@@ -23,7 +23,7 @@ def make(suite: Path, sample: str) -> Path:
     """Make the suite; the path of its command line."""
     (suite / SAMPLE).write_text(sample)
     for name in ("reframe", "fabricheck"):
-        program = suite / "ci" / "bin" / name
+        program = suite / "bin" / "path" / name
         program.parent.mkdir(parents=True, exist_ok=True)
         here = Path(__file__)
         program.write_text(f'#!/bin/sh\nexec {sys.executable} {here} {suite} {name} "$@"\n')

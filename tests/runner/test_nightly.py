@@ -40,7 +40,7 @@ import sys
 from pathlib import Path
 from fabricheck.runner.nightly import Plan, run_night
 suite = Path(sys.argv[1])
-run_night(Plan(suite, program=suite / "ci/bin/fabricheck"))
+run_night(Plan(suite, program=suite / "bin/path/fabricheck"))
 """
 
 
@@ -109,7 +109,7 @@ def test_a_history_that_crashes_is_said_by_summary_subject_page_and_check(plan: 
     assert (done.exit_code, done.codes["history"]) == (2, 1)
     counted = "testbed, 10 good of 10 cases"
     assert done.summary[0].startswith(f"FAILED in history: {counted}: night of")
-    assert done.summary[1] == "history ended with exit code 1: it said nothing"
+    assert done.summary[1] == "history ended with exit code 1: no output"
     assert any("the history does not hold tonight" in line for line in done.summary)
     assert (plan.suite / "mail").read_text().startswith("fabricheck: FAILED in history: testbed")
     assert "this run is not in the history" in (done.directory / "page.html").read_text()
@@ -205,7 +205,7 @@ def test_the_mail_command_is_not_in_the_list_of_processes(plan: Plan) -> None:
 def test_a_program_that_a_signal_ended_has_failed(plan: Plan) -> None:
     done = run_night(program(plan, '[ "$1" != trend ] || kill -9 $$'))
     assert (done.exit_code, done.codes["trend"]) == (2, -9)
-    assert "trend ended with exit code -9: it said nothing" in done.summary
+    assert "trend ended with exit code -9: no output" in done.summary
 
 
 def test_what_is_worth_a_look_has_exit_code_1(plan: Plan) -> None:
@@ -355,7 +355,7 @@ def test_the_script_for_cron_needs_nothing_of_its_environment(tmp_path: Path) ->
     (tmp_path / "environment").write_text("echo sourced $unset_variable\n")
     environment = {"PATH": "/usr/bin:/bin", "FABRICHECK_ENVIRONMENT": f"{tmp_path}/environment"}
     ended = subprocess.run(
-        [SUITE / "ci" / "nightly.sh", "--help"],
+        [SUITE / "bin" / "nightly.sh", "--help"],
         cwd="/", env=environment, capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert ended.stdout.startswith("sourced")
@@ -364,7 +364,7 @@ def test_the_script_for_cron_needs_nothing_of_its_environment(tmp_path: Path) ->
 
 def test_options_and_files_that_examples_name_exist() -> None:
     known = subprocess.run(
-        [SUITE / "ci" / "nightly.sh", "--help"], capture_output=True, text=True, check=True
+        [SUITE / "bin" / "nightly.sh", "--help"], capture_output=True, text=True, check=True
     ).stdout
     pipeline = (SUITE / "ci" / "gitlab-ci.yml").read_text()
     for text in (pipeline, (SUITE / "docs" / "how-to" / "nightly.md").read_text()):

@@ -132,7 +132,7 @@ def test_a_night_counts_only_if_each_step_did_its_work(
     if not codes:
         (directory / "night.json").write_text("{}")
     expected = [
-        f"NIGHT FAILED in {failed}: that of 2026-11-20 23:36 UTC; {directory} has what it said"
+        f"NIGHT FAILED in {failed}: that of 2026-11-20 23:36 UTC; {directory} has its output"
     ]
     assert nights.missing(NOW, DAY) == (expected if failed else [])
     assert len(nights.missing(NOW + DAY, DAY)) == (2 if failed else 0)

@@ -33,7 +33,7 @@ RECORDS = (
 
 
 def put_reframe(suite: Path, script: str) -> None:
-    program = suite / "ci" / "bin" / "reframe"
+    program = suite / "bin" / "path" / "reframe"
     program.parent.mkdir(parents=True, exist_ok=True)
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o755)

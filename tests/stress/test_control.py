@@ -209,7 +209,7 @@ def test_silent_nodes_and_dead_ports_are_left_out(slurm: Stand) -> None:
     cause = "link down on n4 mlx5_0:1: the port is DOWN (Polling): look at the cable"
     blocks = [block("1.1"), replace(block("1.2"), fabric_causes=(cause,))]
     found = dead_nodes(blocks[0].nodes, blocks, Slurm(), Slurm().node_states())
-    assert found == {"n2": "Slurm says down*", "n4": cause}
+    assert found == {"n2": "Slurm reports down*", "n4": cause}
 
 
 def test_what_was_found_dead_is_left_out_of_the_next_start(
@@ -229,7 +229,7 @@ def test_what_was_found_dead_is_left_out_of_the_next_start(
 
     control.start(Wish(system="testbed", exclude=("n9",)), said.append)
     assert "--exclude=n2,n4,n9" in calls.read_text().split()
-    assert said[0].startswith("left out: n2: Slurm says down*; to keep users off it: ")
+    assert said[0].startswith("left out: n2: Slurm reports down*; to keep users off it: ")
     assert said[1].startswith(f"left out: n4: {cause}; to keep users off it: ")
     assert "scontrol update nodename=n4" in said[1]
 

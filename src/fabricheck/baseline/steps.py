@@ -57,7 +57,7 @@ def steps_of_day(
     if not found:
         days = ", ".join(step.date for step in steps)
         raise FabricheckError(
-            f"FC1911 expected a step of {day} that nobody has accepted, found steps of "
+            f"FC1911 expected an unaccepted step of {day}, found steps of "
             f"{days or 'no day'}: see fabricheck trend"
         )
     return found

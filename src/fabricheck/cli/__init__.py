@@ -93,7 +93,7 @@ def _of_system(error: OSError) -> str:
     except OSError as gone:
         return f"expected a working directory, found: {gone.strerror}: change to one that exists"
     found = error.strerror or str(error) or type(error).__name__
-    advice = _ADVICE.get(error.errno or 0, "mend that, and run the command again")
+    advice = _ADVICE.get(error.errno or 0, "correct that and run the command again")
     what = "read and write" if error.filename is None else f"use {error.filename}"
     return f"expected to {what}, found: {found}: {advice}"
 

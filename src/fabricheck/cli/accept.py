@@ -72,7 +72,7 @@ def accept(
     ] = None,
     sign: Annotated[str | None, typer.Option(metavar="NAME", help="Sign the record.")] = None,
     comment: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="What the signer says to it.")
+        str | None, typer.Option(metavar="TEXT", help="Comment of the signer.")
     ] = None,
     control: Annotated[
         bool,

@@ -19,7 +19,7 @@ COMMANDS: Final = {
     "locate": "Name the node or link that is slower than its peers.",
     "accept": "Compare runs before a change with runs after it: accept, reject or inconclusive.",
     "compare": "Compare two environments, transports, partitions, systems or runs of the history.",
-    "nightly": "Run a night: checks, history, trend, page, summary; ci/nightly.sh is for cron.",
+    "nightly": "Run a night: checks, history, trend, page, summary; bin/nightly.sh is for cron.",
     "plan": "Show the matrix of a system, and for every case that is left out what it lacks.",
     "exporter": "Serve metrics for Prometheus: the last run and night, or the ports of this node.",
     "dashboard": "Write the dashboard for Grafana: verdict, latency, congestion and links.",

@@ -149,7 +149,7 @@ def diff(
             {"path": str(change.path), "diff": change.diff(), "cases": counts, "steps": steps}
         )
         return
-    typer.echo(change.diff() or f"{change.path} says all of it already", nl=not change.diff())
+    typer.echo(change.diff() or f"{change.path} already contains all of it", nl=not change.diff())
     for step in made.steps:
         typer.echo(f"accepted with it, from {step.date}: {step.words}")
 

@@ -37,7 +37,7 @@ def compare(
     A side is a name that the record has, as openmpi5 or ofi_tcp; several joined by +, as
     openmpi5+ofi_tcp; FIELD=NAME where a name is two things; or runs: a session, or a period as for
     "fabricheck accept". All else must be alike: series are compared with their like, and what has
-    none is named. Ratios above 1 say that B is better, whatever the metric.
+    none is named. Ratios above 1 mean that B is better, whatever the metric.
 
     Reads the history: "fabricheck history refresh" brings it up to date. Nothing is measured. The
     method, and how often it is wrong, are in docs/explanation/acceptance-errors.md.

@@ -16,7 +16,7 @@ def dashboard(
 ) -> None:
     """Write the dashboard for Grafana: verdict, latency, congestion and links.
 
-    It is JSON to import, or to provision from a file; the suite has it in ci/grafana. Grafana asks
+    It is JSON to import, or to provision from a file; the suite has it in bin/grafana. Grafana asks
     for the data source.
 
     Examples:

@@ -38,7 +38,7 @@ def explain(
     Any words that match exactly one case are enough.
 
     Exit code 0: the layer at fault is named, or nothing is wrong. 1: it is not known yet, and the
-    output says what to measure. 2: no such case or session.
+    output names what to measure. 2: no such case or session.
 
     Examples:
 

@@ -26,12 +26,12 @@ def exporter(
 ) -> None:
     """Serve metrics for Prometheus: the last run and night, or the ports of this node.
 
-    /metrics has them (docs/reference/metrics.md), /health says whether they are fresh. Each source
+    /metrics has them (docs/reference/metrics.md), /health shows whether they are fresh. Each source
     is read every 5 s by a thread of its own; no scrape reads anything or starts anything.
 
     Anyone who can reach the address can read it, so it is this machine's alone unless --listen
     says otherwise. --web-config encrypts and asks for passwords, as Prometheus' own exporters do.
-    systemd may pass a socket instead (ci/systemd).
+    systemd may pass a socket instead (bin/systemd).
 
     Examples:
 

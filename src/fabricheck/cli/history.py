@@ -259,7 +259,7 @@ def export(
 ) -> None:
     """Write all values with all their fields, for other tools.
 
-    With --json, say in JSON what was written; --output must then be given.
+    With --json, list in JSON what was written; --output is then required.
 
     Exit code 0: written. 2: bad input, or nothing to write.
 

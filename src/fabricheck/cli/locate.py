@@ -86,7 +86,7 @@ def locate(
     ]
     tell(text, [{"case": case.title, **as_json(each)} for case, each in found], machine=machine)
     for case in unproved:
-        typer.echo(f"{case.title}: nothing can be told: {'; '.join(case.causes)}", err=machine)
+        typer.echo(f"{case.title}: no conclusion: {'; '.join(case.causes)}", err=machine)
     if node_file is not None and found:
         names = [set(each.good) for _, each in found]
         write_whole(node_file, "".join(f"{n}\n" for n in sorted(set.intersection(*names))))

@@ -53,8 +53,8 @@ def write(
 ) -> None:
     """Write the metrics into a file, whole or not at all.
 
-    The names are those of the exporter, without what it says of itself. Run it from a timer;
-    node_textfile_mtime_seconds then tells how old it is.
+    The names are those of the exporter, without those about itself. Run it from a timer;
+    node_textfile_mtime_seconds then shows its age.
 
     Examples:
 

@@ -45,11 +45,11 @@ def nightly(
         float, typer.Option(min=0.1, help="How often a night is to come; later, one is missing.")
     ] = 24,
     check: Annotated[
-        bool, typer.Option("--check", help="Run nothing: say whether a night is missing or failed.")
+        bool, typer.Option("--check", help="Run nothing; report a missing or failed night.")
     ] = False,
     machine: JsonOption = False,
 ) -> None:
-    """Run a night: checks, history, trend, page, summary; ci/nightly.sh is for cron.
+    """Run a night: checks, history, trend, page, summary; bin/nightly.sh is for cron.
 
     Everything is written to reports/nights/BEGIN/: page.html, summary.txt (20 lines), junit.xml,
     and the output of each step. reports/nights/latest is the last night that was completed. A night

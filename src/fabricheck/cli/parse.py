@@ -46,7 +46,7 @@ BenchmarkOption = Annotated[
     typer.Option(
         metavar="NAME",
         help="The benchmark that ran, such as bw_fan_in, where OSU prints the title of another, or "
-        "rdma_batch_write, where the output doesn't tell.",
+        "rdma_batch_write, where the output does not name it.",
     ),
 ]
 
@@ -124,7 +124,7 @@ def unchecked(curve: Curve) -> str:
     if LACKING in curve.metadata:
         return f"completeness not checked: {curve.metadata[LACKING]}, give --expect MIN:MAX"
     program = "OSU" if curve.program == "osu" else curve.program
-    lack = "doesn't tell its sizes" if curve.program == "perftest" else "marks no end"
+    lack = "does not print its sizes" if curve.program == "perftest" else "marks no end"
     return f"completeness not checked: {program} {lack}, give --expect MIN:MAX"
 
 

@@ -85,7 +85,7 @@ def run(
     without reference or did not run. 2: bad input.
 
     The testbed gets its RDMA devices if this machine can have them. If not, the rest is measured,
-    and terminal, page and record say what was not.
+    and terminal, page and record list what was not measured.
 
     Examples:
 

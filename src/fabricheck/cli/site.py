@@ -41,7 +41,7 @@ def init(
         ),
     ] = None,
 ) -> None:
-    """Write sites/NAME.yaml from what sinfo, ibv_devinfo, ucx_info, lscpu and Spack say.
+    """Write sites/NAME.yaml from sinfo, ibv_devinfo, ucx_info, lscpu and Spack.
 
     A file that exists is never changed. What could not be asked is listed, and what the site will
     not measure for that.

@@ -76,7 +76,7 @@ def start(
     """Start a stress as one job that yields to users and comes back after them.
 
     A second one of the same name is refused. Nodes that the last one found dead are left out.
-    docs/how-to/stress.md says what it costs.
+    docs/how-to/stress.md has its cost.
 
     Examples:
 

@@ -25,7 +25,7 @@ FileArgument = Annotated[
 def show(file: FileArgument = None, *, machine: JsonOption = False) -> None:
     """Show the leaves with their nodes and spines.
 
-    FILE holds what one of these said: scontrol show topology; ibnetdiscover, with the output of
+    FILE holds the output of one of these: scontrol show topology; ibnetdiscover, with the output of
     ibroute for each switch (dump_lfts.sh) after it; lldpcli -f json show neighbors of each node, on
     one line after the node's name; or this command with --json.
 

@@ -141,7 +141,7 @@ def _judge_reading(reading: Reading, limits: Limits) -> Iterator[Finding]:
     if reading.value is None:
         yield Finding(
             Level.WARNING, reading.name, reading.host, reading.port,
-            f"rose by {reading.rise}, and nothing tells of how many packets",
+            f"rose by {reading.rise}; the number of packets is unknown",
             reading.counter.advice,
         )  # fmt: skip
         return
@@ -194,7 +194,7 @@ def _unusable(host: str, before: Port, after: Port, limits: Limits) -> Iterator[
             yield Finding(
                 Level.WARNING, name, host, after.name,
                 f"counter went back from {start} to {value}",
-                "it was reset or began again, so it says nothing about this run; run again",
+                "it was reset or wrapped, so its rise in this run is unknown; run again",
             )  # fmt: skip
         elif value is not None and start == value == row.ceiling:
             yield Finding(

@@ -153,7 +153,7 @@ def _slow(host: str, port: Port, limits: Limits) -> Iterator[Finding]:
             yield Finding(
                 Level.WARNING, what, host, port.name,
                 f"not available, expected {limit:g}",
-                "nothing proves what the site file expects; ibv_devinfo tells the MTU on "
+                "nothing proves what the site file expects; ibv_devinfo shows the MTU on "
                 "InfiniBand",
             )  # fmt: skip
 

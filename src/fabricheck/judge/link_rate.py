@@ -104,7 +104,7 @@ def above_ceiling(curve: Curve, ceilings: Mapping[int, float]) -> list[str]:
     """A sentence for each size whose bandwidth is more than its link can carry."""
     return [
         f"expected at most {amount(ceilings[size], 'MB/s')} of payload at {format_size(size)}, "
-        f"found {amount(value, 'MB/s')}, more than the link can carry: the data took another way, "
+        f"found {amount(value, 'MB/s')}, more than the link can carry: the data took another path, "
         "or link_rate in the site file is too low"
         for size, value in _bandwidths(curve).items()
         if value > ceilings[size]

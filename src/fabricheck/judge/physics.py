@@ -1,6 +1,6 @@
 """What links and memory allow, whatever was measured before: ceilings, floors, least times.
 
-A value that is better than the links allow can't be true: the data took another way. Where no
+A value that is better than the links allow can't be true: the data took another path. Where no
 reference judges a bandwidth of large messages, the share of the link that it reaches does.
 
 Inside a node each byte is copied at least once by some rank, which a core does fastest in cache.
@@ -193,7 +193,7 @@ def _too_fast(benchmark: Benchmark, size: int | None, value: float | None, links
         f"expected at most {amount(most, 'MB/s')} of payload at {format_size(size)}, found "
         f"{amount(value, 'MB/s')}, more than {links.number} link(s) of {links.rate.gigabits:g} "
         f"Gbit/s can carry with {headers(links.layer, datagram=links.datagram)} bytes around each "
-        "packet: the data took another way, or link_rate in the site file is too low"
+        "packet: the data took another path, or link_rate in the site file is too low"
     )
 
 
@@ -204,6 +204,6 @@ def _too_soon(benchmark: Benchmark, size: int | None, value: float | None, links
     at = f" at {format_size(size)}" if size else ""
     return (
         f"expected {amount(least, 'us')} or more{at} between nodes, found {amount(value, 'us')}, "
-        "less than the link and its cards take: the data took another way, or link_rate or "
+        "less than the link and its cards take: the data took another path, or link_rate or "
         "least_latency in the site file is wrong"
     )

@@ -122,7 +122,7 @@ def _expired(tolerance: Tolerance | None) -> tuple[str, ...]:
     return (f"the references have expired: {tolerance.expired}; propose new ones",)
 
 
-_FAKE = f"measured on {FAKE_DEVICE!r}, a driver for tests: the values say nothing of a GPU"
+_FAKE = f"measured on {FAKE_DEVICE!r}, a driver for tests: the values do not describe a GPU"
 
 
 def unjudged(verdict: Verdict, subject: Subject, why: str = "") -> Verdict:

@@ -327,7 +327,7 @@ def binding_objections(witnesses: Sequence[Witness], expected: Expectation) -> I
         for witness in ranks:
             if witness.cpus in taken:
                 yield (
-                    f"expected CPUs of its own for each rank, found ranks {taken[witness.cpus]} "
+                    f"expected separate CPUs for each rank, found ranks {taken[witness.cpus]} "
                     f"and {witness.rank} both on CPUs {witness.cpus} of {host}: "
                     "ranks that share a core measure the kernel's scheduler"
                 )

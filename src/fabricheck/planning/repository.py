@@ -33,14 +33,14 @@ def write_repository(directory: Path) -> None:
                 "FC0304 expected an empty directory for a site repository, found files in "
                 f"{directory}: name another"
             )
-        for name in ("sites", "references", "ci"):
+        for name in ("sites", "references", "bin"):
             (directory / name).mkdir()
         for name in ("sites", "references"):
             (directory / name / ".gitkeep").touch()
         for path in filter(Path.is_file, _TEMPLATE.iterdir()):
             name = f".{path.name}" if path.name in _HIDDEN else path.name
             shutil.copy(path, directory / name)
-        shutil.copy(SUITE / "ci" / "nightly.sh", directory / "ci")
+        shutil.copy(SUITE / "bin" / "nightly.sh", directory / "bin")
         (directory / "requirements.txt").write_text(_requirement())
     except OSError as error:
         # Half of it would be refused as files of somebody at the next try.

@@ -105,9 +105,9 @@ def _partition_remarks(suite: Path, partition: Mapping[str, Any]) -> Iterator[Re
             yield _wrong(f"{needed} is not on PATH here, no job can start")
     if not scheduler.lists_nodes:
         yield _weaker(
-            f"{partition['scheduler']} does not tell ReFrame its nodes: "
+            f"{partition['scheduler']} does not list its nodes for ReFrame: "
             "checks of health, which ask every node, and fabricheck stress cannot run there; only "
-            "Slurm and machines without a scheduler were ever tried"
+            "Slurm and machines without a scheduler were tested"
         )
     elif not scheduler.is_alone and "rdma" not in offered:
         yield _weaker("without the feature rdma nothing on InfiniBand or RoCE is measured")

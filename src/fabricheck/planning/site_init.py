@@ -172,7 +172,7 @@ def _ways(
     if (partitions and not on_node) or (len(partitions) > 1 and not own_launcher):
         raise FabricheckError(
             f"FC0309 expected --on-node such as {example!r}, found {shlex.join(on_node)!r}: each "
-            f"of the partitions {', '.join(partitions)} has nodes of its own; or give --alone for "
+            f"of the partitions {', '.join(partitions)} has its own nodes; or give --alone for "
             "this machine without a scheduler; nothing was written"
         )
     way = [*on_node, *filter(None, [launcher.at_once])]
@@ -262,8 +262,8 @@ def _check_name(path: Path, name: str) -> None:
 
 
 _HEAD = """\
-# Written by "fabricheck site init {name}". "fabricheck site check {name}" tells what it could not
-# know; docs/reference/sites.md has every feature and extra.
+# Written by "fabricheck site init {name}". "fabricheck site check {name}" lists what it could not
+# detect; docs/reference/sites.md has every feature and extra.
 """
 
 

@@ -96,7 +96,9 @@ def _entries(path: Path) -> tuple[list[Entry], list[Problem]]:
         try:
             found, more = entries_of_report(data, path.resolve())
         except ValueError as error:
-            raise FabricheckError(f"FC0609 {shown(path)}: {error}: name a sound one") from error
+            raise FabricheckError(
+                f"FC0609 {shown(path)}: {error}: name an undamaged file"
+            ) from error
         return found, problems + more
     lines, cut = whole_lines(data, path)
     cases, more = cases_of(lines, path)

@@ -121,8 +121,8 @@ def _unpacked(packed: bytes, path: Path) -> tuple[bytes, list[Problem]]:
         if not unpack.eof:
             data = b"".join(parts)
             detail = (
-                f"expected compressed data to go on, found {fault}: what stands before was read, "
-                "what stood after is lost; put a sound copy in its place"
+                f"expected compressed data to go on, found {fault}: the part before was read, "
+                "the part after is lost; replace it with an undamaged copy"
             )
             problems.append(Problem(ProblemKind.LOST, path, data.count(b"\n") + 1, detail))
             break
@@ -191,8 +191,7 @@ def read_session(perflogs: Path, session: str) -> RecordedRun:
     if not found:
         raise FabricheckError(
             f"FC0617 expected session {session!r} in the record {shown(perflogs)}, found nothing "
-            "of it: name one that the record has; fabricheck report shows that of its own, and a "
-            "newer one"
+            "of it: name one that the record has; fabricheck report shows the newest ones"
         )
     return RecordedRun(
         session,

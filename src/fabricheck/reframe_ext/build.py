@@ -11,6 +11,7 @@ from fabricheck.errors import FabricheckError
 from fabricheck.reframe_ext.again import RunsAgain
 from fabricheck.reframe_ext.allocation import AllocationScheduler
 from fabricheck.reframe_ext.cmake_build import CMakeBuild
+from fabricheck.reframe_ext.reframe import without_deprecated
 from fabricheck.reframe_ext.spack_build import SpackBuild
 
 
@@ -63,3 +64,6 @@ class BenchBuild(RunsAgain, rfm.CompileOnlyRegressionTest):
     def programs(self) -> CMakeBuild | SpackBuild:
         """What was built: which programs measure MPI, where each is, and where they come from."""
         return self._build
+
+
+without_deprecated(BenchBuild)

@@ -14,7 +14,7 @@ UNRECORDED: Final = "FABRICHECK_UNRECORDED"
 def command(suite: Path) -> list[str]:
     """``reframe``, on the login node of the testbed while that is up, and its configuration."""
     return [
-        str(suite / "ci" / "bin" / "reframe"),
+        str(suite / "bin" / "path" / "reframe"),
         f"--config-file={configuration(suite)}",
     ]
 

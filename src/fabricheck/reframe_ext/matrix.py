@@ -105,7 +105,7 @@ def read_cases(suite: Path, system: str) -> list[CheckCase]:
 def _last_words(errors: str) -> str:
     """What the last exception of a traceback says."""
     raised = re.findall(r"^(?:\w+\.)*\w+: (.+)$", errors, re.MULTILINE)
-    return str(raised[-1]) if raised else " ".join(errors.split())[-200:] or "it says nothing"
+    return str(raised[-1]) if raised else " ".join(errors.split())[-200:] or "no output"
 
 
 def lacking_terms(specs: Iterable[str], fits: Callable[[str], bool]) -> tuple[str, ...]:

@@ -43,7 +43,7 @@ class RatioCase(Judged):
         self.benchmark = case.benchmark
         self._ratio = type(self).ratio_of(case)
         self._ratios: dict[int, float] = {}
-        self._sides = [self._name_of(side) for side in (self._ratio.upper, self._ratio.lower)]
+        self._sides = [*self._names_of(self._ratio.upper), *self._names_of(self._ratio.lower)]
         placement = case.placement
         self.placement = str(placement)
         self.transport, self.num_nodes = placement.transport.name, placement.num_nodes
@@ -89,6 +89,7 @@ class RatioCase(Judged):
         told = self._ratio.remark(self._ratios)
         return Verdict(verdict.level, verdict.judgements, (*verdict.findings, *told))
 
-    def _name_of(self, side: Case) -> str:
-        (number,) = self.measured_by.get_variant_nums(benchmark=lambda case: case == side)
-        return str(self.measured_by.variant_name(number))
+    def _names_of(self, side: Case) -> list[str]:
+        """The name of the test that measures a side; none where this system can't have it."""
+        numbers = self.measured_by.get_variant_nums(benchmark=lambda case: case == side)
+        return [str(self.measured_by.variant_name(number)) for number in numbers]

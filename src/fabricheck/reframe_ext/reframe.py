@@ -8,11 +8,11 @@ need of it, and it refuses them anywhere else.
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from reframe.core import config, runtime
 from reframe.core.backends import register_scheduler
-from reframe.core.exceptions import what
+from reframe.core.exceptions import ReframeFatalError, what
 from reframe.core.logging import configure_logging, getlogger, log_files
 from reframe.core.runtime import emit_loadenv_commands
 from reframe.core.schedulers.slurm import SqueueJobScheduler, _SlurmJob
@@ -169,13 +169,35 @@ def fits_environ(partition: Any, environ: Any, specification: str) -> bool:
     return environ in found[partition]
 
 
+class Loading:
+    """What is asked of the tests that are made.
+
+    Attributes:
+        every: those of all systems are wanted, not those of the system at hand alone.
+    """
+
+    every: ClassVar[bool] = False
+
+
+def offered(specifications: Sequence[str]) -> bool:
+    """Whether a partition of the system at hand is one of ``valid_systems``.
+
+    Yes without a system, as where a module of checks is imported, and where every test is wanted.
+    """
+    try:
+        partitions = runtime.runtime().system.partitions
+    except ReframeFatalError:
+        return True
+    return Loading.every or any(fits(each, term) for each in partitions for term in specifications)
+
+
 def place(test: Any, partition: Any, environ: Any) -> None:
     """Let a test believe that it was set up there."""
     test._current_partition, test._current_environ = partition, environ
 
 
 def load_tests(configuration: Path, system: str, folders: Sequence[str]) -> tuple[Any, list[Any]]:
-    """A system, and every test as ``reframe`` loads it; one that can't be made is an error.
+    """A system, and every test of all systems; one that can't be made is an error.
 
     ReFrame's runtime can be made only once in a process.
     """
@@ -186,6 +208,7 @@ def load_tests(configuration: Path, system: str, folders: Sequence[str]) -> tupl
     site.select_subconfig(system)
     runtime.init_runtime(site)
     configure_logging(site, warn_as_error=True)
+    Loading.every = True
     loader = RegressionCheckLoader(list(folders), recurse=True)
     return runtime.runtime().system, loader.load_all(force=True)
 

@@ -77,7 +77,7 @@ class FabricSurvey(EveryNode, Judged):
             )
         self.node_list = [node.after.host for node in self._nodes]
         self.num_nodes = len(self._nodes)
-        self.evidence = f"{self.num_nodes} nodes told the state of their ports"
+        self.evidence = f"{self.num_nodes} nodes reported their ports"
         self.ports = list(describe([node.after for node in self._nodes], self.fabric_limits))
         for line in self.ports:
             getlogger().info(f"     L: {line}")
@@ -250,7 +250,7 @@ class NodeSurvey(EveryNode, Judged):
         said = survey.nodes[0].versions
         self.mpi_version = said.get(self.mpi, "")
         self.ucx_version = version_in(said.get("ucx", ""))
-        answered = f"{len(survey.nodes)} of {self.num_tasks} nodes told their facts"
+        answered = f"{len(survey.nodes)} of {self.num_tasks} nodes reported their facts"
         bounds = [skew.uncertainty for skew in survey.skews.values()]
         self.evidence = (
             f"{answered}; clocks known to ±{max(bounds) * 1e3:.3g} ms" if bounds else answered

@@ -104,7 +104,7 @@ def _contradictions(end: record.Session, results: list[str]) -> Iterator[str]:
     if (counted := _count(end, "num_aborted")) > aborted:
         yield (
             f"the session counts {counted} aborted, the record lists {aborted}: ReFrame stopped "
-            "before everything was recorded; its last words say why"
+            "before everything was recorded; its last output has the cause"
         )
 
 
@@ -160,7 +160,7 @@ def _omissions(case: record.CaseEntry) -> Iterator[str]:
     if case.result not in _MEASURED:
         return
     if not case.level and case.result == "pass":
-        yield "the case carries no level: nobody judged it"
+        yield "the case carries no level: it was not judged"
     elif case.level and case.level not in set(Level):
         yield f"the case carries the unknown level {case.level!r}"
     if case.level not in (Level.GOOD, Level.WARNING, Level.CRITICAL):

@@ -299,7 +299,7 @@ def remarks(past: HistoryView) -> list[str]:
     found = []
     if not past.holds_run:
         found.append(
-            "This run is not in the history: what is said of the history ends before it. "
+            "This run is not in the history: trends end before it. "
             "fabricheck history refresh reads it."
         )
     if trend.short:

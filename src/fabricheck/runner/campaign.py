@@ -170,7 +170,7 @@ class _Running:
             if len(self.runs(side)) < number:
                 raise FabricheckError(
                     f"FC0403 expected the end of run {number} {side} the change in the record, "
-                    f"found none; ReFrame ended with {code}: its last words stand above"
+                    f"found none; ReFrame ended with {code}: its last output is above"
                 )
         with (reports / "acceptance" / f"{plan.name}.log").open("a") as log:
             log.write(f"{moment()} {side} {number} exit code {code}\n")

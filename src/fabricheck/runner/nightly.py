@@ -144,7 +144,7 @@ def check_nights(plan: Plan) -> list[str]:
     """
     if not plan.nights.all():
         raise FabricheckError(
-            f"FC0406 expected nights in {plan.nights.root}, found none: run ci/nightly.sh first"
+            f"FC0406 expected nights in {plan.nights.root}, found none: run bin/nightly.sh first"
         )
     # What is under way may still come to its end.
     found = plan.nights.missing(datetime.now(UTC), plan.every)
@@ -292,7 +292,7 @@ class _Sequence:
         found = self._told("page")
         head = [f"{verdict}: {_counted(found)}night of {self._night.began:%Y-%m-%d %H:%M} UTC"]
         for step in failed:
-            last = [line for line in self._said(step) if line.strip()][-1:] or ["it said nothing"]
+            last = [line for line in self._said(step) if line.strip()][-1:] or ["no output"]
             head.append(f"{step} ended with exit code {self._codes[step]}: {last[0]}")
         head += self._notes[:_NOTES]
         if len(self._notes) > _NOTES:

@@ -236,7 +236,7 @@ def _what_happened(night: Night) -> str:
     if night.complete:
         return (
             f"NIGHT FAILED in {', '.join(night.failed)}: that of {when}; {night.directory} has "
-            "what it said"
+            "its output"
         )
     return (
         f"the night of {when} did not come to its end: it was stopped in step "

@@ -85,7 +85,7 @@ def run(
     if not (perflogs.is_dir() and last(perflogs, name=session)):
         raise FabricheckError(
             f"FC0413 expected the end of session {session} in the record {perflogs}, found none "
-            f"(ReFrame ended with exit code {code}): its last words stand above"
+            f"(ReFrame ended with exit code {code}): its last output is above"
         )
     return code, session
 

@@ -12,12 +12,12 @@ _TRANSPORTS = {
 
 OF_PARTITION: Mapping[str, str] = {
     **{feature: f"transport {names}" for feature, names in _TRANSPORTS.items()},
-    "bound_ranks": "each rank has CPUs of its own",
+    "bound_ranks": "each rank has its own CPUs",
     "full_nodes": "cases with a rank on every core",
     "gpu": "the nodes have GPUs",
     "inline": "cards take data inside a request",
     "quiet_interfaces": "nothing but the job uses the nodes' interfaces",
-    "tail1_5": "other traffic makes a p99 of 1.5 medians there, as ci/run_background.sh does",
+    "tail1_5": "other traffic makes a p99 of 1.5 medians there, as lab/run_background.sh does",
     "tail3": "the same, of 3 medians",
     "shared_cores": "the nodes are namespaces of one machine",
 }

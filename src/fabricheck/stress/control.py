@@ -295,7 +295,7 @@ def _partition(wish: Wish) -> tuple[dict[str, Any], StressExtra]:
     if not allowed:
         raise FabricheckError(
             f"FC2306 expected a partition of system {wish.system} whose extras have 'stress' in "
-            "its site file, found none: whoever runs the system allows stress there "
+            "its site file, found none: the operators of the system must allow stress there "
             f"(docs/reference/sites.md, {PAGE})"
         )
     if wish.partition not in allowed and (wish.partition or len(allowed) > 1):

@@ -92,7 +92,7 @@ def make_plan(
         raise FabricheckError(
             f"FC2313 expected ReFrame to plan {len(request['blocks'])} blocks in partition "
             f"{request['partition']} with {request['environ']}, found {len(answers)}: "
-            f"{words[:_WORDS] or 'it says nothing'}: {directory} has what was built and tried"
+            f"{words[:_WORDS] or 'no output'}: {directory} has what was built and tried"
         )
     plans = [json.loads(each.read_text()) for each in answers]
     shutil.rmtree(directory, ignore_errors=True)

@@ -29,7 +29,7 @@ from fabricheck.schedulers.protocol import Scheduler
 
 _MOST_BYTES: Final = 64 << 20
 _TAIL: Final = 1 << 20
-_ON_LOGIN: Final = str(SUITE / "ci" / "bin" / "on-login")
+_ON_LOGIN: Final = str(SUITE / "bin" / "path" / "on-login")
 _Read = TypeVar("_Read")
 _PLANNED: Final = {"scheduler", "placement", "blocks", "seconds", "duty", "pause", "block_limit"}
 
@@ -241,7 +241,7 @@ def dead_nodes(
     silent = [
         node for node in sorted({*nodes} & states.keys()) if scheduler.is_silent(states[node])
     ]
-    dead = {node: f"{scheduler.name} says {states[node]}" for node in silent}
+    dead = {node: f"{scheduler.name} reports {states[node]}" for node in silent}
     for each in blocks:
         for cause in each.fabric_causes:
             # As ``Finding`` tells it: subject, node and port.

@@ -206,7 +206,7 @@ class Worker:
             return "a stop was asked for"
         if self._stop.is_set():
             self._yield_if_taken()
-            return "the job was told to end"
+            return "the job was ended from outside"
         return "its time is over" if time.time() >= self._until else ""
 
     def _wait(self, seconds: float) -> None:

@@ -19,7 +19,7 @@ def curve(result: ProgramResult, name: str = "") -> Curve:
     if found is None:
         result.refuse(
             f"expected the name of the benchmark (--benchmark) with results of {PROGRAM}, which "
-            f"tell no model, found {name or 'none'}: name one of {', '.join(BENCHMARKS)}"
+            f"name no model, found {name or 'none'}: name one of {', '.join(BENCHMARKS)}"
         )
     what = "training" if found.model else "allreduce"
     ran = [each.get("scheme") for each in result.results]
@@ -41,7 +41,7 @@ def curve(result: ProgramResult, name: str = "") -> Curve:
         if row.get("valid") is not True:
             unchecked = row.get("sums_unchecked")
             told = f"{unchecked} of which nothing was compared" if unchecked else "none"
-            result.refuse(f"expected sums of {scheme} that were looked at, found {told}")
+            result.refuse(f"expected checked sums of {scheme}, found {told}")
         if scheme is Metric.OPTIREDUCE:
             values |= dict(result.values(row, "loss", Metric.ERROR_RATIO))
         elif found.metrics == (Metric.TAIL,):

@@ -38,6 +38,6 @@ def apart(curve: Curve) -> tuple[str, ...]:
             found.append(
                 f"the phases of N {point.size} add up to {share(phases / total)} of the total, "
                 f"{amount(total, Metric.TOTAL.row.unit)}: more ranks than cores, or other work on "
-                "them, so the phases tell nothing"
+                "them, so the phases are not meaningful"
             )
     return tuple(found)

@@ -148,7 +148,7 @@ class ShapeRatio(Ratio):
         except (KeyError, ZeroDivisionError) as error:
             raise FabricheckError(
                 "FC1203 expected a figure above 0 on both sides of the ratio, found none "
-                f"({error!r}): one repetition tells no variation, and a phase that moves nothing "
+                f"({error!r}): one repetition has no variation, and a phase that moves nothing "
                 "takes no time"
             ) from None
 

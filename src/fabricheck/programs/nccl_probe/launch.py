@@ -44,7 +44,7 @@ class Collective(Measurement):
     single GPU is all there is, two ranks share it. Partition extras that are read beside those of
     every program with MPI: ``gpus_per_node``, ``gpu_arch``, ``fake_gpu`` and ``max_message_size``;
     of a training ``allreduce_lab.compute``. Its features are ``training_MODEL``, and ``tail1_5`` or
-    ``tail3``: that other traffic makes such a tail, as ``ci/run_background.sh`` does.
+    ``tail3``: that other traffic makes such a tail, as ``lab/run_background.sh`` does.
     """
 
     def __init__(self, case: Case) -> None:

@@ -288,5 +288,5 @@ def _clock(path: Path) -> int:
     except (OSError, ValueError) as error:
         raise FabricheckError(
             f"FC1204 expected the time in ns in {path.name}, found none ({error}): the job script "
-            "did not come so far"
+            "ended earlier"
         ) from error

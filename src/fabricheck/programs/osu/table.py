@@ -114,7 +114,7 @@ _VALIDATIONS = {
     "failed": False,
     "skipped": None,
 }
-_AGAIN = "run the benchmark again with its output in a file of its own"
+_AGAIN = "run the benchmark again with its output in a separate file"
 
 
 class OsuTable(Rows):

@@ -105,7 +105,7 @@ def disturbances(errors: str) -> tuple[str, ...]:
         errors: the error output of the job.
     """
     return tuple(
-        "perftest could not tell how fast the processor's clock runs, because other work delayed "
+        "perftest could not measure the processor's clock rate because other work delayed "
         f"it (a correlation of {found}, 0.9 is wanted)"
         for found in _UNSTEADY.findall(errors)[:1]
     )
@@ -304,6 +304,6 @@ def _check_order(points: Sequence[Point], source: str) -> None:
         if size <= before:
             raise ParseError(
                 f"FC1219 {source}: expected a size greater than {before}, found {size}: rows are "
-                "repeated or out of order; run the benchmark again with its output in a file of "
-                "its own"
+                "repeated or out of order; run the benchmark again with its output in a "
+                "separate file"
             )

@@ -230,7 +230,7 @@ class _Reader(Rows):
         if len(numbers) != 1 or numbers[0] < title:
             raise ParseError(
                 f"FC1226 {self._source}: expected one line of column names below the title, found "
-                f"{len(numbers)}: the output is cut, damaged or mixed, or tells both sides' results"
+                f"{len(numbers)}: the output is cut, damaged or mixed, or has both sides' results"
             )
         for number, line in enumerate(self.lines[: numbers[0]], start=1):
             if _ROW_LIKE.match(line):
@@ -256,7 +256,7 @@ class _Reader(Rows):
             raise self._error(
                 number,
                 "expected a latency test of a number of iterations (-n), found one of a duration "
-                "(-D), which tells no median and no percentiles",
+                "(-D), which prints no median and no percentiles",
             )
         if rest:
             raise self._error(number, f"expected the name of a known column, found {rest!r}")

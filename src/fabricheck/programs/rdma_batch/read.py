@@ -112,7 +112,7 @@ def _of_sweep(output: Output, source: str, name: str) -> Curve:
     if operation is None and not name:
         raise ParseError(
             f"FC1228 {source}: expected op_type in the configuration, found none: the table "
-            "doesn't tell reads from writes, so name the benchmark (--benchmark)"
+            "does not separate reads from writes, so name the benchmark (--benchmark)"
         )
     for sweep in SWEEPS.values():
         is_it = (operation or sweep.options[-1]) in sweep.options

@@ -107,7 +107,7 @@ def read(text: str, source: str) -> Output:
     if not tables:
         raise ParseError(
             f"FC1232 {source}: expected a table of {PROGRAM}, found no title such as 'Initiator "
-            "Rank 0': the program did not come so far, or its output went elsewhere"
+            "Rank 0': the program ended before it, or its output went elsewhere"
         )
     check_sweeps(tables, source, doubling=True)
     return Output("", settings, tables)

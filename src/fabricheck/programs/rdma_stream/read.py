@@ -43,7 +43,7 @@ _SHAPE = re.compile(
     r"\d+, \d+, (?P<size>\d{1,9})\)$",
     re.MULTILINE | re.ASCII,
 )
-_AGAIN = "run it again with its output in a file of its own"
+_AGAIN = "run it again with its output in a separate file"
 _MB_OF_GBIT = 125.0
 _ROUNDING = 1e-4
 _BYTES_OF_GBIT = 125_000_000
@@ -151,7 +151,7 @@ def parse(text: str, source: str, name: str = "") -> Curve:
     if name not in known:
         raise ParseError(
             f"FC1235 {source}: expected the name of the benchmark (--benchmark) with the output of "
-            f"SEREN's program, which tells no hosts, found {name or 'none'}: name one of "
+            f"SEREN's program, which names no hosts, found {name or 'none'}: name one of "
             f"{', '.join(known)}"
         )
     streams, size = read_seren(text, source)

@@ -219,7 +219,7 @@ class _Table(Rows):
         if not _agree(size, rate, latency, bandwidth, printed_rate):
             raise self._error(
                 number,
-                f"expected latency, bandwidth and message rate to say the same, found {latency} "
+                f"expected latency, bandwidth and message rate to agree, found {latency} "
                 f"us, {bandwidth} MiB/s and {printed_rate:.0f}/s at {size} B: the row is damaged",
             )
         return Point(size, self._values(size, rate, latency, median_statistic, median), iterations)

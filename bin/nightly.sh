@@ -1,6 +1,6 @@
 #!/bin/bash
 # A night for cron, Slurm's scrontab or CI: checks, history, trend, page, summary.
-# Usage: ci/nightly.sh [OPTION...]     options of `fabricheck nightly`, such as --system mycluster
+# Usage: bin/nightly.sh [OPTION...]     options of `fabricheck nightly`, such as --system mycluster
 #
 #   FABRICHECK_ENVIRONMENT=FILE   a bash file to source first: modules, paths; cron has neither
 #   FABRICHECK_MAIL=COMMAND       takes the summary on its standard input; $SUBJECT is set

@@ -1,4 +1,4 @@
-"""``ci/run_training.sh``: the trainings of the OptiReduce benchmarking guide, emulated."""
+"""``lab/run_training.sh``: the trainings of the OptiReduce benchmarking guide, emulated."""
 
 import ipaddress
 import json
@@ -82,10 +82,10 @@ def read_arguments(words: Sequence[str]) -> Training:
         FabricheckError: for what is missing, unknown or out of range.
     """
     scripts = {each.script: each for each in MODELS.values() if each.script}
-    if len(words) != 5:  # noqa: PLR2004
+    if len(words) != 5:
         raise FabricheckError(f"expected five arguments, found {len(words)}: {USAGE}")
     master, rank, nodes, device, model = words
-    if not (nodes.isdecimal() and rank.isdecimal() and int(rank) < int(nodes) <= 255):  # noqa: PLR2004
+    if not (nodes.isdecimal() and rank.isdecimal() and int(rank) < int(nodes) <= 255):
         raise FabricheckError(
             f"expected a RANK below NODES, which are at most 255, found {rank} of {nodes}: {USAGE}"
         )

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Record the example history in perflogs/example: runs on the embedded testbed, two of them with a
 # rate limit on a node's link.
-# Usage: ci/record-example.sh [RUNS]     default 8; the fifth and sixth have the limit
+# Usage: lab/record-example.sh [RUNS]     default 8; the fifth and sixth have the limit
 #
 # Needs a checkout without perflogs of its own, since all of them become the example: for example
 # `git worktree add ../example`, with .venv linked into it.

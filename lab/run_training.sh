@@ -4,4 +4,4 @@
 set -euo pipefail
 here=$(cd "${0%/*}/.." && pwd)
 export PYTHONPATH=$here/src${PYTHONPATH:+:$PYTHONPATH}
-exec "${PYTHON:-$here/.venv/bin/python}" "$here/ci/run_training.py" "$@"
+exec "${PYTHON:-$here/.venv/bin/python}" "$here/lab/run_training.py" "$@"
