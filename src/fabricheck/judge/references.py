@@ -1,5 +1,6 @@
 """Which references hold for a case: rules and measured values become bounds here, nowhere else."""
 
+import functools
 import math
 import re
 from collections.abc import Iterator, Mapping
@@ -246,6 +247,7 @@ class _Case:
         )
 
 
+@functools.cache
 def _names(pattern: str, variable: Variable, *, exactly: bool) -> bool:
     """Whether a variable, its metric and statistic, or its metric alone has a pattern."""
     if exactly:
