@@ -15,7 +15,7 @@ from fabricheck.planning.night import NightPlan, Weighed
 from fabricheck.record.costs import Cost
 from fabricheck.reframe_ext.matrix import CheckCase
 from fabricheck.runner import selection, session
-from fabricheck.runner.selection import Selection
+from fabricheck.runner.selection import RunSelection
 from fabricheck_testbed.errors import TestbedError
 
 
@@ -60,9 +60,9 @@ def test_a_mode_and_an_environment_do_not_go_together() -> None:
 def test_a_night_runs_what_its_budget_chose_and_nothing_else_does(
     mode: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[tuple[Selection, str | None]] = []
+    asked: list[tuple[RunSelection, str | None]] = []
 
-    def run(_: object, wanted: Selection, lacking: str | None, __: object) -> None:
+    def run(_: object, wanted: RunSelection, lacking: str | None, __: object) -> None:
         asked.append((wanted, lacking))
         raise FabricheckError("that is enough")
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import polars as pl
 
-from fabricheck.history.store import History, Status
-from fabricheck.record.cache import Outcome
+from fabricheck.history.store import History, HistoryStatus
+from fabricheck.record.cache import CacheOutcome
 from fabricheck.record.entries import CaseEntry, Sample
 from fabricheck.record.write import append, file_of
 
@@ -61,7 +61,7 @@ def record(root: Path, *cases: CaseEntry) -> Path:
     return file_of(root, cases[0])
 
 
-def read(store: Path, *roots: Path, **options: Any) -> Outcome:
+def read(store: Path, *roots: Path, **options: Any) -> CacheOutcome:
     """Refresh a history."""
     with History.open(store) as history:
         return history.refresh(**{"perflogs": roots, "now": NOW, **options})
@@ -74,7 +74,7 @@ def table(store: Path) -> pl.DataFrame:
         return values.sort(values.columns)
 
 
-def status(store: Path) -> Status:
+def status(store: Path) -> HistoryStatus:
     with History.open_to_read(store) as history:
         return history.status()
 

@@ -16,7 +16,7 @@ from fabricheck.planning.plan import LeftOut, Plan
 from fabricheck.planning.plan_text import cost_line, night_lines
 from fabricheck.provenance import SUITE
 from fabricheck.record import entries as record
-from fabricheck.record.costs import Cost, Estimate
+from fabricheck.record.costs import Cost, CostEstimate
 from fabricheck.record.resting import NOT_DUE, pack, unpack
 from fabricheck.record.write import append
 from fabricheck.reframe_ext.matrix import CheckCase
@@ -253,11 +253,11 @@ def test_what_rests_travels_packed() -> None:
 
 
 def test_the_cost_of_a_run_says_what_is_not_in_it() -> None:
-    assert cost_line(Estimate(90.0, 180.0, 12, 0)) == (
+    assert cost_line(CostEstimate(90.0, 180.0, 12, 0)) == (
         "cost: 180 node-seconds, 1.5 min one case after the other, without waiting for nodes, from "
         "12 cases that were measured before"
     )
-    assert cost_line(Estimate(90.0, 180.0, 12, 3)).endswith(
+    assert cost_line(CostEstimate(90.0, 180.0, 12, 3)).endswith(
         "; 3 cases were never measured and are not in it"
     )
-    assert cost_line(Estimate(0.0, 0.0, 0, 3)).startswith("cost: unknown")
+    assert cost_line(CostEstimate(0.0, 0.0, 0, 3)).startswith("cost: unknown")

@@ -17,7 +17,7 @@ from fabricheck.planning.plan import LeftOut, Plan, divide, make
 from fabricheck.planning.plan_text import check_lines, plan_lines
 from fabricheck.planning.references import check
 from fabricheck.provenance import SUITE
-from fabricheck.record.costs import Cost, Estimate
+from fabricheck.record.costs import Cost, CostEstimate
 from fabricheck.reframe_ext.case import BenchmarkCase
 from fabricheck.reframe_ext.command import environment
 from fabricheck.reframe_ext.judged import CHOSEN
@@ -25,7 +25,7 @@ from fabricheck.reframe_ext.matrix import CheckCase, lacking_terms, read_cases
 from fabricheck.reframe_ext.nodes import lacking_of_scheduler
 from fabricheck.reframe_ext.pair_health import PairSurvey
 from fabricheck.reframe_ext.surveys import FabricSurvey, NodeSurvey
-from fabricheck.runner.selection import Selection
+from fabricheck.runner.selection import RunSelection
 
 pytestmark = pytest.mark.integration
 
@@ -60,7 +60,7 @@ def listed_by_reframe(*options: str, checks: str = "") -> set[tuple[str, ...]]:
 
 
 def test_what_the_command_line_names_is_chosen(local: Plan) -> None:
-    wanted = Selection("local", ("latency", "bw"), ("shm",), ("mpich",), (), (1,))
+    wanted = RunSelection("local", ("latency", "bw"), ("shm",), ("mpich",), (), (1,))
     (first, *options) = wanted.reframe_options()
     assert first == "--system=local"
     found = listed_by_reframe(*options)
@@ -249,7 +249,7 @@ def test_a_program_that_cases_start_and_that_is_not_here_is_named(
     lab = dataclasses.replace(CASE, benchmark="tail3", placement="tcp-4n")
     monkeypatch.setattr(plan, "read_cases", lambda *_: [CASE, lab, lab])
     monkeypatch.setenv("PATH", str(tmp_path))
-    lines = [*plan_lines(make(SUITE, "local"), Estimate(0.0, 0.0, 0, 1))]
+    lines = [*plan_lines(make(SUITE, "local"), CostEstimate(0.0, 0.0, 0, 1))]
     (remark,) = [line for line in lines if "redis-server" in line]
     assert remark.startswith("2 cases of allreduce-lab start redis-server, which is not on PATH")
     (tmp_path / "redis-server").touch(mode=0o755)
@@ -259,7 +259,7 @@ def test_a_program_that_cases_start_and_that_is_not_here_is_named(
 def test_the_text_names_cases_reasons_and_what_is_absent() -> None:
     out = LeftOut(dataclasses.replace(CASE, placement="dc-2n"), "partition cpu lacks dc")
     plan = Plan("hpc", (CASE, CASE), (out,), ("environment mvapich2: no prefix",))
-    text = "\n".join(plan_lines(plan, Estimate(0.0, 0.0, 0, 1)))
+    text = "\n".join(plan_lines(plan, CostEstimate(0.0, 0.0, 0, 1)))
     assert text.startswith("hpc: 2 cases run, 1 are left out")
     assert re.search(r"cpu +gnu +MpiPointToPoint +rc-2n +2\n", text)
     assert "nothing with environment mvapich2: no prefix" in text
@@ -319,7 +319,7 @@ def test_what_no_site_file_mends_and_the_cost_come_before_the_rest() -> None:
         dataclasses.replace(CASE, check="NodeHealth"), "partition cpu lacks a scheduler that"
     )
     plan = Plan("hpc", (CASE,), (*many, survey), ())
-    lines = [*plan_lines(plan, Estimate(0.0, 0.0, 0, 1))]
+    lines = [*plan_lines(plan, CostEstimate(0.0, 0.0, 0, 1))]
     first = next(number for number, line in enumerate(lines) if line.startswith("partition  r"))
     assert "lacks a scheduler" in lines[first + 1]
     assert lines.index("cost: unknown, as none of the cases was measured here yet") < first

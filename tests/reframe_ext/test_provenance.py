@@ -10,7 +10,7 @@ import pytest
 from fabricheck.record.facts import MACHINE, SOFTWARE, UNTOLD
 from fabricheck.record.read import record_files
 from fabricheck.reframe_ext import recorder
-from fabricheck.reframe_ext.recorder import Provenance
+from fabricheck.reframe_ext.recorder import CaseProvenance
 
 pytestmark = pytest.mark.integration
 
@@ -62,7 +62,7 @@ def lines(basedir: Path) -> list[dict[str, Any]]:
 
 def test_nodes_that_are_alike_make_one_record_with_every_fact(tmp_path: Path) -> None:
     told(tmp_path, n1="6.1", n2="6.1", n3="6.6")
-    Provenance(tmp_path / "perflogs").record(check(tmp_path))
+    CaseProvenance(tmp_path / "perflogs").record(check(tmp_path))
     first, second = lines(tmp_path / "perflogs")
     assert (first["nodes"], second["nodes"]) == (["n1", "n2"], ["n3"])
     assert (first["machine"]["kernel"], second["machine"]["kernel"]) == ("6.1", "6.6")
@@ -73,7 +73,7 @@ def test_nodes_that_are_alike_make_one_record_with_every_fact(tmp_path: Path) ->
 
 def test_a_session_records_once_what_does_not_change(tmp_path: Path) -> None:
     told(tmp_path, n1="6.1", n2="6.1")
-    session = Provenance(tmp_path / "perflogs")
+    session = CaseProvenance(tmp_path / "perflogs")
     session.record(check(tmp_path))
     session.record(check(tmp_path))
     assert len(lines(tmp_path / "perflogs")) == 1
@@ -83,7 +83,7 @@ def test_a_session_records_once_what_does_not_change(tmp_path: Path) -> None:
 
 def test_a_node_that_told_nothing_is_recorded_as_such(tmp_path: Path) -> None:
     told(tmp_path, n1="6.1")
-    Provenance(tmp_path / "perflogs").record(check(tmp_path))
+    CaseProvenance(tmp_path / "perflogs").record(check(tmp_path))
     found = {line["nodes"][0]: line["machine"]["kernel"] for line in lines(tmp_path / "perflogs")}
     assert found == {"n1": "6.1", "n2": UNTOLD}
 
@@ -92,7 +92,7 @@ def test_a_compiler_from_spack_gives_the_hash(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recorder, "told", lambda _: f"gcc 12.2.0\n(C) FSF\n{SPACK}")
-    Provenance(tmp_path).record(check(tmp_path))
+    CaseProvenance(tmp_path).record(check(tmp_path))
     (found,) = lines(tmp_path)
     assert found["software"]["compiler"] == "gcc 12.2.0"
     assert found["software"]["spack"] == "openmpi-4.1.6-abcdefghijklmnopqrstuvwxyz012345"
@@ -101,7 +101,7 @@ def test_a_compiler_from_spack_gives_the_hash(
 @pytest.mark.parametrize("cc", ["", "no-such-compiler"])
 def test_a_compiler_that_does_not_answer_is_not_available(tmp_path: Path, cc: str) -> None:
     environ = SimpleNamespace(name="openmpi", cc=cc)
-    Provenance(tmp_path).record(check(tmp_path, current_environ=environ))
+    CaseProvenance(tmp_path).record(check(tmp_path, current_environ=environ))
     assert lines(tmp_path)[0]["software"]["compiler"] == UNTOLD
 
 
@@ -113,5 +113,5 @@ def test_the_version_of_slurm_is_asked_of_slurm(
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     asked = check(tmp_path)
     asked.current_partition.scheduler.registered_name = "slurm"
-    Provenance(tmp_path).record(asked)
+    CaseProvenance(tmp_path).record(asked)
     assert lines(tmp_path)[0]["software"]["scheduler"] == "slurm 24.05.4"

@@ -91,11 +91,11 @@ def made(place: dict[str, str], case: int) -> CaseEntry:
 def fabricheck(suite: Path, arguments: list[str]) -> None:
     if arguments[0] == "run":
         from fabricheck.runner import session
-        from fabricheck.runner.selection import Selection
+        from fabricheck.runner.selection import RunSelection
 
         junit = [f"--report-{each[2:]}" for each in arguments if each.startswith("--junit=")]
         mode = [each for each in arguments if each.startswith("--mode=")]
-        session.run(suite, Selection("testbed"), None, junit + mode)
+        session.run(suite, RunSelection("testbed"), None, junit + mode)
     else:
         sys.argv[1:] = arguments
         from fabricheck.cli import main

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from fabricheck.record.costs import Cost, Key
-from fabricheck.runner.live import Standing, follow
+from fabricheck.runner.live import RunStanding, follow
 
 LATENCY = "MpiPointToPoint %benchmark=latency %transport={} %num_nodes=2"
 SAID = f"""\
@@ -24,7 +24,7 @@ RC = Key("rdma", "openmpi", "MpiPointToPoint", "latency", "rc-2n")
 
 
 def test_the_line_says_what_runs_what_is_done_and_what_is_left() -> None:
-    standing = Standing({RC: Cost(90.0, 2)})
+    standing = RunStanding({RC: Cost(90.0, 2)})
     for line in SAID.splitlines():
         standing.take(line)
     standing.look(LOG)
@@ -35,7 +35,7 @@ def test_the_line_says_what_runs_what_is_done_and_what_is_left() -> None:
 
 
 def test_without_a_history_nothing_is_said_of_the_time_left() -> None:
-    standing = Standing({})
+    standing = RunStanding({})
     standing.take(SAID.splitlines()[0])
     assert standing.left() is None
     assert standing.line() == "0 of ? cases, 0:00 min"

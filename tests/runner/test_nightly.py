@@ -29,7 +29,7 @@ from fabricheck.history.store import History
 from fabricheck.provenance import SUITE
 from fabricheck.record.entries import Session
 from fabricheck.record.write import append
-from fabricheck.runner.nightly import LINES, MailOn, Plan, check_nights, run_night
+from fabricheck.runner.nightly import LINES, MailOn, NightPlan, check_nights, run_night
 from fabricheck.runner.nights import Nights
 
 pytestmark = pytest.mark.integration
@@ -45,13 +45,13 @@ run_night(Plan(suite, program=suite / "bin/path/fabricheck"))
 
 
 @pytest.fixture
-def plan(tmp_path: Path) -> Plan:
+def plan(tmp_path: Path) -> NightPlan:
     program = make(tmp_path, json.dumps(sample.report("latency")))
     mail = f"(echo $SUBJECT; cat) >{tmp_path / 'mail'}"
-    return Plan(tmp_path, mail=mail, program=program)
+    return NightPlan(tmp_path, mail=mail, program=program)
 
 
-def test_a_night_leaves_page_summary_and_junit_and_delivers_the_summary(plan: Plan) -> None:
+def test_a_night_leaves_page_summary_and_junit_and_delivers_the_summary(plan: NightPlan) -> None:
     done = run_night(plan)
     assert done.codes == {"run": 0, "history": 0, "trend": 0, "page": 0}
     assert done.exit_code == 0
@@ -69,7 +69,7 @@ def test_a_night_leaves_page_summary_and_junit_and_delivers_the_summary(plan: Pl
     assert measured(plan.reports / "history").height == CASES * SIZES
 
 
-def program(plan: Plan, script: str) -> Plan:
+def program(plan: NightPlan, script: str) -> NightPlan:
     """The plan with another command line in place of the suite's."""
     path = plan.suite / "program"
     path.write_text(f"#!/bin/sh\n{script}\n")
@@ -77,7 +77,7 @@ def program(plan: Plan, script: str) -> Plan:
     return replace(plan, program=path)
 
 
-def test_a_step_that_fails_is_named_and_does_not_stop_the_others(plan: Plan) -> None:
+def test_a_step_that_fails_is_named_and_does_not_stop_the_others(plan: NightPlan) -> None:
     said = 'echo "$1 said" | tee /dev/stderr'
     done = run_night(program(plan, f'{said}; [ "$1" != history ] || exit 2'))
     assert (done.exit_code, done.codes) == (2, {"run": 0, "history": 2, "trend": 0})
@@ -88,7 +88,7 @@ def test_a_step_that_fails_is_named_and_does_not_stop_the_others(plan: Plan) -> 
     assert plan.nights.all()[0].complete
 
 
-def without(plan: Plan, *steps: str) -> Plan:
+def without(plan: NightPlan, *steps: str) -> NightPlan:
     """The plan with steps that end at once and say nothing."""
     quick = plan.program.with_name("quick")
     left_out = "|".join(steps)
@@ -99,7 +99,7 @@ def without(plan: Plan, *steps: str) -> Plan:
     return replace(plan, program=quick)
 
 
-def test_a_history_that_crashes_is_said_by_summary_subject_page_and_check(plan: Plan) -> None:
+def test_a_history_that_crashes_is_said_by_summary_subject_page_and_check(plan: NightPlan) -> None:
     # A real night whose history ends with Python's code of a traceback, which is a verdict's.
     real = plan.program.read_text()
     run_night(without(plan, "report", "trend"))
@@ -118,7 +118,7 @@ def test_a_history_that_crashes_is_said_by_summary_subject_page_and_check(plan: 
     assert (plan.suite / "mail").read_text().startswith("fabricheck: NIGHT FAILED in history\n")
 
 
-def recorded(plan: Plan) -> None:
+def recorded(plan: NightPlan) -> None:
     """A session that is tonight's, whenever that is."""
     end = "2999-01-01T00:00:00+00:00"
     night = Session(time=end, session="s", system="hpc", info={"kind": "nightly"})
@@ -140,7 +140,9 @@ def told(status: str, *, changes: dict[str, object] | None = None) -> str:
 @pytest.mark.parametrize(
     ("mail_on", "mails"), [("always", "yyyyyyyyy"), ("wrong", "nyyynyyyy"), ("change", "yyynyyyny")]
 )
-def test_the_nights_that_are_asked_for_are_delivered(plan: Plan, mail_on: str, mails: str) -> None:
+def test_the_nights_that_are_asked_for_are_delivered(
+    plan: NightPlan, mail_on: str, mails: str
+) -> None:
     # Fine, untrusted, without reference, critical (which is no news), fine, untrusted; a regression
     # that is new, open, and new.
     script = """
@@ -167,7 +169,7 @@ def test_the_nights_that_are_asked_for_are_delivered(plan: Plan, mail_on: str, m
 
 
 def test_the_subject_has_system_counts_and_regressions_and_the_text_what_is_wrong(
-    plan: Plan,
+    plan: NightPlan,
 ) -> None:
     changes: dict[str, object] = {"regressions": {"open": 2}, "slow": 0}
     words = told("untrusted", changes=changes)
@@ -179,7 +181,7 @@ def test_the_subject_has_system_counts_and_regressions_and_the_text_what_is_wron
     assert (plan.suite / "mail").read_text().startswith(f"fabricheck: {subject}")
 
 
-def test_damage_of_the_record_is_in_the_summary(plan: Plan) -> None:
+def test_damage_of_the_record_is_in_the_summary(plan: NightPlan) -> None:
     plan = without(plan, "report", "trend")
     run_night(plan)
     place = plan.suite / "perflogs" / "testbed" / "main"
@@ -193,7 +195,7 @@ def test_damage_of_the_record_is_in_the_summary(plan: Plan) -> None:
     assert words in done.summary
 
 
-def test_the_mail_command_is_not_in_the_list_of_processes(plan: Plan) -> None:
+def test_the_mail_command_is_not_in_the_list_of_processes(plan: NightPlan) -> None:
     words = plan.suite / "words"
     # Not in the list: neither the command line of the shell nor that of its parent.
     mail = f"cat /proc/$$/cmdline >{words}; : secret"
@@ -202,13 +204,13 @@ def test_the_mail_command_is_not_in_the_list_of_processes(plan: Plan) -> None:
     assert "secret" not in words.read_text()
 
 
-def test_a_program_that_a_signal_ended_has_failed(plan: Plan) -> None:
+def test_a_program_that_a_signal_ended_has_failed(plan: NightPlan) -> None:
     done = run_night(program(plan, '[ "$1" != trend ] || kill -9 $$'))
     assert (done.exit_code, done.codes["trend"]) == (2, -9)
     assert "trend ended with exit code -9: no output" in done.summary
 
 
-def test_what_is_worth_a_look_has_exit_code_1(plan: Plan) -> None:
+def test_what_is_worth_a_look_has_exit_code_1(plan: NightPlan) -> None:
     done = run_night(program(plan, '[ "$1" != trend ] || { seq 99; exit 1; }'))
     assert done.exit_code == 1
     assert done.summary[0].startswith("LOOK")
@@ -216,7 +218,7 @@ def test_what_is_worth_a_look_has_exit_code_1(plan: Plan) -> None:
     assert "... and more: see trend.txt" in done.summary
 
 
-def test_two_nights_do_not_overlap_and_the_operator_is_told(plan: Plan) -> None:
+def test_two_nights_do_not_overlap_and_the_operator_is_told(plan: NightPlan) -> None:
     plan.nights.root.mkdir(parents=True)
     lock = os.open(plan.nights.root / ".lock", os.O_RDWR | os.O_CREAT)
     fcntl.flock(lock, fcntl.LOCK_EX)
@@ -227,7 +229,7 @@ def test_two_nights_do_not_overlap_and_the_operator_is_told(plan: Plan) -> None:
     assert plan.nights.all() == []
 
 
-def test_a_mail_command_that_fails_is_said_and_the_summary_is_there(plan: Plan) -> None:
+def test_a_mail_command_that_fails_is_said_and_the_summary_is_there(plan: NightPlan) -> None:
     with pytest.raises(FabricheckError, match=r"to take the summary, found: exit code 3") as told:
         run_night(replace(program(plan, "true"), mail="exit 3 # secret"))
     assert "secret" not in str(told.value)
@@ -236,7 +238,7 @@ def test_a_mail_command_that_fails_is_said_and_the_summary_is_there(plan: Plan) 
     assert (night.complete, night.stopped_at) == (False, "mail")
 
 
-def test_a_place_that_cannot_be_written_is_named(plan: Plan) -> None:
+def test_a_place_that_cannot_be_written_is_named(plan: NightPlan) -> None:
     (plan.suite / "reports").write_text("")
     with pytest.raises(FabricheckError, match="expected a place for the nights at"):
         run_night(plan)
@@ -252,7 +254,7 @@ def test_times_beyond_the_calendar_are_refused_before_anything_runs(option: str)
     assert str(ended.exception).startswith(f"expected {option.partition('=')[0]} of ")
 
 
-def test_a_missing_night_is_told_by_the_next_and_by_a_look(plan: Plan) -> None:
+def test_a_missing_night_is_told_by_the_next_and_by_a_look(plan: NightPlan) -> None:
     short = replace(program(plan, "true"), every=timedelta(seconds=0.1))
     with pytest.raises(FabricheckError, match="expected nights in"):
         check_nights(short)
@@ -264,7 +266,7 @@ def test_a_missing_night_is_told_by_the_next_and_by_a_look(plan: Plan) -> None:
     assert run_night(short).summary[1].startswith("NIGHT MISSING: the last")
 
 
-def test_what_is_old_goes_and_the_record_stays(plan: Plan) -> None:
+def test_what_is_old_goes_and_the_record_stays(plan: NightPlan) -> None:
     nights = Nights(plan.nights.root)
     old = nights.begin(datetime.now(UTC) - timedelta(days=100))
     plan.reports.mkdir(exist_ok=True)
@@ -294,13 +296,13 @@ def measured(store: Path) -> pl.DataFrame:
     return table(store).filter(pl.col("benchmark").str.contains(r"^latency\d"))
 
 
-def start(plan: Plan) -> subprocess.Popen[bytes]:
+def start(plan: NightPlan) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [sys.executable, "-c", SCRIPT, plan.suite], stderr=subprocess.PIPE, start_new_session=True
     )
 
 
-def finish(plan: Plan) -> float:
+def finish(plan: NightPlan) -> float:
     """Run a night to its end; what a killed one left running may hold it off for a while."""
     while True:
         began = time.monotonic()
@@ -314,7 +316,7 @@ def finish(plan: Plan) -> float:
 
 
 @pytest.mark.lab
-def test_ten_kills_at_random_points_lose_and_double_nothing(plan: Plan) -> None:
+def test_ten_kills_at_random_points_lose_and_double_nothing(plan: NightPlan) -> None:
     # The page takes longer than all the rest together, and nothing depends on it.
     plan.program.write_text(
         plan.program.read_text().replace("exec", '[ "$1" != report ] || exit 0\nexec', 1)

@@ -5,7 +5,7 @@ import pytest
 from tests.refusals import refused
 
 from fabricheck.errors import FabricheckError
-from fabricheck.runner.selection import Selection, check, lacking
+from fabricheck.runner.selection import RunSelection, check, lacking
 
 SITE = """
 systems:
@@ -28,22 +28,25 @@ def suite(tmp_path: Path) -> Path:
 
 
 def test_what_exists_is_accepted(suite: Path) -> None:
-    check(suite, Selection("cluster", ("latency",), ("tcp",), ("mpi",)))
+    check(suite, RunSelection("cluster", ("latency",), ("tcp",), ("mpi",)))
 
 
 @pytest.mark.parametrize(
     ("selection", "message"),
     [
-        (Selection("klaster"), r"expected a system of sites/ \(cluster\), found 'klaster'"),
-        (Selection("cluster", benchmarks=("latenzy",)), "unknown benchmark 'latenzy'"),
-        (Selection("cluster", transports=("ib",)), "expected a transport of the table"),
-        (Selection("cluster", transports=("rc",)), "transport 'rc', which needs the feature 'rdma"),
-        (Selection("cluster", nodes=(2, 4)), "found 4 nodes, which needs .*nodes_4"),
-        (Selection("cluster", environments=("lam",)), r"environment of system cluster \(mpi\)"),
-        (Selection("cluster", tags=("weekly",)), "expected a tag of smoke, nightly, acceptance"),
+        (RunSelection("klaster"), r"expected a system of sites/ \(cluster\), found 'klaster'"),
+        (RunSelection("cluster", benchmarks=("latenzy",)), "unknown benchmark 'latenzy'"),
+        (RunSelection("cluster", transports=("ib",)), "expected a transport of the table"),
+        (
+            RunSelection("cluster", transports=("rc",)),
+            "'rc', which needs the feature 'rdma",
+        ),
+        (RunSelection("cluster", nodes=(2, 4)), "found 4 nodes, which needs .*nodes_4"),
+        (RunSelection("cluster", environments=("lam",)), r"environment of system cluster \(mpi\)"),
+        (RunSelection("cluster", tags=("weekly",)), "expected a tag of smoke, nightly, acceptance"),
     ],
 )
-def test_what_is_not_there_is_named(suite: Path, selection: Selection, message: str) -> None:
+def test_what_is_not_there_is_named(suite: Path, selection: RunSelection, message: str) -> None:
     with pytest.raises(FabricheckError, match=message):
         check(suite, selection)
 
@@ -52,7 +55,7 @@ def test_a_missing_mpi_is_named(suite: Path) -> None:
     site = suite / "sites" / "cluster.yaml"
     site.write_text(site.read_text().replace("cxx: sh", "cxx: mpicxx.nowhere"))
     with refused("FC0409", r"compiler mpicxx\.nowhere of environment mpi"):
-        check(suite, Selection("cluster"))
+        check(suite, RunSelection("cluster"))
 
 
 def test_an_mpi_that_is_not_installed_is_said_to_whom_it_concerns(
@@ -62,30 +65,30 @@ def test_an_mpi_that_is_not_installed_is_said_to_whom_it_concerns(
     more = "  - {name: mv2, prefix_variable: MV2, cc: sh, cxx: sh, target_systems: [cluster], "
     site.write_text(SITE + more + "extras: {mpi_family: mvapich2}}\n")
     said = ["nothing with environment mv2: the variable MV2 names no installation prefix"]
-    assert lacking(suite, Selection("cluster")) == said
-    assert lacking(suite, Selection("cluster", transports=("tcp", "ud"))) == said
-    assert lacking(suite, Selection("cluster", environments=("mv2",))) == said
-    assert lacking(suite, Selection("cluster", transports=("tcp",))) == []
-    assert lacking(suite, Selection("cluster", environments=("mpi",))) == []
+    assert lacking(suite, RunSelection("cluster")) == said
+    assert lacking(suite, RunSelection("cluster", transports=("tcp", "ud"))) == said
+    assert lacking(suite, RunSelection("cluster", environments=("mv2",))) == said
+    assert lacking(suite, RunSelection("cluster", transports=("tcp",))) == []
+    assert lacking(suite, RunSelection("cluster", environments=("mpi",))) == []
     monkeypatch.setenv("MV2", "/opt/mv2")
-    assert lacking(suite, Selection("cluster")) == []
+    assert lacking(suite, RunSelection("cluster")) == []
 
 
 @pytest.mark.parametrize("text", ["a: [", "just text", "systems: []"])
 def test_a_malformed_site_is_named(suite: Path, text: str) -> None:
     (suite / "sites" / "cluster.yaml").write_text(text)
     with refused("FC0502", r"cluster\.yaml"):
-        check(suite, Selection("cluster"))
+        check(suite, RunSelection("cluster"))
 
 
 def test_a_malformed_reference_file_is_named_with_its_line(suite: Path) -> None:
     (suite / "references" / "cluster.yaml").write_text("rules:\n- for: [\n")
     with refused("FC0104", r"cluster\.yaml: line \d"):
-        check(suite, Selection("cluster"))
+        check(suite, RunSelection("cluster"))
 
 
 def test_the_selection_becomes_options_of_reframe() -> None:
-    chosen = Selection("testbed", ("bw",), ("tcp", "shm"), ("mpich",), ("nightly",), (2,))
+    chosen = RunSelection("testbed", ("bw",), ("tcp", "shm"), ("mpich",), ("nightly",), (2,))
     terms = "benchmark in ('bw',) and transport in ('tcp', 'shm') and num_nodes in (2,)"
     options = ["--system=testbed", "-E", terms, "-p", "^(mpich)$", "--tag=^nightly$"]
     assert chosen.reframe_options() == options
@@ -105,16 +108,16 @@ def test_the_selection_becomes_options_of_reframe() -> None:
 def test_a_case_is_of_the_part_that_reframe_would_select(
     placement: str, environment: str, held: bool
 ) -> None:
-    part = Selection("testbed", ("bw",), ("tcp",), ("mpich",), ("smoke",), (2,))
+    part = RunSelection("testbed", ("bw",), ("tcp",), ("mpich",), ("smoke",), (2,))
     assert part.holds("bw", placement, environment) is held
     assert not part.holds("latency", placement, environment)
-    assert Selection("testbed").holds("bw", placement, environment)
+    assert RunSelection("testbed").holds("bw", placement, environment)
 
 
 def test_the_shipped_sites_are_accepted(request: pytest.FixtureRequest) -> None:
     for system in ("testbed", "local"):
         if shutil.which("mpicxx.openmpi") and shutil.which("mpicxx.mpich"):
-            check(request.config.rootpath, Selection(system))
+            check(request.config.rootpath, RunSelection(system))
 
 
 @pytest.mark.parametrize(
@@ -132,11 +135,11 @@ def test_the_shipped_sites_are_accepted(request: pytest.FixtureRequest) -> None:
 def test_rdma_devices_are_needed_only_by_what_uses_them(
     chosen: dict[str, tuple[str, ...]], needed: bool
 ) -> None:
-    assert Selection("testbed", **chosen).needs("rdma") is needed  # type: ignore[arg-type]
+    assert RunSelection("testbed", **chosen).needs("rdma") is needed  # type: ignore[arg-type]
 
 
 def test_only_programs_that_the_selection_may_start_are_built():
-    assert Selection("testbed", tags=("smoke",)).programs() == ["mpi_probe"]
-    assert Selection("testbed", benchmarks=("ib_send_lat",)).programs() == []
-    assert Selection("testbed", benchmarks=("matmul_blocking_np2",)).programs() == ["mpi_matmul"]
-    assert {"mpi_probe", "rdma_stream"} <= set(Selection("testbed").programs())
+    assert RunSelection("testbed", tags=("smoke",)).programs() == ["mpi_probe"]
+    assert RunSelection("testbed", benchmarks=("ib_send_lat",)).programs() == []
+    assert RunSelection("testbed", benchmarks=("matmul_blocking_np2",)).programs() == ["mpi_matmul"]
+    assert {"mpi_probe", "rdma_stream"} <= set(RunSelection("testbed").programs())

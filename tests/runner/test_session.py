@@ -16,7 +16,7 @@ from fabricheck.record.entries import Session, moment
 from fabricheck.record.resting import FIELDS, pack
 from fabricheck.record.write import append
 from fabricheck.report.load import load
-from fabricheck.runner.selection import Selection
+from fabricheck.runner.selection import RunSelection
 from fabricheck.runner.session import run
 
 pytestmark = pytest.mark.integration
@@ -41,14 +41,14 @@ def put_reframe(suite: Path, script: str) -> None:
 
 def test_the_session_of_this_run_is_found(tmp_path: Path) -> None:
     put_reframe(tmp_path, f"{RECORDS}; exit 1")
-    assert run(tmp_path, Selection("local")) == (1, session())
+    assert run(tmp_path, RunSelection("local")) == (1, session())
     assert load(tmp_path / "perflogs", session()).defects[0].startswith("no test case was run")
 
 
 def test_what_the_run_lacks_is_left_to_the_record(tmp_path: Path) -> None:
     told = 'for each; do echo "$each"; done >options'
     put_reframe(tmp_path, f"{told}\n{RECORDS}")
-    run(tmp_path, Selection("local"), "no RDMA: rx1, rx2 = none")
+    run(tmp_path, RunSelection("local"), "no RDMA: rx1, rx2 = none")
     assert "--session-extras=lacking=no%20RDMA%3A%20rx1%2C%20rx2%20%3D%20none" in (
         (tmp_path / "options").read_text().splitlines()
     )
@@ -59,7 +59,7 @@ def test_a_night_within_a_budget_is_selected_and_recorded(tmp_path: Path) -> Non
     told = 'for each; do echo "$each"; done >options; echo "$FABRICHECK_CHOSEN" >chosen'
     put_reframe(tmp_path, f"{told}\n{RECORDS}")
     tests = {"C latency tcp-2n": {"systems": ["local:here"], "environs": ["mpich"]}}
-    run(tmp_path, Selection("local", chosen=tests, resting=(rests,)))
+    run(tmp_path, RunSelection("local", chosen=tests, resting=(rests,)))
     options = (tmp_path / "options").read_text().splitlines()
     assert f"--session-extras=resting={pack([rests])}" in options
     assert json.loads(Path((tmp_path / "chosen").read_text().strip()).read_text()) == tests
@@ -74,7 +74,7 @@ def test_a_run_without_an_end_in_the_record_is_told(tmp_path: Path, *, report: b
         earlier = Session(time=moment(), session="earlier", system="local")
         append(tmp_path / "perflogs", [earlier])
     with pytest.raises(FabricheckError, match=r"expected the end of session .* exit code 3"):
-        run(tmp_path, Selection("local"))
+        run(tmp_path, RunSelection("local"))
 
 
 def test_two_runs_of_one_checkout_do_not_mix(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_two_runs_of_one_checkout_do_not_mix(tmp_path: Path) -> None:
     lock = os.open(tmp_path / "reports" / ".lock", os.O_RDWR | os.O_CREAT)
     fcntl.flock(lock, fcntl.LOCK_EX)
     with pytest.raises(FabricheckError, match="expected no other run in this checkout"):
-        run(tmp_path, Selection("local"))
+        run(tmp_path, RunSelection("local"))
     os.close(lock)
 
 

@@ -26,7 +26,7 @@ _Sizes = dict[int | None, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ReferenceChange:
     """What becomes of a file.
 
     Attributes:
@@ -76,7 +76,7 @@ def locked(directory: Path) -> contextlib.AbstractContextManager[int]:
     return held(directory, busy, os.O_RDONLY | os.O_DIRECTORY)
 
 
-def references(path: Path, proposed: Sequence[Proposed]) -> Change:
+def references(path: Path, proposed: Sequence[Proposed]) -> ReferenceChange:
     """The measured references of a system with those that differ; all others stay as they are.
 
     Args:
@@ -90,7 +90,7 @@ def references(path: Path, proposed: Sequence[Proposed]) -> Change:
     text = read(own)
     wanted = [each for each in proposed if each.state is not ReferenceState.SAME]
     if not wanted:
-        return Change(own, text, text)
+        return ReferenceChange(own, text, text)
     known = read_measured(path)
     entries = {tuple(each["case"].values()): each for each in known["measured"]}
     for each in wanted:
@@ -103,10 +103,10 @@ def references(path: Path, proposed: Sequence[Proposed]) -> Change:
             rules.write_text(text_of_rules, encoding="utf-8")
         for each in wanted:
             resolve(rules, each.case.check, each.case.key)
-    return Change(own, text, new)
+    return ReferenceChange(own, text, new)
 
 
-def expired(path: Path, marks: Mapping[int, str]) -> Change:
+def expired(path: Path, marks: Mapping[int, str]) -> ReferenceChange:
     """The measured references of a system with marks on those that have expired.
 
     Args:
@@ -118,12 +118,12 @@ def expired(path: Path, marks: Mapping[int, str]) -> Change:
         known["measured"][number]["expired"] = reason
     own = measured_path(path)
     text = read(own)
-    return Change(own, text, written(known) if marks else text)
+    return ReferenceChange(own, text, written(known) if marks else text)
 
 
 def steps(
     directory: Path, system: str, found: Sequence[UnacceptedStep], by: str, why: str
-) -> Change:
+) -> ReferenceChange:
     """The file of accepted steps with those that it lacks.
 
     Raises:
@@ -134,7 +134,7 @@ def steps(
     known = [each for each in read_accepted([directory]) if each.system == system]
     lacks = [record(step, series, by, why) for step, series in missing(found, known, system)]
     if not lacks:
-        return Change(path, text, text)
+        return ReferenceChange(path, text, text)
     new = text + ("\n" if text and not text.endswith("\n") else "") + as_text(lacks)
     with _copied(new, path) as copy:
         try:
@@ -146,7 +146,7 @@ def steps(
             f"FC1902 expected a list with a line for each key in {path}, found another form: write "
             "it as in docs/explanation/detection.md"
         )
-    return Change(path, text, new)
+    return ReferenceChange(path, text, new)
 
 
 def read(path: Path) -> str:
@@ -172,7 +172,7 @@ def _copied(text: str, path: Path) -> Iterator[Path]:
         yield copy
 
 
-def best(path: Path, cases: Mapping[ReferenceCase, Sequence[Series]]) -> Change:
+def best(path: Path, cases: Mapping[ReferenceCase, Sequence[Series]]) -> ReferenceChange:
     """The measured references of a system with the best values of these cases.
 
     They are for systems on which absolute times mean little, such as the embedded testbed: bounds
@@ -199,7 +199,7 @@ def best(path: Path, cases: Mapping[ReferenceCase, Sequence[Series]]) -> Change:
     for names, series in sorted(found.items()):
         entries[names] = {**dict(zip(_CASE, names, strict=True)), "value": _values(series)}
     own = measured_path(path)
-    return Change(own, read(own), written({**known, "best": list(entries.values())}))
+    return ReferenceChange(own, read(own), written({**known, "best": list(entries.values())}))
 
 
 def _values(series: Iterable[Series]) -> dict[str, Any]:

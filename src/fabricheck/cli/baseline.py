@@ -24,7 +24,7 @@ from fabricheck.errors import FabricheckError
 from fabricheck.provenance import home
 
 if TYPE_CHECKING:
-    from fabricheck.baseline.apply import Change
+    from fabricheck.baseline.apply import ReferenceChange
     from fabricheck.baseline.proposal import Proposal
 
 app = typer.Typer(no_args_is_help=True)
@@ -288,13 +288,13 @@ def expire(
     raise typer.Exit(int(bool(listed)))
 
 
-def _became(change: "Change") -> str:
+def _became(change: "ReferenceChange") -> str:
     return f"{change.path}: {'written' if change.before != change.after else 'as it was'}"
 
 
 def _change(
     select: list[str] | None, system: str | None, references: list[Path], proposals: Path
-) -> "tuple[Proposal, Change]":
+) -> "tuple[Proposal, ReferenceChange]":
     """The wanted part of a proposal, and what it changes in the reference file."""
     from fabricheck.baseline import apply, evidence, proposal
     from fabricheck.judge.reference_file import path_of

@@ -25,9 +25,9 @@ from fabricheck.cli.output import picked, tell, write_json
 from fabricheck.errors import FabricheckError
 from fabricheck.history.selection import Selection
 from fabricheck.history.series import Series, sparkline
-from fabricheck.history.store import History, Status
+from fabricheck.history.store import History, HistoryStatus
 from fabricheck.provenance import home
-from fabricheck.record.cache import Outcome, is_cache
+from fabricheck.record.cache import CacheOutcome, is_cache
 from fabricheck.record.imports import import_all
 from fabricheck.record.read import Problem, ProblemKind, shown
 from fabricheck.tables import in_columns
@@ -86,7 +86,7 @@ def refresh(
     tell(lines, asdict(outcome), machine=machine)
 
 
-def refreshed(store: Path, perflogs: Sequence[Path] = ()) -> Outcome:
+def refreshed(store: Path, perflogs: Sequence[Path] = ()) -> CacheOutcome:
     """Read what is new; where no place was ever named, in the record of the suite."""
     with History.open(store) as history:
         of_suite = not perflogs and not history.roots()
@@ -164,7 +164,7 @@ def _first(problems: Sequence[Problem]) -> list[str]:
     return [f"  {each}" for each in problems[:_SHOWN_PROBLEMS]] + more
 
 
-def _as_json(found: Status, counts: Counter[str]) -> dict[str, Any]:
+def _as_json(found: HistoryStatus, counts: Counter[str]) -> dict[str, Any]:
     return {
         **picked(found, "values series sessions"),
         "oldest": found.oldest or None,
@@ -303,8 +303,8 @@ def _nothing(select: list[str] | None, store: Path, unmeasured: int = 0) -> Fabr
     wanted = f" with {' '.join(select)}" if select else ""
     if unmeasured:
         return FabricheckError(
-            f"FC2515 expected values{wanted} in the history {store}, found {unmeasured} that "
-            "nobody measured: see with fabricheck history export what their tests said"
+            f"FC2515 expected values{wanted} in the history {store}, found {unmeasured} "
+            "without a measurement: fabricheck history export shows what their tests printed"
         )
     return FabricheckError(
         f"FC2516 expected values{wanted} in the history {store}, found none: read the record first "

@@ -62,7 +62,7 @@ def locate(
     from fabricheck.report.load import load
     from fabricheck.runner import selection, session
 
-    wanted = selection.Selection(
+    wanted = selection.RunSelection(
         system or system_here(SUITE),
         ("pair_health",),
         (transport,) if transport else (),

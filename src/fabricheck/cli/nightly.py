@@ -11,7 +11,7 @@ from fabricheck.cli.output import tell
 from fabricheck.cli.run import BenchmarkOption, SystemOption, TransportOption
 from fabricheck.errors import FabricheckError
 from fabricheck.provenance import SUITE
-from fabricheck.runner.nightly import MailOn, Plan, check_nights, run_night
+from fabricheck.runner.nightly import MailOn, NightPlan, check_nights, run_night
 
 _MOST_DAYS: Final = 36_500
 _MOST_HOURS: Final = 8_784
@@ -83,7 +83,7 @@ def nightly(
     options += [f"--benchmark={each}" for each in benchmark or ()]
     options += [f"--transport={each}" for each in transport or ()]
     keep, every = timedelta(days=keep_days), timedelta(hours=every_hours)
-    plan = Plan(SUITE, options, mail, mail_on, keep, every)
+    plan = NightPlan(SUITE, options, mail, mail_on, keep, every)
     if check:
         notes = check_nights(plan)
         tell(notes or ["no night is missing"], {"missing": notes}, machine=machine)

@@ -16,7 +16,7 @@ from fabricheck.provenance import SUITE, home, places
 from fabricheck.report.load import load
 
 if TYPE_CHECKING:
-    from fabricheck.runner.selection import Selection
+    from fabricheck.runner.selection import RunSelection
 
 SystemOption = Annotated[
     str | None,
@@ -53,14 +53,14 @@ class Only:
         ),
     ] = None
 
-    def of(self, system: str) -> "Selection":
+    def of(self, system: str) -> "RunSelection":
         """These cases of a system."""
-        from fabricheck.runner.selection import Selection
+        from fabricheck.runner.selection import RunSelection
 
         named = (self.benchmark, self.transport, self.environ, self.tag)
         benchmarks, transports, environments, tags = (tuple(each or ()) for each in named)
         nodes = tuple(self.nodes or ())
-        return Selection(system, benchmarks, transports, environments, tags, nodes)
+        return RunSelection(system, benchmarks, transports, environments, tags, nodes)
 
 
 @gathered

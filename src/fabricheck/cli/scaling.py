@@ -12,11 +12,11 @@ from fabricheck.cli.output import write_json
 from fabricheck.errors import FabricheckError
 from fabricheck.report import scaling as steps_of
 from fabricheck.report.run import ReportedRun
-from fabricheck.report.scaling import Curve, ScalingStep
+from fabricheck.report.scaling import ScalingCurve, ScalingStep
 from fabricheck.units import format_size, parse_size, share, with_unit
 
 _PIPE_WIDTH = 200
-_Steps = Mapping[Curve, Sequence[ScalingStep]]
+_Steps = Mapping[ScalingCurve, Sequence[ScalingStep]]
 
 
 @gathered
@@ -89,7 +89,7 @@ def _show(run: ReportedRun, found: _Steps) -> None:
     console.print(f"record  {run.path}, {run.which}", soft_wrap=True)
 
 
-def _title(curve: Curve) -> str:
+def _title(curve: ScalingCurve) -> str:
     full = " full" if curve.full else ""
     place = f"{curve.system}:{curve.partition}"
     return f"{curve.benchmark} {curve.environ} {curve.transport}{full} on {place}"

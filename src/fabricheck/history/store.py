@@ -17,7 +17,7 @@ from fabricheck.history.selection import Selection
 from fabricheck.history.series import Series, SeriesKey
 from fabricheck.history.sessions import sessions_by_time
 from fabricheck.measures.metrics import Direction
-from fabricheck.record.cache import Cache, Outcome, Source
+from fabricheck.record.cache import Cache, CacheOutcome, CacheSource
 from fabricheck.record.entries import Nodes, Session, from_line
 from fabricheck.record.imports import IMPORTED
 from fabricheck.record.read import Problem, ProblemKind
@@ -31,7 +31,7 @@ _LONGEST: Final = timedelta(days=2)
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class HistoryStatus:
     """What a history holds.
 
     Attributes:
@@ -51,7 +51,7 @@ class Status:
     oldest: str
     newest: str
     roots: Sequence[Path]
-    sources: Sequence[Source]
+    sources: Sequence[CacheSource]
     problems: Sequence[Problem]
 
 
@@ -83,7 +83,7 @@ class History:
         with Cache.to_read(directory) as cache:
             yield cls(cache)
 
-    def refresh(self, perflogs: Sequence[Path] = (), now: datetime | None = None) -> Outcome:
+    def refresh(self, perflogs: Sequence[Path] = (), now: datetime | None = None) -> CacheOutcome:
         """Read what is new, all or nothing.
 
         Args:
@@ -179,7 +179,7 @@ class History:
         """The sessions whose end was recorded."""
         return [each for each in self._others() if isinstance(each, Session)]
 
-    def status(self) -> Status:
+    def status(self) -> HistoryStatus:
         """What the history holds."""
         everything = Selection()
         cases = self._cases(everything)
@@ -196,7 +196,7 @@ class History:
             .row(0, named=True)
         )
         sources = list(self._cache.sources.values())
-        return Status(
+        return HistoryStatus(
             found["values"],
             found["series"] if found["values"] else 0,
             cases.filter(pl.col("session") != "")["session"].n_unique(),

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from fabricheck.planning.night import NightPlan, Weighed, rest_words
 from fabricheck.planning.plan import Plan
 from fabricheck.planning.references import Check, ReferenceRow
-from fabricheck.record.costs import Estimate
+from fabricheck.record.costs import CostEstimate
 from fabricheck.reframe_ext.matrix import CheckCase
 from fabricheck.tables import in_columns
 
@@ -14,7 +14,7 @@ _SHOWN = 4
 _REASONS = 10
 
 
-def plan_lines(plan: Plan, cost: Estimate) -> Iterator[str]:
+def plan_lines(plan: Plan, cost: CostEstimate) -> Iterator[str]:
     """The matrix as a table, its cost, then what is left out, the most frequent reason first."""
     yield f"{plan.system}: {len(plan.cases)} cases run, {len(plan.left_out)} are left out"
     yield ""
@@ -39,7 +39,7 @@ def plan_lines(plan: Plan, cost: Estimate) -> Iterator[str]:
             )
 
 
-def cost_line(cost: Estimate) -> str:
+def cost_line(cost: CostEstimate) -> str:
     """What a run costs, as far as that is known."""
     if not cost.known:
         return "cost: unknown, as none of the cases was measured here yet"

@@ -33,7 +33,7 @@ _UNREAD: Final = (ProblemKind.LOST, ProblemKind.UNREAD)
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class CacheSource:
     """What was read of a record file.
 
     Attributes:
@@ -70,7 +70,7 @@ class Source:
 
 
 @dataclass(slots=True)
-class Outcome:
+class CacheOutcome:
     """What a refresh did.
 
     Attributes:
@@ -104,7 +104,7 @@ class Cache:
     """
 
     def __init__(
-        self, directory: Path, roots: Sequence[Path] = (), sources: Iterable[Source] = ()
+        self, directory: Path, roots: Sequence[Path] = (), sources: Iterable[CacheSource] = ()
     ) -> None:
         self.directory = directory
         self.roots = list(roots)
@@ -125,7 +125,7 @@ class Cache:
             )
         try:
             given = json.loads(index.read_bytes())
-            sources = [Source(**each) for each in given[_VERSION]]
+            sources = [CacheSource(**each) for each in given[_VERSION]]
             _ = [each.found for each in sources]
             return cls(directory, [Path(each) for each in given["roots"]], sources)
         except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
@@ -166,16 +166,16 @@ class Cache:
         with _locked(directory, os.O_RDWR):
             yield cls.read(directory) if (directory / INDEX).is_file() else cls(directory)
 
-    def refresh(self, now: datetime) -> Outcome:
+    def refresh(self, now: datetime) -> CacheOutcome:
         """Bring the columns up to the record files.
 
         Raises:
             FabricheckError: if a record file can't be read or the cache can't be written; the
                 cache is then as it was.
         """
-        outcome = Outcome()
+        outcome = CacheOutcome()
         files = self._files()
-        found: dict[str, Source] = {}
+        found: dict[str, CacheSource] = {}
         outcome.changed = [shown(Path(path)) for path in self.sources if Path(path) not in files]
         numbers = count(max((source.number for source in self.sources.values()), default=0) + 1)
         for path in files:
@@ -200,8 +200,13 @@ class Cache:
         return sorted(set(files))
 
     def _brought_up(
-        self, path: Path, number: int, before: Source | None, now: datetime, outcome: Outcome
-    ) -> Source:
+        self,
+        path: Path,
+        number: int,
+        before: CacheSource | None,
+        now: datetime,
+        outcome: CacheOutcome,
+    ) -> CacheSource:
         stamp = _stamp(path)
         known = before if before and self.is_whole(before) else None
         # A line of the future comes of age without a change of its file.
@@ -216,7 +221,7 @@ class Cache:
         size = data.rfind(b"\n") + 1
         told = [(str(each.kind), each.line, each.detail) for each in (*problems, *columns.problems)]
         part = _part()
-        after = Source(
+        after = CacheSource(
             path=str(path),
             number=number,
             stamp=stamp,
@@ -245,7 +250,7 @@ class Cache:
                 frame.write_parquet(self._parquet(part, kind), compression="zstd")
             return self._state(part)
 
-    def _save(self, sources: dict[str, Source]) -> None:
+    def _save(self, sources: dict[str, CacheSource]) -> None:
         index = {
             "roots": [str(each) for each in self.roots],
             _VERSION: [asdict(each) for each in sources.values()],
@@ -269,7 +274,7 @@ class Cache:
             f"{zlib.crc32(self._parquet(part, kind).read_bytes()):08x}" for kind in EMPTY
         )
 
-    def is_whole(self, source: Source) -> bool:
+    def is_whole(self, source: CacheSource) -> bool:
         """Whether the columns of a record file are as they were written."""
         try:
             return bool(source.part) and self._state(source.part) == source.state
@@ -306,11 +311,11 @@ def is_part(path: Path) -> bool:
     return path.is_file() and not path.is_symlink()
 
 
-def _kinds(source: Source) -> set[str]:
+def _kinds(source: CacheSource) -> set[str]:
     return {kind for kind, *_ in source.problems}
 
 
-def _begins_with(data: bytes, source: Source) -> bool:
+def _begins_with(data: bytes, source: CacheSource) -> bool:
     """Whether a file only grew since it was read."""
     return zlib.crc32(memoryview(data)[: source.size]) == source.checksum
 

@@ -40,7 +40,7 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class CostEstimate:
     """What a run will cost, as far as its cases were measured before.
 
     Attributes:
@@ -114,11 +114,11 @@ def _newest(place: Path) -> list[Path]:
     return [path for found in files.values() for path in sorted(found)[-2:]]
 
 
-def estimate(keys: Iterable[Key], known: Mapping[Key, Cost]) -> Estimate:
+def estimate(keys: Iterable[Key], known: Mapping[Key, Cost]) -> CostEstimate:
     """What a run of these cases will cost."""
     wanted = list(keys)
     found = [known[key] for key in wanted if key in known]
-    return Estimate(
+    return CostEstimate(
         sum(each.seconds for each in found),
         sum(each.seconds * each.nodes for each in found),
         len(found),

@@ -45,7 +45,7 @@ HANDLER = "fabricheck"
 _SPACK = re.compile(r"/([^/]+-[a-z0-9]{32})/")
 
 
-class Provenance:
+class CaseProvenance:
     """What a process, which is one session, has recorded of its provenance.
 
     Args:
@@ -128,7 +128,7 @@ class Recorder(logging.Handler):
     def __init__(self, basedir: Path) -> None:
         super().__init__()
         self._basedir = basedir
-        self._provenance = Provenance(basedir)
+        self._provenance = CaseProvenance(basedir)
         self._known: set[tuple[object, ...]] = set()
         self._is_lost = False
 

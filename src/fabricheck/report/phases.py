@@ -31,7 +31,7 @@ _STYLE: dict[Any, Any] = {"svg.hashsalt": "fabricheck", "svg.fonttype": "none"}
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class PhaseLine:
     """The values of one case, in the unit of its metric, by rising size."""
 
     label: str
@@ -39,7 +39,7 @@ class Line:
     values: tuple[float, ...]
 
 
-def line_of(case: ReportedCase, label: str, metric: str, statistic: str) -> Iterator[Line]:
+def line_of(case: ReportedCase, label: str, metric: str, statistic: str) -> Iterator[PhaseLine]:
     """The line of a metric of a case; none without values."""
     found = sorted(
         (sample.size, sample.value)
@@ -49,7 +49,7 @@ def line_of(case: ReportedCase, label: str, metric: str, statistic: str) -> Iter
         and sample.value
     )
     if found:
-        yield Line(label, *zip(*found, strict=True))
+        yield PhaseLine(label, *zip(*found, strict=True))
 
 
 def slug(*words: str) -> str:
@@ -64,7 +64,7 @@ class Panel:
     name: str
     title: str
     metric: Metric
-    lines: tuple[Line, ...]
+    lines: tuple[PhaseLine, ...]
 
     @property
     def words(self) -> str:
@@ -91,7 +91,7 @@ class Distribution:
 
     name: str
     title: str
-    lines: tuple[Line, ...]
+    lines: tuple[PhaseLine, ...]
 
     @property
     def words(self) -> str:

@@ -13,7 +13,7 @@ BASE_NODES = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Curve:
+class ScalingCurve:
     """What stays the same as nodes are added.
 
     Attributes:
@@ -57,19 +57,19 @@ class ScalingStep:
     efficiency: float | None
 
 
-def scaling(run: ReportedRun) -> dict[Curve, tuple[ScalingStep, ...]]:
+def scaling(run: ReportedRun) -> dict[ScalingCurve, tuple[ScalingStep, ...]]:
     """The steps of each collective between nodes, by size and then by nodes.
 
     Of the run's cases those count that have a trusted average and whose bytes are known. What one
     job measured is compared with what another did: on a machine that others share it tells little.
     """
-    cases: dict[Curve, list[ReportedCase]] = defaultdict(list)
+    cases: dict[ScalingCurve, list[ReportedCase]] = defaultdict(list)
     for case in run.cases:
         between_nodes = case.transport and case.num_nodes >= BASE_NODES
         if between_nodes and has_wire(case.benchmark) and _latencies(case):
             where = case.system, case.partition, case.environ
             full = case.layout == "full"
-            cases[Curve(*where, case.benchmark, case.transport, full)].append(case)
+            cases[ScalingCurve(*where, case.benchmark, case.transport, full)].append(case)
     return {
         curve: tuple(sorted(_steps(found), key=lambda step: (step.size, step.nodes)))
         for curve, found in cases.items()

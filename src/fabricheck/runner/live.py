@@ -28,7 +28,7 @@ _LAST_LINES: Final = 20
 _MINUTE: Final = 60
 
 
-class Standing:
+class RunStanding:
     """How a run stands, from what ReFrame says."""
 
     def __init__(self, known: Mapping[Key, Cost]) -> None:
@@ -109,7 +109,7 @@ def follow(
         Its exit code. Where that is not 0, what it said last is shown, if it left no case behind.
     """
     place = home(suite)
-    standing, written = Standing(known), place / "reports" / "reframe.out"
+    standing, written = RunStanding(known), place / "reports" / "reframe.out"
     with (
         written.open("w") as output,
         subprocess.Popen(

@@ -55,7 +55,7 @@ class MailOn(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class NightPlan:
     """What a night is to do.
 
     Attributes:
@@ -106,7 +106,7 @@ class Done:
     summary: Sequence[str]
 
 
-def run_night(plan: Plan) -> Done:
+def run_night(plan: NightPlan) -> Done:
     """Run a night and deliver its summary.
 
     Raises:
@@ -136,7 +136,7 @@ def run_night(plan: Plan) -> Done:
         ) from error
 
 
-def check_nights(plan: Plan) -> list[str]:
+def check_nights(plan: NightPlan) -> list[str]:
     """Notes on missing and failed nights, delivered if there are any; for who watches the nights.
 
     Raises:
@@ -154,7 +154,7 @@ def check_nights(plan: Plan) -> list[str]:
     return notes
 
 
-def deliver(plan: Plan, subject: str, lines: Sequence[str]) -> None:
+def deliver(plan: NightPlan, subject: str, lines: Sequence[str]) -> None:
     """Give lines to the mail command.
 
     Raises:
@@ -189,7 +189,7 @@ def deliver(plan: Plan, subject: str, lines: Sequence[str]) -> None:
 class _Sequence:
     """The steps of one night."""
 
-    def __init__(self, plan: Plan, night: Night, notes: Sequence[str], lock: int) -> None:
+    def __init__(self, plan: NightPlan, night: Night, notes: Sequence[str], lock: int) -> None:
         self._plan = plan
         self._night = night
         self._notes = notes

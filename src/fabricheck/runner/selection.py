@@ -20,7 +20,7 @@ from fabricheck.transports.table import TRANSPORTS, find
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class RunSelection:
     """A part of the matrix; an empty tuple means all of it.
 
     Attributes:
@@ -91,7 +91,7 @@ class Selection:
         return options
 
 
-def lacking(suite: Path, selection: Selection) -> list[str]:
+def lacking(suite: Path, selection: RunSelection) -> list[str]:
     """A sentence for each selected environment that is not installed, and so not measured."""
     return [
         f"nothing with environment {environment['name']}: {why_lacking(environment)}"
@@ -105,7 +105,7 @@ def lacking(suite: Path, selection: Selection) -> list[str]:
     ]
 
 
-def check(suite: Path, selection: Selection) -> None:
+def check(suite: Path, selection: RunSelection) -> None:
     """Refuse what can't be run, before anything is started or written.
 
     Raises:
@@ -126,7 +126,7 @@ def check(suite: Path, selection: Selection) -> None:
         load(references)
 
 
-def check_names(suite: Path, selection: Selection) -> dict[str, Any]:
+def check_names(suite: Path, selection: RunSelection) -> dict[str, Any]:
     """Refuse what the suite or the system does not know; the environments of the system, by name.
 
     Raises:
@@ -158,7 +158,7 @@ def check_names(suite: Path, selection: Selection) -> dict[str, Any]:
     return environments
 
 
-def _check_offered(system: dict[str, Any], selection: Selection) -> None:
+def _check_offered(system: dict[str, Any], selection: RunSelection) -> None:
     features = {
         feature for partition in system["partitions"] for feature in partition.get("features", ())
     }

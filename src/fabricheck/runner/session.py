@@ -22,12 +22,12 @@ from fabricheck.reframe_ext.cmake_build import WANTED
 from fabricheck.reframe_ext.judged import CHOSEN
 from fabricheck.report.files import write_whole
 from fabricheck.runner.live import follow, waited_for
-from fabricheck.runner.selection import Selection
+from fabricheck.runner.selection import RunSelection
 
 
 def run(
     suite: Path,
-    selection: Selection,
+    selection: RunSelection,
     lacking: str | None = None,
     options: Sequence[str] = (),
     *,

@@ -14,7 +14,7 @@ from fabricheck.judge.references import Reference, Tolerance
 from fabricheck.measures.curve import Variable
 from fabricheck.provenance import SUITE, commit
 from fabricheck.reframe_ext.case import BuiltCase, over
-from fabricheck.reframe_ext.recorder import Provenance
+from fabricheck.reframe_ext.recorder import CaseProvenance
 from fabricheck.reframe_ext.reframe import emit_loadenv_commands
 from fabricheck.stress.mix import Block
 from fabricheck.stress.plan import VARIABLE, setting_as_data
@@ -46,7 +46,7 @@ class StressBlock(BuiltCase):
             "setting": setting_as_data(self._setting()),
             "ranks": [self.num_tasks, self.num_tasks_per_node],
             "commit": commit(SUITE),
-            "software": Provenance(SUITE).software(self),
+            "software": CaseProvenance(SUITE).software(self),
             "commands": [
                 *partition.prepare_cmds,
                 *emit_loadenv_commands(partition.local_env, self.current_environ, variables),

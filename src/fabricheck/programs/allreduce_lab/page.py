@@ -10,7 +10,7 @@ from fabricheck.programs.allreduce_lab.entries import (
     SCHEMES,
     Lab,
 )
-from fabricheck.report.phases import Distribution, Line, PhaseFigure, PhaseTable, slug
+from fabricheck.report.phases import Distribution, PhaseFigure, PhaseLine, PhaseTable, slug
 from fabricheck.report.run import ReportedCase, ReportedRun
 
 TITLES = {
@@ -77,7 +77,7 @@ def _panel(place: str, lab: Lab, case: ReportedCase) -> Distribution | None:
     return Distribution(slug("phases", place, lab.name), title, lines) if lines else None
 
 
-def _lines(case: ReportedCase) -> Iterator[Line]:
+def _lines(case: ReportedCase) -> Iterator[PhaseLine]:
     for scheme in SCHEMES:
         found = [
             (_MILLI * sample.value, float(percent))
@@ -86,4 +86,4 @@ def _lines(case: ReportedCase) -> Iterator[Line]:
         ]
         if found:
             times, shares = zip(*found, strict=True)
-            yield Line(TITLES[scheme], times, shares)
+            yield PhaseLine(TITLES[scheme], times, shares)

@@ -9,7 +9,7 @@ from fabricheck.measures.gpu import is_fake
 from fabricheck.measures.metrics import Metric
 from fabricheck.programs.cuda_mpi.entries import BENCHMARKS, GpuBenchmark
 from fabricheck.programs.osu.entries import BENCHMARKS as OF_MPI
-from fabricheck.report.phases import Line, Panel, PhaseFigure, line_of, slug
+from fabricheck.report.phases import Panel, PhaseFigure, PhaseLine, line_of, slug
 from fabricheck.report.run import ReportedCase, ReportedRun
 
 
@@ -36,7 +36,7 @@ def _figure(system: str, partition: str, base: str, cases: Sequence[ReportedCase
     return PhaseFigure(title, tuple(panel for panel in panels if panel.lines))
 
 
-def _lines(cases: Sequence[ReportedCase], metric: Metric) -> Iterator[Line]:
+def _lines(cases: Sequence[ReportedCase], metric: Metric) -> Iterator[PhaseLine]:
     for case in cases:
         entry: GpuBenchmark = BENCHMARKS[case.benchmark]
         statistic = "p50" if "p50" in entry.statistics else "avg"

@@ -14,7 +14,7 @@ from fabricheck.programs.mpi_matmul.entries import (
     MatrixMultiplication,
     benchmark_name,
 )
-from fabricheck.report.phases import Line, Panel, PhaseFigure, line_of, slug
+from fabricheck.report.phases import Panel, PhaseFigure, PhaseLine, line_of, slug
 from fabricheck.report.run import ReportedCase, ReportedRun
 
 _TITLES = {
@@ -71,14 +71,14 @@ def _figure(
     return PhaseFigure(title, tuple(panel for panel in panels if panel.lines))
 
 
-def _lines(cases: list[ReportedCase], phase: str) -> Iterator[Line]:
+def _lines(cases: list[ReportedCase], phase: str) -> Iterator[PhaseLine]:
     for case in cases:
         path = BENCHMARKS[case.benchmark].path
         label = f"{case.environ} {case.placement}{f' {path}' if path else ''}"
         yield from line_of(case, label, phase, "p50")
 
 
-def _ratios(cases: list[ReportedCase]) -> Iterator[Line]:
+def _ratios(cases: list[ReportedCase]) -> Iterator[PhaseLine]:
     """Both paths between the same places, by the same MPI."""
     of_path = [(BENCHMARKS[case.benchmark].path, case) for case in cases]
     staged = {
@@ -92,9 +92,9 @@ def _ratios(cases: list[ReportedCase]) -> Iterator[Line]:
         aware = _totals(case)
         if path is GpuPath.AWARE and (orders := tuple(sorted(host.keys() & aware))):
             ratios = tuple(host[order] / aware[order] for order in orders)
-            yield Line(f"{case.environ} {case.placement}", orders, ratios)
+            yield PhaseLine(f"{case.environ} {case.placement}", orders, ratios)
 
 
 def _totals(case: ReportedCase) -> dict[float, float]:
-    (line,) = [*line_of(case, "", Metric.TOTAL, "p50")] or [Line("", (), ())]
+    (line,) = [*line_of(case, "", Metric.TOTAL, "p50")] or [PhaseLine("", (), ())]
     return dict(zip(line.sizes, line.values, strict=True))
