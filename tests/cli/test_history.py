@@ -77,7 +77,7 @@ def test_values_are_exported(store: Path, tmp_path: Path):
 def test_values_that_nobody_measured_are_told_apart_from_none(tmp_path: Path):
     record(tmp_path / "logs", case(value=None, sizes=[8], level="untrusted"))
     run("refresh", "--perflogs", tmp_path / "logs", "--store", tmp_path / "store")
-    with refused("FC2515", "found 1 that nobody measured"):
+    with refused("FC2515", "found 1 without a measurement"):
         run("show", "--store", tmp_path / "store")
 
 

@@ -260,8 +260,8 @@ def test_what_is_not_allowed_is_refused_before_anything_begins(
 @pytest.mark.parametrize(
     ("says", "message"),
     [
-        ({"environ": "openmpi", "placement": "rc-4n"}, "main, which lacks rdma, nodes_4: correct"),
-        ({"environ": "mpich", "placement": "tcp-2n"}, "main, which lacks environment mpich: corr"),
+        ({"environ": "openmpi", "placement": "rc-4n"}, "found no rdma and no nodes_4: correct"),
+        ({"environ": "mpich", "placement": "tcp-2n"}, "found no environment mpich: correct"),
     ],
 )
 def test_a_site_that_allows_what_it_has_not_is_told(

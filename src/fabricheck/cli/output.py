@@ -66,7 +66,7 @@ class Output(io.TextIOWrapper):
             # As of head: who has read enough asks for no words.
             return SystemExit(128 + signal.SIGPIPE)
         return FabricheckError(
-            "FC2521 expected to write all of it to standard output, found: "
+            "FC2521 expected to write the whole output to standard output, found: "
             f"{error.strerror or error}: give it room, and run the command again"
         )
 

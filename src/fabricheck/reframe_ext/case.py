@@ -175,11 +175,11 @@ class BenchmarkCase(Judged):
         """The curve, also for checks that depend on this one.
 
         Raises:
-            FabricheckError: if this case has none that can be believed.
+            FabricheckError: if this case has none that is trusted.
         """
         if self._curve is None:
             raise FabricheckError(
-                f"FC0501 expected a curve of {self.display_name}, found none that can be believed: "
+                f"FC0501 expected a curve of {self.display_name}, found none that is trusted: "
                 "look at that case first"
             )
         return self._curve

@@ -324,8 +324,8 @@ def _request(wish: Wish, partition: dict[str, Any], says: StressExtra, mix: Mix)
         lacking.append(f"environment {says.environ}")
     if lacking:
         raise FabricheckError(
-            f"FC2310 expected what stress names in partition {partition['name']}, which lacks "
-            f"{', '.join(lacking)}: correct stress in the site file"
+            f"FC2310 expected partition {partition['name']} to offer what its stress names, found "
+            f"no {' and no '.join(lacking)}: correct stress in the site file"
         )
     return {
         "system": wish.system,
